@@ -35,8 +35,8 @@ func known() []string {
 		"github.com/cenkalti/backoff/v4", "go.uber.org/zap", "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace",
 	}
 	for _, own := range []string{
-		"framework", "framework/acl", "framework/health", "kerberos", "listeners", "retry",
-		"recipes/barrier", "recipes/cache", "recipes/counter", "recipes/discovery", "recipes/group", "recipes/inspect", "recipes/leader", "recipes/lock", "recipes/lock/httplock",
+		"cmd/docent/inspect", "framework", "framework/acl", "framework/health", "kerberos", "listeners", "retry",
+		"recipes/barrier", "recipes/cache", "recipes/counter", "recipes/discovery", "recipes/group", "recipes/leader", "recipes/lock", "recipes/lock/httplock",
 		"recipes/node", "recipes/partition", "recipes/semaphore", "testing/fault", "testing/locktest",
 		"testing/zkenv", "testing/zkproxy", "testing/zkserver", "testing/zktest",
 	} {
@@ -45,18 +45,23 @@ func known() []string {
 	return list
 }
 
-// nested is the one known package that is a module of its own.
-const nested = module + "/kerberos"
+// nested has the known packages of other modules, by the module's folder.
+func nested() map[string]string {
+	return map[string]string{"kerberos": module + "/kerberos", "cmd/docent": module + "/cmd/docent/inspect"}
+}
 
 // build compiles what is known, which the build cache mostly has, and returns where
 // the export data of each package lies.
 var build = sync.OnceValues(func() (map[string]string, error) {
 	files := map[string]string{}
-	own := slices.DeleteFunc(known(), func(path string) bool { return path == nested })
-	return files, errors.Join(
-		compile(files, filepath.Join(root, "kerberos"), nested),
-		compile(files, root, own...), // wins for what both need
-	)
+	var faults []error
+	own := known()
+	for folder, path := range nested() {
+		own = slices.DeleteFunc(own, func(p string) bool { return p == path })
+		faults = append(faults, compile(files, filepath.Join(root, folder), path))
+	}
+	faults = append(faults, compile(files, root, own...)) // wins for what several need
+	return files, errors.Join(faults...)
 })
 
 // compile adds where the export data of the packages lies, and that of what they need.

@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/docent-go/docent v0.1.0
+	github.com/docent-go/docent/cmd/docent v0.1.0
 	github.com/go-zookeeper/zk v1.0.4
 	go.opentelemetry.io/otel/sdk v1.46.0
 	go.uber.org/zap v1.28.0

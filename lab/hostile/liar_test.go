@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
@@ -20,7 +21,6 @@ import (
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/group"
-	"github.com/docent-go/docent/recipes/inspect"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"

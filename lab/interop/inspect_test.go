@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/inspect"
 	"github.com/docent-go/docent/testing/zktest"
 )
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
@@ -37,7 +38,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 	kind := cfg.format.kind()
 	queue := &waitqueue.Queue{
 		Client: c, Dir: path, Kinds: []string{kind}, ACL: cfg.acl,
-		Predecessor: waitqueue.ExclusivePredecessor,
+		Predecessor: queuenode.ExclusivePredecessor,
 	}
 	return &Election{queue, path, contender.Contest{
 		Queue: queue, Path: path, Data: cfg.data, OpError: recipe.Error,

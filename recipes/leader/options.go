@@ -6,10 +6,10 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
-	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
@@ -39,9 +39,9 @@ func (f Format) String() string {
 // kind returns the kind of the format's znodes.
 func (f Format) kind() string {
 	if f == Selector {
-		return waitqueue.MutexKind
+		return queuenode.MutexKind
 	}
-	return waitqueue.LatchKind
+	return queuenode.LatchKind
 }
 
 // An Option configures an election. [New] reports all faulty options at once.

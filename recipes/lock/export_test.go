@@ -5,9 +5,6 @@ import (
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
-// RequestsRelease reads the data of a znode, for the fuzz target.
-var RequestsRelease = hold.RequestsRelease
-
 // Registered returns how many entries and losses the owners of c's client refer to.
 func Registered(c *framework.Client) int {
 	o := ownersOf(c)

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/lease"
-	"github.com/docent-go/docent/recipes/lock"
 )
 
 // FuzzNodeData reads arbitrary data of a contender's znode.
@@ -34,10 +33,10 @@ func FuzzNodeData(f *testing.F) {
 				t.Errorf("%q is read as %+v, written and read again %+v", data, m, again)
 			}
 		}
-		if lock.RequestsRelease(data, framework.Stat{}) {
+		if queuenode.RequestsRelease(data, 0) {
 			t.Errorf("%q, put there by the contender itself, is taken for a request", data)
 		}
-		if plain := string(data) == "__REVOKE__"; plain && version != 0 && !lock.RequestsRelease(data, framework.Stat{Version: version}) {
+		if plain := string(data) == "__REVOKE__"; plain && version != 0 && !queuenode.RequestsRelease(data, version) {
 			t.Error("a request is not seen")
 		}
 		if !bytes.Equal(data, given) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -19,7 +20,7 @@ type Mutex struct{ queueLock queueLock } // immutable
 const mutexName = "mutex" // in errors
 
 // mutexKind is the part of a znode's name before the number.
-const mutexKind = waitqueue.MutexKind
+const mutexKind = queuenode.MutexKind
 
 // NewMutex returns the mutex at path and sends nothing yet. The path is the directory of the
 // contenders' znodes. The directory and its parents are created as containers when they are needed.
@@ -34,7 +35,7 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 		owners: ownersOf(c),
 		queue: &waitqueue.Queue{
 			Client: c, Dir: path, Kinds: []string{mutexKind}, ACL: cfg.acl,
-			Predecessor: waitqueue.ExclusivePredecessor, OnPosition: cfg.position,
+			Predecessor: queuenode.ExclusivePredecessor, OnPosition: cfg.position,
 		},
 		kind: mutexKind,
 		path: path,

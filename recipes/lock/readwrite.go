@@ -5,6 +5,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -24,8 +25,8 @@ type RWMutex struct{ read, write Side } // immutable
 
 // The part of a znode's name before the number.
 const (
-	readKind  = waitqueue.ReadKind
-	writeKind = waitqueue.WriteKind
+	readKind  = queuenode.ReadKind
+	writeKind = queuenode.WriteKind
 )
 
 // NewRWMutex returns the read/write lock at path and sends nothing yet. The path is the directory
@@ -41,7 +42,7 @@ func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, err
 		owners: ownersOf(c),
 		queue: &waitqueue.Queue{
 			Client: c, Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.acl,
-			Predecessor: waitqueue.SharedPredecessor(writeKind), OnPosition: cfg.position, MayReplace: writerMayReplace,
+			Predecessor: queuenode.SharedPredecessor(writeKind), OnPosition: cfg.position, MayReplace: writerMayReplace,
 		},
 		kind:  readKind,
 		other: writeKind,
@@ -60,7 +61,7 @@ func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, err
 // downgrade creates a read node with the number of the write node. The read node may remain when
 // the write node is deleted, so a writer behind it has to list again. A reader behind it need not,
 // because readers share the lock. No write node is created like that.
-func writerMayReplace(gone, waiting waitqueue.Node) bool {
+func writerMayReplace(gone, waiting queuenode.Node) bool {
 	return gone.Kind == writeKind && waiting.Kind == writeKind
 }
 

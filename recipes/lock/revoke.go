@@ -6,8 +6,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/boundary"
-	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
 // WithRevocation makes the lock accept requests to release, which [Revoke] and Curator's Revoker
@@ -62,6 +62,6 @@ func request(ctx context.Context, c *framework.Client, path string) error {
 	if ok && st.EphemeralOwner == 0 {
 		return errors.New("it is no contender's znode, since it is not ephemeral")
 	}
-	_, err = c.Set(ctx, path, []byte(hold.RevokeMark), framework.AnyVersion, framework.Idempotent()) // even if a lagging server showed no data
+	_, err = c.Set(ctx, path, []byte(queuenode.RevokeMark), framework.AnyVersion, framework.Idempotent()) // even if a lagging server showed no data
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
@@ -82,7 +83,7 @@ func (p *Partition) owners(ctx context.Context) (map[string]string, error) {
 func (p *Partition) queue(key string) *waitqueue.Queue {
 	return &waitqueue.Queue{
 		Client: p.client, Dir: framework.JoinPath(framework.JoinPath(p.path, "keys"), key), Kinds: []string{kind},
-		ACL: p.cfg.acl, Predecessor: waitqueue.ExclusivePredecessor,
+		ACL: p.cfg.acl, Predecessor: queuenode.ExclusivePredecessor,
 	}
 }
 

@@ -28,7 +28,6 @@ import (
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/group"
-	"github.com/docent-go/docent/recipes/inspect"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
@@ -44,7 +43,7 @@ import (
 // the directory api name what this test has to call.
 var packages = []string{
 	"framework", "framework/health", "recipes/barrier", "recipes/cache", "recipes/counter", "recipes/discovery",
-	"recipes/group", "recipes/inspect", "recipes/leader", "recipes/lease", "recipes/lock", "recipes/lock/httplock",
+	"recipes/group", "recipes/leader", "recipes/lease", "recipes/lock", "recipes/lock/httplock",
 	"recipes/node", "recipes/partition", "recipes/semaphore", "retry", "listeners",
 }
 
@@ -77,10 +76,6 @@ func functions() map[string]any {
 		"counter.NewValue":          counter.NewValue[[]byte],
 		"discovery.New":             discovery.New[string],
 		"group.New":                 group.New,
-		"inspect.Confirm":           inspect.Confirm,
-		"inspect.Follow":            inspect.Follow,
-		"inspect.Read":              inspect.Read,
-		"inspect.Scan":              inspect.Scan,
 		"leader.New":                leader.New,
 		"lock.ContextWithOwner":     lock.ContextWithOwner,
 		"lock.Do":                   lock.Do,
@@ -199,14 +194,12 @@ func newWorld(t *testing.T) *world {
 	add(registry.Watch("service"))
 	members := add(group.New(c, "/group")).(*group.Group)
 	t.Cleanup(func() { _ = members.Close(context.Background()) })
-	live := add(inspect.Follow(c, "/locks", inspect.FollowLimits{})).(*inspect.Live)
-	t.Cleanup(func() { _ = live.Close() })
 	add(leader.New(c, "/election"))
 	mutex := add(lock.NewMutex(c, "/mutex")).(*lock.Mutex)
 	add(lock.NewLocal(mutex, 1))
 	add(lock.NewMulti(mutex))
 	rw := add(lock.NewRWMutex(c, "/rw")).(*lock.RWMutex)
-	w.values = append(w.values, rw.Read(), kept.Snapshot(), inspect.Snapshot{}, inspect.View{}, lock.NewOwner("owner"))
+	w.values = append(w.values, rw.Read(), kept.Snapshot(), lock.NewOwner("owner"))
 	add(lock.NewSemaphoreMutex(c, "/one"))
 	add(lock.NewUnfairMutex(c, "/unfair"))
 	single := add(node.New(c, "/node", nil)).(*node.Node)

@@ -14,6 +14,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/pace"
+	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/retry"
@@ -159,7 +160,7 @@ func (o *observer) awaitFirst() (there bool, err error) {
 		return false, err
 	}
 	o.watch = watch
-	return there || len(waitqueue.Sort(watch.Children(), o.queue.Kinds...)) > 0, nil
+	return there || len(queuenode.Sort(watch.Children(), o.queue.Kinds...)) > 0, nil
 }
 
 // wait returns when it is time to look again.

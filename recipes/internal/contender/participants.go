@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/hold"
+	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
 )
@@ -23,7 +23,7 @@ func Participants(ctx context.Context, q *waitqueue.Queue) ([]lease.Participant,
 	}
 	reads, errs := q.Client.GetEach(ctx, paths...)
 	found := make([]lease.Participant, 0, len(nodes))
-	existing := make([]waitqueue.Node, 0, len(nodes))
+	existing := make([]queuenode.Node, 0, len(nodes))
 	for i, node := range nodes {
 		switch {
 		case errors.Is(errs[i], framework.ErrNoNode):
@@ -91,7 +91,7 @@ func firstOf(
 }
 
 // OfNode returns the contender of a queue whose znode is node, at path.
-func OfNode(path string, node waitqueue.Node, data []byte, st framework.Stat) lease.Participant {
+func OfNode(path string, node queuenode.Node, data []byte, st framework.Stat) lease.Participant {
 	p := At(path, data, st)
 	p.Kind, p.Sequence = node.Kind, int64(node.Sequence)
 	return p
@@ -103,7 +103,7 @@ func At(path string, data []byte, st framework.Stat) lease.Participant {
 	if m, ok := lease.DecodeMetadata(data); ok {
 		p.Metadata, p.Data = m, m.Data
 	}
-	if hold.RequestsRelease(data, st) {
+	if queuenode.RequestsRelease(data, st.Version) {
 		p.Revoked, p.Data = true, nil
 	}
 	return p

@@ -1,18 +1,12 @@
 package hold
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"io"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/usercall"
 )
-
-// RevokeMark is the data of a contender's znode after another client has asked it to release:
-// Curator's (org.apache.curator.framework.recipes.locks.Revoker).
-const RevokeMark = "__REVOKE__"
 
 // A revocation reports requests to release to the user's function. It belongs to the hold's
 // monitor, which runs one inspection at a time.
@@ -28,7 +22,7 @@ func (r *revocation) observe(ctx context.Context, w *framework.Watch) {
 		return
 	}
 	st, _ := w.Stat()
-	if st.Version == r.seen || !RequestsRelease(w.Data(), st) {
+	if st.Version == r.seen || !queuenode.RequestsRelease(w.Data(), st.Version) {
 		return
 	}
 	r.seen = st.Version
@@ -67,24 +61,4 @@ func (h *Hold) oldest() *Share {
 		return nil
 	}
 	return h.shares[0]
-}
-
-// RequestsRelease reports whether the data of a contender's znode is a request to release. Data of
-// version 0 is the contender's own.
-func RequestsRelease(data []byte, st framework.Stat) bool {
-	return st.Version != 0 && string(inflated(data)) == RevokeMark
-}
-
-// inflated returns the data, uncompressed if necessary: a Curator process that compresses data
-// compresses requests too.
-func inflated(data []byte) []byte {
-	compressed, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return data
-	}
-	plain, err := io.ReadAll(io.LimitReader(compressed, int64(len(RevokeMark))+1))
-	if err != nil {
-		return data
-	}
-	return plain
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -15,9 +16,9 @@ import (
 // The directories below the semaphore's path, and the kinds of the znodes in them.
 const (
 	turnsDir  = "locks"
-	turnKind  = waitqueue.MutexKind
-	leasesDir = waitqueue.LeasesDir
-	leaseKind = waitqueue.LeaseKind
+	turnKind  = queuenode.MutexKind
+	leasesDir = queuenode.LeasesDir
+	leaseKind = queuenode.LeaseKind
 )
 
 // A Pool is the permits at a path. It is immutable.
@@ -47,7 +48,7 @@ func (p *Pool) leases() *waitqueue.Queue { return p.queue(leasesDir, leaseKind) 
 func (p *Pool) queue(dir, kind string) *waitqueue.Queue {
 	return &waitqueue.Queue{
 		Client: p.Client, Dir: framework.JoinPath(p.Path, dir), Kinds: []string{kind}, ACL: p.ACL,
-		Predecessor: waitqueue.ExclusivePredecessor,
+		Predecessor: queuenode.ExclusivePredecessor,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
@@ -42,11 +43,11 @@ func (a *attempt) admit(ctx context.Context, permits []string) (behind string, e
 		}
 	}
 	a.above = nil
-	others := waitqueue.Contenders(names)
+	others := queuenode.Contenders(names)
 	if len(others) > 0 {
 		leases := a.pool.leases()
 		behind, err = waitqueue.OtherAhead(ctx, a.turn.Client, a.pool.Path, others,
-			leases.Dir, waitqueue.Sort(permits, waitqueue.LeaseKind), a.nodes[0].Stat.Czxid)
+			leases.Dir, queuenode.Sort(permits, queuenode.LeaseKind), a.nodes[0].Stat.Czxid)
 	}
 	if err != nil || behind != "" {
 		return framework.JoinPath(a.pool.Path, behind), err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
+	"github.com/docent-go/docent/internal/queuenode"
 )
 
 // errGone means that the attempt's node is no longer in the queue.
@@ -31,8 +32,8 @@ type Attempt struct {
 	hold   *framework.SessionHold
 	key    listingKey // set with hold
 
-	node   string // path of the node; "" if there is none
-	self   Node   // the node
+	node   string         // path of the node; "" if there is none
+	self   queuenode.Node // the node
 	stat   framework.Stat
 	breaks int64    // of the connection when the grant was certain
 	listed []string // what was listed along with the creation of the node; nil once used

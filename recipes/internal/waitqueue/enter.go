@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
@@ -66,7 +67,7 @@ func (a *Attempt) checkFree(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		var nodes []Node
+		var nodes []queuenode.Node
 		nodes, err = a.queue.List(ctx)
 		switch {
 		case errors.Is(err, ErrMixed):
@@ -83,8 +84,8 @@ func (a *Attempt) checkFree(ctx context.Context) (err error) {
 }
 
 // last returns what the attempt's node would be if it came behind all others.
-func (a *Attempt) last(nodes []Node) Node {
-	n := Node{Kind: a.kind}
+func (a *Attempt) last(nodes []queuenode.Node) queuenode.Node {
+	n := queuenode.Node{Kind: a.kind}
 	if len(nodes) > 0 {
 		n.Sequence = nodes[len(nodes)-1].Sequence + 1
 	}
@@ -121,7 +122,7 @@ func (a *Attempt) creation(along bool) *creation {
 	if a.write == nil {
 		c.opts = append(c.opts, framework.Sequential())
 	} else {
-		c.name += a.writeNode().digits()
+		c.name += a.writeNode().Digits()
 	}
 	if along {
 		c.opts = append(c.opts, framework.ListTo(&c.names))
@@ -136,8 +137,8 @@ func (a *Attempt) creation(along bool) *creation {
 func (a *Attempt) created(path string, c *creation) {
 	_, name := framework.SplitPath(path)
 	a.node, a.fresh, a.listed, a.took = path, true, c.names, time.Since(c.begun)
-	a.admitted = a.write != nil            // a downgrade's owner has been admitted as a writer
-	a.self, _ = parse(name, a.queue.Kinds) // it has the name that was asked for
+	a.admitted = a.write != nil                      // a downgrade's owner has been admitted as a writer
+	a.self, _ = queuenode.Parse(name, a.queue.Kinds) // it has the name that was asked for
 	clientAttemptsOf(a.client).add(a.self.Name)
 }
 
@@ -182,7 +183,7 @@ func (a *Attempt) position(ctx context.Context) (position, error) {
 	if err != nil {
 		return position{}, err
 	}
-	own := Index(v.nodes, a.self.Name)
+	own := queuenode.Index(v.nodes, a.self.Name)
 	if own < 0 {
 		return position{}, errGone
 	}
@@ -196,7 +197,7 @@ func (a *Attempt) position(ctx context.Context) (position, error) {
 }
 
 // firstBut returns the name of the first of the nodes, or "" if that is own.
-func firstBut(nodes []Node, own int) string {
+func firstBut(nodes []queuenode.Node, own int) string {
 	if own == 0 {
 		return ""
 	}
@@ -244,6 +245,6 @@ func (a *Attempt) list(ctx context.Context) (view, error) {
 	}
 	ask := func(ctx context.Context) (view, error) { return a.queue.list(ctx, a.client) }
 	return listingsOf(a.client).list(ctx, a.key, ask, func(v view) bool {
-		return fresh && Index(v.nodes, a.self.Name) >= 0
+		return fresh && queuenode.Index(v.nodes, a.self.Name) >= 0
 	})
 }

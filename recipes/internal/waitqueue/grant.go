@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
@@ -54,17 +55,17 @@ func (q *Queue) NewDowngrade(write *Grant, kind string, data func() []byte) *Att
 }
 
 // writeNode returns the node of the write grant.
-func (a *Attempt) writeNode() Node {
+func (a *Attempt) writeNode() queuenode.Node {
 	_, name := framework.SplitPath(a.write.Path)
-	node, _ := parse(name, a.queue.Kinds) // what was granted is a contender
+	node, _ := queuenode.Parse(name, a.queue.Kinds) // what was granted is a contender
 	return node
 }
 
 // checkWriteNode returns nil if the write node is among the nodes: then it and the attempt's node
 // existed at one moment, so no contender behind them was granted before. Otherwise a successor may
 // hold the lock, and checkWriteNode returns errGone, so that the attempt's node is deleted.
-func (a *Attempt) checkWriteNode(nodes []Node) error {
-	if Index(nodes, a.writeNode().Name) >= 0 {
+func (a *Attempt) checkWriteNode(nodes []queuenode.Node) error {
+	if queuenode.Index(nodes, a.writeNode().Name) >= 0 {
 		return nil
 	}
 	return errGone

@@ -8,30 +8,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/queuenode"
 )
-
-// The kinds of contenders: what their znodes' names have before the number. Those of one group exclude
-// each other as their recipe says, and no others.
-const (
-	MutexKind = "lock-"  // of mutexes, LeaderSelectors, and the queue of a semaphore
-	LatchKind = "latch-" // of LeaderLatches
-
-	ReadKind  = "__READ__" // of InterProcessReadWriteLocks
-	WriteKind = "__WRIT__"
-
-	LeaseKind = "lease-" // of a semaphore's permits, in LeasesDir
-
-	KazooKind     = "__lock__" // of kazoo's Lock and WriteLock
-	KazooReadKind = "__rlock__"
-)
-
-var allKinds = [...]string{ //nolint:gochecknoglobals // immutable
-	MutexKind, LatchKind, ReadKind, WriteKind, LeaseKind, KazooKind, KazooReadKind,
-}
-
-// LeasesDir is the name of the directory of a semaphore's permits, below the semaphore's path. A
-// contender of a semaphore claims the path with its znode there.
-const LeasesDir = "leases"
 
 // ErrMixed is returned to a contender if a contender of another kind is ahead of it on its path.
 var ErrMixed = errtype.New("another kind of lock is on the path: both would be granted", "mixed")
@@ -50,13 +28,13 @@ func mixed(dir, name string) error {
 // All kinds that queue in one directory have one counter. A semaphore's contenders have another one, so
 // the order is that of the czxids. Each contender creates its znode first and lists then. So of two, the
 // later one sees the earlier one, and only the later one is refused.
-func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, self *Node, czxid int64) (name string, err error) {
+func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, self *queuenode.Node, czxid int64) (name string, err error) {
 	for _, other := range v.others {
 		switch {
 		case other.Overflowed():
 			return "", mixed(q.Dir, other.Name)
-		case self != nil && compare(other, *self) > 0:
-		case len(v.nodes) == 0 || compare(v.nodes[0], v.others[0]) > 0:
+		case self != nil && queuenode.Compare(other, *self) > 0:
+		case len(v.nodes) == 0 || queuenode.Compare(v.nodes[0], v.others[0]) > 0:
 			return "", mixed(q.Dir, other.Name)
 		default:
 			name = other.Name
@@ -65,7 +43,7 @@ func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, sel
 	if !v.leases {
 		return name, nil
 	}
-	dir := framework.JoinPath(q.Dir, LeasesDir)
+	dir := framework.JoinPath(q.Dir, queuenode.LeasesDir)
 	names, _, err := c.Children(ctx, dir)
 	if err != nil && !errors.Is(err, framework.ErrNoNode) {
 		return "", err
@@ -73,11 +51,11 @@ func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, sel
 	if self == nil {
 		czxid = 0
 	}
-	permit, err := OtherAhead(ctx, c, dir, Sort(names, LeaseKind), q.Dir, v.nodes, czxid)
+	permit, err := OtherAhead(ctx, c, dir, queuenode.Sort(names, queuenode.LeaseKind), q.Dir, v.nodes, czxid)
 	if permit == "" {
 		return name, err
 	}
-	return framework.JoinPath(LeasesDir, permit), err
+	return framework.JoinPath(queuenode.LeasesDir, permit), err
 }
 
 // OtherAhead looks for znodes of others, which are children of dir, that were created before the znode
@@ -85,7 +63,7 @@ func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, sel
 // If one of the nodes of kin, which are children of kinDir, is older than all others, the others are
 // refused. OtherAhead then returns the name of the oldest, which the caller has to wait for.
 func OtherAhead(
-	ctx context.Context, c *framework.Client, dir string, others []Node, kinDir string, kin []Node, czxid int64,
+	ctx context.Context, c *framework.Client, dir string, others []queuenode.Node, kinDir string, kin []queuenode.Node, czxid int64,
 ) (name string, err error) {
 	oldest := int64(0)
 	for _, other := range others {
@@ -116,12 +94,9 @@ func OtherAhead(
 	case exists: // after all older kin had gone
 		return "", mixed(dir, name)
 	}
-	others = slices.DeleteFunc(slices.Clone(others), func(other Node) bool { return other.Name == name })
+	others = slices.DeleteFunc(slices.Clone(others), func(other queuenode.Node) bool { return other.Name == name })
 	return OtherAhead(ctx, c, dir, others, kinDir, kin, czxid)
 }
-
-// Contenders returns the nodes of contenders of all kinds among the names of a directory's children.
-func Contenders(names []string) []Node { return Sort(names, allKinds[:]...) }
 
 // creationError returns the error of a creation, with [ErrMixed] if the path of the directory is the
 // znode of an unfair mutex: no znode can be below that.

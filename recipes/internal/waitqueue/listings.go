@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/queuenode"
 )
 
 // listings are the listings in flight that the attempts of one client share. If a listing contains
@@ -152,7 +153,7 @@ func (ls *listings) alongs(key listingKey) []*alongListing {
 // ordered returns what the listing shows. Its nodes are nil if requests are needed for their order.
 func (l *alongListing) ordered(q *Queue) view {
 	l.sort.Do(func() {
-		if v := q.viewOf(l.names); !slices.ContainsFunc(v.nodes, Node.Overflowed) {
+		if v := q.viewOf(l.names); !slices.ContainsFunc(v.nodes, queuenode.Node.Overflowed) {
 			l.view = v
 		}
 	})

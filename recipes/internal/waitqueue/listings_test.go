@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+
+	"github.com/docent-go/docent/internal/queuenode"
 )
 
 // An ensembleOfOne answers the listings that are asked for, one after another, when it is told to.
@@ -15,7 +17,7 @@ type ensembleOfOne struct {
 }
 
 type answer struct {
-	nodes []Node
+	nodes []queuenode.Node
 	err   error
 }
 
@@ -31,7 +33,7 @@ func (e *ensembleOfOne) ask(ctx context.Context) (view, error) {
 }
 
 // answer answers the oldest listing, once all that can happen before has happened.
-func (e *ensembleOfOne) answer(nodes []Node, err error) {
+func (e *ensembleOfOne) answer(nodes []queuenode.Node, err error) {
 	synctest.Wait()
 	e.answers <- answer{nodes, err}
 }
@@ -41,7 +43,7 @@ type sharer struct {
 	name   string
 	cancel context.CancelFunc
 	done   chan struct{}
-	nodes  []Node
+	nodes  []queuenode.Node
 	err    error
 }
 
@@ -54,7 +56,7 @@ func (e *ensembleOfOne) sharer(t *testing.T, ls *listings, name string) *sharer 
 	go func() {
 		defer close(s.done)
 		defer cancel()
-		v, err := ls.list(ctx, sharedKey, e.ask, func(v view) bool { return Index(v.nodes, name) >= 0 })
+		v, err := ls.list(ctx, sharedKey, e.ask, func(v view) bool { return queuenode.Index(v.nodes, name) >= 0 })
 		s.nodes, s.err = v.nodes, err
 	}()
 	synctest.Wait()
@@ -73,8 +75,8 @@ func inListings(t *testing.T, body func(t *testing.T, e *ensembleOfOne, ls *list
 	})
 }
 
-func named(names ...string) []Node {
-	nodes := make([]Node, len(names))
+func named(names ...string) []queuenode.Node {
+	nodes := make([]queuenode.Node, len(names))
 	for i, name := range names {
 		nodes[i].Name = name
 	}
@@ -84,7 +86,7 @@ func named(names ...string) []Node {
 func (s *sharer) mustHave(t *testing.T, name string) {
 	t.Helper()
 	<-s.done
-	if s.err != nil || Index(s.nodes, name) < 0 {
+	if s.err != nil || queuenode.Index(s.nodes, name) < 0 {
 		t.Errorf("%s: %v, %v, want a listing with %s", s.name, s.nodes, s.err, name)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/queuenode"
 )
 
 // ErrCounterEnd is returned to a writer that also asks for the read side, if its number is from the
@@ -22,9 +23,9 @@ const maxStats = 64
 // orderOverflowed puts the overflowed nodes, which end the sorted nodes, in the order of their
 // creation, which it reads from their Stats. It leaves out nodes that are gone by then.
 func (q *Queue) orderOverflowed(
-	ctx context.Context, c *framework.Client, nodes []Node,
-) ([]Node, error) {
-	first := slices.IndexFunc(nodes, Node.Overflowed)
+	ctx context.Context, c *framework.Client, nodes []queuenode.Node,
+) ([]queuenode.Node, error) {
+	first := slices.IndexFunc(nodes, queuenode.Node.Overflowed)
 	if first < 0 || first == len(nodes)-1 {
 		return nodes, nil
 	}
@@ -32,8 +33,8 @@ func (q *Queue) orderOverflowed(
 	if err != nil {
 		return nil, err
 	}
-	nodes = slices.DeleteFunc(nodes, func(n Node) bool { return n.Overflowed() && created[n.Name] == 0 })
-	slices.SortFunc(nodes[min(first, len(nodes)):], func(a, b Node) int {
+	nodes = slices.DeleteFunc(nodes, func(n queuenode.Node) bool { return n.Overflowed() && created[n.Name] == 0 })
+	slices.SortFunc(nodes[min(first, len(nodes)):], func(a, b queuenode.Node) int {
 		return cmp.Compare(created[a.Name], created[b.Name])
 	})
 	return nodes, nil
@@ -41,7 +42,7 @@ func (q *Queue) orderOverflowed(
 
 // created returns the czxids of the nodes that exist, by their names.
 func (q *Queue) created(
-	ctx context.Context, c *framework.Client, nodes []Node,
+	ctx context.Context, c *framework.Client, nodes []queuenode.Node,
 ) (map[string]int64, error) {
 	czxids, errs := make([]int64, len(nodes)), make([]error, len(nodes))
 	slots := make(chan struct{}, maxStats)

@@ -9,16 +9,13 @@
 package waitqueue
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/queuenode"
 )
 
 // A Queue is a directory of contenders. It is immutable.
@@ -30,18 +27,15 @@ type Queue struct {
 
 	// Predecessor returns the index of the node that the node at own waits for, among those before
 	// the given index; -1 if there is none.
-	Predecessor func(nodes []Node, own, before int) int
+	Predecessor func(nodes []queuenode.Node, own, before int) int
 
 	// OnPosition is called with the number of contenders ahead of a waiting attempt. It may be nil.
 	OnPosition func(ahead int)
 
 	// MayReplace reports whether another node that waiting has to wait for may have taken the place
 	// of gone. nil means never. All other new nodes come behind those that exist.
-	MayReplace func(gone, waiting Node) bool
+	MayReplace func(gone, waiting queuenode.Node) bool
 }
-
-// ExclusivePredecessor is the Predecessor of a queue whose first contender alone holds the lock.
-func ExclusivePredecessor(_ []Node, _, before int) int { return before - 1 }
 
 // ErrBusy is returned by [Attempt.Try] when another client holds the lock.
 var ErrBusy = errors.New("waitqueue: busy")
@@ -52,7 +46,7 @@ func (q *Queue) inTurn() bool { return len(q.Kinds) == 1 && q.MayReplace == nil 
 
 // List returns the contenders in order. It returns none if the directory does not exist, and
 // [ErrMixed] if a contender of another kind is there, unless that is to be refused itself.
-func (q *Queue) List(ctx context.Context) ([]Node, error) {
+func (q *Queue) List(ctx context.Context) ([]queuenode.Node, error) {
 	v, err := q.list(ctx, q.Client)
 	if err == nil {
 		_, err = q.otherAhead(ctx, q.Client, v, nil, 0)
@@ -76,26 +70,26 @@ func (q *Queue) list(ctx context.Context, c *framework.Client) (view, error) {
 
 // A view is what one listing of the directory shows. It is never changed.
 type view struct {
-	nodes  []Node // the queue's contenders, in order
-	others []Node // contenders of other kinds, in the order of their numbers; as a rule none
-	leases bool   // the directory of a semaphore's permits is among the children
+	nodes  []queuenode.Node // the queue's contenders, in order
+	others []queuenode.Node // contenders of other kinds, in the order of their numbers; as a rule none
+	leases bool             // the directory of a semaphore's permits is among the children
 }
 
 // viewOf returns what the names of the directory's children show. Overflowed nodes are yet to be put
 // in order.
 func (q *Queue) viewOf(names []string) view {
-	v := view{nodes: make([]Node, 0, len(names))}
+	v := view{nodes: make([]queuenode.Node, 0, len(names))}
 	for _, name := range names {
-		if node, ok := parse(name, q.Kinds); ok {
+		if node, ok := queuenode.Parse(name, q.Kinds); ok {
 			v.nodes = append(v.nodes, node)
-		} else if node, ok := parse(name, allKinds[:]); ok {
+		} else if node, ok := queuenode.ParseAny(name); ok {
 			v.others = append(v.others, node)
-		} else if name == LeasesDir {
+		} else if name == queuenode.LeasesDir {
 			v.leases = true
 		}
 	}
-	slices.SortFunc(v.nodes, compare)
-	slices.SortFunc(v.others, compare)
+	slices.SortFunc(v.nodes, queuenode.Compare)
+	slices.SortFunc(v.others, queuenode.Compare)
 	return v
 }
 
@@ -118,7 +112,7 @@ type position struct {
 }
 
 // position returns where the node at own is among the nodes.
-func (q *Queue) position(nodes []Node, own int) position {
+func (q *Queue) position(nodes []queuenode.Node, own int) position {
 	p := position{ahead: own}
 	predecessor := q.Predecessor(nodes, own, own)
 	if predecessor < 0 {
@@ -145,77 +139,4 @@ func (p position) withoutNext() position {
 // behindHolder returns the position after the grant of the predecessor, in a queue that is inTurn.
 func (p position) behindHolder() position {
 	return position{ahead: 1, predecessor: p.predecessor, last: true, behindFirst: true}
-}
-
-// A Node is a contender's znode in a queue.
-type Node struct {
-	Name     string // of the znode, without its parent
-	Kind     string // which of the queue's kinds it has
-	Sequence int32
-
-	rank int // of the kind among the queue's
-}
-
-// digits returns the number as it is in the name.
-func (n Node) digits() string {
-	return n.Name[strings.LastIndex(n.Name, n.Kind)+len(n.Kind):]
-}
-
-// lastSequence is where a directory's counter ends. The creations that are outstanding together at
-// that moment get this number, then the least negative one, and so on upwards. All later creations
-// get this number again. A directory that is never empty is never removed. At 1,000 contenders a
-// second its counter ends after 25 days.
-const lastSequence = math.MaxInt32
-
-// Overflowed reports whether the number is one from the end of the directory's counter. Such a node
-// comes after all others, and its number does not give its order among the overflowed ones.
-func (n Node) Overflowed() bool { return n.Sequence == lastSequence || n.Sequence < 0 }
-
-// sequenceDigits is the least length of a sequence number: the server pads it to ten characters,
-// which include the sign of a negative number.
-const sequenceDigits = 10
-
-// parse returns the contender that name means. Curator sorts by what follows the last occurrence of
-// the kind, so a name contends however it begins. Other children of the directory are ignored.
-func parse(name string, kinds []string) (Node, bool) {
-	for rank, kind := range kinds {
-		i := strings.LastIndex(name, kind)
-		if i < 0 {
-			continue
-		}
-		digits := name[i+len(kind):]
-		if len(digits) < sequenceDigits || digits[0] == '+' {
-			continue
-		}
-		seq, err := strconv.ParseInt(digits, 10, 32)
-		if err != nil {
-			continue
-		}
-		return Node{Name: name, Kind: kind, Sequence: int32(seq), rank: rank}, true
-	}
-	return Node{}, false
-}
-
-// Sort returns the contenders among the names of a directory's children, in the order of their
-// numbers. Nodes that are [Node.Overflowed] come last; Queue.orderOverflowed puts them in order.
-// Nodes of one number (see [Queue.NewDowngrade]) are in the order of their kinds.
-func Sort(names []string, kinds ...string) []Node {
-	nodes := make([]Node, 0, len(names))
-	for _, name := range names {
-		if node, ok := parse(name, kinds); ok {
-			nodes = append(nodes, node)
-		}
-	}
-	slices.SortFunc(nodes, compare)
-	return nodes
-}
-
-func compare(a, b Node) int {
-	// As an unsigned number each comes after those that the server gave out before it.
-	return cmp.Or(cmp.Compare(uint32(a.Sequence), uint32(b.Sequence)), cmp.Compare(a.rank, b.rank), cmp.Compare(a.Name, b.Name))
-}
-
-// Index returns the index of the node with the name, or -1.
-func Index(nodes []Node, name string) int {
-	return slices.IndexFunc(nodes, func(n Node) bool { return n.Name == name })
 }

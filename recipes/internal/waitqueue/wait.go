@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/queuenode"
 )
 
 // A waiter is what an attempt has while it waits: watches on its own node, on its predecessor and
@@ -34,14 +35,14 @@ func (a *Attempt) waits() *waiter {
 // predecessor, and whether that holds the lock. data and st are the predecessor's when it was read to
 // be watched. ahead is -1 if no listing showed a contender. It is for the goroutine that drives the attempt, after the attempt
 // has failed.
-func (a *Attempt) BlockedBy() (ahead int, by Node, holds bool, data []byte, st framework.Stat) {
+func (a *Attempt) BlockedBy() (ahead int, by queuenode.Node, holds bool, data []byte, st framework.Stat) {
 	if a.waiter == nil || a.waiter.predecessor.watch == nil {
-		return -1, Node{}, false, nil, framework.Stat{}
+		return -1, queuenode.Node{}, false, nil, framework.Stat{}
 	}
 	predecessor := a.waiter.predecessor
-	by, ok := parse(predecessor.name, a.queue.Kinds)
+	by, ok := queuenode.Parse(predecessor.name, a.queue.Kinds)
 	if !ok { // of another kind
-		by, _ = parse(predecessor.name, allKinds[:])
+		by, _ = queuenode.ParseAny(predecessor.name)
 	}
 	st, _ = predecessor.watch.Stat()
 	return a.waiter.ahead, by, a.waiter.behindFirst, predecessor.watch.Data(), st

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/form/formtest"
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/inspect"
 	"github.com/docent-go/docent/testing/zkproxy"
 )
 

@@ -3,7 +3,7 @@ package form
 import (
 	"time"
 
-	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/cmd/docent/inspect"
 )
 
 // An Event is what happened to a contender, or to the view of a directory, as "watch" writes it.

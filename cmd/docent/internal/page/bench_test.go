@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/cmd/docent/inspect"
 )
 
 // An update of 10,000 locks, from the view until a tab has the message.

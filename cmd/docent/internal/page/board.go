@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // A board is what the page knows at a moment. It never changes.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // A frame is all that a tab shows of a board.

@@ -3,10 +3,10 @@ package page
 import (
 	"path"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/layout"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/cmd/docent/internal/waits"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // A graph is a drawing of waiters and their blockers.

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // health replies 200 while the page follows the ensemble, else 503 with the reason. It needs no token,

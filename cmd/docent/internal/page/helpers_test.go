@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
-	"github.com/docent-go/docent/recipes/inspect"
 	"github.com/docent-go/docent/recipes/lease"
 )
 

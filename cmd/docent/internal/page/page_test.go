@@ -6,8 +6,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // visit opens the page in a tab.

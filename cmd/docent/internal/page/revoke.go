@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/cmd/docent/inspect"
 )
 
 // A revocation names the holder that the page showed. A znode of that name that was created since has

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/cmd/docent/inspect"
 )
 
 var (

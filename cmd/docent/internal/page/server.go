@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/cmd/docent/inspect"
 )
 
 // A Source gives views of the locks: the present one, and the latest one whenever that has changed.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // A finding is a deadlock, or what may be one.

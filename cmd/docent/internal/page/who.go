@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // A who is a contender, as rows and queues show it. No data of its znode is shown, and no identity.

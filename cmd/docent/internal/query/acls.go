@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // checkACLs reads the ACL of each lock's directory, at --rate, and reports those in which every client

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // A breaking is one run of break.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // findContender returns the contender whose znode is at the path, and its lock. It fails for any

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // A queue is one run of queue.

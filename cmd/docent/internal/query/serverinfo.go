@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/cmd/docent/inspect"
 )
 
 // A serverInfo is what a server said about itself.

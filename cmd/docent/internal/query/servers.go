@@ -9,11 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/zkversion"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // The problems of servers.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // newWho returns the command who.

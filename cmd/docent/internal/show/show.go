@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // Counted returns the number with its noun.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/cmd/docent/inspect"
 )
 
 // Most is how many parties a picture has at most.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/waits"
-	"github.com/docent-go/docent/recipes/inspect"
 	"github.com/docent-go/docent/recipes/lease"
 )
 

@@ -3,8 +3,8 @@ package watch
 import (
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/form"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // A What says what an event is about.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/cmd/docent/inspect"
 )
 
 // Events returns what changed below root between two views. A view that is not current has its state

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/form/formtest"
 	"github.com/docent-go/docent/cmd/docent/internal/trace"
 	"github.com/docent-go/docent/cmd/docent/internal/watch"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // texts returns the events without their times: "granted /a b", and marks.

@@ -3,8 +3,8 @@ package watch
 import (
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/form"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // UpdateOf returns the message that brings a view of root to a Model.

@@ -5,7 +5,7 @@ import (
 	"iter"
 	"sync"
 
-	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/cmd/docent/inspect"
 )
 
 // A Source has the views of one directory. An [inspect.Live] is one.

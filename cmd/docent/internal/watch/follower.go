@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/trace"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // maxHolds is how many holds a Follower keeps for the trace. The oldest are dropped.

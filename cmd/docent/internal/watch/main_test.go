@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/watch"
-	"github.com/docent-go/docent/recipes/inspect"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/zktest"
 )

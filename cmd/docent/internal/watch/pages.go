@@ -9,9 +9,9 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // fixed is the width of the table's columns besides LOCK and HOLDER, with all gaps and the mark.

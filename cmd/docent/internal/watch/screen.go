@@ -8,8 +8,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // NewModel returns the screen of the directories that the followers follow.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/inspect"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"

@@ -1,10 +1,10 @@
-package waitqueue_test
+package queuenode_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/docent-go/docent/recipes/internal/waitqueue"
+	"github.com/docent-go/docent/internal/queuenode"
 )
 
 func TestSort(t *testing.T) {
@@ -53,9 +53,9 @@ func TestSort(t *testing.T) {
 			listed := append(slices.Clone(tt.left), tt.names...)
 			slices.Reverse(listed)
 			var got []string
-			for i, node := range waitqueue.Sort(listed, tt.kinds...) {
+			for i, node := range queuenode.Sort(listed, tt.kinds...) {
 				got = append(got, node.Name)
-				if waitqueue.Index(waitqueue.Sort(listed, tt.kinds...), node.Name) != i {
+				if queuenode.Index(queuenode.Sort(listed, tt.kinds...), node.Name) != i {
 					t.Errorf("Index of %s is not %d", node.Name, i)
 				}
 			}
@@ -64,7 +64,7 @@ func TestSort(t *testing.T) {
 			}
 		})
 	}
-	if i := waitqueue.Index(waitqueue.Sort([]string{"lock-0000000001"}, "lock-"), "lock-0000000002"); i != -1 {
+	if i := queuenode.Index(queuenode.Sort([]string{"lock-0000000001"}, "lock-"), "lock-0000000002"); i != -1 {
 		t.Errorf("Index of a missing node: %d, want -1", i)
 	}
 }

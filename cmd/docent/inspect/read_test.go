@@ -2,11 +2,12 @@ package inspect_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/recipes/inspect"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -95,4 +96,25 @@ func TestRead_faults(t *testing.T) {
 // hidden is an ACL under which the client may create and delete, and not read.
 func hidden() framework.CreateOption {
 	return framework.WithACL(acl.Entry{Perms: acl.Create | acl.Delete | acl.Admin, Scheme: "world", ID: "anyone"})
+}
+
+// TestArguments: what is wrong is said before a request, with the name of the function.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	_, read := inspect.Read(ctx, nil, "no/path")
+	_, scan := inspect.Scan(ctx, nil, "no/path", inspect.Limits{Rate: -1})
+	_, follow := inspect.Follow(nil, "no/path", inspect.FollowLimits{})
+	_, confirm := inspect.Confirm(ctx, nil, inspect.Snapshot{})
+	for name, err := range map[string]error{"read no/path": read, "scan no/path": scan, "follow no/path": follow, "confirm /": confirm} {
+		if err == nil || !strings.HasPrefix(err.Error(), "inspect: "+name+": client: must not be nil") {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if name != "confirm /" && !errors.Is(err, framework.ErrInvalidPath) {
+			t.Errorf("%s: error %v does not name the path", name, err)
+		}
+	}
+	if scan == nil || !strings.Contains(scan.Error(), "Rate:-1 ") {
+		t.Errorf("scan: error %v does not name the limits", scan)
+	}
 }

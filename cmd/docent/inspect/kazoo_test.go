@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/inspect"
 )
 
 // kazooSemaphore makes a semaphore of kazoo at the path: holders, and waiters in the queue next to it.

@@ -3,7 +3,7 @@ package inspect_test
 import (
 	"testing"
 
-	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/recipes/lease"
 )
 

@@ -3,7 +3,7 @@ package inspect
 import (
 	"slices"
 
-	"github.com/docent-go/docent/recipes/internal/waitqueue"
+	"github.com/docent-go/docent/internal/queuenode"
 )
 
 // semaphoreOf returns a semaphore of Curator's format. Its holders have a znode in leases. The first
@@ -54,18 +54,18 @@ func beside(l Lock, dir Znode) Lock {
 	return l
 }
 
-func none([]waitqueue.Node, int, int) int { return -1 }
+func none([]queuenode.Node, int, int) int { return -1 }
 
 // queueFormat is the format of a semaphore's queue.
 func queueFormat() format {
-	return format{Semaphore, []string{lockKind}, map[string]Side{lockKind: Permit}, waitqueue.ExclusivePredecessor}
+	return format{Semaphore, []string{lockKind}, map[string]Side{lockKind: Permit}, queuenode.ExclusivePredecessor}
 }
 
 // foreign returns the children of leases that are no permits. They take a permit nevertheless.
 func foreign(leases Znode) []string {
 	var paths []string
 	for _, z := range leases.Children {
-		if len(waitqueue.Sort([]string{z.name()}, leaseKind)) == 0 {
+		if len(queuenode.Sort([]string{z.name()}, leaseKind)) == 0 {
 			paths = append(paths, z.Path)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
-	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
 // Read returns the lock at the path with all its contenders. If there are none, the Lock has the path
@@ -18,11 +17,11 @@ import (
 // name. If ctx ends first, the error wraps ctx's. Other errors are [framework.ErrNoAuth] for the path
 // itself, and those of every operation of the client.
 func Read(ctx context.Context, c *framework.Client, path string) (Lock, error) {
-	if err := errors.Join(boundary.Client(c), framework.ValidatePath(path)); err != nil {
-		return Lock{}, recipe.Error("read", path, err)
+	if err := errors.Join(clientFault(c), framework.ValidatePath(path)); err != nil {
+		return Lock{}, opError("read", path, err)
 	}
 	l, err := read(cause.Inside(ctx), c, path)
-	return l, recipe.CallError(ctx, "read", path, err)
+	return l, callError(ctx, "read", path, err)
 }
 
 func read(ctx context.Context, c *framework.Client, path string) (Lock, error) {

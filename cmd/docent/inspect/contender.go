@@ -4,7 +4,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/internal/queuenode"
+	"github.com/docent-go/docent/recipes/lease"
 )
 
 // maxLabel is the greatest length of a label in bytes. Longer data are no name.
@@ -20,12 +21,14 @@ func contenderOf(z Znode, c Contender) Contender {
 	if z.Stat.Czxid == 0 {
 		return c
 	}
-	p := contender.At(z.Path, z.Data, z.Stat)
-	c.Session, c.Czxid, c.Created = p.Session, z.Stat.Czxid, z.Stat.Ctime
-	c.Meta, c.Data = p.Metadata, p.Data
+	c.Session, c.Czxid, c.Created = z.Stat.EphemeralOwner, z.Stat.Czxid, z.Stat.Ctime
+	c.Data = z.Data
+	if m, ok := lease.DecodeMetadata(z.Data); ok {
+		c.Meta, c.Data = m, m.Data
+	}
 	switch {
-	case p.Revoked:
-		c.Revoked, c.RevokedAt = true, z.Stat.Mtime
+	case queuenode.RequestsRelease(z.Data, z.Stat.Version):
+		c.Revoked, c.RevokedAt, c.Data = true, z.Stat.Mtime, nil
 	case c.Meta != nil:
 		c.By = Docent
 	case strings.HasPrefix(z.name(), protection):

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/docent-go/docent/recipes/internal/waitqueue"
+	"github.com/docent-go/docent/internal/queuenode"
 )
 
 // A format is how the contenders of a queue are named, and which of them wait for which.
@@ -12,7 +12,7 @@ type format struct {
 	kind        Kind
 	kinds       []string        // of the znodes' names: see package waitqueue
 	sides       map[string]Side // by the kind of the name
-	predecessor func(nodes []waitqueue.Node, own, before int) int
+	predecessor func(nodes []queuenode.Node, own, before int) int
 }
 
 // The kinds of names that package waitqueue does not know.
@@ -28,11 +28,11 @@ const (
 
 // formats returns the formats of queues. A name is of one format at most.
 func formats() []format {
-	alone := waitqueue.ExclusivePredecessor
+	alone := queuenode.ExclusivePredecessor
 	return []format{
 		{Mutex, []string{lockKind}, map[string]Side{lockKind: Alone}, alone},
 		{Leader, []string{latchKind}, map[string]Side{latchKind: Alone}, alone},
-		readWrite(waitqueue.WriteKind, waitqueue.ReadKind),
+		readWrite(queuenode.WriteKind, queuenode.ReadKind),
 		readWrite(kazooKind, kazooReadKind),
 	}
 }
@@ -40,7 +40,7 @@ func formats() []format {
 // readWrite returns the format of read/write locks whose contenders have the kinds.
 func readWrite(write, read string) format {
 	sides := map[string]Side{write: Writer, read: Shared}
-	return format{ReadWrite, []string{write, read}, sides, waitqueue.SharedPredecessor(write)}
+	return format{ReadWrite, []string{write, read}, sides, queuenode.SharedPredecessor(write)}
 }
 
 // isKazoo reports whether the names are kazoo's own.
@@ -96,15 +96,15 @@ func (f format) contenders(among []Znode) []Contender {
 
 // sort returns the contenders' names in the order of the queue, and the znodes by their names. Past
 // the end of the directory's counter the transactions that created the znodes decide.
-func (f format) sort(among []Znode) ([]waitqueue.Node, map[string]Znode) {
+func (f format) sort(among []Znode) ([]queuenode.Node, map[string]Znode) {
 	names, znodes := make([]string, len(among)), make(map[string]Znode, len(among))
 	for i, z := range among {
 		names[i] = z.name()
 		znodes[names[i]] = z
 	}
-	nodes := waitqueue.Sort(names, f.kinds...)
-	if i := slices.IndexFunc(nodes, waitqueue.Node.Overflowed); i >= 0 {
-		slices.SortStableFunc(nodes[i:], func(a, b waitqueue.Node) int {
+	nodes := queuenode.Sort(names, f.kinds...)
+	if i := slices.IndexFunc(nodes, queuenode.Node.Overflowed); i >= 0 {
+		slices.SortStableFunc(nodes[i:], func(a, b queuenode.Node) int {
 			return cmp.Compare(znodes[a.Name].Stat.Czxid, znodes[b.Name].Stat.Czxid)
 		})
 	}
@@ -114,7 +114,7 @@ func (f format) sort(among []Znode) ([]waitqueue.Node, map[string]Znode) {
 // ahead returns the contenders before an index that the one at own waits for, the nearest first: its
 // predecessor and, if that one shares the lock with others, those others. A writer further ahead is
 // left out, because the nearest writer waits for it.
-func (f format) ahead(nodes []waitqueue.Node, own, before int) []int {
+func (f format) ahead(nodes []queuenode.Node, own, before int) []int {
 	var found []int
 	for i := f.predecessor(nodes, own, before); i >= 0; i = f.predecessor(nodes, own, i) {
 		found = append(found, i)

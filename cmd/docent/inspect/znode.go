@@ -2,7 +2,7 @@ package inspect
 
 import (
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/waitqueue"
+	"github.com/docent-go/docent/internal/queuenode"
 )
 
 // A Znode is what was read of a znode and of those below it, for [Of].
@@ -26,7 +26,7 @@ func namedContenders() func(path string) bool {
 	}
 	return func(path string) bool {
 		name := Znode{Path: path}.name()
-		return len(name) == kazooID && isKazooName(name) || len(waitqueue.Sort([]string{name}, kinds...)) > 0
+		return len(name) == kazooID && isKazooName(name) || len(queuenode.Sort([]string{name}, kinds...)) > 0
 	}
 }
 

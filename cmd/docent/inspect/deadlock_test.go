@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/recipes/lease"
 )
 

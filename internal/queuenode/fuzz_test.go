@@ -1,4 +1,4 @@
-package waitqueue_test
+package queuenode_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/recipes/internal/waitqueue"
+	"github.com/docent-go/docent/internal/queuenode"
 )
 
 // FuzzSort gives a directory's children any names: those that are no contenders
@@ -18,7 +18,7 @@ func FuzzSort(f *testing.F) {
 	kinds := []string{"__WRIT__", "__READ__", "lock-"}
 	f.Fuzz(func(t *testing.T, listed string) {
 		names := strings.Split(listed, "\n")
-		nodes := waitqueue.Sort(names, kinds...)
+		nodes := queuenode.Sort(names, kinds...)
 		for i, n := range nodes {
 			if !slices.Contains(names, n.Name) || !slices.Contains(kinds, n.Kind) {
 				t.Fatalf("%+v was not listed", n)
@@ -30,7 +30,7 @@ func FuzzSort(f *testing.F) {
 			if strings.HasPrefix(digits, "-") != (n.Sequence < 0) && n.Sequence != 0 {
 				t.Errorf("%q has the number %d", n.Name, n.Sequence)
 			}
-			if at := waitqueue.Index(nodes, n.Name); at < 0 || nodes[at].Name != n.Name || at > i {
+			if at := queuenode.Index(nodes, n.Name); at < 0 || nodes[at].Name != n.Name || at > i {
 				t.Errorf("%q is at %d, not %d", n.Name, at, i)
 			}
 		}
@@ -40,7 +40,7 @@ func FuzzSort(f *testing.F) {
 			}
 		}
 		slices.Reverse(names)
-		for i, n := range waitqueue.Sort(names, kinds...) {
+		for i, n := range queuenode.Sort(names, kinds...) {
 			if n.Name != nodes[i].Name {
 				t.Errorf("listed the other way round %q comes at %d, where %q was", n.Name, i, nodes[i].Name)
 			}

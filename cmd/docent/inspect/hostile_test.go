@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/recipes/inspect"
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/recipes/lease"
 )
 

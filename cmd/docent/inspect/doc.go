@@ -26,8 +26,3 @@
 //
 // The client needs the permission to read. Everything in the package may be called concurrently.
 package inspect
-
-import "github.com/docent-go/docent/recipes/internal/boundary"
-
-// recipe begins the text of errors.
-const recipe boundary.Recipe = "inspect"

@@ -6,7 +6,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
-	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
 // Confirm reads again the locks of first that take part in a possible deadlock, and returns first with
@@ -16,11 +15,11 @@ import (
 // The two snapshots must be of one client, whose reads never go back in time. ctx and errors are as
 // with [Scan].
 func Confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot, error) {
-	if err := boundary.Client(c); err != nil {
-		return Snapshot{}, recipe.Error("confirm", "/", err)
+	if err := clientFault(c); err != nil {
+		return Snapshot{}, opError("confirm", "/", err)
 	}
 	second, err := confirm(cause.Inside(ctx), c, first)
-	return second, recipe.CallError(ctx, "confirm", "/", err)
+	return second, callError(ctx, "confirm", "/", err)
 }
 
 func confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot, error) {

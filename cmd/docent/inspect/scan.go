@@ -12,7 +12,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/pace"
-	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
 // Scan returns the locks at the root and below it. It sends a sync first, then one listing for each
@@ -24,12 +23,12 @@ import (
 // error wraps ctx's. Other errors are those of every operation of the client. With an error, the
 // Snapshot has what was found before, and is not Complete.
 func Scan(ctx context.Context, c *framework.Client, root string, limits Limits) (Snapshot, error) {
-	if err := errors.Join(boundary.Client(c), framework.ValidatePath(root), limits.fault()); err != nil {
-		return Snapshot{}, recipe.Error("scan", root, err)
+	if err := errors.Join(clientFault(c), framework.ValidatePath(root), limits.fault()); err != nil {
+		return Snapshot{}, opError("scan", root, err)
 	}
 	s := newScan(c, limits.withDefaults())
 	err := s.run(cause.Inside(ctx), root)
-	return s.snapshot(), recipe.CallError(ctx, "scan", root, err)
+	return s.snapshot(), callError(ctx, "scan", root, err)
 }
 
 func (l Limits) fault() error {

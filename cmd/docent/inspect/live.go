@@ -13,7 +13,6 @@ import (
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/cache"
-	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
 const (
@@ -69,13 +68,13 @@ func (l FollowLimits) options() []cache.Option {
 // that the limits leave out, with all below them. Snapshot.Unread has the paths that the client may
 // not read, as [cache.Snapshot.Unread] knows them. Close ends it. Faulty arguments are returned joined.
 func Follow(c *framework.Client, root string, limits FollowLimits) (*Live, error) {
-	if err := boundary.Client(c); err != nil {
-		return nil, recipe.Error("follow", root, errors.Join(err, framework.ValidatePath(root)))
+	if err := clientFault(c); err != nil {
+		return nil, opError("follow", root, errors.Join(err, framework.ValidatePath(root)))
 	}
 	opts := append(limits.options(), cache.WithFilter(func(path string) bool { return !isSystem(c, path) }))
 	copied, err := cache.New(c, root, opts...)
 	if err != nil {
-		return nil, recipe.Error("follow", root, errors.Unwrap(err))
+		return nil, opError("follow", root, errors.Unwrap(err))
 	}
 	l := &Live{
 		client: c, cache: copied, loop: newFollowLoop(), marks: newMarks(),
@@ -97,7 +96,7 @@ func Follow(c *framework.Client, root string, limits FollowLimits) (*Live, error
 
 // Close ends the Live, and all sequences of Views. Its goroutines are gone when it returns. The error
 // is that of [cache.Cache.Close].
-func (l *Live) Close() error { return recipe.Error("close", l.cache.Path(), l.closed()) }
+func (l *Live) Close() error { return opError("close", l.cache.Path(), l.closed()) }
 
 // View returns the present view.
 func (l *Live) View() View {
