@@ -32,10 +32,16 @@ func Scan(ctx context.Context, c *framework.Client, root string, limits Limits) 
 }
 
 func (l Limits) fault() error {
-	if l.Depth < 0 || l.Max < 0 || l.Rate < 0 {
-		return fmt.Errorf("limits %+v: must not be negative", l)
+	var faults []error
+	for _, limit := range []struct {
+		name  string
+		value int
+	}{{"depth", l.Depth}, {"max", l.Max}, {"rate", l.Rate}} {
+		if limit.value < 0 {
+			faults = append(faults, fmt.Errorf("%s %d: must not be negative", limit.name, limit.value))
+		}
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // system is the directory of ZooKeeper's own znodes.
@@ -88,6 +94,9 @@ func (s *scan) run(ctx context.Context, root string) error {
 				return err
 			}
 			next = append(next, below...)
+			if s.limits.OnProgress != nil {
+				s.limits.OnProgress(len(s.locks), s.others)
+			}
 		}
 		level = next
 	}

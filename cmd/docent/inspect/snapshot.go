@@ -52,6 +52,10 @@ type Limits struct {
 	// HoldersOnly reads the znodes of holders alone. Waiters then have the fields that follow from
 	// their names, and the locks are not Complete.
 	HoldersOnly bool
+
+	// OnProgress is called again and again in the goroutine of Scan, with the numbers of locks and of
+	// other directories so far. It may be nil.
+	OnProgress func(locks, others int)
 }
 
 // The defaults of Limits.

@@ -69,6 +69,31 @@ func TestJQ(t *testing.T) {
 	}
 }
 
+// TestSearch_shows_its_progress on a terminal if it takes long, and takes the line away. In a pipe, or
+// with --quiet, it shows none.
+func TestSearch_shows_its_progress(t *testing.T) {
+	t.Parallel()
+	w, addr := processes(t)
+	contender(t, w.client, "/locks/a"+guid+"lock-", metadata("batch-3", 811, "nightly", "p"))
+	for i := range 150 { // at the rate, 3 s
+		if _, err := w.client.Create(t.Context(), fmt.Sprintf("/other/%d", i), nil, framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"--connect", addr, "ls", "/", "--rate", "50"}
+	p := asked(t, "docent: searching for ", args...)
+	code, shown := p.answer(t, "")
+	line, table, found := strings.Cut(shown, "LOCK")
+	last := line[strings.LastIndex(strings.TrimRight(line, " \r"), "\r")+1:]
+	if code != 0 || !found || !strings.Contains(table, "/locks/a") || !strings.HasSuffix(line, " \r") ||
+		!strings.HasPrefix(last, "docent: searching for ") || !strings.Contains(last, ": 1 lock and ") {
+		t.Errorf("exit code %d: %q", code, shown)
+	}
+	if r := plain(t, args...); r.code != 0 || r.err != "" {
+		t.Errorf("in a pipe: exit code %d, %q", r.code, r.err)
+	}
+}
+
 // A prompt is a break on a terminal, which has asked.
 type prompt struct {
 	*os.File

@@ -89,7 +89,10 @@ func bounded(ctx context.Context, app *cli.App) (context.Context, context.Cancel
 func scan(ctx context.Context, app *cli.App, c *framework.Client, from string, limits inspect.Limits) (inspect.Snapshot, error) {
 	within, cancel := bounded(ctx, app)
 	defer cancel()
+	p := progress{app: app, began: time.Now()}
+	limits.OnProgress = p.show
 	s, err := inspect.Scan(within, c, from, limits)
+	p.clear()
 	if err != nil && ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded) {
 		app.Say("--timeout ended the search")
 		return s, nil
@@ -98,6 +101,38 @@ func scan(ctx context.Context, app *cli.App, c *framework.Client, from string, l
 		app.Say("a limit ended the search: see --depth and --max")
 	}
 	return s, err
+}
+
+// A progress shows on a terminal how far a search is, once it has taken quietly.
+type progress struct {
+	app          *cli.App
+	began, shown time.Time
+	width        int // of the line that is on the terminal
+}
+
+const (
+	quietly = 2 * time.Second        // a search says nothing for so long
+	between = 500 * time.Millisecond // two lines
+)
+
+// show replaces the line on the terminal.
+func (p *progress) show(locks, others int) {
+	now := time.Now()
+	if p.app.Settings().Quiet || !cli.Terminal(p.app.Err) || now.Sub(p.began) < quietly || now.Sub(p.shown) < between {
+		return
+	}
+	p.shown = now
+	line := fmt.Sprintf("docent: searching for %v: %s and %d other directories so far",
+		now.Sub(p.began).Round(time.Second), show.Counted(locks, "lock"), others)
+	fmt.Fprintf(p.app.Err, "\r%-*s", p.width, line)
+	p.width = len(line)
+}
+
+// clear takes the line away, so that the output begins at the left.
+func (p *progress) clear() {
+	if p.width > 0 {
+		fmt.Fprintf(p.app.Err, "\r%*s\r", p.width, "")
+	}
 }
 
 // missing returns an error if there is no znode at the root of a search, which then found nothing. A path
