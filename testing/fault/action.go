@@ -59,7 +59,7 @@ const (
 	HalfAnswer
 
 	// OtherSession lets the server answer the handshake and delivers the answer with
-	// another session id, the real one plus 1, in it. It hits when that has been
+	// another session id, that of [OtherID], in it. It hits when that has been
 	// sent. Rules go on to know the session by its real id. For Connect only.
 	OtherSession
 
@@ -114,3 +114,7 @@ func (a Action) suits(o Op) bool {
 	}
 	return true
 }
+
+// OtherID returns the session id that [OtherSession] puts in the place of the real one. No server gives it
+// to another session: the beginning of the session differs by years.
+func OtherID(session int64) int64 { return session ^ 1<<54 }

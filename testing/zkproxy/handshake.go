@@ -85,6 +85,6 @@ func withOtherSession(p parcel) []byte {
 		return bytes
 	}
 	id := bytes[lengthSize+sessionOffset:]
-	binary.BigEndian.PutUint64(id, binary.BigEndian.Uint64(id)+1)
+	binary.BigEndian.PutUint64(id, uint64(fault.OtherID(int64(binary.BigEndian.Uint64(id)))))
 	return bytes
 }

@@ -95,7 +95,7 @@ func TestHandshakeOtherSession(t *testing.T) {
 	p.receiveHandshake()
 	wantHit(t, h.Hit())
 	sessions := proxy.Sessions()
-	if len(sessions) != 1 || p.id != sessions[0].ID+1 {
+	if len(sessions) != 1 || p.id != fault.OtherID(sessions[0].ID) {
 		t.Errorf("the client was told %d, the server knows %v; want one more", p.id, sessions)
 	}
 	p.exists("/")

@@ -133,7 +133,7 @@ func withOtherSession(frame []byte) []byte {
 	changed := append([]byte(nil), frame...)
 	if len(changed) >= at+8 {
 		id := binary.BigEndian.Uint64(changed[at:])
-		binary.BigEndian.PutUint64(changed[at:], id+1)
+		binary.BigEndian.PutUint64(changed[at:], uint64(fault.OtherID(int64(id))))
 	}
 	return changed
 }

@@ -201,7 +201,7 @@ func TestFaultsOfTheHandshake(t *testing.T) {
 					t.Fatalf("%d sessions, want one: %v", len(sessions), reached)
 				}
 				if tt.action == fault.OtherSession {
-					if id := int64(binary.BigEndian.Uint64(got[12:])); id != sessions[0].ID+1 {
+					if id := int64(binary.BigEndian.Uint64(got[12:])); id != fault.OtherID(sessions[0].ID) {
 						t.Errorf("the answer names %#x, the session is %#x", id, sessions[0].ID)
 					}
 				}
