@@ -34,6 +34,16 @@ func Main(tests func(), commands ...func(*cli.App) *cobra.Command) {
 	tests()
 }
 
+// Missing skips the test, because the machine lacks something. With ZK_TEST=required, as on a build
+// server, the test fails.
+func Missing(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv("ZK_TEST") == "required" {
+		t.Fatal(what + ", and ZK_TEST=required")
+	}
+	t.Skip("SKIPPED, NOT TESTED: " + what)
+}
+
 // Program returns a process of docent, or of a shell that calls it. name is os.Args[0] or the shell's.
 func Program(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)

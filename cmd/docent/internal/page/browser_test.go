@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -37,10 +38,7 @@ func startBrowser(t *testing.T) context.Context {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		if os.Getenv("ZK_TEST") == "required" {
-			t.Fatalf("no browser: %v (scripts/setup-chromium installs one)", err)
-		}
-		t.Skipf("SKIPPED, NOT TESTED: no browser: %v", err)
+		apptest.Missing(t, fmt.Sprintf("no browser, which scripts/setup-chromium installs: %v", err))
 	}
 	browser.Do(func() {
 		dir, err := os.MkdirTemp("", "docent-page") //nolint:usetesting // the browser outlives the test

@@ -16,6 +16,7 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
@@ -225,7 +226,7 @@ func memory(t *testing.T, pid int) (now, most int) {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		t.Skipf("no /proc: %v", err)
+		apptest.Missing(t, fmt.Sprintf("no /proc: %v", err))
 	}
 	field := func(name string) int {
 		m := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(status)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -105,7 +106,7 @@ func TestOutput_on_a_full_disk(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skip("no /dev/full")
+		apptest.Missing(t, "no /dev/full")
 	}
 	t.Cleanup(func() { _ = full.Close() })
 	srv := zkserver.Run(t)

@@ -40,10 +40,7 @@ func TestTheReaderHasGone(t *testing.T) {
 func TestJQ(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("jq"); err != nil {
-		if os.Getenv("ZK_TEST") == "required" {
-			t.Fatal("jq is missing, and required")
-		}
-		t.Skip("SKIPPED, NOT TESTED: jq is missing, which runs the examples of docs/command.md")
+		apptest.Missing(t, "no jq, which runs the examples of docs/command.md")
 	}
 	w, addr := processes(t)
 	page, err := os.ReadFile("../../../../docs/command.md")

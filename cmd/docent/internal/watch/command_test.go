@@ -96,7 +96,7 @@ func TestWatch_says_if_its_trace_is_not_whole(t *testing.T) {
 	t.Parallel()
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {
-		t.Skip("the system has no " + full)
+		apptest.Missing(t, "no "+full)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		_, errs, stop := started(t, zkserver.Run(t), "/locks", "--trace", full)
