@@ -380,7 +380,7 @@ func TestRefusedCredential_is_retried_ever_slower(t *testing.T) {
 const renewed = "n3w-Pa55"
 
 // onlyFor is the ACL of a user of the scheme digest with one password.
-func onlyFor(user, password string) framework.ACLOption {
+func onlyFor(user, password string) framework.CreateOption {
 	sum := sha1.Sum([]byte(user + ":" + password)) //nolint:gosec // as above
 	id := user + ":" + base64.StdEncoding.EncodeToString(sum[:])
 	return framework.WithACL(acl.Entry{Perms: acl.All, Scheme: "digest", ID: id})

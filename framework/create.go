@@ -281,13 +281,11 @@ func (cfg *createConfig) combined() error {
 	return errors.Join(faults...)
 }
 
-// ListTo lists the parent's children right after the create, within the same round trip. It stores
-// their names as they were at a moment after the creation. It stores nil if there is no listing, as
-// when the znode was found again after its reply was lost; list the children then.
-func ListTo(names *[]string) CreateOption { return ListAtTo("", names) }
-
-// ListAtTo does what [ListTo] does for the children of dir instead of the parent's. Both may be given.
-func ListAtTo(dir string, names *[]string) CreateOption {
+// ListTo lists the children of dir right after the create, within the same round trip; "" stands for
+// the parent. It stores their names as they were at a moment after the creation. It stores nil if there
+// is no listing, as when the znode was found again after its reply was lost; list the children then.
+// Several may be given.
+func ListTo(dir string, names *[]string) CreateOption {
 	return createOption(func(cfg *createConfig) {
 		if names != nil {
 			cfg.lists = append(cfg.lists, listTo{dir, names})

@@ -370,7 +370,7 @@ func TestListToSeesTheZnode(t *testing.T) {
 			for range rounds {
 				var names []string
 				path, err := c.Create(t.Context(), dir+"/n-", nil, framework.Ephemeral(), framework.Sequential(),
-					framework.Protected(), framework.ListTo(&names))
+					framework.Protected(), framework.ListTo("", &names))
 				_, name := framework.SplitPath(path)
 				if err != nil || !slices.Contains(names, name) {
 					t.Errorf("Create: %q, %v with the list %v; want the znode in it", name, err, names)
@@ -396,7 +396,7 @@ func TestListToTakesOneRoundTrip(t *testing.T) {
 	created := make(chan error, 1)
 	var names []string
 	go func() {
-		_, err := c.Create(t.Context(), dir+"/n", nil, framework.ListTo(&names))
+		_, err := c.Create(t.Context(), dir+"/n", nil, framework.ListTo("", &names))
 		created <- err
 	}()
 	await(t, stuck.Hit(), "the create")
@@ -416,12 +416,12 @@ func TestListToIsNilWhereItCouldNotBeHad(t *testing.T) {
 	dir := fresh(t) + "-nil"
 	mustCreate(t, c, dir, "")
 	names := []string{"from before"}
-	if _, err := c.Create(t.Context(), dir+"/missing/n", nil, framework.ListTo(&names)); !errors.Is(err, framework.ErrNoNode) || names != nil {
+	if _, err := c.Create(t.Context(), dir+"/missing/n", nil, framework.ListTo("", &names)); !errors.Is(err, framework.ErrNoNode) || names != nil {
 		t.Errorf("without the parent: %v with the list %v, want ErrNoNode and nil", err, names)
 	}
 	names = []string{"from before"}
 	proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.DropReply})
-	path, err := c.Create(t.Context(), dir+"/n", nil, framework.Ephemeral(), framework.Protected(), framework.ListTo(&names))
+	path, err := c.Create(t.Context(), dir+"/n", nil, framework.Ephemeral(), framework.Protected(), framework.ListTo("", &names))
 	if err != nil || names != nil {
 		t.Errorf("of %q, found again: %v with the list %v, want nil", path, err, names)
 	}
@@ -552,7 +552,7 @@ func TestCreatesOfOnePathAtOnce(t *testing.T) {
 			wg.Go(func() {
 				var names []string
 				var st framework.Stat
-				path, err := c.Create(t.Context(), dir+"/a-", nil, framework.Sequential(), framework.ListTo(&names), framework.StatTo(&st))
+				path, err := c.Create(t.Context(), dir+"/a-", nil, framework.Sequential(), framework.ListTo("", &names), framework.StatTo(&st))
 				if err != nil {
 					t.Error(err)
 					return

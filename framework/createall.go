@@ -15,7 +15,7 @@ import (
 
 // CreateAll creates ephemeral znodes by one transaction, all or none, and returns their paths. The
 // operations come from [OpCreate], each with [Ephemeral] and [Protected]. Of the other options they
-// take [Sequential], [WithParents], [WithACL], [ListTo], [ListAtTo], and [StatTo]. StatTo stores what is known
+// take [Sequential], [WithParents], [WithACL], [ListTo], and [StatTo]. StatTo stores what is known
 // without a read: all fields but the times.
 //
 // CreateAll is retried as Create is. If the reply to an attempt was lost, CreateAll looks for the

@@ -76,7 +76,7 @@ func TestCreateAllTellsWhatTheTransactionMade(t *testing.T) {
 			dirs := numbered(fresh(t)+"/all/"+where, 3)
 			ops := contenders(dirs)
 			for i, dir := range dirs {
-				ops[i] = contenders([]string{dir}, framework.StatTo(&st[i]), framework.ListTo(&listed[i]))[0]
+				ops[i] = contenders([]string{dir}, framework.StatTo(&st[i]), framework.ListTo("", &listed[i]))[0]
 			}
 			paths := must.Get(c.CreateAll(t.Context(), ops...))(t)
 			for i, path := range paths {

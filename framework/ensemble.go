@@ -190,9 +190,6 @@ func atPortOf(addrs, given []string) []string {
 	return moved
 }
 
-// AnyConfig is the version for which [Client.Reconfig] changes any configuration.
-const AnyConfig int64 = -1
-
 // Config returns the ensemble's dynamic configuration, as the leader had it when the call began or
 // later. Chroot and namespace do not apply to it. It is retried by the client's policy until ctx
 // ends.
@@ -274,7 +271,7 @@ func (ch ConfigChange) body(version int64) []byte {
 
 // Reconfig changes the ensemble's dynamic configuration and returns the new configuration, once a
 // quorum of both the old and the new servers has committed it. The present version must equal the
-// given version; [AnyConfig] matches every version.
+// given version; [AnyVersion] matches every version.
 //
 // Reconfig is not repeated once it may have had an effect. If the connection breaks or ctx ends
 // then, the error wraps [ErrUnknownOutcome], and [Client.Config] returns which configuration is
@@ -293,8 +290,8 @@ func (c *Client) Reconfig(ctx context.Context, change ConfigChange, version int6
 	usercall.Require("ctx", ctx != nil)
 	body := change.body(version)
 	err := errors.Join(change.validate(), c.core.checkSize(headSize+len(body)))
-	if version < AnyConfig {
-		err = errors.Join(err, fmt.Errorf("version %d: must be at least 0, or AnyConfig (-1)", version))
+	if version < AnyVersion {
+		err = errors.Join(err, fmt.Errorf("version %d: must be at least 0, or AnyVersion (-1)", version))
 	}
 	if err != nil {
 		return Config{}, opError("reconfig", configPath, err)

@@ -242,7 +242,7 @@ func TestReconfigChangesTheEnsemble(t *testing.T) {
 		}
 	}
 	stranger := connect(t, leader.Addr())
-	_, err = stranger.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{leaving.ID}}, framework.AnyConfig)
+	_, err = stranger.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{leaving.ID}}, framework.AnyVersion)
 	wantErr(t, "without a credential", err, framework.ErrNoAuth)
 	_, err = c.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{leaving.ID}}, before.Version+1)
 	wantErr(t, "of another version", err, framework.ErrBadVersion)
@@ -294,7 +294,7 @@ func TestLostReplies_of_Reconfig(t *testing.T) {
 		for _, others := range []string{"nothing", "the same", "another"} {
 			for _, conditional := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%v/%s/conditional %v", loss, others, conditional), func(t *testing.T) {
-					version := framework.AnyConfig
+					version := int64(framework.AnyVersion)
 					if conditional {
 						version = must.Get(other.Config(t.Context()))(t).Version
 					}
@@ -307,7 +307,7 @@ func TestLostReplies_of_Reconfig(t *testing.T) {
 						case "another":
 							theirs = change()
 						}
-						must.Get(other.Reconfig(within(t, patience), theirs, framework.AnyConfig))(t)
+						must.Get(other.Reconfig(within(t, patience), theirs, framework.AnyVersion))(t)
 					}
 					err, applied := reconfigLosing(t, leader.Addr(), loss, ours, version, meanwhile)
 					switch unknown := errors.Is(err, framework.ErrUnknownOutcome); {
@@ -366,7 +366,7 @@ func TestReconfigOfAServerThatIsNotSetUpForIt(t *testing.T) {
 	if err != nil || len(config.Members) != 0 {
 		t.Errorf("%+v, %v", config, err)
 	}
-	_, err = c.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{1}}, framework.AnyConfig)
+	_, err = c.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{1}}, framework.AnyVersion)
 	wantErr(t, "reconfig", err, framework.ErrReconfigDisabled)
 }
 
@@ -378,11 +378,11 @@ func TestReconfig_refuses_faulty_arguments(t *testing.T) {
 		change  framework.ConfigChange
 		version int64
 	}{
-		"must have Join, Leave or Members":              {framework.ConfigChange{}, framework.AnyConfig},
-		"must not have Members beside":                  {framework.ConfigChange{Members: []string{good}, Leave: []int64{1}}, framework.AnyConfig},
-		`server "server.1=a"`:                           {framework.ConfigChange{Join: []string{"server.1=a"}}, framework.AnyConfig},
-		"must be one server":                            {framework.ConfigChange{Members: []string{good + "," + good}}, framework.AnyConfig},
-		"version -2: must be at least 0, or AnyConfig ": {framework.ConfigChange{Leave: []int64{1}}, -2},
+		"must have Join, Leave or Members":               {framework.ConfigChange{}, framework.AnyVersion},
+		"must not have Members beside":                   {framework.ConfigChange{Members: []string{good}, Leave: []int64{1}}, framework.AnyVersion},
+		`server "server.1=a"`:                            {framework.ConfigChange{Join: []string{"server.1=a"}}, framework.AnyVersion},
+		"must be one server":                             {framework.ConfigChange{Members: []string{good + "," + good}}, framework.AnyVersion},
+		"version -2: must be at least 0, or AnyVersion ": {framework.ConfigChange{Leave: []int64{1}}, -2},
 	} {
 		_, err := c.Reconfig(t.Context(), tc.change, tc.version)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -225,7 +225,7 @@ func TestEpochOptionsThatDoNotFit(t *testing.T) {
 		epoch := framework.WithEpoch(&version)
 		for what, err := range map[string]error{
 			"option WithEpoch: must be": second(c.Create(t.Context(), "/x", nil, framework.Ephemeral(), epoch)),
-			"and not with ListTo":       second(c.Create(t.Context(), "/x", nil, knownByData(epoch, framework.ListTo(&names))...)),
+			"and not with ListTo":       second(c.Create(t.Context(), "/x", nil, knownByData(epoch, framework.ListTo("", &names))...)),
 			"options: must be among":    second(c.Txn(t.Context(), framework.OpCreate("/x", nil, knownByData(epoch)...))),
 			"an epoch has no epoch":     second(c.Create(t.Context(), framework.EpochOf("/x"), nil, knownByData(epoch)...)),
 			"combined with CreatedBy":   c.Delete(t.Context(), "/x", framework.AtEpoch(1)),

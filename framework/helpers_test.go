@@ -25,6 +25,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -285,7 +286,7 @@ func uncommon(t testing.TB, c *framework.Client, s tracetest.SpanStub) []attribu
 	t.Helper()
 	var rest []attribute.KeyValue
 	namespace := strings.TrimSuffix(c.AbsolutePath("/"), "/")
-	name, host, port, system := "", "", fmt.Sprint(framework.DefaultPort), ""
+	name, host, port, system := "", "", fmt.Sprint(proto.DefaultPort), ""
 	for _, a := range s.Attributes {
 		switch value := a.Value.String(); a.Key {
 		case zktel.AttrDBSystem:

@@ -76,7 +76,7 @@ func observedLife(t *testing.T, w *zkenv.Env) output {
 	_, _ = c.Config(t.Context())
 	_, _ = c.Ephemerals(t.Context(), "/")
 	_, _ = c.WhoAmI(t.Context())
-	_, _ = c.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{1}}, framework.AnyConfig) // costs the connection
+	_, _ = c.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{1}}, framework.AnyVersion) // costs the connection
 	states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Connected)
 	way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
 	if _, _, err := c.Get(t.Context(), "/"); err != nil {

@@ -371,11 +371,16 @@ func applyAll[O any](opts []O, apply func(O)) (faults error) {
 //
 // It does not report which client had the effect. If two clients set one version to the same data,
 // both succeed.
-func Idempotent() IdempotentOption { return IdempotentOption{} }
+func Idempotent() interface {
+	CreateOption
+	SetOption
+	DeleteOption
+} {
+	return idempotent{}
+}
 
-// An IdempotentOption is a [CreateOption], a [SetOption] and a [DeleteOption].
-type IdempotentOption struct{}
+type idempotent struct{}
 
-func (IdempotentOption) applyCreate(cfg *createConfig) { cfg.given |= withIdempotent }
-func (IdempotentOption) applySet(cfg *setConfig)       { cfg.idempotent = true }
-func (IdempotentOption) applyDelete(cfg *deleteConfig) { cfg.idempotent = true }
+func (idempotent) applyCreate(cfg *createConfig) { cfg.given |= withIdempotent }
+func (idempotent) applySet(cfg *setConfig)       { cfg.idempotent = true }
+func (idempotent) applyDelete(cfg *deleteConfig) { cfg.idempotent = true }

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/internal/otelzk"
 	"github.com/docent-go/docent/internal/slogcore"
 	"github.com/docent-go/docent/internal/usercall"
@@ -91,18 +92,22 @@ func WithAuth(scheme string, credentials []byte) Option {
 // WithACL sets an ACL. As an option of the client it is the ACL of the znodes that the client
 // creates. As an option of [Client.Create] it is the ACL of that znode and of the parents that are
 // created with it. The default is [acl.Open], or the client's ACL.
-func WithACL(list ...acl.Entry) ACLOption { return ACLOption{append([]acl.Entry(nil), list...)} }
+func WithACL(list ...acl.Entry) interface {
+	Option
+	CreateOption
+} {
+	return aclOption{append([]acl.Entry(nil), list...)}
+}
 
-// An ACLOption is an [Option] and a [CreateOption].
-type ACLOption struct{ acl []acl.Entry }
+type aclOption struct{ acl []acl.Entry }
 
-func (o ACLOption) apply(cfg *config) { cfg.acl = o.acl }
+func (o aclOption) apply(cfg *config) { cfg.acl = o.acl }
 
-func (o ACLOption) applyCreate(cfg *createConfig) { cfg.acl, cfg.given = o.acl, cfg.given|withACL }
+func (o aclOption) applyCreate(cfg *createConfig) { cfg.acl, cfg.given = o.acl, cfg.given|withACL }
 
 // WithACLProvider sets the function that returns the ACL of a znode that the client creates. fn
 // gets the path as the ensemble knows it, with chroot and namespace, and may return nil for the
-// client's default ACL. An [ACLOption] of the call takes precedence. fn may be called concurrently.
+// client's default ACL. The [WithACL] of a call takes precedence. fn may be called concurrently.
 func WithACLProvider(fn func(path string) []acl.Entry) Option {
 	return optionFunc(func(cfg *config) {
 		if fn == nil {
@@ -186,7 +191,7 @@ func WithDialer(dial Dialer) Option {
 // once, in a random order. When all addresses of all servers have failed, the client resolves the
 // names again. TLS verifies the name, whatever the address. The resolver may be called from several
 // goroutines. The default is net.DefaultResolver.LookupHost; with [WithDialer] it is none.
-func WithResolver(resolve Resolver) Option {
+func WithResolver(resolve func(ctx context.Context, host string) (addrs []string, err error)) Option {
 	return optionFunc(func(cfg *config) {
 		if resolve == nil {
 			cfg.faults = append(cfg.faults, errors.New("framework: resolver: must not be nil"))
@@ -291,8 +296,8 @@ type connectConfig struct {
 	source         func(context.Context) ([]string, error) // of servers; nil if there is none
 	connectTimeout time.Duration
 	tls            *tls.Config
-	dial           Dialer   // nil until all options have been applied, unless one sets it
-	resolve        Resolver // nil if the dialer takes names; obeys its context
+	dial           Dialer         // nil until all options have been applied, unless one sets it
+	resolve        hosts.Resolver // nil if the dialer takes names; obeys its context
 	calls          *usercall.Calls
 	dialerGiven    bool
 }
@@ -506,11 +511,8 @@ func newTelemetry(c *core) *otelzk.Telemetry {
 	})
 }
 
-// A Resolver returns the addresses of a host's name, as net.DefaultResolver.LookupHost does.
-type Resolver func(ctx context.Context, host string) (addrs []string, err error)
-
-// bounded returns a Resolver that returns when its context ends, and fails if resolve panics.
-func bounded(resolve Resolver, calls *usercall.Calls) Resolver {
+// bounded returns a resolver that returns when its context ends, and fails if resolve panics.
+func bounded(resolve hosts.Resolver, calls *usercall.Calls) hosts.Resolver {
 	return func(ctx context.Context, host string) ([]string, error) {
 		return usercall.Bounded(ctx, calls, func() ([]string, error) { return resolve(ctx, host) }, nil)
 	}

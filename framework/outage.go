@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // Bounds of the pause between two log lines about the same thing. The pause doubles with each line, so
@@ -141,7 +142,7 @@ func serverFields(server string) []zap.Field {
 		return []zap.Field{zap.String(zktel.AttrServerAddress, server)}
 	}
 	fields := []zap.Field{zap.String(zktel.AttrServerAddress, host)}
-	if n, err := strconv.Atoi(port); err == nil && n != DefaultPort {
+	if n, err := strconv.Atoi(port); err == nil && n != proto.DefaultPort {
 		fields = append(fields, zap.Int(zktel.AttrServerPort, n))
 	}
 	return fields

@@ -34,7 +34,7 @@ func saslServer(t *testing.T, opts ...zktest.Option) string {
 	}, opts...)...).Addr()
 }
 
-func saslACL(name string) framework.ACLOption {
+func saslACL(name string) framework.CreateOption {
 	return framework.WithACL(acl.Entry{Perms: acl.All, Scheme: "sasl", ID: name})
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
 )
 
@@ -47,9 +48,6 @@ func (s serverList) fallback() []string {
 func (s serverList) equal(other serverList) bool {
 	return slices.Equal(s.given, other.given) && slices.Equal(s.tracked, other.tracked)
 }
-
-// DefaultPort is the port of a server that the connect string names without one.
-const DefaultPort = 2181
 
 // A connectString is a parsed connect string: "h1:2181,h2,[::1]:2183/chroot".
 type connectString struct {
@@ -145,7 +143,7 @@ func cutPort(entry string) (host, port string, err error) {
 	case strings.Contains(entry, "@"):
 		return "", "", errors.New("must not contain a credential, see WithAuth")
 	case bracketed && strings.HasSuffix(entry, "]"):
-		return entry[1 : len(entry)-1], strconv.Itoa(DefaultPort), nil
+		return entry[1 : len(entry)-1], strconv.Itoa(proto.DefaultPort), nil
 	case bracketed, strings.Count(entry, ":") == 1:
 		if host, port, err = net.SplitHostPort(entry); err != nil {
 			return "", "", errors.New("must be host, host:port or [IPv6]:port")
@@ -154,7 +152,7 @@ func cutPort(entry string) (host, port string, err error) {
 	case strings.Contains(entry, ":"):
 		return "", "", errors.New("an IPv6 address must stand in brackets")
 	}
-	return entry, strconv.Itoa(DefaultPort), nil
+	return entry, strconv.Itoa(proto.DefaultPort), nil
 }
 
 // redacted returns s without a possible credential before its last @.

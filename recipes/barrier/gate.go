@@ -107,7 +107,7 @@ func (e *entry) create(ctx context.Context) error {
 		e.name = name
 		e.grant.Path, err = c.Create(ctx, framework.JoinPath(g.path, name), contender.LocalAddress(), opts...)
 		return err
-	}, append(slices.Clip(g.acl), framework.WithParents(), framework.ListTo(&e.listed), framework.StatTo(&e.grant.Stat))...)
+	}, append(slices.Clip(g.acl), framework.WithParents(), framework.ListTo("", &e.listed), framework.StatTo(&e.grant.Stat))...)
 }
 
 // step looks once, and waits for a change unless the member is let in.

@@ -64,7 +64,7 @@ func BenchmarkUncontendedInSteps(b *testing.B) {
 		{"bare", func() error { return createAndDelete(ctx, c, dir+"/bare-") }},
 		{"node", func() error { return createAndDelete(ctx, c, dir+"/lock-", node...) }},
 		{"listed", func() error {
-			return createAndDelete(ctx, c, dir+"/lock-", append(slices.Clip(node), framework.ListTo(&names))...)
+			return createAndDelete(ctx, c, dir+"/lock-", append(slices.Clip(node), framework.ListTo("", &names))...)
 		}},
 		{"mutex", func() error {
 			lease, err := m.Lock(ctx)

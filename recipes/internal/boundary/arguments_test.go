@@ -105,7 +105,6 @@ func functions() map[string]any {
 		"listeners.NewQueued":       listeners.NewQueued[int],
 
 		"framework.DeletionTo":         framework.DeletionTo,
-		"framework.ListAtTo":           framework.ListAtTo,
 		"framework.ListTo":             framework.ListTo,
 		"framework.StatTo":             framework.StatTo,
 		"framework.WatchTo":            framework.WatchTo,
@@ -413,7 +412,6 @@ func nilable(p reflect.Type) bool {
 var mayBeNil = map[string]string{
 	"framework.Client.Discard":     "an invalid option is logged",
 	"framework.DeletionTo":         "nothing is stored",
-	"framework.ListAtTo":           "nothing is listed",
 	"framework.ListTo":             "nothing is listed",
 	"framework.OpCreate":           "the transaction returns the fault",
 	"framework.StatTo":             "nothing is stored",

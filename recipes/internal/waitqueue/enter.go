@@ -125,7 +125,7 @@ func (a *Attempt) creation(along bool) *creation {
 		c.name += a.writeNode().Digits()
 	}
 	if along {
-		c.opts = append(c.opts, framework.ListTo(&c.names))
+		c.opts = append(c.opts, framework.ListTo("", &c.names))
 	}
 	if a.queue.ACL != nil {
 		c.opts = append(c.opts, framework.WithACL(a.queue.ACL...))
@@ -156,7 +156,7 @@ func (g *Grant) AddNodes(
 		attempts[i] = q.NewAttempt(q.Kinds[0], nil)
 		creations[i] = attempts[i].creation(i == 0)
 		if i == 0 {
-			creations[i].opts = append(creations[i].opts, framework.ListAtTo(dirAbove, &above))
+			creations[i].opts = append(creations[i].opts, framework.ListTo(dirAbove, &above))
 		}
 		creates[i] = framework.OpCreate(framework.JoinPath(q.Dir, creations[i].name), data, creations[i].opts...)
 	}
