@@ -509,7 +509,7 @@ func TestWatchAfterAFilteredEvent(t *testing.T) {
 	}
 }
 
-// TestRecheck has nobody read the znode whose event the server drops, so that only the recheck can find
+// TestRecheck has no client read the znode whose event the server drops, so that only the recheck can find
 // the change.
 func TestRecheck(t *testing.T) {
 	t.Parallel()

@@ -1,5 +1,6 @@
 // Package queuenode knows the znodes with which the contenders of a lock queue: their names, their
-// order, who waits for whom, and the data that asks a holder to release. It sends no request.
+// order, which contender waits for which, and the data that asks a holder to release. It sends no
+// request.
 //
 // Names and order are Apache Curator's (LockInternals and StandardLockInternalsDriver in
 // org.apache.curator.framework.recipes.locks), and kazoo's.

@@ -121,7 +121,7 @@ func (k *keeping) expired(path string) bool {
 	return k.w.killed[k.w.made[path].owner]
 }
 
-// check is the validator of "stands", once all is well. Of the path that all clients contend for, only
+// check validates kept znodes, once all is well. Of the path that all clients contend for, only
 // one client has the znode, and it may be about to close its Node. A Node whose znode the operator
 // deleted while events were dropped may not have noticed.
 func (k *keeping) check(f *framework.Client, n *node.Node, path string) {

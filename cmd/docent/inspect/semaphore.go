@@ -36,12 +36,12 @@ func semaphoreOf(dir Znode) (Lock, bool) {
 		}
 	}
 	l.Contenders = append(permits, queued...)
-	return beside(l, dir), true
+	return withOtherKinds(l, dir), true
 }
 
-// beside returns the semaphore with the contenders of other kinds in its directory, which do not exclude
+// withOtherKinds returns the semaphore with the contenders of other kinds in its directory, which do not exclude
 // those of the semaphore.
-func beside(l Lock, dir Znode) Lock {
+func withOtherKinds(l Lock, dir Znode) Lock {
 	queues, ok := queuesOf(dir)
 	if !ok {
 		return l

@@ -45,7 +45,7 @@ type edge struct {
 	Direct bool            `json:"direct,omitempty"` // the blocker holds; else it is in front
 }
 
-// graphWidths are tried until a drawing is not much higher than it is wide. The page shows 900 units beside
+// graphWidths are tried until a drawing is not much higher than it is wide. The page shows 900 units next to
 // the table, and scrolls the rest from the top.
 func graphWidths() []int { return []int{640, 900} }
 
