@@ -217,7 +217,9 @@ func WithParents() CreateOption {
 	return createOption(func(cfg *createConfig) { cfg.given |= withParents })
 }
 
-// StatTo stores the new znode's Stat in st, as the creation left it.
+// StatTo stores the new znode's Stat in st, as the creation left it. If the reply to a create that is
+// [Protected] is lost, and its ACL does not let the client read the znode, Create returns [ErrNoAuth] on
+// ZooKeeper 3.8.4, 3.9.2 and newer, and deletes the znode.
 func StatTo(st *Stat) CreateOption {
 	return createOption(func(cfg *createConfig) { cfg.stat = st })
 }

@@ -130,6 +130,42 @@ func TestProtectedCreate_after_a_lost_reply(t *testing.T) {
 	}
 }
 
+// A protected znode whose ACL lets nobody read it is found after a lost reply, because it is one of the
+// session's own. Its Stat can't be read on servers whose exists needs READ: then Create fails, and leaves
+// no znode.
+func TestProtectedCreate_of_a_znode_that_may_not_be_read(t *testing.T) {
+	t.Parallel()
+	unreadable := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})
+	for _, version := range []string{"3.5.10", zkserver.DefaultVersion, "3.8.4", "3.9.6"} {
+		for name, opts := range map[string][]framework.CreateOption{
+			"found": nil, "its Stat is asked for": {framework.StatTo(new(framework.Stat))},
+		} {
+			t.Run(version+" "+name, func(t *testing.T) {
+				virtually(t, func(t *testing.T, srv *zkserver.Server) {
+					c := virtual(t, srv)
+					session := c.Session().ID
+					must.Get(c.Create(t.Context(), "/dir", nil))(t)
+					srv.Rules().Add(fault.Rule{Op: fault.Create, Path: "/dir/*", Action: fault.DropReply})
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					path, err := c.Create(ctx, "/dir/n", nil, append(opts, framework.Ephemeral(), framework.Protected(), unreadable)...)
+					want := 1
+					if opts != nil && (version == "3.8.4" || version == "3.9.6") {
+						want = 0
+						wantErr(t, "create with StatTo", err, framework.ErrNoAuth)
+					} else if err != nil || !strings.HasPrefix(path, "/dir/_c_") {
+						t.Errorf("create: %q, %v; want the znode's path", path, err)
+					}
+					zktest.Eventually(t, time.Minute, "the number of znodes", func() bool { return len(children(t, c, "/dir")) == want })
+					if c.Session().ID != session {
+						t.Error("the session has ended")
+					}
+				}, zkserver.WithVersion(version))
+			})
+		}
+	}
+}
+
 // named returns the names that contain part.
 func named(names []string, part string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(name, part) })

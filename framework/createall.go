@@ -112,7 +112,7 @@ func (g *group) attempt(ctx context.Context, s *session.Session) ([]string, erro
 func (g *group) find(ctx context.Context, s *session.Session) ([]string, error) {
 	paths := make([]string, 0, len(g.creations))
 	for _, cr := range g.creations {
-		path, st, err := cr.guard.find(ctx, s, cr.path)
+		path, st, err := cr.findEarlier(ctx, s)
 		if err != nil {
 			return nil, err
 		}

@@ -451,6 +451,16 @@ func (g *protection) name(path string) string {
 	return JoinPath(dir, g.id+name)
 }
 
+// findEarlier looks for the znode that an earlier attempt may have left, and returns "" if there is none.
+// If the Stat is asked for and may not be read, it returns ErrNoAuth.
+func (cr *creation) findEarlier(ctx context.Context, s *session.Session) (string, Stat, error) {
+	path, st, err := cr.guard.find(ctx, s, cr.path)
+	if err == nil && path != "" && cr.stat != nil && st.Czxid == 0 {
+		return "", Stat{}, ErrNoAuth
+	}
+	return path, st, err
+}
+
 // doubt records that a request in the session may have created the znode, or may still create it.
 // The request has ended when done is closed.
 func (g *protection) doubt(session int64, done <-chan struct{}) {
@@ -476,7 +486,7 @@ func (g *protection) find(ctx context.Context, s *session.Session, path string) 
 }
 
 // search looks for the znode after a sync, because the server that replies now may lag behind the
-// server of the create.
+// server of the create. The Stat is the zero value if the znode's ACL lets the client not read it.
 func (g *protection) search(ctx context.Context, s *session.Session, path string) (string, Stat, error) {
 	dir, _ := SplitPath(path)
 	if err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Sync(dir) }); err != nil {
@@ -491,6 +501,13 @@ func (g *protection) search(ctx context.Context, s *session.Session, path string
 	}
 	for _, full := range candidates {
 		found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(full) })
+		if errors.Is(err, ErrNoAuth) { // since 3.8.4 and 3.9.2, exists needs READ
+			own, err := ephemeralsWith(ctx, s, full)
+			if err != nil || slices.Contains(own, full) {
+				return full, Stat{}, err
+			}
+			continue
+		}
 		if errors.Is(err, ErrNoNode) || err == nil && (!found.Exists || found.Stat.EphemeralOwner != s.ID()) {
 			continue
 		}

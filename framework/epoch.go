@@ -239,7 +239,7 @@ func (cr *creation) findAtEpoch(ctx context.Context, s *session.Session) (string
 		if err := rounds.Wait(ctx, 1); err != nil {
 			return "", Stat{}, err
 		}
-		path, st, err := cr.guard.find(ctx, s, cr.path)
+		path, st, err := cr.findEarlier(ctx, s)
 		if err != nil || path == "" || cr.epoch == nil {
 			return path, st, err
 		}
