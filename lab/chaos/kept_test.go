@@ -73,9 +73,9 @@ func (w *worker) joiner(ctx context.Context, t task) {
 	if n.Await(limited) == nil {
 		w.did(joinedOnce)
 		// The cache of the group is behind the znode by a moment.
-		if n.Stands() && await(limited, endWait, func() bool {
+		if n.Exists() && await(limited, endWait, func() bool {
 			members := maps.Collect(g.Members())
-			return members[id] != nil || !n.Stands()
+			return members[id] != nil || !n.Exists()
 		}) {
 			w.did(sawGroup)
 		} else if limited.Err() == nil {

@@ -138,8 +138,8 @@ func (k *keeping) check(f *framework.Client, n *node.Node, path string) {
 	owner := k.w.nodes[path].owner
 	k.w.mu.Unlock()
 	k.w.count("kept at the end", 1)
-	if own := f.Session().ID; err != nil || !n.Stands() || owner != own {
-		k.w.violated(stands, "%s belongs to session %v; the Node of session %v says %v, %v", path, hex(owner), hex(own), n.Stands(), err)
+	if own := f.Session().ID; err != nil || !n.Exists() || owner != own {
+		k.w.violated(stands, "%s belongs to session %v; the Node of session %v says %v, %v", path, hex(owner), hex(own), n.Exists(), err)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/recipes/internal/boundary"
-	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -28,7 +27,7 @@ type Cache struct {
 	client    *framework.Client
 	path      string
 	log       *zap.Logger
-	telemetry *telemetry.Cache
+	telemetry *instruments
 	listeners *listeners.Queued[notice]
 	view      atomic.Pointer[Snapshot] // stored with mu held
 	ctx       context.Context          // ends at Close, or when the client is closed
@@ -59,7 +58,7 @@ func start(client *framework.Client, path string, cfg config, open opener) *Cach
 	c := &Cache{
 		client: client, path: path,
 		log:       client.Logger().Named("cache"),
-		telemetry: telemetry.OfCache(client, cfg.name, kindNames()),
+		telemetry: newInstruments(client, cfg.name, kindNames()),
 		state:     state{since: time.Now(), cause: errFilling},
 		changed:   make(chan struct{}),
 	}
@@ -74,7 +73,7 @@ func start(client *framework.Client, path string, cfg config, open opener) *Cach
 	})
 	c.view.Store(&Snapshot{})
 	c.ctx, c.cancel = context.WithCancelCause(cause.Inside(context.Background())) // the cache's own life
-	c.telemetry.Opened(c.ctx)
+	c.telemetry.opened(c.ctx)
 	c.wg.Go(func() { c.run(open) })
 	return c
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
-	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // Reasons for which a cache is not ready.
@@ -71,7 +70,7 @@ func (c *Cache) becomeStaleLocked(since time.Time, cause error) {
 	c.state.ready, c.state.since, c.state.cause = false, since, cause
 	c.signalLocked()
 	c.listeners.Notify(notice{events: []Event{{Kind: Stale, Err: cause}}})
-	c.telemetry.Became(c.ctx, int(Stale), true)
+	c.telemetry.became(c.ctx, int(Stale), true)
 	c.log.Info("cache is stale", c.fields(zap.Error(cause))...)
 }
 
@@ -85,9 +84,9 @@ func (c *Cache) becomeReady(took time.Duration) {
 	c.state.ready, c.state.filled, c.state.since = true, true, time.Now()
 	c.signalLocked()
 	c.listeners.Notify(notice{events: []Event{{Kind: Ready}}})
-	c.telemetry.Became(c.ctx, int(Ready), false)
-	c.telemetry.Filled(c.ctx, took)
-	c.log.Info("cache is ready", c.fields(zap.Int(telemetry.MetricCacheNodes, c.view.Load().Len()), zap.Duration("took", took))...)
+	c.telemetry.became(c.ctx, int(Ready), false)
+	c.telemetry.filled(c.ctx, took)
+	c.log.Info("cache is ready", c.fields(zap.Int(metricNodes, c.view.Load().Len()), zap.Duration("took", took))...)
 }
 
 // trouble keeps why the cache is not ready yet.
@@ -126,7 +125,7 @@ func (c *Cache) publish(now treeCopy, changes []change) {
 	if len(changes) > 0 {
 		events, counts := eventsOf(changes)
 		c.listeners.Notify(notice{events: events})
-		c.telemetry.Changed(c.ctx, counts[:], now.tree.len()-old.copied.tree.len())
+		c.telemetry.changed(c.ctx, counts[:], now.tree.len()-old.copied.tree.len())
 	}
 }
 
@@ -134,7 +133,7 @@ func (c *Cache) publish(now treeCopy, changes []change) {
 func (c *Cache) ends() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.telemetry.Closed(c.ctx, c.view.Load().Len(), !c.state.ready)
+	c.telemetry.closed(c.ctx, c.view.Load().Len(), !c.state.ready)
 }
 
 func (c *Cache) signalLocked() {

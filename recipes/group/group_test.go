@@ -274,7 +274,7 @@ func TestSettleIsBounded(t *testing.T) {
 }
 
 // A member that begins to join is not listed before its znode exists.
-func TestSelfIsNotListedBeforeItStands(t *testing.T) {
+func TestSelfIsNotListedBeforeItExists(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		path, way := fresh(), w.Route(t)
@@ -285,7 +285,7 @@ func TestSelfIsNotListedBeforeItStands(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-stuck.Hit()
-		if got := members(g); got != "" || n.Stands() {
+		if got := members(g); got != "" || n.Exists() {
 			t.Errorf("members %q before the znode exists, want none", got)
 		}
 		stuck.Release()

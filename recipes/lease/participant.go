@@ -1,5 +1,12 @@
 package lease
 
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
 // A Participant is one contender: the holder or a waiter.
 type Participant struct {
 	Path     string // of its znode
@@ -11,3 +18,88 @@ type Participant struct {
 	Data     []byte    // the data that the contender was given
 	Metadata *Metadata // nil if the znode has none, such as a Curator process's
 }
+
+// MetadataVersion is the present version of the format of [Metadata].
+const MetadataVersion = 1
+
+// Metadata describes the creator of a contender's znode, as JSON in the znode's data. No contender
+// decides by it: it is for people who search for the holder of a lock.
+type Metadata struct {
+	Version int       `json:"docent"`          // of this format, 1
+	Owner   string    `json:"owner,omitempty"` // name of the owner, "" for a goroutine
+	Host    string    `json:"host,omitempty"`
+	PID     int       `json:"pid,omitempty"`
+	Attempt string    `json:"attempt,omitempty"` // id of the attempt, if the znode's name has none
+	Since   time.Time `json:"since"`             // when the attempt began, by the contender's clock
+	Data    []byte    `json:"data,omitempty"`
+
+	// Traceparent leads to the trace of the call that made the znode, in the format of W3C Trace
+	// Context.
+	Traceparent string `json:"traceparent,omitempty"`
+
+	// Party is the same for all znodes of one owner, in every session and process, and differs between
+	// owners. It is random. A goroutine is an owner, too. With Handoff the znode shows its creator,
+	// and several owners of the process use it one after another.
+	Party   string `json:"party,omitempty"`
+	Handoff bool   `json:"handoff,omitempty"`
+}
+
+// Encode returns the metadata as a znode holds it.
+func (m Metadata) Encode() []byte {
+	encoded, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // strings, numbers and bytes always encode
+	}
+	return encoded
+}
+
+// DecodeMetadata returns the metadata in a znode's data. It reports false for another format.
+func DecodeMetadata(data []byte) (*Metadata, bool) {
+	if len(data) == 0 || data[0] != '{' {
+		return nil, false
+	}
+	var m Metadata
+	if err := json.Unmarshal(data, &m); err != nil || m.Version < 1 {
+		return nil, false
+	}
+	return &m, true
+}
+
+// A WaitError says why a wait for a lock ended without the lock, and what the call waited for. Lock
+// returns it when its context ends. It wraps the context's error. If and only if the client was not
+// Connected when the wait ended, it also wraps [framework.ErrNotConnected]. So a service can
+// distinguish a busy lock from an unreachable ZooKeeper, whether the outage began before or during
+// the wait.
+type WaitError struct {
+	Path string // of the lock, as it was given to its constructor
+
+	// Ahead is the number of contenders ahead, as far as the call saw; -1 if it saw none or the
+	// lock has no queue.
+	Ahead int
+	// BlockedBy is the contender that the call waited for, and its Holder says whether that held the
+	// lock. It is nil if the call saw none. It shows the contender at the start of the call's wait for
+	// it.
+	BlockedBy *Participant
+
+	Err error // wraps the context's error
+}
+
+// Error names the contender that the call waited for, and why the wait ended.
+func (e *WaitError) Error() string {
+	var text strings.Builder
+	text.WriteString("wait ended")
+	if e.Ahead > 0 {
+		fmt.Fprintf(&text, " behind %d", e.Ahead)
+	}
+	if b := e.BlockedBy; b != nil {
+		fmt.Fprintf(&text, " (blocked by %s", b.Path)
+		if m := b.Metadata; m != nil {
+			fmt.Fprintf(&text, ", process %d on %s", m.PID, m.Host)
+		}
+		text.WriteString(")")
+	}
+	return text.String() + ": " + e.Err.Error()
+}
+
+// Unwrap returns Err.
+func (e *WaitError) Unwrap() error { return e.Err }

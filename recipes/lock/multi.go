@@ -1,11 +1,15 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
@@ -13,6 +17,7 @@ import (
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // A Multi is several locks that are held together: all of them or none. It is a [Locker] itself. It
@@ -166,4 +171,231 @@ func newMembers(locks []Locker) ([]member, error) {
 	}
 	slices.SortStableFunc(members, member.compare)
 	return members, errors.Join(faults...)
+}
+
+// A multiGrant is the grant of a [Multi]: a lease of each member, in the order of their locking.
+type multiGrant struct{ members []*Lease }
+
+// Node returns "": each member has a znode of its own.
+func (g *multiGrant) Node() string { return "" }
+
+// Fence returns 0: each member has a fence of its own.
+func (g *multiGrant) Fence() int64 { return 0 }
+
+// Guards returns the guards of all members.
+func (g *multiGrant) Guards() []framework.TxnOp {
+	var guards []framework.TxnOp
+	for _, member := range g.members {
+		guards = append(guards, member.Guards()...)
+	}
+	return guards
+}
+
+// Deadline returns the earliest deadline of the members.
+func (g *multiGrant) Deadline() time.Time {
+	earliest := g.members[0].Deadline()
+	for _, l := range g.members[1:] {
+		if d := l.Deadline(); d.Before(earliest) {
+			earliest = d
+		}
+	}
+	return earliest
+}
+
+// Err returns the loss of a member. A member that was released on its own is not lost.
+func (g *multiGrant) Err() error {
+	for _, l := range g.members {
+		if err := l.Err(); errors.Is(err, ErrLost) {
+			return err
+		}
+	}
+	return nil
+}
+
+// OnLost registers notify and after for the loss of a member.
+func (g *multiGrant) OnLost(notify func(error), after func()) {
+	for _, l := range g.members {
+		contender.ShareOf(l).OnLost(notify, after)
+	}
+}
+
+// Release releases the remaining members, in reverse order.
+func (g *multiGrant) Release(ctx context.Context) error {
+	return releaseAll(ctx, slices.Backward(g.members))
+}
+
+// Discard releases the remaining members in the background, because other contenders may wait for
+// them.
+func (g *multiGrant) Discard() { discardAll(g.members) }
+
+// discardAll releases the leases in the background, in reverse order.
+func discardAll(leases []*Lease) {
+	for _, l := range slices.Backward(leases) {
+		contender.ShareOf(l).Discard()
+	}
+}
+
+// releaseAll releases the leases in the given order. Consecutive leases that rest on queued znodes
+// of one client are released by one transaction. Leases that were released before are skipped.
+func releaseAll(ctx context.Context, leases iter.Seq2[int, *Lease]) error {
+	var errs []error
+	var run []*hold.Hold // to be released by one transaction
+	flush := func() {
+		errs = append(errs, releaseTogether(ctx, run)...)
+		run = nil
+	}
+	for _, l := range leases {
+		h := contender.ShareOf(l).Hold()
+		_, queued := h.Grant.(*contender.Grant)
+		if !queued || len(run) > 0 && ownersOf(run[0].Client) != ownersOf(h.Client) {
+			flush()
+		}
+		if !queued {
+			errs = append(errs, unlessReleased(l.Release(ctx)))
+			continue
+		}
+		last, err := contender.ShareOf(l).Drop()
+		errs = append(errs, unlessReleased(err))
+		if last {
+			run = append(run, h)
+		}
+	}
+	flush()
+	return errors.Join(errs...)
+}
+
+func unlessReleased(err error) error {
+	if errors.Is(err, ErrReleased) {
+		return nil
+	}
+	return err
+}
+
+// releaseTogether releases holds of one client by one transaction, after their last shares were
+// dropped.
+func releaseTogether(ctx context.Context, holds []*hold.Hold) []error {
+	grants := make([]*waitqueue.Grant, len(holds))
+	for i, h := range holds {
+		h.EndMonitors()
+		grants[i] = h.Grant.(*contender.Grant).Grant
+	}
+	errs := waitqueue.DeleteAll(ctx, grants)
+	for i, h := range holds {
+		errs[i] = h.Grant.(*contender.Grant).Released(errs[i])
+		h.Hooks.Released(errs[i])
+	}
+	return errs
+}
+
+// sessionOf returns the session of a hold's znode, 0 if the hold has no znode of its own.
+func sessionOf(h *hold.Hold) int64 {
+	if h.Znode == nil {
+		return 0
+	}
+	return h.Znode.Session.Session()
+}
+
+// A member is one of a [Multi]'s locks.
+type member struct {
+	lock      Locker
+	name      string // for errors and logs
+	path      string // in the ensemble
+	rank      int    // of its kind, among locks of one path
+	position  int    // among those that were given
+	client    *framework.Client
+	owners    *owners    // of the client; nil for a foreign lock, as client is
+	queueLock *queueLock // nil if it can't be locked together with others
+	tel       telemetry.Lock
+}
+
+// The ranks of kinds. A write side comes before the read side, which is then
+// re-entered: the other way round would be an upgrade.
+const (
+	rankMutex = iota + 1
+	rankWrite
+	rankRead
+	rankSemaphoreMutex
+	rankUnfairMutex
+	rankForeign
+)
+
+// A pather is a foreign lock that has a path, and so a place in the order.
+type pather interface{ Path() string }
+
+// membersOf returns the member for l, or a Multi's members.
+func membersOf(l Locker) ([]member, error) {
+	if v := reflect.ValueOf(l); l == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, errors.New("must not be nil")
+	}
+	m := member{lock: l}
+	switch l := l.(type) {
+	case *Multi:
+		return l.members, nil
+	case *Mutex:
+		m.of(&l.queueLock, l.queueLock.path, rankMutex)
+	case *Side:
+		rank := rankRead
+		if l.queueLock.kind == writeKind {
+			rank = rankWrite
+		}
+		m.of(&l.queueLock, l.name+" side of "+l.queueLock.path, rank)
+	case *SemaphoreMutex:
+		p := &l.pool
+		m.name, m.path, m.rank = p.Path, p.Client.AbsolutePath(p.Path), rankSemaphoreMutex
+		m.client, m.owners, m.tel = p.Client, ownersOf(p.Client), p.Telemetry
+	case *UnfairMutex:
+		m.name, m.path, m.rank = l.path, l.full, rankUnfairMutex
+		m.client, m.owners, m.tel = l.client, ownersOf(l.client), l.tel
+	case pather:
+		m.name, m.path, m.rank = l.Path(), l.Path(), rankForeign
+	default:
+		m.name, m.rank = fmt.Sprintf("%T", l), rankForeign
+	}
+	return []member{m}, nil
+}
+
+func (m *member) of(q *queueLock, name string, rank int) {
+	m.name, m.path, m.rank = name, q.full, rank
+	m.client, m.owners, m.queueLock, m.tel = q.queue.Client, q.owners, q, q.tel
+}
+
+// same reports whether both are one lock.
+func (m member) same(other member) bool {
+	if m.owners == nil || other.owners == nil {
+		return reflect.ValueOf(m.lock).Comparable() && m.owners == other.owners && m.lock == other.lock
+	}
+	return m.owners == other.owners && m.path == other.path && m.rank == other.rank
+}
+
+// sharesWith reports whether both may be at one path: see the package's section on kinds. Nothing is
+// known of a foreign lock.
+func (m member) sharesWith(other member) bool {
+	if m.owners == nil || m.owners != other.owners || m.path != other.path || m.rank == other.rank {
+		return true
+	}
+	sides := func(rank int) bool { return rank == rankRead || rank == rankWrite }
+	return sides(m.rank) && sides(other.rank)
+}
+
+// compare orders members as all Multis lock them. The order is total: members of one path and kind
+// belong to different clients, and keep the order given.
+func (m member) compare(other member) int {
+	return cmp.Or(cmp.Compare(m.path, other.path), cmp.Compare(m.rank, other.rank), cmp.Compare(m.position, other.position))
+}
+
+// maxTogether bounds the members of one transaction. The request then takes about 40 KiB of the 1
+// MiB that servers accept by default, unless the data is large.
+const maxTogether = 100
+
+// together returns how many of the first members can be locked by one transaction. The two sides of
+// one lock can't: the caller would wait for itself.
+func together(members []member, limit int) int {
+	n := 0
+	for n < len(members) && n < limit && members[n].queueLock != nil && members[n].owners == members[0].owners {
+		if n > 0 && members[n].path == members[n-1].path {
+			break
+		}
+		n++
+	}
+	return n
 }

@@ -3,10 +3,14 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // An acquisition is one call of Lock or TryLock of a [Multi]. It never waits for a member while it
@@ -141,4 +145,163 @@ func (a *acquisition) lock(ctx context.Context, m member) error {
 	}
 	a.leases = append(a.leases, lease)
 	return nil
+}
+
+// step enters the queues of the members by one transaction. It keeps the grants up to the first
+// member that another client holds, leaves the queues after that one, and waits for it.
+func (a *acquisition) step(ctx context.Context, members []member) error {
+	batch, err := a.join(ctx, members)
+	a.batch = batch
+	if err != nil {
+		return a.quit(ctx, batch, err)
+	}
+	if len(batch) == 0 { // another goroutine of the caller drives the first
+		return a.lock(ctx, members[0])
+	}
+	attempts := attemptsOf(batch)
+	if err := waitqueue.Enqueue(ctx, attempts); err != nil {
+		if errors.Is(err, framework.ErrTooLarge) && len(attempts) > 1 {
+			a.limit = len(batch) / 2
+			return a.quit(ctx, batch, nil)
+		}
+		return a.quit(ctx, batch, a.opError(a.name, err))
+	}
+	grants, err := waitqueue.TryGrant(ctx, attempts)
+	busy := len(batch) // index of the first that is not granted
+	if err != nil {
+		busy = slices.IndexFunc(batch, func(e batchMember) bool { return e.entry != nil && e.entry.attempt == attempts[len(grants)] })
+	}
+	if a.try && err != nil {
+		return a.refused(ctx, batch, batch[busy], err)
+	}
+	return a.settle(ctx, batch, grants, busy)
+}
+
+// A batchMember is a member in a step: either it was re-entered, or the acquisition drives an attempt
+// for it.
+type batchMember struct {
+	member member
+	lease  *Lease             // of a re-entry; nil for none
+	entry  *entry             // with the attempt that is driven; nil for none
+	seen   *telemetry.Acquire // telemetry of the attempt
+}
+
+// join finds the caller's entries of the members, up to a member that another goroutine of the
+// caller drives. The caller must also quit a batch that join returns with an error.
+func (a *acquisition) join(ctx context.Context, members []member) ([]batchMember, error) {
+	var batch []batchMember
+	for _, m := range members {
+		found, err := m.queueLock.admit(ctx, m.queueLock.key(a.caller), nil, a.try)
+		switch {
+		case err != nil:
+			return batch, a.opError(m.name, err)
+		case found.outcome != nil:
+			m.queueLock.leave(found.entry)
+			return batch, nil
+		case found.lease != nil:
+			found.entry = nil
+		}
+		e := batchMember{member: m, lease: found.lease, entry: found.entry}
+		if e.entry != nil {
+			_, e.seen = m.tel.Begin(ctx)
+			e.entry.observe(e.seen)
+		}
+		batch = append(batch, e)
+	}
+	return batch, nil
+}
+
+func attemptsOf(batch []batchMember) []*waitqueue.Attempt {
+	var attempts []*waitqueue.Attempt
+	for _, e := range batch {
+		if e.entry != nil {
+			attempts = append(attempts, e.entry.attempt)
+		}
+	}
+	return attempts
+}
+
+// settle takes the grants, which are those of the batch before busy. It leaves the queues behind
+// busy and waits for busy.
+func (a *acquisition) settle(ctx context.Context, batch []batchMember, grants []*waitqueue.Grant, busy int) error {
+	for i, e := range batch[:busy] {
+		lease := e.lease
+		if e.entry != nil {
+			var err error
+			lease, err = e.member.queueLock.conclude(ctx, e.entry, grants[0], nil)
+			contender.EndAcquire(ctx, e.seen, lease, err)
+			if err != nil {
+				return a.quit(ctx, batch[i+1:], a.opError(e.member.name, err))
+			}
+			grants = grants[1:]
+		}
+		a.leases, a.batch = append(a.leases, lease), batch[i+1:]
+		if e.entry != nil && !a.try {
+			e.entry.attempt.ReportGranted()
+		}
+	}
+	if busy == len(batch) {
+		return nil
+	}
+	// The deletion continues even if it is not confirmed, so the wait goes on.
+	_ = a.quit(ctx, batch[busy+1:], nil)
+	a.batch = nil // the one that is left withdraws by itself
+	e := batch[busy]
+	lease, err := contender.Observed(ctx, e.seen, func() (*Lease, error) {
+		return e.member.queueLock.attempt(e.seen.Within(ctx), e.entry, false)
+	})
+	if err != nil {
+		return a.opError(e.member.name, err)
+	}
+	a.leases = append(a.leases, lease)
+	return nil
+}
+
+// refused leaves all queues and returns ErrHeld. It returns nil, for a new attempt, if the session
+// ended or another client deleted one of the caller's nodes.
+func (a *acquisition) refused(ctx context.Context, batch []batchMember, busy batchMember, err error) error {
+	switch {
+	case waitqueue.Restartable(err):
+		err = nil
+	case errors.Is(err, waitqueue.ErrBusy):
+		err = a.opError(busy.member.name, ErrHeld)
+		contender.EndAcquire(ctx, busy.seen, nil, ErrHeld)
+	default:
+		err = a.opError(busy.member.name, err)
+	}
+	return a.quit(ctx, batch, err)
+}
+
+// quit withdraws the batch, whose znodes are deleted by one transaction. An attempt for which
+// another goroutine of the caller waits is taken over by that goroutine. quit returns err, joined
+// with errors of the deletions.
+func (a *acquisition) quit(ctx context.Context, batch []batchMember, err error) error {
+	if len(batch) == 0 {
+		return err
+	}
+	o := batch[0].member.owners
+	var unwanted []*waitqueue.Attempt
+	var leases []*Lease
+	var seen []*telemetry.Acquire
+	o.mu.Lock()
+	for _, e := range batch {
+		if e.lease != nil {
+			leases = append(leases, e.lease)
+			continue
+		}
+		seen = append(seen, e.seen)
+		e.entry.undrivenLocked()
+		if o.unwantedLocked(e.entry) {
+			unwanted = append(unwanted, e.entry.attempt)
+		}
+	}
+	o.mu.Unlock()
+	undone := waitqueue.WithdrawAll(ctx, unwanted)
+	for _, acquire := range seen {
+		acquire.Withdraw(ctx, err)
+	}
+	if undone != nil && ctx.Err() == nil {
+		err = errors.Join(err, fmt.Errorf("and to leave the queue again: %w", undone))
+	}
+	return errors.Join(err, releaseAll(ctx, slices.All(leases)))
 }

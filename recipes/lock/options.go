@@ -8,6 +8,7 @@ import (
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
@@ -115,4 +116,27 @@ func newConfig(kind string, c *framework.Client, path string, opts []Option) (co
 // newLease returns the first lease of a new hold, with the lock's options.
 func (cfg *config) newLease(o hold.Options, members ...*Lease) *Lease {
 	return contender.NewLease(o, cfg.lossPolicy, cfg.revoked, members...)
+}
+
+// nodeData returns the data for the znode of c's attempt. by is the telemetry of the call.
+func (cfg *config) nodeData(client *framework.Client, c caller, by *telemetry.Acquire) []byte {
+	return cfg.attemptData(client, c, "", by)
+}
+
+// attemptData is nodeData with the id of the attempt.
+func (cfg *config) attemptData(
+	client *framework.Client, c caller, attempt string, by *telemetry.Acquire,
+) []byte {
+	switch {
+	case cfg.noMetadata && cfg.data != nil:
+		return cfg.data
+	case cfg.noMetadata:
+		return contender.LocalAddress()
+	}
+	if cfg.noTraceparent {
+		by = nil
+	}
+	m := contender.Metadata(c.owner.String(), c.party(client), cfg.data, by)
+	m.Attempt, m.Handoff = attempt, cfg.handoff
+	return m.Encode()
 }

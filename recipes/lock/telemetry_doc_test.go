@@ -222,9 +222,9 @@ func TestTheDocumentationNamesEveryError(t *testing.T) {
 	t.Parallel()
 	found := make(map[string]bool)
 	const sentinels = `\b(Err\w+)\s+= errtype\.New\("[^"]*", "?(\w+)"?\)`
-	kinds := fromSource(t, "errors.go", sentinels)
+	kinds := fromSource(t, "lock.go", sentinels)
 	for _, file := range []string{
-		"../lease/errors.go", "../internal/hold/errors.go", "../internal/waitqueue/kinds.go", "../internal/permits/number.go",
+		"../lease/lease.go", "../internal/hold/hold.go", "../internal/waitqueue/queue.go", "../internal/permits/number.go",
 		"../semaphore/doc.go", "../counter/doc.go",
 	} {
 		maps.Copy(kinds, fromSource(t, file, sentinels))
@@ -241,7 +241,7 @@ func TestTheDocumentationNamesEveryError(t *testing.T) {
 	wantSame(t, "types of errors", documented(t, "error.type"), found)
 
 	reasons := map[string]string{"other": ""}
-	for name, reason := range fromSource(t, "../internal/telemetry/hold.go", `\{(?:framework|lease)\.(Err\w+), "(\w+)"\}`) {
+	for name, reason := range fromSource(t, "../internal/telemetry/lock.go", `\{(?:framework|lease)\.(Err\w+), "(\w+)"\}`) {
 		reasons[reason] = name
 	}
 	rows := documented(t, "loss reason")

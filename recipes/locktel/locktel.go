@@ -68,8 +68,8 @@ const AttrNodeName = "zookeeper.node.name"
 
 // Names of the metrics of kept znodes.
 const (
-	// MetricNodeStanding tells how many kept znodes exist, as far as is known.
-	MetricNodeStanding = "zookeeper.node.standing"
+	// MetricNodeCount counts the kept znodes that exist, as far as is known.
+	MetricNodeCount = "zookeeper.node.count"
 	// MetricNodeCreations counts how often kept znodes were created.
 	MetricNodeCreations = "zookeeper.node.creations"
 )

@@ -8,7 +8,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/recipes/internal/membership"
-	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // A Change is what has happened to the znode of a [Node].
@@ -42,25 +41,25 @@ func (k ChangeKind) String() string {
 
 // A record is what a Node knows of its znode, and what it is to write there.
 type record struct {
-	tel     telemetry.Node
+	tel     instruments
 	changes *listeners.Queued[Change]
 	poke    chan struct{} // capacity 1: the keeper has something to do
 
-	mu       sync.Mutex         // guards following; never held across a request or a callback
-	want     membership.Content // the latest data
-	written  int64              // number of the content that the znode holds; 0 for none
-	znode    string             // its path; "" before the first creation
-	standing bool               // it exists, as far as is known
-	tried    int64              // number of the content of the latest attempt
-	problem  error              // that the attempt ended with
-	reason   error              // of the latest failure, of an attempt or the connection; nil after a success
-	last     Change
-	news     chan struct{} // closed and replaced when one of these has changed
+	mu      sync.Mutex         // guards following; never held across a request or a callback
+	want    membership.Content // the latest data
+	written int64              // number of the content that the znode holds; 0 for none
+	znode   string             // its path; "" before the first creation
+	exists  bool               // as far as is known
+	tried   int64              // number of the content of the latest attempt
+	problem error              // that the attempt ended with
+	reason  error              // of the latest failure, of an attempt or the connection; nil after a success
+	last    Change
+	news    chan struct{} // closed and replaced when one of these has changed
 }
 
-func newRecord(tel telemetry.Node, data []byte) *record {
+func newRecord(tel instruments, data []byte) *record {
 	return &record{
-		tel: tel, changes: listeners.NewQueued[Change](tel.Panicked),
+		tel: tel, changes: listeners.NewQueued[Change](tel.panicked),
 		poke: make(chan struct{}, 1), news: make(chan struct{}),
 		want: membership.Content{Data: append([]byte{}, data...), Number: 1},
 	}
@@ -73,21 +72,21 @@ func (r *record) latest() membership.Content {
 	return r.want
 }
 
-// settle notes what an attempt to write the content to the znode at path came to.
-func (r *record) settle(want membership.Content, path string, err error) {
+// attempted records what an attempt to write the content to the znode at path came to.
+func (r *record) attempted(want membership.Content, path string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tried, r.problem, r.reason = want.Number, err, err
 	switch {
 	case err == nil:
 		r.written, r.znode = want.Number, path
-		if !r.standing {
-			r.tell(Made, nil)
+		if !r.exists {
+			r.notify(Made, nil)
 		}
 	case errors.Is(err, membership.ErrTaken):
-		r.tell(Taken, err)
-	case !r.standing:
-		r.tell(Away, err)
+		r.notify(Taken, err)
+	case !r.exists:
+		r.notify(Away, err)
 	}
 	close(r.news)
 	r.news = make(chan struct{})
@@ -97,8 +96,8 @@ func (r *record) settle(want membership.Content, path string, err error) {
 func (r *record) gone(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.standing {
-		r.tell(Away, why)
+	if r.exists {
+		r.notify(Away, why)
 	}
 }
 
@@ -106,20 +105,20 @@ func (r *record) gone(why error) {
 func (r *record) overwritten() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.tell(Overwritten, nil)
+	r.notify(Overwritten, nil)
 }
 
-// tell notifies of a change; of an obstacle only once. It needs mu.
-func (r *record) tell(kind ChangeKind, err error) {
+// notify notifies of a change; of an obstacle only once. It needs mu.
+func (r *record) notify(kind ChangeKind, err error) {
 	if err != nil && kind == r.last.Kind && framework.ErrorType(err) == framework.ErrorType(r.last.Err) {
 		return
 	}
 	r.last = Change{kind, r.znode, err}
-	if standing := kind == Made || kind == Overwritten; standing != r.standing {
-		r.standing = standing
-		r.tel.Stands(standing)
+	if exists := kind == Made || kind == Overwritten; exists != r.exists {
+		r.exists = exists
+		r.tel.exists(exists)
 	}
-	r.tel.Changed(kind, err, kind == Taken || err != nil && !passing(err) && !errors.Is(err, framework.ErrClosed))
+	r.tel.changed(kind, err, kind == Taken || err != nil && !passing(err) && !errors.Is(err, framework.ErrClosed))
 	r.changes.Notify(r.last)
 }
 

@@ -30,7 +30,7 @@ func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
 		}
 		way.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
 		way.Cut() // the client gives its session up, and the ensemble does not
-		zktest.Eventually(t, generous, "another znode", func() bool { return n.Stands() && n.Path() != first })
+		zktest.Eventually(t, generous, "another znode", func() bool { return n.Exists() && n.Path() != first })
 		mustHold(t, observer, c, n.Path(), "alive")
 		zktest.Eventually(t, generous, "the end of the former one", func() bool { return !exists(t, observer, first) })
 		if w.Kind().Virtual() && len(w.Ephemerals(t, before.EphemeralOwner)) != 0 {
@@ -40,7 +40,7 @@ func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
 		if err := observer.Delete(t.Context(), second); err != nil {
 			t.Fatal(err)
 		}
-		zktest.Eventually(t, generous, "a third znode", func() bool { return n.Stands() && n.Path() != second })
+		zktest.Eventually(t, generous, "a third znode", func() bool { return n.Exists() && n.Path() != second })
 		if err := n.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -66,8 +66,8 @@ func TestOverwrittenDataIsLeftAlone(t *testing.T) {
 		seen.awaitKinds(t, "Made Overwritten")
 		w.Quiesce()
 		mustHold(t, other, c, path, "theirs")
-		if !n.Stands() {
-			t.Error("Stands returns false, although the znode exists")
+		if !n.Exists() {
+			t.Error("Exists returns true returns false, although the znode exists")
 		}
 		if err := n.Set(patient(t), []byte("ours again")); err != nil {
 			t.Fatal(err)
@@ -123,7 +123,7 @@ func TestNoAuthIsReturnedAndTriedAgain(t *testing.T) {
 		if _, err := operator.SetACL(t.Context(), dir, acl.Open(), framework.AnyVersion); err != nil {
 			t.Fatal(err)
 		}
-		zktest.Eventually(t, generous, "the znode", n.Stands)
+		zktest.Eventually(t, generous, "the znode", n.Exists)
 		seen.awaitKinds(t, "Away Made")
 	})
 }
@@ -211,8 +211,8 @@ func TestTheClientIsClosedFirst(t *testing.T) {
 		if err := n.Set(t.Context(), nil); !errors.Is(err, framework.ErrClosed) {
 			t.Errorf("Set: %v, want ErrClosed", err)
 		}
-		if n.Stands() {
-			t.Error("Stands after the client's end")
+		if n.Exists() {
+			t.Error("Exists returns true after the client's end")
 		}
 		seen.awaitKinds(t, "Made Away")
 		if err := n.Close(t.Context()); err != nil {

@@ -23,7 +23,7 @@ func TestPersistentOutlivesTheNodeAndTheSession(t *testing.T) {
 		st := mustBeOf(t, observer, path, "first")
 		session := c.Session().ID
 		way.Expire(t)
-		zktest.Eventually(t, generous, "the next session", func() bool { return c.Session().ID != session && n.Stands() })
+		zktest.Eventually(t, generous, "the next session", func() bool { return c.Session().ID != session && n.Exists() })
 		if err := n.Set(patient(t), []byte("second")); err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestPersistentIsNotMadeOfAnotherSessionsNode(t *testing.T) {
 				if err := other.Delete(t.Context(), path); err != nil {
 					t.Fatal(err)
 				}
-				zktest.Eventually(t, generous, "the Node's own znode", n.Stands)
+				zktest.Eventually(t, generous, "the Node's own znode", n.Exists)
 				mustBeOf(t, other, path, "ours")
 			}, operationsFor(name)...)
 		})
@@ -174,7 +174,7 @@ func TestTTLIsMadeAgainAfterALongOutage(t *testing.T) {
 		way.Cut()
 		zktest.Eventually(t, generous, "the end of the znode", func() bool { return !exists(t, observer, path) })
 		way.Heal()
-		zktest.Eventually(t, generous, "another znode", func() bool { return n.Stands() && exists(t, observer, path+"/touch") })
+		zktest.Eventually(t, generous, "another znode", func() bool { return n.Exists() && exists(t, observer, path+"/touch") })
 		mustBeOf(t, observer, path, "alive")
 	}, zkenv.AllOperations("TTL is one of them"))
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/membership"
-	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // recipe begins the text of errors.
@@ -53,14 +52,14 @@ func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, 
 	}
 	n := &Node{
 		client: c, path: path, cfg: cfg, done: make(chan struct{}), leave: leave,
-		record: newRecord(telemetry.OfNode(c, cfg.name, c.AbsolutePath(path)), data),
+		record: newRecord(newInstruments(c, cfg.name, c.AbsolutePath(path)), data),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background()) // the Node's own life
 	n.keeper = membership.New(membership.Options{
 		Client: c, Path: path, Create: cfg.create, ACL: cfg.acl,
 		Sequential: cfg.sequential, Lasting: cfg.lasting(), TTL: cfg.ttl, Adopt: cfg.adoption(),
-		Poke: n.poke, Want: n.latest, Settled: n.settle,
-		Created: n.tel.Created, Gone: n.gone, Overwritten: n.overwritten,
+		Poke: n.poke, Want: n.latest, Settled: n.attempted,
+		Created: n.tel.created, Gone: n.gone, Overwritten: n.overwritten,
 	})
 	n.remove = c.OnState(n.observe)
 	go n.keep() // ends with the Node or the client; Close waits for it
@@ -103,7 +102,7 @@ func (n *Node) Await(ctx context.Context) error {
 		if n.problem != nil && n.tried == n.want.Number && !passing(n.problem) {
 			return true, n.problem
 		}
-		return n.standing && n.written == n.want.Number, nil
+		return n.exists && n.written == n.want.Number, nil
 	}))
 }
 
@@ -149,12 +148,12 @@ func (n *Node) Path() string {
 	return n.znode
 }
 
-// Stands reports whether the znode exists, as far as is known: it returns false whenever the client is
+// Exists reports whether the znode exists, as far as is known: it returns false whenever the client is
 // not connected.
-func (n *Node) Stands() bool {
+func (n *Node) Exists() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.standing && n.client.State() == framework.Connected
+	return n.exists && n.client.State() == framework.Connected
 }
 
 // Closed reports whether the Node, or its client, is closed.

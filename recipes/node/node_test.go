@@ -24,7 +24,7 @@ func TestNodeIsMadeAgainAfterExpiry(t *testing.T) {
 		before := mustHold(t, observer, c, path, "alive")
 		way.Expire(t)
 		zktest.Eventually(t, generous, "the znode in the next session", func() bool {
-			return c.Session().ID != before.EphemeralOwner && n.Stands()
+			return c.Session().ID != before.EphemeralOwner && n.Exists()
 		})
 		after := mustHold(t, observer, c, path, "alive")
 		if after.Czxid <= before.Czxid {
@@ -73,7 +73,7 @@ func TestNodeIsMadeAgainWithDataSetDuringTheOutage(t *testing.T) {
 		mustHold(t, observer, c, path, "old")
 		way.Refuse()
 		way.Cut()
-		zktest.Eventually(t, generous, "the outage", func() bool { return !n.Stands() })
+		zktest.Eventually(t, generous, "the outage", func() bool { return !n.Exists() })
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		if err := n.Set(ctx, []byte("new")); !errors.Is(err, context.DeadlineExceeded) {
@@ -100,7 +100,7 @@ func TestNodeIsMadeAgainThroughAHundredFlaps(t *testing.T) {
 			way.Cut()
 			zktest.Eventually(t, generous, "the connection", func() bool { return c.State() == framework.Connected })
 		}
-		zktest.Eventually(t, generous, "the znode", n.Stands)
+		zktest.Eventually(t, generous, "the znode", n.Exists)
 		if after := mustHold(t, observer, c, path, "alive"); after.Czxid != before.Czxid && after.EphemeralOwner == before.EphemeralOwner {
 			t.Error("the znode was created again within its session")
 		}
@@ -184,13 +184,13 @@ func TestAnotherSessionsNodeIsNotTaken(t *testing.T) {
 			t.Errorf("Set: %v, want ErrTaken", err)
 		}
 		mustHold(t, c, other, path, "theirs")
-		if n.Stands() {
-			t.Error("Stands while the znode is another session's")
+		if n.Exists() {
+			t.Error("Exists returns true while the znode is another session's")
 		}
 		if err := other.Delete(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
-		zktest.Eventually(t, generous, "the Node's own znode", n.Stands)
+		zktest.Eventually(t, generous, "the Node's own znode", n.Exists)
 		mustAwait(t, n)
 		mustHold(t, other, c, path, "ours, too")
 		seen.awaitKinds(t, "Taken Made")

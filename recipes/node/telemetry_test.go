@@ -53,11 +53,11 @@ func TestTelemetryOfNodes(t *testing.T) {
 		c, other, path := w.Client(t,
 			framework.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))),
 			framework.WithLogger(zap.New(core))), w.Client(t), fresh()
-		check := func(what string, standing, creations int64) {
+		check := func(what string, count, creations int64) {
 			t.Helper()
 			got := sums(t, reader, "registration")
-			if got[locktel.MetricNodeStanding] != standing || got[locktel.MetricNodeCreations] != creations {
-				t.Errorf("%s: %v, want %d standing and %d creations", what, got, standing, creations)
+			if got[locktel.MetricNodeCount] != count || got[locktel.MetricNodeCreations] != creations {
+				t.Errorf("%s: %v, want %d that exist and %d creations", what, got, count, creations)
 			}
 		}
 		n := kept(t, c, path, "alive", node.WithName("registration"))

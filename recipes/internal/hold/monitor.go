@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/loss"
 )
 
 const (
@@ -178,4 +179,141 @@ func (m *monitor) stop() {
 	if m.hold.OnSuspend {
 		suspensionsOf(m.hold.Client).remove(m.hold)
 	}
+}
+
+// maxInspections is the maximum number of a client's inspections that run at one time. After a
+// reconnection all watches of all holds fire at once. With many holds, their reads would delay the
+// heartbeat that follows a reconnection, and so cost the holds their session.
+const maxInspections = 64
+
+// inspections run the inspections of one client's monitors, on the goroutines that ask for them.
+type inspections struct {
+	mu      sync.Mutex // guards following
+	running int
+	queue   []*monitor // not empty only while maxInspections run
+}
+
+type inspectionsKey struct{}
+
+func inspectionsOf(c *framework.Client) *inspections {
+	return c.Shared(inspectionsKey{}, func() any { return new(inspections) }).(*inspections)
+}
+
+// run runs m's inspection, and then those that wait. If maxInspections run already, it returns at
+// once, and one of their goroutines runs m's.
+func (i *inspections) run(m *monitor) {
+	if !i.begin(m) {
+		return
+	}
+	for m != nil {
+		m.inspect()
+		m = i.next()
+	}
+}
+
+// begin reports whether m's inspection may run now. Otherwise it is queued.
+func (i *inspections) begin(m *monitor) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.running == maxInspections {
+		i.queue = append(i.queue, m)
+		return false
+	}
+	i.running++
+	return true
+}
+
+// next takes a monitor from the queue. It returns nil if none waits: then the goroutine ends.
+func (i *inspections) next() *monitor {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.queue) == 0 {
+		i.running--
+		i.queue = nil
+		return nil
+	}
+	m := i.queue[0]
+	i.queue[0] = nil // append moves the rest when it runs out of space
+	i.queue = i.queue[1:]
+	return m
+}
+
+// suspensions are the holds of one client that are lost when its connection breaks.
+type suspensions struct {
+	listens sync.Once
+
+	mu    sync.Mutex // guards holds
+	holds map[*Hold]struct{}
+}
+
+type suspensionsKey struct{}
+
+func suspensionsOf(c *framework.Client) *suspensions {
+	s := c.Shared(suspensionsKey{}, func() any {
+		return &suspensions{holds: make(map[*Hold]struct{})}
+	}).(*suspensions)
+	s.listens.Do(func() { c.OnState(s.onState) })
+	return s
+}
+
+// add registers h to be lost at the next break.
+func (s *suspensions) add(h *Hold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holds[h] = struct{}{}
+}
+
+func (s *suspensions) remove(h *Hold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.holds, h)
+}
+
+// onState loses all registered holds at a break.
+func (s *suspensions) onState(change framework.StateChange) {
+	if change.To == framework.Connected {
+		return
+	}
+	s.mu.Lock()
+	holds := make([]*Hold, 0, len(s.holds))
+	for h := range s.holds {
+		holds = append(holds, h)
+	}
+	s.mu.Unlock()
+	for _, h := range holds {
+		h.lose(ErrSuspended)
+	}
+}
+
+// A Znode is a granted ephemeral znode, in a session that is bound to its deadline. Its owner
+// deletes the znode and ends the session hold.
+type Znode struct {
+	Client  *framework.Client // bound to the session
+	Session *framework.SessionHold
+	Path    string
+	Stat    framework.Stat
+	Breaks  int64            // of the connection at the grant: see [framework.SessionHold.Breaks]
+	Own     *framework.Watch // a watch on the znode; nil if the attempt did not wait
+}
+
+// Node returns the znode's path.
+func (z *Znode) Node() string { return z.Path }
+
+// Fence returns the czxid.
+func (z *Znode) Fence() int64 { return z.Stat.Czxid }
+
+// Guards returns a check that the znode exists.
+func (z *Znode) Guards() []framework.TxnOp {
+	return []framework.TxnOp{framework.OpCheck(z.Path, framework.AnyVersion)}
+}
+
+// Deadline returns the deadline of the session.
+func (z *Znode) Deadline() time.Time { return z.Session.Deadline() }
+
+// Err returns why the session is over, or nil.
+func (z *Znode) Err() error { return z.Session.Err() }
+
+// OnLost registers notify and after for the session's end.
+func (z *Znode) OnLost(notify func(error), after func()) {
+	z.Session.OnLoss(loss.Functions{Lose: notify, After: after})
 }

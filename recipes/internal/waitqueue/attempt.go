@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/queuenode"
+	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
 // errGone means that the attempt's node is no longer in the queue.
@@ -195,4 +198,241 @@ func (a *Attempt) endWait() (own *framework.Watch) {
 	}
 	own, a.waiter = a.waiter.end(), nil
 	return own
+}
+
+// enter makes sure that the attempt has a node of a session that has not ended.
+func (a *Attempt) enter(ctx context.Context) error {
+	if a.hold != nil && a.hold.Err() != nil {
+		a.leave()
+	}
+	for a.node == "" {
+		if err := a.bind(ctx); err != nil {
+			return err
+		}
+		err := a.create(ctx)
+		switch {
+		case errors.Is(err, framework.ErrSessionEnded):
+			a.leave()
+			err = a.rounds.Wait(ctx, 1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Attempt) bind(ctx context.Context) error {
+	switch {
+	case a.hold != nil:
+		return nil
+	case a.write != nil && a.writeNode().Overflowed():
+		return ErrCounterEnd
+	}
+	session, err := a.queue.Client.HoldSession(ctx)
+	if err != nil {
+		return err
+	}
+	a.hold = session
+	a.client = a.queue.Client.InSession(session.Session())
+	dir := a.client.AbsolutePath(a.queue.Dir)
+	a.key = listingKey{session.Session(), dir, a.queue.Kinds[0]}
+	if a.write != nil && a.write.Session.Session() != session.Session() {
+		a.write = nil
+	}
+	return nil
+}
+
+// checkFree returns ErrBusy if the attempt would have a predecessor, and ErrMixed if a contender of
+// another kind would be ahead. The client's server may lag behind the server that processed a release,
+// so the first listing may be old. checkFree therefore syncs and lists again before it refuses. A leader answers a sync before it has applied all that
+// it has committed. So an attempt that is connected to the leader may be refused right after a
+// release.
+func (a *Attempt) checkFree(ctx context.Context) (err error) {
+	for _, synced := range []bool{false, true} {
+		if synced {
+			if err := a.queue.Client.Sync(ctx, a.queue.Dir); err != nil {
+				return err
+			}
+		}
+		var nodes []queuenode.Node
+		nodes, err = a.queue.List(ctx)
+		switch {
+		case errors.Is(err, ErrMixed):
+			continue
+		case err != nil:
+			return err
+		}
+		if own := len(nodes); a.queue.Predecessor(append(nodes, a.last(nodes)), own, own) < 0 {
+			return nil
+		}
+		err = ErrBusy
+	}
+	return err
+}
+
+// last returns what the attempt's node would be if it came behind all others.
+func (a *Attempt) last(nodes []queuenode.Node) queuenode.Node {
+	n := queuenode.Node{Kind: a.kind}
+	if len(nodes) > 0 {
+		n.Sequence = nodes[len(nodes)-1].Sequence + 1
+	}
+	return n
+}
+
+// create creates the node. It lists along with the creation if not too many other attempts do.
+func (a *Attempt) create(ctx context.Context) error {
+	data := a.data() // first: it may be a user's, and other attempts may wait for the listing
+	along, end := listingsOf(a.client).begin(a.key)
+	c := a.creation(along)
+	defer func() { end(c.names) }()
+	node, err := a.client.Create(ctx, framework.JoinPath(a.queue.Dir, c.name), data, c.opts...)
+	if err != nil {
+		return creationError(err)
+	}
+	a.created(node, c)
+	return nil
+}
+
+// A creation is how an attempt's node is to be created.
+type creation struct {
+	begun time.Time
+	name  string // without what framework and server add
+	opts  []framework.CreateOption
+	names []string // of the directory's children, if listed
+}
+
+func (a *Attempt) creation(along bool) *creation {
+	c := &creation{begun: time.Now(), name: a.kind}
+	c.opts = []framework.CreateOption{
+		framework.Ephemeral(), framework.Protected(), framework.WithParents(), framework.StatTo(&a.stat),
+	}
+	if a.write == nil {
+		c.opts = append(c.opts, framework.Sequential())
+	} else {
+		c.name += a.writeNode().Digits()
+	}
+	if along {
+		c.opts = append(c.opts, framework.ListTo("", &c.names))
+	}
+	if a.queue.ACL != nil {
+		c.opts = append(c.opts, framework.WithACL(a.queue.ACL...))
+	}
+	return c
+}
+
+// created notes the node that the creation has made at the path.
+func (a *Attempt) created(path string, c *creation) {
+	_, name := framework.SplitPath(path)
+	a.node, a.fresh, a.listed, a.took = path, true, c.names, time.Since(c.begun)
+	a.admitted = a.write != nil                      // a downgrade's owner has been admitted as a writer
+	a.self, _ = queuenode.Parse(name, a.queue.Kinds) // it has the name that was asked for
+	clientAttemptsOf(a.client).add(a.self.Name)
+}
+
+// AddNodes creates n nodes in another queue of the same client, in the grant's session, all or none.
+// It returns the nodes as grants, whatever other nodes exist there. names are those of all children
+// of that directory, and above those of the directory above it. Both are read after the nodes were
+// created; nil if they are still to be listed.
+func (g *Grant) AddNodes(
+	ctx context.Context, q *Queue, n int, data []byte,
+) (added []*Grant, names, above []string, err error) {
+	dirAbove, _ := framework.SplitPath(q.Dir)
+	attempts, creates := make([]*Attempt, n), make([]framework.TxnOp, n)
+	creations := make([]*creation, n)
+	for i := range n {
+		attempts[i] = q.NewAttempt(q.Kinds[0], nil)
+		creations[i] = attempts[i].creation(i == 0)
+		if i == 0 {
+			creations[i].opts = append(creations[i].opts, framework.ListTo(dirAbove, &above))
+		}
+		creates[i] = framework.OpCreate(framework.JoinPath(q.Dir, creations[i].name), data, creations[i].opts...)
+	}
+	paths := make([]string, n)
+	if n == 1 {
+		paths[0], err = g.Client.Create(ctx, framework.JoinPath(q.Dir, creations[0].name), data, creations[0].opts...)
+	} else {
+		paths, err = g.Client.CreateAll(ctx, creates...)
+	}
+	if err != nil {
+		return nil, nil, nil, creationError(err)
+	}
+	for i, path := range paths {
+		znode := hold.Znode{Client: g.Client, Session: g.Session, Path: path, Stat: attempts[i].stat}
+		added = append(added, &Grant{Znode: znode})
+	}
+	return added, creations[0].names, above, nil
+}
+
+// position returns where the attempt's node is. A node that is not listed is gone: the listing is
+// no older than the node, because the session that created the node has read it.
+func (a *Attempt) position(ctx context.Context) (position, error) {
+	v, err := a.list(ctx)
+	if err != nil {
+		return position{}, err
+	}
+	own := queuenode.Index(v.nodes, a.self.Name)
+	if own < 0 {
+		return position{}, errGone
+	}
+	if other, err := a.admit(ctx, v); err != nil || other != "" {
+		return position{ahead: own + 1, predecessor: other, next: firstBut(v.nodes, own), foreign: true}, err
+	}
+	if a.write != nil {
+		return position{ahead: own}, a.checkWriteNode(v.nodes)
+	}
+	return a.queue.position(v.nodes, own), nil
+}
+
+// firstBut returns the name of the first of the nodes, or "" if that is own.
+func firstBut(nodes []queuenode.Node, own int) string {
+	if own == 0 {
+		return ""
+	}
+	return nodes[0].Name
+}
+
+// admit returns ErrMixed if a contender of another kind is ahead of the attempt, or the name of one that
+// has to be gone first: see otherAhead. Those that come later do not end the wait, and cost one line of
+// the log. All grants come after a position, and so after admit.
+func (a *Attempt) admit(ctx context.Context, v view) (other string, err error) {
+	if a.admitted {
+		a.warnOfOthers(v)
+		return "", nil
+	}
+	other, err = a.queue.otherAhead(ctx, a.client, v, &a.self, a.stat.Czxid)
+	a.admitted = err == nil && other == ""
+	return other, err
+}
+
+// warnOfOthers logs once that contenders of another kind have come while the attempt waits.
+func (a *Attempt) warnOfOthers(v view) {
+	if a.warned || len(v.others) == 0 {
+		return
+	}
+	a.warned = true
+	a.client.Logger().Named("lock").Warn("another kind of lock has come to the path: both may be granted",
+		zap.String("path", a.client.AbsolutePath(a.queue.Dir)), zap.String("contender", v.others[0].Name))
+}
+
+// list returns the queue, as listed along with the creation of the node or of another attempt's, or
+// by a listing that the attempt shares. The first one may have been on its way before, if it
+// contains the node. Later ones are sent after the event that made the attempt list again.
+func (a *Attempt) list(ctx context.Context) (view, error) {
+	fresh, names := a.fresh, a.listed
+	a.fresh, a.listed = false, nil
+	if names != nil {
+		return a.queue.ordered(ctx, a.client, names)
+	}
+	if fresh {
+		most := max(2*a.took, time.Millisecond) // a listing that was sent meanwhile takes about as long
+		v, err := listingsOf(a.client).listedAlong(ctx, a.key, a.queue, a.self.Name, most)
+		if v.nodes != nil || err != nil {
+			return v, err
+		}
+	}
+	ask := func(ctx context.Context) (view, error) { return a.queue.list(ctx, a.client) }
+	return listingsOf(a.client).list(ctx, a.key, ask, func(v view) bool {
+		return fresh && queuenode.Index(v.nodes, a.self.Name) >= 0
+	})
 }

@@ -9,12 +9,16 @@
 package waitqueue
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/queuenode"
 )
 
@@ -139,4 +143,156 @@ func (p position) withoutNext() position {
 // behindHolder returns the position after the grant of the predecessor, in a queue that is inTurn.
 func (p position) behindHolder() position {
 	return position{ahead: 1, predecessor: p.predecessor, last: true, behindFirst: true}
+}
+
+// ErrMixed is returned to a contender if a contender of another kind is ahead of it on its path.
+var ErrMixed = errtype.New("another kind of lock is on the path: both would be granted", "mixed")
+
+// mixed returns ErrMixed, which the znode is the reason for.
+func mixed(dir, name string) error {
+	return fmt.Errorf("%w: %s", ErrMixed, framework.JoinPath(dir, name))
+}
+
+// otherAhead looks for contenders of another kind that are ahead of the node self, which v shows and
+// whose czxid is given; with a nil self, for any. It returns [ErrMixed] if there is one. But if a
+// contender of the queue's own kinds is ahead of all these, each of them is refused itself, and its
+// znode only remains for a moment. otherAhead then returns the name of one, below the directory. Until
+// that is gone, self must not be granted: a program that refuses nothing may hold it.
+//
+// All kinds that queue in one directory have one counter. A semaphore's contenders have another one, so
+// the order is that of the czxids. Each contender creates its znode first and lists then. So of two, the
+// later one sees the earlier one, and only the later one is refused.
+func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, self *queuenode.Node, czxid int64) (name string, err error) {
+	for _, other := range v.others {
+		switch {
+		case other.Overflowed():
+			return "", mixed(q.Dir, other.Name)
+		case self != nil && queuenode.Compare(other, *self) > 0:
+		case len(v.nodes) == 0 || queuenode.Compare(v.nodes[0], v.others[0]) > 0:
+			return "", mixed(q.Dir, other.Name)
+		default:
+			name = other.Name
+		}
+	}
+	if !v.leases {
+		return name, nil
+	}
+	dir := framework.JoinPath(q.Dir, queuenode.LeasesDir)
+	names, _, err := c.Children(ctx, dir)
+	if err != nil && !errors.Is(err, framework.ErrNoNode) {
+		return "", err
+	}
+	if self == nil {
+		czxid = 0
+	}
+	permit, err := OtherAhead(ctx, c, dir, queuenode.Sort(names, queuenode.LeaseKind), q.Dir, v.nodes, czxid)
+	if permit == "" {
+		return name, err
+	}
+	return framework.JoinPath(queuenode.LeasesDir, permit), err
+}
+
+// OtherAhead looks for znodes of others, which are children of dir, that were created before the znode
+// with the czxid; for any if that is 0. It returns [ErrMixed] if there is one, and "" if there is none.
+// If one of the nodes of kin, which are children of kinDir, is older than all others, the others are
+// refused. OtherAhead then returns the name of the oldest, which the caller has to wait for.
+func OtherAhead(
+	ctx context.Context, c *framework.Client, dir string, others []queuenode.Node, kinDir string, kin []queuenode.Node, czxid int64,
+) (name string, err error) {
+	oldest := int64(0)
+	for _, other := range others {
+		st, exists, err := c.Exists(ctx, framework.JoinPath(dir, other.Name))
+		switch {
+		case err != nil:
+			return "", err
+		case exists && (czxid == 0 || st.Czxid < czxid) && (oldest == 0 || st.Czxid < oldest):
+			name, oldest = other.Name, st.Czxid
+		}
+	}
+	if name == "" {
+		return "", nil
+	}
+	for _, node := range kin {
+		st, exists, err := c.Exists(ctx, framework.JoinPath(kinDir, node.Name))
+		if err != nil {
+			return "", err
+		}
+		if exists && st.Czxid < oldest {
+			return name, nil
+		}
+	}
+	_, exists, err := c.Exists(ctx, framework.JoinPath(dir, name))
+	switch {
+	case err != nil:
+		return "", err
+	case exists: // after all older kin had gone
+		return "", mixed(dir, name)
+	}
+	others = slices.DeleteFunc(slices.Clone(others), func(other queuenode.Node) bool { return other.Name == name })
+	return OtherAhead(ctx, c, dir, others, kinDir, kin, czxid)
+}
+
+// creationError returns the error of a creation, with [ErrMixed] if the path of the directory is the
+// znode of an unfair mutex: no znode can be below that.
+func creationError(err error) error {
+	if errors.Is(err, framework.ErrNoChildrenForEphemerals) {
+		return fmt.Errorf("%w: %w", ErrMixed, err)
+	}
+	return err
+}
+
+// ErrCounterEnd is returned to a writer that also asks for the read side, if its number is from the
+// end of the directory's counter. Other znodes may have the same number.
+var ErrCounterEnd = errtype.New("the counter of the lock's directory has come to its end; "+
+	"it begins again once the directory has been empty and removed", "counter_end")
+
+// maxStats is the maximum number of Stats that are requested at one time.
+const maxStats = 64
+
+// orderOverflowed puts the overflowed nodes, which end the sorted nodes, in the order of their
+// creation, which it reads from their Stats. It leaves out nodes that are gone by then.
+func (q *Queue) orderOverflowed(
+	ctx context.Context, c *framework.Client, nodes []queuenode.Node,
+) ([]queuenode.Node, error) {
+	first := slices.IndexFunc(nodes, queuenode.Node.Overflowed)
+	if first < 0 || first == len(nodes)-1 {
+		return nodes, nil
+	}
+	created, err := q.created(ctx, c, nodes[first:])
+	if err != nil {
+		return nil, err
+	}
+	nodes = slices.DeleteFunc(nodes, func(n queuenode.Node) bool { return n.Overflowed() && created[n.Name] == 0 })
+	slices.SortFunc(nodes[min(first, len(nodes)):], func(a, b queuenode.Node) int {
+		return cmp.Compare(created[a.Name], created[b.Name])
+	})
+	return nodes, nil
+}
+
+// created returns the czxids of the nodes that exist, by their names.
+func (q *Queue) created(
+	ctx context.Context, c *framework.Client, nodes []queuenode.Node,
+) (map[string]int64, error) {
+	czxids, errs := make([]int64, len(nodes)), make([]error, len(nodes))
+	slots := make(chan struct{}, maxStats)
+	var wg sync.WaitGroup
+	for i, node := range nodes {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			st, _, err := c.Exists(ctx, framework.JoinPath(q.Dir, node.Name))
+			czxids[i], errs[i] = st.Czxid, err
+		})
+	}
+	wg.Wait()
+	created := make(map[string]int64, len(nodes))
+	for i, node := range nodes {
+		if errs[i] != nil && !errors.Is(errs[i], framework.ErrNoNode) {
+			return nil, errs[i]
+		}
+		if czxids[i] != 0 {
+			created[node.Name] = czxids[i]
+		}
+	}
+	return created, nil
 }

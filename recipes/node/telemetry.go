@@ -1,4 +1,4 @@
-package telemetry
+package node
 
 import (
 	"context"
@@ -18,19 +18,19 @@ import (
 	"github.com/docent-go/docent/recipes/locktel"
 )
 
-// A Node reports what happens to one kept znode. It is immutable.
-type Node struct {
-	standing  metric.Int64UpDownCounter
+// instruments report what happens to one kept znode. They are immutable.
+type instruments struct {
+	count     metric.Int64UpDownCounter
 	creations metric.Int64Counter
 	labels    metric.MeasurementOption
 	log       *zap.Logger
 }
 
-// OfNode returns the telemetry of a znode that is kept, at a path of the ensemble.
-func OfNode(c *framework.Client, name, path string) Node {
+// newInstruments returns the telemetry of a znode that is kept, at a path of the ensemble.
+func newInstruments(c *framework.Client, name, path string) instruments {
 	meter := c.MeterProvider().Meter(locktel.NodeScopeName,
 		metric.WithInstrumentationVersion(version.Module()), metric.WithSchemaURL(semconv.SchemaURL))
-	n := Node{
+	n := instruments{
 		labels: metric.WithAttributes(),
 		log:    c.Logger().Named("node").With(zap.String(zktel.AttrNodePath, path)),
 	}
@@ -39,7 +39,7 @@ func OfNode(c *framework.Client, name, path string) Node {
 		n.log = n.log.With(zap.String(locktel.AttrNodeName, name))
 	}
 	var errs [2]error
-	n.standing, errs[0] = meter.Int64UpDownCounter(locktel.MetricNodeStanding, metric.WithUnit("{node}"),
+	n.count, errs[0] = meter.Int64UpDownCounter(locktel.MetricNodeCount, metric.WithUnit("{node}"),
 		metric.WithDescription("Kept znodes that exist."))
 	n.creations, errs[1] = meter.Int64Counter(locktel.MetricNodeCreations, metric.WithUnit("{creation}"),
 		metric.WithDescription("Creations of kept znodes."))
@@ -51,20 +51,20 @@ func OfNode(c *framework.Client, name, path string) Node {
 	return n
 }
 
-// Created counts a creation.
-func (n Node) Created(ctx context.Context) { n.creations.Add(ctx, 1, n.labels) }
+// created counts a creation.
+func (n instruments) created(ctx context.Context) { n.creations.Add(ctx, 1, n.labels) }
 
-// Stands notes that the znode exists from now on, or does not.
-func (n Node) Stands(exists bool) {
+// exists records that the znode exists from now on, or does not.
+func (n instruments) exists(now bool) {
 	change := int64(-1)
-	if exists {
+	if now {
 		change = 1
 	}
-	n.standing.Add(context.Background(), change, n.labels) //nolint:forbidigo // no call is behind it
+	n.count.Add(context.Background(), change, n.labels) //nolint:forbidigo // no call is behind it
 }
 
-// Changed logs what has become of the znode: as a warning if that does not pass by itself.
-func (n Node) Changed(kind fmt.Stringer, err error, warn bool) {
+// changed logs what has become of the znode: as a warning if that does not pass by itself.
+func (n instruments) changed(kind fmt.Stringer, err error, warn bool) {
 	level := zapcore.DebugLevel
 	if warn {
 		level = zapcore.WarnLevel
@@ -74,7 +74,7 @@ func (n Node) Changed(kind fmt.Stringer, err error, warn bool) {
 	}
 }
 
-// Panicked logs that a function of the user's panicked.
-func (n Node) Panicked(p *listeners.PanicError) {
+// panicked logs that a function of the user's panicked.
+func (n instruments) panicked(p *listeners.PanicError) {
 	n.log.Error("a function of OnChange panicked", zap.Error(p), zap.ByteString("stack", p.Stack))
 }

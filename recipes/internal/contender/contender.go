@@ -1,0 +1,291 @@
+// Package contender has the common parts of recipes whose contenders wait for a lease: the znode's
+// data, the grant of a queue, the list of participants, the errors of a wait and the report to
+// telemetry.
+package contender
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/goid"
+	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/hold"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
+	"github.com/docent-go/docent/recipes/lease"
+)
+
+// Metadata returns the metadata of a contender of this process, which starts now. owner and party
+// are those of [OwnerOf]. by is the telemetry of the call, for the traceparent; it may be nil.
+func Metadata(owner, party string, data []byte, by *telemetry.Acquire) lease.Metadata {
+	return lease.Metadata{
+		Version: lease.MetadataVersion,
+		Owner:   owner,
+		Host:    hostname(),
+		PID:     os.Getpid(),
+		Since:   time.Now().UTC().Truncate(time.Millisecond),
+		Data:    data,
+
+		Traceparent: by.Traceparent(),
+		Party:       party,
+	}
+}
+
+var hostname = sync.OnceValue(func() string { //nolint:gochecknoglobals // a process is on one host
+	name, _ := os.Hostname() // a host without a name is shown without one
+	return name
+})
+
+// LocalAddress returns the host's address as text, or nothing if the host's name does not resolve soon:
+// Curator's default data. The first call makes the lookup.
+var LocalAddress = sync.OnceValue(func() []byte { //nolint:gochecknoglobals // as hostname
+	return addressOf(net.DefaultResolver, hostname())
+})
+
+// lookupLimit bounds the lookup, because acquires wait for it, whose contexts may be short.
+const lookupLimit = 200 * time.Millisecond
+
+func addressOf(r *net.Resolver, host string) []byte {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupLimit)
+	defer cancel()
+	addrs, err := r.LookupIP(ctx, "ip", host)
+	if err != nil || len(addrs) == 0 {
+		return []byte{}
+	}
+	return []byte(addrs[0].String())
+}
+
+// OwnerKey is the key under which a context carries an owner, which has a name and a party.
+type OwnerKey struct{}
+
+// NewParty returns a random party.
+func NewParty() string { return fmt.Sprintf("%016x", rand.Uint64()) }
+
+// OwnerOf returns the name and the party of the owner that ctx carries, or else the party of the calling
+// goroutine, which has no name.
+func OwnerOf(ctx context.Context, c *framework.Client) (name, party string) {
+	usercall.Require("ctx", ctx != nil)
+	if owner, ok := ctx.Value(OwnerKey{}).(interface {
+		fmt.Stringer
+		Party() string
+	}); ok {
+		return owner.String(), owner.Party()
+	}
+	return "", PartyOfGoroutine(c, goid.ID())
+}
+
+type partyKey struct{}
+
+// PartyOfGoroutine returns the party of a goroutine that uses the client: the client's random prefix
+// and the goroutine's number.
+func PartyOfGoroutine(c *framework.Client, number uint64) string {
+	prefix := c.Shared(partyKey{}, func() any { return NewParty() }).(string)
+	party := make([]byte, 0, 64) // so that the string is the one allocation
+	party = append(append(party, prefix...), '-')
+	return string(strconv.AppendUint(party, number, 10))
+}
+
+// Faults returns the faults of the arguments that all constructors have.
+func Faults(c *framework.Client, path string, policy lease.LossPolicy) []error {
+	faults := boundary.Target(c, path)
+	if policy != lease.AtDeadline && policy != lease.OnSuspend {
+		faults = append(faults, fmt.Errorf("loss policy %v: must be AtDeadline or OnSuspend", policy))
+	}
+	return faults
+}
+
+// NewLease returns the first lease of a new hold that is lost by the policy, with the members if it is
+// a Multi's. revoked is called as [hold.Options].Revoked is; it may be nil.
+func NewLease(
+	o hold.Options, policy lease.LossPolicy, revoked func(*lease.Lease), members ...*lease.Lease,
+) *lease.Lease {
+	o.OnSuspend = policy == lease.OnSuspend
+	if revoked != nil {
+		o.Revoked = func(oldest *hold.Share) { revoked((*lease.Lease)(oldest)) }
+	}
+	o.Lost = func(cause error) error { return &lease.LostError{Path: o.Path, Cause: cause} }
+	var shares []*hold.Share
+	for _, member := range members {
+		shares = append(shares, ShareOf(member))
+	}
+	return (*lease.Lease)(hold.New(o, shares...))
+}
+
+// ShareOf returns the lease's share in its hold.
+func ShareOf(l *lease.Lease) *hold.Share { return (*hold.Share)(l) }
+
+// A Grant is the grant of a recipe whose contenders queue: the first znode of the queue.
+type Grant struct {
+	*waitqueue.Grant
+	Of      string                                 // path of the recipe
+	OpError func(op, path string, err error) error // wraps the error of the release; nil stays nil
+}
+
+// Release deletes the znode.
+func (g *Grant) Release(ctx context.Context) error {
+	return g.Released(g.Client.Delete(ctx, g.Path, framework.Guaranteed()))
+}
+
+// Released ends the grant. err is the result of the znode's deletion.
+func (g *Grant) Released(err error) error {
+	return g.OpError("release", g.Of, ReleaseError(g.Of, g.Session, err))
+}
+
+// Discard deletes the znode in the background.
+func (g *Grant) Discard() {
+	g.Client.Discard(g.Path)
+	g.Session.Release()
+}
+
+// ReleaseError ends the session's hold and returns the error of a release whose deletion returned
+// err. If the session ended meanwhile by the client's clock, or with the client, the lease was valid
+// when the release began and the znode ends with the session: that is no error. But if the znode or
+// the session was gone at the ensemble, another client may have held the lock before the release. If
+// the znode is gone and a reply was lost, the release itself deleted it.
+func ReleaseError(path string, session *framework.SessionHold, err error) error {
+	defer session.Release()
+	switch {
+	case errors.Is(err, framework.ErrNoNode) && errors.Is(err, framework.ErrUnknownOutcome):
+		return nil
+	case errors.Is(err, framework.ErrNoNode):
+		return &lease.LostError{Path: path, Cause: lease.ErrNodeDeleted}
+	case errors.Is(err, framework.ErrSessionEnded), errors.Is(err, framework.ErrClosed):
+		if ended := session.Err(); errors.Is(ended, framework.ErrSessionExpired) || errors.Is(ended, framework.ErrSessionReplaced) {
+			return &lease.LostError{Path: path, Cause: ended}
+		}
+		return nil
+	}
+	return err
+}
+
+// errPanicked ends an acquire that did not return, because a user's function panicked or ended the
+// goroutine.
+var errPanicked = errors.New("a function of the user's panicked")
+
+// Observed calls get, the rest of an acquire, and reports its end.
+func Observed(
+	ctx context.Context, seen *telemetry.Acquire, get func() (*lease.Lease, error),
+) (l *lease.Lease, err error) {
+	if seen == nil {
+		return get()
+	}
+	err = errPanicked // if get does not return
+	defer func() { EndAcquire(ctx, seen, l, err) }()
+	return get()
+}
+
+// EndAcquire reports the end of an acquire, with the lease or with err.
+func EndAcquire(ctx context.Context, seen *telemetry.Acquire, l *lease.Lease, err error) {
+	var fence int64
+	if l != nil {
+		fence = l.Fence()
+	}
+	var wait *lease.WaitError
+	if errors.As(err, &wait) {
+		err = wait.Err // without the blocking contender, for which a span has links
+	}
+	seen.End(ctx, fence, err)
+}
+
+// ObserverOf returns the observer of an attempt's waiting; nil for none.
+func ObserverOf(seen *telemetry.Acquire) waitqueue.Observer {
+	if seen == nil {
+		return nil
+	}
+	return seen
+}
+
+// Try calls try, an attempt that waits for no other contender, with a context that ends after the
+// client's connect timeout at the latest. That is how long one attempt of an operation waits for a
+// connection. It is enough for a change to another server, and an outage must not make callers wait
+// that chose not to. If the limit ends the attempt, the error wraps [framework.ErrNotConnected].
+func Try(
+	ctx context.Context, c *framework.Client, try func(context.Context) (*lease.Lease, error),
+) (*lease.Lease, error) {
+	limit := c.ConnectTimeout()
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	l, err := try(limited)
+	switch {
+	case err == nil && ctx.Err() != nil: // both at once, and limited was a moment late
+		ShareOf(l).Discard()
+		return nil, ctx.Err()
+	case err == nil, ctx.Err() != nil, limited.Err() == nil, !errors.Is(err, limited.Err()):
+		return l, err
+	}
+	return nil, unanswered(limit, err)
+}
+
+// unanswered returns the error of a try that its limit has ended with err. It does not wrap err,
+// because the caller's context has not ended.
+func unanswered(limit time.Duration, err error) error {
+	ended := fmt.Errorf("%w: no answer within %v: %v", framework.ErrNotConnected, limit, err) //nolint:errorlint // not wrapped
+	if errors.Is(err, lease.ErrHeld) {                                                        // and a znode of the attempt is deleted in the background
+		return fmt.Errorf("%w: %w", lease.ErrHeld, ended)
+	}
+	return ended
+}
+
+// WaitError returns the [lease.WaitError] of a wait that ctx ended, and err itself if it ended
+// otherwise.
+func WaitError(
+	ctx context.Context, c *framework.Client, path string, ahead int, by *lease.Participant, err error,
+) error {
+	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return &lease.WaitError{Path: path, Ahead: ahead, BlockedBy: by, Err: whyEnded(ctx, c)}
+}
+
+// whyEnded returns the error of ctx, which has ended, and why the client has no connection if it has
+// none: the server's address is part of that.
+func whyEnded(ctx context.Context, c *framework.Client) error {
+	state := c.State()
+	if state == framework.Connected {
+		return ctx.Err()
+	}
+	var why *framework.OpError
+	if err := c.AwaitConnected(cause.Inside(ctx)); errors.As(err, &why) && errors.Is(err, framework.ErrNotConnected) {
+		return why.Err
+	}
+	return fmt.Errorf("%w: %w (%v)", ctx.Err(), framework.ErrNotConnected, state)
+}
+
+// HeldError returns [lease.ErrHeld] for a queue's refusal, with the errors joined to it.
+func HeldError(err error) error {
+	if err == waitqueue.ErrBusy { //nolint:errorlint // alone: there is nothing to add
+		return lease.ErrHeld
+	}
+	if errors.Is(err, waitqueue.ErrBusy) {
+		return fmt.Errorf("%w: %w", lease.ErrHeld, err)
+	}
+	return err
+}
+
+// WaitErrorOf returns the [lease.WaitError] of an attempt that ctx ended, in the queue of the
+// recipe at path. It returns nil for nil, and err itself if the attempt ended otherwise. beyond
+// contenders are ahead of the whole queue.
+func WaitErrorOf(
+	ctx context.Context, q *waitqueue.Queue, path string, a *waitqueue.Attempt, beyond int, err error,
+) error {
+	if err == nil {
+		return nil
+	}
+	ahead, node, holds, data, st := a.BlockedBy()
+	if ahead < 0 {
+		return WaitError(ctx, q.Client, path, -1, nil, err)
+	}
+	by := OfNode(framework.JoinPath(q.Dir, node.Name), node, data, st)
+	by.Holder = holds && beyond == 0
+	return WaitError(ctx, q.Client, path, ahead+beyond, &by, err)
+}
