@@ -72,3 +72,22 @@ func TestTheIndexListsEveryPage(t *testing.T) {
 		}
 	}
 }
+
+var namedFile = regexp.MustCompile("`((?:cmd|docs|examples|framework|internal|kerberos|lab|listeners|recipes|retry|scripts|testing)/[\\w./-]+\\.(?:go|json|md|sh|yml))`")
+
+// A file that a page names by its path from the repository's root exists.
+func TestTheFilesThatPagesNameExist(t *testing.T) {
+	t.Parallel()
+	named := 0
+	for _, p := range pages(t) {
+		for _, match := range namedFile.FindAllStringSubmatch(p.prose, -1) {
+			named++
+			if _, err := os.Stat(filepath.Join(root, match[1])); err != nil {
+				t.Errorf("%s: there is no file %s", p.path, match[1])
+			}
+		}
+	}
+	if named < 20 {
+		t.Errorf("%d files named; the pattern has come to miss them", named)
+	}
+}
