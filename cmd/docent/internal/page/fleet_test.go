@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -267,4 +268,28 @@ func TestPage_moves_the_graph(t *testing.T) {
 	}
 	tb.do(chromedp.Click("#graph-fit"))
 	tb.await(width + " !== " + fmt.Sprint(closer))
+}
+
+// No heading is wider than its cell, and no number or age needs the cell's margin, with a place of four digits and ages of years.
+func TestPage_cells_fit(t *testing.T) {
+	s := serve(t, nil)
+	locks := append(scenes()["1000-waiters"], scenes()["150-findings"][:2]...)
+	slices.SortFunc(locks, func(a, b inspect.Lock) int { return strings.Compare(a.Path, b.Path) })
+	s.published(locks...)
+	tb := openTab(t)
+	tb.do(chromedp.Navigate(s.base + "/?open=%2Flocks%2Fcrowd#token=" + token))
+	tb.await("document.querySelectorAll('#contenders tbody tr').length === 8")
+	for _, width := range []int64{1440, 1024, 360} {
+		tb.do(chromedp.EmulateViewport(width, 900))
+		tb.await(fmt.Sprintf("innerWidth === %d", width))
+		wide := get[string](tb, `[...document.querySelectorAll('#rows :is(thead th, td.number), #contenders :is(th, td.number)')].filter((cell) => {
+			const text = document.createRange();
+			text.selectNodeContents(cell);
+			const inner = text.getBoundingClientRect(), outer = cell.getBoundingClientRect(), style = getComputedStyle(cell);
+			return outer.width > 1 && inner.right > outer.right - (cell.tagName === 'TD' ? parseFloat(style.paddingRight) : 0) + 0.5;
+		}).map((cell) => cell.tagName + ' ' + cell.textContent.trim().slice(0, 20)).join(', ')`)
+		if wide != "" {
+			t.Errorf("%d px: wider than their cells: %s", width, wide)
+		}
+	}
 }

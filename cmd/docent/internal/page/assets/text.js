@@ -37,7 +37,7 @@ export function set(node, text) {
   if (node.textContent !== safe) node.textContent = safe;
 }
 
-// age returns milliseconds as "4m12s".
+// age returns milliseconds as "4m12s", in two units, and from 100 days on in one.
 export function age(ms) {
   const s = Math.max(0, Math.floor(ms / 1000));
   if (s < 60) return `${s}s`;
@@ -45,7 +45,8 @@ export function age(ms) {
   if (m < 60) return `${m}m${String(s % 60).padStart(2, '0')}s`;
   const h = Math.floor(m / 60);
   if (h < 48) return `${h}h${String(m % 60).padStart(2, '0')}m`;
-  return `${Math.floor(h / 24)}d${h % 24}h`;
+  const d = Math.floor(h / 24);
+  return d < 100 ? `${d}d${h % 24}h` : `${d}d`;
 }
 
 // clock returns a time of day.
