@@ -17,6 +17,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/usercall"
 )
 
@@ -242,18 +243,13 @@ func (b *sessionCloser) attempt(ctx context.Context, t hosts.Target) error {
 
 // pause waits before the next attempt; Close ends it.
 func (b *sessionCloser) pause(attempt int) {
-	limit := min(minClosePause<<min(attempt, 10), maxClosePause)
+	limit := pace.Doubled(minClosePause, maxClosePause, attempt)
 	b.wait(limit/2 + rand.N(limit/2))
 }
 
 // wait returns after d, or when Close has begun.
 func (b *sessionCloser) wait(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-b.core.ctx.Done():
-	}
+	_ = pace.Sleep(b.core.ctx, d)
 }
 
 // log reports an attempt. The level is warn if the attempt failed and is the last, because the

@@ -35,7 +35,12 @@ func (p *Pace) Wait(ctx context.Context, n int) error {
 	if pause <= 0 {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(pause)
+	return Sleep(ctx, pause)
+}
+
+// Sleep returns nil after d, and ctx's error if ctx ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -43,4 +48,13 @@ func (p *Pace) Wait(ctx context.Context, n int) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Doubled returns first, doubled n times, but at most most: the bound of a pause that grows with each
+// failure. A caller makes a part of it random, so that clients do not come back at once.
+func Doubled(first, most time.Duration, n int) time.Duration {
+	for ; n > 0 && first < most; n-- {
+		first *= 2
+	}
+	return min(first, most)
 }

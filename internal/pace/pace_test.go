@@ -73,3 +73,14 @@ func TestPace_ends_with_the_context(t *testing.T) {
 		t.Error("the second wait took no longer than the context")
 	})
 }
+
+func TestDoubled(t *testing.T) {
+	for n, want := range map[int]time.Duration{0: 3, 1: 6, 2: 12, 3: 20, 4: 20, 1 << 40: 20} {
+		if got := pace.Doubled(3, 20, n); got != want {
+			t.Errorf("doubled %d times: %d, want %d", n, got, want)
+		}
+	}
+	if got := pace.Doubled(30, 20, 0); got != 20 {
+		t.Errorf("%d is above the most", got)
+	}
+}

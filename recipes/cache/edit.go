@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/usercall"
 )
 
@@ -326,14 +327,7 @@ func (l *loop) pace(ctx context.Context) error {
 		return nil
 	}
 	l.batch = min(l.batch, max(minBatch, l.opts.rate/8)) // so that no burst is longer than an eighth of a second
-	timer := time.NewTimer(time.Until(l.free))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return pace.Sleep(ctx, time.Until(l.free))
 }
 
 // spend counts the requests of a batch for the rate.
@@ -429,11 +423,6 @@ func (l *loop) fail(ctx context.Context, err error) error {
 		return err
 	}
 	l.opts.failed(err)
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	_ = pace.Sleep(ctx, pause) // the caller sees whether ctx has ended
 	return nil
 }

@@ -193,12 +193,5 @@ func (r *register) watch(ctx context.Context) (*framework.Watch, error) {
 
 // pause waits for d, and reports false if ctx ends first or the client is closed.
 func pause(ctx context.Context, c *framework.Client, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return c.State() != framework.Closed
-	case <-ctx.Done():
-		return false
-	}
+	return pace.Sleep(ctx, d) == nil && c.State() != framework.Closed
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -212,14 +213,7 @@ const (
 )
 
 func (a *unfairAttempt) pause(ctx context.Context) error {
-	bound := min(firstPause<<min(a.wakes, 10), maxPause)
+	bound := pace.Doubled(firstPause, maxPause, a.wakes)
 	a.wakes++
-	timer := time.NewTimer(rand.N(bound))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return pace.Sleep(ctx, rand.N(bound))
 }

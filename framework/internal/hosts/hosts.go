@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/docent-go/docent/internal/pace"
 )
 
 // Bounds of the pause after a round of failed attempts on all servers. The pause is random up to a
@@ -143,7 +145,7 @@ func (h *List) Pause(most time.Duration) Pause {
 	if h.rounds == 1 {
 		return Pause{Renewed: h.renewed, Round: true}
 	}
-	limit := min(firstReconnectPause<<min(h.rounds-2, 10), maxReconnectPause)
+	limit := pace.Doubled(firstReconnectPause, maxReconnectPause, h.rounds-2)
 	if most > 0 {
 		limit = min(limit, most)
 	}

@@ -152,7 +152,7 @@ func (k *Keeper) delay(err error) time.Duration {
 	case err == nil, errors.Is(err, ErrTaken) && k.watch.Event() == 0:
 		return 0
 	}
-	pause := min(firstPause<<min(k.failures, 10), maxPause)
+	pause := pace.Doubled(firstPause, maxPause, k.failures)
 	k.failures++
 	return pause/2 + rand.N(pause/2)
 }
