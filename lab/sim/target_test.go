@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -187,7 +188,7 @@ func (k *worker) multi(f *framework.Client, h *handle) error {
 func (c *client) options(queue bool) []lock.Option {
 	opts := []lock.Option{lock.WithData([]byte(canary))}
 	if c.plan.onLoss {
-		opts = append(opts, lock.WithLossPolicy(lock.OnSuspend))
+		opts = append(opts, lock.WithLossPolicy(lease.OnSuspend))
 	}
 	if !queue {
 		return opts

@@ -101,7 +101,7 @@ func TestLossBeforeSuccession_while_the_monitor_reads(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			number, worst := 0, time.Duration(0)
 			for i := range 40 {
-				_, late := cutOffAt(t, time.Duration(i)*60*time.Millisecond, lock.AtDeadline,
+				_, late := cutOffAt(t, time.Duration(i)*60*time.Millisecond, lease.AtDeadline,
 					framework.WithRetry(tt.retries), framework.WithConnectTimeout(tt.connect))
 				if late > 20*time.Millisecond {
 					number, worst = number+1, max(worst, late)
@@ -117,7 +117,7 @@ func TestLossBeforeSuccession_while_the_monitor_reads(t *testing.T) {
 // While the monitor's read of the znode is retried, it obeys a broken connection.
 func TestLossOnSuspend_while_the_monitor_reads(t *testing.T) {
 	t.Parallel()
-	if told, _ := cutOffAt(t, 0, lock.OnSuspend); told > 20*time.Millisecond {
+	if told, _ := cutOffAt(t, 0, lease.OnSuspend); told > 20*time.Millisecond {
 		t.Errorf("the loss was told %v after the connection broke, want at once", told)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
+	"github.com/docent-go/docent/recipes/lease"
 )
 
 // A Local hands a mutex on among the goroutines of this process. A release grants it, without any
@@ -136,7 +137,7 @@ func (l *Local) lease(of *Lease) *Lease {
 		Path:   l.Path(),
 		Grant:  g,
 		Hooks:  hold.NoHooks{}, // the mutex's hooks report
-	}, AtDeadline, nil)
+	}, lease.AtDeadline, nil)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !g.passed { // otherwise it was lost at once

@@ -18,6 +18,7 @@ import (
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
+	"github.com/docent-go/docent/recipes/lease"
 )
 
 // A Multi is several locks that are held together: all of them or none. It is a [Locker] itself. It
@@ -118,7 +119,7 @@ func (m *Multi) lock(ctx context.Context, seen *telemetry.Acquire, a *acquisitio
 		Path:   m.name,
 		Grant:  &multiGrant{leases},
 		Hooks:  seen.Granted(ctx, 0, sessionOf(first)),
-	}, AtDeadline, nil, leases...), nil
+	}, lease.AtDeadline, nil, leases...), nil
 }
 
 // reenters reports whether the caller holds all members already.

@@ -31,14 +31,6 @@ type (
 	WaitError = lease.WaitError
 )
 
-// The policies of a loss.
-const (
-	// AtDeadline keeps a lease until its session's deadline. It is the default.
-	AtDeadline = lease.AtDeadline
-	// OnSuspend ends a lease as soon as the connection breaks.
-	OnSuspend = lease.OnSuspend
-)
-
 type config struct {
 	data          []byte
 	noMetadata    bool
@@ -73,7 +65,7 @@ func WithoutTraceparent() Option {
 }
 
 // WithLossPolicy says when a lease counts as lost while there is no connection.
-// The default is [AtDeadline].
+// The default is [lease.AtDeadline].
 func WithLossPolicy(policy lease.LossPolicy) Option {
 	return optionFunc(func(cfg *config) { cfg.lossPolicy = policy })
 }
@@ -104,7 +96,7 @@ func WithQueuePosition(fn func(position int)) Option {
 
 // newConfig returns the configuration of a lock, or all faults of its constructor's arguments.
 func newConfig(kind string, c *framework.Client, path string, opts []Option) (config, error) {
-	cfg := config{lossPolicy: AtDeadline}
+	cfg := config{lossPolicy: lease.AtDeadline}
 	faults := boundary.Apply(opts, func(o Option) { o.apply(&cfg) })
 	faults = append(contender.Faults(c, path, cfg.lossPolicy), faults...)
 	if len(faults)+len(cfg.faults) == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -161,7 +162,7 @@ func TestOnSuspend(t *testing.T) {
 	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
 		holder, way := onRoute(t, w)
 		patient := mustLock(t, newMutex(t, holder, path+"-patient"))
-		lease := mustLock(t, k.lock(t, holder, path, lock.WithLossPolicy(lock.OnSuspend)))
+		lease := mustLock(t, k.lock(t, holder, path, lock.WithLossPolicy(lease.OnSuspend)))
 		next := w.Client(t)
 		done := lockLater(t.Context(), k.rivalOf(t, next, path))
 		w.Quiesce()

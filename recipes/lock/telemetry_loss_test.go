@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -29,7 +30,7 @@ func TestLossReasons(t *testing.T) {
 		"session_expired": {nil, func(t *testing.T, way *zkenv.Route, _ *service) { way.Expire(t) }},
 		"lease_deadline":  {nil, func(_ *testing.T, way *zkenv.Route, _ *service) { way.Blackhole(zkproxy.Both) }},
 		"suspended": {
-			[]lock.Option{lock.WithLossPolicy(lock.OnSuspend)},
+			[]lock.Option{lock.WithLossPolicy(lease.OnSuspend)},
 			func(_ *testing.T, way *zkenv.Route, _ *service) { way.Cut() },
 		},
 		"client_closed": {nil, func(t *testing.T, _ *zkenv.Route, s *service) {

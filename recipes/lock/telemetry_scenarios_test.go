@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -17,7 +18,7 @@ func TestABrokenConnectionCountsFromTheGrantOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
-		lease := mustLock(t, newMutex(t, virtualClient(t, srv), "/broken", lock.WithLossPolicy(lock.OnSuspend)))
+		lease := mustLock(t, newMutex(t, virtualClient(t, srv), "/broken", lock.WithLossPolicy(lease.OnSuspend)))
 		synctest.Wait()
 		if err := lease.Err(); err != nil {
 			t.Fatalf("while the connection stands: %v", err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 )
@@ -80,7 +81,7 @@ func TestOnSuspend_before_the_lease_is_watched(t *testing.T) {
 				srv := virtualServer(t)
 				c := virtualClient(t, srv)
 				calls := 0
-				l := k.lock(t, c, "/suspended/lock", lock.WithLossPolicy(lock.OnSuspend), lock.WithQueuePosition(func(ahead int) {
+				l := k.lock(t, c, "/suspended/lock", lock.WithLossPolicy(lease.OnSuspend), lock.WithQueuePosition(func(ahead int) {
 					if ahead > 0 {
 						return
 					}
@@ -91,12 +92,12 @@ func TestOnSuspend_before_the_lease_is_watched(t *testing.T) {
 						t.Error(err)
 					}
 				}))
-				lease := mustLock(t, l)
+				held := mustLock(t, l)
 				synctest.Wait()
-				if err := lease.Err(); !errors.Is(err, errSuspended) || calls != 1 {
+				if err := held.Err(); !errors.Is(err, errSuspended) || calls != 1 {
 					t.Errorf("after a break before the lease was watched, told of %d grants: %v, want ErrSuspended", calls, err)
 				}
-				unbroken := mustLock(t, newMutex(t, c, "/suspended/after", lock.WithLossPolicy(lock.OnSuspend)))
+				unbroken := mustLock(t, newMutex(t, c, "/suspended/after", lock.WithLossPolicy(lease.OnSuspend)))
 				synctest.Wait()
 				if err := unbroken.Err(); err != nil {
 					t.Errorf("a lease that was granted after the break: %v", err)
