@@ -125,7 +125,7 @@ func (g *group) find(ctx context.Context, s *session.Session) ([]string, error) 
 		return paths, nil
 	}
 	for _, path := range paths {
-		err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(path, AnyVersion) })
+		err := s.DeleteNow(ctx, path, AnyVersion)
 		if err != nil && !errors.Is(err, ErrNoNode) {
 			return nil, err
 		}

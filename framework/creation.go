@@ -521,8 +521,7 @@ func (g *protection) delete(ctx context.Context, s *session.Session, path string
 	if g.epoch != nil {
 		return g.epoch.delete(ctx, s, path)
 	}
-	err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(path, AnyVersion) })
-	return err
+	return s.DeleteNow(ctx, path, AnyVersion)
 }
 
 // candidates returns the paths of the znodes in dir whose names begin with the id. If the listing

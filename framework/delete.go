@@ -149,6 +149,9 @@ func (x deletion) attempt(ctx context.Context, s *session.Session, d *doubt) err
 	if err := x.check(ctx, s, d); err != nil {
 		return err
 	}
+	if d.earlier || cmp.Or(x.czxid, d.czxid) != 0 {
+		return s.DeleteNow(ctx, x.path, x.version)
+	}
 	return session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(x.path, x.version) })
 }
 

@@ -2,9 +2,11 @@ package framework_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -326,6 +329,68 @@ func TestADiscardLeavesAnotherZnodeAlone(t *testing.T) {
 		<-time.After(10 * time.Second)
 		if _, ok, err := other.Exists(t.Context(), path); err != nil || !ok || c.PendingDeletes() > 0 {
 			t.Errorf("exists %v, %v; %d deletions are pending", ok, err, c.PendingDeletes())
+		}
+	})
+}
+
+// A fragile connection closes itself behind the reply to an armed exists.
+type fragile struct {
+	net.Conn
+	armed *atomic.Bool
+	asked atomic.Bool
+}
+
+func (c *fragile) Write(p []byte) (int, error) {
+	if len(p) >= 12 && proto.Opcode(binary.BigEndian.Uint32(p[8:])) == proto.OpExists {
+		c.asked.Store(c.armed.Load())
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *fragile) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.asked.CompareAndSwap(true, false) {
+		c.armed.Store(false)
+		_ = c.Conn.Close()
+	}
+	return n, err
+}
+
+// TestADeletionIsSentAtOnceOrNotAtAll: the connection ends as soon as the client has read the znode that it
+// is to delete, and another client has another znode at the path when the next connection comes. The
+// deletion must not have waited for that connection.
+func TestADeletionIsSentAtOnceOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		other := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
+		defer other.Close()
+		var armed, away atomic.Bool
+		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if away.Load() {
+				return nil, errors.New("the network is away")
+			}
+			conn, err := srv.Dial(ctx, network, addr)
+			return &fragile{Conn: conn, armed: &armed}, err
+		})))(t)
+		defer c.Close()
+		for range 100 {
+			var st framework.Stat
+			must.Get(c.Create(t.Context(), "/z", nil, framework.StatTo(&st)))(t)
+			armed.Store(true)
+			away.Store(true)
+			deleted := make(chan error, 1)
+			go func() { deleted <- c.Delete(t.Context(), "/z", framework.CreatedBy(st.Czxid)) }()
+			synctest.Wait()
+			if armed.Load() {
+				t.Fatal("the znode was not read")
+			}
+			must.Get(other.Txn(t.Context(), framework.OpDelete("/z", framework.AnyVersion), framework.OpCreate("/z", nil)))(t)
+			away.Store(false)
+			if err := <-deleted; !errors.Is(err, framework.ErrNoNode) {
+				t.Fatalf("Delete: %v, want ErrNoNode", err)
+			}
+			must.OK(t, other.Delete(t.Context(), "/z")) // it is still there
 		}
 	})
 }

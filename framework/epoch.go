@@ -105,8 +105,7 @@ func (e *epoch) read(ctx context.Context, s *session.Session) error {
 func (e *epoch) delete(ctx context.Context, s *session.Session, path string) error {
 	ops := []TxnOp{OpCheck(e.path, e.version), OpDelete(path, AnyVersion)}
 	if !e.exists {
-		err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(path, AnyVersion) })
-		return err
+		return s.DeleteNow(ctx, path, AnyVersion)
 	}
 	_, err := multi(ctx, s, ops, ops)
 	moved := errors.Is(err, ErrBadVersion) || errors.Is(err, ErrNoNode)

@@ -358,7 +358,7 @@ func (tc *tableCount) reply(frame []byte) {
 		first, _, _ := d.OpHead()
 		code |= int32(min(first, 0))
 	}
-	if (xid > 0 || opcode == proto.OpReconfig) && code == 0 && tc.changes(opcode) && tc.of(path) {
+	if code == 0 && tc.changes(opcode) && tc.of(path) {
 		tc.n++
 	}
 }

@@ -194,6 +194,9 @@ func (w *world) holdPath(at string, healed <-chan struct{}, longer time.Duration
 		pass(longer)
 	case <-w.ctx.Done():
 	}
+	for w.operator.Sync(w.ctx, at) != nil && w.ctx.Err() == nil { // else the transaction may be applied later
+		pass(time.Second)
+	}
 	w.mu.Lock()
 	own, exists := w.nodes[at]
 	exists = exists && w.whose[own.owner] == theOperator

@@ -128,7 +128,7 @@ func (c *Conn) outgoing(p []byte) []byte {
 	if !c.greeted {
 		c.greeted, c.sentAt = true, now
 		c.begins = len(p) >= greetingID+8 && int64At(p, greetingID) == 0
-		return completeGreeting(p, c.tap.config.ReadOnly)
+		return completeGreeting(p, c.tap.config.ReadOnly, c.tap.Zxid())
 	}
 	if len(p) < proto.LengthSize+proto.RequestHeadSize || int(binary.BigEndian.Uint32(p)) != len(p)-proto.LengthSize {
 		return p

@@ -9,8 +9,12 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// greetingID is the offset of the session id in a handshake's frame.
-const greetingID = proto.LengthSize + 4 + 8 + 4
+// Offsets in a handshake's frame: of the latest transaction id that the client has seen, and of the
+// session id.
+const (
+	greetingZxid = proto.LengthSize + 4
+	greetingID   = greetingZxid + 8 + 4
+)
 
 // oldGreeting is the length of a handshake without its read-only flag.
 const oldGreeting = 4 + 8 + 4 + 8 + proto.LengthSize + proto.PasswordSize

@@ -85,8 +85,10 @@ func (c *Conn) greetedBy(answer []byte) error {
 }
 
 // completeGreeting adds a flag that servers from 3.4 on expect at the end of a handshake: whether a
-// server without a quorum suffices. Without the flag they log a warning.
-func completeGreeting(p []byte, readOnly bool) []byte {
+// server without a quorum suffices. Without the flag they log a warning. A server that is behind zxid, the
+// latest that the session has seen, has to refuse the connection: the wire client knows no reply to a
+// question.
+func completeGreeting(p []byte, readOnly bool, zxid int64) []byte {
 	if len(p) != proto.LengthSize+oldGreeting || int32At(p, 0) != oldGreeting {
 		return p
 	}
@@ -96,6 +98,9 @@ func completeGreeting(p []byte, readOnly bool) []byte {
 	}
 	p = append(append(make([]byte, 0, len(p)+1), p...), flag)
 	binary.BigEndian.PutUint32(p, oldGreeting+1)
+	if zxid > int64At(p, greetingZxid) {
+		binary.BigEndian.PutUint64(p[greetingZxid:], uint64(zxid))
+	}
 	return p
 }
 

@@ -51,6 +51,28 @@ func answerTo(arrived []byte, code int32, body string) []byte {
 	return append(b, body...)
 }
 
+// TestTheNextHandshakeKnowsTheAnswersZxid: the wire client, which sees no answer, sends an older zxid, or a
+// newer one.
+func TestTheNextHandshakeKnowsTheAnswersZxid(t *testing.T) {
+	for own, want := range map[uint64]uint64{0: 77, 78: 78} {
+		p := newPeer(t)
+		arrived, came := p.ask(proto.OpDelete, nil, 100)
+		go func() {
+			_, _ = p.server.Write(framed(answerTo(arrived, 0, "")))
+			_ = p.server.Close()
+		}()
+		_, _ = io.ReadAll(p.client)
+		<-came
+		p.dial()
+		hello := make([]byte, 44)
+		binary.BigEndian.PutUint64(hello[4:], own)
+		binary.BigEndian.PutUint64(hello[16:], 7)
+		if got := binary.BigEndian.Uint64(p.send(hello)[4:]); got != want {
+			t.Errorf("the handshake says that the client has seen zxid %d, want %d", got, want)
+		}
+	}
+}
+
 // A question and its answer pass by the wire client, in whatever pieces they come.
 func TestAnAnswerReachesWhoAskedAndNotTheWireClient(t *testing.T) {
 	for _, n := range []int{1, 3, 4, 19, 20, 21, 1000} {
