@@ -58,7 +58,7 @@ help: ## List the targets
 .PHONY: test
 test: SIM_SCHEDULES = 2000
 test: SIM_HOURS = 200
-test: guards virtual plain matrix-slice sim chaos ## The guards, all tests, most also with the race detector, other versions in part, the simulation, chaos
+test: guards virtual plain sim chaos ## The guards, all tests, most also with the race detector, the simulation, chaos
 
 .PHONY: check
 check: lint test ## Everything that has to pass before a change is merged
