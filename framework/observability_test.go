@@ -22,6 +22,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 const observability = "../docs/observability.md"
@@ -112,7 +113,7 @@ func TestTheDocumentationNamesWhatTheClientEmits(t *testing.T) {
 		checkSpanTables(t, out)
 		checkMetricTable(t, out)
 		checkLoggedLines(t, out)
-	})
+	}, zkenv.Versions("on others WhoAmI costs the connection, too", zkserver.DefaultVersion, "3.8.4", "3.9.6"))
 }
 
 func checkSpanTables(t *testing.T, out output) {

@@ -227,9 +227,9 @@ func TestInstrument_that_fails_is_reported(t *testing.T) {
 }
 
 // inBubble runs a test in virtual time, in which retries are as many as the policy says.
-func inBubble(t *testing.T, test func(t *testing.T, w *zkenv.Env)) {
+func inBubble(t *testing.T, test func(t *testing.T, w *zkenv.Env), opts ...zkenv.Option) {
 	t.Helper()
-	zkenv.ForEach(t, test, zkenv.Only("durations and retries are exact in virtual time alone", zkenv.Embedded))
+	zkenv.ForEach(t, test, append(opts, zkenv.Only("durations and retries are exact in virtual time alone", zkenv.Embedded))...)
 }
 
 func wantSpans(t testing.TB, got, want string) {
