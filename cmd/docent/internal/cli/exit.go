@@ -116,7 +116,7 @@ func (a *App) showError(cmd *cobra.Command, usage bool, err error) {
 		_ = json.NewEncoder(a.Err).Encode(ErrorDocument{Schema, detail}) // nothing is left to report it to
 		return
 	}
-	fmt.Fprintf(a.Err, "docent: %s\n", message)
+	fmt.Fprintf(a.Err, Says+"%s\n", message)
 	if usage {
 		fmt.Fprintf(a.Err, "Try: %s --help\n", cmd.CommandPath())
 	}

@@ -85,6 +85,19 @@ func (f *flagValues) note() {
 	})
 }
 
+// GivenFlags returns the global flags of the command line, and the context, as arguments of another run of
+// docent. The environment and the file have the rest.
+func (a *App) GivenFlags() []string {
+	var args []string
+	for _, name := range a.flags.given {
+		args = append(args, "--"+name+"="+a.flags.set.Lookup(name).Value.String())
+	}
+	if name := a.settings.Context; name != "" && !a.Given("context") { // the file's current one may change
+		args = append(args, "--context="+name)
+	}
+	return args
+}
+
 // fill sets each flag that is not set yet to the value that lookup finds for it. source names where
 // the value is from.
 func (f *flagValues) fill(lookup func(flag string) (value, source string, ok bool)) error {

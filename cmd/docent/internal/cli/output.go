@@ -92,10 +92,13 @@ func (a *App) Color() bool {
 	return !a.settings.NoColor && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb" && Terminal(a.Out)
 }
 
+// Says begins each line that docent says.
+const Says = "docent: "
+
 // Say writes a line to standard error, unless --quiet forbids it.
 func (a *App) Say(format string, args ...any) {
 	if !a.settings.Quiet {
-		fmt.Fprintf(a.Err, "docent: "+format+"\n", args...)
+		fmt.Fprintf(a.Err, Says+format+"\n", args...)
 	}
 }
 

@@ -9,10 +9,13 @@ import (
 // key does what the key asks for.
 func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	name := k.String()
+	m.Said = ""
 	switch {
 	case name == "ctrl+c":
 		m.Interrupted = true
 		return tea.Quit
+	case m.Question != "":
+		return m.answer(name)
 	case m.Finding:
 		m.typed(name, k.Text)
 		return nil
@@ -27,6 +30,10 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	case "/":
 		m.turn(Table)
 		m.Finding, m.Find = true, ""
+	case "r":
+		m.revoke()
+	case "b":
+		return m.breakTarget()
 	case "s":
 		m.Order = (m.Order + 1) % orders
 	case "g":
@@ -59,39 +66,42 @@ func (m *Model) typed(name, text string) {
 	}
 }
 
-// move selects another row of the table, or scrolls another page.
+// move selects another row of the table or of the queue, or scrolls another page.
 func (m *Model) move(by int) {
-	if m.Page != Table {
+	switch m.Page {
+	case Table:
+		if entries := m.entries(); len(entries) > 0 {
+			m.Selected = entries[min(max(0, m.selected(entries)+by), len(entries)-1)].Path
+		}
+	case Queue:
+		if l, at := m.shown(); len(l.Contenders) > 0 {
+			m.Contender = l.Contenders[min(max(0, at+by), len(l.Contenders)-1)].Znode
+		}
+	case Graph, Help:
 		m.Top = min(max(0, m.Top+by), max(0, m.length()-1))
-		return
-	}
-	entries := m.entries()
-	if len(entries) > 0 {
-		at := min(max(0, m.selected(entries)+by), len(entries)-1)
-		m.Selected = entries[at].Path
 	}
 }
 
-// length returns how many lines the page has, without its header.
+// length returns how many lines a page that scrolls has, without its header.
 func (m *Model) length() int {
-	switch m.Page {
-	case Queue:
-		return len(m.queue(m.width)) - 1
-	case Graph:
+	if m.Page == Graph {
 		return len(m.graph(m.width)) - 1
-	case Table, Help:
 	}
 	return len(help()) - 1
 }
 
-// open shows the queue of the selected lock, or the table again.
+// open shows the queue of the selected lock with its first contender selected, or the table again.
 func (m *Model) open() {
 	entries := m.entries()
 	if m.Page != Table || len(entries) == 0 {
 		m.turn(Table)
 		return
 	}
-	m.Selected = entries[m.selected(entries)].Path
+	l := entries[m.selected(entries)].Lock
+	m.Selected, m.Contender = l.Path, ""
+	if len(l.Contenders) > 0 {
+		m.Contender = l.Contenders[0].Znode
+	}
 	m.turn(Queue)
 }
 

@@ -7,12 +7,15 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+	"github.com/docent-go/docent/cmd/docent/internal/query"
 	"github.com/docent-go/docent/cmd/docent/internal/watch"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-func TestMain(m *testing.M) { apptest.Main(func() { zktest.Main(m) }, watch.New) }
+func TestMain(m *testing.M) {
+	apptest.Main(func() { zktest.Main(m) }, append(query.Commands(), watch.New)...)
+}
 
 // noon is the time of the tests' views.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -16,6 +16,10 @@ type Model struct {
 	Interrupted bool // by Ctrl-C
 	Err         error
 
+	// Run returns what runs docent with the arguments on the terminal. Its message is an [Outcome].
+	Run func(args ...string) tea.Cmd
+
+	agreed        []string // what to run if the user says yes to Question
 	followers     map[string]*Follower
 	width, height int
 }
@@ -50,6 +54,8 @@ func (m *Model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 			return m, tea.Quit
 		}
 		m.see(message)
+	case Outcome:
+		m.Said = string(message)
 	case tea.KeyPressMsg:
 		return m, m.key(message)
 	}

@@ -48,18 +48,20 @@ func (s *State) table(width, room int) []string {
 	return lines
 }
 
-// queue returns the contenders of the selected lock.
-func (s *State) queue(width int) []string {
-	entries := s.all()
-	i := slices.IndexFunc(entries, func(e entry) bool { return e.Path == s.Selected })
-	if i < 0 {
-		return []string{s.bold(cli.Safe(s.Selected), width), "no contender"}
+// queue returns the selected lock and the contenders around the selected one.
+func (s *State) queue(width, room int) []string {
+	l, at := s.shown()
+	if len(l.Contenders) == 0 {
+		return []string{s.bold(cli.Safe(l.Path), width), "no contender"}
 	}
-	l := entries[i].Lock
 	lines := []string{s.bold(fmt.Sprintf("%s  %s", cli.Safe(l.Path), l.Kind), width)}
-	const other = 7 + 2 + 9 + 2 + 2 + 7 + 2
+	const other = 2 + 7 + 2 + 9 + 2 + 2 + 7 + 2
 	free := max(0, width-other)
-	for _, c := range l.Contenders {
+	for i := max(0, at-max(room-2, 0)); i < len(l.Contenders) && len(lines) < room; i++ {
+		c, mark := l.Contenders[i], " "
+		if i == at {
+			mark = ">"
+		}
 		state := string(c.State)
 		if c.Revoked {
 			state += "!"
@@ -68,7 +70,7 @@ func (s *State) queue(width int) []string {
 		if c.Read() {
 			age = show.Age(s.Now, c.Created)
 		}
-		lines = append(lines, fmt.Sprintf("%s  %s  %s  %7s  %s", fit(state, 7), fit(show.Side(c), 9),
+		lines = append(lines, fmt.Sprintf("%s %s  %s  %s  %7s  %s", mark, fit(state, 7), fit(show.Side(c), 9),
 			fit(show.Who(c), free/2), age, fitTail(cli.Safe(path.Base(c.Znode)), free-free/2)))
 	}
 	return lines
@@ -101,11 +103,13 @@ func (s *State) graph(width int) []string {
 func help() []string {
 	return []string{
 		"Keys",
-		"up, k, down, j  select a lock, or scroll",
+		"up, k, down, j  select a lock or a contender, or scroll",
 		"/               find locks by path, owner or host; enter keeps the text, esc drops it",
 		"s               sort by the longest wait, the longest hold, the most waiters or the path",
 		"enter           the queue of the selected lock; ! marks a contender that was asked to release",
 		"g               the waiters, and the contenders in front of them",
+		"r               ask the holder, or the queue's selected contender, to release",
+		"b               break: delete its znode, after a typed confirmation",
 		"esc             back to the table",
 		"?               these keys",
 		"q               quit; Ctrl-C does too, with exit code 130",

@@ -30,7 +30,7 @@ func Render(s *State, width, height int) string {
 	if recent > 0 {
 		lines = append(lines, padded(s.recent(), recent)...)
 	}
-	lines = append(lines, "", "/ find  s sort  enter queue  g graph  ? help  q quit")
+	lines = append(lines, "", "/ find  s sort  enter queue  g graph  r revoke  b break  ? help  q quit")
 	for i, line := range lines[:min(len(lines), max(height, 0))] {
 		lines[i] = strings.TrimRight(fit(line, width), " ")
 	}
@@ -73,6 +73,10 @@ func (s *State) summary() string {
 
 func (s *State) prompt() string {
 	switch {
+	case s.Question != "":
+		return s.Question
+	case s.Said != "":
+		return s.Said
 	case s.Finding:
 		return "/" + cli.Safe(s.Find) + "_"
 	case s.Page != Table:
@@ -87,7 +91,7 @@ func (s *State) prompt() string {
 func (s *State) page(width, room int) []string {
 	switch s.Page {
 	case Queue:
-		return s.window(s.queue(width))
+		return s.queue(width, room)
 	case Graph:
 		return s.window(s.graph(width))
 	case Help:

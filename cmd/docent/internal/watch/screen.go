@@ -29,6 +29,7 @@ func (w *watcher) onScreen() bool {
 // screen shows the table until the user quits or ctx ends. The terminal is as before when it returns.
 func (w *watcher) screen(ctx context.Context, sources map[string]Source, followers map[string]*Follower) error {
 	model := NewModel(followers, time.Now(), w.app.Color())
+	model.Run = func(args ...string) tea.Cmd { return w.docent(ctx, args...) }
 	program := tea.NewProgram(model, tea.WithContext(ctx), tea.WithInput(w.app.In), tea.WithOutput(w.app.Out),
 		tea.WithEnvironment(w.app.Env), tea.WithoutSignalHandler())
 	feeding, cancel := context.WithCancel(ctx)

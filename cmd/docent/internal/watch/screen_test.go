@@ -40,10 +40,15 @@ func golden(t *testing.T, name, got string) {
 type stand struct {
 	*watch.Model
 	quit bool
+	ran  []string // the commands that were run
 }
 
 func newStand(width, height int) *stand {
 	s := &stand{Model: watch.NewModel(map[string]*watch.Follower{"/": watch.NewFollower("/")}, noon, false)}
+	s.Run = func(args ...string) tea.Cmd {
+		s.ran = append(s.ran, strings.Join(args, " "))
+		return func() tea.Msg { return watch.Outcome("asked") }
+	}
 	s.take(tea.WindowSizeMsg{Width: width, Height: height})
 	return s
 }
@@ -110,7 +115,7 @@ func TestRender(t *testing.T) {
 // No screen is wider or higher than the terminal, and no foreign text moves its cursor.
 func TestRender_fits(t *testing.T) {
 	t.Parallel()
-	for _, keys := range []string{"", "g", "?", "/rep"} {
+	for _, keys := range []string{"", "g", "?", "/rep", "r"} {
 		for _, color := range []bool{false, true} {
 			for width := range 130 {
 				for _, height := range []int{0, 1, 2, 5, 10, 17, 18, 40} {
@@ -176,6 +181,65 @@ func TestModel_keys(t *testing.T) {
 		if !s.quit || s.Interrupted != interrupted {
 			t.Errorf("%s: quit %v, interrupted %v", key, s.quit, s.Interrupted)
 		}
+	}
+}
+
+// r and b run commands for the contender that the screen marks, and never for one that has taken its place.
+func TestModel_acts(t *testing.T) {
+	t.Parallel()
+	const holder, waiter = "/locks/report/c", "/locks/report/d"
+	breaks := func(znode string) string {
+		return fmt.Sprintf("break %s --session=0x7 --czxid=%d", znode, znode[len(znode)-1])
+	}
+	for name, test := range map[string]struct {
+		keys []string
+		ran  string
+		want string // on the screen
+	}{
+		"r asks first":                   {[]string{"r"}, "", "y: ask host:17 c to release /locks/report;"},
+		"y agrees":                       {[]string{"r", "y"}, "revoke " + holder, "sorted by"},
+		"another key does not":           {[]string{"r", "n"}, "", "nothing was done"},
+		"nor does q, which quits later":  {[]string{"r", "q"}, "", "nothing was done"},
+		"y alone is no key":              {[]string{"y"}, "", "sorted by"},
+		"y again is none either":         {[]string{"r", "n", "y"}, "", "sorted by"},
+		"b breaks the holder":            {[]string{"b"}, breaks(holder), ""},
+		"b in the queue":                 {[]string{"enter", "b"}, breaks(holder), ""},
+		"b of a waiter":                  {[]string{"enter", "down", "b"}, breaks(waiter), "> waits"},
+		"r of a waiter":                  {[]string{"enter", "down", "r", "y"}, "revoke " + waiter, ""},
+		"r in the graph":                 {[]string{"g", "r"}, "", "no lock is selected"},
+		"b in the graph":                 {[]string{"g", "b"}, "", "no lock is selected"},
+		"r and b are text while finding": {[]string{"/", "rb"}, "", "/rb_"},
+	} {
+		s := full(120, 24)
+		s.press(test.keys...)
+		if text := s.text(); strings.Join(s.ran, "; ") != test.ran || !strings.Contains(text, test.want) || s.quit {
+			t.Errorf("%s: ran %q; %q is not in\n%s", name, s.ran, test.want, text)
+		}
+	}
+
+	s := full(120, 24) // the holder of the queue releases
+	s.press("enter")
+	s.show(2*time.Minute, queue("/locks/report", "d"))
+	s.press("b", "r")
+	if text := s.text(); len(s.ran) > 0 || !strings.Contains(text, "no contender is selected") {
+		t.Errorf("ran %q\n%s", s.ran, text)
+	}
+	s = full(120, 24) // the holder releases while the question is shown
+	s.press("r")
+	s.show(2*time.Minute, queue("/locks/report", "d"))
+	if s.press("y"); strings.Join(s.ran, "") != "revoke "+holder {
+		t.Errorf("ran %q", s.ran)
+	}
+	s.take(watch.Outcome("asking c"))
+	if text := s.text(); !strings.Contains(text, "\nasking c\n") {
+		t.Errorf("no outcome in\n%s", text)
+	}
+	shared := queue("/locks/shared", "a", "b")
+	shared.Contenders[1].State = inspect.Holds
+	s.show(3*time.Minute, shared)
+	s.press("b")
+	if text := s.text(); len(s.ran) != 1 || !strings.Contains(text, "the lock has 2 holders") {
+		t.Errorf("ran %q\n%s", s.ran, text)
 	}
 }
 

@@ -48,8 +48,12 @@ type State struct {
 	Find     string // text that the table's rows have
 	Finding  bool   // the user types Find
 	Selected string // path of a lock; the first row if it has no row
-	Top      int    // the first line that a page but the table shows
 	Color    bool
+
+	Contender string // the selected one of the queue, by its znode: no other takes its place when it has gone
+	Question  string // that y answers
+	Said      string // until the next key
+	Top       int    // the first line that the graph or the help shows
 }
 
 // An entry is a lock with what the table is sorted by.
@@ -103,6 +107,16 @@ func (e *entry) has(find string) bool {
 // selected returns the index of the selected row.
 func (s *State) selected(entries []entry) int {
 	return max(0, slices.IndexFunc(entries, func(e entry) bool { return e.Path == s.Selected }))
+}
+
+// shown returns the lock whose queue is shown, and the index of its selected contender, -1 if it has gone.
+func (s *State) shown() (inspect.Lock, int) {
+	for _, e := range s.all() {
+		if e.Path == s.Selected {
+			return e.Lock, slices.IndexFunc(e.Contenders, func(c inspect.Contender) bool { return c.Znode == s.Contender })
+		}
+	}
+	return inspect.Lock{Path: s.Selected}, -1
 }
 
 // status returns the state of the views: the worst one.

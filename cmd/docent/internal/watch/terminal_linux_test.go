@@ -1,8 +1,10 @@
 package watch_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"syscall"
@@ -11,6 +13,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/term"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -114,6 +117,89 @@ func TestWatch_on_a_terminal(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The keys r and b run revoke and break on the terminal, with the flags of watch. Then the view is back.
+func TestWatch_acts_on_a_terminal(t *testing.T) {
+	t.Parallel()
+	const question = "Type the last 6 characters"
+	for name, test := range map[string]struct {
+		protected bool
+		dialog    []string // what to wait for, what to type, and so on
+		revoked   bool
+		broken    bool
+		code      int
+	}{
+		"revoke":              {dialog: []string{"nightly", "r", "y: ask", "y", "asking"}, revoked: true},
+		"no revoke":           {dialog: []string{"nightly", "r", "y: ask", "n"}},
+		"revoke of protected": {protected: true, dialog: []string{"nightly", "r", "y: ask", "y", "Type its name", "test\n", "revoke failed: not confirmed"}},
+		"break": {
+			protected: true, broken: true,
+			dialog: []string{"nightly", "b", "Type its name", "prod\n", question, "000000\n", "deleted /report"},
+		},
+		"break of another":       {dialog: []string{"nightly", "b", question, "000001\n", "break failed: not confirmed: nothing was done"}},
+		"Ctrl-C at the question": {dialog: []string{"nightly", "b", question, "\x03"}, code: 130},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			addr, _ := held(t)
+			args := []string{"watch", "--namespace", "locks", "/"}
+			if test.protected {
+				file := filepath.Join(t.TempDir(), "config.json")
+				text := fmt.Sprintf(`{"current":"prod","contexts":{"prod":{"connect":%q,"protected":true}}}`, addr)
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				args = append(args, "--config="+file)
+			} else {
+				args = append(args, "--connect="+addr)
+			}
+			x := onTerminal(t, apptest.Program(os.Args[0], args...))
+			fresh := x.settings(t)
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Logf("it showed %q", x.shown.String())
+				}
+			})
+			for i, text := range test.dialog {
+				if i%2 == 0 {
+					eventually(t, text, func() bool { return strings.Contains(x.shown.String(), text) })
+				} else if _, err := x.WriteString(text); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if last := len(test.dialog) - 1; last%2 == 0 {
+				eventually(t, "the outcome in the view", func() bool { return strings.Contains(view(x.shown.String()), test.dialog[last]) })
+			}
+			if test.code == 0 {
+				if _, err := x.WriteString("q"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = x.cmd.Wait() // the code says it
+			if code := x.cmd.ProcessState.ExitCode(); code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			if !reflect.DeepEqual(x.settings(t), fresh) || !restored(x.shown.String(), "\x1b[?1049") {
+				t.Error("the terminal is not as before")
+			}
+			l, err := inspect.Read(t.Context(), apptest.Client(t, addr), "/locks/report")
+			if err != nil || (len(l.Contenders) == 0) != test.broken || !test.broken && l.Contenders[0].Revoked != test.revoked {
+				t.Errorf("%+v, %v", l.Contenders, err)
+			}
+		})
+	}
+}
+
+// view returns what is shown on the screen of watch since it took it, "" if it has given it back.
+func view(shown string) string {
+	const screen = "\x1b[?1049"
+	text, _ := strings.CutPrefix(shown[max(0, strings.LastIndex(shown, screen)):], screen)
+	text, taken := strings.CutPrefix(text, "h")
+	if !taken {
+		return ""
+	}
+	return text
 }
 
 // restored reports whether the mode was last set as it is on a fresh terminal.
