@@ -45,9 +45,7 @@ func TestDoctor_with_some_servers(t *testing.T) {
 			}
 		}
 		if test.up < 3 && test.up > 0 { // the others need a moment to notice
-			for _, server := range ensemble.Servers[:test.up] {
-				awaitMode(t, server, test.up >= 2)
-			}
+			awaitModes(t, ensemble.Servers[:test.up], test.up >= 2)
 		}
 		args := []string{"--connect", ensemble.Addr(), "--timeout", "5s", "doctor"}
 		r := plain(t, args...)
@@ -80,11 +78,20 @@ func TestDoctor_with_some_servers(t *testing.T) {
 	}
 }
 
-// awaitMode waits until the server serves, or does not.
-func awaitMode(t *testing.T, server *zktest.Server, serves bool) {
+// awaitModes waits until all servers serve, one of them as the leader, or none does. Followers say for a
+// while that they serve when their leader has been killed.
+func awaitModes(t *testing.T, servers []*zktest.Server, serve bool) {
 	t.Helper()
-	zktest.Eventually(t, time.Minute, fmt.Sprintf("%s serves: %v", server.Addr(), serves), func() bool {
-		answer, err := server.FourLetter(t.Context(), "srvr")
-		return err == nil && strings.Contains(answer, "Mode: ") == serves
+	zktest.Eventually(t, time.Minute, fmt.Sprintf("all of %d servers serve: %v", len(servers), serve), func() bool {
+		serving, leading := 0, 0
+		for _, server := range servers {
+			answer, err := server.FourLetter(t.Context(), "srvr")
+			if err != nil {
+				return false
+			}
+			serving += strings.Count(answer, "Mode: ")
+			leading += strings.Count(answer, "Mode: leader")
+		}
+		return serve && serving == len(servers) && leading == 1 || !serve && serving == 0
 	})
 }
