@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -30,9 +31,10 @@ func TestRequestsOfAnElection(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
 		way, path := w.Route(t), pathOf(t)
+		must.Get(w.Client(t).Create(t.Context(), path, nil, framework.WithParents()))(t) // no container, which a server may delete
 		other := newElection(t, w.Client(t), path)
 		e := newElection(t, way.Client(t), path)
-		mustResign(t, mustLead(t, other)) // the directory exists
+		mustResign(t, mustLead(t, other)) // the clients know of the election
 		expect := func(what string, want ...fault.Op) {
 			t.Helper()
 			if got := ops(way, path); !slices.Equal(got, want) {
