@@ -201,17 +201,21 @@ func release(ctx context.Context, l *lease.Lease) error {
 	releasing, done := context.WithTimeout(context.WithoutCancel(ctx), ReleaseWait)
 	defer done()
 	err := l.Release(releasing)
-	if errors.Is(err, lease.ErrLost) || !isLate(err) {
+	if !isLate(err) {
 		return err
 	}
 	return nil
 }
 
-// isLate reports whether a release failed with err only because no server has answered in time. A
+// isLate reports whether a release failed with err only because no server has answered in time, or the
+// client's own clock or connection ended the lease meanwhile: its caller has looked at the lease before. A
 // refusal that is joined to such an error counts: that of another lock of a Multi, or that the deletion
 // does not continue in the background.
 func isLate(err error) bool {
 	return every(err, func(one error) bool {
+		if errors.Is(one, lease.ErrLost) {
+			return errors.Is(one, framework.ErrSessionDeadline) || errors.Is(one, lease.ErrSuspended)
+		}
 		return framework.Retryable(one) || errors.Is(one, framework.ErrReadOnly) || errors.Is(one, context.DeadlineExceeded)
 	})
 }
