@@ -26,9 +26,9 @@ func (s *Session) Ask(opcode proto.Opcode, body []byte) ([]byte, error) {
 	return answer.Body, zkerr.OfCode(answer.Code)
 }
 
-// DeleteNow deletes a znode that the caller has read, to know that it is the right one. The request is sent
-// on the connection in use, or not at all. The wire client would keep it while
-// there is no connection, and send it on the next one, when another znode may be at the path.
+// DeleteNow deletes a znode that the caller has read, to know that it is the right one. The request is
+// sent on the connection in use, or not at all. The wire client would keep it while there is no
+// connection, and send it on the next one, when another znode may be at the path.
 func (s *Session) DeleteNow(ctx context.Context, path string, version int32) error {
 	body := binary.BigEndian.AppendUint32(proto.AppendString(nil, path), uint32(version))
 	return Effect(ctx, s, func(*zkconn.Conn) error {
