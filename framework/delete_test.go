@@ -113,11 +113,11 @@ func TestDeleteWhoseCheckIsRefused(t *testing.T) {
 // A server reaps a container once its last child is gone, which DeleteTree sees to.
 func TestDeleteTree_while_another_client_deletes(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		tr, way, other, path := newTraces(), w.Route(t), w.Client(t), fresh(t)
-		c := way.Client(t, framework.WithTracerProvider(tr.provider))
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		tr, route, other, path := newTraces(), env.Route(t), env.Client(t), fresh(t)
+		c := route.Client(t, framework.WithTracerProvider(tr.provider))
 		mustCreate(t, other, path+"/leaf", "")
-		last := way.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldRequest, Skip: 1})
+		last := route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldRequest, Skip: 1})
 		ctx := tr.caller(t)
 		done := make(chan error, 1)
 		go func() { done <- c.DeleteTree(ctx, path) }()

@@ -117,17 +117,17 @@ func TestAWriteIsOfUnknownOutcome_if_only_its_first_attempt_was_sent(t *testing.
 
 func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		tr, ms, way, root := newTraces(), newMeters(), w.Route(t), fresh(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		tr, ms, route, root := newTraces(), newMeters(), env.Route(t), fresh(t)
 		var rec record
-		mustCreate(t, w.Client(t), root, "")
+		mustCreate(t, env.Client(t), root, "")
 		observed := []framework.Option{
 			framework.WithTracerProvider(tr.provider), framework.WithMeterProvider(ms.provider),
 			framework.WithOperationSpans(true), framework.WithNamespace(root[1:]),
 		}
-		c := way.Client(t, append(observed, framework.WithAuth("digest", []byte(user+":"+secret)),
+		c := route.Client(t, append(observed, framework.WithAuth("digest", []byte(user+":"+secret)),
 			framework.WithACL(acl.Creator()...), framework.WithLogger(rec.logger()))...)
-		stranger := w.Client(t, append(observed,
+		stranger := env.Client(t, append(observed,
 			framework.WithSlog(slog.New(slog.NewJSONHandler(&rec, &slog.HandlerOptions{Level: slog.LevelDebug}))))...)
 
 		mustCreate(t, c, "/mine", secretData)
@@ -138,7 +138,7 @@ func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
 		digest := strings.TrimPrefix(acl[0].ID, user+":")
 		_, _, err = stranger.Get(t.Context(), "/mine")
 		wantErr(t, "a stranger's get", err, framework.ErrNoAuth)
-		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
+		route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
 		for name, call := range secretCalls(c) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			_ = call(ctx) // whatever it says: it is the telemetry that is looked at

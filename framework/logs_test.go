@@ -28,20 +28,20 @@ import (
 
 func TestLog_of_state_changes(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *zkenv.Env) {
+	inBubble(t, func(t *testing.T, env *zkenv.Env) {
 		for _, tc := range []struct {
 			lost  zapcore.Level // the level of Lost
 			holds any           // the field of the holds
 		}{{zap.WarnLevel, nil}, {zap.ErrorLevel, int64(1)}} {
 			core, logs := observer.New(zap.InfoLevel)
 			var states trail
-			way := w.Route(t)
-			c := way.Client(t, framework.WithLogger(zap.New(core)), framework.WithStateListener(states.add))
+			route := env.Route(t)
+			c := route.Client(t, framework.WithLogger(zap.New(core)), framework.WithStateListener(states.add))
 			if tc.holds != nil {
 				mustHold(t, c)
 			}
 			ended := c.Session().ID
-			way.Expire(t)
+			route.Expire(t)
 			states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Lost, framework.Connected)
 			must.OK(t, c.Close())
 			lines := logs.FilterMessage("connection state changed").All()
@@ -76,11 +76,11 @@ func TestLog_of_state_changes(t *testing.T) {
 
 func TestARetryIsLoggedWithTheSpanOfItsOperation(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *zkenv.Env) {
+	inBubble(t, func(t *testing.T, env *zkenv.Env) {
 		core, logs := observer.New(zap.DebugLevel)
-		tr, way := newTraces(), w.Route(t)
-		c := way.Client(t, framework.WithLogger(zap.New(core)), framework.WithTracerProvider(tr.provider))
-		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
+		tr, route := newTraces(), env.Route(t)
+		c := route.Client(t, framework.WithLogger(zap.New(core)), framework.WithTracerProvider(tr.provider))
+		route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
 		must.Get2(c.Get(tr.caller(t), "/"))(t)
 		lines := logs.FilterMessage("attempt failed, there will be another").All()
 		if len(lines) != 1 {
@@ -115,15 +115,15 @@ func (h *spanHandler) Handle(ctx context.Context, r slog.Record) error {
 
 func TestWithSlogLogsWithTheContextOfTheCall(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *zkenv.Env) {
+	inBubble(t, func(t *testing.T, env *zkenv.Env) {
 		var out record
 		handler := &spanHandler{
 			Handler: slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}),
 			spans:   make(map[string]trace.SpanID),
 		}
-		tr, way := newTraces(), w.Route(t)
-		c := way.Client(t, framework.WithSlog(slog.New(handler)), framework.WithTracerProvider(tr.provider))
-		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
+		tr, route := newTraces(), env.Route(t)
+		c := route.Client(t, framework.WithSlog(slog.New(handler)), framework.WithTracerProvider(tr.provider))
+		route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
 		must.Get2(c.Get(tr.caller(t), "/"))(t)
 		handler.mu.Lock()
 		defer handler.mu.Unlock()

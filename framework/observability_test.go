@@ -63,13 +63,13 @@ type output struct {
 }
 
 // observedLife has a client do everything that telemetry tells of.
-func observedLife(t *testing.T, w *zkenv.Env) output {
+func observedLife(t *testing.T, env *zkenv.Env) output {
 	t.Helper()
-	tr, ms, way := newTraces(), newMeters(), w.Route(t)
+	tr, ms, route := newTraces(), newMeters(), env.Route(t)
 	core, logs := observer.New(zap.DebugLevel)
-	mustCreate(t, w.Client(t), "/app", "")
+	mustCreate(t, env.Client(t), "/app", "")
 	var states trail
-	c := otherPort(t, way, framework.WithNamespace("app"), framework.WithTracerProvider(tr.provider), framework.WithOperationSpans(true),
+	c := otherPort(t, route, framework.WithNamespace("app"), framework.WithTracerProvider(tr.provider), framework.WithOperationSpans(true),
 		framework.WithMeterProvider(ms.provider), framework.WithLogger(zap.New(core)), framework.WithStateListener(states.add))
 	for _, of := range append(successes(), failures()...) {
 		_ = of.call(t.Context(), c) // tests of their own look at how they end
@@ -79,37 +79,37 @@ func observedLife(t *testing.T, w *zkenv.Env) output {
 	_, _ = c.WhoAmI(t.Context())
 	_, _ = c.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{1}}, framework.AnyVersion) // costs the connection
 	states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Connected)
-	way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
+	route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
 	if _, _, err := c.Get(t.Context(), "/"); err != nil {
 		t.Error(err)
 	}
 	mustHold(t, c)
-	way.Expire(t)
+	route.Expire(t)
 	states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Connected,
 		framework.Suspended, framework.Connected, framework.Suspended, framework.Lost, framework.Connected)
 	c.OnState(func(framework.StateChange) { panic("a listener's") })
 	for range 30 { // so often that not each break is logged
-		way.Cut()
+		route.Cut()
 		sleep(time.Second)
 		must.OK(t, c.AwaitConnected(t.Context()))
 	}
-	w.Quiesce()
+	env.Quiesce()
 	return output{tr, ms.collect(t), logs.All()}
 }
 
 // otherPort returns a client of a server that has not the default port.
-func otherPort(t testing.TB, way *zkenv.Route, opts ...framework.Option) *framework.Client {
+func otherPort(t testing.TB, route *zkenv.Route, opts ...framework.Option) *framework.Client {
 	t.Helper()
 	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return way.Dial(ctx, network, way.Addr())
+		return route.Dial(ctx, network, route.Addr())
 	}
 	return connect(t, "zookeeper.test:2199", append(opts, framework.WithDialer(dial))...)
 }
 
 func TestTheDocumentationNamesWhatTheClientEmits(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *zkenv.Env) {
-		out := observedLife(t, w)
+	inBubble(t, func(t *testing.T, env *zkenv.Env) {
+		out := observedLife(t, env)
 		checkSpanTables(t, out)
 		checkMetricTable(t, out)
 		checkLoggedLines(t, out)

@@ -71,17 +71,17 @@ func durations(n uint64, d time.Duration, attributes ...attribute.KeyValue) metr
 
 func TestDurationsAreMeasuredByOperationAndOutcome(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *zkenv.Env) {
-		ms, way := newMeters(), w.Route(t)
-		mustCreate(t, w.Client(t), "/app", "")
-		c := way.Client(t, framework.WithMeterProvider(ms.provider), framework.WithNamespace("app"))
+	inBubble(t, func(t *testing.T, env *zkenv.Env) {
+		ms, route := newMeters(), env.Route(t)
+		mustCreate(t, env.Client(t), "/app", "")
+		c := route.Client(t, framework.WithMeterProvider(ms.provider), framework.WithNamespace("app"))
 		host, _, _ := net.SplitHostPort(c.Servers()[0])
 		for range 2 {
 			must.OK(t, c.Sync(t.Context(), "/"))
 		}
 		_, _, err := c.Get(t.Context(), "/none")
 		wantErr(t, "get", err, framework.ErrNoNode)
-		way.Rules().Add(fault.Rule{Op: fault.Sync, Action: fault.DelayRequest, Delay: 3 * time.Second})
+		route.Rules().Add(fault.Rule{Op: fault.Sync, Action: fault.DelayRequest, Delay: 3 * time.Second})
 		must.OK(t, c.Sync(t.Context(), "/"))
 
 		operation := func(name string, more ...attribute.KeyValue) []attribute.KeyValue {
@@ -107,10 +107,10 @@ func TestDurationsAreMeasuredByOperationAndOutcome(t *testing.T) {
 
 func TestRetriesAreCountedByOperationAndReason(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *zkenv.Env) {
-		ms, way := newMeters(), w.Route(t)
-		c := way.Client(t, framework.WithMeterProvider(ms.provider))
-		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2})
+	inBubble(t, func(t *testing.T, env *zkenv.Env) {
+		ms, route := newMeters(), env.Route(t)
+		c := route.Client(t, framework.WithMeterProvider(ms.provider))
+		route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2})
 		must.Get2(c.Get(t.Context(), "/"))(t)
 		point := metricdata.DataPoint[int64]{Value: 2, Attributes: attribute.NewSet(
 			attribute.String(zktel.AttrDBSystem, "zookeeper"), attribute.String(zktel.AttrDBOperation, "getData"),
@@ -131,11 +131,11 @@ func states(counts map[string]int64) metricdata.Metrics {
 
 func TestStatesAndTransitionsOfAllClientsAreCounted(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *zkenv.Env) {
-		ms, way := newMeters(), w.Route(t)
+	inBubble(t, func(t *testing.T, env *zkenv.Env) {
+		ms, route := newMeters(), env.Route(t)
 		provider := framework.WithMeterProvider(ms.provider)
 		var tr trail
-		first, second := w.Client(t, provider), way.Client(t, provider, framework.WithStateListener(tr.add))
+		first, second := env.Client(t, provider), route.Client(t, provider, framework.WithStateListener(tr.add))
 		transitions, ends := make(map[string]int64), map[string]int64{"session_deadline": 0, "session_expired": 0, "session_replaced": 0}
 		for _, s := range []string{"connecting", "suspended", "lost", "auth_failed", "read_only", "closed"} {
 			transitions[s] = 0
@@ -144,9 +144,9 @@ func TestStatesAndTransitionsOfAllClientsAreCounted(t *testing.T) {
 		wantMetric(t, all, states(map[string]int64{"connected": 2}))
 		wantMetric(t, all, sum(zktel.MetricSessionExpirations, "{session}", zktel.AttrErrorType, true, ends))
 
-		way.Expire(t)
+		route.Expire(t)
 		tr.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Lost, framework.Connected)
-		w.Quiesce() // the listeners are told first
+		env.Quiesce() // the listeners are told first
 		transitions["connected"], transitions["suspended"], transitions["lost"], ends["session_expired"] = 3, 1, 1, 1
 		all = ms.collect(t)
 		wantMetric(t, all, states(map[string]int64{"connected": 2}))
@@ -165,9 +165,9 @@ func TestStatesAndTransitionsOfAllClientsAreCounted(t *testing.T) {
 
 func TestWatchesAndPendingDeletionsAreCounted(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *zkenv.Env) {
-		ms, way := newMeters(), w.Route(t)
-		c := way.Client(t, framework.WithMeterProvider(ms.provider))
+	inBubble(t, func(t *testing.T, env *zkenv.Env) {
+		ms, route := newMeters(), env.Route(t)
+		c := route.Client(t, framework.WithMeterProvider(ms.provider))
 		want := func(watches, deletes int64) {
 			t.Helper()
 			all := ms.collect(t)
@@ -180,13 +180,13 @@ func TestWatchesAndPendingDeletionsAreCounted(t *testing.T) {
 			mustWatch(t, c, path, framework.WatchData) // shares the server's watch
 		}
 		want(2, 0)
-		held := way.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.HoldRequest})
+		held := route.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.HoldRequest})
 		c.Discard("/a")
 		c.Discard("/b")
 		await(t, held.Hit(), "the first deletion")
 		want(2, 2)
 		held.Release()
-		w.Quiesce()
+		env.Quiesce()
 		want(0, 0)
 	})
 }
@@ -227,7 +227,7 @@ func TestInstrument_that_fails_is_reported(t *testing.T) {
 }
 
 // inBubble runs a test in virtual time, in which retries are as many as the policy says.
-func inBubble(t *testing.T, test func(t *testing.T, w *zkenv.Env), opts ...zkenv.Option) {
+func inBubble(t *testing.T, test func(t *testing.T, env *zkenv.Env), opts ...zkenv.Option) {
 	t.Helper()
 	zkenv.ForEach(t, test, append(opts, zkenv.Only("durations and retries are exact in virtual time alone", zkenv.Embedded))...)
 }
@@ -241,10 +241,10 @@ func wantSpans(t testing.TB, got, want string) {
 
 func TestRetriesAreInOneSpanThatCountsThem(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *zkenv.Env) {
-		tr, way := newTraces(), w.Route(t)
-		c := way.Client(t, framework.WithTracerProvider(tr.provider))
-		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2})
+	inBubble(t, func(t *testing.T, env *zkenv.Env) {
+		tr, route := newTraces(), env.Route(t)
+		c := route.Client(t, framework.WithTracerProvider(tr.provider))
+		route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2})
 		ctx := tr.caller(t)
 		must.Get2(c.Get(ctx, "/"))(t)
 		wantSpans(t, tr.take(t, ctx, c), "getData (caller, unset) zookeeper.client.operation.retries=2 zookeeper.node.path=/\n")
@@ -253,10 +253,10 @@ func TestRetriesAreInOneSpanThatCountsThem(t *testing.T) {
 
 func TestSpan_reports_the_last_attempt(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *zkenv.Env) {
-		tr, way := newTraces(), w.Route(t)
-		c := way.Client(t, framework.WithTracerProvider(tr.provider), framework.WithRetry(retry.Times(2, 0)))
-		way.Rules().Add(fault.Rule{Op: fault.SetData, Action: fault.CutBefore, Times: fault.Forever})
+	inBubble(t, func(t *testing.T, env *zkenv.Env) {
+		tr, route := newTraces(), env.Route(t)
+		c := route.Client(t, framework.WithTracerProvider(tr.provider), framework.WithRetry(retry.Times(2, 0)))
+		route.Rules().Add(fault.Rule{Op: fault.SetData, Action: fault.CutBefore, Times: fault.Forever})
 		ctx := tr.caller(t)
 		_, err := c.Set(ctx, "/", nil, framework.AnyVersion)
 		wantErr(t, "set", err, framework.ErrUnknownOutcome)
@@ -277,14 +277,14 @@ func reason(t testing.TB, err error) string {
 
 func TestASpanEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *zkenv.Env) {
-		tr, way := newTraces(), w.Route(t)
-		c := way.Client(t, framework.WithTracerProvider(tr.provider))
+	inBubble(t, func(t *testing.T, env *zkenv.Env) {
+		tr, route := newTraces(), env.Route(t)
+		c := route.Client(t, framework.WithTracerProvider(tr.provider))
 		for _, of := range []struct{ errorType, text string }{
 			{"deadline_exceeded", "outcome unknown: context deadline exceeded"},
 			{"canceled", "outcome unknown: context canceled"},
 		} {
-			held := way.Rules().Add(fault.Rule{Op: fault.Sync, Action: fault.HoldRequest})
+			held := route.Rules().Add(fault.Rule{Op: fault.Sync, Action: fault.HoldRequest})
 			ctx, cancel := context.WithTimeout(tr.caller(t), time.Second)
 			if of.errorType == "canceled" {
 				time.AfterFunc(time.Millisecond, cancel)
@@ -314,9 +314,9 @@ func TestWhichOperationsHaveSpans(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, func(t *testing.T, w *zkenv.Env) {
+			inBubble(t, func(t *testing.T, env *zkenv.Env) {
 				tr := newTraces()
-				c := w.Client(t, append(tc.opts, framework.WithTracerProvider(tr.provider))...)
+				c := env.Client(t, append(tc.opts, framework.WithTracerProvider(tr.provider))...)
 				sampled := tr.caller(t)
 				unsampled := trace.ContextWithSpanContext(t.Context(), trace.SpanContextFromContext(sampled).WithTraceFlags(0))
 				for _, of := range []struct {
@@ -333,15 +333,15 @@ func TestWhichOperationsHaveSpans(t *testing.T) {
 
 func TestAGuaranteedDeletionHasASpanOfItsOwn(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *zkenv.Env) {
+	inBubble(t, func(t *testing.T, env *zkenv.Env) {
 		tr := newTraces()
-		c := w.Client(t, framework.WithTracerProvider(tr.provider), framework.WithOperationSpans(true))
+		c := env.Client(t, framework.WithTracerProvider(tr.provider), framework.WithOperationSpans(true))
 		mustCreate(t, c, "/x", "")
 		tr.spans.Reset()
 		c.Discard("/x")
-		w.Quiesce() // deletions are done in no fixed order
+		env.Quiesce() // deletions are done in no fixed order
 		c.Discard("/none")
-		w.Quiesce()
+		env.Quiesce()
 		wantSpans(t, tr.take(t, t.Context(), c), "delete (root, unset) zookeeper.node.path=/x\n"+
 			"delete (root, unset) db.response.status_code=-101 zookeeper.node.path=/none\n")
 	})
@@ -349,9 +349,9 @@ func TestAGuaranteedDeletionHasASpanOfItsOwn(t *testing.T) {
 
 func TestAnOperationOfAClosedClientHasASpan(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, w *zkenv.Env) {
+	inBubble(t, func(t *testing.T, env *zkenv.Env) {
 		tr := newTraces()
-		c := w.Client(t, framework.WithTracerProvider(tr.provider))
+		c := env.Client(t, framework.WithTracerProvider(tr.provider))
 		must.OK(t, c.Close())
 		ctx := tr.caller(t)
 		wantErr(t, "sync", c.Sync(ctx, "/"), framework.ErrClosed)
@@ -546,10 +546,10 @@ func failures() []observedCall {
 // spansOf runs a test in a namespace of its own, with a client that makes spans.
 func spansOf(t *testing.T, test func(t *testing.T, tr *traces, c *framework.Client)) {
 	t.Helper()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		tr, namespace := newTraces(), fresh(t)
-		mustCreate(t, w.Client(t), namespace, "")
-		test(t, tr, w.Client(t, framework.WithTracerProvider(tr.provider), framework.WithNamespace(namespace[1:])))
+		mustCreate(t, env.Client(t), namespace, "")
+		test(t, tr, env.Client(t, framework.WithTracerProvider(tr.provider), framework.WithNamespace(namespace[1:])))
 	})
 }
 

@@ -18,9 +18,9 @@ import (
 )
 
 // mustWait fails the test if a member is let in while the others have not come.
-func mustWait(t *testing.T, w *zkenv.Env, what string, entering ...<-chan result) {
+func mustWait(t *testing.T, env *zkenv.Env, what string, entering ...<-chan result) {
 	t.Helper()
-	w.Quiesce()
+	env.Quiesce()
 	for _, one := range entering {
 		if len(one) > 0 {
 			t.Fatalf("%s: a member was let in, and the last one has not come", what)
@@ -42,8 +42,8 @@ func TestAMemberThatComesAgainAtOnceIsCountedOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				path, route, other := pathOf(t), w.Route(t), w.Client(t)
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				path, route, other := pathOf(t), env.Route(t), env.Client(t)
 				must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
 				entering := enterLater(t.Context(), newDouble(t, other, path, 3))
 				awaitChildren(t, other, path, 1)
@@ -61,9 +61,9 @@ func TestAMemberThatComesAgainAtOnceIsCountedOnce(t *testing.T) {
 				cancel()
 				must.Receive(t, first, "the end of Enter")
 				again := enterLater(t.Context(), d)
-				mustWait(t, w, "after the withdrawal", entering, again)
+				mustWait(t, env, "after the withdrawal", entering, again)
 				held.Release()
-				mustWait(t, w, "at last", entering, again)
+				mustWait(t, env, "at last", entering, again)
 				last := enterLater(t.Context(), newDouble(t, other, path, 3))
 				for _, one := range []<-chan result{entering, again, last} {
 					entered(t, one)
@@ -78,13 +78,13 @@ func TestAMemberThatComesAgainAtOnceIsCountedOnce(t *testing.T) {
 // sessions in an outage, and the ensemble has these sessions for a while longer.
 func TestMembersThatComeAgainAfterAnOutageAreCountedOnce(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		path, other := pathOf(t), w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, other := pathOf(t), env.Client(t)
 		var entering []<-chan result
 		var clients []*framework.Client
 		var routes []*zkenv.Route
 		for range 2 {
-			route := w.Route(t)
+			route := env.Route(t)
 			routes, clients = append(routes, route), append(clients, route.Client(t))
 			entering = append(entering, enterLater(t.Context(), newDouble(t, clients[len(clients)-1], path, 3)))
 		}
@@ -100,7 +100,7 @@ func TestMembersThatComeAgainAfterAnOutageAreCountedOnce(t *testing.T) {
 				return c.State() != framework.Connected || c.Session().ID == former[c]
 			})
 		})
-		mustWait(t, w, "in the next session", entering...)
+		mustWait(t, env, "in the next session", entering...)
 		entering = append(entering, enterLater(t.Context(), newDouble(t, other, path, 3)))
 		for _, one := range entering {
 			entered(t, one)
@@ -112,8 +112,8 @@ func TestMembersThatComeAgainAfterAnOutageAreCountedOnce(t *testing.T) {
 // while the ensemble has that session.
 func TestAPlaceThatWasLostIsNotCountedAgain(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		path, route, other := pathOf(t), w.Route(t), w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, route, other := pathOf(t), env.Route(t), env.Client(t)
 		d := newDouble(t, route.Client(t), path, 2)
 		staying := enterLater(t.Context(), newDouble(t, other, path, 2))
 		l := entered(t, enterLater(t.Context(), d))
@@ -122,7 +122,7 @@ func TestAPlaceThatWasLostIsNotCountedAgain(t *testing.T) {
 		route.Cut()
 		must.Receive(t, l.Lost(), "the loss")
 		again := enterLater(t.Context(), d)
-		mustWait(t, w, "after the loss", again)
+		mustWait(t, env, "after the loss", again)
 		entered(t, enterLater(t.Context(), newDouble(t, other, path, 2)))
 		entered(t, again)
 	})
@@ -147,8 +147,8 @@ func TestAMemberThatHasLeftIsNotCounted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				path, route, other := pathOf(t), w.Route(t), w.Client(t)
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				path, route, other := pathOf(t), env.Route(t), env.Client(t)
 				c := route.Client(t, framework.WithSessionTimeout(6*time.Second), framework.WithLeaseMargin(3*time.Second))
 				d, theirs := newDouble(t, c, path, 2), newDouble(t, other, path, 2)
 				staying := enterLater(t.Context(), theirs)
@@ -163,7 +163,7 @@ func TestAMemberThatHasLeftIsNotCounted(t *testing.T) {
 				route.Heal()
 				must.OK(t, must.Receive(t, left, "the member to leave"))
 				entering := enterLater(t.Context(), theirs)
-				mustWait(t, w, "after a member has left", entering)
+				mustWait(t, env, "after a member has left", entering)
 				again := entered(t, enterLater(t.Context(), d))
 				must.OK(t, entered(t, entering).Release(t.Context()))
 				must.OK(t, again.Release(t.Context()))
@@ -179,20 +179,20 @@ func TestADeletionOfReadyMeetsNoOther(t *testing.T) {
 	for name, op := range map[string]fault.Op{"a deletion": fault.Delete, "a transaction": fault.Multi} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				path, route, other := pathOf(t), w.Route(t), w.Client(t)
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				path, route, other := pathOf(t), env.Route(t), env.Client(t)
 				must.Get(other.Create(t.Context(), path+"/ready", nil, framework.WithParents()))(t)
 				slow := newDouble(t, route.Client(t), path, 3)
 				held := route.Rules().Add(fault.Rule{Op: op, Path: path + "/ready", Action: fault.HoldRequest})
 				first := enterLater(t.Context(), slow)
-				w.Quiesce() // its deletion is held, if it makes one of that kind
+				env.Quiesce() // its deletion is held, if it makes one of that kind
 				d := newDouble(t, other, path, 3)
 				second, third := enterLater(t.Context(), d), enterLater(t.Context(), d)
 				two, three := entered(t, second), entered(t, third)
 				var leaving sync.WaitGroup
 				leaving.Go(func() { must.OK(t, d.Leave(t.Context(), two)) })
 				leaving.Go(func() { must.OK(t, d.Leave(t.Context(), three)) })
-				w.Quiesce()
+				env.Quiesce()
 				held.Release()
 				must.OK(t, slow.Leave(t.Context(), entered(t, first)))
 				leaving.Wait()

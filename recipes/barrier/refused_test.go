@@ -30,8 +30,8 @@ func mustBeRefused(t testing.TB, what string, err error) {
 // connection was cut. Wait returns the reason, and waits again when the client may.
 func TestWaitAtARefusedBarrier(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		path, route, other := pathOf(t), w.Route(t), w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, route, other := pathOf(t), env.Route(t), env.Client(t)
 		must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		b := must.Get(barrier.New(route.Client(t), path))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), generous)
@@ -39,7 +39,7 @@ func TestWaitAtARefusedBarrier(t *testing.T) {
 		wait := func() <-chan error {
 			done := make(chan error, 1)
 			go func() { done <- b.Wait(ctx) }() // ends with ctx
-			w.Quiesce()
+			env.Quiesce()
 			return done
 		}
 		permit(t, other, path, acl.All&^acl.Read)
@@ -48,14 +48,14 @@ func TestWaitAtARefusedBarrier(t *testing.T) {
 		waiting := wait()
 		permit(t, other, path, acl.All&^acl.Read)
 		route.Cut()
-		w.Quiesce()
+		env.Quiesce()
 		if len(waiting) > 0 { // a server may resume the watch without a look
 			mustBeRefused(t, "Wait after a reconnection", <-waiting)
 			permit(t, other, path, acl.All)
 			waiting = wait()
 		}
 		permit(t, other, path, acl.All)
-		w.Quiesce()
+		env.Quiesce()
 		if len(waiting) > 0 {
 			t.Fatalf("Wait has returned %v, and the barrier is set", <-waiting)
 		}
@@ -68,8 +68,8 @@ func TestWaitAtARefusedBarrier(t *testing.T) {
 // client may list them.
 func TestEnterWhereMembersMayNotBeListed(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		path, route, other := pathOf(t), w.Route(t), w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, route, other := pathOf(t), env.Route(t), env.Client(t)
 		must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		d := newDouble(t, route.Client(t), path, 2)
 		permit(t, other, path, acl.All&^acl.Read)
@@ -81,7 +81,7 @@ func TestEnterWhereMembersMayNotBeListed(t *testing.T) {
 		awaitChildren(t, other, path, 1)
 		permit(t, other, path, acl.All&^acl.Read)
 		route.Cut()
-		w.Quiesce()
+		env.Quiesce()
 		permit(t, other, path, acl.All)
 		if len(first) > 0 {
 			mustBeRefused(t, "Enter after a reconnection", (<-first).err)

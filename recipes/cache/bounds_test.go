@@ -58,11 +58,11 @@ func TestWithDataOf_a_function_that_panics(t *testing.T) {
 // TestWithLimit leaves out what exceeds the limit, and has it when there is room.
 func TestWithLimit(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
-		way, c := s.Route(t), s.Client(t)
+		route, c := s.Route(t), s.Client(t)
 		for i := range 5 {
 			s.create(t, c, fmt.Sprintf("/%d", i), "")
 		}
-		made := s.ready(t, way.Client(t), s.path, cache.WithLimit(4))
+		made := s.ready(t, route.Client(t), s.path, cache.WithLimit(4))
 		counts := func(what string, has, leftOut int) {
 			t.Helper()
 			zktest.Eventually(t, generous, fmt.Sprintf("%s: %d znodes, %d left out", what, has, leftOut), func() bool {
@@ -74,7 +74,7 @@ func TestWithLimit(t *testing.T) {
 		counts("filled", 4, 2)
 		s.create(t, c, "/5", "")
 		counts("another one", 4, 3)
-		way.Cut()
+		route.Cut()
 		counts("after an outage", 4, 3)
 		for i := range 6 {
 			if i%2 == 0 {
@@ -82,7 +82,7 @@ func TestWithLimit(t *testing.T) {
 			}
 		}
 		counts("with room", 4, 0)
-		way.Cut()
+		route.Cut()
 		counts("with room, after an outage", 4, 0)
 	})
 }

@@ -170,15 +170,15 @@ func TestASettledSnapshotIsTheTreeAtOneInstant(t *testing.T) {
 
 func TestAZnodeMadeAnewDuringAnOutageIsTold(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
-		other, way := s.Client(t), s.Route(t)
+		other, route := s.Client(t), s.Route(t)
 		s.create(t, other, "/a/b", "old")
 		s.create(t, other, "/gone", "")
 		s.create(t, other, "/same/x", "")
-		made := s.ready(t, way.Client(t), s.path)
+		made := s.ready(t, route.Client(t), s.path)
 		j := cachetest.Record(made)
 		j.Await(t, "ready")
-		way.Refuse()
-		way.Cut()
+		route.Refuse()
+		route.Cut()
 		j.Await(t, "stale")
 		s.delete(t, other, "/a/b")
 		s.delete(t, other, "/a")
@@ -186,7 +186,7 @@ func TestAZnodeMadeAnewDuringAnOutageIsTold(t *testing.T) {
 		s.create(t, other, "/a", "")
 		s.create(t, other, "/a/b", "new")
 		before := len(j.Lines())
-		way.Heal()
+		route.Heal()
 		j.Await(t, "ready")
 		mustSync(t, made)
 		j.Check(t, made.Snapshot())
@@ -201,19 +201,19 @@ func TestAZnodeMadeAnewDuringAnOutageIsTold(t *testing.T) {
 
 func TestStaleIsToldAtSuspendedAndReadyAfterTheResync(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
-		other, way := s.Client(t), s.Route(t)
+		other, route := s.Client(t), s.Route(t)
 		s.create(t, other, "/a", "1")
 		start := time.Now()
-		made := s.open(t, way.Client(t), s.path)
+		made := s.open(t, route.Client(t), s.path)
 		if since, stale := made.Stale(); stale && since.Before(start) {
 			t.Errorf("stale since %v, before it was made at %v", since, start)
 		}
 		j := cachetest.Record(made)
 		mustReady(t, made)
-		for _, away := range []func(){func() { way.Cut() }, func() { way.Expire(t) }} {
-			way.Refuse()
+		for _, away := range []func(){func() { route.Cut() }, func() { route.Expire(t) }} {
+			route.Refuse()
 			broken := time.Now()
-			way.Cut()
+			route.Cut()
 			j.Await(t, "stale")
 			if since, stale := made.Stale(); !stale || since.Before(broken) || since.After(time.Now()) {
 				t.Errorf("stale %v since %v, want since %v", stale, since, broken)
@@ -229,7 +229,7 @@ func TestStaleIsToldAtSuspendedAndReadyAfterTheResync(t *testing.T) {
 			if _, ok := made.Get(s.path + "/a"); !ok {
 				t.Error("an outage empties the cache")
 			}
-			way.Heal()
+			route.Heal()
 			mustReady(t, made)
 			j.Await(t, "ready")
 			if _, stale := made.Stale(); stale {

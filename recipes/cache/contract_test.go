@@ -62,10 +62,10 @@ func TestReadyWaitsForAServerThatLags(t *testing.T) {
 // fill's transaction is there when Ready returns, without Sync.
 func TestReadyHasWhatCameBeforeTheFill(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
-		other, way := s.Client(t), s.Route(t)
+		other, route := s.Client(t), s.Route(t)
 		s.create(t, other, "", "old")
-		asked := way.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
-		made := s.open(t, way.Client(t), s.path)
+		asked := route.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
+		made := s.open(t, route.Client(t), s.path)
 		<-asked.Hit()
 		s.delete(t, other, "")
 		s.create(t, other, "", "new")
@@ -97,13 +97,13 @@ func TestReadyAndSyncOnEachMember(t *testing.T) {
 
 func TestAChildThatDiesWhileItIsReadDoesNotKeepReadyWaiting(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
-		other, way := s.Client(t), s.Route(t)
+		other, route := s.Client(t), s.Route(t)
 		for i := range 5 {
 			s.create(t, other, fmt.Sprintf("/%d/x", i), "")
 		}
-		held := way.Rules().Add(fault.Rule{Op: fault.GetData, Path: s.path + "/3", Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
-		listed := way.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: s.path + "/4", Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
-		made := s.open(t, way.Client(t), s.path)
+		held := route.Rules().Add(fault.Rule{Op: fault.GetData, Path: s.path + "/3", Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
+		listed := route.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: s.path + "/4", Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
+		made := s.open(t, route.Client(t), s.path)
 		<-held.Hit()
 		s.delete(t, other, "/3/x")
 		s.delete(t, other, "/3")
@@ -117,8 +117,8 @@ func TestAChildThatDiesWhileItIsReadDoesNotKeepReadyWaiting(t *testing.T) {
 
 // wchp is what a real server tells of its watches.
 func TestCloseRemovesTheWatch(t *testing.T) {
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		s := &scene{w, cache.New, "/cache-closed", ""}
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		s := &scene{env, cache.New, "/cache-closed", ""}
 		server := zktest.Shared(t)
 		c, err := framework.NewClient(server.Addr())
 		if err != nil {
@@ -223,23 +223,23 @@ func TestWhatMayNotBeReadIsLeftOut(t *testing.T) {
 
 // Requests are counted at the server.
 func TestRequestsOfACache(t *testing.T) {
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		s := &scene{w, cache.New, "/cache-requests", ""}
-		other, way := w.Client(t), w.Route(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		s := &scene{env, cache.New, "/cache-requests", ""}
+		other, route := env.Client(t), env.Route(t)
 		for i := range 20 { // 26 znodes, of which 6 have children
 			s.create(t, other, fmt.Sprintf("/%d/%d", i/4, i), "")
 		}
-		c := way.Client(t)
+		c := route.Client(t)
 		count := func(what string, want map[fault.Op]int, fn func()) {
 			t.Helper()
 			before := make(map[fault.Op]int)
 			for op := fault.Create; op < fault.Connect; op++ {
-				before[op] = way.Count(op)
+				before[op] = route.Count(op)
 			}
 			fn()
-			w.Quiesce()
+			env.Quiesce()
 			for op := fault.Create; op < fault.Connect; op++ {
-				if got := way.Count(op) - before[op]; op != fault.Ping && got != want[op] {
+				if got := route.Count(op) - before[op]; op != fault.Ping && got != want[op] {
 					t.Errorf("%s: %d requests of %v, want %d", what, got, op, want[op])
 				}
 			}
@@ -266,7 +266,7 @@ func TestRequestsOfACache(t *testing.T) {
 		})
 		count("Sync", map[fault.Op]int{fault.Multi: 1}, func() { mustSync(t, made) })
 		count("a reconnection", map[fault.Op]int{fault.Multi: 1, fault.AddWatch: 1, fault.GetData: 26, fault.GetChildren: 6}, func() {
-			way.Cut()
+			route.Cut()
 			j.Await(t, "stale")
 			j.Await(t, "ready")
 		})

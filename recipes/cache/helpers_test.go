@@ -37,8 +37,8 @@ func each(t *testing.T, body func(t *testing.T, s *scene), opts ...zkenv.Option)
 	for name, make := range makers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				body(t, &scene{w, make, "/cache-" + rand.Text(), name})
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				body(t, &scene{env, make, "/cache-" + rand.Text(), name})
 			}, opts...)
 		})
 	}

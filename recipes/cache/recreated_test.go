@@ -26,22 +26,22 @@ func TestAChildCreatedDuringTheResyncIsAddedOnce(t *testing.T) {
 		t.Run(fmt.Sprintf("depth %d", strings.Count(depth, "/")+2), func(t *testing.T) {
 			t.Parallel()
 			each(t, func(t *testing.T, s *scene) {
-				other, way := s.Client(t), s.Route(t)
+				other, route := s.Client(t), s.Route(t)
 				dirs := []string{"/a", "/a/b", "/a/b/c"}
 				s.create(t, other, "/a/b/c/old", "")
-				made := s.ready(t, way.Client(t), s.path)
+				made := s.ready(t, route.Client(t), s.path)
 				j := cachetest.Record(made)
 				j.Await(t, "ready")
-				way.Refuse()
-				way.Cut()
+				route.Refuse()
+				route.Cut()
 				j.Await(t, "stale")
 				s.delete(t, other, "/a/b/c/old")
 				for i := range dirs {
 					s.delete(t, other, dirs[len(dirs)-1-i])
 				}
 				s.create(t, other, "/a/b/c", "")
-				asked := way.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
-				way.Heal()
+				asked := route.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
+				route.Heal()
 				<-asked.Hit() // the watch is valid
 				s.create(t, other, "/a"+depth+"/new", "")
 				s.create(t, other, "/a"+depth+"/new/below", "")
@@ -62,10 +62,10 @@ func TestAChildCreatedDuringTheResyncIsAddedOnce(t *testing.T) {
 // its children.
 func TestAListingOfAnotherZnode(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
-		other, way := s.Client(t), s.Route(t)
+		other, route := s.Client(t), s.Route(t)
 		s.create(t, other, "/a", "old")
-		client := way.Client(t)
-		listed := way.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: s.path + "/a", Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
+		client := route.Client(t)
+		listed := route.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: s.path + "/a", Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
 		if s.name == "recursive" {
 			s.create(t, other, "/a/x", "") // else it is not listed
 		}
@@ -90,9 +90,9 @@ func TestAListingOfAnotherZnode(t *testing.T) {
 // The path is created after the cache found no znode there, and before the watch on its creation.
 func TestThePathIsCreatedBeforeItIsWatched(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
-		other, way := s.Client(t), s.Route(t)
-		client := way.Client(t)
-		asked := way.Rules().Add(fault.Rule{Op: fault.Exists, Path: s.path, Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
+		other, route := s.Client(t), s.Route(t)
+		client := route.Client(t)
+		asked := route.Rules().Add(fault.Rule{Op: fault.Exists, Path: s.path, Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
 		made := s.open(t, client, s.path)
 		if s.name == "two watches" {
 			<-asked.Hit()

@@ -35,9 +35,9 @@ func allow(t testing.TB, owner *framework.Client, path string) {
 func TestSnapshotsOutliveARefusal(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
 		owner := s.Client(t, framework.WithAuth("digest", []byte("cache:secret")))
-		way := s.Route(t)
+		route := s.Route(t)
 		s.create(t, owner, "/a", "1")
-		made := s.ready(t, way.Client(t), s.path)
+		made := s.ready(t, route.Client(t), s.path)
 		j := cachetest.Record(made)
 		type element struct {
 			len int
@@ -74,7 +74,7 @@ func TestSnapshotsOutliveARefusal(t *testing.T) {
 		next("the first snapshot", func(e element) bool { return e.err == nil && e.len == 2 })
 		for range 2 {
 			forbid(t, owner, s.path)
-			way.Cut() // the cache reads everything again
+			route.Cut() // the cache reads everything again
 			next("the refusal", func(e element) bool { return errors.Is(e.err, framework.ErrNoAuth) && e.len == 2 })
 			if err := made.Ready(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
 				t.Errorf("Ready while the path may not be read: %v", err)

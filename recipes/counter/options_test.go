@@ -15,8 +15,8 @@ import (
 // the client has.
 func TestEachCounterHasItsOwnOptions(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, path := w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
 		mustBe(t, newCounter(t, c, path), 0)
 		private := acl.Entry{Perms: acl.Read | acl.Write | acl.Create, Scheme: "world", ID: "anyone"}
 		mustAdd(t, newCounter(t, c, path, counter.WithACL(private)), 1)
@@ -28,12 +28,12 @@ func TestEachCounterHasItsOwnOptions(t *testing.T) {
 
 func TestACounterInASessionBindsNoOther(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, path := w.Route(t), pathOf(t)
-		c := way.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		c := route.Client(t)
 		bound := newCounter(t, c.InSession(c.Session().ID), path)
 		mustAdd(t, bound, 1)
-		way.Expire(t)
+		route.Expire(t)
 		n := newCounter(t, c, path)
 		if v, err := n.Add(t.Context(), 1); err != nil || v != 2 {
 			t.Errorf("Add of a Counter in no session: %d, %v", v, err)
@@ -45,8 +45,8 @@ func TestACounterInASessionBindsNoOther(t *testing.T) {
 // version that the Counter knows.
 func TestCompareAndSetOfARecreatedZnode(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, other, path := w.Client(t), w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, other, path := env.Client(t), env.Client(t), pathOf(t)
 		n := newCounter(t, c, path)
 		if err := n.Set(t.Context(), 1); err != nil {
 			t.Fatal(err)

@@ -25,11 +25,11 @@ func TestAdoptionComparesWithTheUpdatedInstance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				base, elsewhere, other := fresh(), fresh(), w.Client(t)
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				base, elsewhere, other := fresh(), fresh(), env.Client(t)
 				in := web("i1", 80)
 				in.Kind = discovery.Permanent
-				reg := mustRegister(t, newRegistry(t, w.Client(t), base), in)
+				reg := mustRegister(t, newRegistry(t, env.Client(t), base), in)
 				in.Port = 81
 				must.OK(t, reg.Update(patient(t), in))
 				in.Port, in.Payload = c.port, zone{Zone: "us"}
@@ -45,7 +45,7 @@ func TestAdoptionComparesWithTheUpdatedInstance(t *testing.T) {
 					}
 					return err == nil && string(found) != string(data)
 				})
-				w.Quiesce()
+				env.Quiesce()
 				if found, _ := must.Get2(other.Get(t.Context(), at))(t); (string(found) == string(data)) != c.taken {
 					t.Errorf("data %s; it is another client's: %v", found, c.taken)
 				}
@@ -63,12 +63,12 @@ func (*hostile) UnmarshalJSON([]byte) error { panic("no such payload") }
 // runs for that.
 func TestAPayloadIsNotDecodedForAdoption(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		base := fresh()
 		in := web("i1", 80)
 		in.Kind = discovery.Static
-		mustRegister(t, newRegistry(t, w.Client(t), base), in)
-		r := must.Get(discovery.New[hostile](w.Client(t), base))(t)
+		mustRegister(t, newRegistry(t, env.Client(t), base), in)
+		r := must.Get(discovery.New[hostile](env.Client(t), base))(t)
 		again := must.Get(r.Register(discovery.Instance[hostile]{
 			Name: in.Name, ID: in.ID, Address: in.Address, Port: in.Port, Kind: in.Kind,
 		}))(t)

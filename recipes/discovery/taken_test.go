@@ -18,9 +18,9 @@ func TestALastingInstanceIsNotTaken(t *testing.T) {
 	for _, kind := range []discovery.Kind{discovery.Static, discovery.Permanent} {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 				base := fresh()
-				first, second := newRegistry(t, w.Client(t), base), newRegistry(t, w.Client(t), base)
+				first, second := newRegistry(t, env.Client(t), base), newRegistry(t, env.Client(t), base)
 				in := instance{Name: "web", ID: "x", Address: "10.0.0.1", Port: 80, Kind: kind}
 				must.OK(t, must.Get(first.Register(in))(t).Await(patient(t)))
 				again := must.Get(second.Register(in))(t)

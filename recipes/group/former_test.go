@@ -12,8 +12,8 @@ import (
 // TestCloseLeavesAnotherClientsMember: during an outage another process takes the member's id.
 func TestCloseLeavesAnotherClientsMember(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		route, other, path := w.Route(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, other, path := env.Route(t), env.Client(t), fresh()
 		client := route.Client(t)
 		g := newGroup(t, client, path)
 		mustJoin(t, g, "a", "ours")

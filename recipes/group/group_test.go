@@ -113,9 +113,9 @@ func (d *diary) String() string {
 
 func TestMembershipFollowsTheTree(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		path, operator, way := fresh(), w.Client(t), w.Route(t)
-		looking, other := newGroup(t, w.Client(t), path), newGroup(t, way.Client(t), path)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, operator, route := fresh(), env.Client(t), env.Route(t)
+		looking, other := newGroup(t, env.Client(t), path), newGroup(t, route.Client(t), path)
 		if got := members(looking); got != "" {
 			t.Errorf("members %q of a group without a znode, want none", got)
 		}
@@ -132,7 +132,7 @@ func TestMembershipFollowsTheTree(t *testing.T) {
 			t.Fatal(err)
 		}
 		awaitMembers(t, looking, "a=1 b=3 c=4")
-		way.Expire(t)
+		route.Expire(t)
 		awaitMembers(t, other, "a=1 b=3 c=4")
 		awaitMembers(t, looking, "a=1 b=3 c=4")
 		if err := b.Close(t.Context()); err != nil {
@@ -151,9 +151,9 @@ func TestMembershipFollowsTheTree(t *testing.T) {
 // Curator lets both in: they share one znode, which is gone with the first.
 func TestAnIDThatIsTakenIsRefused(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		path := fresh()
-		first, second := newGroup(t, w.Client(t), path), newGroup(t, w.Client(t), path)
+		first, second := newGroup(t, env.Client(t), path), newGroup(t, env.Client(t), path)
 		n := mustJoin(t, first, "a", "first")
 		late, err := second.Join("a", []byte("second"))
 		if err != nil {
@@ -172,8 +172,8 @@ func TestAnIDThatIsTakenIsRefused(t *testing.T) {
 
 func TestJoinRefuses(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		g := newGroup(t, w.Client(t), fresh())
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		g := newGroup(t, env.Client(t), fresh())
 		n := mustJoin(t, g, "a", "")
 		for id, want := range map[string]string{
 			"":      `id "": must not be empty or contain a slash`,
@@ -207,8 +207,8 @@ func TestJoinRefuses(t *testing.T) {
 
 func TestNewReportsAllFaults(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		_, err := group.New(w.Client(t), "members", nil, group.WithSettle(-1), group.WithACL())
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		_, err := group.New(env.Client(t), "members", nil, group.WithSettle(-1), group.WithACL())
 		for _, want := range []string{"group: new members: ", "option 0: must not be nil", "settle -1ns: must not be negative", "ACL: must have at least one entry"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("New: %v, want an error with %q", err, want)
@@ -221,14 +221,14 @@ func TestNewReportsAllFaults(t *testing.T) {
 func TestSettleEndsARollingRestart(t *testing.T) {
 	t.Parallel()
 	const settle = time.Second
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		path := fresh()
-		joining := newGroup(t, w.Client(t), path)
+		joining := newGroup(t, env.Client(t), path)
 		nodes := make(map[string]*node.Node)
 		for _, id := range []string{"a", "b", "c"} {
 			nodes[id] = mustJoin(t, joining, id, "old")
 		}
-		looking := newGroup(t, w.Client(t), path, group.WithSettle(settle))
+		looking := newGroup(t, env.Client(t), path, group.WithSettle(settle))
 		awaitMembers(t, looking, "a=old b=old c=old")
 		seen := follow(t, looking)
 		zktest.Eventually(t, generous, "the members at first", func() bool { return seen.String() == "a=old b=old c=old" })
@@ -250,9 +250,9 @@ func TestSettleEndsARollingRestart(t *testing.T) {
 func TestSettleIsBounded(t *testing.T) {
 	t.Parallel()
 	const settle = time.Second
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		path := fresh()
-		joining, looking := newGroup(t, w.Client(t), path), newGroup(t, w.Client(t), path, group.WithSettle(settle))
+		joining, looking := newGroup(t, env.Client(t), path), newGroup(t, env.Client(t), path, group.WithSettle(settle))
 		n := mustJoin(t, joining, "a", "0")
 		awaitMembers(t, looking, "a=0")
 		seen := follow(t, looking)
@@ -276,10 +276,10 @@ func TestSettleIsBounded(t *testing.T) {
 // A member that begins to join is not listed before its znode exists.
 func TestSelfIsNotListedBeforeItExists(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		path, way := fresh(), w.Route(t)
-		g := newGroup(t, way.Client(t), path)
-		stuck := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/a", Action: fault.HoldRequest})
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, route := fresh(), env.Route(t)
+		g := newGroup(t, route.Client(t), path)
+		stuck := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/a", Action: fault.HoldRequest})
 		n, err := g.Join("a", []byte("1"))
 		if err != nil {
 			t.Fatal(err)
@@ -299,8 +299,8 @@ func TestChangesEndWithTheGroup(t *testing.T) {
 	for _, settle := range []time.Duration{0, time.Minute} {
 		t.Run(settle.String(), func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				g := newGroup(t, w.Client(t), fresh(), group.WithSettle(settle))
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				g := newGroup(t, env.Client(t), fresh(), group.WithSettle(settle))
 				ended := make(chan int, 1)
 				go func() {
 					n := 0
@@ -309,7 +309,7 @@ func TestChangesEndWithTheGroup(t *testing.T) {
 					}
 					ended <- n
 				}()
-				w.Quiesce()
+				env.Quiesce()
 				if err := g.Close(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -324,19 +324,19 @@ func TestChangesEndWithTheGroup(t *testing.T) {
 // A group keeps what it has during an outage, and says that it may be behind.
 func TestStaleDuringAnOutage(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		path, way := fresh(), w.Route(t)
-		g, other := newGroup(t, way.Client(t), path), newGroup(t, w.Client(t), path)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, route := fresh(), env.Route(t)
+		g, other := newGroup(t, route.Client(t), path), newGroup(t, env.Client(t), path)
 		mustJoin(t, other, "a", "1")
 		awaitMembers(t, g, "a=1")
-		way.Refuse()
-		way.Cut()
+		route.Refuse()
+		route.Cut()
 		zktest.Eventually(t, generous, "the outage", func() bool { _, stale := g.Stale(); return stale })
 		mustJoin(t, other, "b", "2")
 		if got := members(g); got != "a=1" {
 			t.Errorf("members %q during the outage, want those from before", got)
 		}
-		way.Heal()
+		route.Heal()
 		awaitMembers(t, g, "a=1 b=2")
 		if _, stale := g.Stale(); stale {
 			zktest.Eventually(t, generous, "the group is up to date", func() bool { _, stale := g.Stale(); return !stale })

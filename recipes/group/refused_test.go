@@ -16,8 +16,8 @@ import (
 // with the members that are known, and goes on when it may.
 func TestChangesOutliveARefusedGroup(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		route, other, path := w.Route(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, other, path := env.Route(t), env.Client(t), fresh()
 		g := newGroup(t, route.Client(t), path)
 		mustJoin(t, g, "a", "1")
 		ctx, cancel := context.WithTimeout(t.Context(), generous)

@@ -27,8 +27,8 @@ func counted(route *zkenv.Route) map[fault.Op]int {
 // TestGroupRequests counts the requests of a group at the server.
 func TestGroupRequests(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		path, other, route := fresh(), w.Client(t), w.Route(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, other, route := fresh(), env.Client(t), env.Route(t)
 		for _, id := range []string{"a", "b", "c"} {
 			opts := []framework.CreateOption{framework.Ephemeral(), framework.WithParents()}
 			if _, err := other.Create(t.Context(), path+"/"+id, nil, opts...); err != nil {
@@ -38,7 +38,7 @@ func TestGroupRequests(t *testing.T) {
 		c := route.Client(t)
 		check := func(what string, want map[fault.Op]int) {
 			t.Helper()
-			w.Quiesce()
+			env.Quiesce()
 			if got := counted(route); !maps.Equal(got, want) {
 				t.Errorf("%s: requests %v, want %v", what, got, want)
 			}

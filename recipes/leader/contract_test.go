@@ -33,8 +33,8 @@ func TestContract(t *testing.T) {
 // leader. The server goes on answering reads and pings, which prove nothing.
 func TestElectionLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		members := w.Members()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		members := env.Members()
 		follower, path := members[0], pathOf(t)
 		first := newElection(t, follower.Route(t).Client(t, framework.WithSessionTimeout(sessionAtStake)), path)
 		c := members[len(members)-1].Client(t)
@@ -65,15 +65,15 @@ func TestElectionLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
 // TestLeadershipOutlivesAShortOutage: one znode and one term, before and after (FLINK-10052).
 func TestLeadershipOutlivesAShortOutage(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, observer, path := w.Route(t), w.Client(t), pathOf(t)
-		term := mustLead(t, newElection(t, way.Client(t), path))
-		behind := campaignLater(t.Context(), newElection(t, way.Client(t), path))
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, observer, path := env.Route(t), env.Client(t), pathOf(t)
+		term := mustLead(t, newElection(t, route.Client(t), path))
+		behind := campaignLater(t.Context(), newElection(t, route.Client(t), path))
 		awaitCandidates(t, observer, path, 2)
 		before := candidates(t, observer, path)
 		for range 3 {
-			way.Cut()
-			w.Quiesce()
+			route.Cut()
+			env.Quiesce()
 		}
 		if err := term.Err(); err != nil {
 			t.Errorf("term after the outages: %v", err)

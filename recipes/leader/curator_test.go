@@ -19,15 +19,15 @@ import (
 // testNoServerAtStart: candidates that began before there is a server lead when there is one.
 func TestCampaignBeforeThereIsAServer(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, path := w.Route(t), pathOf(t)
-		c := way.Client(t)
-		way.Refuse()
-		way.Cut()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		c := route.Client(t)
+		route.Refuse()
+		route.Cut()
 		done := campaignLater(t.Context(), newElection(t, c, path))
 		r := run(t, newElection(t, c, path))
-		w.Quiesce()
-		way.Heal()
+		env.Quiesce()
+		route.Heal()
 		select {
 		case got := <-done:
 			if got.err != nil {
@@ -46,17 +46,17 @@ func TestCampaignBeforeThereIsAServer(t *testing.T) {
 // testSessionErrorPolicy, testErrorPolicies: a policy decides whether an outage ends a term.
 func TestLossPolicyOfATerm(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, path := w.Route(t), pathOf(t)
-		c := way.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		c := route.Client(t)
 		patient := mustLead(t, newElection(t, c, path+"-patient"))
 		hasty := mustLead(t, newElection(t, c, path, leader.WithLossPolicy(lease.OnSuspend)))
-		way.Cut()
+		route.Cut()
 		must.Receive(t, hasty.Lost(), "the loss by suspension")
 		if err := hasty.Err(); !errors.Is(err, lease.ErrSuspended) {
 			t.Errorf("term that an outage ended: %v, want ErrSuspended", err)
 		}
-		mustResign(t, mustLead(t, newElection(t, w.Client(t), path)))
+		mustResign(t, mustLead(t, newElection(t, env.Client(t), path)))
 		if err := patient.Err(); err != nil {
 			t.Errorf("term that outlives an outage: %v", err)
 		}
@@ -68,16 +68,16 @@ func TestLossPolicyOfATerm(t *testing.T) {
 // leader and a waiting candidate. The leader loses its term, and both are candidates again.
 func TestRunOutlivesTheElectionsDirectory(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		operator, path := w.Client(t), pathOf(t)
-		first, second := run(t, newElection(t, w.Client(t), path)), run(t, newElection(t, w.Client(t), path))
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		operator, path := env.Client(t), pathOf(t)
+		first, second := run(t, newElection(t, env.Client(t), path)), run(t, newElection(t, env.Client(t), path))
 		var term *lease.Lease
 		select {
 		case term = <-first.terms:
 		case term = <-second.terms:
 		}
 		awaitCandidates(t, operator, path, 2)
-		w.Quiesce()
+		env.Quiesce()
 		if err := operator.DeleteTree(t.Context(), path); err != nil && !errors.Is(err, framework.ErrNotEmpty) {
 			t.Fatal(err)
 		}
@@ -107,8 +107,8 @@ func TestRunOutlivesTheElectionsDirectory(t *testing.T) {
 // LeaderSelector: NoAuth ends the election for a candidate that may not take part, with the error.
 func TestRunEndsWhereItIsNotPermitted(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, path := w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
 		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}

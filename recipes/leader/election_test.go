@@ -66,8 +66,8 @@ func TestNodeDataIsCurators(t *testing.T) {
 		{"selector", "-lock-", address, []leader.Option{leader.WithFormat(leader.Selector)}},
 		{"selector with an id", "-lock-", "anna", []leader.Option{leader.WithFormat(leader.Selector), leader.WithID("anna")}},
 	}
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		for _, tc := range cases {
 			path := pathOf(t)
 			e := newElection(t, c, path, tc.opts...)
@@ -96,8 +96,8 @@ func TestNodeDataIsCurators(t *testing.T) {
 
 func TestLeaderAndParticipants(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, path := w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
 		e := newElection(t, c, path)
 		if p, ok, err := e.Leader(t.Context()); ok || err != nil {
 			t.Errorf("leader of a path that does not exist: %+v, %v, %v; want nobody", p, ok, err)
@@ -105,10 +105,10 @@ func TestLeaderAndParticipants(t *testing.T) {
 		if all, err := e.Participants(t.Context()); len(all) > 0 || err != nil {
 			t.Errorf("participants of a path that does not exist: %v, %v; want none", all, err)
 		}
-		term := mustLead(t, newElection(t, w.Client(t), path, leader.WithID("anna")))
+		term := mustLead(t, newElection(t, env.Client(t), path, leader.WithID("anna")))
 		var behind []<-chan result
 		for n, id := range []string{"bert", "carla"} {
-			behind = append(behind, campaignLater(t.Context(), newElection(t, w.Client(t), path, leader.WithID(id))))
+			behind = append(behind, campaignLater(t.Context(), newElection(t, env.Client(t), path, leader.WithID(id))))
 			awaitCandidates(t, c, path, n+2)
 		}
 		all, err := e.Participants(t.Context())
@@ -132,13 +132,13 @@ func TestLeaderAndParticipants(t *testing.T) {
 // Leader does not fail where the leader leaves while it is asked: CURATOR-358.
 func TestLeaderIsAskedWhileItChanges(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, c, path := w.Route(t), w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, c, path := env.Route(t), env.Client(t), pathOf(t)
 		term := mustLead(t, newElection(t, c, path))
-		done := campaignLater(t.Context(), newElection(t, w.Client(t), path))
+		done := campaignLater(t.Context(), newElection(t, env.Client(t), path))
 		awaitCandidates(t, c, path, 2)
-		asking := newElection(t, way.Client(t), path)
-		read := way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.HoldRequest})
+		asking := newElection(t, route.Client(t), path)
+		read := route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.HoldRequest})
 		type answer struct {
 			p   lease.Participant
 			ok  bool
@@ -164,8 +164,8 @@ func TestLeaderIsAskedWhileItChanges(t *testing.T) {
 // format.
 func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		formats := []leader.Format{leader.Latch, leader.Selector}
 		for i, format := range formats {
 			path := pathOf(t)
@@ -213,18 +213,18 @@ func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 // A candidate of the other format that comes later ends no wait of those that were there before.
 func TestWaitingCandidateIsNotRefused(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, path := w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
 		term := mustLead(t, newElection(t, c, path))
-		done := campaignLater(t.Context(), newElection(t, w.Client(t), path))
+		done := campaignLater(t.Context(), newElection(t, env.Client(t), path))
 		awaitCandidates(t, c, path, 2)
-		w.Quiesce()
+		env.Quiesce()
 		stranger, err := c.Create(t.Context(), path+"/_c_stranger-lock-", nil, framework.Ephemeral(), framework.Sequential())
 		if err != nil {
 			t.Fatal(err)
 		}
 		revoke(t, c, term.Node()) // its successor lists again
-		w.Quiesce()
+		env.Quiesce()
 		mustResign(t, term)
 		next := must.Receive(t, done, "the next term")
 		if next.err != nil {
@@ -239,10 +239,10 @@ func TestWaitingCandidateIsNotRefused(t *testing.T) {
 
 func TestRevocationReachesTheLeader(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, path := w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
 		asked := make(chan *lease.Lease, 2)
-		e := newElection(t, w.Client(t), path, leader.WithID("anna"), leader.WithRevocation(func(l *lease.Lease) { asked <- l }))
+		e := newElection(t, env.Client(t), path, leader.WithID("anna"), leader.WithRevocation(func(l *lease.Lease) { asked <- l }))
 		term := mustLead(t, e)
 		revoke(t, c, term.Node())
 		if l := must.Receive(t, asked, "the request"); l != term {
@@ -258,13 +258,13 @@ func TestRevocationReachesTheLeader(t *testing.T) {
 // A Campaign that its context ends says behind whom it waited.
 func TestCampaignsWaitError(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, path := w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
 		term := mustLead(t, newElection(t, c, path, leader.WithID("anna")))
 		ctx, cancel := context.WithCancel(t.Context())
-		done := campaignLater(ctx, newElection(t, w.Client(t), path))
+		done := campaignLater(ctx, newElection(t, env.Client(t), path))
 		awaitCandidates(t, c, path, 2)
-		w.Quiesce()
+		env.Quiesce()
 		cancel()
 		var wait *lease.WaitError
 		err := must.Receive(t, done, "the end of Campaign").err
@@ -281,8 +281,8 @@ func TestCampaignsWaitError(t *testing.T) {
 
 func TestACLOfCandidates(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, path := w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
 		want := []acl.Entry{{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}}
 		term := mustLead(t, newElection(t, c, path, leader.WithACL(want...)))
 		for _, node := range []string{path, term.Node()} {

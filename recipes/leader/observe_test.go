@@ -57,11 +57,11 @@ func awaitSight(t testing.TB, sights <-chan sight, node string) {
 
 func TestObserveSeesNobody(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, path := w.Route(t), pathOf(t)
-		sights := observe(t, newElection(t, way.Client(t), path))
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		sights := observe(t, newElection(t, route.Client(t), path))
 		awaitSight(t, sights, "") // there is not even a directory
-		c := w.Client(t)
+		c := env.Client(t)
 		for range 3 {
 			term := mustLead(t, newElection(t, c, path))
 			awaitSight(t, sights, term.Node())
@@ -73,10 +73,10 @@ func TestObserveSeesNobody(t *testing.T) {
 		}
 		term := mustLead(t, newElection(t, c, path))
 		awaitSight(t, sights, term.Node())
-		way.Refuse()
-		way.Cut()
+		route.Refuse()
+		route.Cut()
 		awaitSight(t, sights, "") // it is not known
-		way.Heal()
+		route.Heal()
 		awaitSight(t, sights, term.Node())
 		mustResign(t, term)
 	})
@@ -85,14 +85,14 @@ func TestObserveSeesNobody(t *testing.T) {
 // Faults of the observer's requests and of its session delay what it shows, and no more.
 func TestObserveConvergesUnderFaults(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, path := w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
 		rounds := 12
-		if !w.Kind().Virtual() {
+		if !env.Kind().Virtual() {
 			rounds = 4
 		}
-		way := w.Route(t)
-		sights := observe(t, newElection(t, way.Client(t, framework.WithSessionTimeout(sessionAtStake)), path))
+		route := env.Route(t)
+		sights := observe(t, newElection(t, route.Client(t, framework.WithSessionTimeout(sessionAtStake)), path))
 		awaitSight(t, sights, "")
 		for n := range rounds {
 			for i, action := range []fault.Action{fault.CutBefore, fault.DropReply, fault.DropEvent} {
@@ -100,15 +100,15 @@ func TestObserveConvergesUnderFaults(t *testing.T) {
 				if action == fault.DropEvent {
 					rule = fault.Rule{Op: fault.Event, Action: action}
 				}
-				way.Rules().Add(rule)
+				route.Rules().Add(rule)
 				term := mustLead(t, newElection(t, c, path))
-				if i == n%3 && len(way.Sessions()) > 0 {
-					way.Expire(t)
+				if i == n%3 && len(route.Sessions()) > 0 {
+					route.Expire(t)
 				}
 				awaitSight(t, sights, term.Node())
 				mustResign(t, term)
 				awaitSight(t, sights, "")
-				way.Rules().Clear()
+				route.Rules().Clear()
 			}
 		}
 	})
@@ -118,13 +118,13 @@ func TestObserveConvergesUnderFaults(t *testing.T) {
 // at once.
 func TestObserveMissesNoFirstCandidate(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, c, path := w.Route(t), w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, c, path := env.Route(t), env.Client(t), pathOf(t)
 		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}
-		observing := newElection(t, way.Client(t), path)
-		watch := way.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldRequest, Skip: 1})
+		observing := newElection(t, route.Client(t), path)
+		watch := route.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldRequest, Skip: 1})
 		sights := observe(t, observing)
 		must.Receive(t, watch.Hit(), "the watch for the first candidate")
 		term := mustLead(t, newElection(t, c, path))
@@ -140,26 +140,26 @@ func TestObserveMissesNoFirstCandidate(t *testing.T) {
 
 func TestJoiningCandidatesWakeNoObserver(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, c, path := w.Route(t), w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, c, path := env.Route(t), env.Client(t), pathOf(t)
 		term := mustLead(t, newElection(t, c, path))
-		sights := observe(t, newElection(t, way.Client(t), path))
+		sights := observe(t, newElection(t, route.Client(t), path))
 		awaitSight(t, sights, term.Node())
-		w.Quiesce()
-		way.ResetRequests()
+		env.Quiesce()
+		route.ResetRequests()
 		var behind []<-chan result
 		for n := range 3 {
-			behind = append(behind, campaignLater(t.Context(), newElection(t, w.Client(t), path)))
+			behind = append(behind, campaignLater(t.Context(), newElection(t, env.Client(t), path)))
 			awaitCandidates(t, c, path, n+2)
 		}
-		w.Quiesce()
-		if n := way.Count(fault.GetChildren, fault.GetData, fault.Exists); n > 0 {
+		env.Quiesce()
+		if n := route.Count(fault.GetChildren, fault.GetData, fault.Exists); n > 0 {
 			t.Errorf("%d requests of the observer when candidates joined, want none", n)
 		}
 		mustResign(t, term)
 		next := must.Receive(t, behind[0], "the next term").term
 		awaitSight(t, sights, next.Node())
-		if lists, reads := way.Count(fault.GetChildren), way.Count(fault.GetData, fault.Exists); lists != 1 || reads != 1 {
+		if lists, reads := route.Count(fault.GetChildren), route.Count(fault.GetData, fault.Exists); lists != 1 || reads != 1 {
 			t.Errorf("%d listings and %d reads for a change, want 1 and 1", lists, reads)
 		}
 		mustResign(t, next)
@@ -172,8 +172,8 @@ func TestJoiningCandidatesWakeNoObserver(t *testing.T) {
 // The latest alone: who looks away for long sees no leader of the past.
 func TestObserveShowsTheLatestAlone(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, path := w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
 		e := newElection(t, c, path)
 		term := mustLead(t, e)
 		n := 0
@@ -197,8 +197,8 @@ func TestObserveShowsTheLatestAlone(t *testing.T) {
 // Observe ends with its client.
 func TestObserveEndsWithTheClient(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		done := make(chan struct{})
 		shown := make(chan struct{}, 100)
 		go func() {
@@ -218,10 +218,10 @@ func TestObserveEndsWithTheClient(t *testing.T) {
 // A leader that is asked to resign is shown again, as revoked.
 func TestObserveShowsARevocation(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, path := w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
 		term := mustLead(t, newElection(t, c, path))
-		sights := observe(t, newElection(t, w.Client(t), path))
+		sights := observe(t, newElection(t, env.Client(t), path))
 		awaitSight(t, sights, term.Node())
 		revoke(t, c, term.Node())
 		select {

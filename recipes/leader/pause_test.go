@@ -15,8 +15,8 @@ import (
 // TestALeadThatReturnsAtOnceIsCalledOnceASecond: it does not load the ensemble.
 func TestALeadThatReturnsAtOnceIsCalledOnceASecond(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		e := must.Get(leader.New(w.Client(t), "/at-once"))(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		e := must.Get(leader.New(env.Client(t), "/at-once"))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
 		defer cancel()
 		terms := 0

@@ -17,8 +17,8 @@ import (
 // shows no leader while it may not read, and the leader when it may. Campaign then leads.
 func TestCandidatesThatMayNotBeListed(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		path, c, other := pathOf(t), w.Client(t), w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, c, other := pathOf(t), env.Client(t), env.Client(t)
 		must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		permit := func(perms acl.Permission) {
 			t.Helper()

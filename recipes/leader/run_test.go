@@ -73,33 +73,33 @@ func (r *runner) stop(t testing.TB) {
 }
 
 // A calamity ends a term, or keeps a candidate from leading.
-var calamities = map[string]func(t *testing.T, w *zkenv.Env, way *zkenv.Route, term *lease.Lease){
-	"session expires": func(t *testing.T, _ *zkenv.Env, way *zkenv.Route, _ *lease.Lease) { way.Expire(t) },
-	"session expires twice": func(t *testing.T, w *zkenv.Env, way *zkenv.Route, _ *lease.Lease) {
-		way.Expire(t)
-		w.Quiesce()
-		if len(way.Sessions()) > 0 {
-			way.Expire(t)
+var calamities = map[string]func(t *testing.T, env *zkenv.Env, route *zkenv.Route, term *lease.Lease){
+	"session expires": func(t *testing.T, _ *zkenv.Env, route *zkenv.Route, _ *lease.Lease) { route.Expire(t) },
+	"session expires twice": func(t *testing.T, env *zkenv.Env, route *zkenv.Route, _ *lease.Lease) {
+		route.Expire(t)
+		env.Quiesce()
+		if len(route.Sessions()) > 0 {
+			route.Expire(t)
 		}
 	},
-	"znode is deleted": func(t *testing.T, w *zkenv.Env, _ *zkenv.Route, term *lease.Lease) {
-		if err := w.Client(t).Delete(t.Context(), term.Node()); err != nil {
+	"znode is deleted": func(t *testing.T, env *zkenv.Env, _ *zkenv.Route, term *lease.Lease) {
+		if err := env.Client(t).Delete(t.Context(), term.Node()); err != nil {
 			t.Error(err)
 		}
 	},
-	"leader is revoked twice": func(t *testing.T, w *zkenv.Env, _ *zkenv.Route, term *lease.Lease) {
-		c := w.Client(t)
+	"leader is revoked twice": func(t *testing.T, env *zkenv.Env, _ *zkenv.Route, term *lease.Lease) {
+		c := env.Client(t)
 		for range 2 {
 			if err := lock.Revoke(t.Context(), c, term.Node()); err != nil {
 				t.Error(err)
 			}
 		}
 	},
-	"outage lasts beyond the deadline": func(t *testing.T, _ *zkenv.Env, way *zkenv.Route, term *lease.Lease) {
-		way.Refuse()
-		way.Cut()
+	"outage lasts beyond the deadline": func(t *testing.T, _ *zkenv.Env, route *zkenv.Route, term *lease.Lease) {
+		route.Refuse()
+		route.Cut()
 		must.Receive(t, term.Lost(), "the loss of the term")
-		way.Heal()
+		route.Heal()
 	},
 }
 
@@ -109,40 +109,40 @@ func TestRunLeadsAgainAfterEveryFault(t *testing.T) {
 	for name, strike := range calamities {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				way, path := w.Route(t), pathOf(t)
-				c := way.Client(t, framework.WithSessionTimeout(sessionAtStake))
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				route, path := env.Route(t), pathOf(t)
+				c := route.Client(t, framework.WithSessionTimeout(sessionAtStake))
 				r := run(t, newElection(t, c, path, leader.WithRevocation(func(term *lease.Lease) {
 					_ = term.Release(context.WithoutCancel(t.Context())) // ends lead's context
 				})))
 				first := must.Receive(t, r.terms, "the first term")
-				strike(t, w, way, first)
+				strike(t, env, route, first)
 				second := must.Receive(t, r.terms, "the second term")
 				if first.Err() == nil || second.Fence() <= first.Fence() {
 					t.Errorf("term %d (%v) after term %d (%v): must grow", second.Fence(), second.Err(), first.Fence(), first.Err())
 				}
 				r.stop(t)
-				awaitCandidates(t, w.Client(t), path, 0)
+				awaitCandidates(t, env.Client(t), path, 0)
 			})
 		})
 	}
 	for _, action := range []fault.Action{fault.CutBefore, fault.DropReply} {
 		t.Run(fmt.Sprintf("%v of each request, without retries", action), func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) { leadsDespite(t, w, action) })
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) { leadsDespite(t, env, action) })
 		})
 	}
 }
 
 // leadsDespite has the action meet each request of a campaign and a resignation, of a client that
 // retries nothing: what fails reaches Run.
-func leadsDespite(t *testing.T, w *zkenv.Env, action fault.Action) {
+func leadsDespite(t *testing.T, env *zkenv.Env, action fault.Action) {
 	t.Helper()
 	met := 0
 	for n := range 8 {
-		way, path := w.Route(t), pathOf(t)
-		c := way.Client(t, framework.WithRetry(retry.Never()))
-		rule := way.Rules().Add(fault.Rule{Action: action, Skip: n})
+		route, path := env.Route(t), pathOf(t)
+		c := route.Client(t, framework.WithRetry(retry.Never()))
+		rule := route.Rules().Add(fault.Rule{Action: action, Skip: n})
 		r := run(t, newElection(t, c, path))
 		before := int64(0)
 		for range 2 {
@@ -155,8 +155,8 @@ func leadsDespite(t *testing.T, w *zkenv.Env, action fault.Action) {
 		}
 		r.stop(t)
 		met += rule.Hits()
-		way.Rules().Clear()
-		awaitCandidates(t, w.Client(t), path, 0)
+		route.Rules().Clear()
+		awaitCandidates(t, env.Client(t), path, 0)
 	}
 	if met < 6 {
 		t.Errorf("%v met %d requests, want 6 at the least", action, met)
@@ -166,16 +166,16 @@ func leadsDespite(t *testing.T, w *zkenv.Env, action fault.Action) {
 // TestRunOutlivesARefusedCredential: the servers refuse the client's credential for a while.
 func TestRunOutlivesARefusedCredential(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, path := w.Route(t), pathOf(t)
-		c := way.Client(t, framework.WithSessionTimeout(sessionAtStake), framework.WithAuth("digest", []byte("user:password")))
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		c := route.Client(t, framework.WithSessionTimeout(sessionAtStake), framework.WithAuth("digest", []byte("user:password")))
 		r := run(t, newElection(t, c, path))
 		first := must.Receive(t, r.terms, "the first term")
-		refused := way.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: fault.Refuse, Code: fault.AuthFailed, Times: fault.Forever})
-		way.Cut()
+		refused := route.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: fault.Refuse, Code: fault.AuthFailed, Times: fault.Forever})
+		route.Cut()
 		must.Receive(t, first.Lost(), "the loss of the term")
 		zktest.Eventually(t, generous, "AuthFailed", func() bool { return c.State() == framework.AuthFailed })
-		w.Quiesce() // the campaign that follows is refused
+		env.Quiesce() // the campaign that follows is refused
 		refused.Remove()
 		if second := must.Receive(t, r.terms, "the second term"); second.Fence() <= first.Fence() {
 			t.Errorf("term %d after term %d: must grow", second.Fence(), first.Fence())
@@ -187,8 +187,8 @@ func TestRunOutlivesARefusedCredential(t *testing.T) {
 func TestRunEndsOnlyByContextOrLead(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("wrong")
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, path := w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
 		r := run(t, newElection(t, c, path))
 		must.Receive(t, r.terms, "the first term")
 		r.resign <- nil
@@ -211,7 +211,7 @@ func TestRunEndsOnlyByContextOrLead(t *testing.T) {
 		awaitCandidates(t, c, path, 1)
 		mustResign(t, vacate)
 
-		closing := w.Client(t)
+		closing := env.Client(t)
 		r = run(t, newElection(t, closing, path))
 		must.Receive(t, r.terms, "a term")
 		if err := closing.Close(); err != nil {
@@ -227,10 +227,10 @@ func TestRunEndsOnlyByContextOrLead(t *testing.T) {
 func TestRunJoinsLeadsErrorWithTheLoss(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("wrong")
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way := w.Route(t)
-		err := newElection(t, way.Client(t), pathOf(t)).Run(t.Context(), func(ctx context.Context, _ *lease.Lease) error {
-			way.Expire(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route := env.Route(t)
+		err := newElection(t, route.Client(t), pathOf(t)).Run(t.Context(), func(ctx context.Context, _ *lease.Lease) error {
+			route.Expire(t)
 			<-ctx.Done()
 			return wrong
 		})
@@ -242,8 +242,8 @@ func TestRunJoinsLeadsErrorWithTheLoss(t *testing.T) {
 
 func TestRunResignsWhenLeadPanics(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, path := w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), pathOf(t)
 		func() {
 			defer func() {
 				if p := recover(); p != "lead" {
@@ -261,11 +261,11 @@ func TestRunResignsWhenLeadPanics(t *testing.T) {
 // While another candidate leads, a Run that stepped down is behind it.
 func TestRunStepsBehindAllOthers(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		observer, path := w.Client(t), pathOf(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		observer, path := env.Client(t), pathOf(t)
 		var runners []*runner
 		for n := range 3 {
-			runners = append(runners, run(t, newElection(t, w.Client(t), path)))
+			runners = append(runners, run(t, newElection(t, env.Client(t), path)))
 			awaitCandidates(t, observer, path, n+1)
 		}
 		for range 2 {
@@ -299,17 +299,17 @@ func TestRunStepsBehindAllOthers(t *testing.T) {
 func TestRunReportsTheWork(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("wrong")
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		for _, frozen := range []bool{false, true} {
-			way := w.Route(t)
-			c := way.Client(t, framework.WithSessionTimeout(sessionAtStake))
+			route := env.Route(t)
+			c := route.Client(t, framework.WithSessionTimeout(sessionAtStake))
 			var returned time.Time
 			err := newElection(t, c, pathOf(t)).Run(t.Context(), func(context.Context, *lease.Lease) error {
 				if frozen {
-					w.Members()[0].Freeze(t)
+					env.Members()[0].Freeze(t)
 				} else {
-					way.Refuse()
-					way.Cut()
+					route.Refuse()
+					route.Cut()
 				}
 				returned = time.Now()
 				return wrong
@@ -320,8 +320,8 @@ func TestRunReportsTheWork(t *testing.T) {
 			if late := time.Since(returned); late > time.Second {
 				t.Errorf("Run returned %v after lead", late)
 			}
-			way.Heal()
-			w.Members()[0].Thaw(t)
+			route.Heal()
+			env.Members()[0].Thaw(t)
 		}
 	}, zkenv.Breakable(), zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
 }
@@ -332,16 +332,16 @@ const outage = time.Minute
 // Campaigns that fail at once follow one another with pauses.
 func TestRunWaitsBetweenCampaignsThatFail(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, path := w.Route(t), pathOf(t)
-		c := way.Client(t, framework.WithRetry(retry.Never()), framework.WithSessionTimeout(sessionAtStake))
-		rule := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/**", Action: fault.CutBefore, Times: fault.Forever})
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), pathOf(t)
+		c := route.Client(t, framework.WithRetry(retry.Never()), framework.WithSessionTimeout(sessionAtStake))
+		rule := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/**", Action: fault.CutBefore, Times: fault.Forever})
 		r := run(t, newElection(t, c, path))
 		<-time.After(outage)
 		if n := rule.Hits(); n < 10 || n > 200 {
 			t.Errorf("%d campaigns in %v, want from 10 to 200", n, outage)
 		}
-		way.Rules().Clear()
+		route.Rules().Clear()
 		must.Receive(t, r.terms, "a term once the outage is over")
 		r.stop(t)
 	}, zkenv.Only("time is virtual", zkenv.Embedded))

@@ -19,9 +19,9 @@ import (
 // A term has the spans and metrics of a lock, of the type "leader".
 func TestTelemetryOfATerm(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		spans, reader := tracetest.NewSpanRecorder(), sdkmetric.NewManualReader()
-		c := w.Client(t,
+		c := env.Client(t,
 			framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))),
 			framework.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
 		mustResign(t, mustLead(t, newElection(t, c, pathOf(t), leader.WithName("reports"))))

@@ -27,14 +27,14 @@ func (c goneContext) Err() error {
 // return: there is no lease then, and no orphan.
 func TestNoLeaseAfterItsContextEnded(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		observer := w.Client(t)
+	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		observer := env.Client(t)
 		for _, try := range []bool{false, true} {
-			c, way := onRoute(t, w)
+			c, route := onRoute(t, env)
 			l := k.lock(t, c, path)
 			mustRelease(t, mustLock(t, l)) // an unfair mutex has its epoch from then on
-			way.ResetRequests()
-			gone := func() bool { return way.Count(fault.Create, fault.Multi) > 0 }
+			route.ResetRequests()
+			gone := func() bool { return route.Count(fault.Create, fault.Multi) > 0 }
 			attempt := l
 			if try {
 				attempt = tryLock{l}
@@ -44,7 +44,7 @@ func TestNoLeaseAfterItsContextEnded(t *testing.T) {
 				t.Errorf("try %v: %v, %v, want no lease and context.Canceled", try, lease, err)
 			}
 			awaitEphemerals(t, observer, path, 0)
-			way.ResetRequests()
+			route.ResetRequests()
 			mustRelease(t, mustLock(t, l)) // the lock can be had by who is there
 		}
 	}, oneOfEach())

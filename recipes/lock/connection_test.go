@@ -9,7 +9,7 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// A line is one client's way to the servers, which can be cut without others noticing.
+// A line is one client's connection to the servers, which can be cut without others noticing.
 type connection struct {
 	srv *zkserver.Server
 

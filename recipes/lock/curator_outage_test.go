@@ -53,9 +53,9 @@ func TestCuratorServerGoesAwayUnderHolderAndWaiter(t *testing.T) {
 // As testContainerCleanup: goroutines come and go, and then the server removes the directory.
 func TestCuratorDirectoryIsRemovedAfterUse(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/curator-directory/lock"
-		c := w.Client(t)
+		c := env.Client(t)
 		m := newMutex(t, c, path)
 		var users sync.WaitGroup
 		for range 10 {
@@ -77,14 +77,14 @@ func TestCuratorDirectoryIsRemovedAfterUse(t *testing.T) {
 // znode nothing is left.
 func TestCuratorWriterIsKilled(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/curator/writer"
-		c, way := onRoute(t, w)
+		c, route := onRoute(t, env)
 		writing := mustLock(t, newReadWrite(t, c, path).Write())
-		other := w.Client(t)
+		other := env.Client(t)
 		reading := lockLater(t.Context(), newReadWrite(t, other, path).Read())
 		awaitContenders(t, other, path, 2)
-		way.Expire(t)
+		route.Expire(t)
 		must.Receive(t, writing.Lost(), "the writer's loss")
 		lease := granted(t, reading, "the other's grant")
 		if _, ok, err := other.Exists(t.Context(), writing.Node()); err != nil || ok {

@@ -23,15 +23,15 @@ import (
 // Other than there, the holder is told.
 func TestCuratorSessionIsKilledUnderHolderAndWaiter(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/curator/killed"
-		c, way := onRoute(t, w)
+		c, route := onRoute(t, env)
 		m := newMutex(t, c, path)
 		held := mustLock(t, m)
 		waiter := lock.ContextWithOwner(t.Context(), lock.NewOwner("waiter"))
 		done := lockLater(waiter, m)
 		awaitContenders(t, c, path, 2)
-		way.Expire(t)
+		route.Expire(t)
 		must.Receive(t, held.Lost(), "the holder's loss")
 		var lost *lock.LostError
 		if !errors.As(held.Err(), &lost) || !errors.Is(lost, framework.ErrSessionEnded) {
@@ -54,14 +54,14 @@ func TestCuratorSessionIsKilledUnderHolderAndWaiter(t *testing.T) {
 // As testWithNamespace, and the znodes are where others look for them.
 func TestCuratorNamespace(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		spaced := must.Get(c.Namespace("curator-namespace"))(t)
 		held := mustLock(t, newMutex(t, spaced, "/a/lock"))
 		if n := len(contenders(t, c, "/curator-namespace/a/lock")); n != 1 {
 			t.Errorf("%d contenders below the namespace, want 1", n)
 		}
-		other := newMutex(t, w.Client(t), "/curator-namespace/a/lock")
+		other := newMutex(t, env.Client(t), "/curator-namespace/a/lock")
 		if lease, err := other.TryLock(t.Context()); lease != nil || !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("TryLock by the full path: %v, %v, want ErrHeld", lease, err)
 		}
@@ -74,7 +74,7 @@ func TestCuratorNamespace(t *testing.T) {
 // ACL that is given to it, and each parent that of the client's provider otherwise.
 func TestCuratorACLs(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		open := []acl.Entry{{Perms: acl.All, Scheme: "world", ID: "anyone"}}
 		some := []acl.Entry{{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}}
 		provider := func(path string) []acl.Entry {
@@ -83,7 +83,7 @@ func TestCuratorACLs(t *testing.T) {
 			}
 			return open
 		}
-		c := w.Client(t, framework.WithACLProvider(provider))
+		c := env.Client(t, framework.WithACLProvider(provider))
 		check := func(lease *lock.Lease, want map[string][]acl.Entry) {
 			t.Helper()
 			for path, acl := range want {
@@ -109,10 +109,10 @@ func TestCuratorACLs(t *testing.T) {
 // the attempt's znode goes.
 func TestCuratorErrorOfTheAttemptIsReturned(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/curator/failed"
-		c, way := onRoute(t, w, framework.WithRetry(retry.Never()))
-		lost := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply})
+		c, route := onRoute(t, env, framework.WithRetry(retry.Never()))
+		lost := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply})
 		ctx, cancel := context.WithTimeout(t.Context(), generous)
 		defer cancel()
 		lease, err := newMutex(t, c, path).Lock(ctx)
@@ -120,7 +120,7 @@ func TestCuratorErrorOfTheAttemptIsReturned(t *testing.T) {
 			t.Errorf("Lock: %v, %v, want ErrUnknownOutcome", lease, err)
 		}
 		must.Receive(t, lost.Hit(), "the loss of the reply")
-		observer := w.Client(t)
+		observer := env.Client(t)
 		awaitContenders(t, observer, path, 0)
 		mustRelease(t, mustLock(t, newMutex(t, observer, path)))
 	})
@@ -129,9 +129,9 @@ func TestCuratorErrorOfTheAttemptIsReturned(t *testing.T) {
 // As testNodeDeletedCleanlyWithFaults: the queue can't be listed, for good.
 func TestCuratorQueueThatCanNotBeListed(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/curator-unreadable"
-		c, operator := w.Client(t), newOperator(t, w) // since 3.8.4 and 3.9.2, exists needs READ
+		c, operator := env.Client(t), newOperator(t, env) // since 3.8.4 and 3.9.2, exists needs READ
 		blind := acl.Entry{Perms: acl.Create | acl.Delete, Scheme: "world", ID: "anyone"}
 		_, err := operator.Create(t.Context(), path, nil, framework.WithACL(blind, digest("operator", "secret", acl.All)))
 		if err != nil && !errors.Is(err, framework.ErrNodeExists) {
@@ -160,8 +160,8 @@ func TestCuratorQueueThatCanNotBeListed(t *testing.T) {
 // As testSetNodeData: the lock has a copy of its data.
 func TestCuratorDataIsCopied(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		data := []byte("first")
 		rw := must.Get(lock.NewRWMutex(c, "/curator/data", lock.WithData(data), lock.WithoutMetadata()))(t)
 		copy(data, "later")

@@ -47,11 +47,11 @@ func (v *visits) visit(lease *lock.Lease) {
 func TestExclusion(t *testing.T) {
 	t.Parallel()
 	const clients, goroutines, rounds = 3, 16, 5
-	eachKindAndEnv(t, kindsThat(kind.exclusive), func(t *testing.T, w *zkenv.Env, k kind, path string) {
+	eachKindAndEnv(t, kindsThat(kind.exclusive), func(t *testing.T, env *zkenv.Env, k kind, path string) {
 		var wg sync.WaitGroup
 		guarded := newVisits(t, k)
 		for range clients {
-			l := k.lock(t, w.Client(t), path)
+			l := k.lock(t, env.Client(t), path)
 			for range goroutines {
 				wg.Go(func() {
 					for range rounds {
@@ -78,14 +78,14 @@ func TestExclusion(t *testing.T) {
 func TestTryLockExclusion(t *testing.T) {
 	t.Parallel()
 	const contenders, tries = 6, 30
-	eachKindAndEnv(t, kindsThat(kind.exclusive), func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		observer := w.Client(t)
+	eachKindAndEnv(t, kindsThat(kind.exclusive), func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		observer := env.Client(t)
 		var wg sync.WaitGroup
 		guarded := newVisits(t, k)
 		for i := range contenders {
 			c := observer
 			if i%2 == 0 {
-				c = w.Client(t)
+				c = env.Client(t)
 			}
 			l := k.lock(t, c, path)
 			wg.Go(func() {
@@ -119,9 +119,9 @@ func TestOrder(t *testing.T) {
 	const waiters = 9
 	queues := map[string]string{"mutex": "", "write side": "", "semaphore mutex": "/locks"}
 	ordered := kindsThat(func(k kind) bool { _, ok := queues[k.name]; return ok })
-	eachKindAndEnv(t, ordered, func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		holder := w.Client(t)
-		clients := []*framework.Client{w.Client(t), w.Client(t), holder}
+	eachKindAndEnv(t, ordered, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		holder := env.Client(t)
+		clients := []*framework.Client{env.Client(t), env.Client(t), holder}
 		held := mustLock(t, k.lock(t, holder, path))
 		queue := path + queues[k.name]
 		if queue != path {

@@ -28,9 +28,9 @@ func closeTo(t *testing.T, operator *framework.Client, path string) {
 	must.Get(operator.SetACL(t.Context(), path, []acl.Entry{digest("operator", "secret", acl.All)}, framework.AnyVersion))(t)
 }
 
-func newOperator(t *testing.T, w *zkenv.Env) *framework.Client {
+func newOperator(t *testing.T, env *zkenv.Env) *framework.Client {
 	t.Helper()
-	return w.Client(t, framework.WithAuth("digest", []byte("operator:secret")))
+	return env.Client(t, framework.WithAuth("digest", []byte("operator:secret")))
 }
 
 // TestDirectoryReplacedUnseen removes the directory of a lock and makes it again while a client
@@ -41,9 +41,9 @@ func TestDirectoryReplacedUnseen(t *testing.T) {
 	for _, k := range kindsThat(inQueue) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 				path := anyPath("/replaced-unseen")
-				client, operator := w.Client(t), newOperator(t, w)
+				client, operator := env.Client(t), newOperator(t, env)
 				ours, theirs := k.lock(t, client, path), k.lock(t, operator, path)
 				createDirs(t, client, path)
 				for range earlier {
@@ -69,10 +69,10 @@ func TestDirectoryReplacedUnseen(t *testing.T) {
 // TestDeletionOfTheUnfairZnodeUnseen is the same for the lock that has no queue.
 func TestDeletionOfTheUnfairZnodeUnseen(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		path := anyPath("/unfair-unseen")
-		client := w.Client(t, framework.WithSessionTimeout(4*time.Second))
-		operator := newOperator(t, w)
+		client := env.Client(t, framework.WithSessionTimeout(4*time.Second))
+		operator := newOperator(t, env)
 		held := mustLock(t, newUnfairMutex(t, operator, path))
 		done := lockLater(t.Context(), newUnfairMutex(t, client, path))
 		mustWaitOn(t, done)
@@ -88,9 +88,9 @@ func TestDeletionOfThePredecessorUnseen(t *testing.T) {
 	for _, k := range kindsThat(inQueue) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 				path := anyPath("/deleted-unseen")
-				client, operator := w.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, w)
+				client, operator := env.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, env)
 				held := mustLock(t, k.lock(t, operator, path))
 				done := lockLater(t.Context(), k.lock(t, client, path))
 				awaitWaiter(t, done, operator, path)
@@ -105,9 +105,9 @@ func TestDeletionOfThePredecessorUnseen(t *testing.T) {
 // TestPredecessorThatMayNotBeRead: the event of its deletion would be lost, so the waiter fails.
 func TestPredecessorThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		path := anyPath("/closed")
-		client, operator := w.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, w)
+		client, operator := env.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, env)
 		held := mustLock(t, newMutex(t, operator, path))
 		done := lockLater(t.Context(), newMutex(t, client, path))
 		awaitWaiter(t, done, operator, path)
@@ -125,9 +125,9 @@ func TestPredecessorThatMayNotBeRead(t *testing.T) {
 // leases may not be read by the next one.
 func TestChangeOfTheLeasesUnseen(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		path := anyPath("/leases-unseen")
-		client, operator := w.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, w)
+		client, operator := env.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, env)
 		held := mustLock(t, newSemaphoreMutex(t, operator, path))
 		done := lockLater(t.Context(), newSemaphoreMutex(t, client, path))
 		awaitWaiter(t, done, operator, path+"/leases")

@@ -178,15 +178,15 @@ func TestHandOffAtTheEndOfTheSession(t *testing.T) {
 			const path = "/handoff/session"
 			srv := virtualServer(t)
 			held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
-			way := &connection{srv: srv, conns: map[*lineConn]struct{}{}}
-			c := newClient(t, srv.Addr(), framework.WithDialer(way.dial), framework.WithSessionTimeout(session))
+			route := &connection{srv: srv, conns: map[*lineConn]struct{}{}}
+			c := newClient(t, srv.Addr(), framework.WithDialer(route.dial), framework.WithSessionTimeout(session))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			first := lockLater(ctx, newMutex(t, c, path))
 			synctest.Wait()
 			second := lockLater(t.Context(), newMutex(t, virtualClient(t, srv), path))
 			synctest.Wait()
-			way.set(true, true)
+			route.set(true, true)
 			lostAt := make(chan time.Time, 1)
 			go func() {
 				defer close(lostAt)
@@ -206,8 +206,8 @@ func TestHandOffAtTheEndOfTheSession(t *testing.T) {
 				t.Errorf("released after %v: lost %v after the next was granted", moment, lost.Sub(got.at))
 			}
 			mustRelease(t, got.lease)
-			way.set(false, false)
-			way.cut()
+			route.set(false, false)
+			route.cut()
 		})
 	}
 }

@@ -42,11 +42,11 @@ func newMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Optio
 	return m
 }
 
-// onRoute returns a client that has a way of its own to a server of the environment.
-func onRoute(t testing.TB, w *zkenv.Env, opts ...framework.Option) (*framework.Client, *zkenv.Route) {
+// onRoute returns a client that has a route of its own to a server of the environment.
+func onRoute(t testing.TB, env *zkenv.Env, opts ...framework.Option) (*framework.Client, *zkenv.Route) {
 	t.Helper()
-	way := w.Route(t)
-	return way.Client(t, opts...), way
+	route := env.Route(t)
+	return route.Client(t, opts...), route
 }
 
 // behindProxy returns a client that reaches the server through a proxy.

@@ -109,16 +109,16 @@ func eachKind(t *testing.T, of []kind, test func(t *testing.T, k kind)) {
 
 // eachKindAndEnv runs test for each of the kinds in each environment, at a path that no other test uses.
 func eachKindAndEnv(
-	t *testing.T, of []kind, test func(t *testing.T, w *zkenv.Env, k kind, path string), opts ...zkenv.Option,
+	t *testing.T, of []kind, test func(t *testing.T, env *zkenv.Env, k kind, path string), opts ...zkenv.Option,
 ) {
 	t.Helper()
 	eachKind(t, of, func(t *testing.T, k kind) {
-		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) { test(t, w, k, anyPath("/"+t.Name())) }, opts...)
+		zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) { test(t, env, k, anyPath("/"+t.Name())) }, opts...)
 	})
 }
 
 // oneOfEach is for tests that run over all kinds, each in a virtual and in a real environment. TestContract
 // has every kind in the other environments, too.
 func oneOfEach() zkenv.Option {
-	return zkenv.Only("a virtual and a real world for each kind", zkenv.EmbeddedEnsemble, zkenv.Standalone)
+	return zkenv.Only("a virtual and a real environment for each kind", zkenv.EmbeddedEnsemble, zkenv.Standalone)
 }

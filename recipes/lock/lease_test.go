@@ -14,8 +14,8 @@ import (
 func TestParticipants(t *testing.T) {
 	t.Parallel()
 	const path = "/participants"
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		holder := newMutex(t, c, path, lock.WithData([]byte("first")))
 		if found, err := holder.Participants(t.Context()); err != nil || len(found) != 0 {
 			t.Errorf("participants of a lock that was never used: %v, %v; want none", found, err)
@@ -26,7 +26,7 @@ func TestParticipants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		waiting := w.Client(t)
+		waiting := env.Client(t)
 		bare := newMutex(t, waiting, path, lock.WithoutMetadata())
 		ctx, cancel := context.WithCancel(t.Context())
 		done := lockLater(ctx, bare)

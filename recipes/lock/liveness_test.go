@@ -18,11 +18,11 @@ import (
 func TestBoundedCalls(t *testing.T) {
 	t.Parallel()
 	const wait = 200 * time.Millisecond
-	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		c := w.Client(t)
+	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		c := env.Client(t)
 		held := mustLock(t, k.lock(t, c, path+"/held"))
 		free := k.lock(t, c, path+"/free")
-		for _, member := range w.Members() {
+		for _, member := range env.Members() {
 			member.Freeze(t)
 		}
 		calls := map[string]func(context.Context) error{
@@ -42,7 +42,7 @@ func TestBoundedCalls(t *testing.T) {
 				t.Errorf("%s: %v after %v, want an error that matches DeadlineExceeded after %v", name, err, took, wait)
 			}
 		}
-		for _, member := range w.Members() {
+		for _, member := range env.Members() {
 			member.Thaw(t)
 		}
 		awaitEphemerals(t, c, path, 0)
@@ -57,12 +57,12 @@ type participator interface {
 // TestCloseEndsHoldsAndWaits closes a client that holds the lock and waits for it.
 func TestCloseEndsHoldsAndWaits(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kindsThat(kind.exclusive), func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		c := w.Client(t)
+	eachKindAndEnv(t, kindsThat(kind.exclusive), func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		c := env.Client(t)
 		l := k.lock(t, c, path)
 		lease := mustLock(t, l)
 		waiting := lockLater(t.Context(), l)
-		w.Quiesce()
+		env.Quiesce()
 		if err := c.Close(); err != nil { // again at the end of the test
 			t.Error(err)
 		}
@@ -73,7 +73,7 @@ func TestCloseEndsHoldsAndWaits(t *testing.T) {
 		if err := lease.Err(); !errors.Is(err, framework.ErrClosed) || !errors.Is(err, lock.ErrLost) {
 			t.Errorf("lease of the closed client: %v, want ErrLost and ErrClosed", err)
 		}
-		observer := w.Client(t)
+		observer := env.Client(t)
 		mustRelease(t, mustLock(t, k.lock(t, observer, path)))
 		awaitEphemerals(t, observer, path, 0)
 	}, oneOfEach())
@@ -87,8 +87,8 @@ func TestForeignChildren(t *testing.T) {
 		"0", "content", "_c_x", "lock-", "lock-abc", "lock-12", "x-0000000000", "_c_short-lock-00000",
 		"__READ__", "__WRIT__12",
 	}
-	eachKindAndEnv(t, kindsThat(inQueue), func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		c := w.Client(t)
+	eachKindAndEnv(t, kindsThat(inQueue), func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		c := env.Client(t)
 		for _, name := range foreign {
 			createDirs(t, c, path+"/"+name)
 		}
@@ -106,8 +106,8 @@ func TestForeignChildren(t *testing.T) {
 func TestOtherLibrariesContend(t *testing.T) {
 	t.Parallel()
 	const path = "/others"
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		for i, prefix := range []string{"lock-", "_c_0123456789abcdef0123456789abcdef-lock-"} {
 			path := fmt.Sprint(path, i)
 			node := must.Get(c.Create(t.Context(), path+"/"+prefix, nil, framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
@@ -127,10 +127,10 @@ func TestOtherLibrariesContend(t *testing.T) {
 // that of the one that waits).
 func TestOperatorDeletesAWaiter(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kindsThat(withParticipants), func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		operator := w.Client(t)
+	eachKindAndEnv(t, kindsThat(withParticipants), func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		operator := env.Client(t)
 		held := mustLock(t, k.rivalOf(t, operator, path))
-		waiter := k.lock(t, w.Client(t), path)
+		waiter := k.lock(t, env.Client(t), path)
 		done := lockLater(t.Context(), waiter)
 		awaitContenders(t, operator, path, 2)
 		found := participantsOf(t, waiter)
@@ -150,8 +150,8 @@ func TestOperatorDeletesAWaiter(t *testing.T) {
 // The holder notices it by its watch, or by its release.
 func TestOperatorDeletesTheHolder(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		operator, c := w.Client(t), w.Client(t)
+	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		operator, c := env.Client(t), env.Client(t)
 		l := k.lock(t, c, path)
 		for _, waited := range []bool{false, true} {
 			for _, noticed := range []bool{true, false} {
@@ -159,7 +159,7 @@ func TestOperatorDeletesTheHolder(t *testing.T) {
 				if waited {
 					held := mustLock(t, k.rivalOf(t, operator, path))
 					done := lockLater(t.Context(), l)
-					w.Quiesce()
+					env.Quiesce()
 					mustRelease(t, held)
 					lease = granted(t, done, "the lock")
 				} else {

@@ -151,8 +151,8 @@ func (s sharer) come(t *testing.T, c *framework.Client, path string) string {
 // and in another one. The outcomes are the table of the page about guarantees.
 func TestKindsOnOnePath(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		first, other := w.Client(t), w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		first, other := env.Client(t), env.Client(t)
 		var second []sharer
 		head := "| first \\ second |"
 		for _, s := range sharers() {
@@ -170,7 +170,7 @@ func TestKindsOnOnePath(t *testing.T) {
 				for session, c := range map[string]*framework.Client{"same": first, "other": other} {
 					path := fmt.Sprintf("/kinds/%d-%d-%s", i, k, session)
 					release := holder.hold(t, first, path)
-					w.Quiesce() // a semaphore mutex leaves its queue after the grant
+					env.Quiesce() // a semaphore mutex leaves its queue after the grant
 					outcome = s.come(t, c, path)
 					release()
 					outcomes[outcome] = true
@@ -217,8 +217,8 @@ func below(t *testing.T, c *framework.Client, path string) []string {
 // requests. Both are granted only if they share the path, and one is granted always.
 func TestKindsThatComeTogether(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		clients := []*framework.Client{w.Client(t), w.Client(t)}
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		clients := []*framework.Client{env.Client(t), env.Client(t)}
 		var kinds []sharer
 		for _, s := range sharers() {
 			if s.foreign == "" {
@@ -283,13 +283,13 @@ func TestKindsAreCheckedByEveryWayToAGrant(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 				const path = "/every-way"
-				held := mustLock(t, newReadWrite(t, w.Client(t), path).Write())
-				c, way := onRoute(t, w)
+				held := mustLock(t, newReadWrite(t, env.Client(t), path).Write())
+				c, route := onRoute(t, env)
 				l := make(t, c, path)
 				// The connection breaks at the listing, so another one shows the contenders.
-				broken := way.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.CutBefore, Times: 1})
+				broken := route.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.CutBefore, Times: 1})
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				defer cancel()
 				got, err := l.Lock(ctx)
@@ -298,7 +298,7 @@ func TestKindsAreCheckedByEveryWayToAGrant(t *testing.T) {
 				}
 				must.Receive(t, broken.Hit(), "the break")
 				mustRelease(t, held)
-			}, zkenv.Only("a virtual world", zkenv.Embedded))
+			}, zkenv.Only("virtual time", zkenv.Embedded))
 		})
 	}
 }
@@ -306,8 +306,8 @@ func TestKindsAreCheckedByEveryWayToAGrant(t *testing.T) {
 // TestMultiOfTwoKindsOnOnePath is isRefused by the constructor.
 func TestMultiOfTwoKindsOnOnePath(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		if _, err := lock.NewMulti(newMutex(t, c, "/a"), newReadWrite(t, c, "/a").Write()); !errors.Is(err, lock.ErrMixed) {
 			t.Errorf("NewMulti of two kinds: %v, want ErrMixed", err)
 		}
@@ -332,8 +332,8 @@ func TestForeignChildrenOfALock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				c, path := w.Client(t), "/foreign"
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				c, path := env.Client(t), "/foreign"
 				must.Get(c.Create(t.Context(), path+"/"+tc.child, nil, framework.WithParents()))(t)
 				all := sharers()
 				if got := all[0].come(t, c, path); got != tc.mutex {
@@ -350,13 +350,13 @@ func TestForeignChildrenOfALock(t *testing.T) {
 // TestWaitErrorOfAReaderNamesTheHolder has a reader wait behind a writer that holds, and a reader.
 func TestWaitErrorOfAReaderNamesTheHolder(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/named"
-		held := mustLock(t, newReadWrite(t, w.Client(t), path).Write())
+		held := mustLock(t, newReadWrite(t, env.Client(t), path).Write())
 		ctx, cancel := context.WithCancel(t.Context())
-		other := lockLater(ctx, newReadWrite(t, w.Client(t), path).Read())
-		awaitContenders(t, w.Client(t), path, 2)
-		last := newReadWrite(t, w.Client(t), path).Read()
+		other := lockLater(ctx, newReadWrite(t, env.Client(t), path).Read())
+		awaitContenders(t, env.Client(t), path, 2)
+		last := newReadWrite(t, env.Client(t), path).Read()
 		within, end := context.WithTimeout(t.Context(), 3*time.Second)
 		defer end()
 		_, err := last.Lock(within)
@@ -423,11 +423,11 @@ func TestBehindARefusedContender(t *testing.T) {
 	} {
 		t.Run(tc.kind.name+tc.refused, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				c, path := w.Client(t), "/behind"
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				c, path := env.Client(t), "/behind"
 				first := must.Get(tc.kind.acquire(t, c, path)(as(t, "first")))(t)
-				w.Quiesce() // a semaphore leaves its queue after the grant
-				other := foreignAt(t, w.Client(t), path+tc.refused)
+				env.Quiesce() // a semaphore leaves its queue after the grant
+				other := foreignAt(t, env.Client(t), path+tc.refused)
 				if tc.kind.try != nil {
 					if l, err := tc.kind.try(t, c, path)(as(t, "third")); !errors.Is(err, lock.ErrHeld) {
 						t.Errorf("a try: %v, %v, want ErrHeld", l, err)
@@ -435,13 +435,13 @@ func TestBehindARefusedContender(t *testing.T) {
 				}
 				got := make(chan error, 1)
 				var second *lease.Lease
-				acquire := tc.kind.acquire(t, w.Client(t), path)
+				acquire := tc.kind.acquire(t, env.Client(t), path)
 				go func() {
 					var err error
 					second, err = acquire(as(t, "second"))
 					got <- err
 				}()
-				w.Quiesce()
+				env.Quiesce()
 				select {
 				case err := <-got:
 					t.Fatalf("behind a contender that is to be refused: %v, want a wait", err)
@@ -460,18 +460,18 @@ func TestBehindARefusedContender(t *testing.T) {
 		})
 		t.Run(tc.kind.name+tc.refused+" that remains", func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				c, path := w.Client(t), "/behind"
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				c, path := env.Client(t), "/behind"
 				first := must.Get(tc.kind.acquire(t, c, path)(as(t, "first")))(t)
-				w.Quiesce()
-				foreignAt(t, w.Client(t), path+tc.refused) // a program that refuses nothing holds
+				env.Quiesce()
+				foreignAt(t, env.Client(t), path+tc.refused) // a program that refuses nothing holds
 				got := make(chan error, 1)
-				acquire := tc.kind.acquire(t, w.Client(t), path)
+				acquire := tc.kind.acquire(t, env.Client(t), path)
 				go func() {
 					_, err := acquire(as(t, "second"))
 					got <- err
 				}()
-				w.Quiesce()
+				env.Quiesce()
 				mustRelease(t, first)
 				if err := must.Receive(t, got, "the refusal"); !errors.Is(err, lock.ErrMixed) {
 					t.Errorf("beside a holder of another kind: %v, want ErrMixed", err)
@@ -501,12 +501,12 @@ func TestTheEarlierOfTwoKindsWins(t *testing.T) {
 	} {
 		t.Run(tc.kind.name+tc.other, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 				const path = "/earlier"
-				c, way := onRoute(t, w)
-				other := w.Client(t)
+				c, route := onRoute(t, env)
+				other := env.Client(t)
 				must.Get(other.Create(t.Context(), path+"/leases", nil, framework.WithParents()))(t)
-				held := way.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldRequest, Times: 1})
+				held := route.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldRequest, Times: 1})
 				got := make(chan error, 1)
 				acquire := tc.kind.acquire(t, c, path)
 				go func() {
@@ -514,7 +514,7 @@ func TestTheEarlierOfTwoKindsWins(t *testing.T) {
 					got <- err
 				}()
 				must.Receive(t, held.Hit(), "the listing")
-				w.Quiesce() // the znode exists
+				env.Quiesce() // the znode exists
 				foreignAt(t, other, path+tc.other)
 				held.Release()
 				if err := must.Receive(t, got, "the outcome"); err != nil {
@@ -537,13 +537,13 @@ func TestTheEarlierOfTwoKindsWins(t *testing.T) {
 // kind, which is to be refused. Both go while it looks, the holder last. So it is not refused.
 func TestARefusedContenderThatGoesFirst(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/goes-first"
-		c, way := onRoute(t, w)
-		other := w.Client(t)
+		c, route := onRoute(t, env)
+		other := env.Client(t)
 		first := must.Get(newMutex(t, other, path).Lock(as(t, "first")))(t)
 		refused := foreignAt(t, other, path+"/leases/x-lease-")
-		held := way.Rules().Add(fault.Rule{Op: fault.Exists, Path: first.Node(), Action: fault.HoldRequest})
+		held := route.Rules().Add(fault.Rule{Op: fault.Exists, Path: first.Node(), Action: fault.HoldRequest})
 		got := make(chan error, 1)
 		second := newMutex(t, c, path)
 		go func() {

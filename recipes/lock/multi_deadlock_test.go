@@ -98,12 +98,12 @@ func visitNested(ctx context.Context, t testing.TB, c *framework.Client, wards [
 func TestNoDeadlockAmongMultisAndNestedLocks(t *testing.T) {
 	t.Parallel()
 	const clients, goroutines, acquisitions = 2, 4, 2000
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		wards := newWards(numbered("/multi/trial", 6))
 		ctx := context.Background()
 		var wg sync.WaitGroup
 		for i := range clients {
-			c := w.Client(t)
+			c := env.Client(t)
 			for j := range goroutines {
 				random := rand.New(rand.NewPCG(uint64(i), uint64(j)))
 				wg.Go(func() {
@@ -137,11 +137,11 @@ func TestNoDeadlockAmongMultisAndNestedLocks(t *testing.T) {
 func TestNoDeadlockOfMultisWithOppositeOrders(t *testing.T) {
 	t.Parallel()
 	const rounds = 50
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		wards := newWards(numbered("/multi/opposite", 4))
 		var wg sync.WaitGroup
 		for range 2 {
-			c, order := w.Client(t), slices.Clone(wards)
+			c, order := env.Client(t), slices.Clone(wards)
 			wg.Go(func() {
 				for range rounds {
 					visitTogether(context.Background(), t, c, order)
@@ -162,15 +162,15 @@ func TestNoDeadlockOfMultisWithOppositeOrders(t *testing.T) {
 // once, over and over.
 func TestMultiGetsThroughWhereOthersOnlyTry(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/tries", 4)
 		done := make(chan struct{})
 		var wg sync.WaitGroup
 		var busy []*lock.Multi
 		for range 2 {
-			busy = append(busy, newMulti(t, newMutexes(t, w.Client(t), paths...)...))
+			busy = append(busy, newMulti(t, newMutexes(t, env.Client(t), paths...)...))
 		}
-		m := newMulti(t, newMutexes(t, w.Client(t), paths...)...)
+		m := newMulti(t, newMutexes(t, env.Client(t), paths...)...)
 		for _, m := range busy { // virtual time does not pass while they try: a client could not connect
 			wg.Go(func() {
 				for {
@@ -195,6 +195,6 @@ func TestMultiGetsThroughWhereOthersOnlyTry(t *testing.T) {
 		}
 		close(done)
 		wg.Wait()
-		awaitEach(t, w.Client(t), paths, 0)
+		awaitEach(t, env.Client(t), paths, 0)
 	})
 }

@@ -18,15 +18,15 @@ import (
 
 func TestMultiFindsItsZnodesWhenTheReplyIsLost(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/lost", 4)
-		observer := w.Client(t)
-		c, way := onRoute(t, w)
+		observer := env.Client(t)
+		c, route := onRoute(t, env)
 		keepDirectories(t, observer, paths)
 		m := newMulti(t, newMutexes(t, c, paths...)...)
 		for _, action := range []fault.Action{fault.DropReply, fault.CutBefore} {
 			for skip, what := range []string{"creates", "deletes"} {
-				rule := way.Rules().Add(fault.Rule{Op: fault.Multi, Action: action, Skip: skip})
+				rule := route.Rules().Add(fault.Rule{Op: fault.Multi, Action: action, Skip: skip})
 				lease := mustLock(t, m)
 				awaitEach(t, observer, paths, 2)
 				fence := firstOf(lease).Fence()
@@ -50,9 +50,9 @@ func TestMultiFindsItsZnodesWhenTheReplyIsLost(t *testing.T) {
 // (redisson/redisson#5484, #4031).
 func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/deleted", 4)
-		c, operator := w.Client(t), w.Client(t)
+		c, operator := env.Client(t), env.Client(t)
 		m := newMulti(t, newMutexes(t, c, paths...)...)
 		lease := mustLock(t, m)
 		ctx, cancel := lease.Context(t.Context())
@@ -78,13 +78,13 @@ func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
 // deleted a moment ago: one transaction of all can't succeed then.
 func TestMultiReleasesWhatItHoldsWhenSomeAreGone(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/gone", 4)
-		c, way := onRoute(t, w)
-		operator := w.Client(t)
+		c, route := onRoute(t, env)
+		operator := env.Client(t)
 		lease := mustLock(t, newMulti(t, newMutexes(t, c, paths...)...))
 		node := lease.Members()[2].Node()
-		held := way.Rules().Add(fault.Rule{Op: fault.Event, Path: node, Action: fault.DropEvent, Times: fault.Forever})
+		held := route.Rules().Add(fault.Rule{Op: fault.Event, Path: node, Action: fault.DropEvent, Times: fault.Forever})
 		defer held.Release()
 		early := lease.Members()[0]
 		mustRelease(t, early)
@@ -99,16 +99,16 @@ func TestMultiReleasesWhatItHoldsWhenSomeAreGone(t *testing.T) {
 
 func TestMulti_restarts_when_its_session_ends(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/session", 4)
-		holder := w.Client(t)
-		c, way := onRoute(t, w)
+		holder := env.Client(t)
+		c, route := onRoute(t, env)
 		held := mustLock(t, newMutex(t, holder, paths[2]))
 		done := lockLater(t.Context(), newMulti(t, newMutexes(t, c, paths...)...))
 		awaitEach(t, holder, paths, 1, 1, 2, 0)
 		old := c.Session().ID
-		way.Expire(t)
-		zktest.Eventually(t, generous, "the end of the old session's znodes", func() bool { return len(w.Ephemerals(t, old)) == 0 })
+		route.Expire(t)
+		zktest.Eventually(t, generous, "the end of the old session's znodes", func() bool { return len(env.Ephemerals(t, old)) == 0 })
 		mustRelease(t, held)
 		lease := granted(t, done, "the grant in the next session")
 		if err := lease.Err(); err != nil || c.Session().ID == old {
@@ -122,19 +122,19 @@ func TestMulti_restarts_when_its_session_ends(t *testing.T) {
 
 func TestMulti_restarts_when_a_member_is_deleted(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/anew", 4)
-		holder := w.Client(t)
-		c, way := onRoute(t, w)
+		holder := env.Client(t)
+		c, route := onRoute(t, env)
 		held := mustLock(t, newMutex(t, holder, paths[2]))
 		done := lockLater(t.Context(), newMulti(t, newMutexes(t, c, paths...)...))
 		awaitEach(t, holder, paths, 1, 1, 2, 0)
 		zktest.Eventually(t, generous, "watches on its own three znodes and on the one ahead", func() bool {
-			return way.Count(fault.GetData) == 4
+			return route.Count(fault.GetData) == 4
 		})
 		deleteNode(t, holder, framework.JoinPath(paths[0], contenders(t, holder, paths[0])[0]))
-		zktest.Eventually(t, generous, "the look for what fired", func() bool { return way.Count(fault.GetData) == 5 })
-		w.Quiesce()
+		zktest.Eventually(t, generous, "the look for what fired", func() bool { return route.Count(fault.GetData) == 5 })
+		env.Quiesce()
 		mustRelease(t, held)
 		lease := granted(t, done, "the grant of all")
 		awaitEach(t, holder, paths, 1)
@@ -146,9 +146,9 @@ func TestMulti_restarts_when_a_member_is_deleted(t *testing.T) {
 // itself: the order of the deletions is the reverse of the order of locking.
 func TestMultiUndoesInReverse(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/reverse", 4)
-		c, way := onRoute(t, w)
+		c, route := onRoute(t, env)
 		refusal := errors.New("refusal")
 		var mu sync.Mutex
 		var told []string
@@ -171,7 +171,7 @@ func TestMultiUndoesInReverse(t *testing.T) {
 			t.Errorf("calls %q, want %q", told, want)
 		}
 		var deleted []string
-		for _, rq := range way.Requests() {
+		for _, rq := range route.Requests() {
 			for _, part := range rq.Parts {
 				if part.Op == fault.Delete {
 					deleted = append(deleted, part.Path)
@@ -188,23 +188,23 @@ func TestMultiUndoesInReverse(t *testing.T) {
 // delays no caller, because it runs in the background.
 func TestMultiReturnsWhenItsContextEndsWithNoServer(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/unreachable", 4)
-		observer := w.Client(t)
-		c, way := onRoute(t, w)
+		observer := env.Client(t)
+		c, route := onRoute(t, env)
 		held := mustLock(t, newMutex(t, observer, paths[3]))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		done := lockLater(ctx, newMulti(t, newMutexes(t, c, paths...)...))
 		awaitEach(t, observer, paths, 1, 1, 1, 2)
-		way.Refuse()
-		way.Cut()
+		route.Refuse()
+		route.Cut()
 		cancel()
 		got := must.Receive(t, done, "Lock's return")
 		if got.lease != nil || !errors.Is(got.err, context.Canceled) {
 			t.Errorf("%v, %v; want no lease and context.Canceled", got.lease, got.err)
 		}
-		way.Heal()
+		route.Heal()
 		awaitEach(t, observer, paths, 0, 0, 0, 1)
 		mustRelease(t, held)
 	})

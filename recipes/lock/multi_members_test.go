@@ -13,9 +13,9 @@ import (
 
 func TestMultiReentersWhatItsOwnerHas(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/reenter", 3)
-		c := w.Client(t)
+		c := env.Client(t)
 		ctx := asOwner(t, "party")
 		middle := newMutex(t, c, paths[1])
 		m := newMulti(t, newMutexes(t, c, paths...)...)
@@ -40,8 +40,8 @@ func TestMultiReentersWhatItsOwnerHas(t *testing.T) {
 
 func TestMultiOfEveryKindOfLock(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		one, two := w.Client(t), w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		one, two := env.Client(t), env.Client(t)
 		view := must.Get(one.Namespace("kinds"))(t)
 		semaphore := must.Get(lock.NewSemaphoreMutex(one, "/kinds/semaphore"))(t)
 		exclusive := must.Get(lock.NewUnfairMutex(two, "/kinds/exclusive"))(t)
@@ -70,8 +70,8 @@ func TestMultiOfEveryKindOfLock(t *testing.T) {
 
 func TestMultiRefusesAnUpgradeAndKeepsNothing(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		ctx := asOwner(t, "reader")
 		rw := newReadWrite(t, c, "/multi/upgrade/b")
 		m := newMulti(t, newMutex(t, c, "/multi/upgrade/a"), rw.Write(), newMutex(t, c, "/multi/upgrade/c"))
@@ -86,9 +86,9 @@ func TestMultiRefusesAnUpgradeAndKeepsNothing(t *testing.T) {
 
 func TestMultiFencesAndGuards(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/fence", 3)
-		c := w.Client(t)
+		c := env.Client(t)
 		m := newMulti(t, newMutexes(t, c, paths...)...)
 		var last int64
 		for range 3 {
@@ -131,9 +131,9 @@ func TestMultiFencesAndGuards(t *testing.T) {
 
 func TestGoroutinesOfOneOwnerShareAMulti(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/party", 4)
-		c := w.Client(t)
+		c := env.Client(t)
 		ctx := asOwner(t, "party")
 		m := newMulti(t, newMutexes(t, c, paths...)...)
 		reversed := newMutexes(t, c, paths...)

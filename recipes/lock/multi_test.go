@@ -19,8 +19,8 @@ import (
 
 func TestNewMultiNamesEveryFault(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		view, err := c.Namespace("view")
 		if err != nil {
 			t.Fatal(err)
@@ -49,14 +49,14 @@ func TestNewMultiNamesEveryFault(t *testing.T) {
 			t.Errorf("without locks: %v", err)
 		}
 		// One path in two ensembles, for all that can be known, is two locks.
-		newMulti(t, newMutex(t, c, "/a"), newMutex(t, w.Client(t), "/a"))
+		newMulti(t, newMutex(t, c, "/a"), newMutex(t, env.Client(t), "/a"))
 	}, zkenv.Only("nothing is sent", zkenv.Embedded))
 }
 
 func TestMultiOrdersItsMembersByPath(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		view := must.Get(c.Namespace("b"))(t)
 		rw := newReadWrite(t, c, "/c")
 		m := newMulti(t, rw.Read(), newMutex(t, c, "/d"), newMulti(t, newMutex(t, c, "/c0"), newMutex(t, c, "/a")),
@@ -73,18 +73,18 @@ func TestMultiOrdersItsMembersByPath(t *testing.T) {
 
 func TestMulti_of_ten_counts_requests(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, way := onRoute(t, w)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, route := onRoute(t, env)
 		paths := numbered("/multi/ten", 10)
 		keepDirectories(t, c, paths)
 		m := newMulti(t, newMutexes(t, c, paths...)...)
-		way.ResetRequests()
+		route.ResetRequests()
 		lease := mustLock(t, m)
 		mustRelease(t, lease)
-		if got := count(way, fault.Multi, fault.GetChildren); got != 12 || count(way, fault.Multi) != 2 {
-			t.Errorf("%d transactions and %d listings, want 2 and 10", count(way, fault.Multi), count(way, fault.GetChildren))
+		if got := count(route, fault.Multi, fault.GetChildren); got != 12 || count(route, fault.Multi) != 2 {
+			t.Errorf("%d transactions and %d listings, want 2 and 10", count(route, fault.Multi), count(route, fault.GetChildren))
 		}
-		if got := count(way, fault.Create, fault.Delete, fault.GetData, fault.Exists); got != 0 {
+		if got := count(route, fault.Create, fault.Delete, fault.GetData, fault.Exists); got != 0 {
 			t.Errorf("%d other requests, want none", got)
 		}
 	})
@@ -94,13 +94,13 @@ func TestMulti_of_ten_counts_requests(t *testing.T) {
 // transaction.
 func TestMultiOfTenWaitsForTwoRoundTrips(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const roundTrip = 10 * time.Millisecond
-		c, way := onRoute(t, w)
+		c, route := onRoute(t, env)
 		paths := numbered("/multi/trips", 10)
 		keepDirectories(t, c, paths)
 		m := newMulti(t, newMutexes(t, c, paths...)...)
-		way.SetLatency(roundTrip)
+		route.SetLatency(roundTrip)
 		begun := time.Now()
 		lease := mustLock(t, m)
 		locked := time.Since(begun)
@@ -114,19 +114,19 @@ func TestMultiOfTenWaitsForTwoRoundTrips(t *testing.T) {
 
 func TestMultiIsAllOrNone(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/none", 4)
-		holder := w.Client(t)
-		c, way := onRoute(t, w)
+		holder := env.Client(t)
+		c, route := onRoute(t, env)
 		m := newMulti(t, newMutexes(t, c, paths...)...)
 		keepDirectories(t, holder, paths)
 		held := mustLock(t, newMutex(t, holder, paths[2]))
-		way.ResetRequests()
+		route.ResetRequests()
 		lease, err := m.TryLock(t.Context())
 		if lease != nil || !errors.Is(err, lock.ErrHeld) || err.Error() != "lock: try lock /multi/none/02: held by another owner" {
 			t.Errorf("TryLock: %v, %v; want no lease and ErrHeld with the member's path", lease, err)
 		}
-		if got := count(way, fault.Multi); got != 2 {
+		if got := count(route, fault.Multi); got != 2 {
 			t.Errorf("%d transactions, want 2", got)
 		}
 		for i, path := range paths {
@@ -158,9 +158,9 @@ func TestMultiIsAllOrNone(t *testing.T) {
 
 func TestMulti_waits_at_one_member(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/wait", 5)
-		holder, c := w.Client(t), w.Client(t)
+		holder, c := env.Client(t), env.Client(t)
 		first := mustLock(t, newMutex(t, holder, paths[1]))
 		second := mustLock(t, newMutex(t, holder, paths[3]))
 		done := lockLater(t.Context(), newMulti(t, newMutexes(t, c, paths...)...))
@@ -179,18 +179,18 @@ func TestMulti_waits_at_one_member(t *testing.T) {
 
 func TestMulti_with_data_for_several_transactions(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/large", 5)
-		c, way := onRoute(t, w)
+		c, route := onRoute(t, env)
 		var locks []lock.Locker
 		for _, path := range paths {
 			locks = append(locks, newMutex(t, c, path, lock.WithData(make([]byte, 300<<10)), lock.WithoutMetadata()))
 		}
 		m := newMulti(t, locks...)
 		keepDirectories(t, c, paths)
-		way.ResetRequests()
+		route.ResetRequests()
 		lease := mustLock(t, m)
-		if got := count(way, fault.Multi, fault.Create); got != 3 {
+		if got := count(route, fault.Multi, fault.Create); got != 3 {
 			t.Errorf("%d writes, want 3", got)
 		}
 		mustRelease(t, lease)
@@ -200,10 +200,10 @@ func TestMulti_with_data_for_several_transactions(t *testing.T) {
 
 func TestMultiWithADeadContextSendsNothing(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, way := onRoute(t, w)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, route := onRoute(t, env)
 		m := newMulti(t, newMutexes(t, c, numbered("/multi/dead", 3)...)...)
-		way.ResetRequests()
+		route.ResetRequests()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for _, lockIt := range []func(context.Context) (*lock.Lease, error){m.Lock, m.TryLock} {
@@ -211,7 +211,7 @@ func TestMultiWithADeadContextSendsNothing(t *testing.T) {
 				t.Errorf("%v, %v; want no lease and context.Canceled", lease, err)
 			}
 		}
-		if got := count(way, fault.Multi, fault.Create, fault.GetChildren); got != 0 {
+		if got := count(route, fault.Multi, fault.Create, fault.GetChildren); got != 0 {
 			t.Errorf("%d requests, want none", got)
 		}
 	})
@@ -219,21 +219,21 @@ func TestMultiWithADeadContextSendsNothing(t *testing.T) {
 
 func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, way := onRoute(t, w)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, route := onRoute(t, env)
 		var paths []string
 		for i := range 250 {
 			paths = append(paths, fmt.Sprintf("/multi/many/%03d", i))
 		}
 		keepDirectories(t, c, paths)
 		m := newMulti(t, newMutexes(t, c, paths...)...)
-		way.ResetRequests()
+		route.ResetRequests()
 		lease := mustLock(t, m)
-		if multis, lists := count(way, fault.Multi), count(way, fault.GetChildren); multis != 3 || lists != 250 {
+		if multis, lists := count(route, fault.Multi), count(route, fault.GetChildren); multis != 3 || lists != 250 {
 			t.Errorf("%d transactions and %d listings, want 3 and 250", multis, lists)
 		}
 		mustRelease(t, lease)
-		if multis := count(way, fault.Multi); multis != 4 {
+		if multis := count(route, fault.Multi); multis != 4 {
 			t.Errorf("%d transactions with the release, want 4", multis)
 		}
 		awaitEach(t, c, paths, 1)
@@ -244,9 +244,9 @@ func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
 // member's own Lock, and by no attempt that only tries.
 func TestMultiTellsQueuePositions(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/position", 3)
-		holder, c := w.Client(t), w.Client(t)
+		holder, c := env.Client(t), env.Client(t)
 		var mu sync.Mutex
 		told := make(map[string][]int)
 		var locks []lock.Locker

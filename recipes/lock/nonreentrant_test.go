@@ -18,8 +18,8 @@ import (
 // TestNonReentrantLocks lock twice as one owner.
 func TestNonReentrantLocks(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kindsThat(func(k kind) bool { return !k.reentrant }), func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		c := w.Client(t)
+	eachKindAndEnv(t, kindsThat(func(k kind) bool { return !k.reentrant }), func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		c := env.Client(t)
 		l := k.lock(t, c, path)
 		owned := asOwner(t, "one")
 		held := mustLockAs(owned, t, l)
@@ -47,8 +47,8 @@ func singleNode(k kind) bool { return k.name == "semaphore mutex" || k.name == "
 
 func TestParticipantsWithoutAQueue(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kindsThat(singleNode), func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		c := w.Client(t)
+	eachKindAndEnv(t, kindsThat(singleNode), func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		c := env.Client(t)
 		l := k.lock(t, c, path)
 		if found := participantsOf(t, l); len(found) != 0 {
 			t.Errorf("participants of a lock that was never used: %v; want none", found)
@@ -78,8 +78,8 @@ func TestParticipantsWithoutAQueue(t *testing.T) {
 // acquire, as the server does with directories that are not used.
 func TestDirectoriesAreDeletedDuringLock(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kindsThat(singleNode), func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		operator := w.Client(t)
+	eachKindAndEnv(t, kindsThat(singleNode), func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		operator := env.Client(t)
 		creates := 1
 		dirs := []string{path}
 		if k.name == "semaphore mutex" {
@@ -87,8 +87,8 @@ func TestDirectoriesAreDeletedDuringLock(t *testing.T) {
 		}
 		for n := range creates {
 			createDirs(t, operator, dirs...)
-			c, way := onRoute(t, w)
-			stuck := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/**", Action: fault.HoldRequest, Skip: n})
+			c, route := onRoute(t, env)
+			stuck := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/**", Action: fault.HoldRequest, Skip: n})
 			done := lockLater(t.Context(), k.lock(t, c, path))
 			must.Receive(t, stuck.Hit(), "the create")
 			deleteEmpty(t, operator, dirs...)
@@ -125,8 +125,8 @@ func deleteEmpty(t testing.TB, c *framework.Client, dirs ...string) {
 // epoch, and nothing else, behind.
 func TestDirectoriesAreContainers(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		c := w.Client(t)
+	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		c := env.Client(t)
 		l := k.lock(t, c, path)
 		for range 2 {
 			mustRelease(t, mustLock(t, l))

@@ -16,9 +16,9 @@ import (
 func TestReentrancy(t *testing.T) {
 	t.Parallel()
 	const path = "/reentrant/mutex"
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, way := onRoute(t, w)
-		other := newMutex(t, w.Client(t), path)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, route := onRoute(t, env)
+		other := newMutex(t, env.Client(t), path)
 		owners := map[string]context.Context{
 			"a goroutine":       t.Context(),
 			"an explicit owner": lock.ContextWithOwner(t.Context(), lock.NewOwner("request 17")),
@@ -33,7 +33,7 @@ func TestReentrancy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			way.ResetRequests()
+			route.ResetRequests()
 			second, err := b.Lock(ctx)
 			if err != nil {
 				t.Fatal(err)
@@ -42,7 +42,7 @@ func TestReentrancy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := way.Count(fault.Create, fault.GetChildren); n != 0 {
+			if n := route.Count(fault.Create, fault.GetChildren); n != 0 {
 				t.Errorf("%s: re-entries cost %d requests, want 0", name, n)
 			}
 			if n := b.Held(ctx); n != 3 {
@@ -74,8 +74,8 @@ func TestReentrancy(t *testing.T) {
 // goroutine's ownership, the lease's own context included.
 func TestGoroutinesOfOneClientExcludeEachOther(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		m := newMutex(t, w.Client(t), "/reentrant/goroutines")
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		m := newMutex(t, env.Client(t), "/reentrant/goroutines")
 		err := lock.Do(t.Context(), m, func(ctx context.Context, _ *lock.Lease) error {
 			var wg sync.WaitGroup
 			wg.Go(func() {
@@ -100,8 +100,8 @@ func TestGoroutinesOfOneClientExcludeEachOther(t *testing.T) {
 
 func TestExplicitOwnerTravels(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		m := newMutex(t, w.Client(t), "/reentrant/owner")
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		m := newMutex(t, env.Client(t), "/reentrant/owner")
 		ctx := lock.ContextWithOwner(t.Context(), lock.NewOwner("workers"))
 		if o, ok := lock.OwnerFromContext(ctx); !ok || o.String() != "workers" {
 			t.Errorf("owner %v, %v; want workers", o, ok)
@@ -139,10 +139,10 @@ func TestExplicitOwnerTravels(t *testing.T) {
 func TestOwnersJoinOneAttempt(t *testing.T) {
 	t.Parallel()
 	const path = "/reentrant/join"
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		holder := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		holder := env.Client(t)
 		held := mustLock(t, newMutex(t, holder, path))
-		m := newMutex(t, w.Client(t), path)
+		m := newMutex(t, env.Client(t), path)
 		owned := lock.ContextWithOwner(t.Context(), lock.NewOwner("joined"))
 		first, giveUp := context.WithCancel(owned)
 		defer giveUp()
@@ -156,7 +156,7 @@ func TestOwnersJoinOneAttempt(t *testing.T) {
 		if _, err := m.TryLock(owned); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("TryLock while the owner waits: %v, want ErrHeld", err)
 		}
-		w.Quiesce() // the rest have joined
+		env.Quiesce() // the rest have joined
 		giveUp()
 		if got := must.Receive(t, firstDone, "the one that gave up"); !errors.Is(got.err, context.Canceled) {
 			t.Errorf("the one that gave up: %v, want Canceled", got.err)
@@ -196,10 +196,10 @@ func TestOwnersJoinOneAttempt(t *testing.T) {
 func TestAllJoinersGiveUp(t *testing.T) {
 	t.Parallel()
 	const path = "/reentrant/give-up"
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		holder := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		holder := env.Client(t)
 		held := mustLock(t, newMutex(t, holder, path))
-		m := newMutex(t, w.Client(t), path)
+		m := newMutex(t, env.Client(t), path)
 		ctx, cancel := context.WithTimeout(lock.ContextWithOwner(t.Context(), lock.NewOwner("all")), 300*time.Millisecond)
 		defer cancel()
 		var done []<-chan result
@@ -218,8 +218,8 @@ func TestAllJoinersGiveUp(t *testing.T) {
 
 func TestUnlock(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		m := newMutex(t, w.Client(t), "/reentrant/unlock")
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		m := newMutex(t, env.Client(t), "/reentrant/unlock")
 		if err := m.Unlock(t.Context()); !errors.Is(err, lock.ErrNotOwner) {
 			t.Errorf("Unlock without a lease: %v, want ErrNotOwner", err)
 		}

@@ -24,8 +24,8 @@ func awaitQueued(t testing.TB, c *framework.Client, path string, n int) {
 // TestSemaphoreMutexRequests counts what a semaphore mutex asks of the server.
 func TestSemaphoreMutexRequests(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, proxy := onRoute(t, w)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, proxy := onRoute(t, env)
 		m := newSemaphoreMutex(t, c, "/semaphore/requests")
 		createDirs(t, c, "/semaphore/requests/locks", "/semaphore/requests/leases")
 		proxy.ResetRequests()
@@ -35,7 +35,7 @@ func TestSemaphoreMutexRequests(t *testing.T) {
 		if !slices.Equal(ops, want) {
 			t.Errorf("requests of Lock and Release: %v, want %v", ops, want)
 		}
-		held := mustLock(t, newSemaphoreMutex(t, w.Client(t), "/semaphore/requests"))
+		held := mustLock(t, newSemaphoreMutex(t, env.Client(t), "/semaphore/requests"))
 		proxy.ResetRequests()
 		if _, err := m.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
 			t.Errorf("a try: %v, want ErrHeld", err)
@@ -52,9 +52,9 @@ func TestSemaphoreMutexRequests(t *testing.T) {
 // counted by the time they take.
 func TestSemaphoreMutexRoundTrips(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const roundTrip = 400 * time.Millisecond
-		c, proxy := onRoute(t, w)
+		c, proxy := onRoute(t, env)
 		m := newSemaphoreMutex(t, c, "/semaphore/round-trips")
 		createDirs(t, c, "/semaphore/round-trips/locks", "/semaphore/round-trips/leases")
 		proxy.SetLatency(roundTrip)
@@ -73,13 +73,13 @@ func TestSemaphoreMutexRoundTrips(t *testing.T) {
 // InterProcessSemaphoreMutex.
 func TestSemaphoreMutexLayout(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/semaphore-layout/lock"
-		c := w.Client(t)
+		c := env.Client(t)
 		m := newSemaphoreMutex(t, c, path)
 		held := mustLock(t, m)
 		awaitQueued(t, c, path, 0)
-		waiter := lockLater(t.Context(), newSemaphoreMutex(t, w.Client(t), path))
+		waiter := lockLater(t.Context(), newSemaphoreMutex(t, env.Client(t), path))
 		awaitContenders(t, c, path+"/leases", 2)
 		names := contenders(t, c, path)
 		slices.Sort(names)
@@ -115,10 +115,10 @@ func TestSemaphoreMutexLayout(t *testing.T) {
 // in its way, one after the other.
 func TestSemaphoreMutexWithCurator(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/semaphore/curator"
 		const id = "_c_01234567-89ab-cdef-0123-456789abcdef-"
-		curator := w.Client(t)
+		curator := env.Client(t)
 		create := func(name string) (node string, remove func()) {
 			t.Helper()
 			node = must.Get(curator.Create(t.Context(), path+name, []byte("10.1.2.3"), framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
@@ -127,7 +127,7 @@ func TestSemaphoreMutexWithCurator(t *testing.T) {
 				must.OK(t, curator.Delete(t.Context(), node))
 			}
 		}
-		m := newSemaphoreMutex(t, w.Client(t), path)
+		m := newSemaphoreMutex(t, env.Client(t), path)
 		lease, release := create("/leases/" + id + "lease-")
 		lockNode, leave := create("/locks/" + id + "lock-")
 		mustRefuse(t, m)
@@ -156,9 +156,9 @@ func TestSemaphoreMutexWithCurator(t *testing.T) {
 // and one in the queue, which no contender waits for.
 func TestSemaphoreMutexCountsAllLeases(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		path := anyPath("/semaphore/foreign")
-		c := w.Client(t)
+		c := env.Client(t)
 		for _, node := range []string{"/locks/foreign", "/leases/foreign"} {
 			must.Get(c.Create(t.Context(), path+node, nil, framework.WithParents()))(t)
 		}
@@ -176,12 +176,12 @@ func TestSemaphoreMutexCountsAllLeases(t *testing.T) {
 // the two must not wait for each other's leases.
 func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/semaphore/operator"
-		operator := w.Client(t)
+		operator := env.Client(t)
 		held := mustLock(t, newSemaphoreMutex(t, operator, path))
 		awaitQueued(t, operator, path, 0)
-		first := lockLater(t.Context(), newSemaphoreMutex(t, w.Client(t), path))
+		first := lockLater(t.Context(), newSemaphoreMutex(t, env.Client(t), path))
 		awaitContenders(t, operator, path+"/leases", 2)
 		for _, name := range contenders(t, operator, path+"/leases") {
 			if node := path + "/leases/" + name; node != held.Node() {
@@ -189,7 +189,7 @@ func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
 			}
 		}
 		awaitContenders(t, operator, path+"/leases", 2)
-		second := lockLater(t.Context(), newSemaphoreMutex(t, w.Client(t), path))
+		second := lockLater(t.Context(), newSemaphoreMutex(t, env.Client(t), path))
 		awaitQueued(t, operator, path, 2)
 		queued := contenders(t, operator, path+"/locks")
 		slices.SortFunc(queued, func(a, b string) int { return int(a[len(a)-1]) - int(b[len(b)-1]) })
@@ -207,15 +207,15 @@ func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
 // (Curator 462: an interrupted waiter leaves no lease).
 func TestSemaphoreMutexWaiterWithdraws(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/semaphore/gives-up"
-		c := w.Client(t)
+		c := env.Client(t)
 		held := mustLock(t, newSemaphoreMutex(t, c, path))
 		awaitQueued(t, c, path, 0)
 		ctx, cancel := context.WithCancel(t.Context())
 		impatient := lockLater(ctx, newSemaphoreMutex(t, c, path))
 		awaitContenders(t, c, path+"/leases", 2)
-		patient := lockLater(t.Context(), newSemaphoreMutex(t, w.Client(t), path))
+		patient := lockLater(t.Context(), newSemaphoreMutex(t, env.Client(t), path))
 		awaitQueued(t, c, path, 2)
 		cancel()
 		if got := must.Receive(t, impatient, "the end of the wait"); !errors.Is(got.err, context.Canceled) {
@@ -234,10 +234,10 @@ func TestSemaphoreMutexWaiterWithdraws(t *testing.T) {
 // no client is granted the lock twice, and none is forgotten.
 func TestSemaphoreMutexLeavesTheQueueLate(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/semaphore/late"
-		c, proxy := onRoute(t, w)
-		other, observer := w.Client(t), w.Client(t) // now, because the deletion can't be stuck for long
+		c, proxy := onRoute(t, env)
+		other, observer := env.Client(t), env.Client(t) // now, because the deletion can't be stuck for long
 		m := newSemaphoreMutex(t, c, path)
 		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/locks/*", Action: fault.HoldRequest})
 		lease := mustLock(t, m) // it does not wait for the deletion
@@ -258,9 +258,9 @@ func TestSemaphoreMutexLeavesTheQueueLate(t *testing.T) {
 
 func TestSemaphoreMutexQueuePosition(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/semaphore/position"
-		c := w.Client(t)
+		c := env.Client(t)
 		held := mustLock(t, newSemaphoreMutex(t, c, path))
 		awaitQueued(t, c, path, 0)
 		second := lockLater(t.Context(), newSemaphoreMutex(t, c, path))

@@ -16,15 +16,15 @@ import (
 // back. No znode of the old session that still exists, or was listed, may be granted (CURATOR-604).
 func TestOwnSessionOnly(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		c, way := onRoute(t, w)
+	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		c, route := onRoute(t, env)
 		l := k.lock(t, c, path)
 		mustRelease(t, mustLock(t, l))
 		before := c.Session().ID
-		lost := way.Rules().Add(fault.Rule{Op: k.create, Path: path + "/**", Action: fault.HoldReply})
+		lost := route.Rules().Add(fault.Rule{Op: k.create, Path: path + "/**", Action: fault.HoldReply})
 		done := lockLater(t.Context(), l)
 		must.Receive(t, lost.Hit(), "the create's reply")
-		way.Expire(t)
+		route.Expire(t)
 		lease := granted(t, done, "the lock in the next session")
 		now := c.Session().ID
 		st, ok, err := c.Exists(t.Context(), firstOf(lease).Node())
@@ -32,7 +32,7 @@ func TestOwnSessionOnly(t *testing.T) {
 			t.Errorf("the znode belongs to session %#x (%v, %v), want %#x, other than %#x", st.EphemeralOwner, ok, err, now, before)
 		}
 		mustRelease(t, lease)
-		awaitEphemerals(t, w.Client(t), path, 0)
+		awaitEphemerals(t, env.Client(t), path, 0)
 	}, oneOfEach())
 }
 
@@ -42,15 +42,15 @@ func TestOwnSessionOnly(t *testing.T) {
 func TestOldSessionsNodeOfTheSameAttemptIsNotTaken(t *testing.T) {
 	t.Parallel()
 	const path = "/own/old"
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, way := onRoute(t, w)
-		other := w.Client(t)
-		cut := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.CutBefore, Skip: 0})
-		hang := way.Rules().Add(fault.Rule{Op: fault.Sync, Path: path, Action: fault.HoldRequest})
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, route := onRoute(t, env)
+		other := env.Client(t)
+		cut := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.CutBefore, Skip: 0})
+		hang := route.Rules().Add(fault.Rule{Op: fault.Sync, Path: path, Action: fault.HoldRequest})
 		done := lockLater(t.Context(), newMutex(t, c, path))
 		must.Receive(t, cut.Hit(), "the create")
 		must.Receive(t, hang.Hit(), "the search for its node")
-		name := createdName(t, way.Proxy)
+		name := createdName(t, route.Proxy)
 		must.Get(other.Create(t.Context(), name+"0000000000", nil, framework.Ephemeral(), framework.WithParents()))(t)
 		hang.Release()
 		awaitContenders(t, other, path, 2)
@@ -113,15 +113,15 @@ func expire(t testing.TB, server *zktest.Server, proxy *zkproxy.Proxy, c *framew
 
 func TestWaiterContinuesInTheNextSession(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		holder := w.Client(t)
+	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		holder := env.Client(t)
 		held := mustLock(t, k.rivalOf(t, holder, path))
-		c, way := onRoute(t, w)
+		c, route := onRoute(t, env)
 		done := lockLater(t.Context(), k.lock(t, c, path))
-		awaitWait(t, way, path)
-		way.ResetRequests()
-		way.Expire(t)
-		awaitWait(t, way, path)
+		awaitWait(t, route, path)
+		route.ResetRequests()
+		route.Expire(t)
+		awaitWait(t, route, path)
 		mustRelease(t, held)
 		lease := granted(t, done, "the lock in the next session")
 		mustHold(t, holder, lease)
@@ -130,36 +130,36 @@ func TestWaiterContinuesInTheNextSession(t *testing.T) {
 	}, oneOfEach())
 }
 
-// awaitWait waits until a client on the way has begun to watch the lock's znodes.
-func awaitWait(t testing.TB, way *zkenv.Route, path string) {
+// awaitWait waits until a client on the route has begun to watch the lock's znodes.
+func awaitWait(t testing.TB, route *zkenv.Route, path string) {
 	t.Helper()
-	zktest.Eventually(t, generous, "it waits", func() bool { return waits(way, path) })
+	zktest.Eventually(t, generous, "it waits", func() bool { return waits(route, path) })
 }
 
 // TestWaiterKeepsItsPlaceThroughAnOutage cuts the connections of a waiter, once while the lock is
 // released (zk-ruby 51, kazoo 282: it must neither queue twice nor hang).
 func TestWaiterKeepsItsPlaceThroughAnOutage(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		holder := w.Client(t)
+	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		holder := env.Client(t)
 		held := mustLock(t, k.rivalOf(t, holder, path))
-		c, way := onRoute(t, w)
+		c, route := onRoute(t, env)
 		first := lockLater(t.Context(), k.lock(t, c, path))
-		awaitWait(t, way, path)
-		next, nextWay := onRoute(t, w)
+		awaitWait(t, route, path)
+		next, nextRoute := onRoute(t, env)
 		second := lockLater(t.Context(), k.lock(t, next, path))
-		awaitWait(t, nextWay, path)
+		awaitWait(t, nextRoute, path)
 		for range 5 {
-			way.Cut()
+			route.Cut()
 			must.OK(t, c.AwaitConnected(t.Context()))
 			if n := len(ephemerals(t, holder, path)); k.queue && n != 3 {
 				t.Fatalf("%d contenders after an outage, want 3", n)
 			}
 		}
-		way.Refuse()
-		way.Cut()
+		route.Refuse()
+		route.Cut()
 		mustRelease(t, held) // while the first waiter can't see it
-		way.Heal()
+		route.Heal()
 		if !k.fair {
 			mustReleaseEach(t, first, second)
 			return

@@ -62,9 +62,9 @@ func TestLossBeforeSuccession(t *testing.T) {
 	for i := range 10 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				next := w.Client(t)
-				holder, proxy := onRoute(t, w, framework.WithSessionTimeout(sessionAtStake))
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				next := env.Client(t)
+				holder, proxy := onRoute(t, env, framework.WithSessionTimeout(sessionAtStake))
 				lost, granted := lossAndSuccession(t, holder, next, fmt.Sprintf("/succession/%d", i), func() {
 					phase := time.NewTimer(time.Duration(i) * 100 * time.Millisecond)
 					<-phase.C
@@ -87,8 +87,8 @@ func TestLossBeforeSuccession(t *testing.T) {
 // the session lasts. Where it is the only one it expires the session when it goes on.
 func TestLossBeforeSuccessionOnFrozenServer(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		members := w.Members()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		members := env.Members()
 		server := members[0]
 		holder := server.Route(t).Client(t, framework.WithSessionTimeout(sessionAtStake))
 		next := members[len(members)-1].Client(t, framework.WithSessionTimeout(20*time.Second))
@@ -108,8 +108,8 @@ func TestLossBeforeSuccessionOnFrozenServer(t *testing.T) {
 // its leader: it goes on answering reads and pings, which prove nothing.
 func TestLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		members := w.Members()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		members := env.Members()
 		follower := members[0]
 		holder := follower.Route(t).Client(t, framework.WithSessionTimeout(sessionAtStake))
 		next := members[len(members)-1].Client(t)
@@ -130,8 +130,8 @@ func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
 	for name, restarted := range map[string]bool{"followers go on": false, "followers restart": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				members := w.Members()
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				members := env.Members()
 				followers, leader := members[:len(members)-1], members[len(members)-1]
 				holder := leader.Route(t).Client(t, framework.WithSessionTimeout(sessionAtStake),
 					framework.WithLeaseMargin(zktest.DefaultTickTime))
@@ -159,14 +159,14 @@ func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
 // a connection again.
 func TestOnSuspend(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		holder, way := onRoute(t, w)
+	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		holder, route := onRoute(t, env)
 		patient := mustLock(t, newMutex(t, holder, path+"-patient"))
 		lease := mustLock(t, k.lock(t, holder, path, lock.WithLossPolicy(lease.OnSuspend)))
-		next := w.Client(t)
+		next := env.Client(t)
 		done := lockLater(t.Context(), k.rivalOf(t, next, path))
-		w.Quiesce()
-		way.Cut()
+		env.Quiesce()
+		route.Cut()
 		must.Receive(t, lease.Lost(), "the loss by suspension")
 		if err := lease.Err(); !errors.Is(err, errSuspended) {
 			t.Errorf("lease: %v, want ErrSuspended", err)
@@ -213,7 +213,7 @@ func TestLossBeforeSuccession_on_an_isolated_leader(t *testing.T) {
 	}
 }
 
-// TestLossBeforeSuccessionOnStalledWay stalls the way from the holder to its follower while a
+// TestLossBeforeSuccessionOnStalledWay stalls the route from the holder to its follower while a
 // read and the heartbeat that is to prove it are sent. Both arrive together, and the follower is
 // isolated before it reports the read to the leader. So the heartbeat's answer proves nothing
 // of that read: the leader counts from what it learned before.
@@ -223,26 +223,26 @@ func TestLossBeforeSuccessionOnStalledWay(t *testing.T) {
 		timeout = 20 * time.Second
 		stall   = framework.DefaultLeaseMargin*9/8 + 150*time.Millisecond // longer than the lead of the read
 	)
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		members := w.Members()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		members := env.Members()
 		follower := members[0]
-		way := follower.Route(t)
-		holder := way.Client(t, framework.WithSessionTimeout(timeout))
+		route := follower.Route(t)
+		holder := route.Client(t, framework.WithSessionTimeout(timeout))
 		next := members[len(members)-1].Client(t)
 		lost, granted := lossAndSuccession(t, holder, next, anyPath("/succession/stall"), func() {
 			<-time.After(timeout) // heartbeats keep their pace by then
-			read := way.Rules().Add(fault.Rule{Op: fault.Exists, Action: fault.HoldRequest})
+			read := route.Rules().Add(fault.Rule{Op: fault.Exists, Action: fault.HoldRequest})
 			defer read.Release()
 			must.Receive(t, read.Hit(), "the read ahead of a heartbeat")
-			before := way.Count(fault.Multi)
+			before := route.Count(fault.Multi)
 			<-time.After(stall)
 			synctest.Wait()
 			read.Release()
 			<-time.After(zkenv.Latency)
 			synctest.Wait()
 			follower.Isolate(t)
-			if way.Count(fault.Multi) != before+1 {
-				t.Errorf("%d heartbeats arrived together with the read, want 1", way.Count(fault.Multi)-before)
+			if route.Count(fault.Multi) != before+1 {
+				t.Errorf("%d heartbeats arrived together with the read, want 1", route.Count(fault.Multi)-before)
 			}
 		})
 		if !lost.Before(granted) {

@@ -68,25 +68,25 @@ func asSet(keys []string) map[string]bool {
 // everything, and compares what they told with the tables, both ways.
 func TestTheDocumentationNamesWhatLocksEmit(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		var services []*service
 		for _, k := range observedKinds() {
-			a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
+			a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
 			services = append(services, a, b)
 			for _, m := range scenarios() {
 				if m.only == nil || m.only(k) {
-					m.happen(t, w, k, a, b)
+					m.happen(t, env, k, a, b)
 				}
 			}
-			w.Quiesce()
+			env.Quiesce()
 			must.OK(t, a.client.DeleteTree(t.Context(), "/locks")) // another kind is refused where this one's directories are
 		}
 		services[0].upgradeInVain(t)
-		services[0].shareParty(t, w, services[1])
+		services[0].shareParty(t, env, services[1])
 		checkSpanTables(t, services)
 		checkMetricTable(t, services)
 		checkLogTable(t, services)
-	}, zkenv.Only("what is told is the same in all worlds", zkenv.Embedded))
+	}, zkenv.Only("what is told is the same in all environments", zkenv.Embedded))
 }
 
 // upgradeInVain has a lock fail with an error.
@@ -102,15 +102,15 @@ func (s *service) upgradeInVain(t *testing.T) {
 }
 
 // shareParty has two goroutines of one owner wait for a lock that other has.
-func (s *service) shareParty(t *testing.T, w *zkenv.Env, other *service) {
+func (s *service) shareParty(t *testing.T, env *zkenv.Env, other *service) {
 	t.Helper()
 	theirs := mustLock(t, newMutex(t, other.client, "/shared"))
 	owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("both"))
 	m := newMutex(t, s.client, "/shared", lock.WithName("shared"))
 	first := lockLater(owner, m)
-	w.Quiesce()
+	env.Quiesce()
 	second := lockLater(owner, m)
-	w.Quiesce()
+	env.Quiesce()
 	mustRelease(t, theirs)
 	one, two := must.Receive(t, first, "the lock"), must.Receive(t, second, "the lock")
 	mustRelease(t, one.lease)

@@ -48,9 +48,9 @@ func newService(name string, connect func(...framework.Option) *framework.Client
 }
 
 // serviceIn returns a service of the environment.
-func serviceIn(t testing.TB, w *zkenv.Env, name string) *service {
+func serviceIn(t testing.TB, env *zkenv.Env, name string) *service {
 	t.Helper()
-	return newService(name, func(opts ...framework.Option) *framework.Client { return w.Client(t, opts...) })
+	return newService(name, func(opts ...framework.Option) *framework.Client { return env.Client(t, opts...) })
 }
 
 // request returns a context with the span of a request that the service serves.

@@ -35,8 +35,8 @@ func attr(s tracetest.SpanStub, key string) string {
 // environments. It expects none if the trace is not wanted or not recorded.
 func TestTraceparentInTheNode(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		a := serviceIn(t, w, "a")
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		a := serviceIn(t, env, "a")
 		cases := map[string]struct {
 			client *framework.Client
 			opts   []lock.Option
@@ -45,7 +45,7 @@ func TestTraceparentInTheNode(t *testing.T) {
 			"traced":           {a.client, nil, true},
 			"switched off":     {a.client, []lock.Option{lock.WithoutTraceparent()}, false},
 			"without metadata": {a.client, []lock.Option{lock.WithoutMetadata()}, false},
-			"nobody records":   {w.Client(t), nil, false},
+			"nobody records":   {env.Client(t), nil, false},
 		}
 		for name, c := range cases {
 			m := newMutex(t, c.client, "/traceparent/"+strings.ReplaceAll(name, " ", "-"), c.opts...)
@@ -75,15 +75,15 @@ func TestTraceparentInTheNode(t *testing.T) {
 // often it lists the queue is another matter, and may differ.
 func TestLinkCostsNoRequest(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		var names [2][]string
 		for i, opts := range [][]lock.Option{{lock.WithoutTraceparent()}, nil} {
-			a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
+			a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
 			ctx, request := a.request(t.Context())
 			theirs := must.Get(newMutex(t, b.client, "/requests", opts...).Lock(t.Context()))(t)
-			w.Quiesce() // so that the holder's own watch is set
+			env.Quiesce() // so that the holder's own watch is set
 			waiting := lockLater(ctx, newMutex(t, a.client, "/requests", opts...))
-			w.Quiesce()
+			env.Quiesce()
 			mustRelease(t, theirs)
 			mustRelease(t, must.Receive(t, waiting, "the lock").lease)
 			request.End()
@@ -105,8 +105,8 @@ func TestLinkCostsNoRequest(t *testing.T) {
 // TestOperationsNestInTheirStep looks where the spans of the client's operations are.
 func TestOperationsNestInTheirStep(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		a := serviceIn(t, w, "a")
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		a := serviceIn(t, env, "a")
 		ctx, request := a.request(t.Context())
 		mustDo(t, ctx, newMutex(t, a.client, "/nest"))
 		request.End()
@@ -117,7 +117,7 @@ func TestOperationsNestInTheirStep(t *testing.T) {
 				t.Errorf("%s: %d spans, want at least one, and all below %s", operation, len(found), step)
 			}
 		}
-	}, zkenv.Only("the spans are the same in all worlds", zkenv.Embedded))
+	}, zkenv.Only("the spans are the same in all environments", zkenv.Embedded))
 }
 
 func mustDo(t testing.TB, ctx context.Context, l lock.Locker) { //nolint:revive // t comes first in tests
@@ -129,8 +129,8 @@ func mustDo(t testing.TB, ctx context.Context, l lock.Locker) { //nolint:revive 
 // trace, or of none, carry the hold, and those of another trace stay there.
 func TestContextStaysInItsTrace(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		a := serviceIn(t, w, "a")
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		a := serviceIn(t, env, "a")
 		acquiring, first := a.request(t.Context())
 		lease := must.Get(newMutex(t, a.client, "/context").Lock(acquiring))(t)
 		later, second := a.request(t.Context())
@@ -150,22 +150,22 @@ func TestContextStaysInItsTrace(t *testing.T) {
 		if !other.Equal(second.SpanContext()) {
 			t.Errorf("span %v in a context of another trace, want its own, %v", other, second.SpanContext())
 		}
-	}, zkenv.Only("the spans are the same in all worlds", zkenv.Embedded))
+	}, zkenv.Only("the spans are the same in all environments", zkenv.Embedded))
 }
 
 // TestOneHoldSpanForAnOwner has two goroutines of one owner lock at once, behind another client.
 // One waits in the queue, the other for the first.
 func TestOneHoldSpanForAnOwner(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
 		theirs := mustLock(t, newMutex(t, b.client, "/party"))
 		m := newMutex(t, a.client, "/party")
 		owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("two"))
 		first := lockLater(owner, m)
-		w.Quiesce()
+		env.Quiesce()
 		second := lockLater(owner, m)
-		w.Quiesce()
+		env.Quiesce()
 		mustRelease(t, theirs)
 		for _, done := range []<-chan result{first, second} {
 			got := must.Receive(t, done, "the lock")
@@ -173,7 +173,7 @@ func TestOneHoldSpanForAnOwner(t *testing.T) {
 				t.Fatal(got.err)
 			}
 			defer mustRelease(t, got.lease)
-			w.Quiesce()
+			env.Quiesce()
 		}
 		var outcomes []string
 		for _, s := range spansNamed(a, "lock.acquire") {
@@ -188,20 +188,20 @@ func TestOneHoldSpanForAnOwner(t *testing.T) {
 				t.Errorf("holds %v, want one, with two leases", holds)
 			}
 		})
-	}, zkenv.Only("the spans are the same in all worlds", zkenv.Embedded))
+	}, zkenv.Only("the spans are the same in all environments", zkenv.Embedded))
 }
 
 // TestUnfairMutexBlockedInTheProcess has two calls of one client contend. They wait for each other
 // without a request, and are linked nevertheless.
 func TestUnfairMutexBlockedInTheProcess(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		a := serviceIn(t, w, "a")
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		a := serviceIn(t, env, "a")
 		e := newUnfairMutex(t, a.client, "/one-process")
 		holding, request := a.request(t.Context())
 		lease := must.Get(e.Lock(holding))(t)
 		waiting := lockLater(t.Context(), e)
-		w.Quiesce()
+		env.Quiesce()
 		mustRelease(t, lease)
 		mustRelease(t, must.Receive(t, waiting, "the lock").lease)
 		request.End()
@@ -210,5 +210,5 @@ func TestUnfairMutexBlockedInTheProcess(t *testing.T) {
 			waits[0].Links[0].SpanContext.TraceID() != request.SpanContext().TraceID() {
 			t.Errorf("waits %+v, want one that is linked to the holder's trace", waits)
 		}
-	}, zkenv.Only("the spans are the same in all worlds", zkenv.Embedded))
+	}, zkenv.Only("the spans are the same in all environments", zkenv.Embedded))
 }

@@ -41,11 +41,11 @@ func spanOf(e observer.LoggedEntry) trace.SpanContext {
 // TestLogs holds the lines of a lock's moments against what they have to be.
 func TestLogs(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
 		kind := observedKinds()[0]
-		queued(t, w, kind, a, b)
-		lost(t, w, kind, a, b)
+		queued(t, env, kind, a, b)
+		lost(t, env, kind, a, b)
 		type line struct {
 			level  zapcore.Level
 			text   string
@@ -77,7 +77,7 @@ func TestLogs(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("lines:\n%v\nwant:\n%v", got, want)
 		}
-	}, zkenv.Only("the lines are the same in all worlds", zkenv.Embedded))
+	}, zkenv.Only("the lines are the same in all environments", zkenv.Embedded))
 }
 
 // TestNoSecrets runs everything with a digest credential and node data, and looks for them in all
@@ -85,11 +85,11 @@ func TestLogs(t *testing.T) {
 func TestNoSecrets(t *testing.T) {
 	t.Parallel()
 	const user, password, data = "operator", "s3cr3t-passw0rd", "s3cr3t-data"
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		for _, k := range observedKinds() {
 			secretive := func(name string) *service {
 				return newService(name, func(opts ...framework.Option) *framework.Client {
-					return w.Client(t, append(opts, framework.WithAuth("digest", []byte(user+":"+password)), framework.WithOperationSpans(true),
+					return env.Client(t, append(opts, framework.WithAuth("digest", []byte(user+":"+password)), framework.WithOperationSpans(true),
 						framework.WithNamespace("secrets-"+k.name))...)
 				})
 			}
@@ -100,7 +100,7 @@ func TestNoSecrets(t *testing.T) {
 			}
 			for _, m := range scenarios() {
 				if m.only == nil || m.only(k) {
-					m.happen(t, w, withData, a, b)
+					m.happen(t, env, withData, a, b)
 				}
 			}
 			for _, s := range []*service{a, b} {
@@ -115,7 +115,7 @@ func TestNoSecrets(t *testing.T) {
 				}
 			}
 		}
-	}, zkenv.Only("what is told is the same in all worlds", zkenv.Embedded))
+	}, zkenv.Only("what is told is the same in all environments", zkenv.Embedded))
 }
 
 // everythingToldBy returns all spans, metrics and log lines of a service as text.

@@ -27,11 +27,11 @@ func TestLossReasons(t *testing.T) {
 		opts []lock.Option
 		lose func(*testing.T, *zkenv.Route, *service)
 	}{
-		"session_expired": {nil, func(t *testing.T, way *zkenv.Route, _ *service) { way.Expire(t) }},
-		"lease_deadline":  {nil, func(_ *testing.T, way *zkenv.Route, _ *service) { way.Blackhole(zkproxy.Both) }},
+		"session_expired": {nil, func(t *testing.T, route *zkenv.Route, _ *service) { route.Expire(t) }},
+		"lease_deadline":  {nil, func(_ *testing.T, route *zkenv.Route, _ *service) { route.Blackhole(zkproxy.Both) }},
 		"suspended": {
 			[]lock.Option{lock.WithLossPolicy(lease.OnSuspend)},
-			func(_ *testing.T, way *zkenv.Route, _ *service) { way.Cut() },
+			func(_ *testing.T, route *zkenv.Route, _ *service) { route.Cut() },
 		},
 		"client_closed": {nil, func(t *testing.T, _ *zkenv.Route, s *service) {
 			if err := s.client.Close(); err != nil {
@@ -42,18 +42,18 @@ func TestLossReasons(t *testing.T) {
 	for reason, c := range cases {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				way := w.Route(t)
-				s := newService("s", func(opts ...framework.Option) *framework.Client { return way.Client(t, opts...) })
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				route := env.Route(t)
+				s := newService("s", func(opts ...framework.Option) *framework.Client { return route.Client(t, opts...) })
 				lease := mustLock(t, newMutex(t, s.client, "/loss", c.opts...))
-				c.lose(t, way, s)
+				c.lose(t, route, s)
 				must.Receive(t, lease.Lost(), "the loss")
-				w.Quiesce()
+				env.Quiesce()
 				hold := spansNamed(s, "lock.hold")
 				if len(hold) != 1 || attr(hold[0], locktel.AttrLossReason) != reason || attr(hold[0], zktel.AttrErrorType) != "lock_lost" {
 					t.Errorf("holds %+v, want one that was lost for the reason %s", hold, reason)
 				}
-			}, zkenv.Only("the reasons are the same in all worlds, the times are not", zkenv.Embedded))
+			}, zkenv.Only("the reasons are the same in all environments, the times are not", zkenv.Embedded))
 		})
 	}
 }
@@ -62,8 +62,8 @@ func TestLossReasons(t *testing.T) {
 // has failed as far as it knows, and the lock was not lost.
 func TestReleaseThatIsNotConfirmed(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		a := serviceIn(t, w, "a")
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		a := serviceIn(t, env, "a")
 		lease := mustLock(t, newMutex(t, a.client, "/unconfirmed"))
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -77,15 +77,15 @@ func TestReleaseThatIsNotConfirmed(t *testing.T) {
 		if attr(hold, zktel.AttrErrorType) != "" || attr(hold, locktel.AttrLossReason) != "" {
 			t.Errorf("hold %+v, want it to have ended well", hold)
 		}
-	}, zkenv.Only("the spans are the same in all worlds", zkenv.Embedded))
+	}, zkenv.Only("the spans are the same in all environments", zkenv.Embedded))
 }
 
 // TestPanicEndsTheAcquire has a user's function panic while Lock is about to return: no caller
 // waits any more, and the spans say so.
 func TestPanicEndsTheAcquire(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
 		theirs := mustLock(t, newMutex(t, b.client, "/panic"))
 		m := newMutex(t, a.client, "/panic", lock.WithQueuePosition(func(position int) {
 			if position == 0 {
@@ -97,7 +97,7 @@ func TestPanicEndsTheAcquire(t *testing.T) {
 			defer func() { recovered <- recover() }()
 			_, _ = m.Lock(t.Context()) // it does not return
 		}()
-		w.Quiesce()
+		env.Quiesce()
 		mustRelease(t, theirs)
 		if got := must.Receive(t, recovered, "the panic"); got != "the user's" {
 			t.Errorf("recovered %v, want the user's panic", got)
@@ -113,7 +113,7 @@ func TestPanicEndsTheAcquire(t *testing.T) {
 				}
 			}
 		}
-	}, zkenv.Only("the spans are the same in all worlds", zkenv.Embedded))
+	}, zkenv.Only("the spans are the same in all environments", zkenv.Embedded))
 }
 
 // A stuck is a processor of spans that does not come back from the end of a hold.
@@ -131,19 +131,19 @@ func (s stuck) OnEnd(span sdktrace.ReadOnlySpan) {
 // TestSlowTelemetryDelaysNoLoss loses several locks of a client whose spans go nowhere.
 func TestSlowTelemetryDelaysNoLoss(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, until := w.Route(t), make(chan struct{})
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, until := env.Route(t), make(chan struct{})
 		slow := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(stuck{tracetest.NewSpanRecorder(), until}))
-		c := way.Client(t, framework.WithTracerProvider(slow))
+		c := route.Client(t, framework.WithTracerProvider(slow))
 		t.Cleanup(func() { close(until) }) // before the client is closed
 		leases := []*lock.Lease{
 			mustLock(t, newMutex(t, c, "/slow/a")),
 			mustLock(t, newUnfairMutex(t, c, "/slow/b")),
 			mustLock(t, newMulti(t, newMutex(t, c, "/slow/c"), newMutex(t, c, "/slow/d"))),
 		}
-		way.Expire(t)
+		route.Expire(t)
 		for _, lease := range leases {
 			must.Receive(t, lease.Lost(), "the loss of "+lease.Path())
 		}
-	}, zkenv.Only("the order of things is the same in all worlds", zkenv.Embedded))
+	}, zkenv.Only("the order of things is the same in all environments", zkenv.Embedded))
 }

@@ -23,10 +23,10 @@ func TestMetrics(t *testing.T) {
 	for _, kind := range observedKinds() {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
 				checkMetrics(t, "before anything", nil, measuredOf(t, a, kind.name))
-				runAll(t, w, kind, a, b)
+				runAll(t, env, kind, a, b)
 				checkMetrics(t, "after all", wantMetrics(kind), measuredOf(t, a, kind.name))
 			}, zkenv.Only("in virtual time every run takes the same time", zkenv.Embedded))
 		})
@@ -38,7 +38,7 @@ const long = 2 * time.Second
 
 // runAll acquires a's lock in all ways: at once, after a wait, not in time, not by a try,
 // and by re-entry. Then it loses the lock.
-func runAll(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
+func runAll(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	l, blocker := k.newLocker(t, a.client, lock.WithName("orders")), k.block(t, b.client)
 	lease := mustLock(t, l)
@@ -49,7 +49,7 @@ func runAll(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	mustRelease(t, lease)
 
 	theirs := mustLock(t, blocker)
-	w.Quiesce() // a semaphore mutex leaves its queue after the grant
+	env.Quiesce() // a semaphore mutex leaves its queue after the grant
 	if _, err := l.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
 		t.Errorf("try: %v, want ErrHeld", err)
 	}
@@ -75,7 +75,7 @@ func runAll(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	<-time.After(long)
 	must.OK(t, b.client.Delete(t.Context(), firstOf(got.lease).Node()))
 	must.Receive(t, got.lease.Lost(), "the loss")
-	w.Quiesce()
+	env.Quiesce()
 }
 
 // wantLosses returns the counter of losses after some deletions of the holder's znode. Every reason is

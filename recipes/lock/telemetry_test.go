@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the golden files of telemetry ane
 type scenario struct {
 	name   string
 	only   func(observedKind) bool // nil for all kinds
-	happen func(t *testing.T, w *zkenv.Env, k observedKind, a, b *service)
+	happen func(t *testing.T, env *zkenv.Env, k observedKind, a, b *service)
 }
 
 func scenarios() []scenario {
@@ -50,9 +50,9 @@ func TestSpans(t *testing.T) {
 			}
 			t.Run(kind.name+" "+m.name, func(t *testing.T) {
 				t.Parallel()
-				zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-					a, b := serviceIn(t, w, "a"), serviceIn(t, w, "b")
-					m.happen(t, w, kind, a, b)
+				zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+					a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
+					m.happen(t, env, kind, a, b)
 					checkGolden(t, filepath.Join("testdata", "spans", kind.name, strings.ReplaceAll(m.name, " ", "-")+".txt"),
 						ended(a, b).String())
 				}, zkenv.Only("in virtual time every run has the same spans", zkenv.Embedded))
@@ -90,14 +90,14 @@ func acquired(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *service) {
 }
 
 // queued: a waits until b releases the lock.
-func queued(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
+func queued(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	holding, theirs := b.request(t.Context())
 	blocker := must.Get(k.block(t, b.client).Lock(holding))(t)
-	w.Quiesce() // a semaphore mutex leaves its queue after the grant
+	env.Quiesce() // a semaphore mutex leaves its queue after the grant
 	ctx, request := a.request(t.Context())
 	waiting := lockLater(ctx, k.newLocker(t, a.client))
-	w.Quiesce()
+	env.Quiesce()
 	mustRelease(t, blocker)
 	theirs.End()
 	mustRelease(t, granted(t, waiting, "the lock"))
@@ -105,14 +105,14 @@ func queued(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 }
 
 // waitInVain has a wait for b's lock with a context that ends first.
-func waitInVain(t *testing.T, w *zkenv.Env, k observedKind, a, b *service, end func(context.Context) (context.Context, func())) {
+func waitInVain(t *testing.T, env *zkenv.Env, k observedKind, a, b *service, end func(context.Context) (context.Context, func())) {
 	t.Helper()
 	blocker := mustLock(t, k.block(t, b.client))
-	w.Quiesce()
+	env.Quiesce()
 	ctx, request := a.request(t.Context())
 	ctx, stop := end(ctx)
 	waiting := lockLater(ctx, k.newLocker(t, a.client))
-	w.Quiesce()
+	env.Quiesce()
 	stop()
 	if got := must.Receive(t, waiting, "the end of the wait"); got.err == nil {
 		t.Error("got a lock that somebody else has")
@@ -121,9 +121,9 @@ func waitInVain(t *testing.T, w *zkenv.Env, k observedKind, a, b *service, end f
 	mustRelease(t, blocker)
 }
 
-func timedOut(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
+func timedOut(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
-	waitInVain(t, w, k, a, b, func(ctx context.Context) (context.Context, func()) {
+	waitInVain(t, env, k, a, b, func(ctx context.Context) (context.Context, func()) {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		return ctx, func() {
 			<-ctx.Done()
@@ -132,19 +132,19 @@ func timedOut(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 	})
 }
 
-func cancelled(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
+func cancelled(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
-	waitInVain(t, w, k, a, b, func(ctx context.Context) (context.Context, func()) {
+	waitInVain(t, env, k, a, b, func(ctx context.Context) (context.Context, func()) {
 		ctx, cancel := context.WithCancel(ctx)
 		return ctx, cancel
 	})
 }
 
 // refused: a tries what b has.
-func refused(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
+func refused(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	blocker := mustLock(t, k.block(t, b.client))
-	w.Quiesce()
+	env.Quiesce()
 	ctx, request := a.request(t.Context())
 	if _, err := k.newLocker(t, a.client).TryLock(ctx); !errors.Is(err, lock.ErrHeld) {
 		t.Errorf("try: %v, want ErrHeld", err)
@@ -154,14 +154,14 @@ func refused(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
 }
 
 // lost: b, an operator, deletes the znode of a's lock.
-func lost(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
+func lost(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	ctx, request := a.request(t.Context())
 	lease := must.Get(k.newLocker(t, a.client, named(k)).Lock(ctx))(t)
-	w.Quiesce() // the watch on the znode is set after a while
+	env.Quiesce() // the watch on the znode is set after a while
 	must.OK(t, b.client.Delete(t.Context(), firstOf(lease).Node()))
 	must.Receive(t, lease.Lost(), "the loss")
-	w.Quiesce()
+	env.Quiesce()
 	if err := lease.Release(ctx); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("release: %v, want ErrLost", err)
 	}
@@ -203,13 +203,13 @@ func reentered(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *service) {
 }
 
 // revoked: b requests a's release, and a releases.
-func revoked(t *testing.T, w *zkenv.Env, k observedKind, a, b *service) {
+func revoked(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	released := make(chan error, 1)
 	l := k.newLocker(t, a.client, lock.WithRevocation(func(lease *lock.Lease) { released <- lease.Release(context.Background()) }))
 	ctx, request := a.request(t.Context())
 	lease := must.Get(l.Lock(ctx))(t)
-	w.Quiesce()
+	env.Quiesce()
 	must.OK(t, lock.Revoke(t.Context(), b.client, firstOf(lease).Node()))
 	if err := must.Receive(t, released, "the release"); err != nil {
 		t.Error(err)

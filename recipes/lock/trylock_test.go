@@ -22,12 +22,12 @@ import (
 // A free lock is had without a sync: that is for who would be refused otherwise.
 func TestTryLockOfAFreeLockNeedsNoSync(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, way := onRoute(t, w)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, route := onRoute(t, env)
 		m := newMutex(t, c, "/try/free")
-		way.ResetRequests()
+		route.ResetRequests()
 		lease := must.Get(m.TryLock(t.Context()))(t)
-		for _, rq := range way.Requests() {
+		for _, rq := range route.Requests() {
 			if rq.Op == fault.Sync {
 				t.Errorf("%v of %s to try a free lock", rq.Op, rq.Path)
 			}
@@ -70,14 +70,14 @@ func TestTryLockWhileAReleaseIsUnknown(t *testing.T) {
 // TestTryLockOfAHeldLock is refused by a look, as often as it is asked, and leaves nothing behind.
 func TestTryLockOfAHeldLock(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kinds, func(t *testing.T, w *zkenv.Env, k kind, path string) {
-		holder := w.Client(t)
+	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		holder := env.Client(t)
 		held := mustTry(t, k.rivalOf(t, holder, path))
 		awaitEphemerals(t, holder, path, max(1, len(held.Members())))
 		before := ephemerals(t, holder, path)
-		c, way := onRoute(t, w)
+		c, route := onRoute(t, env)
 		l := k.lock(t, c, path)
-		way.ResetRequests()
+		route.ResetRequests()
 		for range 20 {
 			lease, err := l.TryLock(t.Context())
 			if lease != nil || !errors.Is(err, lock.ErrHeld) {
@@ -88,7 +88,7 @@ func TestTryLockOfAHeldLock(t *testing.T) {
 				t.Errorf("error %q, want the operation, the path and %q", text, lock.ErrHeld)
 			}
 		}
-		if n := count(way, fault.Create, fault.Delete); n != 0 {
+		if n := count(route, fault.Create, fault.Delete); n != 0 {
 			t.Errorf("%d writes for attempts that a look can refuse, want 0", n)
 		}
 		mustBeHeld(asOwner(t, "another"), t, k.lock(t, holder, path)) // of the holder's own client
@@ -107,19 +107,19 @@ func TestTryLockOfAHeldLock(t *testing.T) {
 // operator or with its session.
 func TestTryLockThatComesSecond(t *testing.T) {
 	t.Parallel()
-	for name, meddle := range map[string]func(t *testing.T, operator *framework.Client, way *zkenv.Route, path string){
+	for name, meddle := range map[string]func(t *testing.T, operator *framework.Client, route *zkenv.Route, path string){
 		"nobody meddles":                  func(*testing.T, *framework.Client, *zkenv.Route, string) {},
 		"an operator deletes its znode":   deleteSecond,
-		"its session ends before it asks": func(t *testing.T, _ *framework.Client, way *zkenv.Route, _ string) { way.Expire(t) },
+		"its session ends before it asks": func(t *testing.T, _ *framework.Client, route *zkenv.Route, _ string) { route.Expire(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 				path := "/try/second/" + name
-				c, way := onRoute(t, w)
-				other, operator := w.Client(t), w.Client(t) // now, because a request can't be held for long
-				late := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.HoldRequest})
-				gone := way.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.HoldRequest})
+				c, route := onRoute(t, env)
+				other, operator := env.Client(t), env.Client(t) // now, because a request can't be held for long
+				late := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.HoldRequest})
+				gone := route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.HoldRequest})
 				defer gone.Release()
 				defer late.Release()
 				m := newMutex(t, c, path)
@@ -137,7 +137,7 @@ func TestTryLockThatComesSecond(t *testing.T) {
 				held := mustLock(t, newMutex(t, other, path))
 				late.Release()
 				must.Receive(t, gone.Hit(), "the delete of what came second")
-				meddle(t, operator, way, path)
+				meddle(t, operator, route, path)
 				gone.Release()
 				err := must.Receive(t, refused, "the refusal")
 				want := "lock: try lock " + path + ": " + lock.ErrHeld.Error()

@@ -19,14 +19,14 @@ import (
 // has deleted the holder's znode and another client has locked.
 func TestUnfairMutexReleaseAfterAnOperatorsDeletion(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/unfair/operator"
-		c, way := onRoute(t, w)
-		other := w.Client(t) // now, because a request can't be held for long
+		c, route := onRoute(t, env)
+		other := env.Client(t) // now, because a request can't be held for long
 		lease := mustLock(t, newUnfairMutex(t, c, path))
 		stuck := []*fault.Handle{
-			way.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldRequest}),
-			way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest}),
+			route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldRequest}),
+			route.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest}),
 		}
 		released := make(chan error, 1)
 		go func() { released <- lease.Release(t.Context()) }()
@@ -51,14 +51,14 @@ func TestUnfairMutexReleaseAfterAnOperatorsDeletion(t *testing.T) {
 // clean-up's deletion up, until an operator has deleted the znode and another client has locked.
 func TestUnfairMutexCleanUpAfterAnOperatorsDeletion(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/unfair/operator-clean-up"
-		c, way := onRoute(t, w)
+		c, route := onRoute(t, env)
 		e := newUnfairMutex(t, c, path)
 		mustRelease(t, mustLock(t, e))
 		lost := []*fault.Handle{
-			way.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.HoldReply}),
-			way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldReply}),
+			route.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.HoldReply}),
+			route.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldReply}),
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -68,8 +68,8 @@ func TestUnfairMutexCleanUpAfterAnOperatorsDeletion(t *testing.T) {
 		case <-lost[1].Hit():
 		}
 		stuck := []*fault.Handle{
-			way.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldRequest}),
-			way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest}),
+			route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldRequest}),
+			route.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest}),
 		}
 		cancel()
 		must.Receive(t, done, "the end of Lock")
@@ -80,7 +80,7 @@ func TestUnfairMutexCleanUpAfterAnOperatorsDeletion(t *testing.T) {
 		case <-stuck[0].Hit():
 		case <-stuck[1].Hit():
 		}
-		other := w.Client(t)
+		other := env.Client(t)
 		must.OK(t, other.Delete(t.Context(), path))
 		next := mustLock(t, newUnfairMutex(t, other, path))
 		for _, rule := range stuck {
@@ -107,9 +107,9 @@ func TestUnfairMutexReleaseAfterTheEpochChanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 				path := "/unfair/epoch/" + name
-				c := w.Client(t)
+				c := env.Client(t)
 				e := newUnfairMutex(t, c, path)
 				lease := mustLock(t, e)
 				must.OK(t, change(t, c, framework.EpochOf(path)))
@@ -127,9 +127,9 @@ func TestUnfairMutexReleaseAfterTheEpochChanged(t *testing.T) {
 // when another client has the lock.
 func TestUnfairMutexGuard(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/unfair/guard"
-		c, other := w.Client(t), w.Client(t)
+		c, other := env.Client(t), env.Client(t)
 		createDirs(t, c, "/unfair/guarded")
 		lease := mustLock(t, newUnfairMutex(t, c, path))
 		write := func() error {
@@ -162,9 +162,9 @@ func TestUnfairMutexGuard(t *testing.T) {
 // the lock of its only member.
 func TestUnfairMutexGuardInAMulti(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/unfair/multi-guard"
-		c, other := w.Client(t), w.Client(t)
+		c, other := env.Client(t), env.Client(t)
 		lease := mustLock(t, newMulti(t, newUnfairMutex(t, c, path)))
 		if _, err := c.Txn(t.Context(), lease.Guards()...); err != nil {
 			t.Errorf("guarded transaction of the holder: %v", err)
@@ -184,8 +184,8 @@ func TestUnfairMutexGuardInAMulti(t *testing.T) {
 // TestUnfairMutexNeedsAnEpochThatItMayWrite has an ACL with which only the first Lock could succeed.
 func TestUnfairMutexNeedsAnEpochThatItMayWrite(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		createDirs(t, c, "/unfair-readonly")
 		e := newUnfairMutex(t, c, "/unfair-readonly/lock", lock.WithACL(acl.ReadOnly()...))
 		if _, err := e.Lock(t.Context()); err == nil || !strings.Contains(err.Error(), "must permit to read and to write") {
@@ -202,8 +202,8 @@ func TestUnfairMutexNeedsAnEpochThatItMayWrite(t *testing.T) {
 // users' keys are paths, and any key may follow any other.
 func TestUnfairMutexEpochIsNoOtherLocks(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		const path = "/unfair-keys/a"
 		mustRelease(t, mustLock(t, newUnfairMutex(t, c, path)))
 		epoch := framework.EpochOf(path)

@@ -19,9 +19,9 @@ import (
 // TestUnfairMutexRequests counts what an unfair mutex asks of the server.
 func TestUnfairMutexRequests(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/unfair/requests/lock"
-		c, proxy := onRoute(t, w)
+		c, proxy := onRoute(t, env)
 		e := newUnfairMutex(t, c, path)
 		mustRelease(t, mustLock(t, e)) // makes the epoch
 		count := func(what string, want ...fault.Op) {
@@ -41,7 +41,7 @@ func TestUnfairMutexRequests(t *testing.T) {
 		lease = mustLock(t, e)
 		mustRelease(t, lease)
 		count("Lock and release", fault.Multi, fault.Multi)
-		held := mustTry(t, newUnfairMutex(t, w.Client(t), path))
+		held := mustTry(t, newUnfairMutex(t, env.Client(t), path))
 		mustRefuse(t, e)
 		count("TryLock while somebody else has it", fault.Multi)
 		mustRelease(t, held)
@@ -52,9 +52,9 @@ func TestUnfairMutexRequests(t *testing.T) {
 // that their own client has.
 func TestUnfairMutexWaitersOfOneClientAskNothing(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const waiters = 16
-		c, proxy := onRoute(t, w)
+		c, proxy := onRoute(t, env)
 		e := newUnfairMutex(t, c, "/unfair/local")
 		held := mustLock(t, e)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // the own znode's watch is read later
@@ -82,35 +82,35 @@ func TestUnfairMutexWaitersOfOneClientAskNothing(t *testing.T) {
 func TestUnfairMutexReleaseIsNoStampede(t *testing.T) {
 	t.Parallel()
 	const path, waiters = "/unfair/stampede", 16
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		held := mustLock(t, newUnfairMutex(t, w.Client(t), path))
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		held := mustLock(t, newUnfairMutex(t, env.Client(t), path))
 		ctx, cancel := context.WithCancel(t.Context())
-		var ways []*zkenv.Route
+		var routes []*zkenv.Route
 		grants := make(chan *lock.Lease, waiters)
 		var wg sync.WaitGroup
 		for range waiters {
-			c, way := onRoute(t, w)
-			ways = append(ways, way)
+			c, route := onRoute(t, env)
+			routes = append(routes, route)
 			e := newUnfairMutex(t, c, path)
 			wg.Go(func() {
 				if lease, err := e.Lock(ctx); err == nil {
 					grants <- lease
 				}
 			})
-			zktest.Eventually(t, generous, "it waits", func() bool { return waits(way, path) })
+			zktest.Eventually(t, generous, "it waits", func() bool { return waits(route, path) })
 		}
-		for _, way := range ways {
-			way.ResetRequests()
+		for _, route := range routes {
+			route.ResetRequests()
 		}
 		mustRelease(t, held)
 		lease := must.Receive(t, grants, "the grant to one of them")
 		creates := 0
-		for _, way := range ways { // each looks once more: the winner finds it free, the others taken
-			zktest.Eventually(t, generous, "it has looked", func() bool { return waits(way, path) })
+		for _, route := range routes { // each looks once more: the winner finds it free, the others taken
+			zktest.Eventually(t, generous, "it has looked", func() bool { return waits(route, path) })
 		}
-		w.Quiesce()
-		for _, way := range ways {
-			creates += way.Count(fault.Multi)
+		env.Quiesce()
+		for _, route := range routes {
+			creates += route.Count(fault.Multi)
 		}
 		if creates > waiters/2 {
 			t.Errorf("%d creates by %d waiters at one release, want one, or a few", creates, waiters)
@@ -129,11 +129,11 @@ func TestUnfairMutexRelease_after_a_lost_reply(t *testing.T) {
 	for name, patience := range map[string]time.Duration{"waited-for": generous, "in-the-background": 300 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 				path := "/unfair/successor/" + name
-				c, way := onRoute(t, w)
+				c, route := onRoute(t, env)
 				lease := mustLock(t, newUnfairMutex(t, c, path))
-				lost := way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldReply})
+				lost := route.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldReply})
 				released := make(chan error, 1)
 				go func() {
 					ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -141,19 +141,19 @@ func TestUnfairMutexRelease_after_a_lost_reply(t *testing.T) {
 					released <- lease.Release(ctx)
 				}()
 				must.Receive(t, lost.Hit(), "the deletion")
-				way.Refuse()
-				way.Cut()
-				successor := w.Client(t)
+				route.Refuse()
+				route.Cut()
+				successor := env.Client(t)
 				next := mustLock(t, newUnfairMutex(t, successor, path))
 				var err error
 				if patience < generous {
 					err = must.Receive(t, released, "the release")
-					way.Heal()
+					route.Heal()
 					if !errors.Is(err, context.DeadlineExceeded) {
 						t.Errorf("release: %v, want an error that matches DeadlineExceeded", err)
 					}
 				} else {
-					way.Heal()
+					route.Heal()
 					if err = must.Receive(t, released, "the release"); err != nil {
 						t.Errorf("release: %v, want nil: the znode is gone", err)
 					}
@@ -170,9 +170,9 @@ func TestUnfairMutexRelease_after_a_lost_reply(t *testing.T) {
 // another client acquires the lock.
 func TestUnfairMutexCleanUp_with_another_holder(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/unfair/clean-up"
-		c, proxy := onRoute(t, w)
+		c, proxy := onRoute(t, env)
 		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := lockLater(ctx, newUnfairMutex(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same"))))
@@ -181,7 +181,7 @@ func TestUnfairMutexCleanUp_with_another_holder(t *testing.T) {
 		if got := must.Receive(t, done, "the end of Lock"); !errors.Is(got.err, context.Canceled) {
 			t.Fatalf("Lock: %v, %v; want Canceled", got.lease, got.err)
 		}
-		other := w.Client(t)
+		other := env.Client(t)
 		lease := mustTry(t, newUnfairMutex(t, other, path, lock.WithoutMetadata(), lock.WithData([]byte("same"))))
 		stuck.Release()
 		zktest.Eventually(t, generous, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
@@ -198,12 +198,12 @@ func TestUnfairMutexCleanUp_before_the_next_attempt(t *testing.T) {
 	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
 		t.Run(action.String(), func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 				path := "/unfair/next/" + action.String()
-				c, way := onRoute(t, w)
+				c, route := onRoute(t, env)
 				createDirs(t, c, "/unfair/next")
 				e := newUnfairMutex(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same")))
-				stuck := way.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: action})
+				stuck := route.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: action})
 				ctx, cancel := context.WithCancel(t.Context())
 				first := lockLater(ctx, e)
 				must.Receive(t, stuck.Hit(), "the create")
@@ -229,11 +229,11 @@ func TestUnfairMutexCleanUp_before_the_next_attempt(t *testing.T) {
 // another client lock, before and after the loss is noticed.
 func TestUnfairMutexLostLeaseTakesNothingFromOthers(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/unfair/lost"
-		c := w.Client(t)
+		c := env.Client(t)
 		lease := mustLock(t, newUnfairMutex(t, c, path))
-		other := w.Client(t)
+		other := env.Client(t)
 		waiting := lockLater(t.Context(), newUnfairMutex(t, other, path))
 		must.OK(t, other.Delete(t.Context(), path))
 		got := must.Receive(t, waiting, "the lock")
@@ -257,10 +257,10 @@ func TestUnfairMutexLostLeaseTakesNothingFromOthers(t *testing.T) {
 // the lock before the create is tried again.
 func TestUnfairMutexCreate_after_another_holder(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/unfair/doubt"
-		c, proxy := onRoute(t, w)
-		other := w.Client(t)
+		c, proxy := onRoute(t, env)
+		other := env.Client(t)
 		same := []lock.Option{lock.WithoutMetadata(), lock.WithData([]byte("same"))}
 		cut := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.CutBefore})
 		hang := proxy.Rules().Add(fault.Rule{Op: fault.Sync, Path: "/unfair", Action: fault.HoldRequest})
@@ -286,9 +286,9 @@ func TestUnfairMutexCreate_after_another_holder(t *testing.T) {
 // will ever take away.
 func TestUnfairMutexBehindAForeignZnode(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/unfair/foreign"
-		c := w.Client(t)
+		c := env.Client(t)
 		must.Get(c.Create(t.Context(), path, []byte("theirs"), framework.WithParents()))(t)
 		e := newUnfairMutex(t, c, path)
 		mustRefuse(t, e)

@@ -16,8 +16,8 @@ import (
 )
 
 // waits reports whether a client has begun to watch the lock's znodes.
-func waits(way *zkenv.Route, path string) bool {
-	return slices.ContainsFunc(way.Requests(), func(rq zkproxy.Request) bool {
+func waits(route *zkenv.Route, path string) bool {
+	return slices.ContainsFunc(route.Requests(), func(rq zkproxy.Request) bool {
 		return rq.Op == fault.GetData && strings.HasPrefix(rq.Path, path)
 	})
 }
@@ -121,9 +121,9 @@ func mustHold(t testing.TB, c *framework.Client, lease *lock.Lease) {
 
 // operations returns what the client asked of the server, but for what keeps
 // the session alive.
-func operations(proxy *zkenv.Route) []fault.Op {
+func operations(route *zkenv.Route) []fault.Op {
 	var ops []fault.Op
-	for _, rq := range proxy.Requests() {
+	for _, rq := range route.Requests() {
 		switch rq.Op {
 		case fault.Ping, fault.Connect, fault.SetWatches:
 		default:
@@ -146,9 +146,9 @@ func keepsAlive(rq zkproxy.Request) bool {
 
 // count returns how many requests of some kinds the client sent, without those that keep
 // the session alive.
-func count(proxy *zkenv.Route, ops ...fault.Op) int {
+func count(route *zkenv.Route, ops ...fault.Op) int {
 	n := 0
-	for _, op := range operations(proxy) {
+	for _, op := range operations(route) {
 		if slices.Contains(ops, op) {
 			n++
 		}

@@ -25,8 +25,8 @@ func only(data string) node.Option {
 // and before the Node's own write.
 func TestAdoptionIsDecidedByTheLatestData(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		route, other, path := w.Route(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, other, path := env.Route(t), env.Client(t), fresh()
 		must.Get(other.Create(t.Context(), path, []byte("former"), framework.WithParents()))(t)
 		held := route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.HoldRequest})
 		n := kept(t, route.Client(t), path, "ours", node.Persistent(), only("former"))
@@ -47,8 +47,8 @@ func TestTheNodesOwnZnodeIsAdopted(t *testing.T) {
 	for name, op := range map[string]fault.Op{"a creation": fault.Create, "a write": fault.SetData} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				route, other, path := w.Route(t), w.Client(t), fresh()
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				route, other, path := env.Route(t), env.Client(t), fresh()
 				mustParents(t, other, path)
 				if op == fault.SetData {
 					must.Get(other.Create(t.Context(), path, []byte("former")))(t)
@@ -77,12 +77,12 @@ func TestAnAdoptionThatFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				path, other, end := fresh(), w.Client(t), make(chan struct{})
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				path, other, end := fresh(), env.Client(t), make(chan struct{})
 				defer close(end)
 				must.Get(other.Create(t.Context(), path, []byte("former"), framework.WithParents()))(t)
 				adoption := node.WithAdoption(func([]byte) bool { return c.fn(end) })
-				n := must.Get(node.New(w.Client(t), path, []byte("ours"), node.Persistent(), adoption))(t)
+				n := must.Get(node.New(env.Client(t), path, []byte("ours"), node.Persistent(), adoption))(t)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				if err := n.Await(ctx); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -98,8 +98,8 @@ func TestAnAdoptionThatFails(t *testing.T) {
 // TestAClientKeepsAPathByOneNode: two Nodes of one client could not tell their znodes apart.
 func TestAClientKeepsAPathByOneNode(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, path := w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), fresh()
 		dir, name := framework.SplitPath(path)
 		view := must.Get(c.Namespace(dir[1:]))(t)
 		first := must.Get(node.New(c, path, []byte("alive")))(t)

@@ -38,8 +38,8 @@ func TestCloseReturnsOnceTheZnodeIsGone(t *testing.T) {
 		for _, early := range []bool{false, true} {
 			t.Run(name+map[bool]string{false: "", true: ", and the context of Close ends"}[early], func(t *testing.T) {
 				t.Parallel()
-				zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-					route, observer, path := w.Route(t), w.Client(t), fresh()
+				zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+					route, observer, path := env.Route(t), env.Client(t), fresh()
 					client := route.Client(t)
 					mustParents(t, observer, path)
 					dir, _ := framework.SplitPath(path)

@@ -12,15 +12,15 @@ import (
 // As TestPersistentNode.testEphemeralSequentialWithProtectionReconnection.
 func TestCuratorSequentialKeepsItsNumberWithinItsSession(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, observer, path := w.Route(t), w.Client(t), fresh()
-		c := way.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, observer, path := env.Route(t), env.Client(t), fresh()
+		c := route.Client(t)
 		n := kept(t, c, path, "alive", node.Sequential())
 		mustAwait(t, n)
 		seen := follow(t, n)
 		before := n.Path()
 		st := mustHold(t, observer, c, before, "alive")
-		way.Cut()
+		route.Cut()
 		seen.awaitKinds(t, "Made Away Made")
 		if n.Path() != before {
 			t.Errorf("path %s after a reconnection, want %s", n.Path(), before)
@@ -35,8 +35,8 @@ func TestCuratorSequentialKeepsItsNumberWithinItsSession(t *testing.T) {
 func TestCuratorTouchIsDeletedByForce(t *testing.T) {
 	t.Parallel()
 	const ttl = 2 * time.Second
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, operator, path := w.Client(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, operator, path := env.Client(t), env.Client(t), fresh()
 		n := kept(t, c, path, "alive", node.WithTTL(ttl))
 		mustAwait(t, n)
 		for range 3 {

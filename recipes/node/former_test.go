@@ -25,8 +25,8 @@ func TestCloseLeavesAnotherClientsZnode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				route, other, path := w.Route(t), w.Client(t), fresh()
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				route, other, path := env.Route(t), env.Client(t), fresh()
 				client := route.Client(t)
 				n := kept(t, client, path, "ours")
 				mustAwait(t, n)
@@ -43,7 +43,7 @@ func TestCloseLeavesAnotherClientsZnode(t *testing.T) {
 				closing := func() { closed <- n.Close(context.WithoutCancel(t.Context())) }
 				if c.early {
 					go closing()
-					w.Quiesce()
+					env.Quiesce()
 				}
 				route.Heal()
 				if !c.early {
@@ -52,8 +52,8 @@ func TestCloseLeavesAnotherClientsZnode(t *testing.T) {
 				if err := must.Receive(t, closed, "the end of Close"); err != nil && !errors.Is(err, framework.ErrSessionEnded) {
 					t.Errorf("Close: %v", err)
 				}
-				w.Quiesce()
-				mustHold(t, w.Client(t), other, path, "theirs")
+				env.Quiesce()
+				mustHold(t, env.Client(t), other, path, "theirs")
 			})
 		})
 	}

@@ -124,9 +124,9 @@ func (j *journal) awaitKinds(t testing.TB, want string) {
 }
 
 // requests returns the kinds of the requests on the route, but those of the client's own.
-func requests(way *zkenv.Route) []fault.Op {
+func requests(route *zkenv.Route) []fault.Op {
 	var ops []fault.Op
-	for _, r := range way.Requests() {
+	for _, r := range route.Requests() {
 		if !slices.Contains([]fault.Op{fault.Ping, fault.Connect, fault.SetWatches, fault.CloseSession}, r.Op) {
 			ops = append(ops, r.Op)
 		}

@@ -18,9 +18,9 @@ import (
 // A sequential Node gets a number at each creation, and leaves none of its znodes behind.
 func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, observer, path := w.Route(t), w.Client(t), fresh()
-		c := way.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, observer, path := env.Route(t), env.Client(t), fresh()
+		c := route.Client(t)
 		n := kept(t, c, path+"-", "alive", node.Sequential())
 		mustAwait(t, n)
 		first := n.Path()
@@ -28,12 +28,12 @@ func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
 		if dir, name := framework.SplitPath(first); !strings.HasPrefix(name, "_c_") || !strings.HasPrefix(path, dir) {
 			t.Errorf("path %q, want a protected name", first)
 		}
-		way.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
-		way.Cut() // the client gives its session up, and the ensemble does not
+		route.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+		route.Cut() // the client gives its session up, and the ensemble does not
 		zktest.Eventually(t, generous, "another znode", func() bool { return n.Exists() && n.Path() != first })
 		mustHold(t, observer, c, n.Path(), "alive")
 		zktest.Eventually(t, generous, "the end of the former one", func() bool { return !exists(t, observer, first) })
-		if w.Kind().Virtual() && len(w.Ephemerals(t, before.EphemeralOwner)) != 0 {
+		if env.Kind().Virtual() && len(env.Ephemerals(t, before.EphemeralOwner)) != 0 {
 			t.Error("the former session has a znode")
 		}
 		second := n.Path()
@@ -55,8 +55,8 @@ func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
 // Data that another client writes is left alone, and reported.
 func TestOverwrittenDataIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, other, path := w.Client(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, other, path := env.Client(t), env.Client(t), fresh()
 		n := kept(t, c, path, "ours")
 		mustAwait(t, n)
 		seen := follow(t, n)
@@ -64,7 +64,7 @@ func TestOverwrittenDataIsLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen.awaitKinds(t, "Made Overwritten")
-		w.Quiesce()
+		env.Quiesce()
 		mustHold(t, other, c, path, "theirs")
 		if !n.Exists() {
 			t.Error("Exists returns true returns false, although the znode exists")
@@ -73,7 +73,7 @@ func TestOverwrittenDataIsLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustHold(t, other, c, path, "ours again")
-		w.Quiesce()
+		env.Quiesce()
 		if got := seen.kinds(); got != "Made Overwritten" {
 			t.Errorf("changes %q, want no other than Made and Overwritten", got)
 		}
@@ -86,13 +86,13 @@ func TestSetWithALostReply(t *testing.T) {
 	for _, action := range []fault.Action{fault.DropReply, fault.CutBefore} {
 		t.Run(action.String(), func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				way, observer, path := w.Route(t), w.Client(t), fresh()
-				c := way.Client(t)
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				route, observer, path := env.Route(t), env.Client(t), fresh()
+				c := route.Client(t)
 				n := kept(t, c, path, "old")
 				mustAwait(t, n)
 				before := mustHold(t, observer, c, path, "old")
-				way.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: action})
+				route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: action})
 				if err := n.Set(patient(t), []byte("new")); err != nil {
 					t.Fatal(err)
 				}
@@ -107,8 +107,8 @@ func TestSetWithALostReply(t *testing.T) {
 // A client that may not create the znode goes on trying, and Await says why it fails.
 func TestNoAuthIsReturnedAndTriedAgain(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, operator, path := w.Client(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, operator, path := env.Client(t), env.Client(t), fresh()
 		mustParents(t, operator, path)
 		dir, _ := framework.SplitPath(path)
 		readOnly := acl.Entry{Perms: acl.Read | acl.Admin, Scheme: "world", ID: "anyone"}
@@ -130,8 +130,8 @@ func TestNoAuthIsReturnedAndTriedAgain(t *testing.T) {
 
 func TestSetWithoutPermissionIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, operator, path := w.Client(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, operator, path := env.Client(t), env.Client(t), fresh()
 		noWrite := acl.Entry{Perms: acl.All &^ acl.Write, Scheme: "world", ID: "anyone"}
 		n := kept(t, c, path, "former", node.WithACL(noWrite))
 		mustAwait(t, n)
@@ -149,8 +149,8 @@ func TestSetWithoutPermissionIsTriedAgain(t *testing.T) {
 
 func TestNewReportsAllFaults(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		for name, tt := range map[string]struct {
 			path string
 			data int
@@ -179,8 +179,8 @@ func TestNewReportsAllFaults(t *testing.T) {
 // Data that is too large takes nothing away from what the Node has.
 func TestSetRefusesDataBeyondThePacket(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, operator, path := w.Client(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, operator, path := env.Client(t), env.Client(t), fresh()
 		n := kept(t, c, path, "small")
 		mustAwait(t, n)
 		if err := n.Set(t.Context(), make([]byte, framework.DefaultMaxRequest)); !errors.Is(err, framework.ErrTooLarge) {
@@ -197,8 +197,8 @@ func TestSetRefusesDataBeyondThePacket(t *testing.T) {
 // After the client's end the Node's methods return ErrClosed, and its Close has nothing to do.
 func TestTheClientIsClosedFirst(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, observer, path := w.Client(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, observer, path := env.Client(t), env.Client(t), fresh()
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
 		seen := follow(t, n)
@@ -227,12 +227,12 @@ func TestTheClientIsClosedFirst(t *testing.T) {
 // The errors of a wait that ends say what it waited for.
 func TestAwaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, path := w.Route(t), fresh()
-		c := way.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), fresh()
+		c := route.Client(t)
 		mustParents(t, c, path)
-		way.Refuse()
-		way.Cut()
+		route.Refuse()
+		route.Cut()
 		zktest.Eventually(t, generous, "the outage", func() bool { return c.State() != framework.Connected })
 		n := kept(t, c, path, "alive")
 		late := errors.New("too late")
@@ -242,7 +242,7 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, late) || !errors.Is(err, framework.ErrNotConnected) {
 			t.Errorf("Await: %v, want DeadlineExceeded with its cause, and ErrNotConnected", err)
 		}
-		way.Heal()
+		route.Heal()
 		mustAwait(t, n)
 	})
 }

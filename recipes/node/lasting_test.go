@@ -15,14 +15,14 @@ import (
 
 func TestPersistentOutlivesTheNodeAndTheSession(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, observer, path := w.Route(t), w.Client(t), fresh()
-		c := way.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, observer, path := env.Route(t), env.Client(t), fresh()
+		c := route.Client(t)
 		n := kept(t, c, path, "first", node.Persistent())
 		mustAwait(t, n)
 		st := mustBeOf(t, observer, path, "first")
 		session := c.Session().ID
-		way.Expire(t)
+		route.Expire(t)
 		zktest.Eventually(t, generous, "the next session", func() bool { return c.Session().ID != session && n.Exists() })
 		if err := n.Set(patient(t), []byte("second")); err != nil {
 			t.Fatal(err)
@@ -47,8 +47,8 @@ func operationsFor(name string) []zkenv.Option {
 // A Node with a TTL says that a server lacks TTL, and a Node without makes do.
 func TestNodeOnAServerWithoutTTL(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		err := kept(t, c, fresh(), "alive", node.WithTTL(time.Minute)).Await(patient(t))
 		if !errors.Is(err, framework.ErrUnsupported) {
 			t.Errorf("Await with a TTL: %v, want ErrUnsupported", err)
@@ -68,8 +68,8 @@ func TestPersistentAdoptsAZnodeOfNoSession(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				c, observer, path := w.Client(t), w.Client(t), fresh()
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				c, observer, path := env.Client(t), env.Client(t), fresh()
 				if _, err := observer.Create(t.Context(), path, []byte("before"), how, framework.WithParents()); err != nil {
 					t.Fatal(err)
 				}
@@ -86,8 +86,8 @@ func TestPersistentIsNotMadeOfAnotherSessionsNode(t *testing.T) {
 	for name, opt := range map[string]node.Option{"persistent": node.Persistent(), "TTL": node.WithTTL(time.Minute)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				c, other, path := w.Client(t), w.Client(t), fresh()
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				c, other, path := env.Client(t), env.Client(t), fresh()
 				if _, err := other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()); err != nil {
 					t.Fatal(err)
 				}
@@ -110,8 +110,8 @@ func TestPersistentIsNotMadeOfAnotherSessionsNode(t *testing.T) {
 func TestTTLEndsWithTheNode(t *testing.T) {
 	t.Parallel()
 	const ttl = 2 * time.Second
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, observer, path := w.Client(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, observer, path := env.Client(t), env.Client(t), fresh()
 		n := kept(t, c, path, "alive", node.WithTTL(ttl))
 		mustAwait(t, n)
 		watch, err := observer.Watch(t.Context(), path, framework.WatchData)
@@ -139,17 +139,17 @@ func TestTTLEndsWithTheNode(t *testing.T) {
 func TestACrashBeforeTheFirstTouchLeavesNothing(t *testing.T) {
 	t.Parallel()
 	const ttl = 2 * time.Second
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, observer, path := w.Route(t), w.Client(t), fresh()
-		c := way.Client(t)
-		way.Rules().Add(fault.Rule{Op: fault.SetData, Path: path + "/touch", Action: fault.CutBefore, Times: fault.Forever})
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, observer, path := env.Route(t), env.Client(t), fresh()
+		c := route.Client(t)
+		route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path + "/touch", Action: fault.CutBefore, Times: fault.Forever})
 		n, err := node.New(c, path, []byte("alive"), node.WithTTL(ttl))
 		if err != nil {
 			t.Fatal(err)
 		}
 		zktest.Eventually(t, generous, "the znode", func() bool { return exists(t, observer, path) })
-		way.Refuse() // the process is gone
-		way.Cut()
+		route.Refuse() // the process is gone
+		route.Cut()
 		if exists(t, observer, path+"/touch") {
 			t.Fatal("the znode was touched: the test shows nothing")
 		}
@@ -166,14 +166,14 @@ func TestACrashBeforeTheFirstTouchLeavesNothing(t *testing.T) {
 // An outage outlasts the TTL.
 func TestTTLIsMadeAgainAfterALongOutage(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, observer, path := w.Route(t), w.Client(t), fresh()
-		n := kept(t, way.Client(t), path, "alive", node.WithTTL(time.Second))
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, observer, path := env.Route(t), env.Client(t), fresh()
+		n := kept(t, route.Client(t), path, "alive", node.WithTTL(time.Second))
 		mustAwait(t, n)
-		way.Refuse()
-		way.Cut()
+		route.Refuse()
+		route.Cut()
 		zktest.Eventually(t, generous, "the end of the znode", func() bool { return !exists(t, observer, path) })
-		way.Heal()
+		route.Heal()
 		zktest.Eventually(t, generous, "another znode", func() bool { return n.Exists() && exists(t, observer, path+"/touch") })
 		mustBeOf(t, observer, path, "alive")
 	}, zkenv.AllOperations("TTL is one of them"))
@@ -183,18 +183,18 @@ func TestTTLIsMadeAgainAfterALongOutage(t *testing.T) {
 // failed before.
 func TestPausesOfTTLBeginAgain(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, path := w.Route(t), fresh()
-		n := kept(t, way.Client(t), path, "alive", node.WithTTL(10*time.Second))
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), fresh()
+		n := kept(t, route.Client(t), path, "alive", node.WithTTL(10*time.Second))
 		mustAwait(t, n)
 		refuse := func(times int) (took time.Duration) {
-			refused := way.Rules().Add(fault.Rule{
+			refused := route.Rules().Add(fault.Rule{
 				Op: fault.SetData, Path: path + "/touch", Action: fault.Refuse, Code: fault.NoAuth, Times: times,
 			})
 			must.Receive(t, refused.Hit(), "a refused touch")
-			began, touched := time.Now(), way.Count(fault.SetData)
+			began, touched := time.Now(), route.Count(fault.SetData)
 			zktest.Eventually(t, 10*time.Minute, "a touch that is not refused", func() bool {
-				return refused.Hits() == times && way.Count(fault.SetData) >= touched+times && n.Await(t.Context()) == nil
+				return refused.Hits() == times && route.Count(fault.SetData) >= touched+times && n.Await(t.Context()) == nil
 			})
 			return time.Since(began)
 		}

@@ -15,14 +15,14 @@ import (
 
 func TestNodeIsMadeAgainAfterExpiry(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, observer, path := w.Route(t), w.Client(t), fresh()
-		c := way.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, observer, path := env.Route(t), env.Client(t), fresh()
+		c := route.Client(t)
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
 		seen := follow(t, n)
 		before := mustHold(t, observer, c, path, "alive")
-		way.Expire(t)
+		route.Expire(t)
 		zktest.Eventually(t, generous, "the znode in the next session", func() bool {
 			return c.Session().ID != before.EphemeralOwner && n.Exists()
 		})
@@ -39,8 +39,8 @@ func TestNodeIsMadeAgainAfterExpiry(t *testing.T) {
 
 func TestNodeIsMadeAgainAfterDeletion(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, operator, path := w.Client(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, operator, path := env.Client(t), env.Client(t), fresh()
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
 		seen := follow(t, n)
@@ -65,14 +65,14 @@ func TestNodeIsMadeAgainAfterDeletion(t *testing.T) {
 // The data that is set while the client has no connection is what the next session's znode has.
 func TestNodeIsMadeAgainWithDataSetDuringTheOutage(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, observer, path := w.Route(t), w.Client(t), fresh()
-		c := way.Client(t, framework.WithSessionTimeout(2*time.Second))
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, observer, path := env.Route(t), env.Client(t), fresh()
+		c := route.Client(t, framework.WithSessionTimeout(2*time.Second))
 		n := kept(t, c, path, "old")
 		mustAwait(t, n)
 		mustHold(t, observer, c, path, "old")
-		way.Refuse()
-		way.Cut()
+		route.Refuse()
+		route.Cut()
 		zktest.Eventually(t, generous, "the outage", func() bool { return !n.Exists() })
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
@@ -80,7 +80,7 @@ func TestNodeIsMadeAgainWithDataSetDuringTheOutage(t *testing.T) {
 			t.Errorf("Set without a connection: %v, want DeadlineExceeded", err)
 		}
 		zktest.Eventually(t, generous, "the session's end", func() bool { return !exists(t, observer, path) })
-		way.Heal()
+		route.Heal()
 		mustAwait(t, n)
 		mustHold(t, observer, c, path, "new")
 	})
@@ -88,26 +88,26 @@ func TestNodeIsMadeAgainWithDataSetDuringTheOutage(t *testing.T) {
 
 func TestNodeIsMadeAgainThroughAHundredFlaps(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, observer, path := w.Route(t), w.Client(t), fresh()
-		c := way.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, observer, path := env.Route(t), env.Client(t), fresh()
+		c := route.Client(t)
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
 		before := mustHold(t, observer, c, path, "alive")
-		way.ResetRequests()
+		route.ResetRequests()
 		const flaps = 100
 		for range flaps {
-			way.Cut()
+			route.Cut()
 			zktest.Eventually(t, generous, "the connection", func() bool { return c.State() == framework.Connected })
 		}
 		zktest.Eventually(t, generous, "the znode", n.Exists)
 		if after := mustHold(t, observer, c, path, "alive"); after.Czxid != before.Czxid && after.EphemeralOwner == before.EphemeralOwner {
 			t.Error("the znode was created again within its session")
 		}
-		if creates := way.Count(fault.Create); creates != 0 {
+		if creates := route.Count(fault.Create); creates != 0 {
 			t.Errorf("%d creations by %d flaps within a session, want none", creates, flaps)
 		}
-		if looks := way.Count(fault.Exists); looks > 2*flaps {
+		if looks := route.Count(fault.Exists); looks > 2*flaps {
 			t.Errorf("%d looks by %d flaps, want one each", looks, flaps)
 		}
 	})
@@ -116,30 +116,30 @@ func TestNodeIsMadeAgainThroughAHundredFlaps(t *testing.T) {
 // The client takes its session for over while the ensemble still has it.
 func TestANodeOfOurFormerSessionIsReplacedAtOnce(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, observer, path := w.Route(t), w.Client(t), fresh()
-		c := way.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, observer, path := env.Route(t), env.Client(t), fresh()
+		c := route.Client(t)
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
 		before := mustHold(t, observer, c, path, "alive")
-		way.ResetRequests()
-		way.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
-		way.Cut()
+		route.ResetRequests()
+		route.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+		route.Cut()
 		zktest.Eventually(t, generous, "the next session", func() bool {
 			return c.State() == framework.Connected && c.Session().ID != before.EphemeralOwner
 		})
 		began := time.Now()
 		mustAwait(t, n)
-		if took := time.Since(began); w.Kind().Virtual() && took > 100*time.Millisecond {
+		if took := time.Since(began); env.Kind().Virtual() && took > 100*time.Millisecond {
 			t.Errorf("replaced after %v, want a few round trips", took)
 		}
 		after := mustHold(t, observer, c, path, "alive")
-		if way.Count(fault.Multi) != 1 || way.Count(fault.Delete) != 0 {
+		if route.Count(fault.Multi) != 1 || route.Count(fault.Delete) != 0 {
 			t.Fatalf("%d transactions, %d deletions; want the former session's znode to be replaced by one transaction",
-				way.Count(fault.Multi), way.Count(fault.Delete))
+				route.Count(fault.Multi), route.Count(fault.Delete))
 		}
 		zktest.Eventually(t, generous, "the former session's end", func() bool {
-			return len(w.Ephemerals(t, before.EphemeralOwner)) == 0
+			return len(env.Ephemerals(t, before.EphemeralOwner)) == 0
 		})
 		zktest.Never(t, framework.DefaultLeaseMargin+time.Second, "another znode", func() bool {
 			st, ok, err := observer.Exists(t.Context(), path)
@@ -151,13 +151,13 @@ func TestANodeOfOurFormerSessionIsReplacedAtOnce(t *testing.T) {
 // A create of the former session's, whose reply was lost, is known by that session.
 func TestAnUnknownCreateOfOurFormerSessionIsReplaced(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, observer, path := w.Route(t), w.Client(t), fresh()
-		c := way.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, observer, path := env.Route(t), env.Client(t), fresh()
+		c := route.Client(t)
 		mustParents(t, c, path)
 		former := c.Session().ID
-		lost := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.DropReply})
-		way.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+		lost := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.DropReply})
+		route.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
 		n := kept(t, c, path, "alive")
 		<-lost.Hit()
 		mustAwait(t, n)
@@ -170,8 +170,8 @@ func TestAnUnknownCreateOfOurFormerSessionIsReplaced(t *testing.T) {
 
 func TestAnotherSessionsNodeIsNotTaken(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, other, path := w.Client(t), w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, other, path := env.Client(t), env.Client(t), fresh()
 		if _, err := other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}
@@ -200,8 +200,8 @@ func TestAnotherSessionsNodeIsNotTaken(t *testing.T) {
 // Curator writes its data to such a znode, and deletes it at the end.
 func TestAZnodeOfTheOwnSessionIsNotTaken(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c, path := w.Client(t), fresh()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), fresh()
 		if _, err := c.Create(t.Context(), path, []byte("the user's"), framework.Ephemeral(), framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}
@@ -212,16 +212,16 @@ func TestAZnodeOfTheOwnSessionIsNotTaken(t *testing.T) {
 		if err := n.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		mustHold(t, w.Client(t), c, path, "the user's")
+		mustHold(t, env.Client(t), c, path, "the user's")
 	})
 }
 
 // Nothing is left of a Node that is closed at each moment of its beginning.
 func TestCloseRightAfterNewLeavesNothing(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, observer := w.Route(t), w.Client(t)
-		c := way.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, observer := env.Route(t), env.Client(t)
+		c := route.Client(t)
 		for i := range 20 {
 			path := fresh()
 			n, err := node.New(c, path, []byte("short"))
@@ -247,11 +247,11 @@ func TestCloseWhileTheCreateIsUnderWayLeavesNothing(t *testing.T) {
 	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
 		t.Run(action.String(), func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				way, observer, path := w.Route(t), w.Client(t), fresh()
-				c := way.Client(t)
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				route, observer, path := env.Route(t), env.Client(t), fresh()
+				c := route.Client(t)
 				mustParents(t, c, path)
-				stuck := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: action})
+				stuck := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: action})
 				n, err := node.New(c, path, []byte("short"))
 				if err != nil {
 					t.Fatal(err)
@@ -271,13 +271,13 @@ func TestCloseWhileTheCreateIsUnderWayLeavesNothing(t *testing.T) {
 
 func TestCloseWithoutAServer(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, observer, path := w.Route(t), w.Client(t), fresh()
-		c := way.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, observer, path := env.Route(t), env.Client(t), fresh()
+		c := route.Client(t)
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
-		way.Refuse()
-		way.Cut()
+		route.Refuse()
+		route.Cut()
 		zktest.Eventually(t, generous, "the outage", func() bool { return c.State() != framework.Connected })
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
@@ -293,7 +293,7 @@ func TestCloseWithoutAServer(t *testing.T) {
 		if !exists(t, observer, path) {
 			t.Fatal("the znode is gone by itself: the test shows nothing")
 		}
-		way.Heal()
+		route.Heal()
 		zktest.Eventually(t, generous, "the deletion", func() bool { return !exists(t, observer, path) })
 	})
 }

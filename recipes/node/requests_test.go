@@ -14,22 +14,22 @@ import (
 // TestNodeRequests counts what a Node asks of the server.
 func TestNodeRequests(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, path := w.Route(t), fresh()
-		c := way.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), fresh()
+		c := route.Client(t)
 		mustParents(t, c, path)
-		way.ResetRequests()
+		route.ResetRequests()
 		check := func(what string, want ...fault.Op) {
 			t.Helper()
-			if got := requests(way); !slices.Equal(got, want) {
+			if got := requests(route); !slices.Equal(got, want) {
 				t.Errorf("%s: requests %v, want %v", what, got, want)
 			}
-			way.ResetRequests()
+			route.ResetRequests()
 		}
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
 		check("made", fault.Create, fault.Exists)
-		w.Quiesce()
+		env.Quiesce()
 		check("kept")
 		if err := n.Set(patient(t), []byte("changed")); err != nil {
 			t.Fatal(err)
@@ -45,15 +45,15 @@ func TestNodeRequests(t *testing.T) {
 // The watch is on its way before the reply to the create.
 func TestNodeIsMadeInOneRoundTrip(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, path := w.Route(t), fresh()
-		c := way.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), fresh()
+		c := route.Client(t)
 		mustParents(t, c, path)
-		way.ResetRequests()
-		stuck := way.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.HoldReply})
+		route.ResetRequests()
+		stuck := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.HoldReply})
 		n := kept(t, c, path, "alive")
 		<-stuck.Hit()
-		zktest.Eventually(t, generous, "the watch is asked for", func() bool { return way.Count(fault.Exists) == 1 })
+		zktest.Eventually(t, generous, "the watch is asked for", func() bool { return route.Count(fault.Exists) == 1 })
 		stuck.Release()
 		mustAwait(t, n)
 	})
@@ -62,20 +62,20 @@ func TestNodeIsMadeInOneRoundTrip(t *testing.T) {
 // A Node with a TTL costs a request per half TTL.
 func TestTTLRequests(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, path := w.Route(t), fresh()
-		c := way.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), fresh()
+		c := route.Client(t)
 		mustParents(t, c, path)
-		way.ResetRequests()
+		route.ResetRequests()
 		const ttl = 10 * time.Second
 		mustAwait(t, kept(t, c, path, "alive", node.WithTTL(ttl)))
 		want := []fault.Op{fault.Create, fault.Exists, fault.SetData, fault.Create}
-		if got := requests(way); !slices.Equal(got, want) {
+		if got := requests(route); !slices.Equal(got, want) {
 			t.Errorf("made: requests %v, want %v", got, want)
 		}
-		way.ResetRequests()
+		route.ResetRequests()
 		<-time.After(3*ttl + time.Second)
-		if got := requests(way); len(got) != 6 || slices.ContainsFunc(got, func(op fault.Op) bool { return op != fault.SetData }) {
+		if got := requests(route); len(got) != 6 || slices.ContainsFunc(got, func(op fault.Op) bool { return op != fault.SetData }) {
 			t.Errorf("kept for three times its TTL: requests %v, want 6 writes", got)
 		}
 	}, zkenv.Only("half a minute has to pass", zkenv.Embedded, zkenv.EmbeddedEnsemble), zkenv.AllOperations("TTL is one of them"))

@@ -47,12 +47,12 @@ func sums(t testing.TB, reader sdkmetric.Reader, name string) map[string]int64 {
 
 func TestTelemetryOfNodes(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		reader := sdkmetric.NewManualReader()
 		core, logs := observer.New(zap.WarnLevel)
-		c, other, path := w.Client(t,
+		c, other, path := env.Client(t,
 			framework.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))),
-			framework.WithLogger(zap.New(core))), w.Client(t), fresh()
+			framework.WithLogger(zap.New(core))), env.Client(t), fresh()
 		check := func(what string, count, creations int64) {
 			t.Helper()
 			got := sums(t, reader, "registration")
@@ -92,9 +92,9 @@ func TestTelemetryOfNodes(t *testing.T) {
 // TestAClosedClientIsNoFault: a client is closed before its Node, or the Node before it. Neither is logged.
 func TestAClosedClientIsNoFault(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		core, logs := observer.New(zap.InfoLevel)
-		c := w.Client(t, framework.WithLogger(zap.New(core)))
+		c := env.Client(t, framework.WithLogger(zap.New(core)))
 		first, last := kept(t, c, fresh(), "alive"), kept(t, c, fresh(), "alive")
 		for _, n := range []*node.Node{first, last} {
 			mustAwait(t, n)

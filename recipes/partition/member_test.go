@@ -24,11 +24,11 @@ func ofAnyone(perms acl.Permission) []acl.Entry {
 // TestATakenIDIsNotUsed: another process has the id. This one contends for no key of its share.
 func TestATakenIDIsNotUsed(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		path, keys, other, o := fresh(), names("key-", 3), w.Client(t), newOracle(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, keys, other, o := fresh(), names("key-", 3), env.Client(t), newOracle(t)
 		digest := []byte(partition.DigestOf(keys))
 		must.Get(other.Create(t.Context(), path+"/members/a", digest, framework.Ephemeral(), framework.WithParents()))(t)
-		m := o.start(t, w.Client(t), path, "a", keys)
+		m := o.start(t, env.Client(t), path, "a", keys)
 		<-time.After(10 * settle)
 		if now := o.now(); len(now) > 0 {
 			t.Errorf("keys %v are served by an id that another process has", now)
@@ -42,11 +42,11 @@ func TestATakenIDIsNotUsed(t *testing.T) {
 // TestAPersistentZnodeIsNoMember: it would have a share that no process serves.
 func TestAPersistentZnodeIsNoMember(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		path, keys, c, o := fresh(), names("key-", 4), w.Client(t), newOracle(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, keys, c, o := fresh(), names("key-", 4), env.Client(t), newOracle(t)
 		digest := []byte(partition.DigestOf(keys))
 		must.Get(c.Create(t.Context(), path+"/members/left", digest, framework.WithParents()))(t)
-		o.start(t, w.Client(t), path, "a", keys)
+		o.start(t, env.Client(t), path, "a", keys)
 		o.await(t, keys, "a")
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
 }
@@ -54,8 +54,8 @@ func TestAPersistentZnodeIsNoMember(t *testing.T) {
 // TestGoexitEndsRun: as a failed test's FailNow does it. No key is left unserved in silence.
 func TestGoexitEndsRun(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		p := must.Get(partition.New(w.Client(t), fresh(), names("key-", 2), partition.WithSettle(0)))(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		p := must.Get(partition.New(env.Client(t), fresh(), names("key-", 2), partition.WithSettle(0)))(t)
 		ended := make(chan error, 1)
 		go func() {
 			ended <- p.Run(t.Context(), func(context.Context, string, *lease.Lease) error {
@@ -72,15 +72,15 @@ func TestGoexitEndsRun(t *testing.T) {
 // TestRunEndsAtOnceWithoutAServer: ctx ends during an outage.
 func TestRunEndsAtOnceWithoutAServer(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		path, keys, route, o := fresh(), names("key-", 3), w.Route(t), newOracle(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, keys, route, o := fresh(), names("key-", 3), env.Route(t), newOracle(t)
 		c := route.Client(t)
 		m := o.start(t, c, path, "a", keys)
 		o.await(t, keys, "a")
 		route.Refuse()
 		route.Cut()
 		for c.State() == framework.Connected {
-			w.Quiesce()
+			env.Quiesce()
 		}
 		began := time.Now()
 		m.cancel()
@@ -95,8 +95,8 @@ func TestRunEndsAtOnceWithoutAServer(t *testing.T) {
 // TestMembersThatMayNotBeListed: at first that ends Run, with the reason. Later the keys stay.
 func TestMembersThatMayNotBeListed(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		path, keys, route, other, o := fresh(), names("key-", 3), w.Route(t), w.Client(t), newOracle(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, keys, route, other, o := fresh(), names("key-", 3), env.Route(t), env.Client(t), newOracle(t)
 		must.Get(other.Create(t.Context(), path+"/members", nil, framework.WithParents(), framework.WithACL(ofAnyone(acl.All&^acl.Read)...)))(t)
 		p := must.Get(partition.New(route.Client(t), path, keys))(t)
 		err := p.Run(t.Context(), func(context.Context, string, *lease.Lease) error { return nil })
@@ -111,7 +111,7 @@ func TestMembersThatMayNotBeListed(t *testing.T) {
 		<-time.After(10 * settle)
 		o.await(t, keys, "a")
 		must.Get(other.SetACL(t.Context(), path+"/members", ofAnyone(acl.All), framework.AnyVersion))(t)
-		o.start(t, w.Client(t), path, "b", keys)
+		o.start(t, env.Client(t), path, "b", keys)
 		o.await(t, keys, "a", "b")
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
 }
@@ -119,8 +119,8 @@ func TestMembersThatMayNotBeListed(t *testing.T) {
 // TestAnErrorOfServeEndsRunAtOnceWithoutAServer: serve fails during an outage.
 func TestAnErrorOfServeEndsRunAtOnceWithoutAServer(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		route := w.Route(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route := env.Route(t)
 		c := route.Client(t)
 		p := must.Get(partition.New(c, fresh(), names("key-", 1), partition.WithSettle(0)))(t)
 		serving, fail, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -136,7 +136,7 @@ func TestAnErrorOfServeEndsRunAtOnceWithoutAServer(t *testing.T) {
 		route.Refuse()
 		route.Cut()
 		for c.State() == framework.Connected {
-			w.Quiesce()
+			env.Quiesce()
 		}
 		began := time.Now()
 		close(fail)
@@ -154,10 +154,10 @@ func TestAnErrorOfServeEndsRunAtOnceWithoutAServer(t *testing.T) {
 // more.
 func TestAMemberThatMayNotJoinLater(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		path, keys, other := fresh(), names("key-", 3), w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, keys, other := fresh(), names("key-", 3), env.Client(t)
 		must.Get(other.Create(t.Context(), path+"/members/a", nil, framework.Ephemeral(), framework.WithParents()))(t)
-		p := must.Get(partition.New(w.Client(t), path, keys, partition.WithID("a")))(t)
+		p := must.Get(partition.New(env.Client(t), path, keys, partition.WithID("a")))(t)
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(t.Context(), func(context.Context, string, *lease.Lease) error { return nil }) }()
 		<-time.After(10 * settle)

@@ -41,13 +41,13 @@ func TestFewerPermitsTakeNothing(t *testing.T) {
 func TestNoGrantByAnOldNumber(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, way, path := env.Client(t), env.Route(t), pathOf(t)
+		c, route, path := env.Client(t), env.Route(t), pathOf(t)
 		at := semaphore.WithPermitsAt(path + "-number")
 		held := mustAcquire(t, newSemaphore(t, c, path, 2, at), 1)
 		awaitChildren(t, c, path+"/locks", 0)
-		s := newSemaphore(t, way.Client(t), path, 2, at)
+		s := newSemaphore(t, route.Client(t), path, 2, at)
 		delay := fault.Rule{Op: fault.GetChildren, Path: path + "/leases", Action: fault.DelayRequest, Delay: 300 * time.Millisecond}
-		listed := way.Rules().Add(delay)
+		listed := route.Rules().Add(delay)
 		done := acquireLater(t.Context(), s, 1)
 		<-listed.Hit()
 		setNumber(t, c, path+"-number", 1)

@@ -26,8 +26,8 @@ func TestMain(m *testing.M) { zktest.Main(m, zktest.WithLeakCheck()) }
 func TestACacheIsNoProofOfTheSession(t *testing.T) {
 	t.Parallel()
 	const path = "/cachetest-proof"
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		members := w.Members()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		members := env.Members()
 		follower, leader := members[0], members[len(members)-1]
 		holder := follower.Client(t, framework.WithSessionTimeout(4*time.Second))
 		next := leader.Client(t)
@@ -85,8 +85,8 @@ func TestACacheIsNoProofOfTheSession(t *testing.T) {
 func TestAFillOverASlowLink(t *testing.T) {
 	t.Parallel()
 	const znodes, timeout = 1000, 4 * time.Second
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		other, way := w.Client(t), w.Route(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		other, route := env.Client(t), env.Route(t)
 		path, data := "/cachetest-"+rand.Text(), make([]byte, 16<<10)
 		for i := range znodes {
 			if i%100 == 0 {
@@ -95,11 +95,11 @@ func TestAFillOverASlowLink(t *testing.T) {
 			}
 			must.Get(other.Create(t.Context(), fmt.Sprintf("%s/%d/%d", path, i/100, i), data))(t)
 		}
-		holder := way.Client(t, framework.WithSessionTimeout(timeout))
+		holder := route.Client(t, framework.WithSessionTimeout(timeout))
 		mutex := must.Get(lock.NewMutex(holder, path+"-lock"))(t)
 		lease := must.Get(mutex.Lock(t.Context()))(t)
-		connections := way.Count(fault.Connect)
-		way.SetBandwidth(20e6 / 8)
+		connections := route.Count(fault.Connect)
+		route.SetBandwidth(20e6 / 8)
 		made := must.Get(cache.New(holder, path))(t)
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
@@ -114,13 +114,13 @@ func TestAFillOverASlowLink(t *testing.T) {
 		if took < timeout {
 			t.Errorf("the fill took %v, less than the session timeout: it shows nothing", took)
 		}
-		if n := way.Count(fault.Connect) - connections; n != 0 {
+		if n := route.Count(fault.Connect) - connections; n != 0 {
 			t.Errorf("%d connections more: the first was cut", n)
 		}
 		if err := lease.Err(); err != nil {
 			t.Error(err)
 		}
-		way.SetBandwidth(0)
+		route.SetBandwidth(0)
 		if err := errors.Join(made.Close(), lease.Release(t.Context())); err != nil {
 			t.Error(err)
 		}

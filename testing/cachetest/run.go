@@ -24,12 +24,12 @@ func Run(t *testing.T, make func(c *framework.Client, path string, opts ...cache
 	for seed := range uint64(4) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel() // most of it waits
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 				t.Helper()
 				path := "/cachetest-" + rand.Text()
-				way := w.Route(t)
-				writer := newWriter(w.Client(t), path, seed)
-				made, err := make(way.Client(t), path)
+				route := env.Route(t)
+				writer := newWriter(env.Client(t), path, seed)
+				made, err := make(route.Client(t), path)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -38,13 +38,13 @@ func Run(t *testing.T, make func(c *framework.Client, path string, opts ...cache
 						t.Error(err)
 					}
 				}()
-				run(t, w, way, writer, made)
+				run(t, env, route, writer, made)
 			})
 		})
 	}
 }
 
-func run(t *testing.T, w *zkenv.Env, way *zkenv.Route, writer *writer, made *cache.Cache) {
+func run(t *testing.T, env *zkenv.Env, route *zkenv.Route, writer *writer, made *cache.Cache) {
 	t.Helper()
 	journal := Record(made)
 	observer := &observer{writer: writer, seen: make(map[string]int)}
@@ -58,11 +58,11 @@ func run(t *testing.T, w *zkenv.Env, way *zkenv.Route, writer *writer, made *cac
 		}
 	})
 	for range rounds {
-		heal := strike(t, writer, way)
+		heal := strike(t, writer, route)
 		for range 20 {
 			writer.write(ctx, t)
 			if writer.random.IntN(8) == 0 {
-				w.Quiesce()
+				env.Quiesce()
 			}
 		}
 		heal()
@@ -85,33 +85,33 @@ func run(t *testing.T, w *zkenv.Env, way *zkenv.Route, writer *writer, made *cac
 }
 
 // strike has a fault meet the cache's client, and returns what ends it.
-func strike(t testing.TB, writer *writer, way *zkenv.Route) (heal func()) {
+func strike(t testing.TB, writer *writer, route *zkenv.Route) (heal func()) {
 	t.Helper()
 	none := func() {}
 	switch writer.random.IntN(10) {
 	case 0:
-		way.Cut()
+		route.Cut()
 	case 1:
-		way.Refuse()
-		way.Cut()
-		return way.Heal
+		route.Refuse()
+		route.Cut()
+		return route.Heal
 	case 2:
-		way.Expire(t)
+		route.Expire(t)
 	case 3:
-		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.DropReply})
+		route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.DropReply})
 	case 4:
-		way.Rules().Add(fault.Rule{Op: fault.AddWatch, Action: fault.DropReply})
-		way.Cut()
+		route.Rules().Add(fault.Rule{Op: fault.AddWatch, Action: fault.DropReply})
+		route.Cut()
 	case 5:
-		way.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.CutBefore})
-		way.Cut()
+		route.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.CutBefore})
+		route.Cut()
 	case 6, 7: // the watch is valid long before anything is read
-		way.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.DelayRequest, Delay: 30 * time.Millisecond})
-		way.Refuse()
-		way.Cut()
-		return way.Heal
+		route.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.DelayRequest, Delay: 30 * time.Millisecond})
+		route.Refuse()
+		route.Cut()
+		return route.Heal
 	case 8:
-		way.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.DelayReply, Delay: 20 * time.Millisecond, Times: 3})
+		route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.DelayReply, Delay: 20 * time.Millisecond, Times: 3})
 	}
 	return none
 }

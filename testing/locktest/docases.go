@@ -20,7 +20,7 @@ func doCases() []contractCase {
 // held reports whether the lock is held, also by a holder that the oracle doesn't know.
 func (s *fixture) held() bool {
 	s.Helper()
-	lease, err := s.rival(s.w.Client(s)).TryLock(s.Context())
+	lease, err := s.rival(s.env.Client(s)).TryLock(s.Context())
 	if err == nil {
 		s.oracle.Enter(lease)
 		s.mustRelease(lease)
@@ -33,7 +33,7 @@ func (s *fixture) held() bool {
 }
 
 func (s *fixture) doHolds() {
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	wrong := errors.New("wrong")
 	err := lock.Do(s.Context(), s.locker(c), func(context.Context, *lock.Lease) error {
 		if !s.held() {
@@ -51,7 +51,7 @@ func (s *fixture) doHolds() {
 }
 
 func (s *fixture) doReleases() {
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	func() {
 		defer func() {
 			if recover() == nil {
@@ -75,7 +75,7 @@ func (s *fixture) doReleases() {
 
 func (s *fixture) doInVain() {
 	vacate := s.occupy()
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	ctx, cancel := context.WithTimeout(s.Context(), brief)
 	defer cancel()
 	called := false
@@ -90,10 +90,10 @@ func (s *fixture) doInVain() {
 }
 
 func (s *fixture) doLoses() {
-	way := s.w.Route(s)
-	c := way.Client(s)
+	route := s.env.Route(s)
+	c := route.Client(s)
 	err := lock.Do(s.Context(), s.locker(c), func(ctx context.Context, _ *lock.Lease) error {
-		way.Expire(s)
+		route.Expire(s)
 		receive(s, ctx.Done(), "the end of fn's context")
 		if cause := context.Cause(ctx); !errors.Is(cause, lock.ErrLost) {
 			s.Errorf("cause %v, want ErrLost", cause)

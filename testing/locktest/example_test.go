@@ -27,10 +27,10 @@ func ExampleRun() {
 // its locks go through.
 func ExampleOracle() {
 	test := func(t *testing.T) { // func TestTakesTurns
-		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 			oracle := locktest.NewOracle(t)
 			for range 3 {
-				lease := mustLock(t, w.Client(t), "/turns")
+				lease := mustLock(t, env.Client(t), "/turns")
 				oracle.Enter(lease)
 				// ... the work ...
 				oracle.Leave(lease)

@@ -30,7 +30,7 @@ const (
 // A fixture is a lock at a path that no other test uses, in one environment.
 type fixture struct {
 	*testing.T
-	w         *zkenv.Env
+	env       *zkenv.Env
 	newLocker NewLocker
 	cfg       config
 	path      string
@@ -42,12 +42,12 @@ type fixture struct {
 // Context returns what shadows the test's: it ends in time where a lock never returns.
 func (s *fixture) Context() context.Context { return s.ctx }
 
-func newFixture(t *testing.T, w *zkenv.Env, newLocker NewLocker, cfg config) *fixture {
+func newFixture(t *testing.T, env *zkenv.Env, newLocker NewLocker, cfg config) *fixture {
 	t.Helper()
 	// The real servers outlive the test, and may have been here before.
 	path := fmt.Sprintf("/locktest/%016x/lock", rand.Uint64())
 	ctx, cancel := context.WithTimeout(t.Context(), fixtureLimit)
-	s := &fixture{T: t, w: w, newLocker: newLocker, cfg: cfg, path: path, oracle: NewOracle(t), ctx: ctx}
+	s := &fixture{T: t, env: env, newLocker: newLocker, cfg: cfg, path: path, oracle: NewOracle(t), ctx: ctx}
 	t.Cleanup(func() {
 		cancel()
 		ended := make(chan struct{})
@@ -68,7 +68,7 @@ func newFixture(t *testing.T, w *zkenv.Env, newLocker NewLocker, cfg config) *fi
 func (s *fixture) spawn(fn func()) { s.running.Go(fn) }
 
 // elsewhere returns a scene with another lock in the same environment.
-func (s *fixture) elsewhere() *fixture { return newFixture(s.T, s.w, s.newLocker, s.cfg) }
+func (s *fixture) elsewhere() *fixture { return newFixture(s.T, s.env, s.newLocker, s.cfg) }
 
 // locker returns the lock under test for a client.
 func (s *fixture) locker(c *framework.Client) lock.Locker {
@@ -161,7 +161,7 @@ func (s *fixture) mustRelease(l *lock.Lease) {
 // occupy has another client hold the lock until the function that it returns is called.
 func (s *fixture) occupy() (vacate func()) {
 	s.Helper()
-	return s.occupyBy(s.w.Client(s))
+	return s.occupyBy(s.env.Client(s))
 }
 
 // occupyBy is occupy for a client that there is.
@@ -208,7 +208,7 @@ func (s *fixture) mustGet(done <-chan outcome) *lock.Lease {
 // mustWait fails the test if Lock has returned when nothing moves any more.
 func (s *fixture) mustWait(done <-chan outcome) {
 	s.Helper()
-	s.w.Quiesce()
+	s.env.Quiesce()
 	select {
 	case got := <-done:
 		s.Fatalf("Lock returned %v, %v; want it to wait", got.lease, got.err)
@@ -219,7 +219,7 @@ func (s *fixture) mustWait(done <-chan outcome) {
 // mustBeFree fails the test unless a new client can acquire the lock.
 func (s *fixture) mustBeFree() {
 	s.Helper()
-	s.mustBeFreeFor(s.w.Client(s))
+	s.mustBeFreeFor(s.env.Client(s))
 }
 
 // mustBeFreeFor is mustBeFree for a client that there is.
@@ -250,7 +250,7 @@ func (s *fixture) mustBeQuiet(c *framework.Client) {
 		s.Errorf("%d holders at the end", n)
 	}
 	zktest.Eventually(s, generous, "the client's session has no ephemeral node", func() bool {
-		return len(s.w.Ephemerals(s, c.Session().ID)) == 0
+		return len(s.env.Ephemerals(s, c.Session().ID)) == 0
 	})
 }
 

@@ -20,7 +20,7 @@ func (s *fixture) fair() {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for i := range waiters {
-		c := s.w.Client(s)
+		c := s.env.Client(s)
 		l := s.locker(c)
 		wg.Go(func() {
 			lease, err := s.lock(s.Context(), l)
@@ -33,7 +33,7 @@ func (s *fixture) fair() {
 				s.Errorf("Release: %v", err)
 			}
 		})
-		zktest.Eventually(s, generous, "the waiter's znode", func() bool { return len(s.w.Ephemerals(s, c.Session().ID)) > 0 })
+		zktest.Eventually(s, generous, "the waiter's znode", func() bool { return len(s.env.Ephemerals(s, c.Session().ID)) > 0 })
 	}
 	vacate()
 	for want := range waiters {
@@ -53,7 +53,7 @@ func reentrantCases() []contractCase {
 // reentrant has an explicit owner, which may use any goroutine, and a goroutine that says
 // nothing.
 func (s *fixture) reentrant() {
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	owners := []context.Context{lock.ContextWithOwner(s.Context(), lock.NewOwner("owner")), s.Context()}
 	for _, owned := range owners {
 		first, err := s.lock(owned, s.locker(c))
@@ -72,7 +72,7 @@ func (s *fixture) reentrant() {
 			s.Error("leases of one owner have different znodes")
 		}
 		for i, l := range []*lock.Lease{second, first, third} {
-			if _, err := s.rival(s.w.Client(s)).TryLock(s.Context()); !errors.Is(err, lock.ErrHeld) {
+			if _, err := s.rival(s.env.Client(s)).TryLock(s.Context()); !errors.Is(err, lock.ErrHeld) {
 				s.Errorf("another client, after %d releases of 3: %v, want ErrHeld", i, err)
 			}
 			s.mustRelease(l)
@@ -83,11 +83,11 @@ func (s *fixture) reentrant() {
 }
 
 func (s *fixture) reentrantLoss() {
-	way := s.w.Route(s)
-	c := way.Client(s)
+	route := s.env.Route(s)
+	c := route.Client(s)
 	l := s.locker(c)
 	leases := []*lock.Lease{s.mustLock(l), s.mustLock(l)}
-	way.Expire(s)
+	route.Expire(s)
 	for _, lease := range leases {
 		s.mustBeLost(lease, lock.ErrLost)
 		if err := s.release(s.Context(), lease); !errors.Is(err, lock.ErrLost) {
@@ -105,15 +105,15 @@ func permitsCase() contractCase {
 func (s *fixture) atMost() {
 	var leases []*lock.Lease
 	for range s.cfg.permits {
-		leases = append(leases, s.mustLock(s.locker(s.w.Client(s))))
+		leases = append(leases, s.mustLock(s.locker(s.env.Client(s))))
 	}
-	c := s.w.Client(s)
-	s.w.Quiesce() // what a granted attempt deletes in the background would refuse TryLock, too
+	c := s.env.Client(s)
+	s.env.Quiesce() // what a granted attempt deletes in the background would refuse TryLock, too
 	if _, err := s.tryLock(s.Context(), s.locker(c)); !errors.Is(err, lock.ErrHeld) {
 		s.Errorf("TryLock beside %d holders: %v, want ErrHeld", len(leases), err)
 	}
 	for _, lease := range leases {
-		s.w.Quiesce()
+		s.env.Quiesce()
 		if _, err := s.grantedAlone(s.rival(c).TryLock(s.Context())); !errors.Is(err, lock.ErrHeld) {
 			s.Errorf("TryLock of all permits: %v, want ErrHeld", err)
 		}
@@ -134,9 +134,9 @@ func sharedCase() contractCase {
 func (s *fixture) sharing() {
 	var leases []*lock.Lease
 	for range 3 {
-		leases = append(leases, s.mustLock(s.locker(s.w.Client(s))))
+		leases = append(leases, s.mustLock(s.locker(s.env.Client(s))))
 	}
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	alone := s.rival(c)
 	for _, lease := range leases {
 		if _, err := s.grantedAlone(alone.TryLock(s.Context())); !errors.Is(err, lock.ErrHeld) {

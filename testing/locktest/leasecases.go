@@ -26,7 +26,7 @@ func leaseCases() []contractCase {
 }
 
 func (s *fixture) leaseHasANode() {
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	lease := s.mustLock(s.locker(c))
 	if !strings.Contains(lease.Path(), s.path) { // a lock of several paths names them all
 		s.Errorf("Path %s, want one that names %s", lease.Path(), s.path)
@@ -41,7 +41,7 @@ func (s *fixture) leaseHasANode() {
 
 func (s *fixture) fenceGrows() {
 	for range 3 {
-		c := s.w.Client(s)
+		c := s.env.Client(s)
 		s.mustRelease(s.mustLock(s.locker(c))) // the oracle looks at the fence
 		if err := c.DeleteTree(s.Context(), s.path); err != nil && !errors.Is(err, framework.ErrNoNode) {
 			s.Fatal(err)
@@ -50,7 +50,7 @@ func (s *fixture) fenceGrows() {
 }
 
 func (s *fixture) contextEnds() {
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	lease := s.mustLock(s.locker(c))
 	type key struct{}
 	parent, cancelParent := context.WithCancel(context.WithValue(s.Context(), key{}, "value"))
@@ -76,7 +76,7 @@ func (s *fixture) contextEnds() {
 }
 
 func (s *fixture) releaseIsNoLoss() {
-	lease := s.mustLock(s.locker(s.w.Client(s)))
+	lease := s.mustLock(s.locker(s.env.Client(s)))
 	if err := lease.Err(); err != nil {
 		s.Errorf("Err of a lease that stands: %v", err)
 	}
@@ -91,8 +91,8 @@ func (s *fixture) releaseIsNoLoss() {
 }
 
 func (s *fixture) releaseDeletes() {
-	observer := s.w.Client(s)
-	lease := s.mustLock(s.locker(s.w.Client(s)))
+	observer := s.env.Client(s)
+	lease := s.mustLock(s.locker(s.env.Client(s)))
 	s.mustRelease(lease)
 	if left, err := leftovers(s.Context(), observer, s.path); err != nil || len(left) > 0 {
 		s.Errorf("%v (%v) when Release had returned, want nothing", left, err)
@@ -100,7 +100,7 @@ func (s *fixture) releaseDeletes() {
 }
 
 func (s *fixture) releasedOnce() {
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	lease := s.mustLock(s.locker(c))
 	s.mustRelease(lease)
 	vacate := s.occupy()
@@ -117,7 +117,7 @@ func (s *fixture) releasedOnce() {
 }
 
 func (s *fixture) releaseWithADeadContext() {
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	lease := s.mustLock(s.locker(c))
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
@@ -132,7 +132,7 @@ func (s *fixture) releaseWithADeadContext() {
 }
 
 func (s *fixture) anybodyReleases() {
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	lease := s.mustLock(s.locker(c))
 	done := make(chan error, 1)
 	s.spawn(func() { done <- s.release(s.Context(), lease) })
@@ -144,7 +144,7 @@ func (s *fixture) anybodyReleases() {
 }
 
 func (s *fixture) guard() {
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	guarded := s.path + "-guarded"
 	if _, err := c.Create(s.Context(), guarded, []byte("0"), framework.WithParents()); err != nil {
 		s.Fatal(err)

@@ -34,7 +34,7 @@ func tryCases() []contractCase {
 
 func (s *fixture) lockWaits() {
 	vacate := s.occupy()
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	done := s.lockLater(s.Context(), s.locker(c))
 	s.mustWait(done)
 	vacate()
@@ -51,7 +51,7 @@ func (s *fixture) excludes() {
 		last *framework.Client
 	)
 	for i := range clients {
-		c := s.w.Client(s)
+		c := s.env.Client(s)
 		last = c
 		for g := range goroutines {
 			l := s.locker(c)
@@ -85,7 +85,7 @@ func (s *fixture) excludes() {
 }
 
 func (s *fixture) ctxBoundsTheWait() {
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	ctx, cancel := context.WithCancel(s.Context())
 	lease, err := s.lock(ctx, s.locker(c))
 	cancel()
@@ -96,7 +96,7 @@ func (s *fixture) ctxBoundsTheWait() {
 	if err := lease.Err(); err != nil {
 		s.Errorf("lease, a while after its Lock's ctx ended: %v", err)
 	}
-	if l, err := s.rival(s.w.Client(s)).TryLock(s.Context()); !errors.Is(err, lock.ErrHeld) {
+	if l, err := s.rival(s.env.Client(s)).TryLock(s.Context()); !errors.Is(err, lock.ErrHeld) {
 		s.Errorf("TryLock by another client: %v, %v; want ErrHeld", l, err)
 	}
 	s.mustRelease(lease)
@@ -104,15 +104,15 @@ func (s *fixture) ctxBoundsTheWait() {
 
 // pass lets d pass in virtual time, and little in real time.
 func (s *fixture) pass(d time.Duration) {
-	if s.w.Kind().Virtual() {
+	if s.env.Kind().Virtual() {
 		<-time.After(d)
 	}
-	s.w.Quiesce()
+	s.env.Quiesce()
 }
 
 func (s *fixture) ctxEndsTheWait() {
 	vacate := s.occupy()
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	l := s.locker(c)
 
 	ctx, cancel := context.WithCancel(s.Context())
@@ -144,15 +144,15 @@ func (s *fixture) ctxEndsTheWait() {
 // attemptsLeaveNothing has attempts of all kinds fail while another client waits behind them.
 func (s *fixture) attemptsLeaveNothing() {
 	vacate := s.occupy()
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	var failing []<-chan outcome
 	ctx, giveUp := context.WithCancel(s.Context())
 	for range 3 {
 		owned := lock.ContextWithOwner(ctx, lock.NewOwner("one that gives up"))
 		failing = append(failing, s.lockLater(owned, s.locker(c)))
 	}
-	s.w.Quiesce()
-	behind := s.lockLater(s.Context(), s.locker(s.w.Client(s)))
+	s.env.Quiesce()
+	behind := s.lockLater(s.Context(), s.locker(s.env.Client(s)))
 	s.mustWait(behind)
 	giveUp()
 	for _, done := range failing {
@@ -170,7 +170,7 @@ func (s *fixture) attemptsLeaveNothing() {
 }
 
 func (s *fixture) tryLockGets() {
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	for range 3 {
 		lease, err := s.tryLock(s.Context(), s.locker(c))
 		if err != nil {
@@ -183,14 +183,14 @@ func (s *fixture) tryLockGets() {
 
 func (s *fixture) tryLockIsRefused() {
 	vacate := s.occupy()
-	c := s.w.Client(s)
+	c := s.env.Client(s)
 	start := time.Now()
 	for range 3 {
 		if _, err := s.tryLock(s.Context(), s.locker(c)); !errors.Is(err, lock.ErrHeld) {
 			s.Errorf("TryLock of a held lock: %v, want ErrHeld", err)
 		}
 	}
-	if took := time.Since(start); took > prompt || s.w.Kind().Virtual() && took > brief {
+	if took := time.Since(start); took > prompt || s.env.Kind().Virtual() && took > brief {
 		s.Errorf("three TryLocks of a held lock took %v", took)
 	}
 	vacate()
@@ -204,11 +204,11 @@ func (s *fixture) tryLockIsRefused() {
 }
 
 func (s *fixture) callsAreBounded() {
-	way := s.w.Route(s)
-	c := way.Client(s)
+	route := s.env.Route(s)
+	c := route.Client(s)
 	free := s.elsewhere()
 	lease := s.mustLock(s.locker(c))
-	way.Blackhole(zkproxy.Both)
+	route.Blackhole(zkproxy.Both)
 	calls := map[string]func(context.Context) error{
 		"Lock":    func(ctx context.Context) error { _, err := free.lock(ctx, free.locker(c)); return err },
 		"TryLock": func(ctx context.Context) error { _, err := free.tryLock(ctx, free.locker(c)); return err },
@@ -222,12 +222,12 @@ func (s *fixture) callsAreBounded() {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			s.Errorf("%s: %v, want context.DeadlineExceeded", name, err)
 		}
-		if took := time.Since(start); took > prompt || s.w.Kind().Virtual() && took > 2*brief {
+		if took := time.Since(start); took > prompt || s.env.Kind().Virtual() && took > 2*brief {
 			s.Errorf("%s took %v with a ctx of %v", name, took, brief)
 		}
 	}
-	way.Heal()
-	other := s.w.Client(s)
+	route.Heal()
+	other := s.env.Client(s)
 	s.mustBeQuiet(other)
 	free.mustBeQuiet(other)
 }
@@ -235,8 +235,8 @@ func (s *fixture) callsAreBounded() {
 // callsLeaveNoGoroutine counts where that can be done: in a bubble.
 func (s *fixture) callsLeaveNoGoroutine() {
 	vacate := s.occupy()
-	c := s.w.Client(s)
-	s.w.Quiesce()
+	c := s.env.Client(s)
+	s.env.Quiesce()
 	before := goroutines()
 	for range 3 {
 		ctx, cancel := context.WithCancel(s.Context())
@@ -258,7 +258,7 @@ func (s *fixture) callsLeaveNoGoroutine() {
 	s.mustRelease(s.mustLock(s.locker(c)))
 	s.mustBeQuiet(c)
 	s.pass(time.Minute)
-	if after := goroutines(); s.w.Kind().Virtual() && after > before {
+	if after := goroutines(); s.env.Kind().Virtual() && after > before {
 		s.Errorf("%d goroutines after calls that have ended, %d before", after, before)
 	}
 }

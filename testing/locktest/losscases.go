@@ -32,7 +32,7 @@ func lossCases() []contractCase {
 // spread over a session, so that heartbeats and ticks are met at all phases.
 func (s *fixture) lossComesFirst() {
 	phases := []time.Duration{100 * time.Millisecond}
-	if s.w.Kind().Virtual() {
+	if s.env.Kind().Virtual() {
 		for at := time.Duration(0); at < sessionAtStake; at += 73 * time.Millisecond {
 			phases = append(phases, at)
 		}
@@ -47,8 +47,8 @@ func (s *fixture) lossComesFirst() {
 }
 
 func (s *fixture) cutOffAfter(phase time.Duration, direction zkproxy.Direction) {
-	way := s.w.Route(s)
-	holder, next := way.Client(s, framework.WithSessionTimeout(sessionAtStake)), s.w.Client(s)
+	route := s.env.Route(s)
+	holder, next := route.Client(s, framework.WithSessionTimeout(sessionAtStake)), s.env.Client(s)
 	lease := s.mustLock(s.locker(holder))
 	done := make(chan outcome, 1)
 	s.spawn(func() {
@@ -57,10 +57,10 @@ func (s *fixture) cutOffAfter(phase time.Duration, direction zkproxy.Direction) 
 	})
 	s.mustWait(done)
 	<-time.After(phase)
-	way.Blackhole(direction)
+	route.Blackhole(direction)
 	receive(s, lease.Lost(), "the loss of the lease")
 	s.mustRelease(s.mustGet(done))
-	way.Heal()
+	route.Heal()
 	if err := errors.Join(holder.Close(), next.Close()); err != nil {
 		s.Error(err)
 	}
@@ -78,11 +78,11 @@ func (s *fixture) mustBeLost(lease *lock.Lease, cause error) {
 }
 
 func (s *fixture) sessionEndsHeld() {
-	way := s.w.Route(s)
-	c := way.Client(s)
+	route := s.env.Route(s)
+	c := route.Client(s)
 	l := s.locker(c)
 	lease := s.mustLock(l)
-	way.Expire(s)
+	route.Expire(s)
 	s.mustBeLost(lease, framework.ErrSessionEnded)
 	again := s.mustLock(l)
 	if err := s.release(s.Context(), lease); !errors.Is(err, lock.ErrLost) {
@@ -96,11 +96,11 @@ func (s *fixture) sessionEndsHeld() {
 }
 
 func (s *fixture) contextEndsWithTheLoss() {
-	way := s.w.Route(s)
-	lease := s.mustLock(s.locker(way.Client(s)))
+	route := s.env.Route(s)
+	lease := s.mustLock(s.locker(route.Client(s)))
 	held, cancel := lease.Context(s.Context())
 	defer cancel()
-	way.Expire(s)
+	route.Expire(s)
 	receive(s, held.Done(), "the end of the context")
 	late, cancelLate := lease.Context(s.Context())
 	defer cancelLate()
@@ -113,10 +113,10 @@ func (s *fixture) contextEndsWithTheLoss() {
 }
 
 func (s *fixture) releaseOfALost() {
-	way := s.w.Route(s)
-	c := way.Client(s)
+	route := s.env.Route(s)
+	c := route.Client(s)
 	lease := s.mustLock(s.locker(c))
-	way.Expire(s)
+	route.Expire(s)
 	s.mustBeLost(lease, framework.ErrSessionEnded)
 	var lostErr *lock.LostError
 	if err := s.release(s.Context(), lease); !errors.As(err, &lostErr) {
@@ -131,12 +131,12 @@ func (s *fixture) releaseOfALost() {
 
 func (s *fixture) sessionEndsWaiting() {
 	vacate := s.occupy()
-	way := s.w.Route(s)
-	c := way.Client(s)
+	route := s.env.Route(s)
+	c := route.Client(s)
 	done := s.lockLater(s.Context(), s.locker(c))
 	s.mustWait(done)
-	way.Expire(s)
-	s.w.Quiesce()
+	route.Expire(s)
+	s.env.Quiesce()
 	vacate()
 	got := receive(s, done, "the end of the wait")
 	if got.err == nil {
@@ -151,35 +151,35 @@ func (s *fixture) sessionEndsWaiting() {
 }
 
 func (s *fixture) sessionEndsReleasing() {
-	way := s.w.Route(s)
-	c := way.Client(s)
+	route := s.env.Route(s)
+	c := route.Client(s)
 	lease := s.mustLock(s.locker(c))
 	var held []*fault.Handle
 	for _, op := range []fault.Op{fault.Delete, fault.Multi} { // a heartbeat is a Multi of another path
-		rule := way.Rules().Add(fault.Rule{Op: op, Path: s.path + "**", Action: fault.HoldRequest})
+		rule := route.Rules().Add(fault.Rule{Op: op, Path: s.path + "**", Action: fault.HoldRequest})
 		defer rule.Release()
 		held = append(held, rule)
 	}
 	done := make(chan error, 1)
 	s.spawn(func() { done <- s.release(s.Context(), lease) })
-	s.w.Quiesce()
+	s.env.Quiesce()
 	if held[0].Hits()+held[1].Hits() == 0 {
 		s.Error("no request of the release was held")
 	}
-	way.Expire(s)
+	route.Expire(s)
 	if err := receive(s, done, "the release"); err != nil && !errors.Is(err, lock.ErrLost) {
 		s.Errorf("Release: %v, want nil or ErrLost", err)
 	}
 	if err := lease.Err(); !errors.Is(err, lock.ErrReleased) {
 		s.Errorf("Err: %v, want ErrReleased", err)
 	}
-	way.Rules().Clear()
+	route.Rules().Clear()
 	s.mustBeFree()
 	s.mustBeQuiet(c)
 }
 
 func (s *fixture) znodeDeleted() {
-	operator, c := s.w.Client(s), s.w.Client(s)
+	operator, c := s.env.Client(s), s.env.Client(s)
 	lease := s.mustLock(s.locker(c))
 	s.oracle.Leave(lease) // what follows excludes no client
 	if err := operator.Delete(s.Context(), firstOf(lease).Node()); err != nil {
@@ -194,7 +194,7 @@ func (s *fixture) znodeDeleted() {
 }
 
 func (s *fixture) clientClosed() {
-	holding, waiting := s.w.Client(s), s.w.Client(s)
+	holding, waiting := s.env.Client(s), s.env.Client(s)
 	lease := s.mustLock(s.locker(holding))
 	l := s.cfg.rival(s, waiting, s.path)
 	done := make(chan error, 1)
@@ -202,7 +202,7 @@ func (s *fixture) clientClosed() {
 		_, err := l.Lock(s.Context())
 		done <- err
 	})
-	s.w.Quiesce()
+	s.env.Quiesce()
 	if err := waiting.Close(); err != nil {
 		s.Error(err)
 	}
@@ -220,5 +220,5 @@ func (s *fixture) clientClosed() {
 	}
 	s.mustBeLost(lease, framework.ErrClosed)
 	s.mustBeFree()
-	s.mustBeQuiet(s.w.Client(s))
+	s.mustBeQuiet(s.env.Client(s))
 }

@@ -63,16 +63,16 @@ func TestOracle(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				way := w.Route(t)
-				c, other := way.Client(t), w.Client(t)
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				route := env.Route(t)
+				c, other := route.Client(t), env.Client(t)
 				leases := []*lock.Lease{nil, mustLock(t, c, "/oracle/1"), mustLock(t, c, "/oracle/2"), mustLock(t, other, "/oracle/3"), mustLock(t, c, "/oracle/1")}
 				r := &record{TB: t}
 				oracle := locktest.NewOracle(r)
 				for _, s := range tc.steps {
 					switch {
 					case s.expire:
-						way.Expire(t)
+						route.Expire(t)
 						<-leases[1].Lost()
 					case s.enter > 0:
 						oracle.Enter(leases[s.enter])
@@ -97,16 +97,16 @@ func TestOracle(t *testing.T) {
 
 func TestOracleCounts(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way := w.Route(t)
-		first, second := mustLock(t, way.Client(t), "/oracle/1"), mustLock(t, w.Client(t), "/oracle/2")
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route := env.Route(t)
+		first, second := mustLock(t, route.Client(t), "/oracle/1"), mustLock(t, env.Client(t), "/oracle/2")
 		oracle := locktest.NewOracle(t)
 		oracle.EnterShared(first)
 		oracle.EnterShared(second)
 		if oracle.Grants() != 2 || oracle.Holders() != 2 {
 			t.Errorf("%d grants, %d holders; want 2 and 2", oracle.Grants(), oracle.Holders())
 		}
-		way.Expire(t)
+		route.Expire(t)
 		<-first.Lost()
 		if oracle.Grants() != 2 || oracle.Holders() != 1 {
 			t.Errorf("%d grants, %d holders after a loss; want 2 and 1", oracle.Grants(), oracle.Holders())

@@ -47,7 +47,7 @@ func (m mishap) String() string {
 // hundreds of attempts, so it does all of them with one embedded server. With other servers it leaves
 // out what is the same for these.
 func (s *fixture) meetEverywhere(action fault.Action) {
-	other := s.w.Client(s)
+	other := s.env.Client(s)
 	holds := action == fault.HoldRequest || action == fault.HoldReply
 	for _, contended := range []bool{false, true} {
 		for _, ctxEnds := range []bool{false, true} {
@@ -56,7 +56,7 @@ func (s *fixture) meetEverywhere(action fault.Action) {
 				if expires && !holds {
 					continue // a hold before it has been the same
 				}
-				if s.w.Kind() != zkenv.Embedded && (contended || holds && ctxEnds == expires) {
+				if s.env.Kind() != zkenv.Embedded && (contended || holds && ctxEnds == expires) {
 					continue
 				}
 				s.meetEach(m, other)
@@ -84,14 +84,14 @@ func (s *fixture) meetEach(m mishap, other *framework.Client) {
 // request.
 func (s *fixture) meet(m mishap, n int, other *framework.Client) bool {
 	s.Helper()
-	way := s.w.Route(s)
-	c := way.Client(s, framework.WithSessionTimeout(sessionAtStake), framework.WithMaxPacket(smallPacket, smallPacket))
+	route := s.env.Route(s)
+	c := route.Client(s, framework.WithSessionTimeout(sessionAtStake), framework.WithMaxPacket(smallPacket, smallPacket))
 	vacate := func() {}
 	if m.contended {
 		vacate = s.occupyBy(other)
 	}
 	l := s.locker(c)
-	rule := way.Rules().Add(fault.Rule{Action: m.action, Skip: n})
+	rule := route.Rules().Add(fault.Rule{Action: m.action, Skip: n})
 	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()
 	done := make(chan error, 1)
@@ -103,7 +103,7 @@ func (s *fixture) meet(m mishap, n int, other *framework.Client) bool {
 		})
 	})
 	if m.contended {
-		s.w.Quiesce()
+		s.env.Quiesce()
 		if m.stays && rule.Hits() == 0 {
 			cancel() // all requests of an attempt that waits have been met
 		}
@@ -118,7 +118,7 @@ func (s *fixture) meet(m mishap, n int, other *framework.Client) bool {
 			cancel()
 		}
 		if m.expires {
-			way.Expire(s)
+			route.Expire(s)
 		}
 		err = receive(s, done, fmt.Sprintf("the end of Lock and Release after %v of request %d", m, n))
 	case err = <-done:
@@ -137,7 +137,7 @@ func (s *fixture) meet(m mishap, n int, other *framework.Client) bool {
 	if s.Failed() {
 		s.Fatalf("the above is of %v of request %d", m, n)
 	}
-	if err := errors.Join(c.Close(), way.Close()); err != nil {
+	if err := errors.Join(c.Close(), route.Close()); err != nil {
 		s.Error(err)
 	}
 	return hit
@@ -183,7 +183,7 @@ func (s *fixture) mustLeaveTheHolder(holder *framework.Client) {
 		if err != nil {
 			s.Fatal(err)
 		}
-		held := s.w.Ephemerals(s, holder.Session().ID)
+		held := s.env.Ephemerals(s, holder.Session().ID)
 		return len(left) > 0 && !slices.ContainsFunc(left, func(path string) bool { return !slices.Contains(held, path) })
 	})
 }

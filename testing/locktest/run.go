@@ -27,9 +27,9 @@ func Run(t *testing.T, newLocker NewLocker, opts ...Option) {
 	for _, p := range contractCases(cfg) {
 		t.Run(p.sentence, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 				t.Helper()
-				p.check(newFixture(t, w, newLocker, cfg))
+				p.check(newFixture(t, env, newLocker, cfg))
 			}, append(p.envs, cfg.envs...)...)
 		})
 	}

@@ -86,8 +86,8 @@ func TestALateCreateMeetsAZnodeOrNoSession(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				route, other := w.Route(t), w.Client(t)
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				route, other := env.Route(t), env.Client(t)
 				c := &caller{Client: route.Client(t, framework.WithLeaseMargin(3*time.Second), framework.WithSessionTimeout(6*time.Second)), route: route}
 				names, done := NamesOf(c.Client, directory)
 				defer done()
