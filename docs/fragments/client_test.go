@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/lock/httplock"
 	"github.com/docent-go/docent/retry"
@@ -177,7 +178,7 @@ func orders(client *framework.Client, work func(context.Context) error) (http.Ha
 		if err != nil {
 			return nil, err
 		}
-		return lock.NewMutex(client, fmt.Sprintf("/locks/orders/%d", id), lock.WithName("orders"))
+		return lock.NewMutex(client, fmt.Sprintf("/locks/orders/%d", id), recipes.WithName("orders"))
 	}, func(w http.ResponseWriter, r *http.Request, l *lock.Lease) error {
 		return work(r.Context())
 	})

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -112,7 +113,7 @@ func TestRevocationPage(t *testing.T) {
 func acceptRequests(ctx context.Context, client *framework.Client, asked *atomic.Bool) error {
 	ctx, cancelWork := context.WithCancel(ctx)
 	defer cancelWork()
-	disk, err := lock.NewMutex(client, "/locks/disk", lock.WithRevocation(func(*lock.Lease) { cancelWork() }))
+	disk, err := lock.NewMutex(client, "/locks/disk", recipes.WithRevocation(func(*lock.Lease) { cancelWork() }))
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	report "github.com/docent-go/docent/examples/port-from-curator"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -61,7 +62,7 @@ func TestMigratingFromKazooPage(t *testing.T) {
 }
 
 func fromKazoo(ctx context.Context, client *framework.Client, writeReport function) error {
-	mutex, err := lock.NewMutex(client, "/locks/report", lock.WithData([]byte("host-7")))
+	mutex, err := lock.NewMutex(client, "/locks/report", recipes.WithData([]byte("host-7")))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/counter"
@@ -177,7 +178,7 @@ func TestGroupPage(t *testing.T) {
 }
 
 func join(ctx context.Context, client *framework.Client) error {
-	g, err := group.New(client, "/workers", group.WithSettle(2*time.Second))
+	g, err := group.New(client, "/workers", recipes.WithSettle(2*time.Second))
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/health"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/lock/httplock"
 )
@@ -36,7 +37,7 @@ func main() {
 func newHandler(client *framework.Client) http.Handler {
 	mux := http.NewServeMux()
 	report, err := httplock.New(func(*http.Request) (lock.Locker, error) {
-		return lock.NewMutex(client, "/locks/report", lock.WithName("report"))
+		return lock.NewMutex(client, "/locks/report", recipes.WithName("report"))
 	}, writeReport, httplock.WithWait(2*time.Second))
 	if err != nil {
 		log.Fatal(err)

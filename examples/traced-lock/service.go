@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -54,7 +55,7 @@ func serve(ctx context.Context, name, connect string, in io.Reader, out io.Write
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	mutex, err := lock.NewMutex(client, "/traced-lock/stock", lock.WithName("stock"))
+	mutex, err := lock.NewMutex(client, "/traced-lock/stock", recipes.WithName("stock"))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/lab/history"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/partition"
 )
@@ -27,7 +28,7 @@ func (w *worker) members() []errand { return []errand{{"member", w.member, longR
 // member serves keys for a while.
 func (w *worker) member(ctx context.Context, t task) {
 	p, err := partition.New(w.client, partitionRoot, partitionKeys,
-		partition.WithID(w.Name), partition.WithSettle(t.between(0, time.Second)))
+		partition.WithID(w.Name), recipes.WithSettle(t.between(0, time.Second)))
 	if err != nil {
 		panic(err)
 	}

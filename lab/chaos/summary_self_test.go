@@ -26,7 +26,7 @@ func TestAVacuousRunIsFound(t *testing.T) {
 		for _, what := range mustHaveDone() {
 			s.counts[what] = 1
 		}
-		for _, recipe := range recipes() {
+		for _, recipe := range recipeNames() {
 			s.counts[metOutage+recipe] = 1
 		}
 		return s
@@ -52,7 +52,7 @@ func TestAVacuousRunIsFound(t *testing.T) {
 			}
 		}, 1},
 		{"successors", func(s *summary) { s.succession.Succeeded = 0 }, 1},
-		{"what workers check by themselves", func(s *summary) { clear(s.counts) }, len(mustHaveDone()) + len(recipes())},
+		{"what workers check by themselves", func(s *summary) { clear(s.counts) }, len(mustHaveDone()) + len(recipeNames())},
 		{"events and snapshots that the oracle judged", func(s *summary) { clear(s.judged) }, 3},
 		{"stopped holders", func(s *summary) { s.stops = 0 }, 1},
 		{"writes", func(s *summary) { s.registers.Accepted = 0 }, 1},

@@ -140,7 +140,7 @@ func (s summary) vacuity() []string {
 	for _, what := range mustHaveDone() {
 		want(s.counts[what] > 0, "no worker %s", what)
 	}
-	for _, recipe := range recipes() {
+	for _, recipe := range recipeNames() {
 		want(s.counts[metOutage+recipe] > 0, "no worker %s%s", metOutage, recipe)
 	}
 	for _, what := range []string{judgedEvents, judgedSettled, judgedSynced} {
@@ -163,8 +163,8 @@ func mustHaveDone() []string {
 	}
 }
 
-// recipes returns the names of all recipes that workers use.
-func recipes() []string { return slices.Sorted(maps.Keys(new(worker).errands())) }
+// recipeNames returns the names of all recipes that workers use.
+func recipeNames() []string { return slices.Sorted(maps.Keys(new(worker).errands())) }
 
 // late returns how many late writes of stopped holders were refused, by the store that checks
 // fences and by the lease's guard.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -19,8 +20,8 @@ func TestCuratorParticipants(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			path := pathOf(t)
-			ours, theirs := k.native(t, path, lock.WithData([]byte("ours"))), k.foreigner(t, curator, path)
-			plain, last := k.native(t, path, lock.WithoutMetadata()), k.foreigner(t, curator, path)
+			ours, theirs := k.native(t, path, recipes.WithData([]byte("ours"))), k.foreigner(t, curator, path)
+			plain, last := k.native(t, path, recipes.WithoutMetadata()), k.foreigner(t, curator, path)
 			mustLock(t, ours)
 			contenders := []contender{ours, theirs, plain, last}
 			queue := queueUp(t, ours.client, path, contenders[1:]...)

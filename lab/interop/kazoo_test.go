@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -206,7 +207,7 @@ func TestKazooContainer(t *testing.T) {
 func TestKazooContenders(t *testing.T) {
 	t.Parallel()
 	path := pathOf(t)
-	ours := mutexes.native(t, path, lock.WithData([]byte("ours")))
+	ours := mutexes.native(t, path, recipes.WithData([]byte("ours")))
 	theirs := renamed(mutexes, "lock-renamed").foreigner(t, kazoo, path)
 	mustLock(t, ours)
 	granted := queueUp(t, ours.client, path, theirs)

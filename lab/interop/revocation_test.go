@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -31,7 +32,7 @@ func TestCuratorRevokesDocent(t *testing.T) {
 			t.Parallel()
 			path := pathOf(t)
 			heard := make(chan *lock.Lease, 1)
-			holder := k.native(t, path, lock.WithRevocation(func(l *lock.Lease) { heard <- l }))
+			holder := k.native(t, path, recipes.WithRevocation(func(l *lock.Lease) { heard <- l }))
 			mustLock(t, holder)
 			other := writers.foreigner(t, curator, path)
 			if k.foreign == mutexes.foreign {
@@ -59,7 +60,7 @@ func TestCuratorRevokesDocentInGzip(t *testing.T) {
 	t.Parallel()
 	path := pathOf(t)
 	heard := make(chan *lock.Lease, 1)
-	holder := mutexes.native(t, path, lock.WithRevocation(func(l *lock.Lease) { heard <- l }))
+	holder := mutexes.native(t, path, recipes.WithRevocation(func(l *lock.Lease) { heard <- l }))
 	mustLock(t, holder)
 	newActor(t, curator).must(t, "set-gzip", nodeOf(t, path, holder), encoded("__REVOKE__"))
 	select {

@@ -106,7 +106,7 @@ const seedsToFind = 60
 // can't fail is no check.
 func TestEveryValidatorFindsItsBug(t *testing.T) {
 	bugs, all := allBugs(), guarantees()
-	for _, x := range recipes() {
+	for _, x := range allRecipes() {
 		all = append(all, x.guarantees...)
 	}
 	for _, g := range all {
@@ -135,7 +135,7 @@ func TestEveryValidatorFindsItsBug(t *testing.T) {
 // allBugs returns the bugs of locks and those of recipes, whose schedules have the recipe.
 func allBugs() []deliberate {
 	all := append(slices.Clone(bugs), surroundingBugs()...)
-	for _, x := range recipes() {
+	for _, x := range allRecipes() {
 		for _, b := range x.bugs {
 			all = append(all, deliberate{b.guarantee, b.what, b.says, func() bug {
 				made := b.make()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
@@ -47,10 +48,10 @@ func campaigns(k *worker, f *framework.Client, at string, h *handle) error {
 	c := k.c
 	opts := []leader.Option{leader.WithID(canary)}
 	if c.plan.onLoss {
-		opts = append(opts, leader.WithLossPolicy(lease.OnSuspend))
+		opts = append(opts, recipes.WithLossPolicy(lease.OnSuspend))
 	}
 	if c.plan.revoked {
-		opts = append(opts, leader.WithRevocation(c.asked))
+		opts = append(opts, recipes.WithRevocation(c.asked))
 	}
 	e, err := leader.New(f, at, opts...)
 	if err == nil {

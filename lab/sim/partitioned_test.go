@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/partition"
 )
@@ -107,9 +108,9 @@ type member struct {
 func (k *partitioning) member(c *client, r *rand.Rand) {
 	f := c.current()
 	m := &member{worker: &worker{w: k.w, c: c, name: c.name + "/keys", r: r, f: f}}
-	opts := []partition.Option{partition.WithID(c.name), partition.WithSettle(upTo(r, time.Second))}
+	opts := []partition.Option{partition.WithID(c.name), recipes.WithSettle(upTo(r, time.Second))}
 	if c.plan.onLoss {
-		opts = append(opts, partition.WithLossPolicy(lease.OnSuspend))
+		opts = append(opts, recipes.WithLossPolicy(lease.OnSuspend))
 	}
 	root := partitionRoot
 	if k.w.bug.dividedAt != nil {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/semaphore"
@@ -51,12 +52,12 @@ func (s taker) TryLock(ctx context.Context) (*lock.Lease, error) { return s.TryA
 
 // acquires makes the semaphore at a path. The worker always acquires the same number of permits.
 func acquires(k *worker, f *framework.Client, at string, h *handle) error {
-	opts := []semaphore.Option{semaphore.WithData([]byte(canary))}
+	opts := []semaphore.Option{recipes.WithData([]byte(canary))}
 	if k.c.plan.onLoss {
-		opts = append(opts, semaphore.WithLossPolicy(lease.OnSuspend))
+		opts = append(opts, recipes.WithLossPolicy(lease.OnSuspend))
 	}
 	if k.c.plan.position {
-		opts = append(opts, semaphore.WithQueuePosition(func(int) {}))
+		opts = append(opts, recipes.WithQueuePosition(func(int) {}))
 	}
 	number := semaphorePermits
 	if k.w.bug.permits != nil {

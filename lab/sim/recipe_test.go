@@ -25,8 +25,8 @@ type recipe struct {
 // A lockerOf sets how a worker acquires a target of a recipe at a path: see handle.
 type lockerOf func(k *worker, f *framework.Client, at string, h *handle) error
 
-// recipes returns all recipes. A new row goes to the end, so that seeds keep their schedules.
-func recipes() []*recipe {
+// allRecipes returns all recipes. A new row goes to the end, so that seeds keep their schedules.
+func allRecipes() []*recipe {
 	return []*recipe{election(), kept(), cached(), partitioned(), discovered(), permitted(), counted(), gated(), mixed()}
 }
 
@@ -35,7 +35,7 @@ const recipeEnv = "SIM_RECIPE"
 
 // choose gives every recipe to its share of the plans.
 func (p *plan) choose(seed uint64) {
-	for i, x := range recipes() {
+	for i, x := range allRecipes() {
 		if r := rand.New(rand.NewPCG(seed, uint64(7+i))); r.IntN(cmp.Or(x.oneIn, 3)) == 0 || x.name == os.Getenv(recipeEnv) {
 			p.have(x, r)
 		}

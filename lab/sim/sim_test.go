@@ -46,7 +46,7 @@ func mustHaveMet(t *testing.T, total map[string]int) {
 	for _, kind := range []string{"mutex", "rw", "semaphore", "exclusive"} {
 		needed = append(needed, comeAgain(kind)...)
 	}
-	for _, x := range recipes() {
+	for _, x := range allRecipes() {
 		needed = append(needed, x.met...)
 	}
 	for _, kind := range faultKinds() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -186,18 +187,18 @@ func (k *worker) multi(f *framework.Client, h *handle) error {
 
 // options returns those of the client's locks.
 func (c *client) options(queue bool) []lock.Option {
-	opts := []lock.Option{lock.WithData([]byte(canary))}
+	opts := []lock.Option{recipes.WithData([]byte(canary))}
 	if c.plan.onLoss {
-		opts = append(opts, lock.WithLossPolicy(lease.OnSuspend))
+		opts = append(opts, recipes.WithLossPolicy(lease.OnSuspend))
 	}
 	if !queue {
 		return opts
 	}
 	if c.plan.revoked {
-		opts = append(opts, lock.WithRevocation(c.asked))
+		opts = append(opts, recipes.WithRevocation(c.asked))
 	}
 	if c.plan.position {
-		opts = append(opts, lock.WithQueuePosition(func(int) {}))
+		opts = append(opts, recipes.WithQueuePosition(func(int) {}))
 	}
 	return opts
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
@@ -14,7 +15,7 @@ import (
 type Barrier struct { // immutable
 	client *framework.Client
 	path   string
-	cfg    config
+	cfg    boundary.Options
 }
 
 // New returns the barrier at path, and sends nothing yet. If arguments are faulty, New returns all
@@ -30,7 +31,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Barrier, error) {
 // Set sets the barrier. It returns nil also if the barrier was set. If ctx ends first, the error
 // wraps ctx's, and [framework.ErrUnknownOutcome] if a request was sent.
 func (b *Barrier) Set(ctx context.Context) error {
-	_, err := b.client.Create(cause.Inside(ctx), b.path, contender.LocalAddress(), append(b.cfg.aclOption(), framework.WithParents())...)
+	_, err := b.client.Create(cause.Inside(ctx), b.path, contender.LocalAddress(), append(b.cfg.WithACL(), framework.WithParents())...)
 	return recipe.CallError(ctx, "set", b.path, except(err, framework.ErrNodeExists))
 }
 

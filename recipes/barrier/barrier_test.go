@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -121,8 +122,8 @@ var errStop = errors.New("stop")
 func TestArgumentsAreChecked(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		_, one := barrier.New(nil, "bad", nil, barrier.WithACL())
-		_, two := barrier.NewDouble(nil, "bad", 0, nil, barrier.WithACL())
+		_, one := barrier.New(nil, "bad", nil, recipes.WithACL())
+		_, two := barrier.NewDouble(nil, "bad", 0, nil, recipes.WithACL())
 		for _, err := range []error{one, two} {
 			for _, want := range []string{"barrier: new", "client: must not be nil", `"bad"`, "option 0", "ACL: must have"} {
 				if err == nil || !strings.Contains(err.Error(), want) {

@@ -20,50 +20,19 @@ package barrier
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
-// An Option configures a [Barrier] or a [Double]. The constructor reports all faulty options at once.
-type Option interface{ apply(*config) }
-
-type optionFunc func(*config)
-
-func (f optionFunc) apply(cfg *config) { f(cfg) }
+// An Option configures a [Barrier] or a [Double]. It is one of package recipes: WithACL or WithName. The constructor reports all faulty options at once.
+type Option interface{ boundary.BarrierOption }
 
 // recipe begins the text of errors.
 const recipe boundary.Recipe = "barrier"
 
-type config struct {
-	acl    []acl.Entry
-	name   string
-	faults []error
-}
-
-// WithACL sets the ACL of the znodes and of parents that are created for them. The default is the
-// client's.
-func WithACL(list ...acl.Entry) Option {
-	return optionFunc(func(cfg *config) { cfg.acl = boundary.ACL(list, &cfg.faults) })
-}
-
-// WithName sets a name for a [Double] in telemetry, because metrics have no paths.
-func WithName(name string) Option { return optionFunc(func(cfg *config) { cfg.name = name }) }
-
 // newConfig returns the configuration, or all faults of a constructor's arguments.
-func newConfig(c *framework.Client, path string, opts []Option) (config, error) {
-	var cfg config
-	faults := boundary.Apply(opts, func(o Option) { o.apply(&cfg) })
-	faults = slices.Concat(boundary.Target(c, path), faults, cfg.faults)
+func newConfig(c *framework.Client, path string, opts []Option) (cfg boundary.Options, err error) {
+	faults := append(boundary.Target(c, path), boundary.Configure(&cfg, opts, Option.ForBarrier)...)
 	return cfg, errors.Join(faults...)
-}
-
-// aclOption returns the option of a create for the ACL; none for the client's.
-func (cfg *config) aclOption() []framework.CreateOption {
-	if cfg.acl == nil {
-		return nil
-	}
-	return []framework.CreateOption{framework.WithACL(cfg.acl...)}
 }

@@ -32,8 +32,8 @@ func NewDouble(c *framework.Client, path string, members int, opts ...Option) (*
 	if err != nil {
 		return nil, recipe.Error("new double barrier", path, err)
 	}
-	tel := telemetry.Of(c, telemetry.TypeDouble, cfg.name, c.AbsolutePath(path))
-	return &Double{gate{client: c, path: path, members: members, acl: cfg.aclOption()}, tel}, nil
+	tel := telemetry.Of(c, telemetry.TypeDouble, cfg.Name, c.AbsolutePath(path))
+	return &Double{gate{client: c, path: path, members: members, acl: cfg.WithACL()}, tel}, nil
 }
 
 // Enter waits until all members are in, and returns the lease of the caller's place. ctx bounds the

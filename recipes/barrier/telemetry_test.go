@@ -13,6 +13,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -26,7 +27,7 @@ func TestTelemetryOfAPlace(t *testing.T) {
 		spans := tracetest.NewSpanRecorder()
 		c := env.Client(t, framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))))
 		path := pathOf(t)
-		d, err := barrier.NewDouble(c, path, 2, barrier.WithName("start"))
+		d, err := barrier.NewDouble(c, path, 2, recipes.WithName("start"))
 		if err != nil {
 			t.Fatal(err)
 		}

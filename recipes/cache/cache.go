@@ -58,7 +58,7 @@ func start(client *framework.Client, path string, cfg config, open opener) *Cach
 	c := &Cache{
 		client: client, path: path,
 		log:       client.Logger().Named("cache"),
-		telemetry: newInstruments(client, cfg.name, kindNames()),
+		telemetry: newInstruments(client, cfg.Name, kindNames()),
 		state:     state{since: time.Now(), cause: errFilling},
 		changed:   make(chan struct{}),
 	}

@@ -2,31 +2,29 @@ package cache
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
-// An Option configures a [Cache]. New reports all faulty options at once.
-type Option interface{ apply(*config) }
+// An Option configures a [Cache]. Of package recipes, a Cache takes WithName. New reports all faulty options at once.
+type Option interface{ boundary.CacheOption }
 
 type optionFunc func(*config)
 
-func (f optionFunc) apply(cfg *config) { f(cfg) }
+func (f optionFunc) ForCache(cfg boundary.Config) { f(cfg.(*config)) }
 
 // unlimited is the depth of a cache without [WithDepth].
 const unlimited = -1
 
 type config struct {
+	boundary.Options
 	depth       int
 	keep        func(path string) bool // nil keeps everything
 	withoutData bool
 	byPath      func(path string) bool
 	byStat      func(path string, stat framework.Stat) bool
 	limit, rate int
-	name        string
-	faults      []error
 }
 
 // WithDepth limits how far below its path the cache reaches: 0 is the znode alone, 1 includes its
@@ -34,7 +32,7 @@ type config struct {
 func WithDepth(n int) Option {
 	return optionFunc(func(cfg *config) {
 		if n < 0 {
-			cfg.faults = append(cfg.faults, fmt.Errorf("depth %d: must be 0 or more", n))
+			cfg.Fault("depth %d: must be 0 or more", n)
 		}
 		cfg.depth = n
 	})
@@ -48,7 +46,7 @@ func WithDepth(n int) Option {
 func WithFilter(keep func(path string) bool) Option {
 	return optionFunc(func(cfg *config) {
 		if keep == nil {
-			cfg.faults = append(cfg.faults, errors.New("filter: the function must not be nil"))
+			cfg.Fault("filter: the function must not be nil")
 		}
 		cfg.keep = keep
 	})
@@ -65,7 +63,7 @@ func WithoutData() Option { return optionFunc(func(cfg *config) { cfg.withoutDat
 func WithDataOf(byPath func(path string) bool, byStat func(path string, stat framework.Stat) bool) Option {
 	return optionFunc(func(cfg *config) {
 		if byPath == nil || byStat == nil {
-			cfg.faults = append(cfg.faults, errors.New("data of: the functions must not be nil"))
+			cfg.Fault("data of: the functions must not be nil")
 		}
 		cfg.byPath, cfg.byStat = byPath, byStat
 	})
@@ -77,7 +75,7 @@ func WithDataOf(byPath func(path string) bool, byStat func(path string, stat fra
 func WithLimit(n int) Option {
 	return optionFunc(func(cfg *config) {
 		if n < 1 {
-			cfg.faults = append(cfg.faults, fmt.Errorf("limit %d: must be 1 or more", n))
+			cfg.Fault("limit %d: must be 1 or more", n)
 		}
 		cfg.limit = n
 	})
@@ -88,20 +86,16 @@ func WithLimit(n int) Option {
 func WithRate(n int) Option {
 	return optionFunc(func(cfg *config) {
 		if n < 1 {
-			cfg.faults = append(cfg.faults, fmt.Errorf("rate %d: must be 1 or more", n))
+			cfg.Fault("rate %d: must be 1 or more", n)
 		}
 		cfg.rate = n
 	})
 }
 
-// WithName sets a name for the cache in telemetry, where paths don't go.
-func WithName(name string) Option { return optionFunc(func(cfg *config) { cfg.name = name }) }
-
 // newConfig returns the configuration, or all that is wrong with New's arguments.
 func newConfig(path string, opts []Option) (config, error) {
 	cfg := config{depth: unlimited}
-	faults := boundary.Apply(opts, func(o Option) { o.apply(&cfg) })
-	faults = append(faults, cfg.faults...)
+	faults := boundary.Configure(&cfg, opts, Option.ForCache)
 	if err := framework.ValidatePath(path); err != nil {
 		faults = append(faults, err)
 	} else if len(faults) == 0 && cfg.keep != nil && !cfg.keep(path) {

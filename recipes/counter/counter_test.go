@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -113,7 +114,7 @@ func TestCorruptDataIsLeftAlone(t *testing.T) {
 func TestArgumentsAreChecked(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		_, err := counter.New(nil, "bad", nil, counter.WithACL())
+		_, err := counter.New(nil, "bad", nil, recipes.WithACL())
 		for _, want := range []string{"counter: new counter bad", "client: must not be nil", `"bad"`, "option 0", "ACL: must have"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("New: %v, want an error that says %q", err, want)

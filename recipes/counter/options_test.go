@@ -7,7 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/recipes/counter"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
@@ -19,7 +19,7 @@ func TestEachCounterHasItsOwnOptions(t *testing.T) {
 		c, path := env.Client(t), pathOf(t)
 		mustBe(t, newCounter(t, c, path), 0)
 		private := acl.Entry{Perms: acl.Read | acl.Write | acl.Create, Scheme: "world", ID: "anyone"}
-		mustAdd(t, newCounter(t, c, path, counter.WithACL(private)), 1)
+		mustAdd(t, newCounter(t, c, path, recipes.WithACL(private)), 1)
 		if list, _, err := c.ACL(t.Context(), path); err != nil || len(list) != 1 || list[0] != private {
 			t.Errorf("ACL %v, %v; want the second Counter's", list, err)
 		}

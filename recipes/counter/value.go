@@ -32,7 +32,7 @@ func NewValue[T any](c *framework.Client, path string, codec Codec[T], opts ...O
 	if err != nil {
 		return nil, recipe.Error("new value", path, err)
 	}
-	return &Value[T]{register{client: c, path: path, acl: cfg.acl}, codec}, nil
+	return &Value[T]{register{client: c, path: path, acl: cfg.ACL}, codec}, nil
 }
 
 // Get returns the value. It shows what the client's server knows, which may lag behind the ensemble.

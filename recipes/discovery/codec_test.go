@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -285,7 +286,7 @@ func TestRegisterRefuses(t *testing.T) {
 func TestNewReportsAllFaults(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		_, err := discovery.New[zone](e.Client(t), "services", nil, discovery.WithClass(""), discovery.WithACL(), discovery.WithUnreadable(nil))
+		_, err := discovery.New[zone](e.Client(t), "services", nil, discovery.WithClass(""), recipes.WithACL(), discovery.WithUnreadable(nil))
 		for _, want := range []string{
 			"discovery: new services: ", "option 0: must not be nil", "class: must not be empty",
 			"ACL: must have at least one entry", "unreadable: the function must not be nil",

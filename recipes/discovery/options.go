@@ -6,27 +6,23 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/locktel"
-	"github.com/docent-go/docent/recipes/node"
 )
 
-// An Option configures a [Registry]. New reports all faulty options at once.
-type Option interface{ apply(*config) }
+// An Option configures a [Registry]. Of package recipes, a Registry takes WithACL and WithName. New reports all faulty options at once.
+type Option interface{ boundary.DiscoveryOption }
 
 type option func(*config)
 
-func (f option) apply(cfg *config) { f(cfg) }
+func (f option) ForDiscovery(cfg boundary.Config) { f(cfg.(*config)) }
 
 type config struct {
+	boundary.Options
 	class      string
 	disabled   bool
 	unreadable func(path string, err error) // nil to log
-	name       string
-	node       []node.Option // of instances that are registered
-	faults     []error
 }
 
 // WithClass sets the Java class of payloads, which is written as "@class" into payloads that are JSON
@@ -36,7 +32,7 @@ type config struct {
 func WithClass(java string) Option {
 	return option(func(cfg *config) {
 		if java == "" {
-			cfg.faults = append(cfg.faults, errors.New("class: must not be empty"))
+			cfg.Fault("class: must not be empty")
 		}
 		cfg.class = java
 	})
@@ -52,33 +48,16 @@ func WithDisabledField() Option { return option(func(cfg *config) { cfg.disabled
 func WithUnreadable(fn func(path string, err error)) Option {
 	return option(func(cfg *config) {
 		if fn == nil {
-			cfg.faults = append(cfg.faults, errors.New("unreadable: the function must not be nil"))
+			cfg.Fault("unreadable: the function must not be nil")
 		}
 		cfg.unreadable = fn
-	})
-}
-
-// WithACL sets the ACL of instances that are registered, as [node.WithACL] does. All processes that
-// look for instances have to be allowed to read them.
-func WithACL(list ...acl.Entry) Option {
-	return option(func(cfg *config) {
-		cfg.node = append(cfg.node, node.WithACL(boundary.ACL(list, &cfg.faults)...))
-	})
-}
-
-// WithName sets a name for the registry in telemetry, where paths don't go.
-func WithName(name string) Option {
-	return option(func(cfg *config) {
-		cfg.name = name
-		cfg.node = append(cfg.node, node.WithName(name))
 	})
 }
 
 // newConfig returns the configuration, or all that is wrong with the options.
 func newConfig(opts []Option) (config, error) {
 	var cfg config
-	faults := boundary.Apply(opts, func(o Option) { o.apply(&cfg) })
-	return cfg, errors.Join(append(faults, cfg.faults...)...)
+	return cfg, errors.Join(boundary.Configure(&cfg, opts, Option.ForDiscovery)...)
 }
 
 // reporter returns what reports a znode that is no instance, to the user's function or in the log.

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -66,7 +65,7 @@ func (r *Registry[T]) register(reg *Registration[T]) error {
 	if err != nil {
 		return err
 	}
-	opts := slices.Clone(r.cfg.node)
+	opts := []node.Option{&r.cfg}
 	if in.Kind != Dynamic {
 		opts = append(opts, node.Persistent(), node.WithAdoption(reg.describedBy))
 	}
@@ -109,7 +108,7 @@ func (r *Registry[T]) Watch(service string) (*Service[T], error) {
 	}
 	s := &Service[T]{path: path, list: list[Instance[T]]{reader: &r.reader}}
 	s.cache, err = membership.Open(&r.open, s, func() (watched, error) {
-		c, err := cache.New(r.client, path, cache.WithDepth(1), cache.WithName(r.cfg.name))
+		c, err := cache.New(r.client, path, cache.WithDepth(1), &r.cfg)
 		return watched{c}, err
 	})
 	if err != nil {

@@ -28,11 +28,15 @@ import (
 // recipe begins the text of errors.
 const recipe boundary.Recipe = "group"
 
+// An Option configures a [Group]. It is one of package recipes: WithACL, WithName or WithSettle. [New]
+// reports all faulty options at once.
+type Option interface{ boundary.GroupOption }
+
 // A Group is the members below a path. Its methods may be called concurrently.
 type Group struct {
 	client *framework.Client
 	path   string
-	cfg    config
+	cfg    boundary.Options
 	cache  *cache.Cache
 	joined membership.Set // of Nodes, by their ids
 }
@@ -40,11 +44,12 @@ type Group struct {
 // New returns the group at path, which need not exist, and begins to read it: see [Group.Ready]. It
 // creates nothing. The group has to be closed. If an argument is faulty, New returns all faults.
 func New(c *framework.Client, path string, opts ...Option) (*Group, error) {
-	cfg, err := newConfig(opts)
-	if err = errors.Join(boundary.Client(c), framework.ValidatePath(path), err); err != nil {
+	var cfg boundary.Options
+	faults := append(boundary.Configure(&cfg, opts, Option.ForGroup), boundary.Client(c), framework.ValidatePath(path))
+	if err := errors.Join(faults...); err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
-	members, err := cache.New(c, path, cache.WithDepth(1), cache.WithName(cfg.name))
+	members, err := cache.New(c, path, cache.WithDepth(1), &cfg)
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
@@ -65,7 +70,7 @@ func (g *Group) join(id string, data []byte) (*node.Node, error) {
 		return nil, fmt.Errorf("id %q: must not be empty or contain a slash", errtype.Shortened(id))
 	}
 	n, err := membership.Open(&g.joined, id, func() (*node.Node, error) {
-		return node.New(g.client, framework.JoinPath(g.path, id), data, g.cfg.node...)
+		return node.New(g.client, framework.JoinPath(g.path, id), data, &g.cfg)
 	})
 	if errors.Is(err, membership.ErrOpen) {
 		err = fmt.Errorf("id %q: this Group has joined with it and has not left", id)
@@ -96,12 +101,12 @@ func (g *Group) Members() iter.Seq2[string, []byte] {
 }
 
 // Changes returns the members in the order of their ids: at once when the group is ready, and again
-// after each change, the latest alone (see [WithSettle]). During an outage there are no changes. While
+// after each change, the latest alone (see recipes.WithSettle). During an outage there are no changes. While
 // the client may not read the group, the error says so, once for each reason and with the last members;
 // the next element without an error follows when the group can be read again. The sequence ends with
 // ctx, when the Group or its client is closed, or when the loop over it is left.
 func (g *Group) Changes(ctx context.Context) iter.Seq2[[]Member, error] {
-	return membership.Changes(ctx, g.cache.Snapshots, g.membersOf, same, g.cfg.settle)
+	return membership.Changes(ctx, g.cache.Snapshots, g.membersOf, same, g.cfg.Settle)
 }
 
 // Close leaves the group with all members that have joined, and ends the Group. The znodes are gone, or

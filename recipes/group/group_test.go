@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/group"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
@@ -208,7 +209,7 @@ func TestJoinRefuses(t *testing.T) {
 func TestNewReportsAllFaults(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		_, err := group.New(env.Client(t), "members", nil, group.WithSettle(-1), group.WithACL())
+		_, err := group.New(env.Client(t), "members", nil, recipes.WithSettle(-1), recipes.WithACL())
 		for _, want := range []string{"group: new members: ", "option 0: must not be nil", "settle -1ns: must not be negative", "ACL: must have at least one entry"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("New: %v, want an error with %q", err, want)
@@ -228,7 +229,7 @@ func TestSettleEndsARollingRestart(t *testing.T) {
 		for _, id := range []string{"a", "b", "c"} {
 			nodes[id] = mustJoin(t, joining, id, "old")
 		}
-		looking := newGroup(t, env.Client(t), path, group.WithSettle(settle))
+		looking := newGroup(t, env.Client(t), path, recipes.WithSettle(settle))
 		awaitMembers(t, looking, "a=old b=old c=old")
 		seen := follow(t, looking)
 		zktest.Eventually(t, generous, "the members at first", func() bool { return seen.String() == "a=old b=old c=old" })
@@ -252,7 +253,7 @@ func TestSettleIsBounded(t *testing.T) {
 	const settle = time.Second
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		path := fresh()
-		joining, looking := newGroup(t, env.Client(t), path), newGroup(t, env.Client(t), path, group.WithSettle(settle))
+		joining, looking := newGroup(t, env.Client(t), path), newGroup(t, env.Client(t), path, recipes.WithSettle(settle))
 		n := mustJoin(t, joining, "a", "0")
 		awaitMembers(t, looking, "a=0")
 		seen := follow(t, looking)
@@ -300,7 +301,7 @@ func TestChangesEndWithTheGroup(t *testing.T) {
 		t.Run(settle.String(), func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				g := newGroup(t, env.Client(t), fresh(), group.WithSettle(settle))
+				g := newGroup(t, env.Client(t), fresh(), recipes.WithSettle(settle))
 				ended := make(chan int, 1)
 				go func() {
 					n := 0

@@ -8,7 +8,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -50,7 +50,7 @@ func TestLossPolicyOfATerm(t *testing.T) {
 		route, path := env.Route(t), pathOf(t)
 		c := route.Client(t)
 		patient := mustLead(t, newElection(t, c, path+"-patient"))
-		hasty := mustLead(t, newElection(t, c, path, leader.WithLossPolicy(lease.OnSuspend)))
+		hasty := mustLead(t, newElection(t, c, path, recipes.WithLossPolicy(lease.OnSuspend)))
 		route.Cut()
 		must.Receive(t, hasty.Lost(), "the loss by suspension")
 		if err := hasty.Err(); !errors.Is(err, lease.ErrSuspended) {

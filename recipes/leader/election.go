@@ -37,13 +37,13 @@ func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 	}
 	kind := cfg.format.kind()
 	queue := &waitqueue.Queue{
-		Client: c, Dir: path, Kinds: []string{kind}, ACL: cfg.acl,
+		Client: c, Dir: path, Kinds: []string{kind}, ACL: cfg.ACL,
 		Predecessor: queuenode.ExclusivePredecessor,
 	}
 	return &Election{queue, path, contender.Contest{
 		Queue: queue, Path: path, Data: cfg.data, OpError: recipe.Error,
-		Telemetry:  telemetry.Of(c, telemetry.TypeLeader, cfg.name, c.AbsolutePath(path)),
-		LossPolicy: cfg.lossPolicy, Revoked: cfg.revoked,
+		Telemetry:  telemetry.Of(c, telemetry.TypeLeader, cfg.Name, c.AbsolutePath(path)),
+		LossPolicy: cfg.LossPolicy, Revoked: cfg.Revocation,
 	}}, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
@@ -28,7 +29,7 @@ func revoke(t testing.TB, c *framework.Client, node string) {
 
 func TestNewReportsAllFaultsAtOnce(t *testing.T) {
 	t.Parallel()
-	_, err := leader.New(nil, "relative", nil, leader.WithFormat(7), leader.WithLossPolicy(0), leader.WithACL(), leader.WithRevocation(nil))
+	_, err := leader.New(nil, "relative", nil, leader.WithFormat(7), recipes.WithLossPolicy(0), recipes.WithACL(), recipes.WithRevocation(nil))
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -242,7 +243,7 @@ func TestRevocationReachesTheLeader(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), pathOf(t)
 		asked := make(chan *lease.Lease, 2)
-		e := newElection(t, env.Client(t), path, leader.WithID("anna"), leader.WithRevocation(func(l *lease.Lease) { asked <- l }))
+		e := newElection(t, env.Client(t), path, leader.WithID("anna"), recipes.WithRevocation(func(l *lease.Lease) { asked <- l }))
 		term := mustLead(t, e)
 		revoke(t, c, term.Node())
 		if l := must.Receive(t, asked, "the request"); l != term {
@@ -284,7 +285,7 @@ func TestACLOfCandidates(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), pathOf(t)
 		want := []acl.Entry{{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}}
-		term := mustLead(t, newElection(t, c, path, leader.WithACL(want...)))
+		term := mustLead(t, newElection(t, c, path, recipes.WithACL(want...)))
 		for _, node := range []string{path, term.Node()} {
 			acl, _, err := c.ACL(t.Context(), node)
 			if err != nil || !slices.Equal(acl, want) {

@@ -5,12 +5,10 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
-	"github.com/docent-go/docent/recipes/lease"
 )
 
 // A Format says which of Curator's recipes can share the path. One path has one format: each would take
@@ -44,22 +42,19 @@ func (f Format) kind() string {
 	return queuenode.LatchKind
 }
 
-// An Option configures an election. [New] reports all faulty options at once.
-type Option interface{ apply(*config) }
+// An Option configures an election. Of package recipes, an election takes WithACL, WithLossPolicy,
+// WithName and WithRevocation. [New] reports all faulty options at once.
+type Option interface{ boundary.LeaderOption }
 
 type optionFunc func(*config)
 
-func (f optionFunc) apply(cfg *config) { f(cfg) }
+func (f optionFunc) ForLeader(cfg boundary.Config) { f(cfg.(*config)) }
 
 type config struct {
-	format     Format
-	id         []byte // nil for none
-	metadata   bool
-	revoked    func(*lease.Lease)
-	lossPolicy lease.LossPolicy
-	acl        []acl.Entry
-	name       string
-	faults     []error
+	boundary.Options
+	format   Format
+	id       []byte // nil for none
+	metadata bool
 }
 
 // WithID sets all that the candidate's znode holds: Curator's participant id. Without it the znode
@@ -75,42 +70,13 @@ func WithFormat(f Format) Option { return optionFunc(func(cfg *config) { cfg.for
 // process, time and owner of the candidate ([lease.Metadata]). Java takes all of that for the id.
 func WithMetadata() Option { return optionFunc(func(cfg *config) { cfg.metadata = true }) }
 
-// WithRevocation has fn called when another client asks the leader to resign, as Revoke of package lock
-// does. fn gets the lease of the term. It may release it, stop the work or do nothing. fn runs on a
-// goroutine of its own, once per request; requests that come together may be one. A candidate
-// that is asked while it waits is called when it leads.
-func WithRevocation(fn func(l *lease.Lease)) Option {
-	return optionFunc(func(cfg *config) {
-		if fn == nil {
-			cfg.faults = append(cfg.faults, errors.New("revocation: the function must not be nil"))
-		}
-		cfg.revoked = fn
-	})
-}
-
-// WithLossPolicy says when a term is lost while there is no connection. The default is
-// [lease.AtDeadline]: an outage that ends before the session's deadline costs nothing.
-func WithLossPolicy(policy lease.LossPolicy) Option {
-	return optionFunc(func(cfg *config) { cfg.lossPolicy = policy })
-}
-
-// WithACL sets the ACL of the candidates' znodes and of parents that are created for them. The default
-// is the client's.
-func WithACL(list ...acl.Entry) Option {
-	return optionFunc(func(cfg *config) { cfg.acl = boundary.ACL(list, &cfg.faults) })
-}
-
-// WithName sets a name for the election in telemetry, which has no paths on metrics.
-func WithName(name string) Option { return optionFunc(func(cfg *config) { cfg.name = name }) }
-
 // newConfig returns the configuration, or all that is wrong with the arguments of New.
 func newConfig(c *framework.Client, path string, opts []Option) (config, error) {
-	cfg := config{format: Latch, lossPolicy: lease.AtDeadline}
-	faults := boundary.Apply(opts, func(o Option) { o.apply(&cfg) })
+	cfg := config{format: Latch}
+	faults := append(boundary.Target(c, path), boundary.Configure(&cfg, opts, Option.ForLeader)...)
 	if cfg.format != Latch && cfg.format != Selector {
 		faults = append(faults, fmt.Errorf("format %v: must be Latch or Selector", cfg.format))
 	}
-	faults = append(append(contender.Faults(c, path, cfg.lossPolicy), faults...), cfg.faults...)
 	return cfg, errors.Join(faults...)
 }
 

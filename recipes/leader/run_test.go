@@ -13,6 +13,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
@@ -112,7 +113,7 @@ func TestRunLeadsAgainAfterEveryFault(t *testing.T) {
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 				route, path := env.Route(t), pathOf(t)
 				c := route.Client(t, framework.WithSessionTimeout(sessionAtStake))
-				r := run(t, newElection(t, c, path, leader.WithRevocation(func(term *lease.Lease) {
+				r := run(t, newElection(t, c, path, recipes.WithRevocation(func(term *lease.Lease) {
 					_ = term.Release(context.WithoutCancel(t.Context())) // ends lead's context
 				})))
 				first := must.Receive(t, r.terms, "the first term")

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes"
 )
 
 // TestALeaseOfASessionThatIsOverSaysSo has the session end between the moment at which
@@ -17,7 +17,7 @@ func TestALeaseOfASessionThatIsOverSaysSo(t *testing.T) {
 			const path = "/attack/over"
 			srv := virtualServer(t)
 			c := virtualClient(t, srv)
-			m := newMutex(t, c, path, lock.WithQueuePosition(func(ahead int) {
+			m := newMutex(t, c, path, recipes.WithQueuePosition(func(ahead int) {
 				if ahead > 0 {
 					return
 				}

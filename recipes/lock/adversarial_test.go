@@ -14,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
@@ -63,7 +64,7 @@ func cutOffAt(t *testing.T, moment time.Duration, policy lease.LossPolicy, opts 
 		})
 		c := virtualClient(t, srv, opts...)
 		await(moment)
-		lease := mustLock(t, newMutex(t, c, path, lock.WithLossPolicy(policy)))
+		lease := mustLock(t, newMutex(t, c, path, recipes.WithLossPolicy(policy)))
 		await(60 * time.Millisecond) // the watch is asked for after 50 ms
 		srv.Refuse()
 		srv.Cut()
@@ -138,7 +139,7 @@ func TestNoOrphan_when_a_callback_panics(t *testing.T) {
 					srv := virtualServer(t)
 					holder := newMutex(t, virtualClient(t, srv), path)
 					held := mustLock(t, holder)
-					failing := newMutex(t, virtualClient(t, srv), path, lock.WithQueuePosition(func(position int) {
+					failing := newMutex(t, virtualClient(t, srv), path, recipes.WithQueuePosition(func(position int) {
 						if position == at {
 							fail()
 						}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -17,14 +18,14 @@ func TestConstructorsNameEveryFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	noFunctions := []lock.Option{lock.WithRevocation(nil), lock.WithQueuePosition(nil), lock.WithACL()}
+	noFunctions := []lock.Option{recipes.WithRevocation(nil), recipes.WithQueuePosition(nil), recipes.WithACL()}
 	for name, tc := range map[string]struct {
 		construct func() error
 		want      []string
 	}{
 		"mutex": {
 			func() error {
-				_, err := lock.NewMutex(nil, "/a//b", nil, lock.WithLossPolicy(7), lock.WithACL())
+				_, err := lock.NewMutex(nil, "/a//b", nil, recipes.WithLossPolicy(7), recipes.WithACL())
 				return err
 			},
 			[]string{
@@ -50,7 +51,7 @@ func TestConstructorsNameEveryFault(t *testing.T) {
 		},
 		"unfair mutex with what needs a queue": {
 			func() error {
-				_, err := lock.NewUnfairMutex(c, "/x", lock.WithRevocation(func(*lock.Lease) {}), lock.WithQueuePosition(func(int) {}))
+				_, err := lock.NewUnfairMutex(c, "/x", recipes.WithRevocation(func(*lock.Lease) {}), recipes.WithQueuePosition(func(int) {}))
 				return err
 			},
 			[]string{"revocation", "queue position"},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/locktest"
 )
@@ -49,8 +50,8 @@ func TestNoOrphanAtAnyRequest(t *testing.T) {
 		"a writer behind a reader":       {newKind(writeSideAt).with(), newKind(readSideAt).with()},
 		"a downgrade":                    {downgradeAt, newKind(writeSideAt).with()},
 		"a multi behind its second":      {newKind(multiAt).with(), secondMemberAt},
-		"an unfair mutex without data":   {newKind(unfairMutexAt).with(lock.WithoutMetadata()), nil},
-		"a semaphore mutex without data": {newKind(semaphoreMutexAt).with(lock.WithoutMetadata()), nil},
+		"an unfair mutex without data":   {newKind(unfairMutexAt).with(recipes.WithoutMetadata()), nil},
+		"a semaphore mutex without data": {newKind(semaphoreMutexAt).with(recipes.WithoutMetadata()), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

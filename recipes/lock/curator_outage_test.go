@@ -13,6 +13,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -105,7 +106,7 @@ func TestCuratorErrorOfTheCleanUpHidesNothing(t *testing.T) {
 		blind := acl.Entry{Perms: acl.Create | acl.Delete, Scheme: "world", ID: "anyone"}
 		must.Get(c.Create(t.Context(), path, nil, framework.WithACL(blind), framework.WithParents()))(t)
 		failing := srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
-		lease, err := newMutex(t, c, path, lock.WithACL(acl.Open()...)).Lock(t.Context())
+		lease, err := newMutex(t, c, path, recipes.WithACL(acl.Open()...)).Lock(t.Context())
 		if lease != nil || !errors.Is(err, framework.ErrNoAuth) {
 			t.Errorf("Lock: %v, %v; want ErrNoAuth", lease, err)
 		}

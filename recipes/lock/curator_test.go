@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -97,7 +98,7 @@ func TestCuratorACLs(t *testing.T) {
 		check(lease, map[string][]acl.Entry{
 			"/curator-acl/parent": some, "/curator-acl/parent/lock": open, lease.Node(): open,
 		})
-		rw := must.Get(lock.NewRWMutex(c, "/curator-acl-given/lock", lock.WithACL(some...)))(t)
+		rw := must.Get(lock.NewRWMutex(c, "/curator-acl-given/lock", recipes.WithACL(some...)))(t)
 		lease = mustLock(t, rw.Write())
 		check(lease, map[string][]acl.Entry{
 			"/curator-acl-given": some, "/curator-acl-given/lock": some, lease.Node(): some,
@@ -140,7 +141,7 @@ func TestCuratorQueueThatCanNotBeListed(t *testing.T) {
 		before, _ := must.Get2(operator.Exists(t.Context(), path))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), generous)
 		defer cancel()
-		m := newMutex(t, c, path, lock.WithACL(acl.Open()...))
+		m := newMutex(t, c, path, recipes.WithACL(acl.Open()...))
 		for name, attempt := range map[string]func(context.Context) (*lock.Lease, error){"Lock": m.Lock, "TryLock": m.TryLock} {
 			lease, err := attempt(ctx)
 			if lease != nil || !errors.Is(err, framework.ErrNoAuth) {
@@ -163,7 +164,7 @@ func TestCuratorDataIsCopied(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		data := []byte("first")
-		rw := must.Get(lock.NewRWMutex(c, "/curator/data", lock.WithData(data), lock.WithoutMetadata()))(t)
+		rw := must.Get(lock.NewRWMutex(c, "/curator/data", recipes.WithData(data), recipes.WithoutMetadata()))(t)
 		copy(data, "later")
 		for _, side := range []lock.Locker{rw.Write(), rw.Read()} {
 			lease := mustLock(t, side)

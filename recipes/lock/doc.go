@@ -18,8 +18,8 @@
 // with Curator's. Both have no owners. A [Multi] holds several locks together, all or none, without
 // deadlock. A [Local] hands a mutex on within a process.
 //
-// Any client may ask a holder to release, with [Revoke]. A lock with [WithRevocation] reports the
-// request to its holder.
+// Any client may ask a holder to release, with [Revoke]. A lock with recipes.WithRevocation
+// reports the request to its holder.
 //
 // # Reentrancy
 //
@@ -62,9 +62,9 @@
 //
 // # Panics
 //
-// A panic of a user's function on the caller's goroutine, such as those of [WithQueuePosition] and
+// A panic of a user's function on the caller's goroutine, such as those of WithQueuePosition and
 // [Do], reaches the caller. Nothing of the attempt then blocks other contenders. On docent's own
-// goroutines, such as that of [WithRevocation], docent logs the panic as an error and continues as if
+// goroutines, such as that of WithRevocation, docent logs the panic as an error and continues as if
 // the function had returned.
 //
 // # Kinds

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes"
 )
 
 // TestWaitersOfOneClientLearnFromOneAnother has many goroutines of one client wait. Each is
@@ -48,7 +48,7 @@ func TestAWaiterIsToldOfItsPredecessorsGrant(t *testing.T) {
 		first := lockLater(t.Context(), newMutex(t, c, path))
 		synctest.Wait()
 		var positions []int
-		last := lockLater(t.Context(), newMutex(t, c, path, lock.WithQueuePosition(func(ahead int) {
+		last := lockLater(t.Context(), newMutex(t, c, path, recipes.WithQueuePosition(func(ahead int) {
 			positions = append(positions, ahead)
 		})))
 		synctest.Wait()

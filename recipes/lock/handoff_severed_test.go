@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -28,7 +28,7 @@ func TestHandOffWhenTheConnectionIsLost(t *testing.T) {
 		synctest.Wait()
 		var once sync.Once
 		busy, goOn := make(chan struct{}), make(chan struct{})
-		waiter := lockLater(t.Context(), newMutex(t, c, path, lock.WithQueuePosition(func(position int) {
+		waiter := lockLater(t.Context(), newMutex(t, c, path, recipes.WithQueuePosition(func(position int) {
 			if position == 1 {
 				once.Do(func() { close(busy) })
 				<-goOn

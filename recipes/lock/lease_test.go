@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -16,7 +17,7 @@ func TestParticipants(t *testing.T) {
 	const path = "/participants"
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
-		holder := newMutex(t, c, path, lock.WithData([]byte("first")))
+		holder := newMutex(t, c, path, recipes.WithData([]byte("first")))
 		if found, err := holder.Participants(t.Context()); err != nil || len(found) != 0 {
 			t.Errorf("participants of a lock that was never used: %v, %v; want none", found, err)
 		}
@@ -27,7 +28,7 @@ func TestParticipants(t *testing.T) {
 			t.Fatal(err)
 		}
 		waiting := env.Client(t)
-		bare := newMutex(t, waiting, path, lock.WithoutMetadata())
+		bare := newMutex(t, waiting, path, recipes.WithoutMetadata())
 		ctx, cancel := context.WithCancel(t.Context())
 		done := lockLater(ctx, bare)
 		awaitContenders(t, c, path, 2)

@@ -25,7 +25,7 @@ import (
 //
 // A Local is a [Locker] without owners. Its leases are not re-entered, so a holder that locks again
 // waits, forever if no other goroutine releases. The Local itself is the owner of the mutex. The
-// function of [WithRevocation] gets the lease of the present holder.
+// function of WithRevocation gets the lease of the present holder.
 //
 // The leases of one grant of the mutex share its znode, so they have the same [Lease.Fence] and
 // [Lease.Guard]. These distinguish holders in different processes, but not two goroutines that were
@@ -63,8 +63,8 @@ func NewLocal(m *Mutex, max int) (*Local, error) {
 	}
 	l := &Local{mutex: *m, max: max}
 	l.mutex.queueLock.cfg.handoff = true
-	if revoked := m.queueLock.cfg.revoked; revoked != nil {
-		l.mutex.queueLock.cfg.revoked = func(*Lease) { l.revoke(revoked) }
+	if revoked := m.queueLock.cfg.Revocation; revoked != nil {
+		l.mutex.queueLock.cfg.Revocation = func(*Lease) { l.revoke(revoked) }
 	}
 	return l, nil
 }

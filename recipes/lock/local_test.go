@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -185,7 +186,7 @@ func TestLocalDoesNotHandOnWhatAnotherClientAsksFor(t *testing.T) {
 		mustRelease(t, held)
 		mustRelease(t, t.granted(theirs))
 		mustRelease(t, t.granted(queued[0]))
-	}, lock.WithRevocation(func(*lock.Lease) { asked <- struct{}{} }))
+	}, recipes.WithRevocation(func(*lock.Lease) { asked <- struct{}{} }))
 }
 
 func TestLocalRevocationGetsThePresentLease(t *testing.T) {
@@ -201,7 +202,7 @@ func TestLocalRevocationGetsThePresentLease(t *testing.T) {
 			}
 			mustRelease(t, held)
 		}
-	}, lock.WithRevocation(func(l *lock.Lease) { asked <- l }))
+	}, recipes.WithRevocation(func(l *lock.Lease) { asked <- l }))
 }
 
 func TestLocalUnderContention(t *testing.T) {

@@ -89,7 +89,7 @@ func Do(
 // acquire locks l as the options say. faults are those of the other arguments; nil ones are none.
 func acquire(ctx context.Context, l Locker, opts []DoOption, faults ...error) (*Lease, error) {
 	var cfg doConfig
-	faults = append(faults, boundary.Apply(opts, func(o DoOption) { o.apply(&cfg) })...)
+	faults = append(faults, boundary.Apply(&cfg, opts, DoOption.apply)...)
 	if err := errors.Join(append(faults, cfg.fault)...); err != nil {
 		return nil, fmt.Errorf("lock: do: %w", err)
 	}

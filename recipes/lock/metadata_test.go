@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
-	"github.com/docent-go/docent/recipes/lock"
 )
 
 // TestAZnodeHoldsItsMetadataAsJSON: each attempt writes the metadata again, whatever the data are.
@@ -21,7 +21,7 @@ func TestAZnodeHoldsItsMetadataAsJSON(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := virtualClient(t, virtualServer(t))
-				m := newMutex(t, c, "/metadata", lock.WithData([]byte(data)))
+				m := newMutex(t, c, "/metadata", recipes.WithData([]byte(data)))
 				for _, pause := range []time.Duration{0, 7 * time.Millisecond, 1500 * time.Microsecond, time.Hour} {
 					await(pause)
 					began := time.Now().UTC().Truncate(time.Millisecond)

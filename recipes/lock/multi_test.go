@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -184,7 +185,7 @@ func TestMulti_with_data_for_several_transactions(t *testing.T) {
 		c, route := onRoute(t, env)
 		var locks []lock.Locker
 		for _, path := range paths {
-			locks = append(locks, newMutex(t, c, path, lock.WithData(make([]byte, 300<<10)), lock.WithoutMetadata()))
+			locks = append(locks, newMutex(t, c, path, recipes.WithData(make([]byte, 300<<10)), recipes.WithoutMetadata()))
 		}
 		m := newMulti(t, locks...)
 		keepDirectories(t, c, paths)
@@ -251,7 +252,7 @@ func TestMultiTellsQueuePositions(t *testing.T) {
 		told := make(map[string][]int)
 		var locks []lock.Locker
 		for _, path := range paths {
-			locks = append(locks, newMutex(t, c, path, lock.WithQueuePosition(func(position int) {
+			locks = append(locks, newMutex(t, c, path, recipes.WithQueuePosition(func(position int) {
 				mu.Lock()
 				defer mu.Unlock()
 				told[path] = append(told[path], position)

@@ -34,14 +34,14 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 	return &Mutex{queueLock{
 		owners: ownersOf(c),
 		queue: &waitqueue.Queue{
-			Client: c, Dir: path, Kinds: []string{mutexKind}, ACL: cfg.acl,
-			Predecessor: queuenode.ExclusivePredecessor, OnPosition: cfg.position,
+			Client: c, Dir: path, Kinds: []string{mutexKind}, ACL: cfg.ACL,
+			Predecessor: queuenode.ExclusivePredecessor, OnPosition: cfg.QueuePosition,
 		},
 		kind: mutexKind,
 		path: path,
 		full: c.AbsolutePath(path),
 		cfg:  cfg,
-		tel:  telemetry.Of(c, telemetry.TypeMutex, cfg.name, c.AbsolutePath(path)),
+		tel:  telemetry.Of(c, telemetry.TypeMutex, cfg.Name, c.AbsolutePath(path)),
 	}}, nil
 }
 

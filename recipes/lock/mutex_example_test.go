@@ -7,6 +7,7 @@ import (
 	"log"
 	"time"
 
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -71,8 +72,8 @@ func ExampleMutex_Unlock() {
 func ExampleMutex_Participants() {
 	queued := make(chan struct{}, 1)
 	mutex, closeAll := exampleMutex("/locks/report",
-		lock.WithData([]byte("job 17")),
-		lock.WithQueuePosition(func(ahead int) {
+		recipes.WithData([]byte("job 17")),
+		recipes.WithQueuePosition(func(ahead int) {
 			if ahead > 0 {
 				queued <- struct{}{}
 			}

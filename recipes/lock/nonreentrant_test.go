@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -53,7 +54,7 @@ func TestParticipantsWithoutAQueue(t *testing.T) {
 		if found := participantsOf(t, l); len(found) != 0 {
 			t.Errorf("participants of a lock that was never used: %v; want none", found)
 		}
-		lease := mustLockAs(asOwner(t, "job 3"), t, k.lock(t, c, path, lock.WithData([]byte("own"))))
+		lease := mustLockAs(asOwner(t, "job 3"), t, k.lock(t, c, path, recipes.WithData([]byte("own"))))
 		found := participantsOf(t, l)
 		if len(found) == 0 {
 			t.Fatal("no participants; want the holder")
@@ -66,7 +67,7 @@ func TestParticipantsWithoutAQueue(t *testing.T) {
 			t.Errorf("metadata %+v, want it to name the owner of the context", h.Metadata)
 		}
 		mustRelease(t, lease)
-		lease = mustLock(t, k.lock(t, c, path, lock.WithData([]byte("own")), lock.WithoutMetadata()))
+		lease = mustLock(t, k.lock(t, c, path, recipes.WithData([]byte("own")), recipes.WithoutMetadata()))
 		if data, _, err := c.Get(t.Context(), lease.Node()); err != nil || string(data) != "own" {
 			t.Errorf("bare data %q (%v), want own", data, err)
 		}

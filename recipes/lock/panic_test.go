@@ -18,6 +18,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -65,7 +66,7 @@ func panicAt(t *testing.T, k kind, op string, n int32, fail func()) bool {
 	failing := virtualClient(t, srv, framework.WithACLProvider(func(string) []acl.Entry { called(); return nil }))
 	var opts []lock.Option
 	if k.callbacks {
-		opts = append(opts, lock.WithQueuePosition(func(int) { called() }))
+		opts = append(opts, recipes.WithQueuePosition(func(int) { called() }))
 	}
 	l := k.lock(t, failing, path, opts...)
 	var held *lock.Lease
@@ -148,7 +149,7 @@ func TestAPanicOfARevocationIsLogged(t *testing.T) {
 		core, logs := observer.New(zap.ErrorLevel)
 		c := virtualClient(t, srv, framework.WithLogger(zap.New(core)))
 		var calls atomic.Int32
-		lease := mustLock(t, newMutex(t, c, "/panic/revoked", lock.WithRevocation(func(*lock.Lease) {
+		lease := mustLock(t, newMutex(t, c, "/panic/revoked", recipes.WithRevocation(func(*lock.Lease) {
 			if calls.Add(1) == 1 {
 				panic("by the test")
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -77,7 +78,7 @@ func restricted(t *testing.T, perms acl.Permission) (first, second *lock.Mutex) 
 		t.Fatal(err)
 	}
 	mutex := func() *lock.Mutex {
-		m := must.Get(lock.NewMutex(connect("service", "word"), "/locks/report", lock.WithACL(acl.Creator()...)))(t)
+		m := must.Get(lock.NewMutex(connect("service", "word"), "/locks/report", recipes.WithACL(acl.Creator()...)))(t)
 		return m
 	}
 	return mutex(), mutex()

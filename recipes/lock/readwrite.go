@@ -42,18 +42,18 @@ func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, err
 	read := queueLock{
 		owners: ownersOf(c),
 		queue: &waitqueue.Queue{
-			Client: c, Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.acl,
-			Predecessor: queuenode.SharedPredecessor(writeKind), OnPosition: cfg.position, MayReplace: writerMayReplace,
+			Client: c, Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.ACL,
+			Predecessor: queuenode.SharedPredecessor(writeKind), OnPosition: cfg.QueuePosition, MayReplace: writerMayReplace,
 		},
 		kind:  readKind,
 		other: writeKind,
 		path:  path,
 		full:  c.AbsolutePath(path),
 		cfg:   cfg,
-		tel:   telemetry.Of(c, telemetry.TypeRead, cfg.name, c.AbsolutePath(path)),
+		tel:   telemetry.Of(c, telemetry.TypeRead, cfg.Name, c.AbsolutePath(path)),
 	}
 	write := read
-	write.tel = telemetry.Of(c, telemetry.TypeWrite, cfg.name, c.AbsolutePath(path))
+	write.tel = telemetry.Of(c, telemetry.TypeWrite, cfg.Name, c.AbsolutePath(path))
 	write.kind, write.other = writeKind, readKind
 	return &RWMutex{read: Side{queueLock: read, name: "read"}, write: Side{queueLock: write, name: "write"}}, nil
 }

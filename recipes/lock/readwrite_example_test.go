@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -79,7 +80,7 @@ func ExampleRevoke() {
 	defer closeAll()
 	ctx := context.Background()
 	asked := make(chan struct{}, 1)
-	disk, err := lock.NewMutex(client, "/locks/disk", lock.WithRevocation(func(*lock.Lease) { asked <- struct{}{} }))
+	disk, err := lock.NewMutex(client, "/locks/disk", recipes.WithRevocation(func(*lock.Lease) { asked <- struct{}{} }))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -119,7 +120,7 @@ func ExampleWithQueuePosition() {
 		log.Fatal(err)
 	}
 	queued := make(chan struct{})
-	second, err := lock.NewMutex(client, "/locks/counter", lock.WithQueuePosition(func(position int) {
+	second, err := lock.NewMutex(client, "/locks/counter", recipes.WithQueuePosition(func(position int) {
 		fmt.Println("ahead of us:", position)
 		if position == 1 {
 			close(queued)

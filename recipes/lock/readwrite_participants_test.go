@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -33,7 +34,7 @@ func TestReadWriteParticipants(t *testing.T) {
 	t.Parallel()
 	const path, reads, writes = "/rwparticipants/rw", "__READ__", "__WRIT__"
 	c := newClient(t, zktest.Shared(t).Addr())
-	rw := newReadWrite(t, c, path, lock.WithData([]byte("of the test")))
+	rw := newReadWrite(t, c, path, recipes.WithData([]byte("of the test")))
 	check := func(what string, want ...shown) {
 		t.Helper()
 		found := must.Get(rw.Participants(t.Context()))(t)
@@ -116,7 +117,7 @@ func TestQueuePosition(t *testing.T) {
 	first := mustLockAs(asOwner(t, "first"), t, others.Write())
 	second := queueUp(asOwner(t, "second"), t, others.Write(), c, path, 2)
 	positions := make(chan int, 16)
-	rw := newReadWrite(t, c, path, lock.WithQueuePosition(func(position int) { positions <- position }))
+	rw := newReadWrite(t, c, path, recipes.WithQueuePosition(func(position int) { positions <- position }))
 	done := queueUp(asOwner(t, "third"), t, rw.Read(), c, path, 3)
 	expect := func(want int) {
 		t.Helper()

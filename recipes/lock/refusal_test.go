@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -107,7 +108,7 @@ func TestSemaphoreMutexHasTheACLOfItsOption(t *testing.T) {
 		srv := virtualServer(t)
 		c := virtualClient(t, srv)
 		want := acl.Entry{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}
-		m := newSemaphoreMutex(t, c, "/refusal/acl", lock.WithACL(want))
+		m := newSemaphoreMutex(t, c, "/refusal/acl", recipes.WithACL(want))
 		for _, l := range []lock.Locker{m, tryLock{m}, m} {
 			lease := mustLock(t, l)
 			if acl, _, err := c.ACL(t.Context(), lease.Node()); err != nil || len(acl) != 1 || acl[0] != want {

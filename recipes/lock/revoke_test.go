@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -17,7 +18,7 @@ import (
 // revocable returns an option whose calls arrive on the channel.
 func revocable() (lock.Option, <-chan *lock.Lease) {
 	calls := make(chan *lock.Lease, 16) // more than any test makes
-	return lock.WithRevocation(func(l *lock.Lease) { calls <- l }), calls
+	return recipes.WithRevocation(func(l *lock.Lease) { calls <- l }), calls
 }
 
 // mustNotCall fails the test if a function is called within a short time.
@@ -53,7 +54,7 @@ func TestAnyClientCanRevoke(t *testing.T) {
 	server := zktest.Shared(t)
 	c, stranger := newClient(t, server.Addr()), newClient(t, server.Addr())
 	released := make(chan error, 1)
-	option := lock.WithRevocation(func(l *lock.Lease) { released <- l.Release(context.Background()) })
+	option := recipes.WithRevocation(func(l *lock.Lease) { released <- l.Release(context.Background()) })
 	for _, k := range kindsThat(withParticipants) {
 		l, other := k.lock(t, c, path+"/"+k.name, option), k.lock(t, stranger, path+"/"+k.name)
 		lease := mustLockAs(asOwner(t, "holder"), t, l)
@@ -121,7 +122,7 @@ func TestOtherDataIsNoRequest(t *testing.T) {
 	server := zktest.Shared(t)
 	c, other := newClient(t, server.Addr()), newClient(t, server.Addr())
 	option, calls := revocable()
-	own := newMutex(t, c, "/revoke/own", option, lock.WithoutMetadata(), lock.WithData([]byte("__REVOKE__")))
+	own := newMutex(t, c, "/revoke/own", option, recipes.WithoutMetadata(), recipes.WithData([]byte("__REVOKE__")))
 	lease := mustLock(t, own)
 	if found := participantsOf(t, own); len(found) != 1 || found[0].Revoked {
 		t.Errorf("participants %+v, want one that was not revoked", found)
@@ -185,7 +186,7 @@ func TestAReleaseDoesNotWaitForTheFunction(t *testing.T) {
 	server := zktest.Shared(t)
 	c := must.Get(framework.NewClient(server.Addr()))(t)
 	called, released, returned := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	m := newMutex(t, c, "/revoke/blocking", lock.WithRevocation(func(*lock.Lease) {
+	m := newMutex(t, c, "/revoke/blocking", recipes.WithRevocation(func(*lock.Lease) {
 		close(called)
 		<-released
 		if err := c.Sync(context.Background(), "/"); !errors.Is(err, framework.ErrClosed) {

@@ -30,9 +30,9 @@ func NewSemaphoreMutex(c *framework.Client, path string, opts ...Option) (*Semap
 	}
 	full := c.AbsolutePath(path)
 	return &SemaphoreMutex{cfg: cfg, pool: permits.Pool{
-		Client: c, Path: path, Permits: permits.Number{Fixed: 1}, ACL: cfg.acl,
-		LossPolicy: cfg.lossPolicy, Revoked: cfg.revoked, Position: cfg.position,
-		Telemetry: telemetry.Of(c, telemetry.TypeSemaphoreMutex, cfg.name, full), OpError: opError,
+		Client: c, Path: path, Permits: permits.Number{Fixed: 1}, ACL: cfg.ACL,
+		LossPolicy: cfg.LossPolicy, Revoked: cfg.Revocation, Position: cfg.QueuePosition,
+		Telemetry: telemetry.Of(c, telemetry.TypeSemaphoreMutex, cfg.Name, full), OpError: opError,
 	}}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -266,7 +267,7 @@ func TestSemaphoreMutexQueuePosition(t *testing.T) {
 		second := lockLater(t.Context(), newSemaphoreMutex(t, c, path))
 		awaitContenders(t, c, path+"/leases", 2)
 		places := make(chan int, 16)
-		third := lockLater(t.Context(), newSemaphoreMutex(t, c, path, lock.WithQueuePosition(func(n int) { places <- n })))
+		third := lockLater(t.Context(), newSemaphoreMutex(t, c, path, recipes.WithQueuePosition(func(n int) { places <- n })))
 		if n := must.Receive(t, places, "its place"); n != 2 {
 			t.Errorf("place %d, want 2: the holder and the next are ahead", n)
 		}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
-	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -162,7 +162,7 @@ func TestOnSuspend(t *testing.T) {
 	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
 		holder, route := onRoute(t, env)
 		patient := mustLock(t, newMutex(t, holder, path+"-patient"))
-		lease := mustLock(t, k.lock(t, holder, path, lock.WithLossPolicy(lease.OnSuspend)))
+		lease := mustLock(t, k.lock(t, holder, path, recipes.WithLossPolicy(lease.OnSuspend)))
 		next := env.Client(t)
 		done := lockLater(t.Context(), k.rivalOf(t, next, path))
 		env.Quiesce()

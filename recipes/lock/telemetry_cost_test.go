@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -53,7 +54,7 @@ func TestReentryCostsNothingMore(t *testing.T) { //nolint:paralleltest // it cou
 func BenchmarkTelemetry(b *testing.B) {
 	addr, dialer := serverInProcess(b)
 	run := func(name string, c *framework.Client) {
-		m := newMutex(b, c, "/bench/telemetry", lock.WithName("bench"))
+		m := newMutex(b, c, "/bench/telemetry", recipes.WithName("bench"))
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

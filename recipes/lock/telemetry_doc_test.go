@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/doctable"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -106,7 +107,7 @@ func (s *service) shareParty(t *testing.T, env *zkenv.Env, other *service) {
 	t.Helper()
 	theirs := mustLock(t, newMutex(t, other.client, "/shared"))
 	owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("both"))
-	m := newMutex(t, s.client, "/shared", lock.WithName("shared"))
+	m := newMutex(t, s.client, "/shared", recipes.WithName("shared"))
 	first := lockLater(owner, m)
 	env.Quiesce()
 	second := lockLater(owner, m)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -44,7 +45,7 @@ func TestTraceparentInTheNode(t *testing.T) {
 		}{
 			"traced":           {a.client, nil, true},
 			"switched off":     {a.client, []lock.Option{lock.WithoutTraceparent()}, false},
-			"without metadata": {a.client, []lock.Option{lock.WithoutMetadata()}, false},
+			"without metadata": {a.client, []lock.Option{recipes.WithoutMetadata()}, false},
 			"nobody records":   {env.Client(t), nil, false},
 		}
 		for name, c := range cases {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -96,7 +97,7 @@ func TestNoSecrets(t *testing.T) {
 			a, b := secretive("a"), secretive("b")
 			withData := k
 			withData.newLocker = func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-				return k.newLocker(t, c, append(opts, lock.WithData([]byte(data)))...)
+				return k.newLocker(t, c, append(opts, recipes.WithData([]byte(data)))...)
 			}
 			for _, m := range scenarios() {
 				if m.only == nil || m.only(k) {

@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
@@ -30,7 +31,7 @@ func TestLossReasons(t *testing.T) {
 		"session_expired": {nil, func(t *testing.T, route *zkenv.Route, _ *service) { route.Expire(t) }},
 		"lease_deadline":  {nil, func(_ *testing.T, route *zkenv.Route, _ *service) { route.Blackhole(zkproxy.Both) }},
 		"suspended": {
-			[]lock.Option{lock.WithLossPolicy(lease.OnSuspend)},
+			[]lock.Option{recipes.WithLossPolicy(lease.OnSuspend)},
 			func(_ *testing.T, route *zkenv.Route, _ *service) { route.Cut() },
 		},
 		"client_closed": {nil, func(t *testing.T, _ *zkenv.Route, s *service) {
@@ -87,7 +88,7 @@ func TestPanicEndsTheAcquire(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
 		theirs := mustLock(t, newMutex(t, b.client, "/panic"))
-		m := newMutex(t, a.client, "/panic", lock.WithQueuePosition(func(position int) {
+		m := newMutex(t, a.client, "/panic", recipes.WithQueuePosition(func(position int) {
 			if position == 0 {
 				panic("the user's")
 			}

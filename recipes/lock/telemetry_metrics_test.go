@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -40,7 +41,7 @@ const long = 2 * time.Second
 // and by re-entry. Then it loses the lock.
 func runAll(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
-	l, blocker := k.newLocker(t, a.client, lock.WithName("orders")), k.block(t, b.client)
+	l, blocker := k.newLocker(t, a.client, recipes.WithName("orders")), k.block(t, b.client)
 	lease := mustLock(t, l)
 	if k.reentrant {
 		mustRelease(t, mustLock(t, l))

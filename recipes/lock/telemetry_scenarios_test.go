@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -18,7 +19,7 @@ func TestABrokenConnectionCountsFromTheGrantOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := virtualServer(t)
-		lease := mustLock(t, newMutex(t, virtualClient(t, srv), "/broken", lock.WithLossPolicy(lease.OnSuspend)))
+		lease := mustLock(t, newMutex(t, virtualClient(t, srv), "/broken", recipes.WithLossPolicy(lease.OnSuspend)))
 		synctest.Wait()
 		if err := lease.Err(); err != nil {
 			t.Fatalf("while the connection stands: %v", err)
@@ -41,7 +42,7 @@ func TestCloseWaitsForARevocationAtWork(t *testing.T) {
 		c := virtualClient(t, srv)
 		begun := make(chan struct{})
 		var done atomic.Bool
-		lease := mustLock(t, newMutex(t, c, "/at-work", lock.WithRevocation(func(*lock.Lease) {
+		lease := mustLock(t, newMutex(t, c, "/at-work", recipes.WithRevocation(func(*lock.Lease) {
 			close(begun)
 			<-time.After(2 * time.Second)
 			done.Store(true)

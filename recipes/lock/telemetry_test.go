@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -73,7 +74,7 @@ func checkGolden(t testing.TB, file, got string) {
 	}
 }
 
-func named(kind observedKind) lock.Option { return lock.WithName("orders-" + kind.name) }
+func named(kind observedKind) lock.Option { return recipes.WithName("orders-" + kind.name) }
 
 // acquired: a gets a free lock, works under it and releases it.
 func acquired(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *service) {
@@ -206,7 +207,7 @@ func reentered(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *service) {
 func revoked(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	released := make(chan error, 1)
-	l := k.newLocker(t, a.client, lock.WithRevocation(func(lease *lock.Lease) { released <- lease.Release(context.Background()) }))
+	l := k.newLocker(t, a.client, recipes.WithRevocation(func(lease *lock.Lease) { released <- lease.Release(context.Background()) }))
 	ctx, request := a.request(t.Context())
 	lease := must.Get(l.Lock(ctx))(t)
 	env.Quiesce()

@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -187,7 +188,7 @@ func TestUnfairMutexNeedsAnEpochThatItMayWrite(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		createDirs(t, c, "/unfair-readonly")
-		e := newUnfairMutex(t, c, "/unfair-readonly/lock", lock.WithACL(acl.ReadOnly()...))
+		e := newUnfairMutex(t, c, "/unfair-readonly/lock", recipes.WithACL(acl.ReadOnly()...))
 		if _, err := e.Lock(t.Context()); err == nil || !strings.Contains(err.Error(), "must permit to read and to write") {
 			t.Errorf("Lock: %v, want a refusal of the ACL", err)
 		}
@@ -208,7 +209,7 @@ func TestUnfairMutexEpochIsNoOtherLocks(t *testing.T) {
 		mustRelease(t, mustLock(t, newUnfairMutex(t, c, path)))
 		epoch := framework.EpochOf(path)
 		for _, key := range []string{path + ".epoch", path + "-epoch", "/unfair-keys/epoch"} {
-			other := newUnfairMutex(t, c, key, lock.WithData([]byte("held")))
+			other := newUnfairMutex(t, c, key, recipes.WithData([]byte("held")))
 			mustRelease(t, mustTry(t, other)) // after the first lock was used
 			held := mustTry(t, other)
 			mustRelease(t, mustTry(t, newUnfairMutex(t, c, path))) // while the other is held

@@ -14,6 +14,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 )
@@ -26,7 +27,7 @@ func TestUnfairMutexNeverTakesItsFormerZnode(t *testing.T) {
 		const path = "/seat"
 		srv := virtualServer(t)
 		c := virtualClient(t, srv)
-		e := newUnfairMutex(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same")))
+		e := newUnfairMutex(t, c, path, recipes.WithoutMetadata(), recipes.WithData([]byte("same")))
 		first := mustLock(t, e)
 		before := first.Fence()
 		undeletable := []*fault.Handle{
@@ -115,7 +116,7 @@ func TestUnfairMutexGate_with_a_full_queue_of_deletions(t *testing.T) {
 		const path = "/seat-full"
 		srv := virtualServer(t)
 		c := virtualClient(t, srv)
-		e := newUnfairMutex(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same")))
+		e := newUnfairMutex(t, c, path, recipes.WithoutMetadata(), recipes.WithData([]byte("same")))
 		lease := mustLock(t, e)
 		srv.Refuse()
 		srv.Cut()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -175,14 +176,14 @@ func TestUnfairMutexCleanUp_with_another_holder(t *testing.T) {
 		c, proxy := onRoute(t, env)
 		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest})
 		ctx, cancel := context.WithCancel(t.Context())
-		done := lockLater(ctx, newUnfairMutex(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same"))))
+		done := lockLater(ctx, newUnfairMutex(t, c, path, recipes.WithoutMetadata(), recipes.WithData([]byte("same"))))
 		must.Receive(t, stuck.Hit(), "the create")
 		cancel()
 		if got := must.Receive(t, done, "the end of Lock"); !errors.Is(got.err, context.Canceled) {
 			t.Fatalf("Lock: %v, %v; want Canceled", got.lease, got.err)
 		}
 		other := env.Client(t)
-		lease := mustTry(t, newUnfairMutex(t, other, path, lock.WithoutMetadata(), lock.WithData([]byte("same"))))
+		lease := mustTry(t, newUnfairMutex(t, other, path, recipes.WithoutMetadata(), recipes.WithData([]byte("same"))))
 		stuck.Release()
 		zktest.Eventually(t, generous, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
 		mustHold(t, other, lease)
@@ -202,7 +203,7 @@ func TestUnfairMutexCleanUp_before_the_next_attempt(t *testing.T) {
 				path := "/unfair/next/" + action.String()
 				c, route := onRoute(t, env)
 				createDirs(t, c, "/unfair/next")
-				e := newUnfairMutex(t, c, path, lock.WithoutMetadata(), lock.WithData([]byte("same")))
+				e := newUnfairMutex(t, c, path, recipes.WithoutMetadata(), recipes.WithData([]byte("same")))
 				stuck := route.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: action})
 				ctx, cancel := context.WithCancel(t.Context())
 				first := lockLater(ctx, e)
@@ -261,7 +262,7 @@ func TestUnfairMutexCreate_after_another_holder(t *testing.T) {
 		const path = "/unfair/doubt"
 		c, proxy := onRoute(t, env)
 		other := env.Client(t)
-		same := []lock.Option{lock.WithoutMetadata(), lock.WithData([]byte("same"))}
+		same := []lock.Option{recipes.WithoutMetadata(), recipes.WithData([]byte("same"))}
 		cut := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.CutBefore})
 		hang := proxy.Rules().Add(fault.Rule{Op: fault.Sync, Path: "/unfair", Action: fault.HoldRequest})
 		tried := make(chan error, 1)

@@ -85,9 +85,7 @@ func (a *unfairAttempt) pass(ctx context.Context) error {
 		framework.Ephemeral(), framework.KnownByData(), framework.WithParents(), framework.StatTo(&a.stat),
 		framework.WithEpoch(&a.epoch),
 	}
-	if a.mutex.cfg.acl != nil {
-		opts = append(opts, framework.WithACL(a.mutex.cfg.acl...))
-	}
+	opts = append(opts, a.mutex.cfg.WithACL()...)
 	if _, err := a.client.Create(ctx, a.mutex.path, a.data, opts...); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ import (
 // A persistent znode next to the lock's, its epoch (see [framework.EpochOf]), counts the holders.
 // By the epoch, a release and [Lease.Guard] distinguish one holder's znode from the next one's. The
 // first holder creates the epoch, and docent never deletes it. All contenders must be allowed to
-// read and write it. Its ACL is that of the first holder's znode: see [WithACL].
+// read and write it. Its ACL is that of the first holder's znode: see recipes.WithACL.
 type UnfairMutex struct {
 	client *framework.Client
 	gates  *gates
@@ -40,15 +40,15 @@ type UnfairMutex struct {
 // NewUnfairMutex returns the unfair mutex at path and sends nothing yet. The path is that of the
 // znode itself, which no other program may create. Missing parents are created as containers when
 // they are needed. Two UnfairMutex values on one path are the same lock. There is no queue, so
-// [WithQueuePosition] and [WithRevocation] are refused. If arguments are faulty, NewUnfairMutex
+// recipes.WithQueuePosition and recipes.WithRevocation are refused. If arguments are faulty, NewUnfairMutex
 // returns all faults.
 func NewUnfairMutex(c *framework.Client, path string, opts ...Option) (*UnfairMutex, error) {
 	refuse := optionFunc(func(cfg *config) {
-		if cfg.revoked != nil {
-			cfg.faults = append(cfg.faults, errors.New("revocation: an unfair mutex can't be revoked"))
+		if cfg.Revocation != nil {
+			cfg.Fault("revocation: an unfair mutex can't be revoked")
 		}
-		if cfg.position != nil {
-			cfg.faults = append(cfg.faults, errors.New("queue position: an unfair mutex has no queue"))
+		if cfg.QueuePosition != nil {
+			cfg.Fault("queue position: an unfair mutex has no queue")
 		}
 	})
 	cfg, err := newConfig("unfair mutex", c, path, append(slices.Clip(opts), refuse))
@@ -62,7 +62,7 @@ func NewUnfairMutex(c *framework.Client, path string, opts ...Option) (*UnfairMu
 		path:   path,
 		full:   full,
 		cfg:    cfg,
-		tel:    telemetry.Of(c, telemetry.TypeUnfair, cfg.name, full),
+		tel:    telemetry.Of(c, telemetry.TypeUnfair, cfg.Name, full),
 	}, nil
 }
 

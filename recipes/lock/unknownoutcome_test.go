@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
@@ -81,7 +82,7 @@ func TestOnSuspend_before_the_lease_is_watched(t *testing.T) {
 				srv := virtualServer(t)
 				c := virtualClient(t, srv)
 				calls := 0
-				l := k.lock(t, c, "/suspended/lock", lock.WithLossPolicy(lease.OnSuspend), lock.WithQueuePosition(func(ahead int) {
+				l := k.lock(t, c, "/suspended/lock", recipes.WithLossPolicy(lease.OnSuspend), recipes.WithQueuePosition(func(ahead int) {
 					if ahead > 0 {
 						return
 					}
@@ -97,7 +98,7 @@ func TestOnSuspend_before_the_lease_is_watched(t *testing.T) {
 				if err := held.Err(); !errors.Is(err, errSuspended) || calls != 1 {
 					t.Errorf("after a break before the lease was watched, told of %d grants: %v, want ErrSuspended", calls, err)
 				}
-				unbroken := mustLock(t, newMutex(t, c, "/suspended/after", lock.WithLossPolicy(lease.OnSuspend)))
+				unbroken := mustLock(t, newMutex(t, c, "/suspended/after", recipes.WithLossPolicy(lease.OnSuspend)))
 				synctest.Wait()
 				if err := unbroken.Err(); err != nil {
 					t.Errorf("a lease that was granted after the break: %v", err)

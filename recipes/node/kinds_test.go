@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -133,7 +134,7 @@ func TestSetWithoutPermissionIsTriedAgain(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, operator, path := env.Client(t), env.Client(t), fresh()
 		noWrite := acl.Entry{Perms: acl.All &^ acl.Write, Scheme: "world", ID: "anyone"}
-		n := kept(t, c, path, "former", node.WithACL(noWrite))
+		n := kept(t, c, path, "former", recipes.WithACL(noWrite))
 		mustAwait(t, n)
 		if err := n.Set(patient(t), []byte("latter")); !errors.Is(err, framework.ErrNoAuth) {
 			t.Errorf("Set: %v, want ErrNoAuth", err)
@@ -157,7 +158,7 @@ func TestNewReportsAllFaults(t *testing.T) {
 			opts []node.Option
 			want []string
 		}{
-			"a path without its slash": {"n", 0, []node.Option{nil, node.WithACL()}, []string{"node: new n: ", "option 0: must not be nil", "ACL: must have at least one entry", `invalid path "n"`}},
+			"a path without its slash": {"n", 0, []node.Option{nil, recipes.WithACL()}, []string{"node: new n: ", "option 0: must not be nil", "ACL: must have at least one entry", `invalid path "n"`}},
 			"the root":                 {"/", 0, nil, []string{"path: must not be the root"}},
 			"a TTL that is too short":  {"/n", 0, []node.Option{node.WithTTL(time.Microsecond)}, []string{"TTL 1µs: must be between 1ms and"}},
 			"a TTL that is too long":   {"/n", 0, []node.Option{node.WithTTL(framework.MaxTTL + 1)}, []string{"must be between 1ms and"}},

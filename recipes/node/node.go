@@ -52,11 +52,11 @@ func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, 
 	}
 	n := &Node{
 		client: c, path: path, cfg: cfg, done: make(chan struct{}), leave: leave,
-		record: newRecord(newInstruments(c, cfg.name, c.AbsolutePath(path)), data),
+		record: newRecord(newInstruments(c, cfg.Name, c.AbsolutePath(path)), data),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background()) // the Node's own life
 	n.keeper = membership.New(membership.Options{
-		Client: c, Path: path, Create: cfg.create, ACL: cfg.acl,
+		Client: c, Path: path, Create: cfg.create, ACL: cfg.WithACL(),
 		Sequential: cfg.sequential, Lasting: cfg.lasting(), TTL: cfg.ttl, Adopt: cfg.adoption(),
 		Poke: n.poke, Want: n.latest, Settled: n.attempted,
 		Created: n.tel.created, Gone: n.gone, Overwritten: n.overwritten,

@@ -4,30 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
-// An Option configures a [Node]. New reports all faulty options at once.
-type Option interface{ apply(*config) }
+// An Option configures a [Node]. Of package recipes, a Node takes WithACL and WithName. New reports all faulty options at once.
+type Option interface{ boundary.NodeOption }
 
 type option func(*config)
 
-func (f option) apply(cfg *config) { f(cfg) }
+func (f option) ForNode(cfg boundary.Config) { f(cfg.(*config)) }
 
 type config struct {
+	boundary.Options
 	sequential, persistent, ttlSet bool
 
-	ttl    time.Duration
-	adopt  func(data []byte) bool
-	acl    []framework.CreateOption // WithACL, or nothing
-	name   string
-	faults []error
+	ttl   time.Duration
+	adopt func(data []byte) bool
 }
 
 // Sequential appends a new number to the path at each creation of the znode. A random id before it
@@ -47,7 +43,7 @@ func Persistent() Option { return option(func(cfg *config) { cfg.persistent = tr
 func WithAdoption(fn func(data []byte) bool) Option {
 	return option(func(cfg *config) {
 		if fn == nil {
-			cfg.faults = append(cfg.faults, errors.New("adoption: the function must not be nil"))
+			cfg.Fault("adoption: the function must not be nil")
 		}
 		cfg.adopt = fn
 	})
@@ -60,17 +56,6 @@ func WithAdoption(fn func(data []byte) bool) Option {
 func WithTTL(d time.Duration) Option {
 	return option(func(cfg *config) { cfg.ttl, cfg.ttlSet = d, true })
 }
-
-// WithACL sets the ACL of the znode and of parents that are created for it. It has to permit the client
-// itself to read and to write the znode. The default is the client's.
-func WithACL(list ...acl.Entry) Option {
-	return option(func(cfg *config) {
-		cfg.acl = []framework.CreateOption{framework.WithACL(boundary.ACL(list, &cfg.faults)...)}
-	})
-}
-
-// WithName sets a name for the Node in telemetry, where paths don't go.
-func WithName(name string) Option { return option(func(cfg *config) { cfg.name = name }) }
 
 // lasting reports whether the znode outlives sessions.
 func (cfg *config) lasting() bool { return cfg.persistent || cfg.ttlSet }
@@ -92,7 +77,7 @@ func (cfg *config) adoption() func(ctx context.Context, data []byte) (bool, erro
 
 // create returns how the znode is to be created, with more options.
 func (cfg *config) create(more ...framework.CreateOption) []framework.CreateOption {
-	opts := append(append(more, framework.WithParents()), cfg.acl...)
+	opts := append(append(more, framework.WithParents()), cfg.WithACL()...)
 	switch {
 	case cfg.sequential:
 		return append(opts, framework.Ephemeral(), framework.Sequential(), framework.Protected())
@@ -107,12 +92,12 @@ func (cfg *config) create(more ...framework.CreateOption) []framework.CreateOpti
 // newConfig returns the configuration of a Node, or all that is wrong with the arguments of New.
 func newConfig(c *framework.Client, path string, data []byte, opts []Option) (config, error) {
 	var cfg config
-	faults := boundary.Apply(opts, func(o Option) { o.apply(&cfg) })
+	faults := boundary.Configure(&cfg, opts, Option.ForNode)
 	if path == "/" {
-		cfg.faults = append(cfg.faults, errors.New("path: must not be the root"))
+		faults = append(faults, errors.New("path: must not be the root"))
 	}
 	if cfg.sequential && cfg.lasting() || cfg.persistent && cfg.ttlSet {
-		cfg.faults = append(cfg.faults, errors.New("options Sequential, Persistent and WithTTL: must not be combined"))
+		faults = append(faults, errors.New("options Sequential, Persistent and WithTTL: must not be combined"))
 	}
 	err := boundary.Client(c)
 	if err == nil {
@@ -120,5 +105,5 @@ func newConfig(c *framework.Client, path string, data []byte, opts []Option) (co
 	} else {
 		err = errors.Join(err, framework.ValidatePath(path))
 	}
-	return cfg, errors.Join(slices.Concat(faults, cfg.faults, []error{err})...)
+	return cfg, errors.Join(append(faults, err)...)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -60,7 +61,7 @@ func TestTelemetryOfNodes(t *testing.T) {
 				t.Errorf("%s: %v, want %d that exist and %d creations", what, got, count, creations)
 			}
 		}
-		n := kept(t, c, path, "alive", node.WithName("registration"))
+		n := kept(t, c, path, "alive", recipes.WithName("registration"))
 		mustAwait(t, n)
 		check("made", 1, 1)
 		seen := follow(t, n)
@@ -77,7 +78,7 @@ func TestTelemetryOfNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		logs.TakeAll()
-		taken := kept(t, c, path, "alive", node.WithName("registration"))
+		taken := kept(t, c, path, "alive", recipes.WithName("registration"))
 		zktest.Eventually(t, generous, "a warning", func() bool { return logs.FilterMessage("kept znode changed").Len() > 0 })
 		line := logs.FilterMessage("kept znode changed").All()[0].ContextMap()
 		if line["change"] != "Taken" || line["error.type"] != "taken" || line["zookeeper.node.path"] != c.AbsolutePath(path) {

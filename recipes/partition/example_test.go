@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/partition"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -24,7 +25,7 @@ func Example() {
 	}
 	defer client.Close()
 
-	shards, err := partition.New(client, "/shards", []string{"s1", "s2", "s3"}, partition.WithSettle(0))
+	shards, err := partition.New(client, "/shards", []string{"s1", "s2", "s3"}, recipes.WithSettle(0))
 	if err != nil {
 		log.Fatal(err)
 	}

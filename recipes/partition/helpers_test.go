@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/partition"
 	"github.com/docent-go/docent/testing/zktest"
@@ -123,7 +124,7 @@ func (o *oracle) start(
 	t testing.TB, c *framework.Client, path, id string, keys []string, opts ...partition.Option,
 ) *member {
 	t.Helper()
-	p, err := partition.New(c, path, keys, append([]partition.Option{partition.WithID(id), partition.WithSettle(settle)}, opts...)...)
+	p, err := partition.New(c, path, keys, append([]partition.Option{partition.WithID(id), recipes.WithSettle(settle)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/partition"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -55,7 +56,7 @@ func TestAPersistentZnodeIsNoMember(t *testing.T) {
 func TestGoexitEndsRun(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		p := must.Get(partition.New(env.Client(t), fresh(), names("key-", 2), partition.WithSettle(0)))(t)
+		p := must.Get(partition.New(env.Client(t), fresh(), names("key-", 2), recipes.WithSettle(0)))(t)
 		ended := make(chan error, 1)
 		go func() {
 			ended <- p.Run(t.Context(), func(context.Context, string, *lease.Lease) error {
@@ -122,7 +123,7 @@ func TestAnErrorOfServeEndsRunAtOnceWithoutAServer(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		route := env.Route(t)
 		c := route.Client(t)
-		p := must.Get(partition.New(c, fresh(), names("key-", 1), partition.WithSettle(0)))(t)
+		p := must.Get(partition.New(c, fresh(), names("key-", 1), recipes.WithSettle(0)))(t)
 		serving, fail, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		broken := errors.New("broken")
 		go func() {

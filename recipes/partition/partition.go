@@ -83,7 +83,7 @@ func (p *Partition) owners(ctx context.Context) (map[string]string, error) {
 func (p *Partition) queue(key string) *waitqueue.Queue {
 	return &waitqueue.Queue{
 		Client: p.client, Dir: framework.JoinPath(framework.JoinPath(p.path, "keys"), key), Kinds: []string{kind},
-		ACL: p.cfg.acl, Predecessor: queuenode.ExclusivePredecessor,
+		ACL: p.cfg.ACL, Predecessor: queuenode.ExclusivePredecessor,
 	}
 }
 
@@ -91,8 +91,8 @@ func (p *Partition) queue(key string) *waitqueue.Queue {
 func (p *Partition) contest(key string) *contender.Contest {
 	q := p.queue(key)
 	return &contender.Contest{
-		Queue: q, Path: q.Dir, LossPolicy: p.cfg.policy, OpError: recipe.Error,
-		Telemetry: telemetry.Of(p.client, telemetry.TypePartition, p.cfg.name, p.client.AbsolutePath(q.Dir)),
+		Queue: q, Path: q.Dir, LossPolicy: p.cfg.LossPolicy, OpError: recipe.Error,
+		Telemetry: telemetry.Of(p.client, telemetry.TypePartition, p.cfg.Name, p.client.AbsolutePath(q.Dir)),
 		Data: func(_, party string, seen *telemetry.Acquire) []byte {
 			return contender.Metadata(p.cfg.id, party, nil, seen).Encode()
 		},

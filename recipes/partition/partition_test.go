@@ -12,6 +12,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/partition"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -186,7 +187,7 @@ func TestRunEndsByAnErrorOfServe(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, c := fresh(), names("key-", 4), env.Client(t)
-		p, err := partition.New(c, path, keys, partition.WithSettle(settle))
+		p, err := partition.New(c, path, keys, recipes.WithSettle(settle))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +218,7 @@ func TestRunEndsByAnErrorOfServe(t *testing.T) {
 func TestAServerThatReturnsEarlyIsCalledAgain(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		p, err := partition.New(env.Client(t), fresh(), names("key-", 1), partition.WithSettle(0))
+		p, err := partition.New(env.Client(t), fresh(), names("key-", 1), recipes.WithSettle(0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,8 +299,8 @@ func TestNewReportsAllFaults(t *testing.T) {
 			"ACL: must have at least one entry":                                             {"a"},
 			"loss policy LossPolicy(7): must be AtDeadline or On":                           {"a"},
 		} {
-			_, err := partition.New(env.Client(t), "/x", keys, nil, partition.WithID("a/b"), partition.WithSettle(-1),
-				partition.WithACL(), partition.WithLossPolicy(7))
+			_, err := partition.New(env.Client(t), "/x", keys, nil, partition.WithID("a/b"), recipes.WithSettle(-1),
+				recipes.WithACL(), recipes.WithLossPolicy(7))
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("New: %v, want an error with %q", err, want)
 			}

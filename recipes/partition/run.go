@@ -90,15 +90,11 @@ func (r *run) run(ctx context.Context) (err error) {
 	r.ctx, r.stop = context.WithCancelCause(ctx)
 	defer r.stop(nil)
 	dir := framework.JoinPath(r.path, "members")
-	members, err := cache.New(r.client, dir, cache.WithDepth(1), cache.WithName(r.cfg.name))
+	members, err := cache.New(r.client, dir, cache.WithDepth(1), &r.cfg)
 	if err != nil {
 		return err
 	}
-	opts := []node.Option{node.WithName(r.cfg.name)}
-	if r.cfg.acl != nil {
-		opts = append(opts, node.WithACL(r.cfg.acl...))
-	}
-	self, err := node.New(r.client, framework.JoinPath(dir, r.cfg.id), []byte(digestOf(r.Partition.keys)), opts...)
+	self, err := node.New(r.client, framework.JoinPath(dir, r.cfg.id), []byte(digestOf(r.Partition.keys)), &r.cfg)
 	if err != nil {
 		return errors.Join(err, members.Close())
 	}
@@ -129,7 +125,7 @@ func (r *run) follow(members *cache.Cache, self *node.Node, dir string) {
 		defer close(lists)
 		listed := false
 		inDir := func(s *cache.Snapshot) []member { return membersOf(s, dir) }
-		for all, err := range membership.Changes(r.ctx, members.Snapshots, inDir, slices.Equal, r.cfg.settle) {
+		for all, err := range membership.Changes(r.ctx, members.Snapshots, inDir, slices.Equal, r.cfg.Settle) {
 			if err != nil && !listed {
 				r.stop(err)
 				return

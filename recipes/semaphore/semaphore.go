@@ -34,9 +34,9 @@ func New(c *framework.Client, path string, number int, opts ...Option) (*Semapho
 		return nil, recipe.Error("new semaphore", path, err)
 	}
 	return &Semaphore{cfg: cfg, pool: permits.Pool{
-		Client: c, Path: path, Permits: permits.Number{Fixed: number, At: cfg.permitsAt}, ACL: cfg.acl,
-		LossPolicy: cfg.lossPolicy, Position: cfg.position, OpError: recipe.Error,
-		Telemetry: telemetry.Of(c, telemetry.TypeSemaphore, cfg.name, c.AbsolutePath(path)),
+		Client: c, Path: path, Permits: permits.Number{Fixed: number, At: cfg.permitsAt}, ACL: cfg.ACL,
+		LossPolicy: cfg.LossPolicy, Position: cfg.QueuePosition, OpError: recipe.Error,
+		Telemetry: telemetry.Of(c, telemetry.TypeSemaphore, cfg.Name, c.AbsolutePath(path)),
 	}}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -17,8 +18,8 @@ import (
 func TestNewReportsAllFaults(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		_, err := semaphore.New(nil, "bad", 0, nil, semaphore.WithACL(), semaphore.WithQueuePosition(nil),
-			semaphore.WithPermitsAt("worse"), semaphore.WithLossPolicy(9))
+		_, err := semaphore.New(nil, "bad", 0, nil, recipes.WithACL(), recipes.WithQueuePosition(nil),
+			semaphore.WithPermitsAt("worse"), recipes.WithLossPolicy(9))
 		if err == nil {
 			t.Fatal("no error")
 		}
@@ -101,11 +102,11 @@ func TestParticipants(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), pathOf(t)
-		s := newSemaphore(t, c, path, 3, semaphore.WithData([]byte("holder")))
+		s := newSemaphore(t, c, path, 3, recipes.WithData([]byte("holder")))
 		held := mustAcquire(t, s, 2)
 		awaitChildren(t, c, path+"/locks", 0)
 		// One of its two permits is free: it holds none, nevertheless.
-		waiting := acquireLater(t.Context(), newSemaphore(t, env.Client(t), path, 3, semaphore.WithData([]byte("waiter"))), 2)
+		waiting := acquireLater(t.Context(), newSemaphore(t, env.Client(t), path, 3, recipes.WithData([]byte("waiter"))), 2)
 		awaitChildren(t, c, path+"/leases", 4)
 		found, err := s.Participants(t.Context())
 		if err != nil {
@@ -144,7 +145,7 @@ func TestZnodesWithoutMetadata(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), pathOf(t)
 		acl := acl.Open()
-		s := newSemaphore(t, c, path, 2, semaphore.WithoutMetadata(), semaphore.WithData([]byte("mine")), semaphore.WithACL(acl...))
+		s := newSemaphore(t, c, path, 2, recipes.WithoutMetadata(), recipes.WithData([]byte("mine")), recipes.WithACL(acl...))
 		l := mustAcquire(t, s, 2)
 		data, _, err := c.Get(t.Context(), l.Node())
 		if err != nil || string(data) != "mine" {
@@ -165,7 +166,7 @@ func TestQueuePosition(t *testing.T) {
 		held := mustAcquire(t, s, 2)
 		awaitChildren(t, c, path+"/locks", 0)
 		places := make(chan int, 8)
-		done := acquireLater(t.Context(), newSemaphore(t, c, path, 2, semaphore.WithQueuePosition(func(n int) { places <- n })), 1)
+		done := acquireLater(t.Context(), newSemaphore(t, c, path, 2, recipes.WithQueuePosition(func(n int) { places <- n })), 1)
 		if n := must.Receive(t, places, "its place"); n != 1 {
 			t.Errorf("place %d, want 1: the holders are ahead", n)
 		}
@@ -184,7 +185,7 @@ func TestLossPolicy(t *testing.T) {
 		route, path := env.Route(t), pathOf(t)
 		c := route.Client(t)
 		patient := mustAcquire(t, newSemaphore(t, c, path+"-patient", 2), 2)
-		hasty := mustAcquire(t, newSemaphore(t, c, path, 2, semaphore.WithLossPolicy(lease.OnSuspend)), 2)
+		hasty := mustAcquire(t, newSemaphore(t, c, path, 2, recipes.WithLossPolicy(lease.OnSuspend)), 2)
 		route.Cut()
 		must.Receive(t, hasty.Lost(), "the loss by suspension")
 		if err := hasty.Err(); !errors.Is(err, lease.ErrSuspended) {

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/locktel"
-	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
@@ -21,7 +21,7 @@ func TestTelemetryOfPermits(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		spans := tracetest.NewSpanRecorder()
 		c := env.Client(t, framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))))
-		s := newSemaphore(t, c, pathOf(t), 2, semaphore.WithName("downloads"))
+		s := newSemaphore(t, c, pathOf(t), 2, recipes.WithName("downloads"))
 		held := mustAcquire(t, s, 2)
 		awaitChildren(t, c, s.Path()+"/locks", 0)
 		done := acquireLater(t.Context(), s, 1)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -227,7 +228,7 @@ func TestTenGoroutinesThatLockInOneOrder(t *testing.T) {
 		t.Parallel()
 		var d diagnosed
 		for seed := uint64(1); d.warnings == 0 && seed < 10; seed++ { // about one run in 100 has none
-			d = runWorkers(t, seed, 10, inOrder([]lock.Option{lock.WithoutMetadata()}))
+			d = runWorkers(t, seed, 10, inOrder([]lock.Option{recipes.WithoutMetadata()}))
 			if d.confirmed > 0 {
 				t.Errorf("%d errors", d.confirmed)
 			}

@@ -44,7 +44,7 @@ func settle() {
 // The recipes' contenders come and go at random. In each pause the Live shows what Scan finds.
 func TestLive_shows_what_Scan_finds(t *testing.T) {
 	t.Parallel()
-	for name, r := range recipes() {
+	for name, r := range everyRecipe() {
 		for seed := range uint64(2) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				t.Parallel()

@@ -26,7 +26,7 @@ type recipe struct {
 	participants func(ctx context.Context, c *framework.Client, path string) ([]lease.Participant, error)
 }
 
-func recipes() map[string]recipe {
+func everyRecipe() map[string]recipe {
 	var opts []lock.Option
 	fresh := func(ctx context.Context) context.Context { return lock.ContextWithOwner(ctx, lock.NewOwner("owner")) }
 	return map[string]recipe{
@@ -130,7 +130,7 @@ func must[T any](v T, err error) T {
 // each pause Read shows exactly the recipe's own participants.
 func TestReadShowsTheParticipants(t *testing.T) {
 	t.Parallel()
-	for name, r := range recipes() {
+	for name, r := range everyRecipe() {
 		for seed := range uint64(4) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				t.Parallel()

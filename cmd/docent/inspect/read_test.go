@@ -8,6 +8,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -29,7 +30,7 @@ func TestRead_shows_an_unfair_mutex_without_metadata(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, e *ensemble) {
 		c := e.client(t)
-		m, err := lock.NewUnfairMutex(c, "/a/role", lock.WithoutMetadata())
+		m, err := lock.NewUnfairMutex(c, "/a/role", recipes.WithoutMetadata())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,23 +3,9 @@ package boundary
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 )
-
-// Apply calls apply with each option, and returns the faults of options that are nil.
-func Apply[O any](opts []O, apply func(O)) (faults []error) {
-	for i, opt := range opts {
-		if any(opt) == nil {
-			faults = append(faults, fmt.Errorf("option %d: must not be nil", i))
-			continue
-		}
-		apply(opt)
-	}
-	return faults
-}
 
 // Client returns the fault of a client that is nil.
 func Client(c *framework.Client) error {
@@ -50,12 +36,4 @@ func Target(c *framework.Client, path string) (faults []error) {
 		faults = append(faults, fmt.Errorf("path %q: is the epoch of another lock, or below it", path))
 	}
 	return faults
-}
-
-// ACL returns a copy of the list that an option gets. If the list is empty, ACL adds that to faults.
-func ACL(list []acl.Entry, faults *[]error) []acl.Entry {
-	if len(list) == 0 {
-		*faults = append(*faults, errors.New("ACL: must have at least one entry"))
-	}
-	return slices.Clone(list)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/health"
 	"github.com/docent-go/docent/listeners"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/counter"
@@ -42,7 +43,7 @@ import (
 // The packages whose exported functions and methods obey one rule for their arguments. Their lists in
 // the directory api name what this test has to call.
 var packages = []string{
-	"framework", "framework/health", "recipes/barrier", "recipes/cache", "recipes/counter", "recipes/discovery",
+	"framework", "framework/health", "recipes", "recipes/barrier", "recipes/cache", "recipes/counter", "recipes/discovery",
 	"recipes/group", "recipes/leader", "recipes/lease", "recipes/lock", "recipes/lock/httplock",
 	"recipes/node", "recipes/partition", "recipes/semaphore", "retry", "listeners",
 }
@@ -125,28 +126,18 @@ func functions() map[string]any {
 		"framework.WithStateListener":  framework.WithStateListener,
 		"framework.WithTLS":            framework.WithTLS,
 		"framework.WithTracerProvider": framework.WithTracerProvider,
-		"barrier.WithName":             barrier.WithName,
 		"cache.WithDataOf":             cache.WithDataOf,
 		"cache.WithFilter":             cache.WithFilter,
-		"cache.WithName":               cache.WithName,
 		"discovery.WithClass":          discovery.WithClass,
-		"discovery.WithName":           discovery.WithName,
 		"discovery.WithUnreadable":     discovery.WithUnreadable,
-		"group.WithName":               group.WithName,
 		"leader.WithID":                leader.WithID,
-		"leader.WithName":              leader.WithName,
-		"leader.WithRevocation":        leader.WithRevocation,
-		"lock.WithName":                lock.WithName,
-		"lock.WithQueuePosition":       lock.WithQueuePosition,
-		"lock.WithRevocation":          lock.WithRevocation,
 		"httplock.WithRefusal":         httplock.WithRefusal,
 		"node.WithAdoption":            node.WithAdoption,
-		"node.WithName":                node.WithName,
 		"partition.WithID":             partition.WithID,
-		"partition.WithName":           partition.WithName,
-		"semaphore.WithName":           semaphore.WithName,
+		"recipes.WithName":             recipes.WithName,
+		"recipes.WithQueuePosition":    recipes.WithQueuePosition,
+		"recipes.WithRevocation":       recipes.WithRevocation,
 		"semaphore.WithPermitsAt":      semaphore.WithPermitsAt,
-		"semaphore.WithQueuePosition":  semaphore.WithQueuePosition,
 	}
 }
 
@@ -458,11 +449,32 @@ func TestNilArguments(t *testing.T) {
 	})
 }
 
-func (w *world) useOf(ft reflect.Type) func(any) error {
-	if ft.NumOut() != 1 {
+// useOf returns a call for each type of options that the function's only result has, one after
+// another; nil for none. It returns the first success, because each has to report the fault.
+func (w *world) useOf(ft reflect.Type) func(option any) error {
+	if ft.NumOut() != 1 || ft.Out(0).Kind() != reflect.Interface {
 		return nil
 	}
-	return w.uses[ft.Out(0)]
+	var uses []func(any) error
+	for of, use := range w.uses {
+		if ft.Out(0).Implements(of) {
+			uses = append(uses, use)
+		}
+	}
+	if uses == nil {
+		return nil
+	}
+	return func(option any) error {
+		var all []error
+		for _, use := range uses {
+			err := use(option)
+			if err == nil {
+				return nil
+			}
+			all = append(all, err)
+		}
+		return errors.Join(all...)
+	}
 }
 
 // judge returns what is wrong with the outcome of a call whose argument of the type p was nil.

@@ -42,13 +42,13 @@ func text(err error) string {
 	return err.Error()
 }
 
-func TestApplySkipsAndReportsNilOptions(t *testing.T) {
+func TestConfigureSkipsAndReportsNilOptions(t *testing.T) {
 	t.Parallel()
-	var applied []string
-	add := func(name string) func() { return func() { applied = append(applied, name) } }
-	var missing interface{ apply() }
-	faults := boundary.Apply([]any{add("a"), missing, add("b")}, func(o any) { o.(func())() })
-	if len(applied) != 2 || len(faults) != 1 || faults[0].Error() != "option 1: must not be nil" {
-		t.Errorf("applied %v with %v", applied, faults)
+	named := func(name string) boundary.NodeOption { return &boundary.Options{Name: name} }
+	var cfg boundary.Options
+	cfg.Fault("depth %d: must be 0 or more", -1)
+	faults := boundary.Configure[boundary.NodeOption](&cfg, []boundary.NodeOption{named("a"), nil, named("b")}, boundary.NodeOption.ForNode)
+	if got, want := text(errors.Join(faults...)), "option 1: must not be nil\ndepth -1: must be 0 or more"; got != want || cfg.Name != "b" {
+		t.Errorf("faults %q, want %q; the name is %q", got, want, cfg.Name)
 	}
 }

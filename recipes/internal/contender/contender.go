@@ -18,7 +18,6 @@ import (
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/goid"
 	"github.com/docent-go/docent/internal/usercall"
-	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -93,15 +92,6 @@ func PartyOfGoroutine(c *framework.Client, number uint64) string {
 	party := make([]byte, 0, 64) // so that the string is the one allocation
 	party = append(append(party, prefix...), '-')
 	return string(strconv.AppendUint(party, number, 10))
-}
-
-// Faults returns the faults of the arguments that all constructors have.
-func Faults(c *framework.Client, path string, policy lease.LossPolicy) []error {
-	faults := boundary.Target(c, path)
-	if policy != lease.AtDeadline && policy != lease.OnSuspend {
-		faults = append(faults, fmt.Errorf("loss policy %v: must be AtDeadline or OnSuspend", policy))
-	}
-	return faults
 }
 
 // NewLease returns the first lease of a new hold that is lost by the policy, with the members if it is

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
 // defaultWait bounds the wait for the lock. It is less than the timeouts that clients and load
@@ -62,12 +64,6 @@ func refuse(w http.ResponseWriter, _ *http.Request, err error) {
 
 func newConfig(opts []Option) (config, error) {
 	cfg := config{wait: defaultWait, refuse: refuse}
-	for i, opt := range opts {
-		if opt == nil {
-			cfg.faults = append(cfg.faults, fmt.Errorf("option %d: must not be nil", i))
-			continue
-		}
-		opt.apply(&cfg)
-	}
-	return cfg, errors.Join(cfg.faults...)
+	faults := boundary.Apply(&cfg, opts, Option.apply)
+	return cfg, errors.Join(append(faults, cfg.faults...)...)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -50,7 +51,7 @@ func (s *stage) revocation() {
 	path := root + "/maintenance"
 	s.work("vacuum", func(ctx context.Context, c *framework.Client) error {
 		asked := make(chan struct{}, 1)
-		m, err := lock.NewMutex(c, path, lock.WithRevocation(func(*lock.Lease) { asked <- struct{}{} }))
+		m, err := lock.NewMutex(c, path, recipes.WithRevocation(func(*lock.Lease) { asked <- struct{}{} }))
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
@@ -47,17 +48,17 @@ func (j *job) member(c *framework.Client, path string, revoked func()) (lock.Loc
 	}
 	switch j.kind {
 	case "semaphore":
-		s, err := semaphore.New(c, path, j.semaphore, semaphore.WithLossPolicy(policy), semaphore.WithData([]byte(j.data)))
+		s, err := semaphore.New(c, path, j.semaphore, recipes.WithLossPolicy(policy), recipes.WithData([]byte(j.data)))
 		return permit{s}, err
 	case "leader":
 		return j.election(c, path, policy, revoked)
 	}
-	opts := []lock.Option{lock.WithLossPolicy(policy)}
+	opts := []lock.Option{recipes.WithLossPolicy(policy)}
 	if j.data != "" {
-		opts = append(opts, lock.WithData([]byte(j.data)))
+		opts = append(opts, recipes.WithData([]byte(j.data)))
 	}
 	if j.revocable {
-		opts = append(opts, lock.WithRevocation(func(*lock.Lease) { revoked() }))
+		opts = append(opts, recipes.WithRevocation(func(*lock.Lease) { revoked() }))
 	}
 	switch j.kind {
 	case "exclusive":
@@ -76,12 +77,12 @@ func (j *job) member(c *framework.Client, path string, revoked func()) (lock.Loc
 }
 
 func (j *job) election(c *framework.Client, path string, policy lease.LossPolicy, revoked func()) (lock.Locker, error) {
-	opts := []leader.Option{leader.WithLossPolicy(policy), leader.WithMetadata()}
+	opts := []leader.Option{recipes.WithLossPolicy(policy), leader.WithMetadata()}
 	if j.data != "" {
 		opts = append(opts, leader.WithID(j.data))
 	}
 	if j.revocable {
-		opts = append(opts, leader.WithRevocation(func(*lease.Lease) { revoked() }))
+		opts = append(opts, recipes.WithRevocation(func(*lease.Lease) { revoked() }))
 	}
 	e, err := leader.New(c, path, opts...)
 	return candidate{e}, err

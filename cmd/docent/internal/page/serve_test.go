@@ -28,6 +28,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -178,7 +179,7 @@ func TestServe_revokes_from_the_page(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = c.Close() }) // the server ends with the test
 	asked := make(chan struct{}, 9)
-	m, err := lock.NewMutex(c, "/locks/a", lock.WithRevocation(func(*lock.Lease) { asked <- struct{}{} }))
+	m, err := lock.NewMutex(c, "/locks/a", recipes.WithRevocation(func(*lock.Lease) { asked <- struct{}{} }))
 	if err != nil {
 		t.Fatal(err)
 	}
