@@ -90,19 +90,19 @@ func (c *Client) DeleteTree(ctx context.Context, path string) error {
 func (c *Client) deleteTree(ctx context.Context, full string) error {
 	x := deletion{session: c.session, path: full, version: AnyVersion}
 	rounds := pace.Rounds()
-	for stood := false; ; stood = true {
+	for existed := false; ; existed = true {
 		if err := rounds.Wait(ctx, 1); err != nil {
 			return err
 		}
 		tolerated := []error{ErrNotEmpty}
-		if stood { // already deleted, as when a server reaps an empty container
+		if existed { // already deleted, as when a server reaps an empty container
 			tolerated = append(tolerated, ErrNoNode)
 		}
 		err := c.core.delete(ctx, x, byPolicy, new(doubt), tolerated...)
 		switch {
 		case errors.Is(err, errCreatedSince):
 			continue
-		case errors.Is(err, ErrNoNode) && (stood || errors.Is(err, ErrUnknownOutcome)):
+		case errors.Is(err, ErrNoNode) && (existed || errors.Is(err, ErrUnknownOutcome)):
 			return nil
 		case !errors.Is(err, ErrNotEmpty):
 			return err
@@ -266,7 +266,7 @@ const (
 func (x deletion) check(ctx context.Context, s *session.Session, d *doubt) error {
 	switch meant := cmp.Or(x.czxid, d.czxid); {
 	case meant != 0:
-		return x.stands(ctx, s, meant, d)
+		return x.confirm(ctx, s, meant, d)
 	case d.chooses && !d.earlier:
 		return x.choose(ctx, s, d)
 	}
@@ -287,14 +287,14 @@ func (x deletion) choose(ctx context.Context, s *session.Session, d *doubt) erro
 	return nil
 }
 
-// stands returns nil if the znode with the czxid still exists at the path.
-func (x deletion) stands(ctx context.Context, s *session.Session, czxid int64, d *doubt) error {
+// confirm returns nil if the znode with the czxid still exists at the path.
+func (x deletion) confirm(ctx context.Context, s *session.Session, czxid int64, d *doubt) error {
 	found, err := readSynced(ctx, s, x.path)
 	switch {
-	case err != nil && !d.earlier:
-		return unwritten(ctx, err)
+	case err != nil && d.earlier:
+		return refused(err)
 	case err != nil:
-		return err
+		return unwritten(ctx, err)
 	case found.Exists && found.Stat.Czxid == czxid:
 		return nil
 	case d.earlier:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -391,6 +392,54 @@ func TestADeletionIsSentAtOnceOrNotAtAll(t *testing.T) {
 				t.Fatalf("Delete: %v, want ErrNoNode", err)
 			}
 			must.OK(t, other.Delete(t.Context(), "/z")) // it is still there
+		}
+	})
+}
+
+// TestOpDeleteCreatedBy: a transaction deletes the znode of a czxid, and none that replaced it.
+func TestOpDeleteCreatedBy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
+		defer c.Close()
+		var first, second framework.Stat
+		must.Get(c.Create(t.Context(), "/z", nil, framework.StatTo(&first)))(t)
+		must.OK(t, c.Delete(t.Context(), "/z"))
+		must.Get(c.Create(t.Context(), "/z", nil, framework.StatTo(&second)))(t)
+		other := framework.OpCreate("/other", nil)
+		_, err := c.Txn(t.Context(), other, framework.OpDelete("/z", 0, framework.CreatedBy(first.Czxid)))
+		var refused *framework.TxnError
+		if !errors.As(err, &refused) || refused.Index != 1 || refused.Path != "/z" || !errors.Is(err, framework.ErrNoNode) {
+			t.Errorf("Txn: %v, want a TxnError of operation 1 that wraps ErrNoNode", err)
+		}
+		must.Get(c.Txn(t.Context(), other, framework.OpDelete("/z", 0, framework.CreatedBy(second.Czxid))))(t)
+		if _, err := c.Txn(t.Context(), framework.OpDelete("/z", 0, framework.Guaranteed(), nil)); err == nil ||
+			!strings.Contains(err.Error(), "option 1: must not be nil") || !strings.Contains(err.Error(), "must be CreatedBy") {
+			t.Errorf("Txn: %v, want both faults of the options", err)
+		}
+	})
+}
+
+// TestDeleteCreatedByWithoutRead: servers from 3.8.4 and 3.9.2 on refuse an exists without the permission to
+// read. A deletion that identifies its znode returns that refusal.
+func TestDeleteCreatedByWithoutRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t, zkserver.WithVersion("3.9.6"))
+		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
+		defer c.Close()
+		var st framework.Stat
+		unreadable := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})
+		must.Get(c.Create(t.Context(), "/z", nil, framework.StatTo(&st), unreadable))(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := c.Delete(ctx, "/z", framework.CreatedBy(st.Czxid))
+		_, txnErr := c.Txn(ctx, framework.OpDelete("/z", 0, framework.CreatedBy(st.Czxid)))
+		for _, err := range []error{err, txnErr} {
+			if !errors.Is(err, framework.ErrNoAuth) || errors.Is(err, framework.ErrUnknownOutcome) {
+				t.Errorf("%v, want ErrNoAuth and a known outcome", err)
+			}
 		}
 	})
 }

@@ -130,7 +130,7 @@ func culpritOf(err error) (int, error) {
 func (x deletion) deleteAtEpoch(ctx context.Context, s *session.Session, d *doubt) error {
 	e := epoch{path: EpochOf(x.path), exists: true, version: x.epoch}
 	if d.earlier { // a client that does not set the epoch may have created another znode
-		if err := x.stands(ctx, s, x.czxid, d); err != nil {
+		if err := x.confirm(ctx, s, x.czxid, d); err != nil {
 			return err
 		}
 	}
@@ -145,7 +145,7 @@ func (x deletion) deleteAtEpoch(ctx context.Context, s *session.Session, d *doub
 		if err := e.read(ctx, s); err != nil {
 			return err
 		}
-		if err := x.stands(ctx, s, x.czxid, d); err != nil {
+		if err := x.confirm(ctx, s, x.czxid, d); err != nil {
 			return err
 		}
 	}

@@ -284,7 +284,7 @@ func (d *doubt) look(ctx context.Context, s *session.Session, path string) (prot
 	found, err := readSynced(ctx, s, path)
 	switch {
 	case err != nil:
-		return proto.Node{}, err
+		return proto.Node{}, refused(err)
 	case s.Zxid() < d.before:
 		return proto.Node{}, errZxidFell
 	}
@@ -292,14 +292,13 @@ func (d *doubt) look(ctx context.Context, s *session.Session, path string) (prot
 }
 
 // readSynced reads a Stat after a sync, because the server may lag behind the server of an earlier
-// attempt. The znode need not exist. A refusal says that there was an earlier attempt.
+// attempt. The znode need not exist.
 func readSynced(ctx context.Context, s *session.Session, path string) (proto.Node, error) {
 	err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Sync(path) })
 	if err != nil {
-		return proto.Node{}, refused(err)
+		return proto.Node{}, err
 	}
-	found, err := readStat(ctx, s, path)
-	return found, refused(err)
+	return readStat(ctx, s, path)
 }
 
 // readStat reads a Stat. The znode need not exist.

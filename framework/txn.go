@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
@@ -32,10 +33,12 @@ type TxnOp struct {
 	data    []byte
 	version int32
 	opts    []CreateOption
+	deletes []DeleteOption
 	refusal error // of [OpNever]
 	epoch   int32 // of [OpAtEpoch]
 
 	// set by Txn
+	czxid  int64 // of [CreatedBy]; 0 for any
 	config createConfig
 	flags  int32
 	acl    []acl.Entry
@@ -84,9 +87,11 @@ func OpSet(path string, data []byte, version int32) TxnOp {
 	return TxnOp{kind: txnSet, path: path, data: data, version: version}
 }
 
-// OpDelete deletes a znode if its version is the given version; [AnyVersion] matches every version.
-func OpDelete(path string, version int32) TxnOp {
-	return TxnOp{kind: txnDelete, path: path, version: version}
+// OpDelete deletes a znode if its version is the given version; [AnyVersion] matches every version. Of
+// the options it takes [CreatedBy]: before each attempt at the transaction the client reads the znode,
+// after a sync.
+func OpDelete(path string, version int32, opts ...DeleteOption) TxnOp {
+	return TxnOp{kind: txnDelete, path: path, version: version, deletes: opts}
 }
 
 // OpNever makes a transaction fail with the reason, which must not be nil, before anything is sent.
@@ -129,6 +134,9 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 		rq.repeat = once
 	}
 	results, err := do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) ([]TxnResult, error) {
+		if err := confirmCreations(ctx, s, full, named); err != nil {
+			return nil, err
+		}
 		return multi(ctx, s, full, named)
 	})
 	if n, reason := culpritOf(err); n >= len(ops) {
@@ -179,6 +187,8 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 			err = c.prepareCreate(&op)
 		case txnSet:
 			op.data = c.core.cfg.pack(op.data)
+		case txnDelete:
+			err = errors.Join(err, op.prepareDelete())
 		case txnNever:
 			err = op.refusal
 		}
@@ -211,15 +221,118 @@ func (c *Client) prepareCreate(op *TxnOp) error {
 	return err
 }
 
+func (op *TxnOp) prepareDelete() error {
+	cfg := deleteConfig{version: AnyVersion}
+	faults := applyAll(op.deletes, func(o DeleteOption) { o.applyDelete(&cfg) })
+	op.czxid = cfg.czxid
+	if cfg != (deleteConfig{version: AnyVersion, czxid: op.czxid}) {
+		faults = errors.Join(faults, errors.New("options: must be CreatedBy"))
+	}
+	return faults
+}
+
+// confirmCreations returns a TxnError unless each znode that is to be deleted is the one of [CreatedBy].
+func confirmCreations(ctx context.Context, s *session.Session, full, ops []TxnOp) error {
+	for i, op := range full {
+		if op.czxid == 0 {
+			continue
+		}
+		err := deletion{path: op.path}.confirm(ctx, s, op.czxid, new(doubt))
+		if err != nil && !Retryable(err) && !unanswered(err) {
+			err = &TxnError{i, op.name(), ops[i].path, err}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // size returns how many bytes the operation takes in the request.
 func (op *TxnOp) size() int {
 	return multiOpSize + createSize - headSize + len(op.path) + len(op.data) + aclSize(op.acl)
 }
 
-// multi sends the transaction.
+// multi sends the transaction on the connection in use, or not at all, because it may depend on what its
+// caller has read. The wire client would keep it while there is no connection, and send it on the next
+// one, when another znode may be at a path.
 func multi(ctx context.Context, s *session.Session, full, ops []TxnOp) ([]TxnResult, error) {
-	got, err := session.Call(ctx, s, func(w *zkconn.Conn) (txnAnswer, error) { return txnAnswerOf(multiOn(w, full)) })
+	var got txnAnswer
+	body, err := ask(ctx, s, proto.OpMulti, encoded(full))
+	if err == nil {
+		got, err = decoded(body)
+	}
 	return got.outcome(ops, err)
+}
+
+// encoded returns the body of the transaction's request.
+func encoded(ops []TxnOp) []byte {
+	e := proto.NewEncoder()
+	for _, op := range ops {
+		opcode := op.opcode()
+		e.OpHead(opcode, false, -1)
+		e.String(op.path)
+		switch opcode {
+		case proto.OpCreate:
+			e.Bytes(op.data)
+			e.Int32(int32(len(op.acl)))
+			for _, entry := range op.acl {
+				e.Int32(int32(entry.Perms))
+				e.String(entry.Scheme)
+				e.String(entry.ID)
+			}
+			e.Int32(op.flags)
+		case proto.OpSetData:
+			e.Bytes(op.data)
+			e.Int32(op.version)
+		default:
+			e.Int32(op.version)
+		}
+	}
+	e.OpHead(proto.OpError, true, -1)
+	return e.Body()
+}
+
+func (op TxnOp) opcode() proto.Opcode {
+	switch op.kind {
+	case txnCreate:
+		return proto.OpCreate
+	case txnSet:
+		return proto.OpSetData
+	case txnDelete:
+		return proto.OpDelete
+	}
+	return proto.OpCheck
+}
+
+// decoded returns the content of the reply with the body.
+func decoded(body []byte) (txnAnswer, error) {
+	var got txnAnswer
+	d := proto.NewDecoder(body)
+	for {
+		opcode, done, _ := d.OpHead()
+		if done || d.Err() != nil {
+			break
+		}
+		var result TxnResult
+		var fault error
+		switch opcode {
+		case proto.OpError:
+			fault = zkerr.OfCode(proto.Code(d.Int32()))
+		case proto.OpCreate:
+			result.Path = d.Path()
+		case proto.OpSetData:
+			result.Stat = statOf(d.Stat())
+		case proto.OpCheck, proto.OpDelete:
+		default:
+			d.Fail()
+		}
+		got.results, got.faults = append(got.results, result), append(got.faults, fault)
+	}
+	if d.Err() != nil {
+		return txnAnswer{}, fmt.Errorf("%w: malformed answer", ErrUnknownOutcome)
+	}
+	return got, nil
 }
 
 // A txnAnswer is the content of the reply to a transaction.

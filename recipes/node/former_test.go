@@ -2,12 +2,21 @@ package node_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -57,4 +66,100 @@ func TestCloseLeavesAnotherClientsZnode(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An outage begins behind the reply to the first exists after a sync, once it is armed, and ends when its
+// user says so.
+type outage struct{ armed, away atomic.Bool }
+
+// dialer returns a dialer of connections that the outage ends.
+func (o *outage) dialer(dial framework.Dialer) framework.Dialer {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if o.away.Load() {
+			return nil, errors.New("the network is away")
+		}
+		conn, err := dial(ctx, network, addr)
+		return &severed{Conn: conn, outage: o}, err
+	}
+}
+
+type severed struct {
+	net.Conn
+	outage        *outage
+	synced, asked atomic.Bool
+}
+
+func (c *severed) Write(p []byte) (int, error) {
+	if len(p) >= 12 && c.outage.armed.Load() {
+		switch opcode := proto.Opcode(binary.BigEndian.Uint32(p[8:])); {
+		case opcode == proto.OpSync:
+			c.synced.Store(true)
+		case opcode == proto.OpExists && c.synced.Load():
+			c.asked.Store(true)
+		}
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *severed) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.asked.CompareAndSwap(true, false) {
+		c.outage.armed.Store(false)
+		c.outage.away.Store(true)
+		_ = c.Conn.Close()
+	}
+	return n, err
+}
+
+// TestAFormerZnodeIsReplacedAtOnceOrNotAtAll: the connection ends as soon as the client has read the znode
+// of its former session, which it is to replace. Another client has another znode at the path when the next
+// connection comes. The replacement must not have waited for that connection.
+func TestAFormerZnodeIsReplacedAtOnceOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		other := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
+		defer other.Close()
+		var o outage
+		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(o.dialer(srv.Dial))))(t)
+		defer c.Close()
+		for i := range 50 {
+			path := fmt.Sprintf("/n%d", i)
+			n := kept(t, c, path, "ours")
+			mustAwait(t, n)
+			o.armed.Store(true)
+			srv.Rules().Add(fault.Rule{Op: fault.Connect, Session: c.Session().ID, Action: fault.OtherSession})
+			srv.Cut()
+			zktest.Eventually(t, generous, "the outage", o.away.Load)
+			synctest.Wait()
+			must.Get(other.Txn(t.Context(), framework.OpDelete(path, framework.AnyVersion),
+				framework.OpCreate(path, []byte("theirs"), framework.Ephemeral())))(t)
+			o.away.Store(false)
+			if err := n.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+				t.Errorf("Await: %v, want ErrTaken", err)
+			}
+			mustHold(t, other, other, path, "theirs")
+			must.OK(t, n.Close(t.Context()))
+		}
+	})
+}
+
+// TestSetMeetsAnotherClientsZnode: another client has replaced the Node's znode, and the Node has not been
+// notified. Both znodes have version 0, so the Set is applied, but the znode does not become the Node's.
+func TestSetMeetsAnotherClientsZnode(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
+		route, other, path := w.Route(t), w.Client(t), fresh()
+		n := kept(t, route.Client(t), path, "ours")
+		mustAwait(t, n)
+		dropped := route.Rules().Add(fault.Rule{Op: fault.Event, Path: path, Action: fault.DropEvent, Times: fault.Forever})
+		defer dropped.Remove()
+		must.OK(t, other.Delete(t.Context(), path))
+		must.Get(other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral()))(t)
+		if err := n.Set(patient(t), []byte("ours again")); !errors.Is(err, node.ErrTaken) {
+			t.Errorf("Set: %v, want ErrTaken", err)
+		}
+		must.OK(t, n.Close(t.Context()))
+		mustHold(t, w.Client(t), other, path, "ours again")
+	})
 }

@@ -12,13 +12,17 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// Ask sends a request that the wire client does not know, and returns the body of the reply or an
-// error of package zkerr. It returns with the reply or the end of the connection.
+// Ask sends a request that the wire client does not know, or must not keep: it is sent on the connection in
+// use, or not at all. Ask returns the body of the reply or an error of package zkerr. It returns with the
+// reply or the end of the connection.
 func (s *Session) Ask(opcode proto.Opcode, body []byte) ([]byte, error) {
 	server := s.ServerAddr()
 	answer, err := s.tap.Ask(opcode, body, s.cfg.MaxReply)
 	if errors.Is(err, tap.ErrUnknownOpcode) || err == nil && answer.Code == proto.CodeUnimplemented {
 		return nil, fmt.Errorf("%w %s", zkerr.ErrUnsupported, server)
+	}
+	if errors.Is(err, tap.ErrTooLarge) && tap.Proposed(opcode) { // it may have had its effect
+		return nil, fmt.Errorf("%w: %w", zkerr.ErrUnknownOutcome, askError(err))
 	}
 	if err != nil {
 		return nil, askError(err)

@@ -7,8 +7,8 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// checkBody returns an error unless the wire client can decode the body of a reply without an error
-// code. If the wire client does not decode the body, the body may hold anything.
+// checkBody returns an error unless the body of a reply without an error code can be decoded. The body
+// of another opcode may hold anything: its reader checks it.
 func checkBody(opcode proto.Opcode, body []byte) error {
 	s := skimmer{proto.NewDecoder(body)}
 	switch opcode {

@@ -26,7 +26,7 @@ func (c *Conn) incoming(frame []byte) (pass bool, err error) {
 		return false, fmt.Errorf("%w: a reply to request %d, which is not in flight", ErrProtocol, rp.xid)
 	case rp.code == CodeTooLarge, rp.code == CodeCut:
 		return false, fmt.Errorf("%w: a reply with the code %d", ErrProtocol, rp.code)
-	case rq.question == nil && rp.code == 0:
+	case rp.code == 0:
 		err = checkBody(rq.opcode, rp.body)
 	}
 	if err == nil {

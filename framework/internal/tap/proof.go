@@ -2,9 +2,9 @@ package tap
 
 import "github.com/docent-go/docent/internal/proto"
 
-// proposed reports whether the leader proposes the request to the quorum, so that its reply follows
+// Proposed reports whether the leader proposes the request to the quorum, so that its reply follows
 // a commit. The reply to a sync comes from the leader's memory.
-func proposed(opcode proto.Opcode) bool {
+func Proposed(opcode proto.Opcode) bool {
 	switch opcode {
 	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpDelete, proto.OpSetData, proto.OpSetACL, proto.OpMulti, proto.OpReconfig:
 		return true
@@ -29,7 +29,7 @@ func committed(code proto.Code) bool {
 // proves nothing. If a server refuses a write by an ACL on its own (enableEagerACLCheck), its reply
 // has no zxid.
 func proves(opcode proto.Opcode, rp reply) bool {
-	if !proposed(opcode) || rp.zxid <= 0 || !committed(rp.code) {
+	if !Proposed(opcode) || rp.zxid <= 0 || !committed(rp.code) {
 		return false
 	}
 	return opcode != proto.OpMulti || transactionProves(rp.body)

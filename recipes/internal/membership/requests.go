@@ -109,19 +109,12 @@ func (k *Keeper) succeeded(st framework.Stat) bool {
 }
 
 // succeed replaces the znode of a former session by one transaction, so at no moment the path is without
-// a znode. It looks again before, because a server may be behind, and another client may have the path.
+// a znode. It identifies that znode by its czxid, because another client may have the path by now.
 func (k *Keeper) succeed(ctx context.Context, want Content, former framework.Stat) error {
 	k.replace(nil)
-	if err := k.client.Sync(ctx, k.path); err != nil {
-		return err
-	}
-	st, exists, err := k.client.Exists(ctx, k.path)
-	if err != nil || !exists || st.Czxid != former.Czxid {
-		return err
-	}
 	k.past.Creates(k.session)
 	results, err := k.client.Txn(ctx,
-		framework.OpDelete(k.path, st.Version),
+		framework.OpDelete(k.path, former.Version, framework.CreatedBy(former.Czxid)),
 		framework.OpCreate(k.path, want.Data, append(slices.Clip(k.opts.ACL), framework.Ephemeral())...),
 		framework.OpSet(k.path, want.Data, 0)) // its result is the new znode's Stat
 	var refused *framework.TxnError
@@ -178,11 +171,12 @@ func IsSession(owner int64) bool {
 	return owner != 0 && owner != math.MinInt64 && uint64(owner)>>56 != 0xff
 }
 
-// write writes the content, unless another client has written to the znode: then the keeper looks.
+// write writes the content, unless another client has written to the znode: then the keeper looks. It also
+// looks if it has written to a znode of the same version that another client has created since.
 func (k *Keeper) write(ctx context.Context, want Content) error {
 	st, err := k.client.Set(ctx, k.path, want.Data, k.znode.Version)
 	k.noteSent(want, err)
-	if err == nil {
+	if err == nil && st.Czxid == k.znode.Czxid {
 		k.znode, k.written, k.adopted = st, want.Number, false
 		return nil
 	}
