@@ -2,6 +2,8 @@ package docs_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,8 +19,9 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// The program of the README, against a server: it waits for its turn, writes the
-// report, and leaves nothing behind.
+// The program of the README, against a server: it says which process it waits for, writes the report in
+// its turn, stops at a signal, and leaves nothing behind. If it is killed while it writes, the next one
+// says so.
 func TestTheProgramOfTheREADME(t *testing.T) {
 	t.Parallel()
 	server := zkserver.Run(t)
@@ -35,24 +38,49 @@ func TestTheProgramOfTheREADME(t *testing.T) {
 	awaitContenders(t, server, 1)
 
 	program, said := startProgram(t, binary)
-	zktest.Eventually(t, time.Minute, "the program to wait", func() bool {
-		return strings.Contains(said(), "contenders ahead: 1")
-	})
+	awaitText(t, said, "still waiting for the lock")
+	if host, _ := os.Hostname(); !strings.Contains(said(), fmt.Sprintf("process=\"%d on %s\"", os.Getpid(), host)) {
+		t.Errorf("the program does not say which process it waits for:\n%s", said())
+	}
 	if strings.Contains(said(), "writing") {
 		t.Error("the program writes the report while another client has the lock")
 	}
-	if err := holder.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := program.Wait(); err != nil {
-		t.Errorf("the program: %v", err)
-	}
-	for _, want := range []string{"ZooKeeper: Connected", "contenders ahead: 0", "writing the report"} {
-		if !strings.Contains(said(), want) {
-			t.Errorf("the program prints no %q:\n%s", want, said())
-		}
+	must.OK(t, holder.Release(t.Context()))
+	if err := program.Wait(); err != nil || !strings.Contains(said(), "writing the report") {
+		t.Errorf("the program: %v\n%s", err, said())
 	}
 	awaitContenders(t, server, 0)
+
+	killed, said := startProgram(t, binary)
+	awaitText(t, said, "writing the report")
+	must.OK(t, killed.Process.Kill())
+	_ = killed.Wait() // it was killed
+	next, said := startProgram(t, binary)
+	awaitText(t, said, fmt.Sprintf("process=\"%d on ", killed.Process.Pid))
+	must.OK(t, next.Process.Signal(os.Interrupt))
+	if err := next.Wait(); err == nil || strings.Contains(said(), "writing") {
+		t.Errorf("the program after an interrupt: %v\n%s", err, said())
+	}
+}
+
+// The program of the README at an address where no server is: it says so at once, and stops at a signal.
+func TestTheProgramOfTheREADMEWithoutAServer(t *testing.T) {
+	t.Parallel()
+	closed := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	addr := closed.Addr().String()
+	must.OK(t, closed.Close())
+	program, said := startProgram(t, buildProgram(t, addr))
+	awaitText(t, said, "connection refused")
+	must.OK(t, program.Process.Signal(os.Interrupt))
+	if err := program.Wait(); err == nil || !strings.Contains(said(), "lock /locks/report: wait ended: interrupt") {
+		t.Errorf("the program after an interrupt: %v\n%s", err, said())
+	}
+}
+
+// awaitText waits until the program has printed the text.
+func awaitText(t *testing.T, said func() string, text string) {
+	t.Helper()
+	zktest.Eventually(t, time.Minute, "the program to print "+text, func() bool { return strings.Contains(said(), text) })
 }
 
 // startProgram starts the program. said returns what it has printed.

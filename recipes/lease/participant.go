@@ -3,6 +3,7 @@ package lease
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 )
@@ -95,6 +96,9 @@ func (e *WaitError) Error() string {
 		fmt.Fprintf(&text, " (blocked by %s", b.Path)
 		if m := b.Metadata; m != nil {
 			fmt.Fprintf(&text, ", process %d on %s", m.PID, m.Host)
+			if host, err := os.Hostname(); err == nil && m.Host == host && m.PID == os.Getpid() {
+				text.WriteString(", which is this one")
+			}
 		}
 		text.WriteString(")")
 	}

@@ -36,6 +36,7 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 		queue: &waitqueue.Queue{
 			Client: c, Dir: path, Kinds: []string{mutexKind}, ACL: cfg.ACL,
 			Predecessor: queuenode.ExclusivePredecessor, OnPosition: cfg.QueuePosition,
+			OnLongWait: contender.LogLongWait(c),
 		},
 		kind: mutexKind,
 		path: path,

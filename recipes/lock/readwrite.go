@@ -44,6 +44,7 @@ func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, err
 		queue: &waitqueue.Queue{
 			Client: c, Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.ACL,
 			Predecessor: queuenode.SharedPredecessor(writeKind), OnPosition: cfg.QueuePosition, MayReplace: writerMayReplace,
+			OnLongWait: contender.LogLongWait(c),
 		},
 		kind:  readKind,
 		other: writeKind,

@@ -14,6 +14,9 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/goid"
@@ -22,6 +25,7 @@ import (
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/locktel"
 )
 
 // Metadata returns the metadata of a contender of this process, which starts now. owner and party
@@ -249,6 +253,38 @@ func whyEnded(ctx context.Context, c *framework.Client) error {
 		return why.Err
 	}
 	return fmt.Errorf("%w: %w (%v)", ctx.Err(), framework.ErrNotConnected, state)
+}
+
+// LogLongWait returns what logs the long waits of c's contenders in a queue. It returns nil if c logs no
+// such lines.
+func LogLongWait(c *framework.Client) func(ahead int, path string, data []byte, st framework.Stat) {
+	log := c.Logger().Named("lock")
+	if !log.Core().Enabled(zapcore.InfoLevel) {
+		return nil
+	}
+	return func(ahead int, path string, data []byte, st framework.Stat) {
+		m, known := lease.DecodeMetadata(data)
+		message := "still waiting for the lock"
+		switch {
+		case st.EphemeralOwner == c.Session().ID:
+			message = "still waiting for the lock, which another owner of this client has or waits for"
+		case known && m.PID == os.Getpid() && m.Host == hostname():
+			message = "still waiting for the lock, which another session of this process has or waits for"
+		}
+		fields := []zap.Field{
+			zap.String(locktel.AttrPath, c.AbsolutePath(parentOf(path))),
+			zap.Int(locktel.AttrQueuePosition, ahead), zap.String("contender", c.AbsolutePath(path)),
+		}
+		if known {
+			fields = append(fields, zap.String("process", fmt.Sprintf("%d on %s", m.PID, m.Host)), zap.String("owner", m.Owner), zap.Time("since", m.Since))
+		}
+		log.Info(message, fields...)
+	}
+}
+
+func parentOf(path string) string {
+	dir, _ := framework.SplitPath(path)
+	return dir
 }
 
 // HeldError returns [lease.ErrHeld] for a queue's refusal, with the errors joined to it.

@@ -36,6 +36,10 @@ type Queue struct {
 	// OnPosition is called with the number of contenders ahead of a waiting attempt. It may be nil.
 	OnPosition func(ahead int)
 
+	// OnLongWait is called when an attempt has waited for [LongWait], and then at growing intervals,
+	// with its number of contenders ahead and its predecessor. It may be nil.
+	OnLongWait func(ahead int, path string, data []byte, st framework.Stat)
+
 	// MayReplace reports whether another node that waiting has to wait for may have taken the place
 	// of gone. nil means never. All other new nodes come behind those that exist.
 	MayReplace func(gone, waiting queuenode.Node) bool

@@ -3,8 +3,10 @@ package waitqueue
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
@@ -22,12 +24,25 @@ type waiter struct {
 	// Closed when the predecessor is granted; nil if that is another client's. Then next is not
 	// watched.
 	granted <-chan struct{}
+
+	long  *time.Timer // fires when OnLongWait is to be called; nil if that is nil
+	calls int         // of OnLongWait
 }
+
+// LongWait is how long an attempt waits before [Queue.OnLongWait] is called. The pauses before further
+// calls double up to maxLongWait.
+const (
+	LongWait    = 2 * time.Second
+	maxLongWait = 5 * time.Minute
+)
 
 // waits returns what the attempt has while it waits.
 func (a *Attempt) waits() *waiter {
 	if a.waiter == nil {
 		a.waiter = &waiter{attempt: a}
+		if a.queue.OnLongWait != nil {
+			a.waiter.long = time.NewTimer(LongWait)
+		}
 	}
 	return a.waiter
 }
@@ -53,7 +68,27 @@ func (a *Attempt) BlockedBy() (ahead int, by queuenode.Node, holds bool, data []
 func (w *waiter) end() (own *framework.Watch) {
 	w.predecessor.close()
 	w.next.close()
+	if w.long != nil {
+		w.long.Stop()
+	}
 	return w.own.watch
+}
+
+// longWait returns a channel that is ready when OnLongWait is to be called; nil for never.
+func (w *waiter) longWait() <-chan time.Time {
+	if w.long == nil {
+		return nil
+	}
+	return w.long.C
+}
+
+// reportLongWait calls OnLongWait.
+func (w *waiter) reportLongWait() {
+	w.calls++
+	w.long.Reset(pace.Doubled(LongWait, maxLongWait, w.calls))
+	q := w.attempt.queue
+	st, _ := w.predecessor.watch.Stat()
+	q.OnLongWait(w.ahead, framework.JoinPath(q.Dir, w.predecessor.name), w.predecessor.watch.Data(), st)
 }
 
 // errStale means that the attempt has to list again to know its position.
@@ -122,6 +157,8 @@ func (w *waiter) step(ctx context.Context, pos position) (position, error) {
 			return pos.behindHolder(), nil
 		case <-w.own.watch.Fired():
 			return pos, errStale
+		case <-w.longWait():
+			w.reportLongWait()
 		case <-w.attempt.hold.Lost():
 			return pos, w.attempt.hold.Err()
 		case <-ctx.Done():
