@@ -205,10 +205,10 @@ func TestGetEach_whose_context_ends_with_the_replies(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		mustCreate(t, c, "/a", "data")
-		asked := srv.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.Pass, Times: fault.Forever})
+		asked := srv.Rules().Add(fault.Rule{Op: fault.MultiRead, Action: fault.Pass, Times: fault.Forever})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		reads, faults := c.GetEach(late{ctx, func() bool { return asked.Hits() == 2 }, cancel}, "/a", "/none")
+		reads, faults := c.GetEach(late{ctx, func() bool { return asked.Hits() == 1 }, cancel}, "/a", "/none")
 		if ctx.Err() == nil {
 			t.Fatal("the context has not ended: the test shows nothing")
 		}

@@ -237,6 +237,7 @@ func (c *core) missing(server string, op proto.Opcode) {
 		proto.OpGetEphemerals:   "Ephemerals fails",
 		proto.OpWhoAmI:          "WhoAmI fails",
 		proto.OpReconfig:        "Reconfig fails",
+		proto.OpMultiRead:       "each of several reads is a request of its own",
 	}[op]
 	if known {
 		c.log.Warn("the server does not know an operation", zap.String(fieldServer, server), zap.Int32(fieldOpcode, int32(op)),

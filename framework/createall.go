@@ -10,6 +10,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
 )
 
@@ -147,8 +148,12 @@ func (g *group) send(ctx context.Context, s *session.Session) ([]string, error) 
 		}
 	}
 	paths := make([]string, len(results))
+	var names [][]string
+	if err == nil {
+		names = lists.names(ctx)
+	}
 	for i, cr := range g.creations {
-		lists[i].store(ctx, &cr.createConfig, err)
+		names = cr.storeLists(names)
 		if err == nil {
 			paths[i] = results[i].Path
 			cr.store(Stat{
@@ -166,21 +171,21 @@ type madeGroup struct {
 	zxid   int64 // of the transaction
 }
 
-func (g *group) begin(ctx context.Context, s *session.Session) (*session.Pending[madeGroup], []listings) {
-	lists := make([]listings, len(g.creations))
+func (g *group) begin(ctx context.Context, s *session.Session) (*session.Pending[madeGroup], *readsSent) {
 	f := s.Tap().FollowTransaction(g.full[0].path) // has an id: unique
 	p := session.Begin(s, func(w *zkconn.Conn) (madeGroup, error) { return g.request(f, w) })
 	select {
 	case <-f.Sent():
 	case <-p.Done():
-		return p, lists
+		return p, nil
 	case <-ctx.Done():
-		return p, lists
+		return p, nil
 	}
-	for i, cr := range g.creations {
-		lists[i] = cr.beginLists(s)
+	var dirs []string
+	for _, cr := range g.creations {
+		dirs = cr.listed(dirs)
 	}
-	return p, lists
+	return p, sendReads(s, g.creations[0].core.limits(), proto.OpGetChildren, dirs)
 }
 
 // request runs to its end also if no caller waits for it any more, because f has to end.

@@ -101,7 +101,11 @@ func (cr *creation) send(ctx context.Context, s *session.Session) (string, error
 	}
 	p := cr.begin(ctx, s)
 	made, err := p.Wait(ctx)
-	p.lists.store(ctx, &cr.createConfig, err)
+	var names [][]string
+	if err == nil {
+		names = p.lists.names(ctx)
+	}
+	cr.storeLists(names)
 	cr.storeWatch(ctx, p.watch, made, err)
 	if cr.guard != nil && errors.Is(err, ErrUnknownOutcome) {
 		cr.guard.doubt(p.Session().ID(), p.Done())
@@ -318,8 +322,8 @@ func parentMade(ctx context.Context, parent *session.Pending[string]) error {
 // A sentCreate is a create that was sent, and the requests that were sent after it.
 type sentCreate struct {
 	*session.Pending[createdNode]
-	lists listings
-	watch *beginning // nil if none was sent
+	lists *readsSent // nil if none was sent
+	watch *beginning // likewise
 }
 
 // begin sends the create, and after it the listing and the watch if the options ask for them. A
@@ -341,7 +345,7 @@ func (cr *creation) begin(ctx context.Context, s *session.Session) sentCreate {
 	default:
 		return sent
 	}
-	sent.lists = cr.beginLists(s)
+	sent.lists = sendReads(s, cr.core.limits(), proto.OpGetChildren, cr.listed(nil))
 	if watches {
 		key := watchreg.Key{Kind: watchreg.Exists, Path: cr.path}
 		begun := cr.core.beginWatch(s, key, readOf(key), false)
@@ -370,33 +374,27 @@ func (cr *creation) storeWatch(ctx context.Context, b *beginning, made createdNo
 	}
 }
 
-// listings are those that were sent after a create, in the order of the options; nil if none was sent.
-type listings []*session.Pending[proto.Node]
-
-// beginLists sends the listings that the options ask for.
-func (cr *creation) beginLists(s *session.Session) listings {
-	var sent listings
+// listed appends the directories that the options ask to list.
+func (cr *creation) listed(dirs []string) []string {
 	for _, l := range cr.lists {
 		dir := l.dir
 		if dir == "" {
 			dir, _ = SplitPath(cr.path)
 		}
-		sent = append(sent, session.Begin(s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(dir) }))
+		dirs = append(dirs, dir)
 	}
-	return sent
+	return dirs
 }
 
-// store waits for the listings and stores them, unless the create failed with err.
-func (ls listings) store(ctx context.Context, to *createConfig, err error) {
-	for i, l := range to.lists {
+// storeLists stores the first of the names, nil for a listing without a reply, and returns the others.
+func (cr *creation) storeLists(names [][]string) (others [][]string) {
+	for _, l := range cr.lists {
 		*l.names = nil
-		if ls == nil || err != nil {
-			continue
-		}
-		if found, err := ls[i].Wait(ctx); err == nil {
-			*l.names = found.Children
+		if len(names) > 0 {
+			*l.names, names = names[0], names[1:]
 		}
 	}
+	return names
 }
 
 // protectedPrefix, a UUID and a dash precede the name of a protected znode. The

@@ -296,17 +296,17 @@ func TestGetEach(t *testing.T) {
 	c := connect(t, proxy.Addr(), framework.WithNamespace(fresh(t)[1:]))
 	mustCreate(t, c, "/a", "1")
 	mustCreate(t, c, "/b", "2")
-	cut := proxy.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
+	cut := proxy.Rules().Add(fault.Rule{Op: fault.MultiRead, Action: fault.CutBefore})
 	reads, errs := c.GetEach(t.Context(), "/a", "/none", "/b")
 	await(t, cut.Hit(), "the cut")
 	wantErr(t, "/none", errs[1], framework.ErrNoNode)
 	if errs[0] != nil || errs[2] != nil || string(reads[0].Data) != "1" || string(reads[2].Data) != "2" || reads[0].Stat.Czxid >= reads[2].Stat.Czxid {
 		t.Errorf("%+v, %v", reads, errs)
 	}
-	before := proxy.Count(fault.GetData)
+	before := proxy.Count(fault.MultiRead)
 	_, errs = c.GetEach(t.Context(), "/a", "b")
 	wantErr(t, "b", errs[1], framework.ErrInvalidPath)
-	if n := proxy.Count(fault.GetData) - before; n != 0 || errs[0] != nil {
+	if n := proxy.Count(fault.MultiRead) - before; n != 0 || errs[0] != nil {
 		t.Errorf("%d reads where a path is invalid, %v", n, errs)
 	}
 	if reads, errs := c.GetEach(t.Context()); len(reads) != 0 || len(errs) != 0 {
@@ -322,7 +322,7 @@ func TestGetEach_takes_the_time_of_one(t *testing.T) {
 		for i := range paths {
 			paths[i] = mustCreate(t, c, "/n-", "", framework.Sequential())
 		}
-		srv.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.DelayReply, Delay: time.Second, Times: 1})
+		srv.Rules().Add(fault.Rule{Op: fault.MultiRead, Action: fault.DelayReply, Delay: time.Second, Times: 1})
 		start := time.Now()
 		if _, errs := c.GetEach(t.Context(), paths...); slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
 			t.Error(errs)

@@ -101,7 +101,10 @@ func TestAChildThatDiesWhileItIsReadDoesNotKeepReadyWaiting(t *testing.T) {
 		for i := range 5 {
 			s.create(t, other, fmt.Sprintf("/%d/x", i), "")
 		}
-		held := route.Rules().Add(fault.Rule{Op: fault.GetData, Path: s.path + "/3", Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
+		for _, op := range []fault.Op{fault.GetData, fault.MultiRead} {
+			route.Rules().Add(fault.Rule{Op: op, Path: s.path + "/3", Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
+		}
+		held := route.Rules().Add(fault.Rule{Path: s.path + "/3", Action: fault.Pass})
 		listed := route.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: s.path + "/4", Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
 		made := s.open(t, route.Client(t), s.path)
 		<-held.Hit()
@@ -245,7 +248,7 @@ func TestRequestsOfACache(t *testing.T) {
 			}
 		}
 		var made *cache.Cache
-		count("a fill", map[fault.Op]int{fault.Multi: 1, fault.AddWatch: 1, fault.GetData: 26, fault.GetChildren: 6}, func() {
+		count("a fill", map[fault.Op]int{fault.Multi: 1, fault.AddWatch: 1, fault.GetData: 1, fault.MultiRead: 3, fault.GetChildren: 6}, func() {
 			made = s.ready(t, c, s.path)
 		})
 		j := cachetest.Record(made)
@@ -265,7 +268,7 @@ func TestRequestsOfACache(t *testing.T) {
 			j.Await(t, "removed /0/1=x")
 		})
 		count("Sync", map[fault.Op]int{fault.Multi: 1}, func() { mustSync(t, made) })
-		count("a reconnection", map[fault.Op]int{fault.Multi: 1, fault.AddWatch: 1, fault.GetData: 26, fault.GetChildren: 6}, func() {
+		count("a reconnection", map[fault.Op]int{fault.Multi: 1, fault.AddWatch: 1, fault.GetData: 1, fault.MultiRead: 3, fault.GetChildren: 6}, func() {
 			route.Cut()
 			j.Await(t, "stale")
 			j.Await(t, "ready")

@@ -280,7 +280,7 @@ func TestDiscoveryRequests(t *testing.T) {
 			t.Helper()
 			var got []fault.Op
 			for _, rq := range route.Requests() {
-				if strings.HasPrefix(rq.Path, base) {
+				if strings.HasPrefix(rq.Path, base) || slices.ContainsFunc(rq.Parts, func(p fault.Part) bool { return strings.HasPrefix(p.Path, base) }) {
 					got = append(got, rq.Op)
 				}
 			}
@@ -295,7 +295,7 @@ func TestDiscoveryRequests(t *testing.T) {
 		if _, err := r.Instances(t.Context(), "web"); err != nil {
 			t.Fatal(err)
 		}
-		check("Instances, 2", fault.GetChildren, fault.GetData, fault.GetData)
+		check("Instances, 2", fault.GetChildren, fault.MultiRead)
 		if err := reg.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}

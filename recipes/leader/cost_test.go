@@ -63,7 +63,7 @@ func TestRequestsOfAnElection(t *testing.T) {
 		if all, err := e.Participants(t.Context()); err != nil || len(all) != 2 {
 			t.Errorf("participants %v, %v; want 2", all, err)
 		}
-		expect("Participants, 2", fault.GetChildren, fault.GetData, fault.GetData)
+		expect("Participants, 2", fault.GetChildren, fault.MultiRead)
 		if _, ok, err := e.Leader(t.Context()); err != nil || !ok {
 			t.Errorf("leader: %v, %v", ok, err)
 		}

@@ -82,13 +82,13 @@ func TestMulti_of_ten_counts_requests(t *testing.T) {
 		route.ResetRequests()
 		lease := mustLock(t, m)
 		mustRelease(t, lease)
-		if got := count(route, fault.Multi, fault.GetChildren); got != 12 || count(route, fault.Multi) != 2 {
-			t.Errorf("%d transactions and %d listings, want 2 and 10", count(route, fault.Multi), count(route, fault.GetChildren))
+		if multis, lists := count(route, fault.Multi), count(route, fault.MultiRead); multis != 2 || lists != 1 {
+			t.Errorf("%d transactions and %d requests for all listings, want 2 and 1", multis, lists)
 		}
-		if got := count(route, fault.Create, fault.Delete, fault.GetData, fault.Exists); got != 0 {
+		if got := count(route, fault.Create, fault.Delete, fault.GetData, fault.GetChildren, fault.Exists); got != 0 {
 			t.Errorf("%d other requests, want none", got)
 		}
-	})
+	}, zkenv.AllOperations("it counts requests"))
 }
 
 // TestMultiOfTenWaitsForTwoRoundTrips has the listings travel right behind the
@@ -212,7 +212,7 @@ func TestMultiWithADeadContextSendsNothing(t *testing.T) {
 				t.Errorf("%v, %v; want no lease and context.Canceled", lease, err)
 			}
 		}
-		if got := count(route, fault.Multi, fault.Create, fault.GetChildren); got != 0 {
+		if got := count(route, fault.Multi, fault.Create, fault.GetChildren, fault.MultiRead); got != 0 {
 			t.Errorf("%d requests, want none", got)
 		}
 	})
@@ -230,15 +230,16 @@ func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
 		m := newMulti(t, newMutexes(t, c, paths...)...)
 		route.ResetRequests()
 		lease := mustLock(t, m)
-		if multis, lists := count(route, fault.Multi), count(route, fault.GetChildren); multis != 3 || lists != 250 {
-			t.Errorf("%d transactions and %d listings, want 3 and 250", multis, lists)
+		// Of a hundred listings, 64 are one request, and 36 another.
+		if multis, lists := count(route, fault.Multi), count(route, fault.MultiRead); multis != 3 || lists != 5 {
+			t.Errorf("%d transactions and %d requests for the listings, want 3 and 5", multis, lists)
 		}
 		mustRelease(t, lease)
 		if multis := count(route, fault.Multi); multis != 4 {
 			t.Errorf("%d transactions with the release, want 4", multis)
 		}
 		awaitEach(t, c, paths, 1)
-	}, zkenv.Only("numbers are the same everywhere", zkenv.Embedded, zkenv.Standalone))
+	}, zkenv.Only("numbers are the same everywhere", zkenv.Embedded, zkenv.Standalone), zkenv.AllOperations("it counts requests"))
 }
 
 // TestMultiTellsQueuePositions has each member's callback told as it is by the

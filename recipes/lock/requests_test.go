@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -50,10 +51,15 @@ func (c *countedClient) reads() float64 {
 	return float64(c.proxy.Count(fault.GetChildren, fault.GetData, fault.Exists))
 }
 
+// requests returns how many requests there were, without the client's own.
+func (c *countedClient) requests() float64 {
+	return c.writes() + c.reads() + float64(c.proxy.Count(fault.Multi, fault.MultiRead))
+}
+
 // countedClients returns clients of the lock /counted/lock, whose directory exists.
-func countedClients(t *testing.T, n int) []*countedClient {
+func countedClients(t *testing.T, n int, opts ...zkserver.Option) []*countedClient {
 	t.Helper()
-	server := zkserver.Run(t)
+	server := zkserver.Run(t, opts...)
 	var all []*countedClient
 	for range n {
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
@@ -149,6 +155,41 @@ func TestRequestsOfAWait(t *testing.T) {
 		expectAbout(t, "writes of a lock that was waited for", writes/waiters, writesPerLock)
 		expectAbout(t, "reads of a lock that was waited for", reads/waiters, readsPerLock+readsPerWait)
 	})
+}
+
+func TestRequestsOfAMulti(t *testing.T) {
+	t.Parallel()
+	const members, rounds = 10, 100
+	for name, at := range map[string]struct {
+		opts []zkserver.Option
+		want float64
+	}{
+		"one request lists all":    {nil, 3},
+		"a server before 3.6":      {[]zkserver.Option{zkserver.WithVersion("3.5.10")}, 2 + members},
+		"Keeper without multiRead": {[]zkserver.Option{zkserver.WithoutOpcodes(zkserver.KeeperLacks()...), zkserver.WithoutReplyToUnknown()}, 2 + members},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := countedClients(t, 1, at.opts...)[0]
+				locks := make([]lock.Locker, members)
+				for i := range locks {
+					locks[i] = must.Get(lock.NewMutex(c.client, fmt.Sprintf("/counted/multi-%d", i)))(t)
+				}
+				multi := must.Get(lock.NewMulti(locks...))(t)
+				for range 2 { // the first creates the directories, and finds out what the server knows
+					must.OK(t, must.Get(multi.Lock(t.Context()))(t).Release(t.Context()))
+				}
+				c.proxy.ResetRequests()
+				for range rounds {
+					must.OK(t, must.Get(multi.Lock(t.Context()))(t).Release(t.Context()))
+				}
+				if got := c.requests() / rounds; got != at.want {
+					t.Errorf("%v requests for a multi-lock of %d, want %v", got, members, at.want)
+				}
+			})
+		})
+	}
 }
 
 func TestRequestsOfHolding(t *testing.T) {

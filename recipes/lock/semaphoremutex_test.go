@@ -32,7 +32,7 @@ func TestSemaphoreMutexRequests(t *testing.T) {
 		proxy.ResetRequests()
 		mustRelease(t, mustLock(t, m))
 		ops := operations(proxy)
-		want := []fault.Op{fault.Create, fault.GetChildren, fault.Create, fault.GetChildren, fault.GetChildren, fault.Delete, fault.Delete}
+		want := []fault.Op{fault.Create, fault.GetChildren, fault.Create, fault.MultiRead, fault.Delete, fault.Delete}
 		if !slices.Equal(ops, want) {
 			t.Errorf("requests of Lock and Release: %v, want %v", ops, want)
 		}

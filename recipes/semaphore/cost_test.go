@@ -52,10 +52,10 @@ func TestRequestsOfASemaphore(t *testing.T) {
 		route.ResetRequests()
 		mustRelease(t, mustAcquire(t, s, 1))
 		expect("one permit and back", fault.Create, fault.GetChildren,
-			fault.Create, fault.GetChildren, fault.GetChildren, fault.Delete, fault.Delete)
+			fault.Create, fault.MultiRead, fault.Delete, fault.Delete)
 		mustRelease(t, mustAcquire(t, s, 3))
 		expect("three permits and back", fault.Create, fault.GetChildren,
-			fault.Multi, fault.GetChildren, fault.GetChildren, fault.Delete, fault.Multi)
+			fault.Multi, fault.MultiRead, fault.Delete, fault.Multi)
 
 		held := mustAcquire(t, other, 3)
 		awaitChildren(t, c, path+"/locks", 0)

@@ -98,7 +98,7 @@ func strike(t testing.TB, writer *writer, route *zkenv.Route) (heal func()) {
 	case 2:
 		route.Expire(t)
 	case 3:
-		route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.DropReply})
+		route.Rules().Add(fault.Rule{Op: read(writer), Action: fault.DropReply})
 	case 4:
 		route.Rules().Add(fault.Rule{Op: fault.AddWatch, Action: fault.DropReply})
 		route.Cut()
@@ -111,9 +111,17 @@ func strike(t testing.TB, writer *writer, route *zkenv.Route) (heal func()) {
 		route.Cut()
 		return route.Heal
 	case 8:
-		route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.DelayReply, Delay: 20 * time.Millisecond, Times: 3})
+		route.Rules().Add(fault.Rule{Op: read(writer), Action: fault.DelayReply, Delay: 20 * time.Millisecond, Times: 3})
 	}
 	return none
+}
+
+// read returns one of the requests that read data.
+func read(w *writer) fault.Op {
+	if w.random.IntN(2) == 0 {
+		return fault.GetData
+	}
+	return fault.MultiRead
 }
 
 // An observer checks one snapshot after another.

@@ -18,11 +18,11 @@ type Frame struct {
 	// sequence number of a sequential create was added. It is empty where there
 	// is none, and in a Multi.
 	Path string
-	// Parts are the operations of a Multi, in order.
+	// Parts are the operations of a Multi or a MultiRead, in order.
 	Parts []Part
 }
 
-// A Part is one operation of a transaction.
+// A Part is one operation of a transaction or a multiRead.
 type Part struct {
 	Op   Op
 	Path string

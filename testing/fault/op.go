@@ -7,7 +7,7 @@ import "strconv"
 type Op int
 
 // The kinds of frames. Multi is the transaction as a whole; the operations in it
-// are its [Part]s. Connect is the handshake that opens or resumes a session,
+// are its [Part]s, as the reads in a MultiRead are. Connect is the handshake that opens or resumes a session,
 // Event a watch event, which the server sends unasked.
 const (
 	Create        Op = iota + 1 // create, create2, createContainer, createTTL
@@ -27,6 +27,7 @@ const (
 	SetWatches                  // setWatches, setWatches2
 	AddWatch                    // addWatch
 	RemoveWatches               // checkWatches, removeWatches
+	MultiRead                   // multiRead
 	Other                       // any other request
 	Connect                     // the handshake
 	Event                       // a watch event
@@ -62,6 +63,8 @@ func OpOf(opcode int32) Op {
 		return Multi
 	case 17, 18:
 		return RemoveWatches
+	case 22:
+		return MultiRead
 	case 100:
 		return SetAuth
 	case 101, 105:
@@ -80,7 +83,7 @@ func (o Op) String() string {
 		Create: "Create", Delete: "Delete", Exists: "Exists", GetData: "GetData", SetData: "SetData",
 		GetACL: "GetACL", SetACL: "SetACL", GetChildren: "GetChildren", Sync: "Sync", Ping: "Ping",
 		Check: "Check", Multi: "Multi", CloseSession: "CloseSession", SetAuth: "SetAuth",
-		SetWatches: "SetWatches", AddWatch: "AddWatch", RemoveWatches: "RemoveWatches", Other: "Other",
+		SetWatches: "SetWatches", AddWatch: "AddWatch", RemoveWatches: "RemoveWatches", MultiRead: "MultiRead", Other: "Other",
 		Connect: "Connect", Event: "Event",
 	}
 	if !o.known() {

@@ -26,7 +26,8 @@ func TestOpOf(t *testing.T) {
 		fault.SetWatches:    {101, 105},
 		fault.AddWatch:      {106},
 		fault.CloseSession:  {-11},
-		fault.Other:         {16, 22, 107, 0, 9999, -1},
+		fault.MultiRead:     {22},
+		fault.Other:         {16, 107, 0, 9999, -1},
 	}
 	for want, opcodes := range ops {
 		for _, opcode := range opcodes {

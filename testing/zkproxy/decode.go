@@ -42,7 +42,7 @@ func decodeRequest(body []byte, session int64) (fault.Frame, bool) {
 	}
 	f.Op = fault.OpOf(opcode)
 	switch f.Op {
-	case fault.Multi:
+	case fault.Multi, fault.MultiRead:
 		f.Parts = decodeParts(&d)
 	case fault.Ping, fault.CloseSession, fault.SetAuth, fault.SetWatches, fault.Other:
 	default:
@@ -51,7 +51,7 @@ func decodeRequest(body []byte, session int64) (fault.Frame, bool) {
 	return f, true
 }
 
-// decodeParts reads the operations of a multi, up to the first that it doesn't
+// decodeParts reads the operations of a multi or a multiRead, up to the first that it doesn't
 // know: what follows that can't be found.
 func decodeParts(d *proto.Decoder) []fault.Part {
 	var parts []fault.Part
@@ -86,6 +86,8 @@ func skipPart(d *proto.Decoder, op proto.Opcode) bool {
 		d.Int32() // version
 	case proto.OpDelete, proto.OpCheck:
 		d.Int32() // version
+	case proto.OpGetData, proto.OpGetChildren:
+		d.Bool() // watch
 	default:
 		return false
 	}

@@ -144,7 +144,7 @@ func (r *request) parseResume(d *proto.Decoder) {
 // faultFrame returns what fault rules are matched against.
 func (r *request) faultFrame(session int64) fault.Frame {
 	f := fault.Frame{Session: session, Xid: r.xid, Op: fault.OpOf(int32(r.op)), Path: r.path}
-	if r.op == proto.OpMulti {
+	if r.op == proto.OpMulti || r.op == proto.OpMultiRead {
 		for _, op := range r.ops {
 			f.Parts = append(f.Parts, fault.Part{Op: fault.OpOf(int32(op.op)), Path: op.path})
 		}

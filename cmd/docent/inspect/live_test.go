@@ -321,8 +321,11 @@ func TestFollow_reads_no_data_of_others(t *testing.T) {
 		}
 		took, reads, most := time.Since(begun), 0, time.Duration(0)
 		for _, rq := range way.Requests() {
-			if rq.Op == fault.GetData {
+			switch rq.Op {
+			case fault.GetData:
 				reads++
+			case fault.MultiRead:
+				reads += len(rq.Parts)
 			}
 		}
 		if most = 2 * (others + 20) * time.Second / rate; took < others*time.Second/rate || took > most {

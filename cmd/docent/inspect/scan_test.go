@@ -162,9 +162,9 @@ func TestRequests(t *testing.T) {
 		}
 		way.ResetRequests()
 		mustRead(t, observer, "/inspected/lock")
-		expect("Read", map[fault.Op]int{fault.Sync: 1, fault.GetChildren: 1, fault.GetData: 3})
+		expect("Read", map[fault.Op]int{fault.Sync: 1, fault.GetChildren: 1, fault.MultiRead: 1})
 		mustScan(t, observer, "/inspected", inspect.Limits{})
-		expect("Scan", map[fault.Op]int{fault.Sync: 1, fault.GetChildren: 2, fault.GetData: 3})
+		expect("Scan", map[fault.Op]int{fault.Sync: 1, fault.GetChildren: 2, fault.MultiRead: 1})
 		mustScan(t, observer, "/inspected", inspect.Limits{HoldersOnly: true})
 		expect("Scan for holders", map[fault.Op]int{fault.Sync: 1, fault.GetChildren: 2, fault.GetData: 1})
 	}, zkenv.Only("it counts requests", zkenv.Embedded))

@@ -16,8 +16,13 @@ import (
 // use, or not at all. Ask returns the body of the reply or an error of package zkerr. It returns with the
 // reply or the end of the connection.
 func (s *Session) Ask(opcode proto.Opcode, body []byte) ([]byte, error) {
+	return s.AskUpTo(s.cfg.MaxReply, opcode, body)
+}
+
+// AskUpTo is Ask for a request whose reply may have a body of limit bytes.
+func (s *Session) AskUpTo(limit int, opcode proto.Opcode, body []byte) ([]byte, error) {
 	server := s.ServerAddr()
-	answer, err := s.tap.Ask(opcode, body, s.cfg.MaxReply)
+	answer, err := s.tap.Ask(opcode, body, limit)
 	if errors.Is(err, tap.ErrUnknownOpcode) || err == nil && answer.Code == proto.CodeUnimplemented {
 		return nil, fmt.Errorf("%w %s", zkerr.ErrUnsupported, server)
 	}

@@ -42,7 +42,7 @@ type Opcodes struct {
 func optional(op proto.Opcode) bool {
 	switch op {
 	case proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpAddWatch, proto.OpRemoveWatches,
-		proto.OpGetEphemerals, proto.OpWhoAmI, proto.OpReconfig:
+		proto.OpGetEphemerals, proto.OpWhoAmI, proto.OpReconfig, proto.OpMultiRead:
 		return true
 	}
 	return false

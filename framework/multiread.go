@@ -1,0 +1,213 @@
+package framework
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/docent-go/docent/framework/internal/session"
+	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/internal/proto"
+)
+
+// readsTogether is how many reads are sent as one request at most. More would save little, and a server
+// has the reply to one request in memory as a whole.
+const readsTogether = 64
+
+// readsSent are reads of one kind that were sent: of znodes' data and Stats, or of the names of their
+// children. A server of ZooKeeper 3.6 or newer replies to several in one request (multiRead), in which
+// each read fails by itself. To others each read is a request of its own.
+type readsSent struct {
+	session *session.Session
+	limits  limits
+	opcode  proto.Opcode // getData, getChildren, or getChildren2, which is always a request of its own
+	parts   []partSent
+}
+
+// limits are the greatest sizes of a request and of the reply to one read, in bytes.
+type limits struct{ request, reply int }
+
+func (c *core) limits() limits { return limits{c.cfg.maxRequest, c.cfg.maxReply} }
+
+// An outcomeOfRead is the result of a read, or its fault.
+type outcomeOfRead struct {
+	node proto.Node
+	err  error
+}
+
+// A partSent is as many of the reads as one request has.
+type partSent struct {
+	paths    []string
+	together *session.Pending[[]outcomeOfRead] // nil if each is a request of its own
+	each     []*session.Pending[proto.Node]
+}
+
+// sendReads sends a read of each of the paths.
+func sendReads(s *session.Session, most limits, opcode proto.Opcode, paths []string) *readsSent {
+	sent := &readsSent{session: s, limits: most, opcode: opcode}
+	for len(paths) > 0 {
+		n := sent.together(paths)
+		sent.parts = append(sent.parts, sent.send(paths[:n]))
+		paths = paths[n:]
+	}
+	return sent
+}
+
+// together returns how many of the first paths have one request.
+func (r *readsSent) together(paths []string) (n int) {
+	size := headSize + multiOpSize
+	for ; n < len(paths) && n < readsTogether; n++ {
+		size += multiOpSize + readSize - headSize + len(paths[n])
+		if n > 0 && size > r.limits.request {
+			break
+		}
+	}
+	return n
+}
+
+func (r *readsSent) send(paths []string) partSent {
+	if len(paths) == 1 || r.opcode == proto.OpGetChildren2 || r.session.Tap().Lacks(proto.OpMultiRead) {
+		return r.sendEach(paths)
+	}
+	return partSent{paths: paths, together: session.Begin(r.session, func(*zkconn.Conn) ([]outcomeOfRead, error) {
+		limit := math.MaxInt32 - proto.ReplyHeadSize
+		if r.limits.reply < limit/len(paths) {
+			limit = r.limits.reply * len(paths)
+		}
+		body, err := r.session.AskUpTo(limit, proto.OpMultiRead, r.encode(paths))
+		if err != nil {
+			return nil, err
+		}
+		return r.decode(body, len(paths))
+	})}
+}
+
+func (r *readsSent) sendEach(paths []string) partSent {
+	part := partSent{paths: paths, each: make([]*session.Pending[proto.Node], len(paths))}
+	for i, path := range paths {
+		part.each[i] = session.Begin(r.session, func(w *zkconn.Conn) (proto.Node, error) {
+			if r.opcode == proto.OpGetData {
+				return w.Get(path)
+			}
+			return w.Children(path)
+		})
+	}
+	return part
+}
+
+// encode returns the body of a multiRead.
+func (r *readsSent) encode(paths []string) []byte {
+	e := proto.NewEncoder()
+	for _, path := range paths {
+		e.OpHead(r.opcode, false, -1)
+		e.String(path)
+		e.Bool(false) // no watch: a server ignores that here
+	}
+	e.OpHead(proto.OpError, true, -1)
+	return e.Body()
+}
+
+// decode returns the results in the body of a reply to a multiRead of n reads.
+func (r *readsSent) decode(body []byte, n int) ([]outcomeOfRead, error) {
+	d := proto.NewDecoder(body)
+	found := make([]outcomeOfRead, 0, n)
+	for d.Err() == nil {
+		opcode, done, _ := d.OpHead()
+		if done {
+			break
+		}
+		found = append(found, r.result(&d, opcode))
+	}
+	if d.End() != nil || len(found) != n {
+		return nil, errMalformed
+	}
+	return found, nil
+}
+
+// result takes the result of one read. The data are copied, so that they do not keep the whole reply.
+func (r *readsSent) result(d *proto.Decoder, opcode proto.Opcode) outcomeOfRead {
+	before := len(d.Rest())
+	node := proto.Node{Exists: true}
+	switch {
+	case opcode == proto.OpError:
+		return outcomeOfRead{err: zkerr.OfCode(proto.Code(d.Int32()))}
+	case opcode != r.opcode:
+		d.Fail()
+	case opcode == proto.OpGetData:
+		node.Data = bytes.Clone(d.Bytes())
+		node.Stat = d.Stat()
+	default:
+		node.Children = d.Strings()
+		for _, name := range node.Children {
+			if name == "" || strings.Contains(name, "/") {
+				d.Fail()
+			}
+		}
+	}
+	if size := before - len(d.Rest()); size > r.limits.reply {
+		return outcomeOfRead{err: fmt.Errorf("%w: %d bytes, and %d are allowed for", ErrTooLarge, size, r.limits.reply)}
+	}
+	return outcomeOfRead{node: node}
+}
+
+// wait returns the outcome of each read, or the error of an outage or of ctx, which fails all of them.
+func (r *readsSent) wait(ctx context.Context) (all []outcomeOfRead, err error) {
+	for _, part := range r.parts {
+		found := r.outcomes(ctx, part)
+		for _, one := range found {
+			ended := ctx.Err() != nil && errors.Is(one.err, ctx.Err()) // else the reply came before the end
+			if ended || Retryable(one.err) || errors.Is(one.err, ErrClosed) {
+				return nil, one.err
+			}
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// outcomes waits for a part. If one request is too much for the server or for the reply, each read of
+// the part becomes a request of its own.
+func (r *readsSent) outcomes(ctx context.Context, part partSent) []outcomeOfRead {
+	if part.together != nil {
+		found, err := part.together.Wait(ctx)
+		if err == nil {
+			return found
+		}
+		if !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrTooLarge) {
+			return slices.Repeat([]outcomeOfRead{{err: err}}, len(part.paths))
+		}
+		part = r.sendEach(part.paths)
+	}
+	found := make([]outcomeOfRead, len(part.each))
+	for i, one := range part.each {
+		found[i].node, found[i].err = one.Wait(ctx)
+	}
+	return found
+}
+
+// names waits for listings and returns the names that each shows. They are nil if there was no reply,
+// and empty if the directory does not exist. A nil r has none.
+func (r *readsSent) names(ctx context.Context) [][]string {
+	if r == nil {
+		return nil
+	}
+	found, err := r.wait(ctx)
+	if err != nil {
+		return nil
+	}
+	names := make([][]string, len(found))
+	for i, one := range found {
+		if one.err == nil || errors.Is(one.err, ErrNoNode) {
+			names[i] = one.node.Children
+			if names[i] == nil {
+				names[i] = []string{}
+			}
+		}
+	}
+	return names
+}
