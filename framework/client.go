@@ -60,6 +60,9 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 	if cfg.tracking {
 		c.wg.Go(newTracker(c, configPath).loop)
 	}
+	if cfg.version {
+		c.wg.Go(c.logVersion)
+	}
 	return &Client{core: c, prefix: cfg.prefix}, nil
 }
 

@@ -2,6 +2,7 @@ package zkversion
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -132,6 +133,18 @@ type Fault struct {
 	Since since
 	// Minded says that docent keeps its guarantees in spite of the fault, and how.
 	Minded string
+}
+
+// String returns the fault in one line, with the releases that mend it.
+func (f Fault) String() string {
+	text := f.Issue + ": " + f.Text
+	if f.Minded != "" {
+		text += "; docent is safe: " + f.Minded
+	}
+	if len(f.Fixed) > 0 {
+		text += "; mended in " + strings.Join(f.Fixed, ", ")
+	}
+	return text
 }
 
 // faults is the table of faults that concern locks.

@@ -206,15 +206,10 @@ func knownFaults(all []serverInfo) []inspect.Finding {
 func knownFaultsOf(v zkversion.Version) inspect.Finding {
 	f := inspect.Finding{Severity: inspect.Info, Problem: knownFaultsProblem, Advice: "No release mends them."}
 	for _, fault := range v.Faults() {
-		detail := fault.Issue + ": " + fault.Text
-		if fault.Minded != "" {
-			detail += "; docent is safe: " + fault.Minded
-		}
+		f.Details = append(f.Details, fault.String())
 		if len(fault.Fixed) > 0 {
-			detail += "; mended in " + strings.Join(fault.Fixed, ", ")
 			f.Advice = "Upgrade the servers. A distributor's package may have a fix that its version does not show."
 		}
-		f.Details = append(f.Details, detail)
 	}
 	return f
 }

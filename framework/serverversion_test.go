@@ -1,0 +1,119 @@
+package framework_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+func TestVersionCheck_logs_the_version_and_its_faults(t *testing.T) {
+	t.Parallel()
+	for version, faults := range map[string][]string{
+		"3.8.0": {"ZOOKEEPER-1675", "ZOOKEEPER-4537", "ZOOKEEPER-4466", "ZOOKEEPER-2623", "CVE-2024-23944"},
+		"3.9.6": {"ZOOKEEPER-1675"},
+	} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				core, logs := observer.New(zap.InfoLevel)
+				c := virtual(t, srv, framework.WithLogger(zap.New(core)), framework.WithVersionCheck())
+				synctest.Wait()
+				srv.Cut() // the next connection asks no more
+				synctest.Wait()
+				must.OK(t, c.AwaitConnected(t.Context()))
+				synctest.Wait()
+				lines := logs.FilterMessage("the server's version").All()
+				if len(lines) != 1 {
+					t.Fatalf("lines %v, want one", logs.All())
+				}
+				fields := lines[0].ContextMap()
+				if got, _ := fields["zookeeper.server.version"].(string); !strings.HasPrefix(got, version+"-") {
+					t.Errorf("version %q, want %s-…", got, version)
+				}
+				named, _ := fields["zookeeper.server.faults"].([]any)
+				if len(named) != len(faults) {
+					t.Fatalf("faults %v, want %v", named, faults)
+				}
+				for i, want := range faults {
+					if got, _ := named[i].(string); !strings.HasPrefix(got, want+": ") {
+						t.Errorf("fault %q, want %s", got, want)
+					}
+				}
+			}, zkserver.WithVersion(version))
+		})
+	}
+}
+
+// A server may leave srvr out, and a proxy may neither answer nor close.
+func TestVersionCheck_without_an_answer(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(net.Conn){
+		"not in the whitelist": func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "srvr is not executed because it is not in the whitelist.\n")
+			_ = conn.Close()
+		},
+		"silence": func(net.Conn) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				var dials atomic.Int32
+				dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+					if dials.Add(1) == 1 {
+						return srv.Dial(ctx, network, addr)
+					}
+					ours, theirs := net.Pipe()
+					go func() { // ends with the connection
+						_, _ = io.ReadFull(theirs, make([]byte, len("srvr")))
+						answer(theirs)
+					}()
+					return ours, nil
+				}
+				core, logs := observer.New(zap.InfoLevel)
+				c := connect(t, srv.Addr(), framework.WithDialer(dial), framework.WithLogger(zap.New(core)), framework.WithVersionCheck())
+				<-time.After(c.ConnectTimeout() + time.Second)
+				if got := logs.FilterMessage("the server's version is not known").Len(); got != 1 {
+					t.Errorf("%d lines, want 1: %v", got, logs.All())
+				}
+			})
+		})
+	}
+}
+
+func TestVersionCheck_ends_with_the_client(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var dials atomic.Int32
+		dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if dials.Add(1) == 1 {
+				return srv.Dial(ctx, network, addr)
+			}
+			ours, theirs := net.Pipe()
+			t.Cleanup(func() { _ = theirs.Close() })
+			return ours, nil
+		}
+		core, logs := observer.New(zap.InfoLevel)
+		c := connect(t, srv.Addr(), framework.WithDialer(dial), framework.WithLogger(zap.New(core)), framework.WithVersionCheck())
+		synctest.Wait()
+		start := time.Now()
+		must.OK(t, c.Close())
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("Close took %v", took)
+		}
+		if dials.Load() != 2 || logs.FilterMessageSnippet("version").Len() != 0 {
+			t.Errorf("%d dials, lines %v: want 2, and no line about the version", dials.Load(), logs.All())
+		}
+	})
+}
