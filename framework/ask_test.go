@@ -115,7 +115,7 @@ func TestAnOldServerIsAskedOnce(t *testing.T) {
 		if _, err := c.WhoAmI(t.Context()); err != nil {
 			t.Error(err)
 		}
-	})
+	}, zkserver.WithVersion(zkserver.DefaultVersion)) // which knows both
 }
 
 func TestReady_asks_a_quorum(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -280,7 +281,7 @@ func TestAllConnectionsAreClosedInTheEnd(t *testing.T) {
 func TestSecureWaitsAsLongAsTheSessionCanBeValid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const session, margin = 40 * time.Second, 20 * time.Second // far apart: the deadline and what is presumed
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(session),
 			framework.WithLeaseMargin(margin), framework.WithConnectTimeout(time.Second))
 		defer c.Close()

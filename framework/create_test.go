@@ -18,6 +18,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -353,7 +354,7 @@ func TestCreate_makes_missing_parents_in_few_requests(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t)
+				srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
 				proxy.SetLatency(roundTrip)
 				c := connect(t, srv.Addr(), framework.WithDialer(proxy.Dial))

@@ -363,7 +363,7 @@ func (c *fragile) Read(p []byte) (int, error) {
 func TestADeletionIsSentAtOnceOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		other := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
 		defer other.Close()
 		var armed, away atomic.Bool

@@ -14,6 +14,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -288,7 +289,7 @@ func TestManyHoldsAreLostInTime(t *testing.T) {
 		t.Run(fmt.Sprint(holds), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t, zkserver.WithSessionTimeouts(timeout, timeout))
+				srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSessionTimeouts(timeout, timeout))...)
 				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
 				c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(timeout)))(t)
 				defer c.Close()

@@ -24,10 +24,10 @@ import (
 const readOnlyTimeout = 30 * time.Second
 
 // withoutQuorum runs fn in virtual time with three servers that serve reads without a quorum.
-func withoutQuorum(t *testing.T, localSessions bool, fn func(t *testing.T, srv *zkserver.Server)) {
+func withoutQuorum(t *testing.T, localSessions bool, fn func(t *testing.T, srv *zkserver.Server), opts ...zkserver.Option) {
 	t.Helper()
-	virtually(t, fn, zkserver.WithFrontends(3), zkserver.WithLeader(0), zkserver.WithSyncLimit(2),
-		zkserver.WithReadOnlyMode(localSessions))
+	virtually(t, fn, append(opts, zkserver.WithFrontends(3), zkserver.WithLeader(0), zkserver.WithSyncLimit(2),
+		zkserver.WithReadOnlyMode(localSessions))...)
 }
 
 // stop takes the servers away from their clients and from each other.
@@ -107,7 +107,7 @@ func TestReadOnly(t *testing.T) {
 		if n := len(srv.Sessions()); n != 1 {
 			t.Errorf("%d sessions, want one", n)
 		}
-	})
+	}, zkserver.WithVersion(zkserver.DefaultVersion)) // which knows whoAmI
 }
 
 // A lease is lost at its deadline, whatever a read-only server answers.

@@ -466,7 +466,7 @@ func TestMissingOperations(t *testing.T) {
 	for name, lacks := range sets {
 		for _, silent := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, silent %v", name, silent), func(t *testing.T) {
-				opts := []zkserver.Option{zkserver.WithoutOpcodes(lacks...)}
+				opts := []zkserver.Option{zkserver.WithVersion(zkserver.DefaultVersion), zkserver.WithoutOpcodes(lacks...)}
 				if silent {
 					opts = append(opts, zkserver.WithoutReplyToUnknown())
 				}

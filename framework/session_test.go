@@ -167,12 +167,12 @@ func TestALossIsPassedOnBeforeCloseTellsTheEnsemble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var told, early, ended atomic.Bool
-		srv := zkserver.Run(t, zkserver.WithObserver(func(x zkserver.Transaction) {
+		srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithObserver(func(x zkserver.Transaction) {
 			if x.Ended != 0 {
 				ended.Store(true)
 				early.Store(!told.Load())
 			}
-		}))
+		}))...)
 		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial))
 		h, released := mustHold(t, c), mustHold(t, c)
 		h.OnLost(func(cause error) {

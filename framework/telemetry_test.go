@@ -102,7 +102,7 @@ func TestDurationsAreMeasuredByOperationAndOutcome(t *testing.T) {
 					attribute.String(zktel.AttrErrorType, "no_node"), attribute.String(zktel.AttrDBStatusCode, "-101"))...)},
 			},
 		})
-	})
+	}, seesAll)
 }
 
 func TestRetriesAreCountedByOperationAndReason(t *testing.T) {
@@ -119,7 +119,7 @@ func TestRetriesAreCountedByOperationAndReason(t *testing.T) {
 			Name: zktel.MetricRetries, Unit: "{retry}",
 			Data: metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, IsMonotonic: true, DataPoints: []metricdata.DataPoint[int64]{point}},
 		})
-	})
+	}, seesAll)
 }
 
 // states returns the metric for so many clients in the states.
@@ -160,7 +160,7 @@ func TestStatesAndTransitionsOfAllClientsAreCounted(t *testing.T) {
 		}
 		transitions["closed"] = 2
 		wantMetric(t, all, sum(zktel.MetricTransitions, "{transition}", zktel.AttrConnectionState, true, transitions))
-	})
+	}, seesAll)
 }
 
 func TestWatchesAndPendingDeletionsAreCounted(t *testing.T) {
@@ -231,6 +231,10 @@ func inBubble(t *testing.T, test func(t *testing.T, env *zkenv.Env), opts ...zke
 	t.Helper()
 	zkenv.ForEach(t, test, append(opts, zkenv.Only("durations and retries are exact in virtual time alone", zkenv.Embedded))...)
 }
+
+// seesAll is the option of a test that counts everything a client does. A client that gets acquainted
+// with a server that lacks operations has done something before.
+var seesAll = zkenv.AllOperations("it counts what a client does from its first request on")
 
 func wantSpans(t testing.TB, got, want string) {
 	t.Helper()
@@ -326,7 +330,7 @@ func TestWhichOperationsHaveSpans(t *testing.T) {
 					must.OK(t, c.Sync(of.ctx, "/"))
 					wantSpans(t, tr.take(t, of.ctx, c), of.want)
 				}
-			})
+			}, seesAll)
 		})
 	}
 }

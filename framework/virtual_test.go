@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -19,7 +20,7 @@ import (
 func virtually(t *testing.T, fn func(t *testing.T, srv *zkserver.Server), opts ...zkserver.Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		fn(t, zkserver.Run(t, opts...))
+		fn(t, zkserver.Run(t, append(zkenv.DrawVersion(t), opts...)...))
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -222,7 +223,7 @@ func TestAWatchFiresWhenItsSessionEnds(t *testing.T) {
 // doesn't, where every reply takes a second, and the first try is cut off.
 func TestWatchEachAsksForAllAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		mustCreate(t, c, "/each/a", "1")
@@ -250,7 +251,7 @@ func TestWatchEachAsksForAllAtOnce(t *testing.T) {
 
 func TestWatchEachRefusesAndIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		if _, errs := c.WatchEach(t.Context(), framework.WatchData, "/", "no slash"); errs[1] == nil {
@@ -275,7 +276,7 @@ func TestWatchEachRefusesAndIsBounded(t *testing.T) {
 // TestParentsHoldAnEmptyArray: kazoo can't read a znode that holds null.
 func TestParentsHoldAnEmptyArray(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		mustCreate(t, c, "/parents/of/this", "", framework.Ephemeral())
@@ -291,7 +292,7 @@ func TestParentsHoldAnEmptyArray(t *testing.T) {
 // returned. If the second call sent a read, the server would refuse it.
 func TestWatchEachSharesWhatIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		mustCreate(t, c, "/each/a", "1")
@@ -329,7 +330,7 @@ func TestWatchEachSharesWhatIsRead(t *testing.T) {
 // and the znode be created meanwhile that the read has not found.
 func TestWatchEach_continues_where_another_ends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		mustCreate(t, c, "/each", "")
@@ -409,7 +410,7 @@ func TestWatchIsValid(t *testing.T) {
 // and one stopped before it.
 func TestAfterFireCallsUnlessStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
 		defer c.Close()
 		mustCreate(t, c, "/after", "1")

@@ -10,13 +10,14 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/health"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
 func TestProbes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := zkserver.Run(t)
+		server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		client := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(server.Dial)))(t)
 		must.OK(t, client.AwaitConnected(t.Context()))
 		ready, live := health.Ready(client, time.Second), health.Live(client)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
@@ -18,7 +19,7 @@ type embedded struct{ server *zkserver.Server }
 // newEmbedded starts a server with the timings of package zktest's.
 func newEmbedded(t testing.TB, kind Kind, versions []string) host {
 	t.Helper()
-	server, err := zkserver.Start(append(drawVersion(t, versions),
+	server, err := zkserver.Start(append(drawVersion(t, versions, os.Getenv(embeddedVariable)),
 		zkserver.WithFrontends(kind.Members()),
 		zkserver.WithTick(zktest.DefaultTickTime),
 		zkserver.WithSessionTimeouts(zktest.DefaultMinSessionTimeout, zktest.DefaultMaxSessionTimeout),

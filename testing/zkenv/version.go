@@ -48,16 +48,20 @@ var seed = sync.OnceValues(func() (uint64, error) { //nolint:gochecknoglobals //
 
 // DrawVersion returns the options that make an embedded server one of a version drawn for the test, by
 // the seed ZK_EMBEDDED_SEED and the test's name. It logs the version, and how to have it again. If
-// ZK_EMBEDDED is set, that is the version: "3.8.4", "keeper" or "keeper-silent", for example.
+// ZK_EMBEDDED is a version, it is that one. ClickHouse Keeper is for [ForEach] alone, whose clients know
+// what it lacks before the test begins.
 func DrawVersion(t testing.TB) []zkserver.Option {
 	t.Helper()
-	return drawVersion(t, nil)
+	if isKeeper() {
+		return drawVersion(t, nil, "")
+	}
+	return drawVersion(t, nil, os.Getenv(embeddedVariable))
 }
 
-// drawVersion is DrawVersion from the given versions, if there are any.
-func drawVersion(t testing.TB, all []string) []zkserver.Option {
+// drawVersion returns the options of the version of the name. If it is "", it draws one of all, or of
+// versions if there are none.
+func drawVersion(t testing.TB, all []string, name string) []zkserver.Option {
 	t.Helper()
-	name := os.Getenv(embeddedVariable)
 	if name != "" && all != nil && !slices.Contains(all, name) {
 		t.Skipf("SKIPPED, NOT TESTED: %s=%s, and the test is for %v", embeddedVariable, name, all)
 	}

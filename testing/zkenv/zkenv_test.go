@@ -161,15 +161,21 @@ func TestADayInABubble(t *testing.T) {
 // The version of an embedded server follows from the seed and the test's name, or is the one that the
 // environment names.
 func TestDrawVersion(t *testing.T) {
-	t.Setenv("ZK_EMBEDDED", "3.8.4")
-	options := zkenv.DrawVersion(t)
-	srv := zkserver.Run(t, options...)
-	addr := must.Get(srv.Listen("127.0.0.1:0"))(t)
-	nc := must.Get(net.Dial("tcp", addr))(t)
-	defer nc.Close()
-	must.Get(nc.Write([]byte("srvr")))(t)
-	answer := must.Get(io.ReadAll(nc))(t)
-	if !strings.Contains(string(answer), "Zookeeper version: 3.8.4-") {
-		t.Errorf("srvr: %s", answer)
+	for name, want := range map[string]string{"3.8.4": "3.8.4-", "keeper": "3."} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("ZK_EMBEDDED", name)
+			srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
+			addr := must.Get(srv.Listen("127.0.0.1:0"))(t)
+			nc := must.Get(net.Dial("tcp", addr))(t)
+			defer nc.Close()
+			must.Get(nc.Write([]byte("srvr")))(t)
+			answer := must.Get(io.ReadAll(nc))(t)
+			if !strings.Contains(string(answer), "Zookeeper version: "+want) {
+				t.Errorf("srvr: %s", answer)
+			}
+			c := must.Get(framework.NewClient(addr))(t)
+			defer c.Close()
+			must.Get(c.Create(t.Context(), "/ttl", nil, framework.TTL(time.Hour)))(t) // which Keeper lacks
+		})
 	}
 }

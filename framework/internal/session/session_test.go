@@ -19,6 +19,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -93,7 +94,7 @@ func withLoggingSession(
 ) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := &client{dial: srv.Dial}
 		s, err := session.New(t.Context(), session.Config{
 			Client:         c,
