@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // A mishap is the fault of one request of an acquire and release.
@@ -100,7 +101,9 @@ func meet(t *testing.T, m mishap) (w *world, hit bool) {
 
 // plan has two clients with a worker each.
 func (m mishap) plan() *plan {
-	p := &plan{timeout: 10 * time.Second, latency: 200 * time.Microsecond, frontends: m.frontends, leader: -1}
+	p := &plan{
+		version: zkserver.DefaultVersion, timeout: 10 * time.Second, latency: 200 * time.Microsecond, frontends: m.frontends, leader: -1,
+	}
 	k := workerPlan{seed: 1}
 	for _, target := range targetKinds {
 		if target.path == "/sim/mutex" || m.kind == "multi" || target.kind == m.kind || target.kind == "rw" {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // A plan is what a seed decides before anything happens.
@@ -13,6 +14,7 @@ type plan struct {
 	timeout   time.Duration // of sessions
 	horizon   time.Duration // until when there are faults and new work
 	latency   time.Duration // of a frame, on average; one way
+	version   string        // of the servers
 	frontends int
 	leader    int // the front end that leads; -1 if none does, and a member does that nothing harms
 	targets   []*target
@@ -60,6 +62,7 @@ func newPlan(seed uint64) *plan {
 	p := &plan{
 		timeout:   pick(r, 4*time.Second, 6*time.Second, 10*time.Second, 30*time.Second, time.Minute, 2*time.Minute),
 		latency:   pick(r, 0, 200*time.Microsecond, 200*time.Microsecond, 2*time.Millisecond, 15*time.Millisecond),
+		version:   pick(rand.New(rand.NewPCG(seed, 24)), versions()...),
 		frontends: pick(r, 1, 1, 3, 3),
 		leader:    -1,
 	}
@@ -80,6 +83,12 @@ func newPlan(seed uint64) *plan {
 	p.crowd(rand.New(rand.NewPCG(seed, 6)))
 	p.choose(seed)
 	return p
+}
+
+// versions are those of the servers that differ for the recipes and know all operations that the recipes
+// use.
+func versions() []string {
+	return []string{"3.6.0", "3.8.0", zkserver.DefaultVersion, "3.8.4", "3.9.6"}
 }
 
 func (p *plan) client(r *rand.Rand) clientPlan {

@@ -52,12 +52,18 @@ func mustHaveMet(t *testing.T, total map[string]int) {
 	for _, kind := range faultKinds() {
 		needed = append(needed, "fault "+kind.name)
 	}
+	for _, v := range versions() {
+		needed = append(needed, versionKey(v))
+	}
 	for _, what := range needed {
 		if total[what] == 0 {
 			t.Errorf("never met: %s", what)
 		}
 	}
 }
+
+// versionKey counts the schedules with servers of the version.
+func versionKey(version string) string { return "servers of version " + version }
 
 // setting returns a number from the environment.
 func setting(t *testing.T, name string, otherwise uint64) uint64 {

@@ -105,7 +105,7 @@ func (w *world) live() {
 // start starts the server, makes what is to be there, and starts the clients.
 func (w *world) start() error {
 	opts := []zkserver.Option{
-		zkserver.WithFrontends(w.plan.frontends), zkserver.WithReapInterval(time.Second), zkserver.WithObserver(w.observe),
+		zkserver.WithVersion(w.plan.version), zkserver.WithFrontends(w.plan.frontends), zkserver.WithReapInterval(time.Second), zkserver.WithObserver(w.observe),
 		zkserver.WithSessionTimeouts(2*zkserver.DefaultTick, time.Hour),
 	}
 	if w.plan.leader >= 0 {
@@ -115,6 +115,7 @@ func (w *world) start() error {
 	if w.srv, err = zkserver.Start(opts...); err != nil {
 		return err
 	}
+	w.count(versionKey(w.plan.version), 1)
 	w.operator, err = framework.NewClient(w.srv.Addr(), framework.WithDialer(w.dialOperator),
 		framework.WithMaxPacket(smallPacket, smallPacket), framework.WithSessionTimeout(w.plan.timeout))
 	if err != nil {
