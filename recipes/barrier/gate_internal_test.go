@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -28,7 +29,7 @@ func virtually(t *testing.T, body func(t *testing.T, f *fixture)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fixture{server: zkserver.Run(t)}
+		f := &fixture{server: zkserver.Run(t, zkenv.DrawVersion(t)...)}
 		f.client = f.newClient(t)
 		body(t, f)
 	})

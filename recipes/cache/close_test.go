@@ -10,6 +10,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/cachetest"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -78,7 +79,7 @@ func TestTheClientIsClosedFirst(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c, err := framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial))
 		if err != nil {
 			t.Fatal(err)

@@ -150,7 +150,7 @@ func TestCloseRemovesTheWatch(t *testing.T) {
 // An old server does not know addWatch, and ends the connection.
 func TestTwoWatchesPerZnodeOnAServerThatIsTooOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := newClient(t, srv, func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := srv.Dial(ctx, network, addr)
 			return oldConn{conn}, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -97,7 +98,7 @@ func TestHas(t *testing.T) {
 // root is, and then there is no watch. The source is valid nevertheless: the events say what to read.
 func TestASourceWhoseWatchesHaveAllFiredIsValid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
 		defer c.Close()
 		for _, path := range []string{"/root", "/root/a"} {

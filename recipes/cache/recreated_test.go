@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/cachetest"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -110,7 +111,7 @@ func TestSyncAndReadyWhileZnodesAreCreated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t)
+				srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
 				proxy.SetLatency(100 * time.Millisecond)
 				other, c := newClient(t, srv, srv.Dial), newClient(t, srv, proxy.Dial)
@@ -155,7 +156,7 @@ func TestReadyWhileTheRootOfManyIsWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t)
+				srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
 				proxy.SetLatency(100 * time.Millisecond)
 				other, c := newClient(t, srv, srv.Dial), newClient(t, srv, proxy.Dial)

@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/cachetest"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -174,7 +175,7 @@ func TestARefusalOnNewServers(t *testing.T) {
 // In virtual time: a lasting refusal is one error, and the reads that look for its end are few.
 func TestALastingRefusalIsOneError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		owner := newClient(t, srv, srv.Dial)
 		if _, err := owner.Create(t.Context(), "/a", nil, framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -17,7 +18,7 @@ func TestCacheOfTheRoot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t)
+				srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 				c := newClient(t, srv, srv.Dial)
 				if _, err := c.Create(t.Context(), "/a/b", []byte("data"), framework.WithParents()); err != nil {
 					t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -27,7 +28,7 @@ func virtually(t *testing.T, body func(t *testing.T, f *fixture)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fixture{server: zkserver.Run(t)}
+		f := &fixture{server: zkserver.Run(t, zkenv.DrawVersion(t)...)}
 		var err error
 		if f.client, err = framework.NewClient(f.server.Addr(), framework.WithDialer(f.server.Dial)); err != nil {
 			t.Fatal(err)

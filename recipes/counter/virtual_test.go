@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -17,7 +18,7 @@ type virtually struct {
 func virtual(t *testing.T, body func(t *testing.T, v *virtually)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		v := &virtually{server: zkserver.Run(t)}
+		v := &virtually{server: zkserver.Run(t, zkenv.DrawVersion(t)...)}
 		v.client = v.another(t)
 		body(t, v)
 	})

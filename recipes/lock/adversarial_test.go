@@ -19,6 +19,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -28,7 +29,7 @@ import (
 // virtualServer starts a server that is closed at the end of the test.
 func virtualServer(t testing.TB, opts ...zkserver.Option) *zkserver.Server {
 	t.Helper()
-	return zkserver.Run(t, opts...)
+	return zkserver.Run(t, append(zkenv.DrawVersion(t), opts...)...)
 }
 
 // virtualClient returns a connected client of srv.

@@ -14,6 +14,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -61,7 +62,7 @@ func TestTheLeastPrivilegeOfALock(t *testing.T) {
 // restricted returns a mutex of each of two clients that have the permissions in its directory.
 func restricted(t *testing.T, perms acl.Permission) (first, second *lock.Mutex) {
 	t.Helper()
-	server := zkserver.Run(t)
+	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 	connect := func(user, password string) *framework.Client {
 		c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(server.Dial),
 			framework.WithAuth("digest", fmt.Appendf(nil, "%s:%s", user, password))))(t)

@@ -189,7 +189,7 @@ func TestLossBeforeSuccession_on_an_isolated_leader(t *testing.T) {
 	const leader = 2
 	for phase := range 8 {
 		synctest.Test(t, func(t *testing.T) {
-			srv := zkserver.Run(t, zkserver.WithFrontends(3), zkserver.WithLeader(leader), zkserver.WithTick(zktest.DefaultTickTime))
+			srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithFrontends(3), zkserver.WithLeader(leader), zkserver.WithTick(zktest.DefaultTickTime))...)
 			client := func(i int, timeout time.Duration) *framework.Client {
 				c := must.Get(framework.NewClient(srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial),
 					framework.WithSessionTimeout(timeout), framework.WithLeaseMargin(zktest.DefaultTickTime)))(t)

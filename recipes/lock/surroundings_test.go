@@ -29,6 +29,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -341,7 +342,7 @@ func TestLossBeforeSuccession_in_hostile_surroundings(t *testing.T) {
 				}
 				t.Run(fmt.Sprint(name, " ", how, ", ", outage), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						srv := zkserver.Run(t, zkserver.WithTick(time.Second))
+						srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithTick(time.Second))...)
 						proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
 						h := &hostile{how: how, release: make(chan struct{})}
 						next := virtualClient(t, srv, framework.WithSessionTimeout(10*time.Second))

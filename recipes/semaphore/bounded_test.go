@@ -10,6 +10,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -23,7 +24,7 @@ func TestTryAcquireIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t)
+				srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 				c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
 				defer func() { must.OK(t, c.Close()) }()
 				must.OK(t, c.AwaitConnected(t.Context()))
@@ -51,7 +52,7 @@ func TestTryAcquireIsBounded(t *testing.T) {
 func TestDoWithPermits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
 		defer func() { must.OK(t, c.Close()) }()
 		must.OK(t, c.AwaitConnected(t.Context()))
