@@ -1,0 +1,55 @@
+package group_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/group"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+func exampleClient() (client *framework.Client, closeAll func()) {
+	server, err := zkserver.Start()
+	if err != nil {
+		panic(err)
+	}
+	client, err = framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
+	if err != nil {
+		panic(err)
+	}
+	return client, func() {
+		_ = client.Close() // the example is over
+		_ = server.Close()
+	}
+}
+
+// Two workers join a group, which shows both.
+func ExampleGroup() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	ctx := context.Background()
+	workers, err := group.New(client, "/workers")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer workers.Close(ctx) // its members leave
+	for id, address := range map[string]string{"worker-1": "10.0.0.7:9000", "worker-2": "10.0.0.8:9000"} {
+		if _, err := workers.Join(id, []byte(address)); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for members, err := range workers.Changes(ctx) { // now, and after each change
+		if err != nil || len(members) < 2 {
+			continue // the members are not all there yet, or may not be read
+		}
+		for _, m := range members {
+			fmt.Println(m.ID, string(m.Data))
+		}
+		break
+	}
+	// Output:
+	// worker-1 10.0.0.7:9000
+	// worker-2 10.0.0.8:9000
+}

@@ -1,0 +1,74 @@
+package leader_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+func exampleClient() (client *framework.Client, closeAll func()) {
+	server, err := zkserver.Start()
+	if err != nil {
+		panic(err)
+	}
+	client, err = framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
+	if err != nil {
+		panic(err)
+	}
+	return client, func() {
+		_ = client.Close() // the example is over
+		_ = server.Close()
+	}
+}
+
+// Run leads whenever it can, until the context ends or lead returns an error.
+func ExampleElection_Run() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	election, err := leader.New(client, "/elections/report", leader.WithID("10.0.0.1:8080"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	terms := 0
+	err = election.Run(context.Background(), func(ctx context.Context, term *lease.Lease) error {
+		if terms++; terms == 2 {
+			return errors.New("enough") // ends Run
+		}
+		fmt.Println("leading, until ctx ends:", ctx.Err(), term.Err())
+		return nil // resigns, and campaigns again
+	})
+	fmt.Println(terms, "terms:", err)
+	// Output:
+	// leading, until ctx ends: <nil> <nil>
+	// 2 terms: enough
+}
+
+// Campaign returns the lease of a term, and every process can ask who leads.
+func ExampleElection_Campaign() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	ctx := context.Background()
+	election, err := leader.New(client, "/elections/report", leader.WithID("10.0.0.1:8080"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	term, err := election.Campaign(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	present, ok, err := election.Leader(ctx)
+	fmt.Println(string(present.Data), ok, err)
+	fmt.Println(term.Release(ctx))
+	_, ok, err = election.Leader(ctx)
+	fmt.Println(ok, err)
+	// Output:
+	// 10.0.0.1:8080 true <nil>
+	// <nil>
+	// false <nil>
+}

@@ -1,0 +1,88 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+func exampleClient() (client *framework.Client, closeAll func()) {
+	server, err := zkserver.Start()
+	if err != nil {
+		panic(err)
+	}
+	client, err = framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
+	if err != nil {
+		panic(err)
+	}
+	return client, func() {
+		_ = client.Close() // the example is over
+		_ = server.Close()
+	}
+}
+
+// A service keeps a znode with its address. Another process can't take the same name.
+func ExampleNode() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	ctx := context.Background()
+	web, err := node.New(client, "/services/web/a", []byte(`{"zone":"eu"}`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := web.Await(ctx); err != nil { // the znode exists
+		log.Fatal(err)
+	}
+	if err := web.Set(ctx, []byte(`{"zone":"us"}`)); err != nil {
+		log.Fatal(err)
+	}
+	data, _, err := client.Get(ctx, web.Path())
+	fmt.Println(string(data), err)
+	fmt.Println(web.Close(ctx)) // deletes it
+	_, exists, err := client.Exists(ctx, "/services/web/a")
+	fmt.Println(exists, err)
+	// Output:
+	// {"zone":"us"} <nil>
+	// <nil>
+	// false <nil>
+}
+
+// A znode of another session is neither deleted nor adopted.
+func ExampleNode_Await() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	ctx := context.Background()
+	if _, err := client.Create(ctx, "/services/web/a", nil, framework.Ephemeral(), framework.WithParents()); err != nil {
+		log.Fatal(err) // as another process would
+	}
+	web, err := node.New(client, "/services/web/a", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer web.Close(ctx)
+	fmt.Println(errors.Is(web.Await(ctx), node.ErrTaken))
+	// Output: true
+}
+
+// A Sequential node has a number of its own.
+func ExampleSequential() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	ctx := context.Background()
+	worker, err := node.New(client, "/workers/worker-", nil, node.Sequential())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer worker.Close(ctx)
+	if err := worker.Await(ctx); err != nil {
+		log.Fatal(err)
+	}
+	path := worker.Path()
+	fmt.Println(path[len(path)-len("worker-0000000000"):])
+	// Output: worker-0000000000
+}
