@@ -1,7 +1,7 @@
 // Package barrier keeps processes waiting for one another: Curator's DistributedBarrier and
 // DistributedDoubleBarrier.
 //
-// While a [Barrier] is set, every client waits for its removal. A [Double] lets a number of members
+// Begin with [NewDouble], or with [New]. While a [Barrier] is set, every client waits for its removal. A [Double] lets a number of members
 // begin together and end together. A member's place in a Double is a [lease.Lease], which is lost
 // with the member's session, as package lease describes.
 //

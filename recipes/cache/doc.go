@@ -6,7 +6,7 @@
 //	if err := routes.Ready(ctx); err != nil { … }
 //	route, ok := routes.Get("/config/routes/web")
 //
-// A [Cache] is behind the ensemble: by a moment while the client is Connected, by more while it is
+// Begin with [New], [Cache.Ready] and [Cache.Get]. A [Cache] is behind the ensemble: by a moment while the client is Connected, by more while it is
 // not, and then [Cache.Stale] reports that. Never decide from a cache who may write. Read from
 // the ensemble what has to be exact, or do it under a lease.
 //

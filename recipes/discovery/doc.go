@@ -2,7 +2,7 @@
 // Curator's x-discovery, which Spring Cloud and Dubbo use: Java processes read the instances of Go
 // processes, and the other way round.
 //
-// A [Registry] has the services below a base path. [Registry.Register] creates the znode of an
+// [New] returns a [Registry], which has the services below a base path. [Registry.Register] creates the znode of an
 // instance and creates it again if it was lost. [Registry.Instances] reads the instances of a service
 // once. [Registry.Watch] keeps them in memory and reports changes.
 //

@@ -7,6 +7,11 @@
 // therefore held by a [Lease] that reports its loss, and work under a lock must stop then: [Do]
 // passes it a context that ends.
 //
+// Begin with [NewMutex] and [Do], and with [Mutex.TryLock] and [ErrHeld] for work that another process
+// may do instead. The [Lease] has [Lease.Lost] and [ErrLost] for a loss, and [Lease.Fence] and
+// [Lease.Guard] for late writes. Then come [NewRWMutex], [NewUnfairMutex] and [NewMulti], and
+// [ContextWithOwner] for goroutines that share a lock. Package httplock runs HTTP handlers under locks.
+//
 // # Holding
 //
 // [Do] is the short form: it locks, calls a function with the lease, and releases. [Mutex.Lock]

@@ -2,7 +2,7 @@
 // ended, or if another client deleted it. Services register themselves with it. It does what Curator's
 // PersistentNode and PersistentTtlNode do, in their layouts.
 //
-// By default the znode is ephemeral. If the session ends, the [Node] creates the znode in the client's
+// Begin with [New] and [Node.Await]. By default the znode is ephemeral. If the session ends, the [Node] creates the znode in the client's
 // next session at once. If the znode of the former session still exists by then, the Node replaces it in
 // one transaction.
 // [Sequential], [Persistent] and [WithTTL] keep znodes of other kinds.

@@ -1,5 +1,5 @@
 // Package semaphore has a number of permits for processes on any number of hosts: Curator's
-// InterProcessSemaphoreV2.
+// InterProcessSemaphoreV2. Begin with [New] and [Semaphore.Acquire].
 //
 // The Fence of a permit's [lease.Lease] does not exclude any client. Several leases are held at a time,
 // so a store can't refuse a holder because it has seen a greater fence. Fences tell holders apart

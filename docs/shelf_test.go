@@ -1,0 +1,115 @@
+package docs_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/internal/must"
+)
+
+// shelf has the forty names that most programs need, by their packages.
+func shelf() map[string][]string {
+	return map[string][]string{
+		"framework": {
+			"NewClient", "WithSessionTimeout", "WithSlog", "Client.Close", "Client.Get", "Client.Set",
+			"Client.Create", "Client.Delete", "Client.OnState", "ErrNotConnected",
+		},
+		"recipes/lock": {
+			"NewMutex", "Do", "Mutex.TryLock", "ErrHeld", "Lease.Lost", "ErrLost", "Lease.Fence", "Lease.Guard",
+			"NewRWMutex", "NewUnfairMutex", "NewMulti", "ContextWithOwner",
+		},
+		"recipes/lock/httplock": {"New"},
+		"recipes/leader":        {"New", "Election.Run"},
+		"recipes/cache":         {"New", "Cache.Ready", "Cache.Get"},
+		"recipes/node":          {"New", "Node.Await"},
+		"recipes/group":         {"New", "Group.Join"},
+		"recipes/discovery":     {"New", "Registry.Register", "Registry.Watch"},
+		"recipes/counter":       {"New", "NewValue"},
+		"recipes/semaphore":     {"New"},
+		"recipes/barrier":       {"NewDouble"},
+		"recipes/partition":     {"New"},
+	}
+}
+
+// The forty names of a beginner are exported, are in their package's documentation before its first
+// heading, and are used in an Example whose output is checked.
+func TestTheShelfOfABeginner(t *testing.T) {
+	t.Parallel()
+	count := 0
+	for pkg, names := range shelf() {
+		api := readText(t, filepath.Join(root, "api", pkg+".txt"))
+		if pkg == "recipes/lock" { // Lease is an alias
+			api += readText(t, filepath.Join(root, "api", "recipes/lease.txt"))
+		}
+		beginning, _, _ := strings.Cut(packageDoc(t, pkg), "\n# ")
+		examples := checkedExamples(t, pkg)
+		for _, name := range names {
+			count++
+			if !exported(api, name) {
+				t.Errorf("%s.%s: not in api", pkg, name)
+			}
+			if !strings.Contains(beginning, "["+name+"]") {
+				t.Errorf("%s.%s: the beginning of the package's documentation does not link it:\n%s", pkg, name, beginning)
+			}
+			used := `\b` + filepath.Base(pkg) + `\.` + name + `\b`
+			if _, method, ok := strings.Cut(name, "."); ok {
+				used = `\.` + method + `\(`
+			}
+			if !regexp.MustCompile(used).MatchString(examples) {
+				t.Errorf("%s.%s: no Example with an output uses it", pkg, name)
+			}
+		}
+	}
+	if count != 40 {
+		t.Errorf("%d names, want 40", count)
+	}
+}
+
+// exported reports whether a list of the directory api has the name, or the method as in Client.Get.
+func exported(api, name string) bool {
+	if recv, method, ok := strings.Cut(name, "."); ok {
+		return regexp.MustCompile(`(?m)^method \(\*?` + recv + `(\[.*?\])?\) ` + method + `\(`).MatchString(api)
+	}
+	return regexp.MustCompile(`(?m)^(func|type|var|const) ` + name + `\b`).MatchString(api)
+}
+
+// packageDoc returns the documentation of a package.
+func packageDoc(t *testing.T, pkg string) string {
+	t.Helper()
+	for _, file := range must.Get(filepath.Glob(filepath.Join(root, pkg, "*.go")))(t) {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.PackageClauseOnly)
+		if err == nil && parsed.Doc != nil && !strings.HasSuffix(file, "_test.go") {
+			return parsed.Doc.Text()
+		}
+	}
+	t.Fatalf("%s: no documentation", pkg)
+	return ""
+}
+
+// checkedExamples returns the source of the package's Examples that have an output.
+func checkedExamples(t *testing.T, pkg string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, file := range must.Get(filepath.Glob(filepath.Join(root, pkg, "*_test.go")))(t) {
+		source := must.Get(os.ReadFile(file))(t)
+		fset := token.NewFileSet()
+		parsed := must.Get(parser.ParseFile(fset, file, source, parser.ParseComments))(t)
+		for _, decl := range parsed.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok || !strings.HasPrefix(fn.Name.Name, "Example") {
+				continue
+			}
+			text := string(source[fset.Position(fn.Pos()).Offset:fset.Position(fn.End()).Offset])
+			if strings.Contains(strings.ToLower(text), "output:") {
+				all.WriteString(text)
+			}
+		}
+	}
+	return all.String()
+}
