@@ -405,6 +405,7 @@ var mayBeNil = map[string]string{
 	"framework.DeletionTo":         "nothing is stored",
 	"framework.ListTo":             "nothing is listed",
 	"framework.OpCreate":           "the transaction returns the fault",
+	"framework.OpDelete":           "the transaction returns the fault",
 	"framework.StatTo":             "nothing is stored",
 	"framework.WatchTo":            "nothing is watched",
 	"framework.WithEpoch":          "there is no epoch",
