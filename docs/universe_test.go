@@ -37,7 +37,7 @@ func known() []string {
 	for _, own := range []string{
 		"cmd/docent/inspect", "framework", "framework/acl", "framework/health", "kerberos", "listeners", "retry",
 		"recipes", "recipes/barrier", "recipes/cache", "recipes/counter", "recipes/discovery", "recipes/group", "recipes/leader", "recipes/lock", "recipes/lock/httplock",
-		"recipes/node", "recipes/partition", "recipes/semaphore", "testing/fault", "testing/locktest",
+		"recipes/model", "recipes/node", "recipes/partition", "recipes/semaphore", "testing/fault", "testing/locktest",
 		"testing/zkenv", "testing/zkproxy", "testing/zkserver", "testing/zktest",
 	} {
 		list = append(list, module+"/"+own)

@@ -16,6 +16,7 @@ import (
 	"github.com/docent-go/docent/recipes/group"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/recipes/partition"
 	"github.com/docent-go/docent/recipes/semaphore"
@@ -121,7 +122,7 @@ func number(ctx context.Context, client *framework.Client) (int64, int64, error)
 }
 
 func limit(ctx context.Context, client *framework.Client) error {
-	limits, err := counter.NewValue(client, "/settings/limits", counter.JSON[map[string]int]())
+	limits, err := counter.NewValue(client, "/settings/limits", model.JSON[map[string]int]())
 	if err != nil {
 		return err
 	}

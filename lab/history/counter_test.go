@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/lab/history"
 	"github.com/docent-go/docent/recipes/counter"
+	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -43,7 +44,7 @@ func TestNumbersAreLinearizable(t *testing.T) {
 		},
 		"value": func(t testing.TB, c *framework.Client, path string) number {
 			t.Helper()
-			return valueNumber{must.Get(counter.NewValue(c, path, counter.JSON[int64]()))(t)}
+			return valueNumber{must.Get(counter.NewValue(c, path, model.JSON[int64]()))(t)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

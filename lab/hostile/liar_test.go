@@ -24,6 +24,7 @@ import (
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/recipes/partition"
 	"github.com/docent-go/docent/recipes/semaphore"
@@ -335,7 +336,7 @@ func lieCalls() map[string]func(ctx context.Context, c *framework.Client) error 
 			return err
 		},
 		"Value": func(ctx context.Context, c *framework.Client) error {
-			v, err := counter.NewValue(c, liePath+"/a", counter.Bytes())
+			v, err := counter.NewValue(c, liePath+"/a", model.Bytes())
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/counter"
+	"github.com/docent-go/docent/recipes/model"
 )
 
 // TestCuratorAtomicLong: both libraries add to one number, side by side.
@@ -44,7 +45,7 @@ func TestCuratorAtomicLong(t *testing.T) {
 func TestCuratorSharedValue(t *testing.T) {
 	t.Parallel()
 	path, java := pathOf(t), newActor(t, curator)
-	v, err := counter.NewValue(newClient(t), path, counter.Bytes())
+	v, err := counter.NewValue(newClient(t), path, model.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}

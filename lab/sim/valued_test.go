@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/counter"
+	"github.com/docent-go/docent/recipes/model"
 )
 
 // A replacement is one change of the value. It sets a number that no other replacement sets.
@@ -28,7 +29,7 @@ type value interface {
 }
 
 func (w *world) value(f *framework.Client) value {
-	v, err := counter.NewValue(f, valuePath, counter.JSON[int64]())
+	v, err := counter.NewValue(f, valuePath, model.JSON[int64]())
 	if err != nil {
 		panic(err) // the arguments are ours
 	}

@@ -55,6 +55,10 @@
 // for each znode, with the same promises. They can't be removed. After Close each exists until it
 // fires or the connection ends.
 //
+// # Values
+//
+// [Of] shows the data as values of a Go type, such as those of model.JSON.
+//
 // # Concurrency
 //
 // Everything may be called concurrently. A function of [Cache.OnEvent] is called on a goroutine of

@@ -4,6 +4,13 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
+// Known returns how many values are kept.
+func Known[T any](v *Values[T]) int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.known)
+}
+
 // NewEach is New for a server without recursive watches, whatever server there is.
 func NewEach(c *framework.Client, path string, opts ...Option) (*Cache, error) {
 	cfg, err := newConfig(path, opts)

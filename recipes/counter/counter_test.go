@@ -10,6 +10,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/counter"
+	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -120,7 +121,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 				t.Errorf("New: %v, want an error that says %q", err, want)
 			}
 		}
-		_, err = counter.NewValue(nil, "/", counter.Codec[int]{}, counter.WithInt32())
+		_, err = counter.NewValue(nil, "/", model.Codec[int]{}, counter.WithInt32())
 		for _, want := range []string{"counter: new value /", "client: must not", "root", "codec: must have", "WithInt32"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("NewValue: %v, want an error that says %q", err, want)

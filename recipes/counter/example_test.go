@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/counter"
+	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -50,7 +51,7 @@ func ExampleCounter() {
 func ExampleValue() {
 	client, closeAll := exampleClient()
 	defer closeAll()
-	limits, err := counter.NewValue(client, "/settings/limits", counter.JSON[map[string]int]())
+	limits, err := counter.NewValue(client, "/settings/limits", model.JSON[map[string]int]())
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/counter"
+	"github.com/docent-go/docent/recipes/model"
 )
 
 // generous bounds what has to happen at some time, on a machine as slow as it may be.
@@ -31,7 +32,7 @@ func newCounter(t testing.TB, c *framework.Client, path string, opts ...counter.
 
 func newValue(t testing.TB, c *framework.Client, path string) *counter.Value[[]string] {
 	t.Helper()
-	v, err := counter.NewValue(c, path, counter.JSON[[]string]())
+	v, err := counter.NewValue(c, path, model.JSON[[]string]())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,33 +2,30 @@ package counter
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/model"
 )
 
 // A Value is data that processes share, with a version. Its methods may be called concurrently.
 type Value[T any] struct { // immutable
 	register register
-	codec    Codec[T]
+	codec    model.Codec[T]
 }
 
 // NewValue returns the value at path, and sends nothing yet. If arguments are faulty, NewValue
 // returns all faults.
-func NewValue[T any](c *framework.Client, path string, codec Codec[T], opts ...Option) (*Value[T], error) {
+func NewValue[T any](c *framework.Client, path string, codec model.Codec[T], opts ...Option) (*Value[T], error) {
 	cfg, err := newConfig(c, path, opts)
 	if cfg.int32 {
 		err = errors.Join(err, errors.New("WithInt32: must not be given for a value"))
 	}
-	if codec.Encode == nil || codec.Decode == nil {
-		err = errors.Join(err, errors.New("codec: must have Encode and Decode"))
-	}
+	err = errors.Join(err, boundary.Codec(codec.Encode != nil, codec.Decode != nil))
 	if err != nil {
 		return nil, recipe.Error("new value", path, err)
 	}
@@ -125,27 +122,3 @@ func (v *Value[T]) shown(at state, err error) (value T, _ error) {
 
 // Path returns the value's path.
 func (v *Value[T]) Path() string { return v.register.path }
-
-// A Codec turns values into a znode's data and back. Both functions are required, and may be called
-// concurrently.
-type Codec[T any] struct {
-	Encode func(T) ([]byte, error)
-	Decode func([]byte) (T, error)
-}
-
-// JSON returns a codec that keeps a value as JSON.
-func JSON[T any]() Codec[T] {
-	return Codec[T]{
-		Encode: func(v T) ([]byte, error) { return json.Marshal(v) },
-		Decode: func(data []byte) (v T, err error) {
-			err = json.Unmarshal(data, &v)
-			return v, err
-		},
-	}
-}
-
-// Bytes returns a codec that keeps the data as it is, as Curator's SharedValue does.
-func Bytes() Codec[[]byte] {
-	same := func(data []byte) ([]byte, error) { return slices.Clone(data), nil }
-	return Codec[[]byte]{Encode: same, Decode: same}
-}

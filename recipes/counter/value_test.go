@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/counter"
+	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -78,7 +79,7 @@ func TestValue(t *testing.T) {
 		if err := v.Set(t.Context(), []string{"c"}); err != nil {
 			t.Errorf("Set of other data: %v", err)
 		}
-		raw, err := counter.NewValue(c, path, counter.Bytes())
+		raw, err := counter.NewValue(c, path, model.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}

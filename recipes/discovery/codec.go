@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/docent-go/docent/recipes/model"
 )
 
 // A record is the JSON of an instance, with the fields in the order of Curator's writer.
@@ -52,8 +54,8 @@ func encode[T any](in *Instance[T], path string, cfg *config) ([]byte, error) {
 
 // decode returns the instance that a znode has. Its errors have nothing of the data.
 func decode[T any](data []byte) (in Instance[T], err error) {
-	var r record
-	if err := unmarshalJava(data, &r); err != nil {
+	r, err := model.JSON[record]().Decode(data)
+	if err != nil {
 		return in, fmt.Errorf("instance: %w", err)
 	}
 	if r.Name == "" || r.ID == "" {
@@ -72,7 +74,7 @@ func decode[T any](data []byte) (in Instance[T], err error) {
 		in.URI = r.URI.Parts
 	}
 	if len(r.Payload) > 0 {
-		if err := unmarshalJava(r.Payload, &in.Payload); err != nil {
+		if in.Payload, err = model.JSON[T]().Decode(r.Payload); err != nil {
 			return in, fmt.Errorf("payload: %w", err)
 		}
 	}

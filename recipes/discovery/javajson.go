@@ -3,7 +3,6 @@ package discovery
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -37,21 +36,6 @@ func marshalJavaOf(v any, class string) ([]byte, error) {
 		return first, err
 	}
 	return slices.Concat(first[:len(first)-1], []byte(","), data[1:]), nil
-}
-
-// unmarshalJava decodes the data into v. Its errors have nothing of the data, unless a method of v puts
-// it there.
-func unmarshalJava(data []byte, v any) error {
-	err := json.Unmarshal(data, v)
-	var syntax *json.SyntaxError
-	var mismatch *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		return fmt.Errorf("no JSON, at byte %d", syntax.Offset)
-	case errors.As(err, &mismatch):
-		return fmt.Errorf("at byte %d there is no JSON of a %v", mismatch.Offset, mismatch.Type)
-	}
-	return err
 }
 
 // orNull returns v for a member that is null in JSON if v is the zero value.

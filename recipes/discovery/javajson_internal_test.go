@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -34,35 +33,5 @@ func TestMarshalOf(t *testing.T) {
 				t.Errorf("%s, %v; want %s", got, err, c.want)
 			}
 		})
-	}
-}
-
-// A quoter is a type whose own error reaches the caller.
-type quoter struct{}
-
-var errOwn = errors.New("of the type's own")
-
-func (*quoter) UnmarshalJSON([]byte) error { return errOwn }
-
-func TestUnmarshalQuotesNothing(t *testing.T) {
-	t.Parallel()
-	const secret = "s3cret"
-	for data, want := range map[string]string{
-		secret:                        "no JSON, at byte 1",
-		`{"zone":` + secret + `}`:     "no JSON, at byte 9",
-		`["` + secret + `"]`:          "at byte 1 there is no JSON of a discovery.place",
-		`{"zone":["` + secret + `"]}`: "at byte 9 there is no JSON of a string",
-	} {
-		var got place
-		if err := unmarshalJava([]byte(data), &got); err == nil || err.Error() != want {
-			t.Errorf("%s: %v, want %s", data, err, want)
-		}
-	}
-	var got place
-	if err := unmarshalJava([]byte(`{"zone":"eu"}`), &got); err != nil || got.Zone != "eu" {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if err := unmarshalJava([]byte("{}"), new(quoter)); !errors.Is(err, errOwn) {
-		t.Errorf("%v, want the error of the type", err)
 	}
 }

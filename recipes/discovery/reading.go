@@ -3,7 +3,6 @@ package discovery
 import (
 	"context"
 	"errors"
-	"iter"
 	"slices"
 	"sync"
 
@@ -49,66 +48,6 @@ func namesIn(ctx context.Context, c *framework.Client, path string) ([]string, e
 	}
 	slices.Sort(names)
 	return names, err
-}
-
-// A rawZnode is a znode as a cache has it.
-type rawZnode = struct {
-	Path string
-	Data []byte
-	Stat framework.Stat
-}
-
-// A value is a state of a znode, decoded.
-type value[T any] struct {
-	of           T
-	path         string
-	czxid, mzxid int64
-	err          error
-}
-
-// A list has the values of a directory's znodes. Its methods may be called concurrently.
-type list[T any] struct {
-	reader *reader[T]
-
-	mu    sync.Mutex // guards following; not held during a report
-	known map[string]value[T]
-}
-
-// values returns the values of the znodes, which are all of the directory. It decodes those that have
-// changed since the last call, leaves out those that it can't decode, and reports them.
-func (l *list[T]) values(znodes iter.Seq[rawZnode]) []value[T] {
-	all, refused := l.decode(znodes)
-	for _, v := range refused {
-		l.reader.refuse(v.path, v.mzxid, v.err)
-	}
-	return all
-}
-
-func (l *list[T]) decode(znodes iter.Seq[rawZnode]) (all, refused []value[T]) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	known := make(map[string]value[T], len(l.known))
-	for n := range znodes {
-		v, ok := l.known[n.Path]
-		if !ok || v.czxid != n.Stat.Czxid || v.mzxid != n.Stat.Mzxid {
-			v = value[T]{path: n.Path, czxid: n.Stat.Czxid, mzxid: n.Stat.Mzxid}
-			if v.of, v.err = l.reader.decode(n.Data); v.err != nil {
-				refused = append(refused, v)
-			}
-		}
-		if known[n.Path] = v; v.err == nil {
-			all = append(all, v)
-		}
-	}
-	l.known = known
-	return all, refused
-}
-
-// same reports whether a and b are the same states of the same znodes.
-func same[T any](a, b []value[T]) bool {
-	return slices.EqualFunc(a, b, func(a, b value[T]) bool {
-		return a.path == b.path && a.czxid == b.czxid && a.mzxid == b.mzxid
-	})
 }
 
 // maxReported bounds the znodes that a reader remembers.

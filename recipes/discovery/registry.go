@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/membership"
+	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/recipes/node"
 )
 
@@ -106,7 +107,7 @@ func (r *Registry[T]) Watch(service string) (*Service[T], error) {
 	if err != nil {
 		return nil, recipe.Error("watch", path, err)
 	}
-	s := &Service[T]{path: path, list: list[Instance[T]]{reader: &r.reader}}
+	s := &Service[T]{path: path, reader: &r.reader}
 	s.cache, err = membership.Open(&r.open, s, func() (watched, error) {
 		c, err := cache.New(r.client, path, cache.WithDepth(1), &r.cfg)
 		return watched{c}, err
@@ -114,6 +115,7 @@ func (r *Registry[T]) Watch(service string) (*Service[T], error) {
 	if err != nil {
 		return nil, recipe.Error("watch", path, err)
 	}
+	s.values = cache.Of(s.cache.Cache, model.Codec[Instance[T]]{Decode: decode[T]})
 	return s, nil
 }
 

@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/docent-go/docent/internal/cause"
@@ -12,10 +13,14 @@ import (
 
 // A Service is the instances of one service, kept in memory. Its methods may be called concurrently.
 type Service[T any] struct {
-	path  string
-	cache watched
-	list  list[Instance[T]]
+	path   string
+	cache  watched
+	values *cache.Values[Instance[T]]
+	reader *reader[Instance[T]]
 }
+
+// A state is a state of a znode, decoded.
+type state[T any] = cache.Value[Instance[T]]
 
 // A watched is the cache of a Service, as the Registry closes it.
 type watched struct{ *cache.Cache }
@@ -58,21 +63,30 @@ func (s *Service[T]) Stale() (since time.Time, stale bool) { return s.cache.Stal
 // Close ends the Service: see [cache.Cache.Close]. It deletes nothing.
 func (s *Service[T]) Close() error { return recipe.Error("close", s.path, s.cache.Cache.Close()) }
 
-// read returns the instances of the snapshot.
-func (s *Service[T]) read(snapshot *cache.Snapshot) []value[Instance[T]] {
-	return s.list.values(func(yield func(rawZnode) bool) {
-		for _, n := range snapshot.Children(s.path) {
-			if !yield(rawZnode(n)) {
-				return
-			}
+// read returns the instances of the snapshot, and reports the znodes that are none.
+func (s *Service[T]) read(snapshot *cache.Snapshot) []state[T] {
+	return slices.DeleteFunc(s.values.In(snapshot), func(v state[T]) bool {
+		if v.Path == s.path || v.Stat.Czxid == 0 { // the directory, or one that may not be read: the cache has logged that
+			return true
 		}
+		if v.Err != nil {
+			s.reader.refuse(v.Path, v.Stat.Mzxid, v.Err)
+		}
+		return v.Err != nil
 	})
 }
 
-func instancesOf[T any](all []value[Instance[T]]) []Instance[T] {
+// same reports whether a and b are the same states of the same znodes.
+func same[T any](a, b []state[T]) bool {
+	return slices.EqualFunc(a, b, func(a, b state[T]) bool {
+		return a.Path == b.Path && a.Stat.Czxid == b.Stat.Czxid && a.Stat.Mzxid == b.Stat.Mzxid
+	})
+}
+
+func instancesOf[T any](all []state[T]) []Instance[T] {
 	instances := make([]Instance[T], len(all))
 	for i, v := range all {
-		instances[i] = v.of
+		instances[i] = v.Value
 	}
 	return instances
 }

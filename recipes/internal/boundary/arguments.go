@@ -23,6 +23,14 @@ func Function(name string, given bool) error {
 	return nil
 }
 
+// Codec returns the fault of a codec that lacks a function.
+func Codec(encode, decode bool) error {
+	if !encode || !decode {
+		return errors.New("codec: must have Encode and Decode")
+	}
+	return nil
+}
+
 // Target returns the faults of the client and the path that a constructor gets.
 func Target(c *framework.Client, path string) (faults []error) {
 	if err := Client(c); err != nil {

@@ -33,6 +33,7 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/lock/httplock"
+	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/recipes/partition"
 	"github.com/docent-go/docent/recipes/semaphore"
@@ -45,7 +46,7 @@ import (
 var packages = []string{
 	"framework", "framework/health", "recipes", "recipes/barrier", "recipes/cache", "recipes/counter", "recipes/discovery",
 	"recipes/group", "recipes/leader", "recipes/lease", "recipes/lock", "recipes/lock/httplock",
-	"recipes/node", "recipes/partition", "recipes/semaphore", "retry", "listeners",
+	"recipes/model", "recipes/node", "recipes/partition", "recipes/semaphore", "retry", "listeners",
 }
 
 // functions returns the exported functions that take a client, a context, a function, an interface or
@@ -94,7 +95,10 @@ func functions() map[string]any {
 		"httplock.Same":             httplock.Same,
 		"httplock.Status":           httplock.Status,
 		"httplock.WithOwner":        httplock.WithOwner,
+		"model.Versioned":           model.Versioned[string],
 		"node.New":                  node.New,
+		"node.NewValue":             node.NewValue[[]byte],
+		"cache.Of":                  cache.Of[[]byte],
 		"partition.New":             partition.New,
 		"semaphore.New":             semaphore.New,
 		"retry.Do":                  retry.Do,
@@ -176,8 +180,9 @@ func newWorld(t *testing.T) *world {
 	add(barrier.NewDouble(c, "/double", 2))
 	kept := add(cache.New(c, "/cached")).(*cache.Cache)
 	t.Cleanup(func() { _ = kept.Close() })
+	w.values = append(w.values, cache.Of(kept, model.JSON[string]()), model.Pattern("/routes/{name}"))
 	add(counter.New(c, "/counter"))
-	add(counter.NewValue(c, "/value", counter.JSON[string]()))
+	add(counter.NewValue(c, "/value", model.JSON[string]()))
 	registry := add(discovery.New[string](c, "/services")).(*discovery.Registry[string])
 	t.Cleanup(func() { _ = registry.Close(context.Background()) })
 	add(registry.Register(discovery.Instance[string]{Name: "service", ID: "id"}))
@@ -194,6 +199,8 @@ func newWorld(t *testing.T) *world {
 	add(lock.NewUnfairMutex(c, "/unfair"))
 	single := add(node.New(c, "/node", nil)).(*node.Node)
 	t.Cleanup(func() { _ = single.Close(context.Background()) })
+	typed := add(node.NewValue(c, "/node-value", "text", model.JSON[string]())).(*node.Value[string])
+	t.Cleanup(func() { _ = typed.Close(context.Background()) })
 	add(partition.New(c, "/partition", []string{"key"}))
 	permits := add(semaphore.New(c, "/semaphore", 1)).(*semaphore.Semaphore)
 	w.lease = add(permits.Acquire(ctx, 1)).(*lease.Lease)
@@ -307,7 +314,7 @@ func (w *world) arguments(t reflect.Type, text string) []reflect.Value {
 }
 
 func (w *world) argument(p reflect.Type, text string) reflect.Value {
-	for _, given := range append([]any{retry.Never(), w.lease, counter.Bytes(), http.NotFoundHandler(),
+	for _, given := range append([]any{retry.Never(), w.lease, model.Bytes(), http.NotFoundHandler(),
 		acl.Open(), []string{text}, discovery.Instance[string]{Name: "service", ID: "id"}}, w.values...) {
 		if v := reflect.ValueOf(given); v.Type() == p || p.Kind() == reflect.Interface && p != anyType && v.Type().Implements(p) && p != contextType {
 			return v

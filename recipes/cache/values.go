@@ -1,0 +1,138 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/recipes/internal/membership"
+	"github.com/docent-go/docent/recipes/model"
+)
+
+// Values is a [Cache] whose data are values of type T. A znode that is no value hides no other: it has
+// an error of its own. Each state of a znode is decoded once, so what a value refers to is shared and
+// must not be changed. The methods may be called concurrently.
+type Values[T any] struct {
+	cache  *Cache
+	decode func(data []byte) (T, error)
+
+	mu    sync.Mutex // guards following; never held while decode runs
+	known map[string]Value[T]
+}
+
+// A Value is a znode whose data was decoded, or why it was not.
+type Value[T any] struct {
+	Path  string
+	Value T              // the zero value if Err is not nil
+	Err   error          // of the codec; or why the client can't read the znode: see [Snapshot.Unread]
+	Stat  framework.Stat // the zero value if the client can't read the znode
+}
+
+// Of returns the values of the cache, which remains the caller's to close. Of needs no Encode of the
+// codec. It panics if c or Decode is nil.
+func Of[T any](c *Cache, codec model.Codec[T]) *Values[T] {
+	usercall.Require("c", c != nil)
+	usercall.Require("codec.Decode", codec.Decode != nil)
+	return &Values[T]{cache: c, decode: codec.Decode, known: make(map[string]Value[T])}
+}
+
+// Get returns the value of the znode at path. Errors: [framework.ErrNoNode] if the cache has no such
+// znode, that of the codec, and those of [Snapshot.Unread].
+func (v *Values[T]) Get(path string) (T, error) {
+	found := Value[T]{Err: framework.ErrNoNode}
+	s := v.cache.Snapshot()
+	if n, ok := s.Get(path); ok {
+		found = v.of(n)
+	} else if unread := s.copied.unread.get(path); unread != nil {
+		found.Err = unread.err
+	}
+	return found.Value, recipe.Error("get", path, found.Err)
+}
+
+// All returns the values that the cache has now, as [Values.In] does.
+func (v *Values[T]) All() []Value[T] { return v.In(v.cache.Snapshot()) }
+
+// In returns the values of a snapshot, parents before children, in the order of the paths. Znodes that
+// the client can't read are among them. Directories are not: znodes without data that the codec can't
+// decode, and that have children or are at the cache's own path.
+func (v *Values[T]) In(s *Snapshot) []Value[T] {
+	usercall.Require("s", s != nil)
+	all := make([]Value[T], 0, s.Len())
+	for _, n := range s.All() {
+		if value := v.of(n); value.Err == nil || !v.isDirectory(s, n) {
+			all = append(all, value)
+		}
+	}
+	for path, err := range s.Unread() {
+		all = append(all, Value[T]{Path: path, Err: err})
+	}
+	slices.SortFunc(all, func(a, b Value[T]) int { return strings.Compare(a.Path, b.Path) })
+	return all
+}
+
+func (v *Values[T]) isDirectory(s *Snapshot, n Node) bool {
+	if len(n.Data) > 0 {
+		return false
+	}
+	for range s.Children(n.Path) {
+		return true
+	}
+	return n.Path == v.cache.path || n.Stat.NumChildren > 0
+}
+
+// Changes returns the values once the cache is ready. Then it returns the latest values whenever one has
+// changed. An error is one of [Cache.Snapshots], and comes with the values that the cache has. The
+// sequence ends as [Cache.Events] does.
+func (v *Values[T]) Changes(ctx context.Context) iter.Seq2[[]Value[T], error] {
+	usercall.Require("ctx", ctx != nil)
+	return membership.Changes(ctx, v.cache.Snapshots, v.In, sameValues, 0)
+}
+
+// sameValues reports whether a and b are the same states of the same znodes.
+func sameValues[T any](a, b []Value[T]) bool {
+	return slices.EqualFunc(a, b, func(a, b Value[T]) bool {
+		return a.Path == b.Path && sameState(a.Stat, b.Stat) && errors.Is(a.Err, b.Err)
+	})
+}
+
+func sameState(a, b framework.Stat) bool { return a.Czxid == b.Czxid && a.Mzxid == b.Mzxid }
+
+// of returns the value of a znode. It decodes a state that it does not know.
+func (v *Values[T]) of(n Node) Value[T] {
+	v.mu.Lock()
+	value, ok := v.known[n.Path]
+	v.mu.Unlock()
+	if ok && sameState(value.Stat, n.Stat) {
+		value.Stat = n.Stat
+		return value
+	}
+	value = Value[T]{Path: n.Path, Stat: n.Stat}
+	decoded, err := v.decode(n.Data)
+	if value.Err = err; err == nil {
+		value.Value = decoded
+	}
+	v.keep(value)
+	return value
+}
+
+// keep keeps the value. Now and then it forgets those of znodes that are gone.
+func (v *Values[T]) keep(value Value[T]) {
+	const least = 64
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.known[value.Path] = value
+	s := v.cache.Snapshot()
+	if len(v.known) <= 2*s.Len()+least {
+		return
+	}
+	for path := range v.known {
+		if _, ok := s.Get(path); !ok {
+			delete(v.known, path)
+		}
+	}
+}

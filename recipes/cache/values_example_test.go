@@ -1,0 +1,51 @@
+package cache_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/model"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// A znode that is no route has an error of its own, and hides no other.
+func ExampleOf() {
+	server, err := zkserver.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	ctx := context.Background()
+	for path, data := range map[string]string{"/routes/mail": `{"host":"mail-1"}`, "/routes/web": `"web-1"`} {
+		if _, err := client.Create(ctx, path, []byte(data), framework.WithParents()); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	tree, err := cache.New(client, "/routes")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer tree.Close()
+	if err := tree.Ready(ctx); err != nil {
+		log.Fatal(err)
+	}
+	routes := cache.Of(tree, model.JSON[route]())
+	for _, v := range routes.All() {
+		fmt.Println(v.Path, v.Value.Host, v.Err)
+	}
+	mail, err := routes.Get("/routes/mail")
+	fmt.Println(mail.Host, err)
+	// Output:
+	// /routes/mail mail-1 <nil>
+	// /routes/web  at byte 7 there is no JSON of a cache_test.route
+	// mail-1 <nil>
+}

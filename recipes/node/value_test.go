@@ -1,0 +1,61 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/model"
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// TestValueIsKept: the znode has the latest value, also when another client has deleted it, and a value
+// that does not encode changes nothing.
+func TestValueIsKept(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, observer, path := env.Client(t), env.Client(t), fresh()
+		errEven := errors.New("must not be even")
+		codec := model.JSON[int]()
+		encode := codec.Encode
+		codec.Encode = func(n int) ([]byte, error) {
+			if n%2 == 0 {
+				return nil, errEven
+			}
+			return encode(n)
+		}
+		if _, err := node.NewValue(c, path, 2, codec); !errors.Is(err, errEven) || !strings.Contains(err.Error(), path) {
+			t.Errorf("NewValue of a value that does not encode: %v", err)
+		}
+		v := must.Get(node.NewValue(c, path, 1, codec))(t)
+		t.Cleanup(func() { must.OK(t, v.Close(context.WithoutCancel(t.Context()))) })
+		mustAwait(t, v.Node)
+		mustHold(t, observer, c, path, "1")
+		must.OK(t, v.Set(patient(t), 3))
+		if err := v.Set(patient(t), 4); !errors.Is(err, errEven) {
+			t.Errorf("Set of a value that does not encode: %v", err)
+		}
+		mustHold(t, observer, c, path, "3")
+		j := follow(t, v.Node)
+		must.OK(t, observer.Delete(t.Context(), path))
+		j.awaitKinds(t, "Made Away Made")
+		mustHold(t, observer, c, path, "3")
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
+}
+
+func TestValueRefusesBadArguments(t *testing.T) {
+	t.Parallel()
+	_, err := node.NewValue(nil, "relative", 1, model.Codec[int]{}, node.Persistent(), node.Sequential())
+	for _, want := range []string{"client: must not be nil", "codec: must have Encode and Decode", "must not be combined", `"relative"`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q in it", err, want)
+		}
+	}
+	_, err = node.NewValue(nil, "/n", 1, model.Codec[int]{Encode: model.JSON[int]().Encode})
+	if err == nil || !strings.Contains(err.Error(), "codec") {
+		t.Errorf("a codec without Decode: %v", err)
+	}
+}
