@@ -131,7 +131,7 @@ func TestProtectedCreate_after_a_lost_reply(t *testing.T) {
 	}
 }
 
-// A protected znode whose ACL lets nobody read it is found after a lost reply, because it is one of the
+// A protected znode whose ACL lets no client read it is found after a lost reply, because it is one of the
 // session's own. Its Stat can't be read on servers whose exists needs READ: then Create fails, and leaves
 // no znode.
 func TestProtectedCreate_of_a_znode_that_may_not_be_read(t *testing.T) {

@@ -1,3 +1,10 @@
+// Package proto is the part of ZooKeeper's protocol that the client and the test kit share:
+// opcodes, error codes, Stat, frames, the handshake, and the encoding of their fields.
+//
+// The encoding is jute, as in zookeeper.jute of Apache ZooKeeper 3.5 and later: big-endian
+// numbers, and a 4-byte length before a string, a buffer or a list. A frame is a 4-byte length and
+// a body. The body of a request begins with xid and opcode, that of a reply with xid, zxid and
+// code. The package knows no connection and no state.
 package proto
 
 import (
@@ -85,3 +92,81 @@ func ReadFrame(r io.Reader, most int) ([]byte, error) {
 	_, err := io.ReadFull(r, body)
 	return body, err
 }
+
+// An Opcode names an operation.
+type Opcode int32
+
+// The opcodes (org.apache.zookeeper.ZooDefs.OpCode).
+const (
+	OpCreate          Opcode = 1
+	OpDelete          Opcode = 2
+	OpExists          Opcode = 3
+	OpGetData         Opcode = 4
+	OpSetData         Opcode = 5
+	OpGetACL          Opcode = 6
+	OpSetACL          Opcode = 7
+	OpGetChildren     Opcode = 8
+	OpSync            Opcode = 9
+	OpPing            Opcode = 11
+	OpGetChildren2    Opcode = 12
+	OpCheck           Opcode = 13
+	OpMulti           Opcode = 14
+	OpCreate2         Opcode = 15
+	OpReconfig        Opcode = 16
+	OpCheckWatches    Opcode = 17
+	OpRemoveWatches   Opcode = 18
+	OpCreateContainer Opcode = 19
+	OpDeleteContainer Opcode = 20
+	OpCreateTTL       Opcode = 21
+	OpMultiRead       Opcode = 22
+	OpAuth            Opcode = 100
+	OpSetWatches      Opcode = 101
+	OpSASL            Opcode = 102
+	OpGetEphemerals   Opcode = 103
+	OpCountChildren   Opcode = 104 // getAllChildrenNumber: every descendant
+	OpSetWatches2     Opcode = 105
+	OpAddWatch        Opcode = 106
+	OpWhoAmI          Opcode = 107
+	OpError           Opcode = -1 // only among the results of a transaction
+	OpCreateSession   Opcode = -10
+	OpCloseSession    Opcode = -11
+)
+
+// Flags of a create.
+const (
+	FlagEphemeral     int32 = 1
+	FlagSequential    int32 = 2
+	FlagContainer     int32 = 4
+	FlagTTL           int32 = 5
+	FlagTTLSequential int32 = 6
+)
+
+// A Code is what a reply says of its request: CodeOK, or an error.
+type Code int32
+
+// The codes (org.apache.zookeeper.KeeperException.Code).
+const (
+	CodeOK                      Code = 0
+	CodeRuntimeInconsistency    Code = -2 // of an operation behind the failed one of a transaction
+	CodeMarshallingError        Code = -5
+	CodeUnimplemented           Code = -6
+	CodeBadArguments            Code = -8
+	CodeNoQuorum                Code = -13 // NewConfigNoQuorum
+	CodeInProgress              Code = -14 // ReconfigInProgress
+	CodeNoNode                  Code = -101
+	CodeNoAuth                  Code = -102
+	CodeBadVersion              Code = -103
+	CodeNoChildrenForEphemerals Code = -108
+	CodeNodeExists              Code = -110
+	CodeNotEmpty                Code = -111
+	CodeSessionExpired          Code = -112
+	CodeInvalidACL              Code = -114
+	CodeAuthFailed              Code = -115
+	CodeSessionMoved            Code = -118
+	CodeNotReadOnly             Code = -119
+	CodeNoWatcher               Code = -121
+	CodeReconfigDisabled        Code = -123
+	CodeAuthRequired            Code = -124 // SessionClosedRequireSaslAuth
+	CodeQuotaExceeded           Code = -125
+	CodeThrottled               Code = -127
+)

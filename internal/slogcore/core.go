@@ -6,13 +6,15 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 
+	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
 
 // New returns a core that gives log lines to handler. A line's context (see
-// package zapctx) becomes the record's; the logger's name and a stack trace
+// [Context]) becomes the record's; the logger's name and a stack trace
 // become attributes.
 func New(handler slog.Handler) zapcore.Core { return &core{handler: handler} }
 
@@ -94,4 +96,52 @@ func contextIn(fields []zapcore.Field) context.Context {
 // for three levels between any two of zap's.
 func slogLevel(level zapcore.Level) slog.Level {
 	return slog.Level(level) * (slog.LevelError - slog.LevelWarn)
+}
+
+// Context returns a field that carries ctx and prints nothing: encoders skip it. A
+// zapcore.Core that sends logs to OpenTelemetry finds ctx in it, and with ctx
+// the span that the line belongs to.
+func Context(ctx context.Context) zap.Field {
+	return zap.Field{Key: "context", Type: zapcore.SkipType, Interface: ctx}
+}
+
+// attrsOf returns the fields as attributes. Fields behind a namespace are a group.
+func attrsOf(fields []zapcore.Field) []slog.Attr {
+	attrs, group, rest := untilGroup(fields)
+	if group == "" {
+		return attrs
+	}
+	return append(attrs, slog.Attr{Key: group, Value: slog.GroupValue(attrsOf(rest)...)})
+}
+
+// untilGroup returns the fields up to the first namespace, its name if there is
+// one, and what is in it.
+func untilGroup(fields []zapcore.Field) (attrs []slog.Attr, group string, rest []zapcore.Field) {
+	for i, f := range fields {
+		if f.Type == zapcore.NamespaceType {
+			return attrs, f.Key, fields[i+1:]
+		}
+		attrs = append(attrs, attrsOfOne(f)...)
+	}
+	return attrs, "", nil
+}
+
+// attrsOfOne returns one attribute for most fields, none for one that is
+// skipped, and several for one that is inlined.
+func attrsOfOne(f zapcore.Field) []slog.Attr {
+	encoded := zapcore.NewMapObjectEncoder()
+	f.AddTo(encoded)
+	return attrsOfMap(encoded.Fields)
+}
+
+func attrsOfMap(fields map[string]any) []slog.Attr {
+	attrs := make([]slog.Attr, 0, len(fields))
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		attr := slog.Any(key, fields[key])
+		if inner, ok := fields[key].(map[string]any); ok {
+			attr.Value = slog.GroupValue(attrsOfMap(inner)...)
+		}
+		attrs = append(attrs, attr)
+	}
+	return attrs
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/slogcore"
-	"github.com/docent-go/docent/internal/zapctx"
 )
 
 // A bridge is a slog.Handler that writes to a zapcore.Core, so that the rules
@@ -25,7 +24,7 @@ type bridge struct{ core zapcore.Core }
 func (b bridge) Enabled(context.Context, slog.Level) bool { return true }
 
 func (b bridge) Handle(ctx context.Context, r slog.Record) error {
-	fields := []zap.Field{zapctx.Field(ctx)}
+	fields := []zap.Field{slogcore.Context(ctx)}
 	r.Attrs(func(a slog.Attr) bool {
 		fields = append(fields, fieldsOf(a)...)
 		return true
@@ -114,7 +113,7 @@ func TestLine_keeps_types_and_context(t *testing.T) {
 	k := new(kept)
 	log := zap.New(slogcore.New(k), zap.AddCaller(), zap.AddStacktrace(zap.ErrorLevel)).Named("zk").Named("lock")
 	log.Error("boom", zap.String("s", "v"), zap.Int("n", 7), zap.Duration("d", time.Second),
-		zap.Error(errors.New("bad")), zap.Namespace("in"), zap.Bool("b", true), zapctx.Field(ctx))
+		zap.Error(errors.New("bad")), zap.Namespace("in"), zap.Bool("b", true), slogcore.Context(ctx))
 
 	attrs := k.attrs()
 	for key, want := range map[string]slog.Value{
@@ -138,7 +137,7 @@ func TestLine_keeps_types_and_context(t *testing.T) {
 	if k.ctx.Value(key{}) != "here" {
 		t.Error("the handler got another context than the line's")
 	}
-	log.With(zapctx.Field(ctx)).Error("again")
+	log.With(slogcore.Context(ctx)).Error("again")
 	if k.ctx.Value(key{}) != "here" {
 		t.Error("the handler got another context than the logger's")
 	}

@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 // Guard calls fn. If fn panics, Guard logs an error, with the stack and the name of the option or
@@ -113,5 +117,82 @@ func Bounded[T any](ctx context.Context, calls *Calls, fn func() (T, error), lat
 		close(given)
 		var zero T
 		return zero, context.Cause(ctx)
+	}
+}
+
+// Require panics if an argument that must not be nil was not given. The text names the argument and
+// the exported function that the user called, so the functions below it may call Require for it.
+func Require(argument string, given bool) {
+	if !given {
+		panic(calledByUser() + ": " + argument + ": must not be nil")
+	}
+}
+
+// calledByUser returns the name of the outermost function of this module on the stack, as in
+// "lock.(*Mutex).Lock".
+func calledByUser() string {
+	const module, depth = "github.com/docent-go/docent/", 64
+	pcs := make([]uintptr, depth)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	name := "docent"
+	for {
+		frame, more := frames.Next()
+		if !strings.HasPrefix(frame.Function, module) || strings.Contains(frame.Function, "_test.") {
+			return name
+		}
+		name = frame.Function[strings.LastIndexByte(frame.Function, '/')+1:]
+		if !more {
+			return name
+		}
+	}
+}
+
+// Unblocked returns a logger that writes to log's sink on a goroutine of q. If the sink blocks, the
+// logger's callers do not: up to a thousand lines wait for it, and further lines are dropped. Once the
+// sink has gone on, a line says how many.
+func Unblocked(log *zap.Logger, q *Queue) *zap.Logger {
+	return log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+		return queuedCore{Core: core, queue: q, dropped: new(atomic.Int64)}
+	}))
+}
+
+// A queuedCore writes the lines of another core on its queue's goroutine.
+type queuedCore struct {
+	zapcore.Core
+	queue   *Queue
+	dropped *atomic.Int64
+}
+
+// With is part of [zapcore.Core], as the following methods are.
+func (c queuedCore) With(fields []zapcore.Field) zapcore.Core {
+	c.Core = c.Core.With(fields)
+	return c
+}
+
+func (c queuedCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if !c.Enabled(entry.Level) {
+		return checked
+	}
+	return checked.AddCore(entry, c)
+}
+
+func (c queuedCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	written := c.queue.Do(func() {
+		c.write(entry, fields)
+		if n := c.dropped.Swap(0); n > 0 {
+			lines := zap.Int64("lines", n)
+			c.write(zapcore.Entry{Level: zap.WarnLevel, Time: time.Now(), LoggerName: entry.LoggerName, Message: "log lines were dropped, because the sink blocked"}, []zapcore.Field{lines})
+		}
+	})
+	if !written {
+		c.dropped.Add(1)
+	}
+	return nil // an error of the sink goes to standard error, as zap's own do
+}
+
+func (c queuedCore) write(entry zapcore.Entry, fields []zapcore.Field) {
+	if checked := c.Core.Check(entry, nil); checked != nil {
+		checked.ErrorOutput = os.Stderr
+		checked.Write(fields...)
 	}
 }

@@ -54,7 +54,7 @@ func (t Target) Resolved(ctx context.Context, resolve Resolver) ([]Target, error
 	}
 	addrs, err := resolve(ctx, host)
 	if err == nil && len(addrs) == 0 {
-		err = errors.New("it stands for no address")
+		err = errors.New("it names no address")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("resolve %s: %w", host, err)

@@ -1,7 +1,10 @@
+// Package otelzk makes the client's spans and keeps its metrics. It knows only the names of
+// operations, states and sessions.
 package otelzk
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strconv"
 	"time"
@@ -17,7 +20,7 @@ import (
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
-	"github.com/docent-go/docent/internal/zapctx"
+	"github.com/docent-go/docent/internal/slogcore"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -105,7 +108,7 @@ func (o *Observation) Retrying(f retry.Failure) {
 	if entry := o.telemetry.log.Check(zap.DebugLevel, "attempt failed, there will be another"); entry != nil {
 		entry.Write(zap.String(zktel.AttrDBOperation, operationName(o.op.Name)), zap.String(zktel.AttrNodePath, o.op.Path),
 			zap.Int(zktel.AttrRetries, o.retries), zap.Duration("wait", f.Wait),
-			zap.String(zktel.AttrErrorType, kind), zap.Error(f.Err), zapctx.Field(o.ctx))
+			zap.String(zktel.AttrErrorType, kind), zap.Error(f.Err), slogcore.Context(o.ctx))
 	}
 }
 
@@ -185,4 +188,50 @@ func (t *Telemetry) recordOptions(m measurement) []metric.RecordOption {
 	set := attribute.NewSet(append(t.operationAttributes(m.op), m.outcome()...)...)
 	known, _ := t.measurements.LoadOrStore(m, []metric.RecordOption{metric.WithAttributeSet(set)})
 	return known.([]metric.RecordOption)
+}
+
+// operationName returns ZooKeeper's name for an operation. A watch has no such name: in the
+// protocol it is a flag of a read.
+func operationName(op string) string {
+	switch op {
+	case "get", "config":
+		return "getData"
+	case "children":
+		return "getChildren"
+	case "set":
+		return "setData"
+	case "get ACL of":
+		return "getACL"
+	case "set ACL of":
+		return "setACL"
+	case "ephemerals":
+		return "getEphemerals"
+	case "txn", "create all":
+		return "multi"
+	}
+	return op
+}
+
+// SessionKey returns a session's id as attributes show it.
+func SessionKey(id int64) string { return fmt.Sprintf("%#x", id) }
+
+// A SpanMode says which operations have spans.
+type SpanMode int
+
+// The modes.
+const (
+	SpansInTraces SpanMode = iota // operations that are called within a sampled span
+	SpansNever
+	SpansAlways
+)
+
+// wants reports whether an operation that is called with ctx has a span.
+func (m SpanMode) wants(ctx context.Context) bool {
+	switch m {
+	case SpansNever:
+		return false
+	case SpansAlways:
+		return true
+	}
+	return trace.SpanContextFromContext(ctx).IsSampled()
 }

@@ -153,7 +153,7 @@ func (h *Hold) AfterLost(fn func()) {
 
 // Err returns why h was lost, or nil. If the deadline has just passed, Err ends the session.
 func (h *Hold) Err() error {
-	if !h.over.Load() && h.session.tap.Stands() {
+	if !h.over.Load() && h.session.tap.InTime() {
 		return nil
 	}
 	h.session.expireIfDue()

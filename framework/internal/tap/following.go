@@ -2,6 +2,7 @@ package tap
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -130,4 +131,37 @@ func (c *Conn) completeCreateLocked(p []byte, rq *request) []byte {
 	}
 	binary.BigEndian.PutUint32(p[proto.LengthSize+4:], uint32(rq.opcode))
 	return p
+}
+
+// parseCreated parses the body of a create2 reply: the znode's path and Stat.
+func parseCreated(body []byte) (path string, st proto.Stat, ok bool) {
+	d := proto.NewDecoder(body)
+	path, st = d.Path(), d.Stat()
+	if d.Err() != nil {
+		return "", proto.Stat{}, false
+	}
+	return path, st, true
+}
+
+// A request is a request that waits for its reply.
+type request struct {
+	xid       int32
+	opcode    proto.Opcode
+	sent      time.Time
+	following *Following // may be nil
+	question  *question  // of the Tap's own; else nil
+}
+
+// followTransactionLocked records a transaction that is being sent. The path of its first operation
+// identifies it. It needs mu.
+func (t *Tap) followTransactionLocked(p []byte, rq *request) {
+	const first = proto.LengthSize + proto.RequestHeadSize + proto.OpHeadSize
+	if len(p) < first {
+		return
+	}
+	path, _, ok := readString(p[first:])
+	if !ok {
+		return
+	}
+	rq.following = t.sendsLocked(true, path)
 }

@@ -2,7 +2,13 @@
 // documents the errors and exports them.
 package zkerr
 
-import "github.com/docent-go/docent/internal/errtype"
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/docent-go/docent/internal/errtype"
+)
 
 // Errors that a server returns.
 var (
@@ -31,10 +37,24 @@ var (
 	ErrUnknownOutcome  = errtype.New("outcome unknown", "connection_loss")
 	ErrSessionEnded    = errtype.New("session ended", "session_ended")
 	ErrSessionExpired  = errtype.NewOf(ErrSessionEnded, "expired", "session_expired")
-	ErrSessionDeadline = errtype.NewOf(ErrSessionEnded, "its deadline passed without proof that it stands", "session_deadline")
+	ErrSessionDeadline = errtype.NewOf(ErrSessionEnded, "its deadline passed without proof that it exists", "session_deadline")
 	ErrSessionReplaced = errtype.NewOf(ErrSessionEnded, "replaced by the server", "session_replaced")
 	ErrClosed          = errtype.New("client closed", "client_closed")
 )
 
 // ErrInvalidPath is returned for an invalid path.
 var ErrInvalidPath = errtype.New("invalid path", "invalid_path")
+
+// ErrEarlierAttempt is an unknown outcome that is not tried again.
+var ErrEarlierAttempt = fmt.Errorf("%w: its reply was lost", ErrUnknownOutcome)
+
+// Retryable reports whether err is of a temporary condition, as package framework documents it.
+func Retryable(err error) bool {
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return false
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrSessionEnded), errors.Is(err, ErrEarlierAttempt), errors.Is(err, ErrTooLarge):
+		return false
+	}
+	return errors.Is(err, ErrNotConnected) || errors.Is(err, ErrUnknownOutcome)
+}

@@ -10,7 +10,7 @@ import (
 )
 
 // Options are the options that several recipes take, from package recipes. A recipe's configuration
-// embeds them, and has the recipe's own options beside them.
+// embeds them, and has the recipe's own options next to them.
 type Options struct {
 	Name          string             // in telemetry
 	ACL           []acl.Entry        // nil for the client's

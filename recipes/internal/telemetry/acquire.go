@@ -18,7 +18,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/cause"
-	"github.com/docent-go/docent/internal/zapctx"
+	"github.com/docent-go/docent/internal/slogcore"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/locktel"
 )
@@ -156,7 +156,7 @@ func (a *Acquire) acquired(ctx context.Context, fence int64, outcome string, too
 	a.span.SetAttributes(fencingToken(fence))
 	if line := a.log.Check(zapcore.DebugLevel, outcome); line != nil {
 		line.Write(a.fields(zap.Int64(locktel.AttrFencingToken, fence), zap.Bool(locktel.AttrContended, a.contended),
-			zap.Duration("duration", took), zapctx.Field(ctx))...)
+			zap.Duration("duration", took), slogcore.Context(ctx))...)
 	}
 }
 
@@ -234,7 +234,7 @@ func (a *Acquire) Waits(ahead int) {
 		place = zap.Int(locktel.AttrQueuePosition, position)
 	}
 	if line := a.log.Check(zapcore.DebugLevel, "queued"); line != nil {
-		line.Write(a.fields(place, zapctx.Field(ctx))...)
+		line.Write(a.fields(place, slogcore.Context(ctx))...)
 	}
 }
 
@@ -264,7 +264,7 @@ func (a *Acquire) blockedBy(other trace.SpanContext) {
 	}
 	a.wait.AddLink(trace.Link{SpanContext: other, Attributes: []attribute.KeyValue{attribute.String(locktel.AttrLinkKind, linkBlockedBy)}})
 	if line := a.log.Check(zapcore.DebugLevel, "blocked"); line != nil {
-		line.Write(a.fields(zap.String(locktel.AttrBlockedBy, traceparentOf(other)), zapctx.Field(a.context()))...)
+		line.Write(a.fields(zap.String(locktel.AttrBlockedBy, traceparentOf(other)), slogcore.Context(a.context()))...)
 	}
 }
 

@@ -23,8 +23,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/slogcore"
 	"github.com/docent-go/docent/internal/version"
-	"github.com/docent-go/docent/internal/zapctx"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/locktel"
@@ -288,7 +288,7 @@ func (h *Hold) Carry(parent context.Context) context.Context {
 // RevocationRequested reports that another client asked the holder to release.
 func (h *Hold) RevocationRequested() {
 	h.span.SetAttributes(attribute.Bool(locktel.AttrRevocation, true))
-	h.log.Debug("revocation requested", h.fields(zapctx.Field(h.context()))...)
+	h.log.Debug("revocation requested", h.fields(slogcore.Context(h.context()))...)
 }
 
 // Releasing starts the span of the release, and returns its context.
@@ -329,7 +329,7 @@ func (h *Hold) Discarded(at time.Time) {
 	h.holds.Record(ctx, held.Seconds(), h.holdEnded...)
 	h.end(ctx, at)
 	if line := h.log.Check(zapcore.DebugLevel, "released"); line != nil {
-		line.Write(h.fields(zap.Duration("duration", held), zapctx.Field(ctx))...)
+		line.Write(h.fields(zap.Duration("duration", held), slogcore.Context(ctx))...)
 	}
 }
 
@@ -344,7 +344,7 @@ func (h *Hold) Lost(err error, at time.Time) {
 	h.span.SetAttributes(why, attribute.String(zktel.AttrErrorType, framework.ErrorType(err)))
 	h.span.SetStatus(codes.Error, err.Error())
 	h.end(ctx, at)
-	h.log.Warn("lost", h.fields(zap.String(locktel.AttrLossReason, reason), zap.Duration("duration", held), zap.Error(err), zapctx.Field(ctx))...)
+	h.log.Warn("lost", h.fields(zap.String(locktel.AttrLossReason, reason), zap.Duration("duration", held), zap.Error(err), slogcore.Context(ctx))...)
 }
 
 func (h *Hold) end(ctx context.Context, at time.Time) {

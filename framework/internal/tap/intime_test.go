@@ -17,16 +17,16 @@ import (
 func TestSession_is_valid_until_its_deadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fresh := newTap()
-		if fresh.Stands() || !fresh.Deadline().IsZero() || !fresh.Presumed().IsZero() {
-			t.Error("one without a session stands")
+		if fresh.InTime() || !fresh.Deadline().IsZero() || !fresh.Presumed().IsZero() {
+			t.Error("a Tap without a session is in time")
 		}
 		<-time.After(time.Second) // as old as the Tap the session need not be
 		p := newPeer(t)
 		check := func() {
 			t.Helper()
 			<-time.After(time.Until(p.tap.Deadline()) - time.Nanosecond)
-			if !p.tap.Stands() {
-				t.Error("it does not stand before its deadline")
+			if !p.tap.InTime() {
+				t.Error("not in time before its deadline")
 			}
 		}
 		<-time.After(3 * time.Second)
@@ -39,7 +39,7 @@ func TestSession_is_valid_until_its_deadline(t *testing.T) {
 		p.write()
 		check()
 		<-time.After(time.Nanosecond)
-		if p.tap.Stands() {
+		if p.tap.InTime() {
 			t.Error("it stands at its deadline")
 		}
 	})
