@@ -208,6 +208,10 @@ matrix: ## Test every version of ZooKeeper, Curator and kazoo, and a rolling upg
 matrix-slice: ## Test a slice of the matrix that takes a minute and changes with each run; MATRIX_SEED=n repeats one
 	@if [[ $(ZK_TEST) == none ]]; then echo "*** ZK_TEST=none: other versions are NOT TESTED"; else scripts/matrix -slice 60; fi
 
+.PHONY: matrix-docs
+matrix-docs: ## Take the runs of make matrix into the tables of README.md and docs/support.md
+	go run ./scripts/matrixdocs
+
 .PHONY: soak
 soak: ## Keep one client at work under faults for SOAK_SECONDS, and measure it each second
 	SOAK_SECONDS=$(or $(SOAK_SECONDS),600) scripts/gotest -C lab -count=1 -v -timeout=60m -run='^TestSoak$$' $(TESTFLAGS) ./soak
