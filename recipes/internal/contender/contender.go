@@ -107,7 +107,8 @@ func NewLease(
 	if revoked != nil {
 		o.Revoked = func(oldest *hold.Share) { revoked((*lease.Lease)(oldest)) }
 	}
-	o.Lost = func(cause error) error { return &lease.LostError{Path: o.Path, Cause: cause} }
+	path := o.Path // so that Lost does not keep all of o
+	o.Lost = func(cause error) error { return &lease.LostError{Path: path, Cause: cause} }
 	var shares []*hold.Share
 	for _, member := range members {
 		shares = append(shares, ShareOf(member))

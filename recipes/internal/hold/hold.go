@@ -144,9 +144,10 @@ func New(o Options, members ...*Share) *Share {
 	first := h.Join()
 	first.members = members
 	if o.Znode != nil {
-		for _, z := range append([]*Znode{o.Znode}, o.More...) {
-			h.monitors = append(h.monitors, newMonitor(h, z))
-		}
+		h.monitors = append(h.monitors, newMonitor(h, o.Znode))
+	}
+	for _, z := range o.More {
+		h.monitors = append(h.monitors, newMonitor(h, z))
 	}
 	o.Grant.OnLost(h.notify, h.finish)
 	for _, m := range h.monitors {

@@ -24,10 +24,9 @@ type monitor struct {
 	znode      *Znode
 	revocation revocation
 
-	ctx    context.Context // of the inspections; ends with the monitor
-	cancel context.CancelFunc
-
-	mu      sync.Mutex // guards following
+	mu      sync.Mutex      // guards following
+	ctx     context.Context // of the inspections; nil before the first: most holds end before that
+	cancel  context.CancelFunc
 	own     *framework.Watch
 	trigger func() bool    // stops the timer or watch of the next inspection; nil while one runs
 	over    bool           // there are no further inspections
@@ -37,8 +36,20 @@ type monitor struct {
 func newMonitor(h *Hold, z *Znode) *monitor {
 	m := &monitor{hold: h, znode: z, own: z.Own}
 	m.revocation.hold = h
-	m.ctx, m.cancel = context.WithCancel(context.Background()) // the hold's own life
 	return m
+}
+
+// context returns the context of the inspections, which ends with the monitor.
+func (m *monitor) context() context.Context {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ctx == nil {
+		m.ctx, m.cancel = context.WithCancel(context.Background()) // the hold's own life
+		if m.over {
+			m.cancel()
+		}
+	}
+	return m.ctx
 }
 
 // start starts the inspections. If the lock accepts requests to release, the first one is at once.
@@ -48,7 +59,7 @@ func (m *monitor) start() {
 		return
 	}
 	if own := m.znode.Own; own != nil {
-		m.revocation.observe(m.ctx, own) // a request that came while the holder waited
+		m.revocation.observe(m.context(), own) // a request that came while the holder waited
 		m.await(own)
 		return
 	}
@@ -116,7 +127,7 @@ func (m *monitor) inspect() {
 	m.mu.Unlock()
 	defer m.running.Done()
 
-	next, err := m.znode.Client.Watch(m.ctx, m.znode.Path, framework.WatchData)
+	next, err := m.znode.Client.Watch(m.context(), m.znode.Path, framework.WatchData)
 	switch {
 	case errors.Is(err, framework.ErrNoNode):
 		m.hold.lose(ErrNodeDeleted)
@@ -127,7 +138,7 @@ func (m *monitor) inspect() {
 		m.hold.lose(ErrNodeDeleted)
 	default:
 		m.replace(next)
-		m.revocation.observe(m.ctx, next)
+		m.revocation.observe(m.context(), next)
 		m.await(next)
 	}
 }
@@ -166,10 +177,12 @@ func (m *monitor) untouched() bool {
 // inspection may call it.
 func (m *monitor) stop() {
 	m.mu.Lock()
-	own, trigger := m.own, m.trigger
+	own, trigger, cancel := m.own, m.trigger, m.cancel
 	m.over, m.own, m.trigger = true, nil, nil
 	m.mu.Unlock()
-	m.cancel()
+	if cancel != nil {
+		cancel()
+	}
 	if trigger != nil {
 		trigger()
 	}

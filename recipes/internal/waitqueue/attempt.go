@@ -304,9 +304,8 @@ type creation struct {
 
 func (a *Attempt) creation(along bool) *creation {
 	c := &creation{begun: time.Now(), name: a.kind}
-	c.opts = []framework.CreateOption{
-		framework.Ephemeral(), framework.Protected(), framework.WithParents(), framework.StatTo(&a.stat),
-	}
+	c.opts = append(make([]framework.CreateOption, 0, 8), // as many as follow here and in AddNodes
+		framework.Ephemeral(), framework.Protected(), framework.WithParents(), framework.StatTo(&a.stat))
 	if a.write == nil {
 		c.opts = append(c.opts, framework.Sequential())
 	} else {

@@ -1,0 +1,155 @@
+package lock_test
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
+)
+
+// allocsPerLock is how often the process allocates memory for one Lock and Release of a free mutex: the
+// client with the wire client, without a server. It is 115 at rest; the rest is for heartbeats, and for -race.
+const allocsPerLock = 120
+
+// TestAllocationsOfAFreeLock counts the client's allocations at a server that allocates nothing itself.
+func TestAllocationsOfAFreeLock(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
+	m := newMutex(t, cannedClient(t), "/canned/lock")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // as most callers have
+	defer cancel()
+	allocs := testing.AllocsPerRun(1000, func() {
+		lease := must.Get(m.Lock(ctx))(t)
+		must.OK(t, lease.Release(ctx))
+	})
+	t.Logf("%v allocations per lock", allocs)
+	if allocs > allocsPerLock {
+		t.Errorf("%v allocations per lock, want at most %v", allocs, allocsPerLock)
+	}
+}
+
+func BenchmarkUncontendedAllocations(b *testing.B) {
+	m := newMutex(b, cannedClient(b), "/canned/lock")
+	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
+	defer cancel()
+	b.ReportAllocs()
+	for b.Loop() {
+		lease := must.Get(m.Lock(ctx))(b)
+		must.OK(b, lease.Release(ctx))
+	}
+}
+
+// cannedClient returns a client of a cannedConn.
+func cannedClient(t testing.TB) *framework.Client {
+	t.Helper()
+	return newClient(t, "canned:1", framework.WithDialer(func(context.Context, string, string) (net.Conn, error) {
+		c := new(cannedConn)
+		c.written.L = &c.mu
+		return c, nil
+	}))
+}
+
+// A cannedConn is a connection to a server of one contender. It replies to each request at once, and
+// allocates nothing for that once its buffers have grown.
+type cannedConn struct {
+	net.Conn // nil: what the client does not use
+
+	mu      sync.Mutex // guards following
+	written sync.Cond
+	replies []byte // that were not read yet
+	read    int    // of replies
+	path    []byte // of the znode that was created last
+	zxid    uint64
+	greeted bool
+	closed  bool
+}
+
+func (c *cannedConn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return 0, net.ErrClosed
+	}
+	start := len(c.replies)
+	c.replies = append(c.replies, 0, 0, 0, 0)
+	if c.greeted {
+		c.reply(p[proto.LengthSize:])
+	} else {
+		c.greeted = true
+		c.replies = append(c.replies, (proto.ConnectReply{Timeout: 60_000, Session: 1, Password: make([]byte, proto.PasswordSize)}).Frame()[proto.LengthSize:]...)
+	}
+	binary.BigEndian.PutUint32(c.replies[start:], uint32(len(c.replies)-start-proto.LengthSize))
+	c.written.Signal()
+	return len(p), nil
+}
+
+// reply appends the reply to the request.
+func (c *cannedConn) reply(request []byte) {
+	d := proto.NewDecoder(request)
+	xid, op := d.Int32(), proto.Opcode(d.Int32())
+	if op != proto.OpGetChildren2 {
+		c.zxid++
+	}
+	c.replies = binary.BigEndian.AppendUint32(c.replies, uint32(xid))
+	c.replies = binary.BigEndian.AppendUint64(c.replies, c.zxid)
+	c.replies = binary.BigEndian.AppendUint32(c.replies, 0)
+	switch op {
+	case proto.OpMulti: // a heartbeat
+		c.replies = append(c.replies, 0xff, 0xff, 0xff, 0xff, 1, 0xff, 0xff, 0xff, 0xff)
+	case proto.OpCreate2, proto.OpCreateContainer:
+		c.path = append(append(c.path[:0], d.Text()...), "0000000001"...)
+		c.appendText(c.path)
+		c.appendStat()
+	case proto.OpGetChildren2:
+		dir := d.Text()
+		c.replies = binary.BigEndian.AppendUint32(c.replies, 1)
+		c.appendText(c.path[len(dir)+1:])
+		c.appendStat()
+	}
+}
+
+func (c *cannedConn) appendText(s []byte) {
+	c.replies = append(binary.BigEndian.AppendUint32(c.replies, uint32(len(s))), s...)
+}
+
+func (c *cannedConn) appendStat() {
+	c.replies = binary.BigEndian.AppendUint64(c.replies, c.zxid)
+	for range proto.StatSize - 8 {
+		c.replies = append(c.replies, 0)
+	}
+}
+
+func (c *cannedConn) Read(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.read == len(c.replies) {
+		if c.closed {
+			return 0, io.EOF
+		}
+		c.written.Wait()
+	}
+	n := copy(p, c.replies[c.read:])
+	if c.read += n; c.read == len(c.replies) {
+		c.replies, c.read = c.replies[:0], 0
+	}
+	return n, nil
+}
+
+func (c *cannedConn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.written.Broadcast()
+	return nil
+}
+
+func (c *cannedConn) SetDeadline(time.Time) error      { return nil }
+func (c *cannedConn) SetReadDeadline(time.Time) error  { return nil }
+func (c *cannedConn) SetWriteDeadline(time.Time) error { return nil }
+func (c *cannedConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (c *cannedConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
