@@ -3,6 +3,9 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -10,7 +13,10 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -118,4 +124,188 @@ func BenchmarkUncontended(b *testing.B) {
 			must.OK(b, c.Delete(ctx, path))
 		}
 	})
+}
+
+// BenchmarkDrain has many goroutines of one client wait for a mutex. It measures the memory of
+// each and, from the holder's release on, the time per waiter.
+func BenchmarkDrain(b *testing.B) {
+	for _, waiters := range []int{100, 1000} {
+		b.Run(fmt.Sprint(waiters), func(b *testing.B) {
+			c := newClient(b, zktest.Shared(b).Addr())
+			var memory uint64
+			var took time.Duration
+			for b.Loop() {
+				m := newMutex(b, c, "/bench/drain")
+				held := mustLock(b, m)
+				before := inUse()
+				var wg sync.WaitGroup
+				for range waiters {
+					wg.Go(func() {
+						lease, err := m.Lock(b.Context())
+						if err == nil {
+							err = lease.Release(b.Context())
+						}
+						if err != nil {
+							b.Error(err)
+						}
+					})
+				}
+				awaitContenders(b, c, "/bench/drain", waiters+1)
+				memory += max(inUse(), before) - before
+				start := time.Now()
+				mustRelease(b, held)
+				wg.Wait()
+				took += time.Since(start)
+			}
+			n := float64(b.N) * float64(waiters)
+			b.ReportMetric(float64(memory)/n/1024, "KiB/waiter")
+			b.ReportMetric(float64(took.Microseconds())/n, "µs/waiter")
+		})
+	}
+}
+
+// inUse returns the bytes of heap and stacks in use after a collection.
+func inUse() uint64 {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return s.HeapAlloc + s.StackInuse
+}
+
+// BenchmarkLossOfManyLeases cuts a client off that holds many locks, and another client waits for the
+// first of them. It measures how long after the deadline all holders know of the loss, and
+// how long before the successor's grant. Each lease has a context.
+func BenchmarkLossOfManyLeases(b *testing.B) {
+	for _, leases := range []int{1, 100, 10_000, 30_000, 100_000} {
+		b.Run(fmt.Sprint(leases), func(b *testing.B) {
+			worst := loss{late: -time.Hour} // it may be ahead of the deadline
+			for b.Loop() {
+				l := loseAll(b, leases)
+				worst.late = max(worst.late, l.late)
+				worst.ahead += l.ahead
+			}
+			b.ReportMetric(float64(worst.late.Microseconds())/1000, "ms-late")
+			b.ReportMetric(float64(worst.ahead.Milliseconds())/float64(b.N), "ms-ahead")
+		})
+	}
+}
+
+// A loss is the result of one run.
+type loss struct {
+	late  time.Duration // from the deadline until the last lease is lost
+	ahead time.Duration // from then until another client is granted the first lock
+}
+
+// loseAll loses n leases.
+func loseAll(b *testing.B, n int) loss {
+	b.Helper()
+	server := must.Get(zkserver.Start())(b)
+	defer func() { must.OK(b, server.Close()) }()
+	proxy := zkproxy.RunPipe(b, func(ctx context.Context) (net.Conn, error) { return server.Dial(ctx, "tcp", server.Addr()) })
+	timeout := framework.WithSessionTimeout(10 * time.Second)
+	c := newClient(b, server.Addr(), framework.WithDialer(proxy.Dial), timeout)
+	held := lockMany(b, c, n)
+	other := newMutex(b, newClient(b, server.Addr(), framework.WithDialer(server.Dial), timeout), held[0].Path())
+	granted := make(chan time.Time, 1)
+	go func() {
+		lease, err := other.Lock(b.Context())
+		if err != nil {
+			b.Error(err)
+		} else if err := lease.Release(b.Context()); err != nil {
+			b.Error(err)
+		}
+		granted <- time.Now()
+	}()
+	ended := make([]<-chan struct{}, n) // the leases' contexts
+	for i, l := range held {
+		ctx, cancel := l.Context(b.Context())
+		defer cancel()
+		ended[i] = ctx.Done()
+	}
+	proxy.Blackhole(zkproxy.Both)
+	for i, l := range held {
+		<-l.Lost()
+		<-ended[i]
+	}
+	told := time.Now()
+	deadline := held[0].Deadline()
+	at := <-granted
+	if at.Before(told) {
+		b.Errorf("the successor was granted %v before all were told", told.Sub(at))
+	}
+	return loss{told.Sub(deadline), at.Sub(told)}
+}
+
+// lockMany locks n mutexes, many at a time.
+func lockMany(b *testing.B, c *framework.Client, n int) []*lock.Lease {
+	b.Helper()
+	const workers = 128
+	held := make([]*lock.Lease, n)
+	mutexes := make([]*lock.Mutex, n)
+	for i := range mutexes {
+		mutexes[i] = newMutex(b, c, fmt.Sprintf("/bench/loss/%d/%d", i/1000, i))
+	}
+	var wg sync.WaitGroup
+	for first := range min(n, workers) {
+		wg.Go(func() {
+			for i := first; i < n; i += workers {
+				lease, err := mutexes[i].Lock(b.Context())
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				held[i] = lease
+			}
+		})
+	}
+	wg.Wait()
+	if b.Failed() {
+		b.FailNow()
+	}
+	return held
+}
+
+// BenchmarkMultiOfTen measures Lock and Release of ten free mutexes together, compared with one
+// mutex and with ten that are locked one after another.
+func BenchmarkMultiOfTen(b *testing.B) {
+	c := newClient(b, zktest.Shared(b).Addr())
+	paths := numbered("/bench/multi", 10)
+	keepDirectories(b, c, paths)
+	mutexes := newMutexes(b, c, paths...)
+	cycle := func(b *testing.B, locks ...lock.Locker) {
+		for b.Loop() {
+			leases := make([]*lock.Lease, len(locks))
+			for i, l := range locks {
+				leases[i] = mustLock(b, l)
+			}
+			for _, lease := range leases {
+				mustRelease(b, lease)
+			}
+		}
+	}
+	b.Run("multi", func(b *testing.B) { cycle(b, newMulti(b, mutexes...)) })
+	b.Run("one mutex", func(b *testing.B) { cycle(b, mutexes[0]) })
+	b.Run("ten mutexes", func(b *testing.B) { cycle(b, mutexes...) })
+}
+
+// BenchmarkTelemetry measures Lock and Release of a free mutex on a server in the process, without
+// telemetry and with all of it recorded.
+func BenchmarkTelemetry(b *testing.B) {
+	addr, dialer := serverInProcess(b)
+	run := func(name string, c *framework.Client) {
+		m := newMutex(b, c, "/bench/telemetry", recipes.WithName("bench"))
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
+				lease := must.Get(m.Lock(ctx))(b)
+				must.OK(b, lease.Release(ctx))
+				cancel()
+			}
+		})
+	}
+	run("nobody", newClient(b, addr, dialer))
+	run("all", newService("a", func(opts ...framework.Option) *framework.Client {
+		return newClient(b, addr, append(opts, dialer)...)
+	}).client)
 }

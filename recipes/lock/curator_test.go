@@ -3,8 +3,13 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
@@ -14,6 +19,7 @@ import (
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -173,5 +179,236 @@ func TestCuratorDataIsCopied(t *testing.T) {
 			}
 			mustRelease(t, lease)
 		}
+	})
+}
+
+// As testWaitingProcessKilledServer: the server goes away under holder and waiter, who are
+// of one client, and comes back before the session ends. Other than there, the holder has
+// the lock all the time.
+func TestCuratorServerGoesAwayUnderHolderAndWaiter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		m := newMutex(t, c, "/curator/away")
+		held := mustLock(t, m)
+		done := lockLater(lock.ContextWithOwner(t.Context(), lock.NewOwner("waiter")), m)
+		synctest.Wait()
+		srv.Refuse()
+		srv.Cut()
+		await(time.Second)
+		if state := c.State(); state != framework.Suspended {
+			t.Fatalf("state %v without a server", state)
+		}
+		srv.Accept()
+		must.OK(t, c.AwaitConnected(t.Context()))
+		mustWait(t, "whoever waits for the holder", done)
+		if err := held.Err(); err != nil {
+			t.Errorf("the holder's lease: %v", err)
+		}
+		mustRelease(t, held)
+		mustRelease(t, granted(t, done, "the waiter's grant"))
+	})
+}
+
+// As testContainerCleanup: goroutines come and go, and then the server removes the directory.
+func TestCuratorDirectoryIsRemovedAfterUse(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		const path = "/curator-directory/lock"
+		c := env.Client(t)
+		m := newMutex(t, c, path)
+		var users sync.WaitGroup
+		for range 10 {
+			users.Go(func() {
+				if err := lock.Do(t.Context(), m, func(context.Context, *lock.Lease) error { return nil }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		users.Wait()
+		zktest.Eventually(t, generous, "the directory is gone", func() bool {
+			_, ok, err := c.Exists(t.Context(), path)
+			return err == nil && !ok
+		})
+	}, zkenv.AllOperations("containers are one of them"))
+}
+
+// As testLockPath: the session of a writer is killed, and another client reads. Of the writer's
+// znode nothing is left.
+func TestCuratorWriterIsKilled(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		const path = "/curator/writer"
+		c, route := onRoute(t, env)
+		writing := mustLock(t, newReadWrite(t, c, path).Write())
+		other := env.Client(t)
+		reading := lockLater(t.Context(), newReadWrite(t, other, path).Read())
+		awaitContenders(t, other, path, 2)
+		route.Expire(t)
+		must.Receive(t, writing.Lost(), "the writer's loss")
+		lease := granted(t, reading, "the other's grant")
+		if _, ok, err := other.Exists(t.Context(), writing.Node()); err != nil || ok {
+			t.Errorf("the writer's znode exists: %v, %v", ok, err)
+		}
+		mustRelease(t, lease)
+	})
+}
+
+// As testAttemptLockFailedException: the clean-up fails as well, and what failed first is what
+// Lock returns.
+func TestCuratorErrorOfTheCleanUpHidesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/curator/blind"
+		srv := virtualServer(t)
+		c := virtualClient(t, srv, framework.WithRetry(retry.Never()))
+		blind := acl.Entry{Perms: acl.Create | acl.Delete, Scheme: "world", ID: "anyone"}
+		must.Get(c.Create(t.Context(), path, nil, framework.WithACL(blind), framework.WithParents()))(t)
+		failing := srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
+		lease, err := newMutex(t, c, path, recipes.WithACL(acl.Open()...)).Lock(t.Context())
+		if lease != nil || !errors.Is(err, framework.ErrNoAuth) {
+			t.Errorf("Lock: %v, %v; want ErrNoAuth", lease, err)
+		}
+		must.Receive(t, failing.Hit(), "the failure to delete")
+		await(time.Minute)
+		if left := znodesBelow(srv, path); len(left) != 0 {
+			t.Errorf("left behind: %q", left)
+		}
+	})
+}
+
+// As testKilledServerWithEnsembleProvider: the ensemble is replaced by one that knows nothing
+// of the session. There is a holder before, none in between, and one afterwards.
+func TestCuratorEnsembleIsReplaced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path, former, latter = "/curator/replaced", "192.0.2.1:2181", "192.0.2.2:2181"
+		servers := map[string]*zkserver.Server{former: virtualServer(t), latter: virtualServer(t)}
+		c := newClient(t, former, framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return servers[addr].Dial(ctx, network, addr)
+		}))
+		m := newMutex(t, c, path)
+		lease := mustLock(t, m)
+		servers[former].Refuse()
+		servers[former].Cut()
+		must.Receive(t, lease.Lost(), "the loss of the lease")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if lease, err := m.TryLock(ctx); lease != nil || err == nil {
+			t.Errorf("TryLock without an ensemble: %v, %v", lease, err)
+		}
+		must.OK(t, c.SetServers(latter))
+		again := mustLock(t, m)
+		if found := znodesBelow(servers[latter], path); len(found) != 1 || found[0] != again.Node() {
+			t.Errorf("the other ensemble has %q, want %s", found, again.Node())
+		}
+		mustRelease(t, again)
+	})
+}
+
+// As testCluster: many contend. No client acquires anything while there is no server, and with two
+// of three servers back, acquiring continues.
+func TestCuratorClusterStopsAndComesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t, zkserver.WithFrontends(3))
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var grants atomic.Int64
+		var working sync.WaitGroup
+		for range 6 {
+			m := newSemaphoreMutex(t, virtualClient(t, srv), "/curator/cluster")
+			working.Go(func() {
+				for ctx.Err() == nil {
+					lease, err := m.Lock(ctx)
+					if err != nil {
+						await(time.Second)
+						continue
+					}
+					grants.Add(1)
+					await(500 * time.Millisecond) // at work
+					_ = lease.Release(ctx)        // lost with its session, where that ended
+				}
+			})
+		}
+		await(5 * time.Second)
+		if grants.Load() == 0 {
+			t.Error("no grants at first")
+		}
+		for _, f := range srv.Frontends() {
+			f.Refuse()
+			f.Cut()
+		}
+		synctest.Wait()
+		before := grants.Load()
+		await(time.Minute)
+		if now := grants.Load(); now != before {
+			t.Errorf("%d grants without a server", now-before)
+		}
+		for _, f := range srv.Frontends()[:2] {
+			f.Accept()
+		}
+		await(time.Minute)
+		if now := grants.Load(); now == before {
+			t.Error("no grants with two servers back")
+		}
+		stop()
+		working.Wait()
+	})
+}
+
+// As LeaderLatch.testCorrectWatching: a contender in the middle of the queue leaves, and that
+// grants no lock.
+func TestCuratorMiddleOfTheQueueLeaves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		const path = "/curator/middle"
+		held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+		middle := virtualClient(t, srv)
+		leaving := lockLater(t.Context(), newMutex(t, middle, path))
+		synctest.Wait()
+		last := lockLater(t.Context(), newMutex(t, virtualClient(t, srv), path))
+		synctest.Wait()
+		if err := middle.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := must.Receive(t, leaving, "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
+			t.Errorf("the one that left: %v, %v; want ErrClosed", got.lease, got.err)
+		}
+		mustWait(t, "the last", last)
+		if found := znodesBelow(srv, path); len(found) != 2 {
+			t.Errorf("znodes %q, want those of the holder and the last", found)
+		}
+		mustRelease(t, held)
+		mustRelease(t, granted(t, last, "the last one's grant"))
+	})
+}
+
+// As LeaderLatch.testNoServerAtStart and testProperCloseWithoutConnectionEstablished: an acquire
+// that begins before there is a server succeeds once there is one. Without a server, the wait ends
+// with the client.
+func TestCuratorLockBeforeThereIsAServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		srv.Refuse()
+		var clients [2]*framework.Client
+		var waiting [2]<-chan result
+		for i := range clients {
+			c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial), framework.WithRetry(retry.Forever(time.Second))))(t)
+			defer c.Close()
+			clients[i], waiting[i] = c, lockLater(t.Context(), newMutex(t, c, "/curator/early"))
+		}
+		await(time.Minute)
+		if err := clients[0].Close(); err != nil {
+			t.Error(err)
+		}
+		if got := must.Receive(t, waiting[0], "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
+			t.Errorf("Lock of the closed client: %v, %v; want ErrClosed", got.lease, got.err)
+		}
+		srv.Accept()
+		mustRelease(t, granted(t, waiting[1], "the other's grant"))
 	})
 }

@@ -12,13 +12,9 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
-
-// tryLock is TryLock with Lock's name, to test both by one body.
-type tryLock struct{ lock.Locker }
-
-func (l tryLock) Lock(ctx context.Context) (*lock.Lease, error) { return l.TryLock(ctx) }
 
 // TestDowngradeLeavesNoGap: CURATOR-621, where a queued writer got in.
 func TestDowngradeLeavesNoGap(t *testing.T) {
@@ -265,4 +261,133 @@ func fenceOf(t *testing.T, l *lock.Lease) int64 {
 	t.Helper()
 	fence := l.Fence()
 	return fence
+}
+
+// TestHandOffBehindADowngrade has a writer take the read side as Curator's do, by a
+// znode of its own number, while another writer and a reader wait.
+func TestHandOffBehindADowngrade(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/handoff/downgrade"
+		srv := virtualServer(t)
+		curator := virtualClient(t, srv)
+		create := func(name string, more ...framework.CreateOption) string {
+			t.Helper()
+			node := must.Get(curator.Create(t.Context(), path+"/"+name, nil,
+				append(more, framework.Ephemeral(), framework.Protected(), framework.WithParents())...))(t)
+			return node
+		}
+		writing := create("__WRIT__", framework.Sequential())
+		c := virtualClient(t, srv)
+		rw := newReadWrite(t, c, path)
+		reader := lockLater(t.Context(), rw.Read())
+		synctest.Wait()
+		writer := lockLater(t.Context(), newReadWrite(t, virtualClient(t, srv), path).Write())
+		synctest.Wait()
+		first := lockLater(t.Context(), newReadWrite(t, virtualClient(t, srv), path).Write())
+		_ = first
+		synctest.Wait()
+		reading := create("__READ__" + digits(writing))
+		must.OK(t, curator.Delete(t.Context(), writing))
+		mustRelease(t, must.Receive(t, reader, "the reader behind").lease)
+		synctest.Wait()
+		select {
+		case got := <-writer:
+			t.Fatalf("a writer is granted beside a reader: %+v", got)
+		default:
+		}
+		must.OK(t, curator.Delete(t.Context(), reading))
+		mustRelease(t, must.Receive(t, writer, "the writer").lease)
+		mustRelease(t, must.Receive(t, first, "the next writer").lease)
+	})
+}
+
+// TestADowngradeComesAheadOfWritersThatWait has a writer of another session take the read lock
+// before it gives the write lock back, as Curator's do: writers of one session that queue behind
+// it must wait for the reader.
+func TestADowngradeComesAheadOfWritersThatWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/listings/heirs"
+		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
+		ours, theirs := newReadWrite(t, virtualClient(t, srv), path), newReadWrite(t, virtualClient(t, srv), path)
+		owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("downgrader"))
+		writer := mustLockAs(owner, t, theirs.Write())
+		first := lockLater(t.Context(), ours.Write())
+		synctest.Wait()
+		second := lockLater(t.Context(), ours.Write())
+		third := lockLater(t.Context(), ours.Write())
+		synctest.Wait()
+		reader := mustLockAs(owner, t, theirs.Read())
+		mustRelease(t, writer)
+		synctest.Wait()
+		mustWait(t, "writers behind a reader", first, second, third)
+		mustRelease(t, reader)
+		mustReleaseEach(t, first, second, third)
+	})
+}
+
+// TestADowngradeNeedsTheWriteNode has the write node deleted without its owner's
+// knowledge, and another writer granted: the owner's read node would stand ahead
+// of that one.
+func TestADowngradeNeedsTheWriteNode(t *testing.T) {
+	t.Parallel()
+	const path = "/rwloss/unnoticed"
+	server := zktest.Shared(t)
+	operator := newClient(t, server.Addr())
+	c, proxy := behindProxy(t, server)
+	rw := newReadWrite(t, c, path)
+	one := asOwner(t, "one")
+	unnoticed := proxy.Rules().Add(fault.Rule{Op: fault.Event, Path: path + "/*", Action: fault.DropEvent})
+	writing := mustLockAs(one, t, rw.Write())
+	zktest.Eventually(t, generous, "the watch on the write node", func() bool { return proxy.Count(fault.GetData) > 0 })
+	writer := queueUp(asOwner(t, "two"), t, newReadWrite(t, operator, path).Write(), operator, path, 2)
+	deleteNode(t, operator, writing.Node())
+	lease := granted(t, writer, "the writer behind")
+	must.Receive(t, unnoticed.Hit(), "the lost event")
+	if err := writing.Err(); err != nil {
+		t.Fatalf("write lease: %v; it was to notice nothing", err)
+	}
+
+	mustBeHeld(one, t, rw.Read())
+	awaitContenders(t, operator, path, 1)
+	reader := queueUp(one, t, rw.Read(), operator, path, 2)
+	mustWait(t, "the reader beside a write node that is gone", reader)
+	mustRelease(t, lease)
+	reading := granted(t, reader, "the reader")
+	if digits(reading.Node()) == digits(writing.Node()) {
+		t.Errorf("node %s has the number of the one that was deleted", reading.Node())
+	}
+	mustRelease(t, reading)
+	if err := writing.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("release of the write lease: %v, want ErrLost", err)
+	}
+}
+
+// TestADowngradeInTheNextSessionQueuesAsOthersDo asks for the read side while
+// there is no connection; the session that has the write side ends before there is.
+func TestADowngradeInTheNextSessionQueuesAsOthersDo(t *testing.T) {
+	t.Parallel()
+	const path = "/rwloss/next-session"
+	server := zktest.Shared(t)
+	createNode(t, newClient(t, server.Addr()), path+"/foreign") // the directory stays
+	c, proxy := behindProxy(t, server)
+	rw := newReadWrite(t, c, path)
+	one := asOwner(t, "one")
+	writing := mustLockAs(one, t, rw.Write())
+	session := sessionOf(t, proxy, c.Session().ID)
+	proxy.Refuse()
+	proxy.Cut()
+	zktest.Eventually(t, generous, "the loss of the connection", func() bool { return c.State() == framework.Suspended })
+	reader := lockLater(one, rw.Read())
+	mustWait(t, "the reader without a connection", reader)
+	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), session.ID, session.Password))
+	proxy.ResetRequests()
+	proxy.Heal()
+	reading := granted(t, reader, "the read side in the next session")
+	must.Receive(t, writing.Lost(), "the loss of the write lease")
+	if n := proxy.Count(fault.Create); n != 1 {
+		t.Errorf("%d creates, want 1: the number of a lost node is of no use", n)
+	}
+	mustRelease(t, reading)
 }

@@ -1,16 +1,21 @@
 package lock_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"net"
+	"slices"
+	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -245,68 +250,227 @@ func TestHandOffOnALaggingFollower(t *testing.T) {
 	})
 }
 
-// TestHandOffWhereTheCounterWraps has a server whose numbers go on with negative ones.
-func TestHandOffWhereTheCounterWraps(t *testing.T) {
+// TestHandOffWhenTheConnectionIsLost notifies a waiter of its predecessor's deletion while the
+// waiter is busy, and then breaks its connection. The watch on its own znode has not fired, but is
+// not valid: an operator deletes that znode, and another client is granted the lock.
+func TestHandOffWhenTheConnectionIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const path = "/handoff/wraps"
-		srv := virtualServer(t, zkserver.WithSequenceWrap())
-		c := virtualClient(t, srv)
-		must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
-		must.OK(t, srv.SetNextSequence(path, math.MaxInt32-2))
-		held := mustLock(t, newMutex(t, c, path))
-		var queued []<-chan result
-		for range 6 {
-			queued = append(queued, lockLater(t.Context(), newMutex(t, virtualClient(t, srv), path)))
-			synctest.Wait()
+		path := anyPath("/hand-off/severed")
+		srv := virtualServer(t, zkserver.WithFrontends(2))
+		at := func(i int) *framework.Client {
+			return newClient(t, srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial))
 		}
-		for i, next := range queued {
-			mustRelease(t, held)
-			got := must.Receive(t, next, fmt.Sprint("the grant to ", i))
-			if got.err != nil {
-				t.Fatal(got.err)
+		others, c := at(0), at(1)
+		first := mustLock(t, newMutex(t, others, path))
+		second := lockLater(asOwner(t, "second"), newMutex(t, others, path))
+		synctest.Wait()
+		var once sync.Once
+		busy, goOn := make(chan struct{}), make(chan struct{})
+		waiter := lockLater(t.Context(), newMutex(t, c, path, recipes.WithQueuePosition(func(position int) {
+			if position == 1 {
+				once.Do(func() { close(busy) })
+				<-goOn
 			}
-			held = got.lease
+		})))
+		synctest.Wait()
+		mustRelease(t, first)
+		<-busy
+		mustRelease(t, granted(t, second, "the predecessor"))
+		synctest.Wait()
+		srv.Frontend(1).Refuse()
+		srv.Frontend(1).Cut()
+		deleteNode(t, others, path+"/"+contenders(t, others, path)[0])
+		third := mustLock(t, newMutex(t, others, path))
+		close(goOn)
+		await(time.Second)
+		if len(waiter) > 0 {
+			t.Errorf("granted beside another holder: %+v", <-waiter)
 		}
-		mustRelease(t, held)
+		srv.Frontend(1).Accept()
+		mustRelease(t, third)
+		mustRelease(t, granted(t, waiter, "the waiter"))
 	})
 }
 
-// TestHandOffBehindADowngrade has a writer take the read side as Curator's do, by a
-// znode of its own number, while another writer and a reader wait.
-func TestHandOffBehindADowngrade(t *testing.T) {
+// TestWaitersOfOneClientLearnFromOneAnother has many goroutines of one client wait. Each is
+// granted without a listing: the grant of its predecessor shows that no contender is left before
+// that.
+func TestWaitersOfOneClientLearnFromOneAnother(t *testing.T) {
 	t.Parallel()
+	const path, waiters = "/drain/quiet", 30
 	synctest.Test(t, func(t *testing.T) {
-		const path = "/handoff/downgrade"
 		srv := virtualServer(t)
-		curator := virtualClient(t, srv)
-		create := func(name string, more ...framework.CreateOption) string {
-			t.Helper()
-			node := must.Get(curator.Create(t.Context(), path+"/"+name, nil,
-				append(more, framework.Ephemeral(), framework.Protected(), framework.WithParents())...))(t)
-			return node
+		held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+		m := newMutex(t, virtualClient(t, srv), path)
+		var wg sync.WaitGroup
+		for range waiters {
+			wg.Go(func() { mustRelease(t, mustLock(t, m)) })
+			synctest.Wait() // one that is listed before its creation is answered is not known yet
 		}
-		writing := create("__WRIT__", framework.Sequential())
+		lists := countListings(srv, path)
+		mustRelease(t, held)
+		wg.Wait()
+		if n := lists(); n > 0 {
+			t.Errorf("%d waiters took %d listings while they were granted, want none", waiters, n)
+		}
+	})
+}
+
+// TestAWaiterIsToldOfItsPredecessorsGrant: it is behind the holder then, whatever it was before.
+func TestAWaiterIsToldOfItsPredecessorsGrant(t *testing.T) {
+	t.Parallel()
+	const path = "/drain/position"
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
 		c := virtualClient(t, srv)
-		rw := newReadWrite(t, c, path)
-		reader := lockLater(t.Context(), rw.Read())
+		held := mustLock(t, newMutex(t, c, path))
+		first := lockLater(t.Context(), newMutex(t, c, path))
 		synctest.Wait()
-		writer := lockLater(t.Context(), newReadWrite(t, virtualClient(t, srv), path).Write())
+		var positions []int
+		last := lockLater(t.Context(), newMutex(t, c, path, recipes.WithQueuePosition(func(ahead int) {
+			positions = append(positions, ahead)
+		})))
 		synctest.Wait()
-		first := lockLater(t.Context(), newReadWrite(t, virtualClient(t, srv), path).Write())
-		_ = first
+		lists := countListings(srv, path)
+		mustRelease(t, held)
+		lease := must.Receive(t, first, "the first waiter's grant").lease
 		synctest.Wait()
-		reading := create("__READ__" + digits(writing))
-		must.OK(t, curator.Delete(t.Context(), writing))
-		mustRelease(t, must.Receive(t, reader, "the reader behind").lease)
+		mustRelease(t, lease)
+		mustRelease(t, must.Receive(t, last, "the last waiter's grant").lease)
+		if got, want := fmt.Sprint(positions), "[2 1 0]"; got != want {
+			t.Errorf("positions %v, want %v", got, want)
+		}
+		if n := lists(); n != 0 {
+			t.Errorf("%d listings, want none", n)
+		}
+	})
+}
+
+// TestPredecessorThatWithdrawsIsNoGrant: the holder of another client is still ahead.
+func TestPredecessorThatWithdrawsIsNoGrant(t *testing.T) {
+	t.Parallel()
+	const path = "/drain/givesup"
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+		c := virtualClient(t, srv)
+		ctx, cancel := context.WithCancel(t.Context())
+		first := lockLater(ctx, newMutex(t, c, path))
+		synctest.Wait()
+		last := lockLater(t.Context(), newMutex(t, c, path))
+		synctest.Wait()
+		cancel()
+		if r := must.Receive(t, first, "the end of the first wait"); r.err == nil {
+			t.Fatal("a wait whose context ended was granted")
+		}
 		synctest.Wait()
 		select {
-		case got := <-writer:
-			t.Fatalf("a writer is granted beside a reader: %+v", got)
+		case r := <-last:
+			t.Fatalf("granted beside the holder: %v, %v", r.lease, r.err)
 		default:
 		}
-		must.OK(t, curator.Delete(t.Context(), reading))
-		mustRelease(t, must.Receive(t, writer, "the writer").lease)
-		mustRelease(t, must.Receive(t, first, "the next writer").lease)
+		mustRelease(t, held)
+		mustRelease(t, must.Receive(t, last, "the grant").lease)
 	})
+}
+
+// bySequence compares the paths of contenders by the number that the server gave.
+func bySequence(a, b string) int { return cmp.Compare(a[len(a)-10:], b[len(b)-10:]) }
+
+// TestAnOperatorDeletesThePredecessor: the waiter behind it must list, because the holder's znode
+// exists.
+func TestAnOperatorDeletesThePredecessor(t *testing.T) {
+	t.Parallel()
+	const path = "/drain/operator"
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		operator := virtualClient(t, srv)
+		held := mustLock(t, newMutex(t, operator, path))
+		c := virtualClient(t, srv)
+		first := lockLater(t.Context(), newMutex(t, c, path))
+		synctest.Wait()
+		middle := slices.MaxFunc(znodesBelow(srv, path), bySequence)
+		last := lockLater(t.Context(), newMutex(t, c, path))
+		synctest.Wait()
+		must.OK(t, operator.Delete(t.Context(), middle))
+		synctest.Wait()
+		for name, done := range map[string]<-chan result{"first": first, "last": last} {
+			select {
+			case r := <-done:
+				t.Fatalf("%s granted beside the holder: %v, %v", name, r.lease, r.err)
+			default:
+			}
+		}
+		mustRelease(t, held)
+		mustRelease(t, must.Receive(t, last, "the last one's grant").lease)
+		mustRelease(t, must.Receive(t, first, "the grant of who queued again").lease)
+	})
+}
+
+// A line is one client's connection to the servers, which can be cut without others noticing.
+type connection struct {
+	srv *zkserver.Server
+
+	mu      sync.Mutex
+	refuses bool
+	swallow bool // the bytes arrive nowhere, and no side is notified
+	conns   map[*lineConn]struct{}
+}
+
+type lineConn struct {
+	net.Conn
+	line *connection
+}
+
+func (l *connection) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refuses {
+		return nil, syscall.ECONNREFUSED
+	}
+	conn, err := l.srv.Dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	c := &lineConn{conn, l}
+	l.conns[c] = struct{}{}
+	return c, nil
+}
+
+func (l *connection) set(refuses, swallow bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refuses, l.swallow = refuses, swallow
+}
+
+func (l *connection) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.conns {
+		_ = c.Conn.Close()
+	}
+	clear(l.conns)
+}
+
+func (l *connection) swallows() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.swallow
+}
+
+func (c *lineConn) Read(p []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(p)
+		if err != nil || !c.line.swallows() {
+			return n, err
+		}
+	}
+}
+
+func (c *lineConn) Write(p []byte) (int, error) {
+	if c.line.swallows() {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
 }

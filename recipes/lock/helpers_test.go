@@ -2,6 +2,12 @@ package lock_test
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -9,8 +15,10 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -119,4 +127,390 @@ func firstOf(l *lock.Lease) *lock.Lease {
 		return members[0]
 	}
 	return l
+}
+
+// virtualServer starts a server that is closed at the end of the test.
+func virtualServer(t testing.TB, opts ...zkserver.Option) *zkserver.Server {
+	t.Helper()
+	return zkserver.Run(t, append(zkenv.DrawVersion(t), opts...)...)
+}
+
+// virtualClient returns a connected client of srv.
+func virtualClient(t testing.TB, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
+	t.Helper()
+	return newClient(t, srv.Addr(), append([]framework.Option{framework.WithDialer(srv.Dial)}, opts...)...)
+}
+
+// serverInProcess returns the connect string of a server of the test's own, and
+// what gets a client there.
+func serverInProcess(t testing.TB) (string, framework.Option) {
+	t.Helper()
+	server := zkserver.Run(t)
+	return server.Addr(), framework.WithDialer(server.Dial)
+}
+
+func newUnfairMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.UnfairMutex {
+	t.Helper()
+	e := must.Get(lock.NewUnfairMutex(c, path, opts...))(t)
+	return e
+}
+
+func newSemaphoreMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.SemaphoreMutex {
+	t.Helper()
+	m := must.Get(lock.NewSemaphoreMutex(c, path, opts...))(t)
+	return m
+}
+
+func newReadWrite(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.RWMutex {
+	t.Helper()
+	rw := must.Get(lock.NewRWMutex(c, path, opts...))(t)
+	return rw
+}
+
+func newMulti(t testing.TB, locks ...lock.Locker) *lock.Multi {
+	t.Helper()
+	m := must.Get(lock.NewMulti(locks...))(t)
+	return m
+}
+
+// newMutexes returns a mutex for each path.
+func newMutexes(t testing.TB, c *framework.Client, paths ...string) []lock.Locker {
+	t.Helper()
+	mutexes := make([]lock.Locker, len(paths))
+	for i, path := range paths {
+		mutexes[i] = newMutex(t, c, path)
+	}
+	return mutexes
+}
+
+// From 3.8.4 and 3.9.2 on, ZooKeeper drops a watch event if the session may not read its znode at
+// that moment. The one-shot watch is lost with it. These tests lose events that way.
+
+// anyPath returns a path below dir that no other test uses, nor another run of the same one.
+func anyPath(dir string) string { return framework.JoinPath(dir, strings.ToLower(rand.Text())) }
+
+// numbered returns n paths below dir, in their order.
+func numbered(dir string, n int) []string {
+	paths := make([]string, n)
+	for i := range paths {
+		paths[i] = fmt.Sprintf("%s/%02d", dir, i)
+	}
+	return paths
+}
+
+// asOwner returns a context whose calls are made by a new owner.
+func asOwner(t testing.TB, name string) context.Context {
+	t.Helper()
+	return lock.ContextWithOwner(t.Context(), lock.NewOwner(name))
+}
+
+// tryLock is TryLock with Lock's name, to test both by one body.
+type tryLock struct{ lock.Locker }
+
+func (l tryLock) Lock(ctx context.Context) (*lock.Lease, error) { return l.TryLock(ctx) }
+
+// mustLockAs locks as the owner of ctx, or fails the test.
+func mustLockAs(ctx context.Context, t testing.TB, l lock.Locker) *lock.Lease {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, generous)
+	defer cancel()
+	lease := must.Get(l.Lock(ctx))(t)
+	return lease
+}
+
+// mustTry locks without waiting or fails the test.
+func mustTry(t testing.TB, l lock.Locker) *lock.Lease {
+	t.Helper()
+	lease := must.Get(l.TryLock(t.Context()))(t)
+	return lease
+}
+
+// mustRefuse fails the test unless TryLock says ErrHeld.
+func mustRefuse(t testing.TB, l lock.Locker) {
+	t.Helper()
+	if lease, err := l.TryLock(t.Context()); lease != nil || !errors.Is(err, lock.ErrHeld) {
+		t.Fatalf("TryLock: %v, %v; want no lease and ErrHeld", lease, err)
+	}
+}
+
+// mustBeHeld fails the test unless a try to lock is refused since others are there.
+func mustBeHeld(ctx context.Context, t testing.TB, l lock.Locker) {
+	t.Helper()
+	if lease, err := l.TryLock(ctx); lease != nil || !errors.Is(err, lock.ErrHeld) {
+		t.Fatalf("TryLock: %v, %v; want no lease and ErrHeld", lease, err)
+	}
+}
+
+// mustHold fails the test unless the lease is held, and its znodes exist.
+func mustHold(t testing.TB, c *framework.Client, lease *lock.Lease) {
+	t.Helper()
+	if err := lease.Err(); err != nil {
+		t.Fatalf("lease: %v, want nil", err)
+	}
+	leases := lease.Members()
+	if leases == nil {
+		leases = []*lock.Lease{lease}
+	}
+	for _, l := range leases {
+		mustSync(t, c, l.Node())
+		st, ok, err := c.Exists(t.Context(), l.Node())
+		if fence := l.Fence(); err != nil || !ok || st.Czxid != fence {
+			t.Fatalf("the lease's znode: %v, %v, czxid %d; want it to exist with czxid %d", ok, err, st.Czxid, fence)
+		}
+	}
+}
+
+// mustWait fails the test if one of the Locks returns within a short time.
+func mustWait(t testing.TB, what string, waiting ...<-chan result) {
+	t.Helper()
+	zktest.Never(t, 100*time.Millisecond, what+" is not granted", func() bool {
+		for _, done := range waiting {
+			select {
+			case got := <-done:
+				t.Fatalf("%s: Lock returned %v, %v; want it to wait", what, got.lease, got.err)
+			default:
+			}
+		}
+		return false
+	})
+}
+
+func mustWaitOn(t *testing.T, done <-chan result) {
+	t.Helper()
+	zktest.Never(t, 200*time.Millisecond, "a second holder", func() bool { return len(done) > 0 })
+}
+
+// mustReleaseEach releases what comes of each, in whatever order that is.
+func mustReleaseEach(t *testing.T, pending ...<-chan result) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for _, waiting := range pending {
+		wg.Go(func() {
+			got := <-waiting // the bubble tells if there is none
+			if got.err != nil {
+				t.Error(got.err)
+				return
+			}
+			if err := got.lease.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// queueUp calls Lock on a goroutine of its own and returns once its znode is the n-th in the
+// queue.
+func queueUp(ctx context.Context, t testing.TB, l lock.Locker, observer *framework.Client, path string, n int) <-chan result {
+	t.Helper()
+	done := lockLater(ctx, l)
+	awaitContenders(t, observer, path, n)
+	return done
+}
+
+// granted waits for the lease that a Lock on another goroutine gets.
+func granted(t testing.TB, done <-chan result, what string) *lock.Lease {
+	t.Helper()
+	got := must.Receive(t, done, what)
+	if got.err != nil {
+		t.Fatalf("%s: %v", what, got.err)
+	}
+	return got.lease
+}
+
+func closed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// await lets virtual time pass.
+func await(d time.Duration) { <-time.After(d) }
+
+// znodesBelow returns the znodes below path, as the server has them.
+func znodesBelow(srv *zkserver.Server, path string) []string {
+	var found []string
+	for _, p := range srv.Paths() {
+		if strings.HasPrefix(p, path+"/") {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// waits reports whether a client has begun to watch the lock's znodes.
+func waits(route *zkenv.Route, path string) bool {
+	return slices.ContainsFunc(route.Requests(), func(rq zkproxy.Request) bool {
+		return rq.Op == fault.GetData && strings.HasPrefix(rq.Path, path)
+	})
+}
+
+// createDirs creates directories that no server removes, where they are missing.
+func createDirs(t testing.TB, c *framework.Client, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		_, err := c.Create(t.Context(), path, nil, framework.WithParents())
+		if err != nil && !errors.Is(err, framework.ErrNodeExists) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// mustSync has c's server catch up with the leader.
+func mustSync(t testing.TB, c *framework.Client, path string) {
+	t.Helper()
+	must.OK(t, c.Sync(t.Context(), path))
+}
+
+// ephemerals returns the lock's znodes that belong to a session: holders, waiters and orphans.
+func ephemerals(t testing.TB, c *framework.Client, path string) []string {
+	t.Helper()
+	mustSync(t, c, path)
+	var found []string
+	var walk func(path string)
+	walk = func(path string) {
+		st, ok, err := c.Exists(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok && st.EphemeralOwner > 0 {
+			found = append(found, path)
+		}
+		names, _, err := c.Children(t.Context(), path)
+		if err != nil && !errors.Is(err, framework.ErrNoNode) {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			walk(path + "/" + name)
+		}
+	}
+	walk(path)
+	return found
+}
+
+// awaitEphemerals waits until n of the lock's znodes belong to sessions.
+func awaitEphemerals(t testing.TB, c *framework.Client, path string, n int) {
+	t.Helper()
+	zktest.Eventually(t, generous, "the number of znodes that belong to sessions", func() bool {
+		return len(ephemerals(t, c, path)) == n
+	})
+}
+
+// operations returns what the client asked of the server, but for what keeps
+// the session alive.
+func operations(route *zkenv.Route) []fault.Op {
+	var ops []fault.Op
+	for _, rq := range route.Requests() {
+		switch rq.Op {
+		case fault.Ping, fault.Connect, fault.SetWatches:
+		default:
+			if !keepsAlive(rq) {
+				ops = append(ops, rq.Op)
+			}
+		}
+	}
+	return ops
+}
+
+// keepsAlive reports whether the request is a heartbeat of the session, or a probe.
+func keepsAlive(rq zkproxy.Request) bool {
+	path := rq.Path
+	if len(rq.Parts) == 1 {
+		path = rq.Parts[0].Path
+	}
+	return strings.HasPrefix(path, "/zookeeper/")
+}
+
+// count returns how many requests of some kinds the client sent, without those that keep
+// the session alive.
+func count(route *zkenv.Route, ops ...fault.Op) int {
+	n := 0
+	for _, op := range operations(route) {
+		if slices.Contains(ops, op) {
+			n++
+		}
+	}
+	return n
+}
+
+// digits returns the number in the name of a contender's znode.
+func digits(node string) string { return node[strings.LastIndex(node, "_")+1:] }
+
+// createNode creates a znode as another process would, and returns its path.
+func createNode(t testing.TB, c *framework.Client, path string, opts ...framework.CreateOption) string {
+	t.Helper()
+	node := must.Get(c.Create(t.Context(), path, nil, append(opts, framework.Ephemeral(), framework.WithParents())...))(t)
+	return node
+}
+
+func deleteNode(t testing.TB, c *framework.Client, path string) {
+	t.Helper()
+	must.OK(t, c.Delete(t.Context(), path))
+}
+
+// keepDirectories gives each of the locks' directories a child that the locks ignore. So the
+// server does not remove it while requests are counted.
+func keepDirectories(t testing.TB, c *framework.Client, paths []string) {
+	t.Helper()
+	for _, path := range paths {
+		must.Get(c.Create(t.Context(), path+"/kept", nil, framework.WithParents(), framework.Idempotent()))(t)
+	}
+}
+
+// awaitEach waits until the lock's directories have so many children, in the
+// order of the paths.
+func awaitEach(t testing.TB, c *framework.Client, paths []string, n ...int) {
+	t.Helper()
+	for i, path := range paths {
+		awaitContenders(t, c, path, n[min(i, len(n)-1)])
+	}
+}
+
+// A foreign is a Locker from elsewhere, that tells what is done with it.
+type foreign struct {
+	lock.Locker
+	path string
+	told func(what string)
+	err  error // of Lock, if it is to fail
+}
+
+func (f *foreign) Path() string { return f.path }
+
+func (f *foreign) Lock(ctx context.Context) (*lock.Lease, error) {
+	f.told("lock " + f.path)
+	if f.err != nil {
+		return nil, f.err
+	}
+	return f.Locker.Lock(ctx)
+}
+
+// nameless is a Locker without a method that tells its path.
+type nameless struct{ locker lock.Locker }
+
+func (n nameless) Lock(ctx context.Context) (*lock.Lease, error)    { return n.locker.Lock(ctx) }
+func (n nameless) TryLock(ctx context.Context) (*lock.Lease, error) { return n.locker.TryLock(ctx) }
+
+// sessionOf returns the session with its password, as the proxy has seen it.
+func sessionOf(t testing.TB, proxy *zkproxy.Proxy, id int64) zkproxy.Session {
+	t.Helper()
+	for _, s := range proxy.Sessions() {
+		if s.ID == id {
+			return s
+		}
+	}
+	t.Fatalf("the proxy does not carry session %#x", id)
+	panic("unreachable")
+}
+
+// expire ends c's session at the server while c can't reconnect.
+func expire(t testing.TB, server *zktest.Server, proxy *zkproxy.Proxy, c *framework.Client) {
+	t.Helper()
+	session := sessionOf(t, proxy, c.Session().ID)
+	proxy.Refuse()
+	proxy.Cut()
+	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), session.ID, session.Password))
+	proxy.Heal()
 }

@@ -255,3 +255,26 @@ func TestLocalDoesNotHandOnWhatWasDeleted(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitErrorOfALocalTurn ends the wait for a call of the same Local, in an outage.
+func TestWaitErrorOfALocalTurn(t *testing.T) {
+	inLocalTest(t, 3, func(t localTest) {
+		mustRelease(t, mustLock(t, t.local))
+		held := mustLock(t, t.local)
+		for _, connected := range []bool{true, false} {
+			if !connected {
+				t.srv.Refuse()
+				t.srv.Cut()
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := t.local.Lock(ctx)
+			var wait *lock.WaitError
+			if !errors.As(err, &wait) || errors.Is(err, framework.ErrNotConnected) == connected {
+				t.Errorf("Lock: %v; connected %v", err, connected)
+			}
+		}
+		t.srv.Accept()
+		_ = held.Release(t.Context()) // it may have been lost
+	})
+}

@@ -347,40 +347,6 @@ func TestForeignChildrenOfALock(t *testing.T) {
 	}
 }
 
-// TestWaitErrorOfAReaderNamesTheHolder has a reader wait behind a writer that holds, and a reader.
-func TestWaitErrorOfAReaderNamesTheHolder(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/named"
-		held := mustLock(t, newReadWrite(t, env.Client(t), path).Write())
-		ctx, cancel := context.WithCancel(t.Context())
-		other := lockLater(ctx, newReadWrite(t, env.Client(t), path).Read())
-		awaitContenders(t, env.Client(t), path, 2)
-		last := newReadWrite(t, env.Client(t), path).Read()
-		within, end := context.WithTimeout(t.Context(), 3*time.Second)
-		defer end()
-		_, err := last.Lock(within)
-		wait := new(lock.WaitError)
-		if !errors.As(err, &wait) || wait.Ahead != 2 || wait.BlockedBy == nil || !wait.BlockedBy.Holder {
-			t.Errorf("wait of a reader behind a writer and a reader: %v (%+v), want it behind 2, blocked by the holder", err, wait.BlockedBy)
-		}
-		cancel()
-		must.Receive(t, other, "the other reader")
-		mustRelease(t, held)
-	}, oneOfEach())
-}
-
-// TestOwnerOfALockThatWasReleasedAtOnce has a function of the user's release the lease before Lock has
-// recorded it.
-func TestOwnerOfALockThatWasReleasedAtOnce(t *testing.T) {
-	t.Parallel()
-	owner := lock.NewOwner("at once")
-	lock.GrantAfterEnd(owner)
-	if holds := owner.Holds(); len(holds) != 0 {
-		t.Errorf("the owner of a released lock holds %q", holds)
-	}
-}
-
 // A foreign is the znode of a contender of another kind, which was refused and whose deletion
 // is pending.
 func foreignAt(t *testing.T, c *framework.Client, path string) (made string) {

@@ -3,16 +3,21 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -207,5 +212,306 @@ func TestMultiReturnsWhenItsContextEndsWithNoServer(t *testing.T) {
 		route.Heal()
 		awaitEach(t, observer, paths, 0, 0, 0, 1)
 		mustRelease(t, held)
+	})
+}
+
+// TestMulti_deleted_after_an_unknown_outcome cuts the connection before the
+// transaction of a release, of whose znodes an operator has deleted one.
+func TestMulti_deleted_after_an_unknown_outcome(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		c, operator := virtualClient(t, srv), virtualClient(t, srv)
+		lease := mustLock(t, newMulti(t, newMutexes(t, c, "/unknown/a", "/unknown/b", "/unknown/c")...))
+		must.OK(t, operator.Delete(t.Context(), lease.Members()[1].Node()))
+		cut := srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/unknown/a/*", Action: fault.CutBefore})
+		var lost *lock.LostError
+		if err := lease.Release(t.Context()); !errors.As(err, &lost) || lost.Path != "/unknown/b" || !errors.Is(err, lock.ErrNodeDeleted) {
+			t.Errorf("Release: %v, want that /unknown/b was lost by a deletion", err)
+		}
+		if cut.Hits() != 1 {
+			t.Errorf("%d transactions cut, want 1", cut.Hits())
+		}
+	})
+}
+
+// An error of one member of a Multi names that member.
+func TestAMultisErrorNamesTheMember(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		other, c := virtualClient(t, srv), virtualClient(t, srv)
+		held := mustLock(t, newMutex(t, other, "/refusal/b"))
+		m := newMulti(t, newUnfairMutex(t, c, "/refusal/a"), newMutex(t, c, "/refusal/b"), newUnfairMutex(t, c, "/refusal/c"))
+		_, err := m.TryLock(t.Context())
+		if want := "lock: try lock /refusal/b: held by another owner"; !errors.Is(err, lock.ErrHeld) || err.Error() != want {
+			t.Errorf("%v, want %q", err, want)
+		}
+		mustRelease(t, held)
+	})
+}
+
+// A Multi releases its members in reverse order. Neighbours of one client are released by one
+// transaction, in spite of other members between them.
+func TestMultiIsReleasedInReverseOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var deleted [][]string
+		srv := virtualServer(t, zkserver.WithObserver(func(x zkserver.Transaction) {
+			var paths []string
+			for _, change := range x.Changes {
+				if change.Kind == zkserver.Deleted {
+					paths = append(paths, lockOf(change.Path))
+				}
+			}
+			if paths != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				deleted = append(deleted, paths)
+			}
+		}))
+		one, two := virtualClient(t, srv), virtualClient(t, srv)
+		m := newMulti(t,
+			newMutex(t, one, "/joint/a"), newMutex(t, one, "/joint/b"),
+			newUnfairMutex(t, one, "/joint/c"),
+			newMutex(t, one, "/joint/d"), newMutex(t, one, "/joint/e"),
+			newMutex(t, two, "/joint/f"), newMutex(t, two, "/joint/g"))
+		for range 2 {
+			lease := mustLock(t, m)
+			mu.Lock()
+			deleted = nil
+			mu.Unlock()
+			mustRelease(t, lease)
+			synctest.Wait()
+			mu.Lock()
+			want := [][]string{{"/joint/g", "/joint/f"}, {"/joint/e", "/joint/d"}, {"/joint/c"}, {"/joint/b", "/joint/a"}}
+			if !slices.EqualFunc(deleted, want, slices.Equal) {
+				t.Errorf("released as %v, want %v", deleted, want)
+			}
+			mu.Unlock()
+		}
+	})
+}
+
+// lockOf returns the lock of the test above to which a znode belongs.
+func lockOf(node string) string { return node[:len("/joint/a")] }
+
+// TestAMultiIsLeftWhenAForeignLockerPanics holds two members when the third one panics.
+func TestAMultiIsLeftWhenAForeignLockerPanics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		m := newMulti(t, newMutex(t, c, "/panic/a"), newSemaphoreMutex(t, c, "/panic/b"), panickingLocker{})
+		for _, acquire := range []func(context.Context) (*lock.Lease, error){m.Lock, m.TryLock} {
+			func() {
+				defer func() {
+					if v := recover(); fmt.Sprint(v) != "by the test" {
+						t.Errorf("recovered %v, want the locker's panic", v)
+					}
+				}()
+				_, _ = acquire(t.Context())
+			}()
+			await(time.Minute)
+			for _, s := range srv.Sessions() {
+				if len(s.Ephemerals) > 0 {
+					t.Errorf("orphans %q", s.Ephemerals)
+				}
+			}
+		}
+	})
+}
+
+// A panickingLocker is a lock of the user's own.
+type panickingLocker struct{}
+
+func (panickingLocker) Lock(context.Context) (*lock.Lease, error)    { panic("by the test") }
+func (panickingLocker) TryLock(context.Context) (*lock.Lease, error) { panic("by the test") }
+func (panickingLocker) Path() string                                 { return "/panic/z" }
+
+// A ward is what one lock of a trial guards: the lock alone keeps its fields from
+// a data race, which the race detector would see.
+type guardedValue struct {
+	path    string
+	holders chan struct{} // full while a client is in
+	visits  int
+	fence   int64
+}
+
+func newWards(paths []string) []*guardedValue {
+	wards := make([]*guardedValue, len(paths))
+	for i, path := range paths {
+		wards[i] = &guardedValue{path: path, holders: make(chan struct{}, 1)}
+	}
+	return wards
+}
+
+// enter checks that no other client is in, and that the fence has grown.
+func (d *guardedValue) enter(t testing.TB, l *lock.Lease) {
+	t.Helper()
+	select {
+	case d.holders <- struct{}{}:
+	default:
+		t.Errorf("%s: two holders at once", d.path)
+	}
+	d.visits++
+	if fence := l.Fence(); fence <= d.fence {
+		t.Errorf("%s: fence %d after %d: must grow", d.path, fence, d.fence)
+	} else {
+		d.fence = fence
+	}
+}
+
+func (d *guardedValue) leave() { <-d.holders }
+
+// visitTogether locks the wards by one Multi, in the order given.
+func visitTogether(ctx context.Context, t testing.TB, c *framework.Client, wards []*guardedValue) {
+	t.Helper()
+	var paths []string
+	for _, d := range wards {
+		paths = append(paths, d.path)
+	}
+	lease, err := newMulti(t, newMutexes(t, c, paths...)...).Lock(ctx)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	members := lease.Members()
+	for _, d := range wards {
+		i := slices.IndexFunc(members, func(l *lock.Lease) bool { return l.Path() == d.path })
+		d.enter(t, members[i])
+	}
+	for _, d := range wards {
+		d.leave()
+	}
+	if err := lease.Release(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// visitNested locks the wards one within the other, in the order given.
+func visitNested(ctx context.Context, t testing.TB, c *framework.Client, wards []*guardedValue) {
+	t.Helper()
+	if len(wards) == 0 {
+		return
+	}
+	lease, err := newMutex(t, c, wards[0].path).Lock(ctx)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	wards[0].enter(t, lease)
+	visitNested(ctx, t, c, wards[1:])
+	wards[0].leave()
+	if err := lease.Release(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNoDeadlockAmongMultisAndNestedLocks has goroutines of two clients lock
+// random subsets of six paths, by Multis in random order and by mutexes nested in
+// path order. Nothing in it times out: it ends, or the test never does.
+func TestNoDeadlockAmongMultisAndNestedLocks(t *testing.T) {
+	t.Parallel()
+	const clients, goroutines, acquisitions = 2, 4, 2000
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		wards := newWards(numbered("/multi/trial", 6))
+		ctx := context.Background()
+		var wg sync.WaitGroup
+		for i := range clients {
+			c := env.Client(t)
+			for j := range goroutines {
+				random := rand.New(rand.NewPCG(uint64(i), uint64(j)))
+				wg.Go(func() {
+					for range acquisitions / clients / goroutines {
+						chosen := slices.Clone(wards)
+						random.Shuffle(len(chosen), func(a, b int) { chosen[a], chosen[b] = chosen[b], chosen[a] })
+						chosen = chosen[:1+random.IntN(len(chosen))]
+						if random.IntN(3) > 0 {
+							visitTogether(ctx, t, c, chosen)
+							continue
+						}
+						slices.SortFunc(chosen, func(a, b *guardedValue) int { return slices.Index(wards, a) - slices.Index(wards, b) })
+						visitNested(ctx, t, c, chosen)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		visits := 0
+		for _, d := range wards {
+			visits += d.visits
+		}
+		if visits < acquisitions {
+			t.Errorf("%d visits in %d acquisitions", visits, acquisitions)
+		}
+	}, zkenv.Only("hundreds of thousands of requests: once in virtual time, once for real", zkenv.EmbeddedEnsemble, zkenv.Standalone))
+}
+
+// TestNoDeadlockOfMultisWithOppositeOrders has two clients lock the same locks in
+// opposite orders (redisson/redisson#467, #4050).
+func TestNoDeadlockOfMultisWithOppositeOrders(t *testing.T) {
+	t.Parallel()
+	const rounds = 50
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		wards := newWards(numbered("/multi/opposite", 4))
+		var wg sync.WaitGroup
+		for range 2 {
+			c, order := env.Client(t), slices.Clone(wards)
+			wg.Go(func() {
+				for range rounds {
+					visitTogether(context.Background(), t, c, order)
+				}
+			})
+			slices.Reverse(wards)
+		}
+		wg.Wait()
+		for _, d := range wards {
+			if d.visits != 2*rounds {
+				t.Errorf("%s: %d visits, want %d", d.path, d.visits, 2*rounds)
+			}
+		}
+	})
+}
+
+// TestMultiGetsThroughWhereOthersOnlyTry has one Multi wait among others that try and withdraw at
+// once, over and over.
+func TestMultiGetsThroughWhereOthersOnlyTry(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		paths := numbered("/multi/tries", 4)
+		done := make(chan struct{})
+		var wg sync.WaitGroup
+		var busy []*lock.Multi
+		for range 2 {
+			busy = append(busy, newMulti(t, newMutexes(t, env.Client(t), paths...)...))
+		}
+		m := newMulti(t, newMutexes(t, env.Client(t), paths...)...)
+		for _, m := range busy { // virtual time does not pass while they try: a client could not connect
+			wg.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					default:
+					}
+					lease, err := m.TryLock(context.Background())
+					if err == nil {
+						err = lease.Release(context.Background())
+					}
+					if err != nil && !errors.Is(err, lock.ErrHeld) {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		for range 20 {
+			mustRelease(t, mustLock(t, m))
+		}
+		close(done)
+		wg.Wait()
+		awaitEach(t, env.Client(t), paths, 0)
 	})
 }

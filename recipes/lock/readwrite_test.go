@@ -3,135 +3,16 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zktest"
 )
-
-// A commons is what a read/write lock guards in a test. The counters find two
-// owners that should not be in at once; shared, which only the lock guards, has
-// the race detector find them.
-type sharedValue struct {
-	t                *testing.T
-	readers, writers atomic.Int32
-	crowd            atomic.Int32 // most readers at once
-	shared           int
-	fence            int64 // of the latest writer
-}
-
-func (w *sharedValue) read(c *framework.Client) {
-	n := w.readers.Add(1)
-	for most := w.crowd.Load(); n > most && !w.crowd.CompareAndSwap(most, n); {
-		most = w.crowd.Load()
-	}
-	if w.writers.Load() != 0 {
-		w.t.Error("a reader beside a writer")
-	}
-	if _, _, err := c.Exists(context.Background(), "/"); err != nil { // time for others to come
-		w.t.Error(err)
-	}
-	_ = w.shared
-	w.readers.Add(-1)
-}
-
-func (w *sharedValue) write(lease *lock.Lease) {
-	if w.writers.Add(1) != 1 || w.readers.Load() != 0 {
-		w.t.Error("a writer that is not alone")
-	}
-	w.shared++
-	fence := lease.Fence()
-	if fence <= w.fence {
-		w.t.Errorf("fence %d after %d: must grow", fence, w.fence)
-	}
-	w.fence = fence
-	w.writers.Add(-1)
-}
-
-func TestReadWriteExclusion(t *testing.T) {
-	t.Parallel()
-	const clients, goroutines, rounds = 3, 16, 20 // one in ten writes
-	server := zktest.Shared(t)
-	shared := &sharedValue{t: t}
-	var wg sync.WaitGroup
-	for n := range clients {
-		c := newClient(t, server.Addr())
-		rw := newReadWrite(t, c, "/rw/exclusion")
-		for g := range goroutines {
-			wg.Go(func() {
-				for round := range rounds {
-					writes := (n+g+round)%10 == 0
-					side := rw.Read()
-					if writes {
-						side = rw.Write()
-					}
-					lease, err := side.Lock(context.Background())
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					if writes {
-						shared.write(lease)
-					} else {
-						shared.read(c)
-					}
-					if err := lease.Release(context.Background()); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-	}
-	wg.Wait()
-	if want := clients * goroutines * rounds / 10; shared.shared != want {
-		t.Errorf("%d writes, want %d", shared.shared, want)
-	}
-	if shared.crowd.Load() < 2 {
-		t.Error("no two readers were in at once")
-	}
-}
-
-func TestReadWriteRequests(t *testing.T) {
-	t.Parallel()
-	const path = "/rw/requests"
-	server := zktest.Shared(t)
-	awaitContenders(t, newClient(t, server.Addr()), path, 0)
-	c, proxy := behindProxy(t, server)
-	rw := newReadWrite(t, c, path)
-	other := mustLockAs(asOwner(t, "reader that keeps the directory"), t, rw.Read())
-	t.Cleanup(func() { _ = other.Release(context.Background()) })
-	count := func(what string, want int, do func()) {
-		t.Helper()
-		proxy.ResetRequests()
-		do()
-		ops := []fault.Op{fault.Create, fault.GetChildren, fault.Delete, fault.Exists}
-		got := 0
-		for _, rq := range proxy.Requests() {
-			if slices.Contains(ops, rq.Op) && strings.HasPrefix(rq.Path, path) { // else it is of the session
-				got++
-			}
-		}
-		if got != want {
-			t.Errorf("%s: %d requests, want %d", what, got, want)
-		}
-	}
-	count("lock and release the read side", 3, func() { mustRelease(t, mustLock(t, rw.Read())) })
-	mustRelease(t, other)
-	warm := newReadWrite(t, c, path+"-write")
-	keep := createNode(t, c, path+"-write/foreign") // the directory stays
-	count("lock and release the write side", 3, func() { mustRelease(t, mustLock(t, warm.Write())) })
-	held := mustLock(t, warm.Write())
-	count("read beside write", 3, func() { mustRelease(t, mustLock(t, warm.Read())) })
-	count("re-enter both", 0, func() { mustRelease(t, mustLock(t, warm.Write())) })
-	mustRelease(t, held)
-	deleteNode(t, c, keep)
-}
 
 func TestReadWriteSidesAreLockers(t *testing.T) {
 	t.Parallel()
@@ -165,4 +46,262 @@ func TestReadWriteSidesAreLockers(t *testing.T) {
 	if held.Path() != "/rw/do" || rw.Path() != "/rw/do" || rw.Read().Path() != "/rw/do" {
 		t.Errorf("paths %s, %s, %s; want /rw/do", held.Path(), rw.Path(), rw.Read().Path())
 	}
+}
+
+// TestReadWriteCountsItsLocks per owner, over all values at one path: kazoo
+// issue 291, where the first of several releases gave the lock back, and Netflix
+// Curator's issue 75, where two values waited for each other.
+func TestReadWriteCountsItsLocks(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	for name, side := range map[string]func(*lock.RWMutex) *lock.Side{
+		"read": (*lock.RWMutex).Read, "write": (*lock.RWMutex).Write,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := "/rwowner/count-" + name
+			c, proxy := behindProxy(t, server)
+			one, two := side(newReadWrite(t, c, path)), side(newReadWrite(t, c, path))
+			owner, stranger := asOwner(t, "owner"), asOwner(t, "stranger")
+			mustLockAs(owner, t, one)
+			proxy.ResetRequests()
+			mustLockAs(owner, t, two)
+			mustLockAs(owner, t, tryLock{one})
+			if n := proxy.Count(fault.Create, fault.GetChildren); n != 0 {
+				t.Errorf("%d requests to re-enter, want 0", n)
+			}
+			writes := newReadWrite(t, newClient(t, server.Addr()), path).Write()
+			for count := 3; count > 0; count-- {
+				if n := two.Held(owner); n != count {
+					t.Errorf("held %d times, want %d", n, count)
+				}
+				mustBeHeld(stranger, t, writes)
+				if err := one.Unlock(stranger); !errors.Is(err, lock.ErrNotOwner) {
+					t.Errorf("Unlock by a stranger: %v, want ErrNotOwner", err)
+				}
+				if err := one.Unlock(owner); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := two.Unlock(owner); !errors.Is(err, lock.ErrNotOwner) {
+				t.Errorf("Unlock of what was given back: %v, want ErrNotOwner", err)
+			}
+			mustRelease(t, mustLockAs(stranger, t, writes))
+		})
+	}
+}
+
+// TestLeaseOfASide_is_released_by_any_goroutine: CURATOR-347, where a lock could only be
+// given back by the thread that had got it.
+func TestLeaseOfASide_is_released_by_any_goroutine(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, zktest.Shared(t).Addr())
+	rw := newReadWrite(t, c, "/rwowner/hand-over")
+	for _, side := range []*lock.Side{rw.Read(), rw.Write()} {
+		lease := granted(t, lockLater(t.Context(), side), "another goroutine's lease")
+		if err := side.Unlock(t.Context()); !errors.Is(err, lock.ErrNotOwner) {
+			t.Errorf("Unlock by another goroutine: %v, want ErrNotOwner", err)
+		}
+		if n := side.Held(t.Context()); n != 0 {
+			t.Errorf("held %d times by a goroutine that holds nothing, want 0", n)
+		}
+		mustRelease(t, lease)
+	}
+}
+
+// TestTheSidesOfOneOwnerAreUnlockedByThemselves, in any order.
+func TestTheSidesOfOneOwnerAreUnlockedByThemselves(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, zktest.Shared(t).Addr())
+	rw := newReadWrite(t, c, "/rwowner/sides")
+	owner := asOwner(t, "owner")
+	for _, order := range [][2]*lock.Side{{rw.Read(), rw.Write()}, {rw.Write(), rw.Read()}} {
+		mustLockAs(owner, t, rw.Write())
+		mustLockAs(owner, t, rw.Read())
+		for _, side := range order {
+			if err := side.Unlock(owner); err != nil {
+				t.Error(err)
+			}
+			if n := side.Held(owner); n != 0 {
+				t.Errorf("held %d times after its Unlock, want 0", n)
+			}
+			if err := side.Unlock(owner); !errors.Is(err, lock.ErrNotOwner) {
+				t.Errorf("second Unlock: %v, want ErrNotOwner", err)
+			}
+		}
+	}
+}
+
+// TestWhoDiesInTheQueueIsPassed: Redisson issues 2278 and 3730, where the queue entries of dead
+// clients blocked all others.
+func TestWhoDiesInTheQueueIsPassed(t *testing.T) {
+	t.Parallel()
+	const path = "/rwowner/dead"
+	server := zktest.Shared(t)
+	c := newClient(t, server.Addr())
+	rw := newReadWrite(t, c, path)
+	held := mustLockAs(asOwner(t, "reader"), t, rw.Read())
+	dying, proxy := behindProxy(t, server)
+	dead := queueUp(asOwner(t, "dead"), t, newReadWrite(t, dying, path).Write(), c, path, 2)
+	reader := queueUp(asOwner(t, "next"), t, rw.Read(), c, path, 3)
+	mustWait(t, "everybody behind the reader", dead, reader)
+	session := sessionOf(t, proxy, dying.Session().ID)
+	proxy.Refuse()
+	proxy.Cut()
+	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), session.ID, session.Password))
+	mustRelease(t, granted(t, reader, "the reader behind the dead"))
+	mustRelease(t, held)
+	if err := dying.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := must.Receive(t, dead, "the end of the dead one's Lock"); !errors.Is(got.err, framework.ErrClosed) {
+		t.Errorf("Lock: %v, want an error that matches ErrClosed", got.err)
+	}
+}
+
+func TestBothSidesAreLostWithTheSession(t *testing.T) {
+	t.Parallel()
+	const path = "/rwloss/both"
+	server := zktest.Shared(t)
+	c, proxy := behindProxy(t, server)
+	rw := newReadWrite(t, c, path)
+	one := asOwner(t, "one")
+	writing, reading := mustLockAs(one, t, rw.Write()), mustLockAs(one, t, rw.Read())
+	expire(t, server, proxy, c)
+	for side, lease := range map[*lock.Side]*lock.Lease{rw.Write(): writing, rw.Read(): reading} {
+		must.Receive(t, lease.Lost(), "the loss of the lease")
+		if err := lease.Err(); !errors.Is(err, lock.ErrLost) || !errors.Is(err, framework.ErrSessionEnded) {
+			t.Errorf("lease: %v, want an error that matches ErrLost and ErrSessionEnded", err)
+		}
+		if n := side.Held(one); n != 0 {
+			t.Errorf("held %d times after the loss, want 0", n)
+		}
+	}
+	// A later lease has nothing to do with the lost one.
+	reading2 := mustLockAs(one, t, rw.Read())
+	if st, ok, err := c.Exists(t.Context(), reading2.Node()); err != nil || !ok || st.EphemeralOwner != c.Session().ID {
+		t.Errorf("node of session %#x (%v, %v), want %#x", st.EphemeralOwner, ok, err, c.Session().ID)
+	}
+	if _, err := rw.Write().TryLock(one); !errors.Is(err, lock.ErrUpgrade) {
+		t.Errorf("TryLock of the write side: %v, want ErrUpgrade", err)
+	}
+	mustRelease(t, reading2)
+	for _, lease := range []*lock.Lease{writing, reading} {
+		if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("release of a lost lease: %v, want ErrLost", err)
+		}
+	}
+}
+
+// TestTheSidesAreLostOneByOneToAnOperator: CURATOR-171, where no holder noticed. A read node holds
+// by itself: it was created while the write node existed.
+func TestTheSidesAreLostOneByOneToAnOperator(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	for _, lostSide := range []string{"write", "read"} {
+		t.Run(lostSide, func(t *testing.T) {
+			t.Parallel()
+			path := "/rwloss/operator-" + lostSide
+			c, operator := newClient(t, server.Addr()), newClient(t, server.Addr())
+			rw := newReadWrite(t, c, path)
+			one := asOwner(t, "one")
+			lost, kept := mustLockAs(one, t, rw.Write()), mustLockAs(one, t, rw.Read())
+			if lostSide == "read" {
+				lost, kept = kept, lost
+			}
+			writer := queueUp(asOwner(t, "two"), t, newReadWrite(t, operator, path).Write(), operator, path, 3)
+			deleteNode(t, operator, lost.Node())
+			must.Receive(t, lost.Lost(), "the loss of the lease")
+			if err := lost.Err(); !errors.Is(err, lock.ErrNodeDeleted) {
+				t.Errorf("lost lease: %v, want an error that matches ErrNodeDeleted", err)
+			}
+			mustWait(t, "the writer behind the other node", writer)
+			if err := kept.Err(); err != nil {
+				t.Errorf("the other lease: %v, want nil", err)
+			}
+			mustRelease(t, kept)
+			mustRelease(t, granted(t, writer, "the writer behind"))
+		})
+	}
+}
+
+func TestUpgradeIsRefused(t *testing.T) {
+	t.Parallel()
+	server := zktest.Shared(t)
+	for name, hold := range map[string]func(ctx context.Context, t *testing.T, rw *lock.RWMutex) *lock.Lease{
+		"whoever has the read side": func(ctx context.Context, t *testing.T, rw *lock.RWMutex) *lock.Lease {
+			return mustLockAs(ctx, t, rw.Read())
+		},
+		"who had the write side and released it": func(ctx context.Context, t *testing.T, rw *lock.RWMutex) *lock.Lease {
+			writing := mustLockAs(ctx, t, rw.Write())
+			reading := mustLockAs(ctx, t, rw.Read())
+			mustRelease(t, writing)
+			return reading
+		},
+		"an owner whose other goroutine has the read side": func(ctx context.Context, t *testing.T, rw *lock.RWMutex) *lock.Lease {
+			return granted(t, lockLater(ctx, rw.Read()), "the read side")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := "/upgrade/" + strings.ReplaceAll(name, " ", "-")
+			c, proxy := behindProxy(t, server)
+			rw := newReadWrite(t, c, path)
+			one := asOwner(t, "one")
+			reading := hold(one, t, rw)
+			proxy.ResetRequests()
+			for try, attempt := range map[string]func(context.Context) (*lock.Lease, error){
+				"lock": rw.Write().Lock, "try lock": rw.Write().TryLock, "lock of another value": newReadWrite(t, c, path).Write().Lock,
+			} {
+				lease, err := attempt(one)
+				if lease != nil || !errors.Is(err, lock.ErrUpgrade) {
+					t.Errorf("%s: %v, %v; want no lease and ErrUpgrade", try, lease, err)
+				}
+			}
+			if n := proxy.Count(fault.Create, fault.GetChildren, fault.GetData); n != 0 {
+				t.Errorf("%d requests for what can't be had, want 0", n)
+			}
+			if _, err := rw.Write().Lock(one); err == nil || err.Error() != fmt.Sprintf(
+				"lock: lock write side of %s: caller has the read side, which can't be upgraded: release it first", path) {
+				t.Errorf("error %q", err)
+			}
+			mustBeHeld(asOwner(t, "another"), t, rw.Write())
+			mustRelease(t, reading)
+			mustRelease(t, mustLockAs(one, t, rw.Write()))
+		})
+	}
+}
+
+// TestUpgradeAfterTheReadSideIsLost: a lost lease blocks no client, released or not.
+func TestUpgradeAfterTheReadSideIsLost(t *testing.T) {
+	t.Parallel()
+	const path = "/upgrade/lost"
+	server := zktest.Shared(t)
+	c, proxy := behindProxy(t, server)
+	rw := newReadWrite(t, c, path)
+	reading := mustLock(t, rw.Read())
+	expire(t, server, proxy, c)
+	must.Receive(t, reading.Lost(), "the loss of the read lease")
+	mustRelease(t, mustLock(t, rw.Write()))
+	if err := reading.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("release of the lost lease: %v, want ErrLost", err)
+	}
+}
+
+func TestUpgradeIsRefused_to_a_reader(t *testing.T) {
+	t.Parallel()
+	const path = "/upgrade/two"
+	c := newClient(t, zktest.Shared(t).Addr())
+	rw := newReadWrite(t, c, path)
+	held := mustLockAs(asOwner(t, "writer"), t, rw.Write())
+	one := asOwner(t, "one")
+	reader := queueUp(one, t, rw.Read(), c, path, 2)
+	writer := lockLater(one, rw.Write())
+	mustWait(t, "both goroutines", reader, writer)
+	mustRelease(t, held)
+	lease := granted(t, reader, "the read side")
+	if got := must.Receive(t, writer, "the refusal"); !errors.Is(got.err, lock.ErrUpgrade) {
+		t.Errorf("Lock: %v, %v; want ErrUpgrade", got.lease, got.err)
+	}
+	mustRelease(t, lease)
 }

@@ -2,18 +2,25 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
 )
 
 // The requests of a Mutex, which docs/sizing.md multiplies.
@@ -47,6 +54,7 @@ func (c *countedClient) lock(t *testing.T) *lock.Lease {
 }
 
 func (c *countedClient) writes() float64 { return float64(c.proxy.Count(fault.Create, fault.Delete)) }
+
 func (c *countedClient) reads() float64 {
 	return float64(c.proxy.Count(fault.GetChildren, fault.GetData, fault.Exists))
 }
@@ -223,5 +231,263 @@ func TestBytesOfAListedName(t *testing.T) {
 			t.Errorf("the name %s takes %d bytes in a listing, want %d", name, got, bytesPerListedName)
 		}
 		must.OK(t, lease.Release(t.Context()))
+	})
+}
+
+func TestReadWriteRequests(t *testing.T) {
+	t.Parallel()
+	const path = "/rw/requests"
+	server := zktest.Shared(t)
+	awaitContenders(t, newClient(t, server.Addr()), path, 0)
+	c, proxy := behindProxy(t, server)
+	rw := newReadWrite(t, c, path)
+	other := mustLockAs(asOwner(t, "reader that keeps the directory"), t, rw.Read())
+	t.Cleanup(func() { _ = other.Release(context.Background()) })
+	count := func(what string, want int, do func()) {
+		t.Helper()
+		proxy.ResetRequests()
+		do()
+		ops := []fault.Op{fault.Create, fault.GetChildren, fault.Delete, fault.Exists}
+		got := 0
+		for _, rq := range proxy.Requests() {
+			if slices.Contains(ops, rq.Op) && strings.HasPrefix(rq.Path, path) { // else it is of the session
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %d requests, want %d", what, got, want)
+		}
+	}
+	count("lock and release the read side", 3, func() { mustRelease(t, mustLock(t, rw.Read())) })
+	mustRelease(t, other)
+	warm := newReadWrite(t, c, path+"-write")
+	keep := createNode(t, c, path+"-write/foreign") // the directory stays
+	count("lock and release the write side", 3, func() { mustRelease(t, mustLock(t, warm.Write())) })
+	held := mustLock(t, warm.Write())
+	count("read beside write", 3, func() { mustRelease(t, mustLock(t, warm.Read())) })
+	count("re-enter both", 0, func() { mustRelease(t, mustLock(t, warm.Write())) })
+	mustRelease(t, held)
+	deleteNode(t, c, keep)
+}
+
+// countListings counts the listings of the directory from now on.
+func countListings(srv *zkserver.Server, path string) (count func() int) {
+	handle := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.Pass, Times: fault.Forever})
+	return handle.Hits
+}
+
+// TestLockListsAlongWithItsCreation: the listing does not wait for the answer to the creation.
+func TestLockListsAlongWithItsCreation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/listings/along"
+		srv := virtualServer(t)
+		m := newMutex(t, virtualClient(t, srv), path)
+		mustRelease(t, mustLock(t, m))
+		synctest.Wait() // the creation that found no directory had a listing of its own
+		held := srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.HoldReply})
+		lists := countListings(srv, path)
+		done := lockLater(t.Context(), m)
+		synctest.Wait()
+		if lists() != 1 {
+			t.Errorf("%d listings before the answer to the creation, want 1", lists())
+		}
+		held.Release()
+		mustRelease(t, must.Receive(t, done, "the grant").lease)
+	})
+}
+
+// TestReadersUseListingsAlongWithOthersCreations has four readers list along with their creations,
+// and one that comes then. Another one lists along while the latter's creation is on its way, and
+// its listing shows both znodes.
+func TestReadersUseListingsAlongWithOthersCreations(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path, trip = "/listings/readers", 160 * time.Millisecond
+		srv := virtualServer(t)
+		read := newReadWrite(t, virtualClient(t, srv), path).Read()
+		mustRelease(t, mustLock(t, read))
+		synctest.Wait() // the creation that found no directory had a listing of its own
+		slow := fault.Rule{Path: path + "/*", Action: fault.DelayReply, Delay: trip, Times: fault.Forever}
+		srv.Rules().Add(slow)
+		slow.Op, slow.Path = fault.GetChildren, path
+		lists := srv.Rules().Add(slow)
+		var readers []<-chan result
+		for _, pause := range []time.Duration{trip / 8, trip / 8, trip / 8, trip / 8, trip * 9 / 16, 0} {
+			readers = append(readers, lockLater(t.Context(), read))
+			<-time.After(pause)
+		}
+		mustReleaseEach(t, readers...)
+		if n := lists.Hits(); n != 5 {
+			t.Errorf("%d listings, want one along with each creation but the fifth", n)
+		}
+	})
+}
+
+// TestAReaderDoesNotWaitForOthersCalls has an ACL provider hold up the creations of four readers,
+// which would list along.
+func TestAReaderDoesNotWaitForOthersCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var heldUp atomic.Int32 // how many of the next calls are held up
+		goOn := make(chan struct{})
+		provider := func(string) []acl.Entry {
+			if heldUp.Add(-1) >= 0 {
+				<-goOn
+			}
+			return nil
+		}
+		c := virtualClient(t, virtualServer(t), framework.WithACLProvider(provider))
+		read := newReadWrite(t, c, "/listings/provider").Read()
+		mustRelease(t, mustLock(t, read))
+		heldUp.Store(alongAtOnce)
+		var readers []<-chan result
+		for range alongAtOnce {
+			readers = append(readers, lockLater(t.Context(), read))
+		}
+		synctest.Wait()
+		mustRelease(t, mustLock(t, read))
+		if heldUp.Load() >= 0 {
+			t.Error("no creation was held up")
+		}
+		close(goOn)
+		mustReleaseEach(t, readers...)
+	})
+}
+
+// TestManyWaitersShareListings has a thousand come at once to a lock that is held.
+func TestManyWaitersShareListings(t *testing.T) {
+	const path, waiters, most = "/listings/thousand", 1000, 20
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+		m := newMutex(t, virtualClient(t, srv), path)
+		lists := countListings(srv, path)
+		together := srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.HoldReply})
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for range waiters {
+			wg.Go(func() {
+				if _, err := m.Lock(ctx); !errors.Is(err, context.Canceled) {
+					t.Errorf("%v, want the end of ctx", err)
+				}
+			})
+		}
+		synctest.Wait() // all have sent their creates: how the goroutines were scheduled counts no longer
+		together.Release()
+		synctest.Wait()
+		if n := len(znodesBelow(srv, path)); n != waiters+1 {
+			t.Errorf("%d znodes, want the holder's and %d", n, waiters)
+		}
+		if n := lists(); n > most {
+			t.Errorf("%d waiters took %d listings, want at most %d", waiters, n, most)
+		}
+		cancel()
+		wg.Wait()
+		mustRelease(t, held)
+	})
+}
+
+// TestSharedListingUnderFaults starts several attempts at once, so that some share a listing. One
+// of the requests has a fault, and some of the attempts may withdraw meanwhile.
+func TestSharedListingUnderFaults(t *testing.T) {
+	t.Parallel()
+	const path, attempts = "/listings/faults", 12
+	for name, rule := range map[string]fault.Rule{
+		"the creations are held up":                  {Op: fault.Create, Path: path + "/*", Action: fault.HoldReply},
+		"the first listing is held up":               {Op: fault.GetChildren, Path: path, Action: fault.HoldReply},
+		"a shared listing is held up":                {Op: fault.GetChildren, Path: path, Action: fault.HoldReply},
+		"the connection breaks at the first listing": {Op: fault.GetChildren, Path: path, Action: fault.CutBefore},
+		"the connection breaks at a shared listing":  {Op: fault.GetChildren, Path: path, Action: fault.CutBefore},
+		"the reply to a shared listing is lost":      {Op: fault.GetChildren, Path: path, Action: fault.DropReply},
+		"the connection breaks at a creation":        {Op: fault.Create, Path: path + "/*", Skip: 6, Action: fault.CutBefore},
+	} {
+		for _, givenUp := range []int{0, 1, 7, attempts - 1} {
+			t.Run(fmt.Sprintf("%s, %d give up", name, givenUp), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
+					m := newMutex(t, virtualClient(t, srv), path)
+					mustRelease(t, mustLock(t, m))
+					if strings.Contains(name, "a shared listing") {
+						listAlongSlowly(srv, path)
+					}
+					held := srv.Rules().Add(rule)
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					var wanted []<-chan result
+					for i := range attempts {
+						if i < givenUp {
+							go func() {
+								if lease, err := m.Lock(ctx); err == nil {
+									_ = lease.Release(t.Context())
+								}
+							}()
+						} else {
+							wanted = append(wanted, lockLater(t.Context(), m))
+						}
+						if i == alongAtOnce-1 {
+							synctest.Wait()
+						}
+					}
+					<-time.After(2 * alongDelay)
+					synctest.Wait()
+					if held.Hits() == 0 {
+						t.Error("no request was met")
+					}
+					cancel()
+					synctest.Wait()
+					held.Release()
+					mustReleaseEach(t, wanted...)
+					<-time.After(time.Minute) // virtual: background deletions have been repeated
+					if left := znodesBelow(srv, path); len(left) != 0 {
+						t.Errorf("left: %v", left)
+					}
+				})
+			})
+		}
+	}
+}
+
+// alongAtOnce is how many attempts of a session list along with their creations at one time.
+const alongAtOnce = 4
+
+const alongDelay = 10 * time.Millisecond
+
+// listAlongSlowly delays the listings along with the first creations. If other attempts come
+// meanwhile, these listings don't show their znodes, so they share a later one.
+func listAlongSlowly(srv *zkserver.Server, path string) {
+	srv.Rules().Add(fault.Rule{
+		Op: fault.GetChildren, Path: path, Action: fault.DelayReply, Delay: alongDelay, Times: alongAtOnce,
+	})
+}
+
+// TestSharedListingInALostSession ends the session while its attempts share a listing.
+func TestSharedListingInALostSession(t *testing.T) {
+	t.Parallel()
+	const path, attempts = "/listings/lost", 12
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
+		c := virtualClient(t, srv)
+		m := newMutex(t, c, path)
+		holder := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+		listAlongSlowly(srv, path)
+		held := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldReply})
+		var wanted []<-chan result
+		for i := range attempts {
+			wanted = append(wanted, lockLater(t.Context(), m))
+			if i == alongAtOnce-1 {
+				synctest.Wait()
+			}
+		}
+		<-time.After(2 * alongDelay)
+		synctest.Wait()
+		if held.Hits() == 0 {
+			t.Error("no listing was held up")
+		}
+		must.OK(t, srv.Expire(c.Session().ID))
+		held.Release()
+		synctest.Wait()
+		mustRelease(t, holder)
+		mustReleaseEach(t, wanted...)
 	})
 }

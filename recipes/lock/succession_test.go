@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +15,8 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -155,33 +159,6 @@ func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
 	}
 }
 
-// TestOnSuspend loses the lease when the connection breaks, and releases the lock as soon as there is
-// a connection again.
-func TestOnSuspend(t *testing.T) {
-	t.Parallel()
-	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
-		holder, route := onRoute(t, env)
-		patient := mustLock(t, newMutex(t, holder, path+"-patient"))
-		lease := mustLock(t, k.lock(t, holder, path, recipes.WithLossPolicy(lease.OnSuspend)))
-		next := env.Client(t)
-		done := lockLater(t.Context(), k.rivalOf(t, next, path))
-		env.Quiesce()
-		route.Cut()
-		must.Receive(t, lease.Lost(), "the loss by suspension")
-		if err := lease.Err(); !errors.Is(err, errSuspended) {
-			t.Errorf("lease: %v, want ErrSuspended", err)
-		}
-		after := granted(t, done, "the grant to the next")
-		if err := patient.Err(); err != nil {
-			t.Errorf("lease with the other policy: %v, want nil", err)
-		}
-		zktest.Eventually(t, generous, "the deletion is done", func() bool { return holder.PendingDeletes() == 0 })
-		mustHold(t, next, after)
-		mustRelease(t, after)
-		mustRelease(t, patient)
-	}, oneOfEach())
-}
-
 // TestLossBeforeSuccession_on_an_isolated_leader is TestLossBeforeSuccessionOnIsolatedLeader
 // in virtual time, at moments that lie a quarter of a tick apart.
 func TestLossBeforeSuccession_on_an_isolated_leader(t *testing.T) {
@@ -250,4 +227,199 @@ func TestLossBeforeSuccessionOnStalledWay(t *testing.T) {
 		}
 		t.Logf("lost %v before the next was granted", granted.Sub(lost))
 	}, zkenv.Breakable(), zkenv.Only("the follower has to be isolated between two of its reports", zkenv.EmbeddedEnsemble))
+}
+
+// While the monitor's read of the znode is retried, it obeys the session's deadline.
+func TestLossBeforeSuccession_while_the_monitor_reads(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		retries retry.Policy
+		connect time.Duration
+	}{
+		{"the default policy", retry.BoundedExponential(50*time.Millisecond, 2*time.Second, 5), 2 * time.Second},
+		{"an exponential policy", retry.Exponential(time.Second, 3), 2 * time.Second},
+		{"a pause of a minute", retry.Forever(time.Minute), framework.DefaultConnectTimeout},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			number, worst := 0, time.Duration(0)
+			for i := range 40 {
+				_, late := cutOffAt(t, time.Duration(i)*60*time.Millisecond, lease.AtDeadline,
+					framework.WithRetry(tt.retries), framework.WithConnectTimeout(tt.connect))
+				if late > 20*time.Millisecond {
+					number, worst = number+1, max(worst, late)
+				}
+			}
+			if number > 0 {
+				t.Errorf("in %d of 40 cases the loss was told after the znode was gone, by up to %v", number, worst)
+			}
+		})
+	}
+}
+
+// cutOffAt holds a mutex, made with the options, from a moment after the connection on. The server
+// vanishes while it reads the znode for the monitor. cutOffAt returns how long after that the loss
+// was reported, and how long the znode had been gone then.
+func cutOffAt(t *testing.T, moment time.Duration, policy lease.LossPolicy, opts ...framework.Option) (told, late time.Duration) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/interleaved/watchdog"
+		srv := virtualServer(t)
+		srv.Rules().Add(fault.Rule{
+			Op: fault.GetData, Path: path + "/*", Action: fault.DelayReply, Delay: 100 * time.Millisecond, Times: fault.Forever,
+		})
+		c := virtualClient(t, srv, opts...)
+		await(moment)
+		lease := mustLock(t, newMutex(t, c, path, recipes.WithLossPolicy(policy)))
+		await(60 * time.Millisecond) // the watch is asked for after 50 ms
+		srv.Refuse()
+		srv.Cut()
+		cut := time.Now()
+		gone := make(chan time.Time, 1)
+		go func() {
+			for len(znodesBelow(srv, path)) > 0 {
+				await(10 * time.Millisecond)
+			}
+			gone <- time.Now()
+		}()
+		<-lease.Lost()
+		told = time.Since(cut)
+		if at := <-gone; at.Before(cut.Add(told)) {
+			late = cut.Add(told).Sub(at)
+		}
+		srv.Accept()
+	})
+	return told, late
+}
+
+// A holder that abandons its session by its own clock is back, in a new session, as soon as the
+// network is. No client waits for the server to expire the old session.
+func TestAbandonedSessionDelaysNoClient(t *testing.T) {
+	t.Parallel()
+	for name, itself := range map[string]bool{"another client": false, "the holder's own next attempt": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const path = "/given-up"
+				srv := virtualServer(t)
+				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
+					return srv.Dial(ctx, "tcp", srv.Addr())
+				})
+				holder := virtualClient(t, srv, framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(6*time.Second))
+				next := holder
+				if !itself {
+					next = virtualClient(t, srv)
+				}
+				lease := mustLock(t, newMutex(t, holder, path))
+				var told time.Time
+				ended, cancel := lease.Context(t.Context())
+				defer cancel()
+				context.AfterFunc(ended, func() { told = time.Now() })
+
+				proxy.Blackhole(zkproxy.Both)
+				must.Receive(t, lease.Lost(), "the loss")
+				synctest.Wait()
+				proxy.Heal()
+				healed := time.Now()
+				got := must.Receive(t, lockLater(t.Context(), newMutex(t, next, path)), "the grant to the next")
+				if got.err != nil {
+					t.Fatal(got.err)
+				}
+				const margin = 2 * time.Second // a third of the session timeout
+				if took := got.at.Sub(healed); took > margin+time.Second {
+					t.Errorf("granted %v after the network was back", took)
+				}
+				if told.IsZero() || got.at.Sub(told) < margin {
+					t.Errorf("told of the loss at %v, the next was granted at %v: want the lease margin of %v between them", told, got.at, margin)
+				}
+				mustRelease(t, got.lease)
+				_ = lease.Release(t.Context()) // lost long ago
+			})
+		})
+	}
+}
+
+// Loss before succession, also where the client ends the session itself: a lease's Lost
+// is closed when its znode goes.
+func TestLossIsToldBeforeCloseGivesTheLockAway(t *testing.T) {
+	t.Parallel()
+	const path = "/close/lock"
+	for _, k := range kindsThat(kind.exclusive) {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			for range 20 {
+				synctest.Test(t, func(t *testing.T) {
+					var held atomic.Pointer[lock.Lease]
+					var gone atomic.Int32
+					srv := virtualServer(t, zkserver.WithObserver(func(x zkserver.Transaction) {
+						l := held.Load()
+						for _, c := range x.Changes {
+							if l == nil || c.Kind != zkserver.Deleted || c.Path != firstOf(l).Node() {
+								continue
+							}
+							gone.Add(1)
+							select {
+							case <-l.Lost():
+							default:
+								t.Error("the znode is gone, and Lost is not closed")
+							}
+						}
+					}))
+					c := virtualClient(t, srv)
+					held.Store(mustLock(t, k.lock(t, c, path)))
+					await(time.Second)
+					must.OK(t, c.Close())
+					if gone.Load() != 1 {
+						t.Errorf("the znode went %d times, want once", gone.Load())
+					}
+				})
+			}
+		})
+	}
+}
+
+// TestNoLeaseIsHeldWhileItsClientCloses withholds the request that ends the session, and asks the
+// leases of all kinds meanwhile.
+func TestNoLeaseIsHeldWhileItsClientCloses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		rw := newReadWrite(t, c, "/closing/rw")
+		leases := map[string]*lock.Lease{
+			"mutex":     mustLock(t, newMutex(t, c, "/closing/mutex")),
+			"write":     mustLock(t, rw.Write()),
+			"read":      mustLock(t, rw.Read()),
+			"semaphore": mustLock(t, newSemaphoreMutex(t, c, "/closing/semaphore")),
+			"unfair":    mustLock(t, newUnfairMutex(t, c, "/closing/unfair")),
+			"multi":     mustLock(t, newMulti(t, newMutexes(t, c, "/closing/a", "/closing/b")...)),
+			"local":     mustLock(t, newLocal(t, newMutex(t, c, "/closing/local"), 3)),
+		}
+		ends := make(map[string]<-chan struct{})
+		for name, l := range leases {
+			ctx, cancel := l.Context(t.Context())
+			defer cancel()
+			ends[name] = ctx.Done()
+		}
+		held := srv.Rules().Add(fault.Rule{Op: fault.CloseSession, Action: fault.HoldRequest})
+		closed := make(chan error, 1)
+		go func() { closed <- c.Close() }()
+		<-held.Hit()
+		for name, l := range leases {
+			if err := l.Err(); !errors.Is(err, framework.ErrClosed) {
+				t.Errorf("%s: %v while the client closes, want ErrClosed", name, err)
+			}
+			for what, done := range map[string]<-chan struct{}{"Lost": l.Lost(), "a context": ends[name]} {
+				select {
+				case <-done:
+				default:
+					t.Errorf("%s: %s has not ended while the client closes", name, what)
+				}
+			}
+		}
+		held.Release()
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	})
 }

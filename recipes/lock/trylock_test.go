@@ -160,3 +160,23 @@ func deleteSecond(t *testing.T, operator *framework.Client, _ *zkenv.Route, path
 	deleteNode(t, operator, path+"/"+last)
 	zktest.Eventually(t, generous, "the holder stands alone", func() bool { return len(contenders(t, operator, path)) == 1 })
 }
+
+// TestTryIsNotRefusedForAnOrphanThatHasGone: a withdrawn attempt blocks no client once its znode
+// is deleted.
+func TestTryIsNotRefusedForAnOrphanThatHasGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/listings/try"
+		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
+		m := newMutex(t, virtualClient(t, srv), path)
+		holder := mustLock(t, m)
+		ctx, cancel := context.WithCancel(t.Context())
+		waiter := lockLater(ctx, m)
+		synctest.Wait()
+		cancel()
+		must.Receive(t, waiter, "the waiter's end")
+		mustRelease(t, holder)
+		synctest.Wait()
+		mustRelease(t, mustTry(t, m))
+	})
+}

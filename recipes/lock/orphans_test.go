@@ -12,15 +12,75 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
-
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
 )
+
+// If a user's function panics, or ends its goroutine, in the middle of Lock, it leaves no orphan.
+// Callers such as net/http continue after it.
+func TestNoOrphan_when_a_callback_panics(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(){
+		"panics":             func() { panic("by the test") },
+		"ends its goroutine": runtime.Goexit,
+	}
+	for name, fail := range tests {
+		for _, at := range []int{0, 1} {
+			t.Run(fmt.Sprintf("%s at %d", name, at), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					const path = "/interleaved/panic"
+					srv := virtualServer(t)
+					holder := newMutex(t, virtualClient(t, srv), path)
+					held := mustLock(t, holder)
+					failing := newMutex(t, virtualClient(t, srv), path, recipes.WithQueuePosition(func(position int) {
+						if position == at {
+							fail()
+						}
+					}))
+					var done sync.WaitGroup
+					done.Go(func() {
+						defer func() { _ = recover() }()
+						_, _ = failing.Lock(t.Context())
+					})
+					synctest.Wait()
+					mustRelease(t, held)
+					done.Wait()
+					await(time.Minute)
+					if left := znodesBelow(srv, path); len(left) != 0 {
+						t.Errorf("left behind: %q", left)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A retry observer that panics when the reply to the create was lost leaves nothing either.
+func TestNoOrphan_when_a_retry_observer_panics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/interleaved/observer"
+		srv := virtualServer(t)
+		dropped := srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply, Skip: 1})
+		c := virtualClient(t, srv, framework.WithRetryObserver(func(framework.Retry) { panic("by the test") }))
+		func() {
+			defer func() { _ = recover() }()
+			if lease, err := newMutex(t, c, path).Lock(t.Context()); err == nil {
+				mustRelease(t, lease)
+			}
+		}()
+		if dropped.Hits() != 1 {
+			t.Fatalf("%d replies dropped, want 1", dropped.Hits())
+		}
+		await(time.Minute)
+		if left := znodesBelow(srv, path); len(left) != 0 {
+			t.Errorf("left behind: %q", left)
+		}
+	})
+}
 
 // multiOfAllKinds is a kind whose members are of all kinds.
 var multiOfAllKinds = kind{
@@ -108,62 +168,22 @@ func panicAt(t *testing.T, k kind, op string, n int32, fail func()) bool {
 	return failed
 }
 
-// TestAMultiIsLeftWhenAForeignLockerPanics holds two members when the third one panics.
-func TestAMultiIsLeftWhenAForeignLockerPanics(t *testing.T) {
+// A server that sheds load refuses the deletion. The deletion is done later.
+func TestNoOrphan_when_the_server_throttles_the_delete(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		const path = "/interleaved/throttled"
 		srv := virtualServer(t)
 		c := virtualClient(t, srv)
-		m := newMulti(t, newMutex(t, c, "/panic/a"), newSemaphoreMutex(t, c, "/panic/b"), panickingLocker{})
-		for _, acquire := range []func(context.Context) (*lock.Lease, error){m.Lock, m.TryLock} {
-			func() {
-				defer func() {
-					if v := recover(); fmt.Sprint(v) != "by the test" {
-						t.Errorf("recovered %v, want the locker's panic", v)
-					}
-				}()
-				_, _ = acquire(t.Context())
-			}()
-			await(time.Minute)
-			for _, s := range srv.Sessions() {
-				if len(s.Ephemerals) > 0 {
-					t.Errorf("orphans %q", s.Ephemerals)
-				}
-			}
+		lease := mustLock(t, newMutex(t, c, path))
+		refused := srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.Refuse, Code: fault.Throttled})
+		t.Logf("release: %v", lease.Release(t.Context()))
+		await(time.Minute)
+		if refused.Hits() != 1 {
+			t.Error("no deletion was refused")
 		}
-	})
-}
-
-// A panickingLocker is a lock of the user's own.
-type panickingLocker struct{}
-
-func (panickingLocker) Lock(context.Context) (*lock.Lease, error)    { panic("by the test") }
-func (panickingLocker) TryLock(context.Context) (*lock.Lease, error) { panic("by the test") }
-func (panickingLocker) Path() string                                 { return "/panic/z" }
-
-// TestAPanicOfARevocationIsLogged has the function panic at the first of two requests.
-func TestAPanicOfARevocationIsLogged(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
-		core, logs := observer.New(zap.ErrorLevel)
-		c := virtualClient(t, srv, framework.WithLogger(zap.New(core)))
-		var calls atomic.Int32
-		lease := mustLock(t, newMutex(t, c, "/panic/revoked", recipes.WithRevocation(func(*lock.Lease) {
-			if calls.Add(1) == 1 {
-				panic("by the test")
-			}
-		})))
-		for range 2 {
-			must.OK(t, lock.Revoke(t.Context(), virtualClient(t, srv), lease.Node()))
-			await(time.Second)
+		if left := znodesBelow(srv, path); len(left) != 0 {
+			t.Errorf("the deletion was given up: %q", left)
 		}
-		if n := calls.Load(); n != 2 {
-			t.Errorf("%d calls, want 2", n)
-		}
-		if n := logs.FilterMessage("a function of the user's panicked").Len(); n != 1 {
-			t.Errorf("%d lines of the panic, want 1: %v", n, logs.All())
-		}
-		mustRelease(t, lease)
 	})
 }

@@ -5,8 +5,13 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
@@ -257,4 +262,91 @@ func TestRevokeRefusesBadArguments(t *testing.T) {
 		t.Errorf("with a dead context: %v, want an error that matches Canceled", err)
 	}
 	mustRelease(t, lease)
+}
+
+// TestRevocationOfAWaiter requests the release from a waiter. Its function is called once, with
+// the lease, when the waiter has the lock.
+func TestRevocationOfAWaiter(t *testing.T) {
+	t.Parallel()
+	for _, k := range kindsThat(withParticipants) {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				const path = "/revoke-waiter"
+				srv := virtualServer(t)
+				other := virtualClient(t, srv)
+				option, calls := revocable()
+				l := k.lock(t, virtualClient(t, srv), path, option)
+				holder := k.rivalOf(t, other, path)
+				held := mustLock(t, holder)
+				done := lockLater(t.Context(), l)
+				synctest.Wait()
+				found := participantsOf(t, l)
+				mustRevoke(t, other, found[len(found)-1].Path)
+				await(time.Second)
+				if len(calls) > 0 {
+					t.Error("called while it waits")
+				}
+				mustRelease(t, held)
+				lease := granted(t, done, "the lock")
+				await(time.Second)
+				if len(calls) != 1 {
+					t.Fatalf("%d calls, want 1", len(calls))
+				}
+				if got := <-calls; got != lease {
+					t.Errorf("called with %v, want the lease %v", got, lease)
+				}
+				mustRelease(t, lease)
+			})
+		})
+	}
+}
+
+// A function of the user's that is at work when the client is closed is waited for.
+func TestCloseWaitsForARevocationAtWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		begun := make(chan struct{})
+		var done atomic.Bool
+		lease := mustLock(t, newMutex(t, c, "/at-work", recipes.WithRevocation(func(*lock.Lease) {
+			close(begun)
+			<-time.After(2 * time.Second)
+			done.Store(true)
+		})))
+		must.OK(t, lock.Revoke(t.Context(), virtualClient(t, srv), firstOf(lease).Node()))
+		<-begun
+		must.OK(t, c.Close())
+		if !done.Load() {
+			t.Error("the client is closed, and the function is at work")
+		}
+	})
+}
+
+// TestAPanicOfARevocationIsLogged has the function panic at the first of two requests.
+func TestAPanicOfARevocationIsLogged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		core, logs := observer.New(zap.ErrorLevel)
+		c := virtualClient(t, srv, framework.WithLogger(zap.New(core)))
+		var calls atomic.Int32
+		lease := mustLock(t, newMutex(t, c, "/panic/revoked", recipes.WithRevocation(func(*lock.Lease) {
+			if calls.Add(1) == 1 {
+				panic("by the test")
+			}
+		})))
+		for range 2 {
+			must.OK(t, lock.Revoke(t.Context(), virtualClient(t, srv), lease.Node()))
+			await(time.Second)
+		}
+		if n := calls.Load(); n != 2 {
+			t.Errorf("%d calls, want 2", n)
+		}
+		if n := logs.FilterMessage("a function of the user's panicked").Len(); n != 1 {
+			t.Errorf("%d lines of the panic, want 1: %v", n, logs.All())
+		}
+		mustRelease(t, lease)
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -123,109 +124,6 @@ func TestUnfairMutexReleaseIsNoStampede(t *testing.T) {
 	}, zkenv.Only("how far a pause of milliseconds spreads requests depends on a real machine's load", zkenv.Embedded))
 }
 
-// TestUnfairMutexRelease_after_a_lost_reply loses the reply to the deletion and keeps the
-// holder away until another client has the lock.
-func TestUnfairMutexRelease_after_a_lost_reply(t *testing.T) {
-	t.Parallel()
-	for name, patience := range map[string]time.Duration{"waited-for": generous, "in-the-background": 300 * time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				path := "/unfair/successor/" + name
-				c, route := onRoute(t, env)
-				lease := mustLock(t, newUnfairMutex(t, c, path))
-				lost := route.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldReply})
-				released := make(chan error, 1)
-				go func() {
-					ctx, cancel := context.WithTimeout(t.Context(), patience)
-					defer cancel()
-					released <- lease.Release(ctx)
-				}()
-				must.Receive(t, lost.Hit(), "the deletion")
-				route.Refuse()
-				route.Cut()
-				successor := env.Client(t)
-				next := mustLock(t, newUnfairMutex(t, successor, path))
-				var err error
-				if patience < generous {
-					err = must.Receive(t, released, "the release")
-					route.Heal()
-					if !errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("release: %v, want an error that matches DeadlineExceeded", err)
-					}
-				} else {
-					route.Heal()
-					if err = must.Receive(t, released, "the release"); err != nil {
-						t.Errorf("release: %v, want nil: the znode is gone", err)
-					}
-				}
-				zktest.Eventually(t, generous, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-				mustHold(t, successor, next)
-				mustRelease(t, next)
-			})
-		})
-	}
-}
-
-// TestUnfairMutexCleanUp_with_another_holder withdraws with the create on its way, before which
-// another client acquires the lock.
-func TestUnfairMutexCleanUp_with_another_holder(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/unfair/clean-up"
-		c, proxy := onRoute(t, env)
-		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := lockLater(ctx, newUnfairMutex(t, c, path, recipes.WithoutMetadata(), recipes.WithData([]byte("same"))))
-		must.Receive(t, stuck.Hit(), "the create")
-		cancel()
-		if got := must.Receive(t, done, "the end of Lock"); !errors.Is(got.err, context.Canceled) {
-			t.Fatalf("Lock: %v, %v; want Canceled", got.lease, got.err)
-		}
-		other := env.Client(t)
-		lease := mustTry(t, newUnfairMutex(t, other, path, recipes.WithoutMetadata(), recipes.WithData([]byte("same"))))
-		stuck.Release()
-		zktest.Eventually(t, generous, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
-		mustHold(t, other, lease)
-		mustRelease(t, lease)
-	})
-}
-
-// TestUnfairMutexCleanUp_before_the_next_attempt withdraws with the create on its way, and
-// has the same client lock again with the same data. The clean-up must not take the second's znode
-// for the first's, nor the second the first's for its own.
-func TestUnfairMutexCleanUp_before_the_next_attempt(t *testing.T) {
-	t.Parallel()
-	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
-		t.Run(action.String(), func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				path := "/unfair/next/" + action.String()
-				c, route := onRoute(t, env)
-				createDirs(t, c, "/unfair/next")
-				e := newUnfairMutex(t, c, path, recipes.WithoutMetadata(), recipes.WithData([]byte("same")))
-				stuck := route.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: action})
-				ctx, cancel := context.WithCancel(t.Context())
-				first := lockLater(ctx, e)
-				must.Receive(t, stuck.Hit(), "the create")
-				cancel()
-				if got := must.Receive(t, first, "the end of the first"); !errors.Is(got.err, context.Canceled) {
-					t.Fatalf("first Lock: %v, %v; want Canceled", got.lease, got.err)
-				}
-				second := lockLater(t.Context(), e)
-				stuck.Release()
-				got := must.Receive(t, second, "the lock")
-				if got.err != nil {
-					t.Fatal(got.err)
-				}
-				zktest.Eventually(t, generous, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
-				mustHold(t, c, got.lease)
-				mustRelease(t, got.lease)
-			})
-		})
-	}
-}
-
 // TestUnfairMutexLostLeaseTakesNothingFromOthers has an operator delete the holder's znode and
 // another client lock, before and after the loss is noticed.
 func TestUnfairMutexLostLeaseTakesNothingFromOthers(t *testing.T) {
@@ -254,35 +152,6 @@ func TestUnfairMutexLostLeaseTakesNothingFromOthers(t *testing.T) {
 	})
 }
 
-// TestUnfairMutexCreate_after_another_holder loses the connection before the create. Another client has
-// the lock before the create is tried again.
-func TestUnfairMutexCreate_after_another_holder(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/unfair/doubt"
-		c, proxy := onRoute(t, env)
-		other := env.Client(t)
-		same := []lock.Option{recipes.WithoutMetadata(), recipes.WithData([]byte("same"))}
-		cut := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.CutBefore})
-		hang := proxy.Rules().Add(fault.Rule{Op: fault.Sync, Path: "/unfair", Action: fault.HoldRequest})
-		tried := make(chan error, 1)
-		e := newUnfairMutex(t, c, path, same...)
-		go func() {
-			_, err := e.TryLock(t.Context())
-			tried <- err
-		}()
-		must.Receive(t, cut.Hit(), "the create")
-		must.Receive(t, hang.Hit(), "the search for its znode")
-		lease := mustTry(t, newUnfairMutex(t, other, path, same...))
-		hang.Release()
-		if err := must.Receive(t, tried, "TryLock"); !errors.Is(err, lock.ErrHeld) {
-			t.Errorf("TryLock: %v, want ErrHeld", err)
-		}
-		mustHold(t, other, lease)
-		mustRelease(t, lease)
-	})
-}
-
 // TestUnfairMutexBehindAForeignZnode finds a znode at its path that no session
 // will ever take away.
 func TestUnfairMutexBehindAForeignZnode(t *testing.T) {
@@ -301,4 +170,134 @@ func TestUnfairMutexBehindAForeignZnode(t *testing.T) {
 		must.OK(t, c.Delete(t.Context(), path))
 		mustRelease(t, granted(t, done, "the lock"))
 	})
+}
+
+// TestUnfairMutexReleaseAfterTheEpochChanged has an operator write to the epoch, or delete it, while
+// the lock is held: the release still deletes the holder's znode.
+func TestUnfairMutexReleaseAfterTheEpochChanged(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*testing.T, *framework.Client, string) error{
+		"written": func(t *testing.T, c *framework.Client, epoch string) error {
+			_, err := c.Set(t.Context(), epoch, nil, framework.AnyVersion)
+			return err
+		},
+		"deleted": func(t *testing.T, c *framework.Client, epoch string) error {
+			return c.Delete(t.Context(), epoch)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				path := "/unfair/epoch/" + name
+				c := env.Client(t)
+				e := newUnfairMutex(t, c, path)
+				lease := mustLock(t, e)
+				must.OK(t, change(t, c, framework.EpochOf(path)))
+				mustRelease(t, lease)
+				if _, ok, err := c.Exists(t.Context(), path); ok || err != nil {
+					t.Errorf("the znode after the release: %v, %v", ok, err)
+				}
+				mustRelease(t, mustTry(t, e))
+			})
+		})
+	}
+}
+
+// TestUnfairMutexGuard writes under the guard: as the holder, after an operator's deletion, and
+// when another client has the lock.
+func TestUnfairMutexGuard(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		const path = "/unfair/guard"
+		c, other := env.Client(t), env.Client(t)
+		createDirs(t, c, "/unfair/guarded")
+		lease := mustLock(t, newUnfairMutex(t, c, path))
+		write := func() error {
+			set := framework.OpSet("/unfair/guarded", nil, framework.AnyVersion)
+			results, err := c.Txn(t.Context(), lease.Guard(), set)
+			if err == nil && len(results) != 2 {
+				t.Errorf("%d results of 2 operations", len(results))
+			}
+			return err
+		}
+		refused := func(when string, want error) {
+			t.Helper()
+			culprit := new(framework.TxnError)
+			if err := write(); !errors.Is(err, want) || !errors.As(err, &culprit) || culprit.Index != 0 {
+				t.Errorf("guarded write %s: %v, want %v of operation 0", when, err, want)
+			}
+		}
+		if err := write(); err != nil {
+			t.Errorf("guarded write of the holder: %v", err)
+		}
+		must.OK(t, other.Delete(t.Context(), path))
+		refused("after an operator's deletion", framework.ErrNoNode)
+		next := mustLock(t, newUnfairMutex(t, other, path))
+		refused("under the next holder", framework.ErrBadVersion)
+		mustRelease(t, next)
+	})
+}
+
+// TestUnfairMutexGuardInAMulti writes under the guards of a Multi's lease when another client has
+// the lock of its only member.
+func TestUnfairMutexGuardInAMulti(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		const path = "/unfair/multi-guard"
+		c, other := env.Client(t), env.Client(t)
+		lease := mustLock(t, newMulti(t, newUnfairMutex(t, c, path)))
+		if _, err := c.Txn(t.Context(), lease.Guards()...); err != nil {
+			t.Errorf("guarded transaction of the holder: %v", err)
+		}
+		must.OK(t, other.Delete(t.Context(), path))
+		next := mustLock(t, newUnfairMutex(t, other, path))
+		if _, err := c.Txn(t.Context(), lease.Guards()...); !errors.Is(err, framework.ErrBadVersion) {
+			t.Errorf("transaction with Guards under the next holder: %v, want ErrBadVersion", err)
+		}
+		if _, err := c.Txn(t.Context(), lease.Guard()); !errors.Is(err, errNoGuard) {
+			t.Errorf("transaction with the Guard of the whole: %v, want ErrNoGuard", err)
+		}
+		mustRelease(t, next)
+	})
+}
+
+// TestUnfairMutexEpochIsNoOtherLocks has the epochs of a lock be at no path that another lock can have:
+// users' keys are paths, and any key may follow any other.
+func TestUnfairMutexEpochIsNoOtherLocks(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
+		const path = "/unfair-keys/a"
+		mustRelease(t, mustLock(t, newUnfairMutex(t, c, path)))
+		epoch := framework.EpochOf(path)
+		for _, key := range []string{path + ".epoch", path + "-epoch", "/unfair-keys/epoch"} {
+			other := newUnfairMutex(t, c, key, recipes.WithData([]byte("held")))
+			mustRelease(t, mustTry(t, other)) // after the first lock was used
+			held := mustTry(t, other)
+			mustRelease(t, mustTry(t, newUnfairMutex(t, c, path))) // while the other is held
+			found := must.Get(other.Participants(t.Context()))(t)
+			if len(found) != 1 || string(found[0].Data) != "held" || found[0].Metadata == nil {
+				t.Errorf("holder of %s after a lock of %s: %+v, want its data and metadata", key, path, found)
+			}
+			mustRelease(t, held)
+		}
+		view := must.Get(c.Namespace(strings.TrimPrefix(epoch, "/")))(t)
+		for name, target := range map[string]struct {
+			client *framework.Client
+			path   string
+		}{
+			"the epoch": {c, epoch}, "below the epoch": {c, epoch + "/b"}, "in a namespace": {view, "/b"},
+		} {
+			for kind, construct := range map[string]func() error{
+				"mutex":           func() error { _, err := lock.NewMutex(target.client, target.path); return err },
+				"unfair mutex":    func() error { _, err := lock.NewUnfairMutex(target.client, target.path); return err },
+				"semaphore mutex": func() error { _, err := lock.NewSemaphoreMutex(target.client, target.path); return err },
+				"read/write lock": func() error { _, err := lock.NewRWMutex(target.client, target.path); return err },
+			} {
+				if err := construct(); err == nil || !strings.Contains(err.Error(), "is the epoch of another lock") {
+					t.Errorf("new %s at %s: %v, want a refusal", kind, name, err)
+				}
+			}
+		}
+	}, oneOfEach())
 }

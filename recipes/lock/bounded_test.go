@@ -1,0 +1,485 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// TestBoundedCalls freezes the servers under calls of every kind.
+func TestBoundedCalls(t *testing.T) {
+	t.Parallel()
+	const wait = 200 * time.Millisecond
+	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		c := env.Client(t)
+		held := mustLock(t, k.lock(t, c, path+"/held"))
+		free := k.lock(t, c, path+"/free")
+		for _, member := range env.Members() {
+			member.Freeze(t)
+		}
+		calls := map[string]func(context.Context) error{
+			"Lock":    func(ctx context.Context) error { _, err := free.Lock(ctx); return err },
+			"TryLock": func(ctx context.Context) error { _, err := free.TryLock(ctx); return err },
+			"Release": held.Release,
+		}
+		if l, ok := free.(participator); ok {
+			calls["Participants"] = func(ctx context.Context) error { _, err := l.Participants(ctx); return err }
+		}
+		for name, call := range calls {
+			ctx, cancel := context.WithTimeout(t.Context(), wait)
+			start := time.Now()
+			err := call(ctx)
+			cancel()
+			if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
+				t.Errorf("%s: %v after %v, want an error that matches DeadlineExceeded after %v", name, err, took, wait)
+			}
+		}
+		for _, member := range env.Members() {
+			member.Thaw(t)
+		}
+		awaitEphemerals(t, c, path, 0)
+	}, zkenv.Breakable(), zkenv.Only("the contract has real servers that are silent", zkenv.Embedded, zkenv.EmbeddedEnsemble))
+}
+
+// A participator is a lock that returns its holders and waiters.
+type participator interface {
+	Participants(ctx context.Context) ([]lock.Participant, error)
+}
+
+// A goneContext ends without waking a waiter. A context does so if it ends at the very moment of
+// the awaited event.
+type goneContext struct {
+	context.Context
+	gone func() bool
+}
+
+func (c goneContext) Err() error {
+	if c.gone() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestNoLeaseAfterItsContextEnded ends the context between the request that takes the lock and the
+// return: there is no lease then, and no orphan.
+func TestNoLeaseAfterItsContextEnded(t *testing.T) {
+	t.Parallel()
+	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		observer := env.Client(t)
+		for _, try := range []bool{false, true} {
+			c, route := onRoute(t, env)
+			l := k.lock(t, c, path)
+			mustRelease(t, mustLock(t, l)) // an unfair mutex has its epoch from then on
+			route.ResetRequests()
+			gone := func() bool { return route.Count(fault.Create, fault.Multi) > 0 }
+			attempt := l
+			if try {
+				attempt = tryLock{l}
+			}
+			lease, err := attempt.Lock(goneContext{context.WithoutCancel(t.Context()), gone})
+			if lease != nil || !errors.Is(err, context.Canceled) {
+				t.Errorf("try %v: %v, %v, want no lease and context.Canceled", try, lease, err)
+			}
+			awaitEphemerals(t, observer, path, 0)
+			route.ResetRequests()
+			mustRelease(t, mustLock(t, l)) // the lock can be had by who is there
+		}
+	}, oneOfEach())
+}
+
+// TestTryIsBounded tries each kind of lock in an outage, with a context that never ends.
+func TestTryIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, outage := range outages {
+		t.Run(name, func(t *testing.T) {
+			eachKind(t, kinds, func(t *testing.T, k kind) {
+				synctest.Test(t, func(t *testing.T) {
+					srv := virtualServer(t)
+					c := virtualClient(t, srv, framework.WithSessionTimeout(30*time.Second))
+					l := k.lock(t, c, "/work")
+					mustRelease(t, mustTry(t, l))
+					outage(srv)
+					for range 3 { // the client knows of the outage, and does not know of it
+						began := time.Now()
+						lease, err := l.TryLock(context.Background())
+						if lease != nil || !errors.Is(err, framework.ErrNotConnected) {
+							t.Errorf("TryLock: %v, %v; want ErrNotConnected", lease, err)
+						}
+						if errors.Is(err, context.DeadlineExceeded) {
+							t.Errorf("TryLock: %v blames a context that has not ended", err)
+						}
+						if took := time.Since(began); took > framework.DefaultConnectTimeout {
+							t.Errorf("TryLock returned after %v, want %v at the most", took, framework.DefaultConnectTimeout)
+						}
+					}
+					restore(srv)
+					<-time.After(time.Minute)
+					mustRelease(t, mustTry(t, l))
+				})
+			})
+		})
+	}
+}
+
+// TestTryIsBounded_at_each_request has the outage begin at each of a try's requests.
+func TestTryIsBounded_at_each_request(t *testing.T) {
+	t.Parallel()
+	eachKind(t, kinds, func(t *testing.T, k kind) {
+		for n := range 12 {
+			synctest.Test(t, func(t *testing.T) {
+				srv := virtualServer(t)
+				c := virtualClient(t, srv, framework.WithSessionTimeout(30*time.Second))
+				rule := srv.Rules().Add(fault.Rule{Action: fault.HoldRequest, Skip: n, Times: fault.Forever})
+				began := time.Now()
+				lease, err := k.lock(t, c, "/work").TryLock(context.Background())
+				if took := time.Since(began); took > framework.DefaultConnectTimeout {
+					t.Errorf("request %d: TryLock returned after %v: %v", n, took, err)
+				}
+				if (lease == nil) == (err == nil) || err != nil && !errors.Is(err, framework.ErrNotConnected) {
+					t.Errorf("request %d: %v, %v; want a lease or ErrNotConnected", n, lease, err)
+				}
+				rule.Release()
+				srv.Rules().Clear()
+				if lease != nil {
+					mustRelease(t, lease)
+				}
+				<-time.After(time.Minute)
+				mustRelease(t, mustTry(t, k.lock(t, virtualClient(t, srv), "/work")))
+			})
+		}
+	})
+}
+
+// A wait at a wrong address says which address, and what is wrong with it.
+func TestLockAtAWrongAddress(t *testing.T) {
+	t.Parallel()
+	const addr = "127.0.0.1:1"
+	c := must.Get(framework.NewClient(addr))(t)
+	t.Cleanup(func() { must.OK(t, c.Close()) })
+	m := must.Get(lock.NewMutex(c, "/wrong-address"))(t)
+	for name, locks := range map[string]func(context.Context) (*lock.Lease, error){"Lock": m.Lock, "TryLock": m.TryLock} {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		_, err := locks(ctx)
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), addr) || !strings.Contains(err.Error(), "refused") {
+			t.Errorf("%s: %v, want the address and the cause", name, err)
+		}
+	}
+}
+
+// TestWaitError ends waits for a held lock by their context: while the client is connected, in an outage
+// that began before the wait or during it, and after one.
+func TestWaitError(t *testing.T) {
+	t.Parallel()
+	const second = time.Second
+	for _, c := range []struct {
+		name                     string
+		refuseAt, acceptAt, wait time.Duration // since the wait began; 0 for never
+		before                   bool          // the outage begins before the wait
+		connected                bool
+	}{
+		{name: "connected", wait: second, connected: true},
+		{name: "outage before", before: true, wait: second},
+		{name: "outage during", refuseAt: second, wait: 3 * second},
+		{name: "outage over", refuseAt: second, acceptAt: 2 * second, wait: 20 * second, connected: true},
+	} {
+		for _, k := range kindsThat(kind.exclusive) {
+			t.Run(k.name+" "+c.name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					srv := virtualServer(t)
+					mustLock(t, k.lock(t, virtualClient(t, srv), "/wait"))
+					l := k.lock(t, virtualClient(t, srv), "/wait")
+					outage := func() { srv.Refuse(); srv.Cut() }
+					if c.before {
+						outage()
+						synctest.Wait()
+					}
+					if c.refuseAt > 0 {
+						defer time.AfterFunc(c.refuseAt, outage).Stop()
+					}
+					if c.acceptAt > 0 {
+						defer time.AfterFunc(c.acceptAt, srv.Accept).Stop()
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), c.wait)
+					defer cancel()
+					_, err := l.Lock(ctx)
+					srv.Accept()
+					var wait *lock.WaitError
+					if !errors.As(err, &wait) || !errors.Is(err, context.DeadlineExceeded) {
+						t.Fatalf("Lock: %v, want a WaitError of the deadline", err)
+					}
+					if errors.Is(err, framework.ErrNotConnected) == c.connected {
+						t.Errorf("Lock: %v; connected %v", err, c.connected)
+					}
+					if c.before {
+						return
+					}
+					ahead := 1
+					if k.name == "unfair mutex" {
+						ahead = -1 // it has no queue
+					}
+					if wait.Ahead != ahead {
+						t.Errorf("%d ahead, want %d", wait.Ahead, ahead)
+					}
+					if k.name != "semaphore mutex" && (wait.BlockedBy == nil || !wait.BlockedBy.Holder || wait.BlockedBy.Metadata == nil) {
+						t.Errorf("blocked by %+v, want the holder", wait.BlockedBy)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestWaitErrorOfAReaderNamesTheHolder has a reader wait behind a writer that holds, and a reader.
+func TestWaitErrorOfAReaderNamesTheHolder(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		const path = "/named"
+		held := mustLock(t, newReadWrite(t, env.Client(t), path).Write())
+		ctx, cancel := context.WithCancel(t.Context())
+		other := lockLater(ctx, newReadWrite(t, env.Client(t), path).Read())
+		awaitContenders(t, env.Client(t), path, 2)
+		last := newReadWrite(t, env.Client(t), path).Read()
+		within, end := context.WithTimeout(t.Context(), 3*time.Second)
+		defer end()
+		_, err := last.Lock(within)
+		wait := new(lock.WaitError)
+		if !errors.As(err, &wait) || wait.Ahead != 2 || wait.BlockedBy == nil || !wait.BlockedBy.Holder {
+			t.Errorf("wait of a reader behind a writer and a reader: %v (%+v), want it behind 2, blocked by the holder", err, wait.BlockedBy)
+		}
+		cancel()
+		must.Receive(t, other, "the other reader")
+		mustRelease(t, held)
+	}, oneOfEach())
+}
+
+// endedBy says what a context that has ended may have for a cause: errors that other
+// work came to, as errgroup passes them on, and lost leases of other clients.
+var endedBy = map[string]error{
+	"the end of another session":       framework.ErrSessionExpired,
+	"a lease that was lost":            &lock.LostError{Path: "/other", Cause: framework.ErrSessionDeadline},
+	"another client that was closed":   framework.ErrClosed,
+	"a znode missing somewhere else":   framework.ErrNoNode,
+	"a znode existing somewhere else":  framework.ErrNodeExists,
+	"a connection missing somewhere":   framework.ErrNotConnected,
+	"an outcome unknown somewhere":     framework.ErrUnknownOutcome,
+	"another lock that is held":        lock.ErrHeld,
+	"a cancellation and nothing else":  nil,
+	"a lease that was released before": lock.ErrReleased,
+}
+
+// A context that ends while Lock waits has Lock leave the queue, whatever the
+// cause looks like.
+func TestNoOrphan_with_any_cause_of_the_context(t *testing.T) {
+	t.Parallel()
+	for name, cause := range endedBy {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const path = "/interleaved/cause"
+				srv := virtualServer(t)
+				held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+				ctx, cancel := context.WithCancelCause(t.Context())
+				done := lockLater(ctx, newMutex(t, virtualClient(t, srv), path))
+				synctest.Wait()
+				if n := len(znodesBelow(srv, path)); n != 2 {
+					t.Fatalf("%d contenders, want 2", n)
+				}
+				cancel(cause)
+				got := must.Receive(t, done, "Lock's return")
+				if !errors.Is(got.err, context.Canceled) || cause != nil && !errors.Is(got.err, cause) {
+					t.Errorf("Lock: %v, want an error that matches context.Canceled and the cause", got.err)
+				}
+				await(time.Minute)
+				if left := znodesBelow(srv, path); len(left) != 1 {
+					t.Errorf("a minute after Lock returned there are %q, want the holder alone", left)
+				}
+				mustRelease(t, held)
+			})
+		})
+	}
+}
+
+// The same for a Release whose context ends, or has ended.
+func TestReleaseIsDoneWhateverTheContextsCause(t *testing.T) {
+	t.Parallel()
+	for name, cause := range endedBy {
+		for _, early := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, before=%v", name, early), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					const path = "/interleaved/release"
+					srv := virtualServer(t)
+					lease := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+					ctx, cancel := context.WithCancelCause(t.Context())
+					if early {
+						cancel(cause)
+					} else {
+						cut := srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
+						srv.Refuse()
+						go func() {
+							<-cut.Hit()
+							cancel(cause)
+						}()
+					}
+					err := lease.Release(ctx)
+					if !errors.Is(err, context.Canceled) || isLoss(err) && !isLoss(cause) {
+						t.Errorf("Release: %v, want an error that matches context.Canceled and is no loss", err)
+					}
+					srv.Accept()
+					await(time.Minute)
+					if left := znodesBelow(srv, path); len(left) != 0 {
+						t.Errorf("a minute after Release returned there are %q, want none", left)
+					}
+				})
+			})
+		}
+	}
+}
+
+// isLoss reports whether err tells of a lost lease.
+func isLoss(err error) bool { return errors.Is(err, lock.ErrLost) }
+
+// A shortLivedError matches its target n times. So a loop that continues while it matches ends,
+// and the test sees that it continued.
+type shortLivedError struct {
+	target error
+	asked  atomic.Int64
+}
+
+const patience = 10_000
+
+func (e *shortLivedError) Error() string { return e.target.Error() }
+
+func (e *shortLivedError) Is(target error) bool {
+	return target == e.target && e.asked.Add(1) < patience
+}
+
+// A TryLock whose context ends returns, whatever the cause looks like. Nested in
+// another lock, the cause is the end of the outer one's session.
+func TestTryLockReturnsWhateverTheContextsCause(t *testing.T) {
+	t.Parallel()
+	for _, k := range kinds {
+		for _, target := range []error{framework.ErrSessionEnded, framework.ErrNodeExists, framework.ErrNoNode, framework.ErrUnknownOutcome} {
+			for _, try := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s/%v/try=%v", k.name, target, try), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						srv := virtualServer(t)
+						l := k.lock(t, virtualClient(t, srv), "/interleaved/try")
+						srv.Refuse()
+						srv.Cut()
+						synctest.Wait()
+						ctx, cancel := context.WithCancelCause(t.Context())
+						cause := &shortLivedError{target: target}
+						time.AfterFunc(time.Second, func() { cancel(cause) })
+						if try {
+							l = tryLock{l}
+						}
+						lease, err := l.Lock(ctx)
+						if lease != nil || !errors.Is(err, context.Canceled) || errors.Is(err, lock.ErrHeld) {
+							t.Errorf("%v, %v; want no lease and an error that matches context.Canceled", lease, err)
+						}
+						if n := cause.asked.Load(); n >= patience {
+							t.Errorf("went round and round: the cause was looked at %d times", n)
+						}
+						srv.Accept()
+					})
+				})
+			}
+		}
+	}
+}
+
+// Every read answers with the context's error once that has ended.
+func TestEndedContext_with_any_cause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		must.Get(c.Create(t.Context(), "/there", nil))(t)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(framework.ErrNoNode)
+		check := func(what string, err error) {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v, want an error that matches context.Canceled", what, err)
+			}
+		}
+		_, _, err := c.Exists(ctx, "/there")
+		check("Exists", err)
+		check("Delete of what need not be there", c.Delete(ctx, "/there", framework.Idempotent()))
+		w, err := c.Watch(ctx, "/there", framework.WatchExists)
+		if w != nil {
+			w.Close()
+		}
+		check("Watch", err)
+		m := newMutex(t, c, "/there")
+		_, err = m.Participants(ctx)
+		check("Participants", err)
+	})
+}
+
+// If the reply to a create was lost, its znode is searched and deleted. Here the context ends in
+// the middle of that, with a cause that looks like the answer.
+func TestNoOrphan_when_the_search_ends_by_a_cause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/interleaved/search"
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		mustRelease(t, mustLock(t, newMutex(t, c, path)))
+		srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply})
+		syncing := srv.Rules().Add(fault.Rule{Op: fault.Sync, Path: path, Action: fault.HoldRequest})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := lockLater(ctx, newMutex(t, c, path))
+		<-syncing.Hit()
+		listing := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldReply})
+		syncing.Release()
+		<-listing.Hit()
+		cancel(framework.ErrNoNode)
+		if got := must.Receive(t, done, "Lock's return"); !errors.Is(got.err, context.Canceled) {
+			t.Errorf("Lock: %v, want an error that matches context.Canceled", got.err)
+		}
+		listing.Release()
+		await(time.Minute)
+		if left := znodesBelow(srv, path); len(left) != 0 {
+			t.Errorf("left behind: %q", left)
+		}
+	})
+}
+
+// A Release that has lost one reply, and ends by its context before the next, knows
+// nothing, whatever the cause looks like.
+func TestRelease_with_a_cause_like_an_answer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/interleaved/doubt"
+		srv := virtualServer(t)
+		lease := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+		srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
+		held := srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.HoldRequest})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			<-held.Hit()
+			cancel(framework.ErrNoNode)
+		}()
+		if err := lease.Release(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Release: %v, want an error that matches context.Canceled", err)
+		}
+		held.Remove()
+		srv.Cut()
+		await(time.Minute)
+		if left := znodesBelow(srv, path); len(left) != 0 {
+			t.Errorf("left behind: %q", left)
+		}
+	})
+}

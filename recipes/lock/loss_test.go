@@ -1,0 +1,421 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/locktel"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// TestOnSuspend loses the lease when the connection breaks, and releases the lock as soon as there is
+// a connection again.
+func TestOnSuspend(t *testing.T) {
+	t.Parallel()
+	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		holder, route := onRoute(t, env)
+		patient := mustLock(t, newMutex(t, holder, path+"-patient"))
+		lease := mustLock(t, k.lock(t, holder, path, recipes.WithLossPolicy(lease.OnSuspend)))
+		next := env.Client(t)
+		done := lockLater(t.Context(), k.rivalOf(t, next, path))
+		env.Quiesce()
+		route.Cut()
+		must.Receive(t, lease.Lost(), "the loss by suspension")
+		if err := lease.Err(); !errors.Is(err, errSuspended) {
+			t.Errorf("lease: %v, want ErrSuspended", err)
+		}
+		after := granted(t, done, "the grant to the next")
+		if err := patient.Err(); err != nil {
+			t.Errorf("lease with the other policy: %v, want nil", err)
+		}
+		zktest.Eventually(t, generous, "the deletion is done", func() bool { return holder.PendingDeletes() == 0 })
+		mustHold(t, next, after)
+		mustRelease(t, after)
+		mustRelease(t, patient)
+	}, oneOfEach())
+}
+
+// TestOnSuspend_before_the_lease_is_watched breaks the connection, and waits until it is
+// there again, in the function that is told of the grant.
+func TestOnSuspend_before_the_lease_is_watched(t *testing.T) {
+	t.Parallel()
+	told := kindsThat(func(k kind) bool { return k.fair && k.name != "multi" })
+	for _, k := range told {
+		t.Run(k.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := virtualServer(t)
+				c := virtualClient(t, srv)
+				calls := 0
+				l := k.lock(t, c, "/suspended/lock", recipes.WithLossPolicy(lease.OnSuspend), recipes.WithQueuePosition(func(ahead int) {
+					if ahead > 0 {
+						return
+					}
+					calls++
+					srv.Cut()
+					synctest.Wait()
+					if err := c.AwaitConnected(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}))
+				held := mustLock(t, l)
+				synctest.Wait()
+				if err := held.Err(); !errors.Is(err, errSuspended) || calls != 1 {
+					t.Errorf("after a break before the lease was watched, told of %d grants: %v, want ErrSuspended", calls, err)
+				}
+				unbroken := mustLock(t, newMutex(t, c, "/suspended/after", recipes.WithLossPolicy(lease.OnSuspend)))
+				synctest.Wait()
+				if err := unbroken.Err(); err != nil {
+					t.Errorf("a lease that was granted after the break: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// While the monitor's read of the znode is retried, it obeys a broken connection.
+func TestLossOnSuspend_while_the_monitor_reads(t *testing.T) {
+	t.Parallel()
+	if told, _ := cutOffAt(t, 0, lease.OnSuspend); told > 20*time.Millisecond {
+		t.Errorf("the loss was told %v after the connection broke, want at once", told)
+	}
+}
+
+// If a broken connection costs the lock, it does so from the grant on. It does not begin only
+// after the time that the lock's znode may be unwatched.
+func TestABrokenConnectionCountsFromTheGrantOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		lease := mustLock(t, newMutex(t, virtualClient(t, srv), "/broken", recipes.WithLossPolicy(lease.OnSuspend)))
+		synctest.Wait()
+		if err := lease.Err(); err != nil {
+			t.Fatalf("while the connection stands: %v", err)
+		}
+		srv.Refuse()
+		srv.Cut()
+		<-time.After(time.Millisecond)
+		if err := lease.Err(); !errors.Is(err, errSuspended) {
+			t.Errorf("a moment after the connection broke: %v, want that it is lost", err)
+		}
+		srv.Accept()
+	})
+}
+
+// TestALeaseOfASessionThatIsOverSaysSo has the session end between the moment at which
+// the attempt made sure of it and the grant.
+func TestALeaseOfASessionThatIsOverSaysSo(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			const path = "/interleaved/over"
+			srv := virtualServer(t)
+			c := virtualClient(t, srv)
+			m := newMutex(t, c, path, recipes.WithQueuePosition(func(ahead int) {
+				if ahead > 0 {
+					return
+				}
+				over := make(chan struct{})
+				defer c.OnState(func(change framework.StateChange) {
+					if change.To == framework.Lost {
+						close(over)
+					}
+				})()
+				if err := srv.Expire(c.Session().ID); err != nil {
+					t.Error(err)
+				}
+				<-over
+			}))
+			held := mustLock(t, m)
+			select {
+			case <-held.Lost():
+			default:
+				t.Error("a lease is returned that is not lost, of a session that is")
+			}
+		})
+	}
+}
+
+// TestLeaseDeadline compares what leases of all makes say with the moment of their loss.
+func TestLeaseDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		leases := map[string]*lock.Lease{
+			"mutex":  mustLock(t, newMutex(t, c, "/deadline/mutex")),
+			"unfair": mustLock(t, newUnfairMutex(t, c, "/deadline/unfair")),
+			"multi":  mustLock(t, newMulti(t, newMutex(t, c, "/deadline/a"), newMutex(t, c, "/deadline/b"))),
+			"local":  mustLock(t, newLocal(t, newMutex(t, c, "/deadline/local"), 2)),
+		}
+		first := make(map[string]time.Time)
+		for name, l := range leases {
+			first[name] = l.Deadline()
+		}
+		await(time.Minute)
+		for name, l := range leases {
+			if d := l.Deadline(); !d.After(first[name]) || !d.After(time.Now()) {
+				t.Errorf("%s: deadline %v a minute after %v, at %v", name, d, first[name], time.Now())
+			}
+		}
+		srv.Refuse()
+		srv.Cut()
+		deadlines := make(map[string]time.Time)
+		for name, l := range leases {
+			deadlines[name] = l.Deadline()
+		}
+		for name, l := range leases {
+			<-l.Lost()
+			if now := time.Now(); !now.Equal(deadlines[name]) {
+				t.Errorf("%s: lost at %v, its deadline was %v", name, now, deadlines[name])
+			}
+		}
+		srv.Accept()
+	})
+}
+
+// TestOperatorDeletesTheHolder deletes the holder's znode, after a grant at once and after a wait.
+// The holder notices it by its watch, or by its release.
+func TestOperatorDeletesTheHolder(t *testing.T) {
+	t.Parallel()
+	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		operator, c := env.Client(t), env.Client(t)
+		l := k.lock(t, c, path)
+		for _, waited := range []bool{false, true} {
+			for _, noticed := range []bool{true, false} {
+				var lease *lock.Lease
+				if waited {
+					held := mustLock(t, k.rivalOf(t, operator, path))
+					done := lockLater(t.Context(), l)
+					env.Quiesce()
+					mustRelease(t, held)
+					lease = granted(t, done, "the lock")
+				} else {
+					lease = mustLock(t, l)
+				}
+				deleteNode(t, operator, firstOf(lease).Node())
+				if noticed {
+					must.Receive(t, lease.Lost(), "the loss")
+				}
+				if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrNodeDeleted) || !errors.Is(err, lock.ErrLost) {
+					t.Errorf("release (waited %v, noticed %v): %v, want ErrLost and ErrNodeDeleted", waited, noticed, err)
+				}
+			}
+		}
+		awaitEphemerals(t, operator, path, 0)
+	}, oneOfEach())
+}
+
+// TestCloseEndsHoldsAndWaits closes a client that holds the lock and waits for it.
+func TestCloseEndsHoldsAndWaits(t *testing.T) {
+	t.Parallel()
+	eachKindAndEnv(t, kindsThat(kind.exclusive), func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		c := env.Client(t)
+		l := k.lock(t, c, path)
+		lease := mustLock(t, l)
+		waiting := lockLater(t.Context(), l)
+		env.Quiesce()
+		if err := c.Close(); err != nil { // again at the end of the test
+			t.Error(err)
+		}
+		if got := must.Receive(t, waiting, "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
+			t.Errorf("waiting Lock: %v, %v; want ErrClosed", got.lease, got.err)
+		}
+		must.Receive(t, lease.Lost(), "the loss")
+		if err := lease.Err(); !errors.Is(err, framework.ErrClosed) || !errors.Is(err, lock.ErrLost) {
+			t.Errorf("lease of the closed client: %v, want ErrLost and ErrClosed", err)
+		}
+		observer := env.Client(t)
+		mustRelease(t, mustLock(t, k.lock(t, observer, path)))
+		awaitEphemerals(t, observer, path, 0)
+	}, oneOfEach())
+}
+
+// TestLostLeasesLeaveTheOwners never releases leases that were lost. Unlock reports the latest losses
+// of a bounded number of owners.
+func TestLostLeasesLeaveTheOwners(t *testing.T) {
+	t.Parallel()
+	const leases, remembered = 1100, 1000
+	kinds := map[string]func(t testing.TB, c *framework.Client, path string) lock.Locker{
+		"UnfairMutex": func(t testing.TB, c *framework.Client, path string) lock.Locker { return newUnfairMutex(t, c, path) },
+		"SemaphoreMutex": func(t testing.TB, c *framework.Client, path string) lock.Locker {
+			return newSemaphoreMutex(t, c, path)
+		},
+		"Multi": func(t testing.TB, c *framework.Client, path string) lock.Locker {
+			return newMulti(t, newMutex(t, c, path), newUnfairMutex(t, c, path+"/exclusive"))
+		},
+		"Mutex": func(t testing.TB, c *framework.Client, path string) lock.Locker { return newMutex(t, c, path) },
+	}
+	for name, newLocker := range kinds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				srv := virtualServer(t)
+				c := virtualClient(t, srv)
+				held := make([]*lock.Lease, leases)
+				for i := range held {
+					held[i] = mustLock(t, newLocker(t, c, fmt.Sprintf("/lost/%d", i)))
+				}
+				if n := lock.Registered(c); n == 0 && name == "Multi" {
+					t.Error("the registry is empty while the locks are held")
+				}
+				must.OK(t, srv.Expire(c.Session().ID))
+				for _, lease := range held {
+					must.Receive(t, lease.Lost(), "the loss")
+				}
+				synctest.Wait()
+				want := 0
+				if name == "Mutex" || name == "Multi" {
+					want = remembered
+				}
+				if n := lock.Registered(c); n != want {
+					t.Errorf("the owners refer to %d holds after %d losses, want %d", n, leases, want)
+				}
+			})
+		})
+	}
+}
+
+// TestInspectionsOfManyHoldsAreBounded breaks the connection of a client that holds many locks. The
+// client reads all of its znodes again, at most 64 at a time. So the heartbeat that follows a
+// reconnection does not wait behind thousands of reads.
+func TestInspectionsOfManyHoldsAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path, holds, bound = "/inspections", 150, 64
+		srv := virtualServer(t)
+		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+		c := virtualClient(t, srv, framework.WithDialer(proxy.Dial))
+		held := make([]*lock.Lease, holds)
+		for i := range held {
+			held[i] = mustLock(t, newMutex(t, c, fmt.Sprintf("%s/%d", path, i)))
+		}
+		zktest.Eventually(t, generous, "a watch on each znode", func() bool { return srv.Watches() == holds })
+		reads := srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: path + "/**", Action: fault.HoldReply, Times: fault.Forever})
+		proxy.ResetRequests()
+		proxy.Cut()
+		zktest.Eventually(t, generous, "the reads after the reconnection", func() bool { return reads.Hits() > 0 })
+		synctest.Wait()
+		if n := proxy.Count(fault.GetData); n != bound {
+			t.Errorf("%d reads at one time, want %d", n, bound)
+		}
+		reads.Remove()
+		reads.Release()
+		zktest.Eventually(t, generous, "a watch on each znode again", func() bool { return srv.Watches() == holds })
+		deleteNode(t, c, held[holds-1].Node())
+		<-held[holds-1].Lost()
+		for _, l := range held[:holds-1] {
+			if err := l.Err(); err != nil {
+				t.Errorf("%s: %v", l.Path(), err)
+			}
+		}
+		if c.State() != framework.Connected {
+			t.Errorf("state %v, want Connected", c.State())
+		}
+	})
+}
+
+// workUntilALoss has what a function may do until its lock is lost, and what it may return then.
+var workUntilALoss = map[string]func(held context.Context, c *framework.Client, busy lock.Locker) error{
+	"nothing":             func(held context.Context, _ *framework.Client, _ lock.Locker) error { <-held.Done(); return nil },
+	"the context's error": func(held context.Context, _ *framework.Client, _ lock.Locker) error { <-held.Done(); return held.Err() },
+	"the context's cause": func(held context.Context, _ *framework.Client, _ lock.Locker) error {
+		<-held.Done()
+		return context.Cause(held)
+	},
+	"a request": func(held context.Context, c *framework.Client, _ lock.Locker) error {
+		<-held.Done()
+		_, _, err := c.Exists(held, "/")
+		return err
+	},
+	"an inner lock": func(held context.Context, _ *framework.Client, busy lock.Locker) error {
+		_, err := busy.Lock(held)
+		return err
+	},
+	"an inner Do": func(held context.Context, _ *framework.Client, busy lock.Locker) error {
+		return lock.Do(held, busy, func(context.Context, *lock.Lease) error { return nil })
+	},
+	"two, of which it has": func(held context.Context, _ *framework.Client, busy lock.Locker) error {
+		_, err := busy.Lock(held)
+		return errors.Join(err, held.Err())
+	},
+}
+
+// TestALossIsSaidOnce loses a lock of each kind under Do. The error matches the loss, its text has
+// the loss once, and its type is that of a loss.
+func TestALossIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	for name, work := range workUntilALoss {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachKind(t, kinds, func(t *testing.T, k kind) {
+				synctest.Test(t, func(t *testing.T) {
+					srv := virtualServer(t)
+					c, operator := virtualClient(t, srv), virtualClient(t, srv)
+					mustLock(t, newMutex(t, operator, "/busy"))
+					outer, busy := k.lock(t, c, "/outer"), newMutex(t, c, "/busy")
+					deleted := make(chan struct{})
+					err := lock.Do(t.Context(), outer, func(held context.Context, l *lock.Lease) error {
+						go func() {
+							defer close(deleted)
+							synctest.Wait() // until the work waits
+							deleteNode(t, operator, firstOf(l).Node())
+						}()
+						return work(held, c, busy)
+					})
+					<-deleted
+					text := err.Error()
+					if !errors.Is(err, lock.ErrLost) || strings.Count(text, lock.ErrLost.Error()) != 1 ||
+						strings.Count(text, lock.ErrNodeDeleted.Error()) != 1 {
+						t.Errorf("Do: %q, want the loss, once", text)
+					}
+					if kind := framework.ErrorType(err); kind != "lock_lost" {
+						t.Errorf("type of %q is %s, want lock_lost", text, kind)
+					}
+				})
+			})
+		})
+	}
+}
+
+// TestALossWhileWaitingForAnInnerLock looks at the spans of a wait that ends because the outer lock
+// is lost.
+func TestALossWhileWaitingForAnInnerLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		operator := virtualClient(t, srv)
+		s := newService("s", func(opts ...framework.Option) *framework.Client { return virtualClient(t, srv, opts...) })
+		mustLock(t, newMutex(t, operator, "/busy"))
+		outer := mustLock(t, newMutex(t, s.client, "/outer"))
+		held, cancel := outer.Context(t.Context())
+		defer cancel()
+		done := lockLater(held, newMutex(t, s.client, "/busy"))
+		synctest.Wait()
+		deleteNode(t, operator, outer.Node())
+		if err := must.Receive(t, done, "the end of the wait").err; !errors.Is(err, context.Canceled) || !errors.Is(err, lock.ErrLost) {
+			t.Errorf("Lock: %v, want Canceled and the loss", err)
+		}
+		acquire, wait := spansNamed(s, "lock.acquire"), spansNamed(s, "lock.wait")
+		if len(acquire) != 2 || attr(acquire[1], locktel.AttrOutcome) != "canceled" || attr(acquire[1], zktel.AttrErrorType) != "lock_lost" {
+			t.Errorf("acquires %+v, want the second canceled by the loss", acquire)
+		}
+		if len(wait) != 1 || attr(wait[0], zktel.AttrErrorType) != "lock_lost" {
+			t.Errorf("waits %+v, want one that was ended by the loss", wait)
+		}
+	})
+}

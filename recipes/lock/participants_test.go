@@ -1,0 +1,418 @@
+package lock_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/semaphore"
+	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+func TestParticipants(t *testing.T) {
+	t.Parallel()
+	const path = "/participants"
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
+		holder := newMutex(t, c, path, recipes.WithData([]byte("first")))
+		if found, err := holder.Participants(t.Context()); err != nil || len(found) != 0 {
+			t.Errorf("participants of a lock that was never used: %v, %v; want none", found, err)
+		}
+		owned := lock.ContextWithOwner(t.Context(), lock.NewOwner("request 17"))
+		before := time.Now().Add(-time.Second)
+		lease, err := holder.Lock(owned)
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting := env.Client(t)
+		bare := newMutex(t, waiting, path, recipes.WithoutMetadata())
+		ctx, cancel := context.WithCancel(t.Context())
+		done := lockLater(ctx, bare)
+		awaitContenders(t, c, path, 2)
+		found, err := holder.Participants(t.Context())
+		if err != nil || len(found) != 2 {
+			t.Fatalf("participants %v, %v; want two", found, err)
+		}
+		h, next := found[0], found[1]
+		if !h.Holder || next.Holder || h.Path != lease.Node() || h.Sequence >= next.Sequence {
+			t.Errorf("participants %+v: want the holder first", found)
+		}
+		if h.Session != c.Session().ID || next.Session != waiting.Session().ID || h.Kind != "lock-" {
+			t.Errorf("sessions %#x and %#x, kind %q; want %#x and %#x, lock-", h.Session, next.Session, h.Kind, c.Session().ID, waiting.Session().ID)
+		}
+		if m := h.Metadata; m == nil || m.Owner != "request 17" || m.PID == 0 || m.Since.Before(before) || string(h.Data) != "first" {
+			t.Errorf("holder's metadata %+v, data %q; want owner, process, time and first", m, h.Data)
+		}
+		if next.Metadata != nil || strings.Contains(string(next.Data), "{") {
+			t.Errorf("waiter's metadata %+v, data %q; want Curator's bytes", next.Metadata, next.Data)
+		}
+		cancel()
+		must.Receive(t, done, "the waiter")
+		mustRelease(t, lease)
+	})
+}
+
+// shown is what a test compares of a participant.
+type shown struct {
+	kind, owner string
+	holder      bool
+}
+
+func show(found []lock.Participant) []shown {
+	var all []shown
+	for _, p := range found {
+		s := shown{kind: p.Kind, holder: p.Holder}
+		if p.Metadata != nil {
+			s.owner = p.Metadata.Owner
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func TestReadWriteParticipants(t *testing.T) {
+	t.Parallel()
+	const path, reads, writes = "/rwparticipants/rw", "__READ__", "__WRIT__"
+	c := newClient(t, zktest.Shared(t).Addr())
+	rw := newReadWrite(t, c, path, recipes.WithData([]byte("of the test")))
+	check := func(what string, want ...shown) {
+		t.Helper()
+		found := must.Get(rw.Participants(t.Context()))(t)
+		if got := show(found); !slices.Equal(got, want) {
+			t.Errorf("%s: participants %v, want %v", what, got, want)
+		}
+		for side, kind := range map[*lock.Side]string{rw.Read(): reads, rw.Write(): writes} {
+			of := slices.DeleteFunc(slices.Clone(want), func(s shown) bool { return s.kind != kind })
+			if got := show(participantsOf(t, side)); !slices.Equal(got, of) {
+				t.Errorf("%s: participants of side %s: %v, want %v", what, kind, got, of)
+			}
+		}
+		for _, p := range found {
+			if string(p.Data) != "of the test" || p.Session != c.Session().ID || digits(p.Path) == "" {
+				t.Errorf("%s: participant %+v, want one with its data, session %#x and node", what, p, c.Session().ID)
+			}
+		}
+	}
+	check("nobody")
+	one := asOwner(t, "one")
+	writing := mustLockAs(one, t, rw.Write())
+	reader := queueUp(asOwner(t, "two"), t, rw.Read(), c, path, 2)
+	writer := queueUp(asOwner(t, "three"), t, rw.Write(), c, path, 3)
+	last := queueUp(asOwner(t, "four"), t, rw.Read(), c, path, 4)
+	check("a writer holds",
+		shown{writes, "one", true}, shown{reads, "two", false}, shown{writes, "three", false}, shown{reads, "four", false})
+	reading := mustLockAs(one, t, rw.Read())
+	check("a writer reads as well",
+		shown{writes, "one", true}, shown{reads, "one", true}, shown{reads, "two", false}, shown{writes, "three", false}, shown{reads, "four", false})
+	mustRelease(t, writing)
+	second := granted(t, reader, "the reader behind")
+	check("readers share",
+		shown{reads, "one", true}, shown{reads, "two", true}, shown{writes, "three", false}, shown{reads, "four", false})
+	mustRelease(t, reading)
+	mustRelease(t, second)
+	third := granted(t, writer, "the writer behind")
+	check("the next writer holds", shown{writes, "three", true}, shown{reads, "four", false})
+	mustRelease(t, third)
+	mustRelease(t, granted(t, last, "the last reader"))
+}
+
+// TestParticipantsWhileTheyComeAndGo: CURATOR-346, where one that vanished
+// between list and read was an error.
+func TestParticipantsWhileTheyComeAndGo(t *testing.T) {
+	t.Parallel()
+	const path = "/rwparticipants/churn"
+	server := zktest.Shared(t)
+	c := newClient(t, server.Addr())
+	rw, observer := newReadWrite(t, c, path), newReadWrite(t, newClient(t, server.Addr()), path)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for n := range 4 {
+		side := rw.Read()
+		if n == 0 {
+			side = rw.Write()
+		}
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				if err := lock.Do(t.Context(), side, func(context.Context, *lock.Lease) error { return nil }); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 100 {
+		if _, err := observer.Participants(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	cancel()
+	wg.Wait()
+}
+
+func TestQueuePosition(t *testing.T) {
+	t.Parallel()
+	const path = "/rwparticipants/position"
+	c := newClient(t, zktest.Shared(t).Addr())
+	others := newReadWrite(t, c, path)
+	first := mustLockAs(asOwner(t, "first"), t, others.Write())
+	second := queueUp(asOwner(t, "second"), t, others.Write(), c, path, 2)
+	positions := make(chan int, 16)
+	rw := newReadWrite(t, c, path, recipes.WithQueuePosition(func(position int) { positions <- position }))
+	done := queueUp(asOwner(t, "third"), t, rw.Read(), c, path, 3)
+	expect := func(want int) {
+		t.Helper()
+		if got := must.Receive(t, positions, "the position in the queue"); got != want {
+			t.Errorf("position %d, want %d", got, want)
+		}
+	}
+	expect(2)
+	mustRelease(t, first)
+	lease := granted(t, second, "the second")
+	mustRelease(t, lease)
+	got := must.Receive(t, positions, "the position in the queue")
+	if got == 1 { // it had seen the first go
+		got = must.Receive(t, positions, "the position in the queue")
+	}
+	if got != 0 {
+		t.Errorf("position %d, want 0", got)
+	}
+	mustRelease(t, granted(t, done, "the third"))
+	mustRelease(t, mustLock(t, rw.Write()))
+	expect(0)
+	select {
+	case got := <-positions:
+		t.Errorf("position %d told without a change", got)
+	default:
+	}
+}
+
+func TestParticipantsWithoutAQueue(t *testing.T) {
+	t.Parallel()
+	eachKindAndEnv(t, kindsThat(singleNode), func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		c := env.Client(t)
+		l := k.lock(t, c, path)
+		if found := participantsOf(t, l); len(found) != 0 {
+			t.Errorf("participants of a lock that was never used: %v; want none", found)
+		}
+		lease := mustLockAs(asOwner(t, "job 3"), t, k.lock(t, c, path, recipes.WithData([]byte("own"))))
+		found := participantsOf(t, l)
+		if len(found) == 0 {
+			t.Fatal("no participants; want the holder")
+		}
+		h := found[0]
+		if !h.Holder || h.Path != lease.Node() || h.Session != c.Session().ID || string(h.Data) != "own" {
+			t.Errorf("holder %+v: want it at %s, of session %#x, with the data own", h, lease.Node(), c.Session().ID)
+		}
+		if h.Metadata == nil || h.Metadata.Owner != "job 3" {
+			t.Errorf("metadata %+v, want it to name the owner of the context", h.Metadata)
+		}
+		mustRelease(t, lease)
+		lease = mustLock(t, k.lock(t, c, path, recipes.WithData([]byte("own")), recipes.WithoutMetadata()))
+		if data, _, err := c.Get(t.Context(), lease.Node()); err != nil || string(data) != "own" {
+			t.Errorf("bare data %q (%v), want own", data, err)
+		}
+		mustRelease(t, lease)
+	}, oneOfEach())
+}
+
+// TestAZnodeHoldsItsMetadataAsJSON: each attempt writes the metadata again, whatever the data are.
+func TestAZnodeHoldsItsMetadataAsJSON(t *testing.T) {
+	t.Parallel()
+	host, _ := os.Hostname()
+	for name, data := range map[string]string{
+		"no data": "", "some": "some", "data that look like it": `{"since":"0001-01-01T00:00:00Z"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := virtualClient(t, virtualServer(t))
+				m := newMutex(t, c, "/metadata", recipes.WithData([]byte(data)))
+				for _, pause := range []time.Duration{0, 7 * time.Millisecond, 1500 * time.Microsecond, time.Hour} {
+					await(pause)
+					began := time.Now().UTC().Truncate(time.Millisecond)
+					held := mustLock(t, m)
+					got, _, err := c.Get(t.Context(), held.Node())
+					if err != nil {
+						t.Fatal(err)
+					}
+					read, _ := lease.DecodeMetadata(got)
+					want, err := json.Marshal(metadata{
+						Version: 1, Host: host, PID: os.Getpid(), Since: began, Data: []byte(data), Party: read.Party,
+					})
+					if err != nil || string(got) != string(want) {
+						t.Errorf("after %v the znode holds\n%s, want\n%s", pause, got, want)
+					}
+					mustRelease(t, held)
+				}
+			})
+		})
+	}
+}
+
+// partyOf locks and returns the metadata of the lease's znode.
+func partyOf(
+	ctx context.Context, t testing.TB, c *framework.Client, acquire func(context.Context) (*lease.Lease, error),
+) lease.Metadata {
+	t.Helper()
+	l, err := acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustRelease(t, l)
+	data, _, err := c.Get(ctx, l.Node())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, ok := lease.DecodeMetadata(data)
+	if !ok {
+		t.Fatalf("no metadata: %q", data)
+	}
+	return *m
+}
+
+// kindsWithMetadata returns each way to acquire a lease of one znode.
+func kindsWithMetadata(t testing.TB, c *framework.Client) map[string]func(context.Context) (*lease.Lease, error) {
+	t.Helper()
+	fatal := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	rw, err := lock.NewRWMutex(c, "/party/rw")
+	fatal(err)
+	unfair, err := lock.NewUnfairMutex(c, "/party/unfair")
+	fatal(err)
+	single, err := lock.NewSemaphoreMutex(c, "/party/single")
+	fatal(err)
+	permits, err := semaphore.New(c, "/party/permits", 3)
+	fatal(err)
+	election, err := leader.New(c, "/party/election", leader.WithMetadata())
+	fatal(err)
+	return map[string]func(context.Context) (*lease.Lease, error){
+		"Mutex": newMutex(t, c, "/party/mutex").Lock, "Read": rw.Read().Lock, "Write": rw.Write().Lock,
+		"UnfairMutex": unfair.Lock, "SemaphoreMutex": single.Lock, "Election": election.Campaign,
+		"Semaphore": func(ctx context.Context) (*lease.Lease, error) { return permits.Acquire(ctx, 1) },
+	}
+}
+
+// TestParty shows that the znodes of one owner have one party in all sessions, and those of others
+// have another.
+func TestParty(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := virtualServer(t)
+		first, second := virtualClient(t, server), virtualClient(t, server)
+		owner, other := lock.NewOwner("nightly"), lock.NewOwner("nightly")
+		if !regexp.MustCompile("^[0-9a-f]{16}$").MatchString(owner.Party()) || owner.Party() == other.Party() {
+			t.Errorf("parties %q and %q", owner.Party(), other.Party())
+		}
+		owned := lock.ContextWithOwner(t.Context(), owner)
+		var goroutine string
+		for name, acquire := range kindsWithMetadata(t, first) {
+			if got := partyOf(owned, t, first, acquire).Party; got != owner.Party() {
+				t.Errorf("%s: party %q, want the owner's %q", name, got, owner.Party())
+			}
+			here := partyOf(t.Context(), t, first, acquire).Party
+			if goroutine == "" {
+				goroutine = here
+			}
+			if here != goroutine || strings.Count(here, "-") != 1 {
+				t.Errorf("%s: party of this goroutine %q, want %q", name, here, goroutine)
+			}
+			elsewhere := make(chan string)
+			go func() { elsewhere <- partyOf(t.Context(), t, first, acquire).Party }()
+			if there := <-elsewhere; there == here || there == "" {
+				t.Errorf("%s: party of another goroutine %q, of this one %q", name, there, here)
+			}
+		}
+		for name, acquire := range kindsWithMetadata(t, second) {
+			if got := partyOf(owned, t, second, acquire).Party; got != owner.Party() {
+				t.Errorf("%s in another session: party %q, want the owner's %q", name, got, owner.Party())
+			}
+			if got := partyOf(t.Context(), t, second, acquire).Party; got == goroutine {
+				t.Errorf("%s: a goroutine has one party with two clients", name)
+			}
+		}
+	})
+}
+
+func TestNewOwnerOfParty(t *testing.T) {
+	t.Parallel()
+	parent := lock.NewOwner("parent")
+	child, err := lock.NewOwnerOfParty(parent.Party(), "child")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if child == parent || child.Party() != parent.Party() || child.String() != "child" {
+		t.Errorf("%v of party %q, parent's %q", child, child.Party(), parent.Party())
+	}
+	for _, party := range []string{"", strings.Repeat("x", 65)} {
+		if _, err := lock.NewOwnerOfParty(party, "child"); err == nil {
+			t.Errorf("a party of %d bytes is accepted", len(party))
+		}
+	}
+	if got := (lock.Owner{}).Party(); got != "" {
+		t.Errorf("the zero Owner has party %q", got)
+	}
+}
+
+// TestHandoffIsMarked: the znode of a Local shows the goroutine that made it, which may have handed
+// the mutex on.
+func TestHandoffIsMarked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := virtualClient(t, virtualServer(t))
+		m := newMutex(t, c, "/party/local")
+		local, err := lock.NewLocal(m, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := partyOf(t.Context(), t, c, local.Lock); !got.Handoff {
+			t.Errorf("not marked: %+v", got)
+		}
+		if got := partyOf(t.Context(), t, c, m.Lock); got.Handoff {
+			t.Errorf("the mutex itself is marked: %+v", got)
+		}
+	})
+}
+
+// TestReadersOfTheFirstMetadata: a reader that knows the fields of the first version alone reads the
+// present ones, and the other way round.
+func TestReadersOfTheFirstMetadata(t *testing.T) {
+	t.Parallel()
+	type first struct {
+		Version int       `json:"docent"`
+		Owner   string    `json:"owner,omitempty"`
+		Host    string    `json:"host,omitempty"`
+		PID     int       `json:"pid,omitempty"`
+		Since   time.Time `json:"since"`
+	}
+	since := time.UnixMilli(1).UTC()
+	now := lease.Metadata{Version: 1, Owner: "o", Host: "h", PID: 7, Since: since, Party: "p", Handoff: true}
+	var read first
+	if err := json.Unmarshal(now.Encode(), &read); err != nil || read != (first{1, "o", "h", 7, since}) {
+		t.Errorf("read %+v, %v", read, err)
+	}
+	old, err := json.Marshal(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, ok := lease.DecodeMetadata(old)
+	if !ok || got.Party != "" || got.Handoff || got.PID != 7 {
+		t.Errorf("read %+v, %v", got, ok)
+	}
+}

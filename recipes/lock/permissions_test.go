@@ -1,0 +1,283 @@
+package lock_test
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// digest returns the ACL entry of a user and password, as docs/security.md has it.
+func digest(user, password string, perms acl.Permission) acl.Entry {
+	sum := sha1.Sum([]byte(user + ":" + password))
+	return acl.Entry{Perms: perms, Scheme: "digest", ID: user + ":" + base64.StdEncoding.EncodeToString(sum[:])}
+}
+
+// A service may only read, create and delete in a lock's directory, and nothing elsewhere. It can
+// use the lock with znodes that only it can read. Each of the three permissions is needed.
+func TestTheLeastPrivilegeOfALock(t *testing.T) {
+	t.Parallel()
+	const all = acl.Read | acl.Create | acl.Delete
+	cases := map[string]struct {
+		perms acl.Permission
+		want  error
+	}{
+		"with all three":        {all, nil},
+		"without create":        {all &^ acl.Create, framework.ErrNoAuth},
+		"without read":          {all &^ acl.Read, framework.ErrNoAuth},
+		"without delete":        {all &^ acl.Delete, framework.ErrNoAuth},
+		"with write and admin":  {acl.Write | acl.Admin, framework.ErrNoAuth},
+		"with one of the three": {acl.Create, framework.ErrNoAuth},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				first, second := restricted(t, c.perms)
+				if err := useOnce(t, first); !errors.Is(err, c.want) {
+					t.Errorf("first: %v, want %v", err, c.want)
+				}
+				if c.want != nil {
+					return // a znode that can't be deleted blocks the second
+				}
+				if err := useOnce(t, second); err != nil {
+					t.Errorf("second: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// restricted returns a mutex of each of two clients that have the permissions in its directory.
+func restricted(t *testing.T, perms acl.Permission) (first, second *lock.Mutex) {
+	t.Helper()
+	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
+	connect := func(user, password string) *framework.Client {
+		c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(server.Dial),
+			framework.WithAuth("digest", fmt.Appendf(nil, "%s:%s", user, password))))(t)
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	operator := connect("operator", "secret")
+	_, err := operator.Create(t.Context(), "/locks", nil, framework.WithACL(digest("operator", "secret", acl.All)))
+	if err == nil {
+		_, err = operator.Create(t.Context(), "/locks/report", nil,
+			framework.WithACL(digest("operator", "secret", acl.All), digest("service", "word", perms)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	mutex := func() *lock.Mutex {
+		m := must.Get(lock.NewMutex(connect("service", "word"), "/locks/report", recipes.WithACL(acl.Creator()...)))(t)
+		return m
+	}
+	return mutex(), mutex()
+}
+
+// useOnce locks the mutex, reads its participants, and releases it.
+func useOnce(t *testing.T, m *lock.Mutex) error {
+	t.Helper()
+	return lock.Do(t.Context(), m, func(ctx context.Context, _ *lock.Lease) error {
+		participants, err := m.Participants(ctx)
+		if err == nil && (len(participants) != 1 || !participants[0].Holder || participants[0].Metadata == nil) {
+			t.Errorf("participants %v, want the holder with its metadata", participants)
+		}
+		return err
+	})
+}
+
+// closeTo takes every permission on the znode from all but the operator.
+func closeTo(t *testing.T, operator *framework.Client, path string) {
+	t.Helper()
+	must.Get(operator.SetACL(t.Context(), path, []acl.Entry{digest("operator", "secret", acl.All)}, framework.AnyVersion))(t)
+}
+
+func newOperator(t *testing.T, env *zkenv.Env) *framework.Client {
+	t.Helper()
+	return env.Client(t, framework.WithAuth("digest", []byte("operator:secret")))
+}
+
+// TestDirectoryReplacedUnseen removes the directory of a lock and makes it again while a client
+// that has used it may not read it. The other client's lease must exclude that client.
+func TestDirectoryReplacedUnseen(t *testing.T) {
+	t.Parallel()
+	const earlier = 4 // contenders, as many as in the new directory
+	for _, k := range kindsThat(inQueue) {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				path := anyPath("/replaced-unseen")
+				client, operator := env.Client(t), newOperator(t, env)
+				ours, theirs := k.lock(t, client, path), k.lock(t, operator, path)
+				createDirs(t, client, path)
+				for range earlier {
+					mustRelease(t, mustLock(t, ours))
+				}
+				closeTo(t, operator, path)
+				deleteNode(t, operator, path)
+				createDirs(t, operator, path)
+				for range earlier - 1 {
+					mustRelease(t, mustLock(t, theirs))
+				}
+				held := mustLock(t, theirs)
+				done := lockLater(t.Context(), ours)
+				awaitContenders(t, operator, path, 2)
+				mustWaitOn(t, done)
+				mustRelease(t, held)
+				mustRelease(t, must.Receive(t, done, "the grant").lease)
+			})
+		})
+	}
+}
+
+// TestDeletionOfTheUnfairZnodeUnseen is the same for the lock that has no queue.
+func TestDeletionOfTheUnfairZnodeUnseen(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path := anyPath("/unfair-unseen")
+		client := env.Client(t, framework.WithSessionTimeout(4*time.Second))
+		operator := newOperator(t, env)
+		held := mustLock(t, newUnfairMutex(t, operator, path))
+		done := lockLater(t.Context(), newUnfairMutex(t, client, path))
+		mustWaitOn(t, done)
+		closeTo(t, operator, held.Node())
+		mustRelease(t, held)
+		mustRelease(t, must.Receive(t, done, "the grant").lease)
+	})
+}
+
+// TestDeletionOfThePredecessorUnseen has a holder's znode go while its successor may not read it.
+func TestDeletionOfThePredecessorUnseen(t *testing.T) {
+	t.Parallel()
+	for _, k := range kindsThat(inQueue) {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				path := anyPath("/deleted-unseen")
+				client, operator := env.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, env)
+				held := mustLock(t, k.lock(t, operator, path))
+				done := lockLater(t.Context(), k.lock(t, client, path))
+				awaitWaiter(t, done, operator, path)
+				closeTo(t, operator, held.Node())
+				mustRelease(t, held)
+				mustRelease(t, must.Receive(t, done, "the grant").lease)
+			})
+		})
+	}
+}
+
+// TestPredecessorThatMayNotBeRead: the event of its deletion would be lost, so the waiter fails.
+func TestPredecessorThatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path := anyPath("/closed")
+		client, operator := env.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, env)
+		held := mustLock(t, newMutex(t, operator, path))
+		done := lockLater(t.Context(), newMutex(t, client, path))
+		awaitWaiter(t, done, operator, path)
+		closeTo(t, operator, held.Node())
+		got := must.Receive(t, done, "the waiter's end")
+		if !errors.Is(got.err, framework.ErrNoAuth) || !strings.Contains(got.err.Error(), held.Node()) {
+			t.Errorf("%v, want ErrNoAuth with %s", got.err, held.Node())
+		}
+		awaitContenders(t, operator, path, 1)
+		mustRelease(t, held)
+	})
+}
+
+// TestChangeOfTheLeasesUnseen has the lease of a semaphore mutex go while the directory of the
+// leases may not be read by the next one.
+func TestChangeOfTheLeasesUnseen(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path := anyPath("/leases-unseen")
+		client, operator := env.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, env)
+		held := mustLock(t, newSemaphoreMutex(t, operator, path))
+		done := lockLater(t.Context(), newSemaphoreMutex(t, client, path))
+		awaitWaiter(t, done, operator, path+"/leases")
+		closeTo(t, operator, path+"/leases")
+		ctx, cancel := context.WithTimeout(t.Context(), generous)
+		defer cancel()
+		must.OK(t, held.Release(ctx))
+		must.Get(operator.SetACL(t.Context(), path+"/leases", acl.Open(), framework.AnyVersion))(t)
+		mustRelease(t, must.Receive(t, done, "the grant").lease)
+	}, zkenv.Versions("on others the event arrives, and the leases may not be listed", zkserver.DefaultVersion, "3.8.4", "3.9.6"))
+}
+
+// awaitWaiter waits until there are two znodes in the directory, and until the client that made the
+// second one must have set its watches.
+func awaitWaiter(t *testing.T, done <-chan result, operator *framework.Client, dir string) {
+	t.Helper()
+	awaitContenders(t, operator, dir, 2)
+	mustWaitOn(t, done)
+}
+
+// TestListingThatMayNotBeMade: all that wait for the shared listing get its error.
+func TestListingThatMayNotBeMade(t *testing.T) {
+	t.Parallel()
+	const path, attempts = "/listings/closed", 12
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		operator := virtualClient(t, srv, framework.WithAuth("digest", []byte("operator:secret")))
+		must.Get(operator.Create(t.Context(), path, nil, framework.WithParents(), framework.WithACL(
+			digest("operator", "secret", acl.All),
+			acl.Entry{Perms: acl.Create | acl.Delete, Scheme: "world", ID: "anyone"})))(t)
+		m := newMutex(t, virtualClient(t, srv), path)
+		for range attempts {
+			done := lockLater(t.Context(), m)
+			defer func() {
+				if got := must.Receive(t, done, "the error"); !errors.Is(got.err, framework.ErrNoAuth) {
+					t.Errorf("%v, want ErrNoAuth", got.err)
+				}
+			}()
+		}
+	})
+}
+
+// TestUnfairMutexNeedsAnEpochThatItMayWrite has an ACL with which only the first Lock could succeed.
+func TestUnfairMutexNeedsAnEpochThatItMayWrite(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
+		createDirs(t, c, "/unfair-readonly")
+		e := newUnfairMutex(t, c, "/unfair-readonly/lock", recipes.WithACL(acl.ReadOnly()...))
+		if _, err := e.Lock(t.Context()); err == nil || !strings.Contains(err.Error(), "must permit to read and to write") {
+			t.Errorf("Lock: %v, want a refusal of the ACL", err)
+		}
+		left, _, err := c.Children(t.Context(), "/unfair-readonly")
+		if err != nil || len(left) != 0 {
+			t.Errorf("left behind: %q, %v", left, err)
+		}
+	})
+}
+
+// The ACL that an option gives is that of a lease's znode, however it was taken.
+func TestSemaphoreMutexHasTheACLOfItsOption(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		c := virtualClient(t, srv)
+		want := acl.Entry{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}
+		m := newSemaphoreMutex(t, c, "/refusal/acl", recipes.WithACL(want))
+		for _, l := range []lock.Locker{m, tryLock{m}, m} {
+			lease := mustLock(t, l)
+			if acl, _, err := c.ACL(t.Context(), lease.Node()); err != nil || len(acl) != 1 || acl[0] != want {
+				t.Errorf("ACL %v, %v, want %v", acl, err, want)
+			}
+			mustRelease(t, lease)
+		}
+	})
+}
