@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -45,14 +46,14 @@ func meetAcrossAnOutage(t *testing.T, addr string, repair func(), servers ...*zk
 		connect(framework.WithSessionTimeout(shortSession)), connect(framework.WithSessionTimeout(shortSession)),
 	}
 	var paths []string
-	var entering []<-chan result
+	var entering []<-chan recipetest.Outcome
 	for range 5 {
-		path := pathOf(t)
+		path := recipetest.Path(t)
 		paths = append(paths, path)
 		for _, c := range members {
-			entering = append(entering, enterLater(t.Context(), newDouble(t, c, path, 3)))
+			entering = append(entering, recipetest.Later(t.Context(), newDouble(t, c, path, 3).Enter))
 		}
-		awaitChildren(t, members[0], path, 2)
+		recipetest.AwaitChildren(t, members[0], path, 2)
 	}
 	former := sessionsOf(members)
 	for _, s := range servers {
@@ -62,7 +63,7 @@ func meetAcrossAnOutage(t *testing.T, addr string, repair func(), servers ...*zk
 	repair()
 
 	last := connect()
-	zktest.Eventually(t, 2*generous, "both members have come again to each barrier", func() bool {
+	zktest.Eventually(t, 2*recipetest.Generous, "both members have come again to each barrier", func() bool {
 		for i, one := range entering {
 			if len(one) > 0 {
 				t.Fatalf("member %d was let in at barrier %d, and the last one has not come", i%2, i/2)
@@ -73,10 +74,10 @@ func meetAcrossAnOutage(t *testing.T, addr string, repair func(), servers ...*zk
 			!slices.ContainsFunc(paths, func(path string) bool { return !areOf(t, last, path, now) })
 	})
 	for _, path := range paths {
-		entering = append(entering, enterLater(t.Context(), newDouble(t, last, path, 3)))
+		entering = append(entering, recipetest.Later(t.Context(), newDouble(t, last, path, 3).Enter))
 	}
 	for _, one := range entering {
-		entered(t, one)
+		recipetest.Granted(t, one)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/testing/fault"
@@ -27,7 +28,7 @@ func newBarrier(t testing.TB, c *framework.Client, path string) *barrier.Barrier
 func TestBarrier(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		setter, waiter := newBarrier(t, env.Client(t), path), newBarrier(t, route.Client(t), path)
 		for range 2 {
 			if err := setter.Set(t.Context()); err != nil {
@@ -63,13 +64,13 @@ func TestBarrier(t *testing.T) {
 func TestAWaitLeavesNoWatch(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		setter, waiter := newBarrier(t, env.Client(t), path), newBarrier(t, route.Client(t), path)
 		route.ResetRequests()
 		if err := waiter.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := ops(route, path); !slices.Equal(got, []fault.Op{fault.GetData}) {
+		if got := recipetest.Ops(route, path); !slices.Equal(got, []fault.Op{fault.GetData}) {
 			t.Errorf("Wait without a barrier: requests %v, want one read, which leaves no watch", got)
 		}
 		if err := waiter.Set(t.Context()); err != nil {
@@ -85,7 +86,7 @@ func TestAWaitLeavesNoWatch(t *testing.T) {
 		if err := must.Receive(t, done, "the end of Wait"); err != nil {
 			t.Fatal(err)
 		}
-		if got := ops(route, path); !slices.Equal(got, []fault.Op{fault.GetData}) {
+		if got := recipetest.Ops(route, path); !slices.Equal(got, []fault.Op{fault.GetData}) {
 			t.Errorf("Wait for a removal: requests %v, want one", got)
 		}
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone))
@@ -94,7 +95,7 @@ func TestAWaitLeavesNoWatch(t *testing.T) {
 func TestWaitObeysItsContext(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		b := newBarrier(t, route.Client(t), path)
 		if err := b.Set(t.Context()); err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/retry"
@@ -23,7 +24,7 @@ func TestNobodyEntersBeforeAll(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const members, rounds = 5, 4
-		path := pathOf(t)
+		path := recipetest.Path(t)
 		var came, left [rounds]atomic.Int32
 		var wg sync.WaitGroup
 		for i := range members {
@@ -55,7 +56,7 @@ func TestNobodyEntersBeforeAll(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		awaitChildren(t, env.Client(t), path, 0)
+		recipetest.AwaitChildren(t, env.Client(t), path, 0)
 	})
 }
 
@@ -64,19 +65,19 @@ func TestNobodyEntersBeforeAll(t *testing.T) {
 func TestAReadyLeftBehindLetsNobodyPass(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		if _, err := c.Create(t.Context(), path+"/ready", nil, framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}
-		first := enterLater(t.Context(), newDouble(t, c, path, 2))
-		awaitChildren(t, c, path, 1) // ready is gone
+		first := recipetest.Later(t.Context(), newDouble(t, c, path, 2).Enter)
+		recipetest.AwaitChildren(t, c, path, 1) // ready is gone
 		env.Quiesce()
 		if len(first) > 0 {
 			t.Fatal("the first member passed alone")
 		}
 		d := newDouble(t, env.Client(t), path, 2)
-		second := enterLater(t.Context(), d)
-		one, other := entered(t, first), entered(t, second)
+		second := recipetest.Later(t.Context(), d.Enter)
+		one, other := recipetest.Granted(t, first), recipetest.Granted(t, second)
 		leaving := leaveLater(t.Context(), d, one)
 		left(t, leaveLater(t.Context(), d, other))
 		left(t, leaving)
@@ -87,25 +88,25 @@ func TestAReadyLeftBehindLetsNobodyPass(t *testing.T) {
 func TestAMemberThatWithdrawsIsNotCounted(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		d := newDouble(t, c, path, 2)
 		ctx, cancel := context.WithCancel(t.Context())
-		impatient := enterLater(ctx, d)
-		awaitChildren(t, c, path, 1)
+		impatient := recipetest.Later(ctx, d.Enter)
+		recipetest.AwaitChildren(t, c, path, 1)
 		cancel()
 		var wait *lease.WaitError
-		if got := must.Receive(t, impatient, "the end of Enter"); !errors.Is(got.err, context.Canceled) || !errors.As(got.err, &wait) {
-			t.Errorf("Enter: %v, want a WaitError with Canceled", got.err)
+		if got := must.Receive(t, impatient, "the end of Enter"); !errors.Is(got.Err, context.Canceled) || !errors.As(got.Err, &wait) {
+			t.Errorf("Enter: %v, want a WaitError with Canceled", got.Err)
 		}
-		awaitChildren(t, c, path, 0)
-		first := enterLater(t.Context(), d)
-		awaitChildren(t, c, path, 1)
+		recipetest.AwaitChildren(t, c, path, 0)
+		first := recipetest.Later(t.Context(), d.Enter)
+		recipetest.AwaitChildren(t, c, path, 1)
 		env.Quiesce()
 		if len(first) > 0 {
 			t.Error("a member that withdrew was counted")
 		}
-		second := enterLater(t.Context(), d)
-		one, other := entered(t, first), entered(t, second)
+		second := recipetest.Later(t.Context(), d.Enter)
+		one, other := recipetest.Granted(t, first), recipetest.Granted(t, second)
 		leaving := leaveLater(t.Context(), d, one)
 		left(t, leaveLater(t.Context(), d, other))
 		left(t, leaving)
@@ -116,7 +117,7 @@ func TestAMemberThatWithdrawsIsNotCounted(t *testing.T) {
 func TestALostReplyIsNoFailure(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		d := newDouble(t, route.Client(t), path, 1)
 		for range 2 {
 			route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply})
@@ -128,7 +129,7 @@ func TestALostReplyIsNoFailure(t *testing.T) {
 			if err := d.Leave(t.Context(), l); err != nil {
 				t.Errorf("Leave: %v", err)
 			}
-			awaitChildren(t, env.Client(t), path, 0)
+			recipetest.AwaitChildren(t, env.Client(t), path, 0)
 		}
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone))
 }
@@ -138,12 +139,12 @@ func TestALostReplyIsNoFailure(t *testing.T) {
 func TestALostMemberKeepsNobodyIn(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		d, dying := newDouble(t, env.Client(t), path, 3), newDouble(t, route.Client(t), path, 3)
-		entering := []<-chan result{enterLater(t.Context(), d), enterLater(t.Context(), d)}
-		lost := enterLater(t.Context(), dying)
-		leases := []*lease.Lease{entered(t, entering[0]), entered(t, entering[1])}
-		theirs := entered(t, lost)
+		entering := []<-chan recipetest.Outcome{recipetest.Later(t.Context(), d.Enter), recipetest.Later(t.Context(), d.Enter)}
+		lost := recipetest.Later(t.Context(), dying.Enter)
+		leases := []*lease.Lease{recipetest.Granted(t, entering[0]), recipetest.Granted(t, entering[1])}
+		theirs := recipetest.Granted(t, lost)
 		leaving := []<-chan error{leaveLater(t.Context(), d, leases[0]), leaveLater(t.Context(), d, leases[1])}
 		env.Quiesce()
 		if len(leaving[0])+len(leaving[1]) > 0 {
@@ -163,14 +164,14 @@ func TestALostMemberKeepsNobodyIn(t *testing.T) {
 func TestAMemberEntersAgainInItsNextSession(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path, c := env.Route(t), pathOf(t), env.Client(t)
+		route, path, c := env.Route(t), recipetest.Path(t), env.Client(t)
 		d := newDouble(t, c, path, 2)
 		again := newDouble(t, route.Client(t), path, 2)
-		first := enterLater(t.Context(), again)
-		awaitChildren(t, c, path, 1)
+		first := recipetest.Later(t.Context(), again.Enter)
+		recipetest.AwaitChildren(t, c, path, 1)
 		route.Expire(t)
-		second := enterLater(t.Context(), d)
-		one, other := entered(t, first), entered(t, second)
+		second := recipetest.Later(t.Context(), d.Enter)
+		one, other := recipetest.Granted(t, first), recipetest.Granted(t, second)
 		leaving := leaveLater(t.Context(), again, one)
 		left(t, leaveLater(t.Context(), d, other))
 		left(t, leaving)
@@ -181,11 +182,11 @@ func TestAMemberEntersAgainInItsNextSession(t *testing.T) {
 func TestLeaveObeysItsContext(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		d := newDouble(t, c, path, 2)
-		entering := enterLater(t.Context(), d)
-		leases := []*lease.Lease{nil, entered(t, enterLater(t.Context(), d))}
-		leases[0] = entered(t, entering)
+		entering := recipetest.Later(t.Context(), d.Enter)
+		leases := []*lease.Lease{nil, recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))}
+		leases[0] = recipetest.Granted(t, entering)
 		slices.SortFunc(leases, func(a, b *lease.Lease) int { return slices.Compare([]byte(a.Node()), []byte(b.Node())) })
 		for _, l := range leases[:1] { // the first waits with its znode
 			ctx, cancel := context.WithCancel(t.Context())
@@ -200,7 +201,7 @@ func TestLeaveObeysItsContext(t *testing.T) {
 			}
 		}
 		left(t, leaveLater(t.Context(), d, leases[1]))
-		awaitChildren(t, c, path, 0)
+		recipetest.AwaitChildren(t, c, path, 0)
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
 }
 
@@ -208,32 +209,32 @@ func TestLeaveObeysItsContext(t *testing.T) {
 func TestRequestsOfADouble(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		first, last, path := env.Route(t), env.Route(t), pathOf(t)
+		first, last, path := env.Route(t), env.Route(t), recipetest.Path(t)
 		one, other := newDouble(t, first.Client(t), path, 2), newDouble(t, last.Client(t), path, 2)
 		if _, err := env.Client(t).Create(t.Context(), path, nil, framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}
 		expect := func(what string, route *zkenv.Route, want ...fault.Op) {
 			t.Helper()
-			if got := ops(route, path); !slices.Equal(got, want) {
+			if got := recipetest.Ops(route, path); !slices.Equal(got, want) {
 				t.Errorf("%s: requests %v, want %v", what, got, want)
 			}
 			route.ResetRequests()
 		}
 		first.ResetRequests()
 		last.ResetRequests()
-		entering := enterLater(t.Context(), one)
-		awaitChildren(t, env.Client(t), path, 1)
+		entering := recipetest.Later(t.Context(), one.Enter)
+		recipetest.AwaitChildren(t, env.Client(t), path, 1)
 		env.Quiesce()
-		theirs := entered(t, enterLater(t.Context(), other))
-		l := entered(t, entering)
+		theirs := recipetest.Granted(t, recipetest.Later(t.Context(), other.Enter))
+		l := recipetest.Granted(t, entering)
 		expect("Enter of the first", first, fault.Create, fault.GetChildren, fault.Exists)
 		expect("Enter of the last", last, fault.Create, fault.GetChildren, fault.GetData, fault.Multi)
 		leaving := leaveLater(t.Context(), one, l)
 		left(t, leaveLater(t.Context(), other, theirs))
 		left(t, leaving)
-		if n := len(ops(first, path)) + len(ops(last, path)); n > 10 {
-			t.Errorf("%d requests of two that leave, want at most 10: %v, %v", n, ops(first, path), ops(last, path))
+		if n := len(recipetest.Ops(first, path)) + len(recipetest.Ops(last, path)); n > 10 {
+			t.Errorf("%d requests of two that leave, want at most 10: %v, %v", n, recipetest.Ops(first, path), recipetest.Ops(last, path))
 		}
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone), zkenv.AllOperations("it counts requests"))
 }
@@ -244,12 +245,12 @@ func TestAnOutageEndsNoLeave(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		impatient := framework.WithRetry(retry.Never())
 		for which, name := range []string{"the first by name", "the last by name"} {
-			path := pathOf(t)
+			path := recipetest.Path(t)
 			routes := []*zkenv.Route{env.Route(t), env.Route(t)}
 			doubles := []*barrier.Double{newDouble(t, routes[0].Client(t, impatient), path, 2), newDouble(t, routes[1].Client(t, impatient), path, 2)}
-			entering := enterLater(t.Context(), doubles[0])
-			leases := []*lease.Lease{nil, entered(t, enterLater(t.Context(), doubles[1]))}
-			leases[0] = entered(t, entering)
+			entering := recipetest.Later(t.Context(), doubles[0].Enter)
+			leases := []*lease.Lease{nil, recipetest.Granted(t, recipetest.Later(t.Context(), doubles[1].Enter))}
+			leases[0] = recipetest.Granted(t, entering)
 			early := which // it leaves before the other
 			if leases[1].Node() < leases[0].Node() {
 				early = 1 - which

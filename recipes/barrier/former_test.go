@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/fault"
@@ -18,7 +19,7 @@ import (
 )
 
 // mustWait fails the test if a member is let in while the others have not come.
-func mustWait(t *testing.T, env *zkenv.Env, what string, entering ...<-chan result) {
+func mustWait(t *testing.T, env *zkenv.Env, what string, entering ...<-chan recipetest.Outcome) {
 	t.Helper()
 	env.Quiesce()
 	for _, one := range entering {
@@ -43,30 +44,30 @@ func TestAMemberThatComesAgainAtOnceIsCountedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				path, route, other := pathOf(t), env.Route(t), env.Client(t)
+				path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
 				must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
-				entering := enterLater(t.Context(), newDouble(t, other, path, 3))
-				awaitChildren(t, other, path, 1)
+				entering := recipetest.Later(t.Context(), newDouble(t, other, path, 3).Enter)
+				recipetest.AwaitChildren(t, other, path, 1)
 				d := newDouble(t, route.Client(t), path, 3)
 				rule := rule // of this environment
 				rule.Path = path + "/*"
 				held := route.Rules().Add(rule)
 				ctx, cancel := context.WithCancel(t.Context())
-				first := enterLater(ctx, d)
+				first := recipetest.Later(ctx, d.Enter)
 				if rule.Op == fault.Create && rule.Skip == 0 {
 					must.Receive(t, held.Hit(), "the creation")
 				} else {
-					awaitChildren(t, other, path, 2)
+					recipetest.AwaitChildren(t, other, path, 2)
 				}
 				cancel()
 				must.Receive(t, first, "the end of Enter")
-				again := enterLater(t.Context(), d)
+				again := recipetest.Later(t.Context(), d.Enter)
 				mustWait(t, env, "after the withdrawal", entering, again)
 				held.Release()
 				mustWait(t, env, "at last", entering, again)
-				last := enterLater(t.Context(), newDouble(t, other, path, 3))
-				for _, one := range []<-chan result{entering, again, last} {
-					entered(t, one)
+				last := recipetest.Later(t.Context(), newDouble(t, other, path, 3).Enter)
+				for _, one := range []<-chan recipetest.Outcome{entering, again, last} {
+					recipetest.Granted(t, one)
 				}
 				held.Remove()
 			})
@@ -79,31 +80,31 @@ func TestAMemberThatComesAgainAtOnceIsCountedOnce(t *testing.T) {
 func TestMembersThatComeAgainAfterAnOutageAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, other := pathOf(t), env.Client(t)
-		var entering []<-chan result
+		path, other := recipetest.Path(t), env.Client(t)
+		var entering []<-chan recipetest.Outcome
 		var clients []*framework.Client
 		var routes []*zkenv.Route
 		for range 2 {
 			route := env.Route(t)
 			routes, clients = append(routes, route), append(clients, route.Client(t))
-			entering = append(entering, enterLater(t.Context(), newDouble(t, clients[len(clients)-1], path, 3)))
+			entering = append(entering, recipetest.Later(t.Context(), newDouble(t, clients[len(clients)-1], path, 3).Enter))
 		}
-		awaitChildren(t, other, path, 2)
+		recipetest.AwaitChildren(t, other, path, 2)
 		former := map[*framework.Client]int64{}
 		for i, route := range routes {
 			former[clients[i]] = clients[i].Session().ID
 			route.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
 			route.Cut()
 		}
-		zktest.Eventually(t, generous, "the next sessions", func() bool {
+		zktest.Eventually(t, recipetest.Generous, "the next sessions", func() bool {
 			return !slices.ContainsFunc(clients, func(c *framework.Client) bool {
 				return c.State() != framework.Connected || c.Session().ID == former[c]
 			})
 		})
 		mustWait(t, env, "in the next session", entering...)
-		entering = append(entering, enterLater(t.Context(), newDouble(t, other, path, 3)))
+		entering = append(entering, recipetest.Later(t.Context(), newDouble(t, other, path, 3).Enter))
 		for _, one := range entering {
-			entered(t, one)
+			recipetest.Granted(t, one)
 		}
 	})
 }
@@ -113,18 +114,18 @@ func TestMembersThatComeAgainAfterAnOutageAreCountedOnce(t *testing.T) {
 func TestAPlaceThatWasLostIsNotCountedAgain(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, route, other := pathOf(t), env.Route(t), env.Client(t)
+		path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
 		d := newDouble(t, route.Client(t), path, 2)
-		staying := enterLater(t.Context(), newDouble(t, other, path, 2))
-		l := entered(t, enterLater(t.Context(), d))
-		must.OK(t, entered(t, staying).Release(t.Context()))
+		staying := recipetest.Later(t.Context(), newDouble(t, other, path, 2).Enter)
+		l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
+		must.OK(t, recipetest.Granted(t, staying).Release(t.Context()))
 		route.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
 		route.Cut()
 		must.Receive(t, l.Lost(), "the loss")
-		again := enterLater(t.Context(), d)
+		again := recipetest.Later(t.Context(), d.Enter)
 		mustWait(t, env, "after the loss", again)
-		entered(t, enterLater(t.Context(), newDouble(t, other, path, 2)))
-		entered(t, again)
+		recipetest.Granted(t, recipetest.Later(t.Context(), newDouble(t, other, path, 2).Enter))
+		recipetest.Granted(t, again)
 	})
 }
 
@@ -148,24 +149,24 @@ func TestAMemberThatHasLeftIsNotCounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				path, route, other := pathOf(t), env.Route(t), env.Client(t)
+				path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
 				c := route.Client(t, framework.WithSessionTimeout(6*time.Second), framework.WithLeaseMargin(3*time.Second))
 				d, theirs := newDouble(t, c, path, 2), newDouble(t, other, path, 2)
-				staying := enterLater(t.Context(), theirs)
-				l := entered(t, enterLater(t.Context(), d))
-				must.OK(t, entered(t, staying).Release(t.Context()))
+				staying := recipetest.Later(t.Context(), theirs.Enter)
+				l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
+				must.OK(t, recipetest.Granted(t, staying).Release(t.Context()))
 				deletion := route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
 				route.Refuse()
 				left := make(chan error, 1)
 				go func() { left <- leave(t, d, l) }()
 				must.Receive(t, deletion.Hit(), "the deletion")
-				zktest.Eventually(t, generous, "the end of the session", func() bool { return c.State() == framework.Lost })
+				zktest.Eventually(t, recipetest.Generous, "the end of the session", func() bool { return c.State() == framework.Lost })
 				route.Heal()
 				must.OK(t, must.Receive(t, left, "the member to leave"))
-				entering := enterLater(t.Context(), theirs)
+				entering := recipetest.Later(t.Context(), theirs.Enter)
 				mustWait(t, env, "after a member has left", entering)
-				again := entered(t, enterLater(t.Context(), d))
-				must.OK(t, entered(t, entering).Release(t.Context()))
+				again := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
+				must.OK(t, recipetest.Granted(t, entering).Release(t.Context()))
 				must.OK(t, again.Release(t.Context()))
 			})
 		})
@@ -180,23 +181,23 @@ func TestADeletionOfReadyMeetsNoOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				path, route, other := pathOf(t), env.Route(t), env.Client(t)
+				path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
 				must.Get(other.Create(t.Context(), path+"/ready", nil, framework.WithParents()))(t)
 				slow := newDouble(t, route.Client(t), path, 3)
 				held := route.Rules().Add(fault.Rule{Op: op, Path: path + "/ready", Action: fault.HoldRequest})
-				first := enterLater(t.Context(), slow)
+				first := recipetest.Later(t.Context(), slow.Enter)
 				env.Quiesce() // its deletion is held, if it makes one of that kind
 				d := newDouble(t, other, path, 3)
-				second, third := enterLater(t.Context(), d), enterLater(t.Context(), d)
-				two, three := entered(t, second), entered(t, third)
+				second, third := recipetest.Later(t.Context(), d.Enter), recipetest.Later(t.Context(), d.Enter)
+				two, three := recipetest.Granted(t, second), recipetest.Granted(t, third)
 				var leaving sync.WaitGroup
 				leaving.Go(func() { must.OK(t, d.Leave(t.Context(), two)) })
 				leaving.Go(func() { must.OK(t, d.Leave(t.Context(), three)) })
 				env.Quiesce()
 				held.Release()
-				must.OK(t, slow.Leave(t.Context(), entered(t, first)))
+				must.OK(t, slow.Leave(t.Context(), recipetest.Granted(t, first)))
 				leaving.Wait()
-				awaitChildren(t, other, path, 0)
+				recipetest.AwaitChildren(t, other, path, 0)
 			}, zkenv.Only("the servers have no part in it", zkenv.Embedded, zkenv.Standalone))
 		})
 	}

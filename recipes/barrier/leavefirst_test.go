@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -15,18 +16,18 @@ import (
 func TestLeaveWaitsWhenTheFirstMemberDies(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, c := pathOf(t), env.Client(t)
+		path, c := recipetest.Path(t), env.Client(t)
 		d := newDouble(t, c, path, 3)
-		entering := []<-chan result{
-			enterLater(t.Context(), d), enterLater(t.Context(), d), enterLater(t.Context(), d),
+		entering := []<-chan recipetest.Outcome{
+			recipetest.Later(t.Context(), d.Enter), recipetest.Later(t.Context(), d.Enter), recipetest.Later(t.Context(), d.Enter),
 		}
 		var leases []*lease.Lease
 		for _, done := range entering {
-			leases = append(leases, entered(t, done))
+			leases = append(leases, recipetest.Granted(t, done))
 		}
 		slices.SortFunc(leases, func(a, b *lease.Lease) int { return cmp.Compare(a.Node(), b.Node()) })
 		second := leaveLater(t.Context(), d, leases[1])
-		awaitChildren(t, c, path, 3) // ready, the first and the third
+		recipetest.AwaitChildren(t, c, path, 3) // ready, the first and the third
 		env.Quiesce()
 		must.OK(t, c.Delete(t.Context(), leases[0].Node()))
 		env.Quiesce()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -25,12 +26,12 @@ func TestLeaveWaitsAfterAnOutage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				path, route, other := pathOf(t), env.Route(t), env.Client(t)
+				path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
 				d := newDouble(t, route.Client(t, framework.WithRetry(retry.Never())), path, 2)
-				stays := enterLater(t.Context(), newDouble(t, other, path, 2))
-				awaitChildren(t, other, path, 1)
-				l := entered(t, enterLater(t.Context(), d))
-				staying := entered(t, stays)
+				stays := recipetest.Later(t.Context(), newDouble(t, other, path, 2).Enter)
+				recipetest.AwaitChildren(t, other, path, 1)
+				l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
+				staying := recipetest.Granted(t, stays)
 				rule.Path = path + "**"
 				hit := route.Rules().Add(rule)
 				done := leaveLater(t.Context(), d, l)

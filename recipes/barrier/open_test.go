@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -22,18 +23,18 @@ func TestAMemberEntersAfterItHasOpened(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				path, route, other := pathOf(t), env.Route(t), env.Client(t)
+				path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
 				d := newDouble(t, route.Client(t, framework.WithRetry(retry.Never())), path, 2)
-				first := enterLater(t.Context(), newDouble(t, other, path, 2))
-				awaitChildren(t, other, path, 1)
-				l := entered(t, enterLater(t.Context(), d))
-				entered(t, first)
+				first := recipetest.Later(t.Context(), newDouble(t, other, path, 2).Enter)
+				recipetest.AwaitChildren(t, other, path, 1)
+				l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
+				recipetest.Granted(t, first)
 				if err := l.Release(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				rule.Path = path + "/ready"
 				hit := route.Rules().Add(rule)
-				again := entered(t, enterLater(t.Context(), d))
+				again := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
 				st, exists, err := other.Exists(t.Context(), rule.Path)
 				if err != nil || !exists || st.Czxid <= again.Fence() {
 					t.Errorf("a member of transaction %d has entered by the ready of %d (%v, %v)", again.Fence(), st.Czxid, exists, err)

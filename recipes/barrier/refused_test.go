@@ -8,6 +8,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -31,10 +32,10 @@ func mustBeRefused(t testing.TB, what string, err error) {
 func TestWaitAtARefusedBarrier(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, route, other := pathOf(t), env.Route(t), env.Client(t)
+		path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
 		must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		b := must.Get(barrier.New(route.Client(t), path))(t)
-		ctx, cancel := context.WithTimeout(t.Context(), generous)
+		ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous)
 		defer cancel()
 		wait := func() <-chan error {
 			done := make(chan error, 1)
@@ -69,27 +70,27 @@ func TestWaitAtARefusedBarrier(t *testing.T) {
 func TestEnterWhereMembersMayNotBeListed(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, route, other := pathOf(t), env.Route(t), env.Client(t)
+		path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
 		must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		d := newDouble(t, route.Client(t), path, 2)
 		permit(t, other, path, acl.All&^acl.Read)
-		one := must.Receive(t, enterLater(t.Context(), d), "the end of Enter")
-		mustBeRefused(t, "Enter", one.err)
+		one := must.Receive(t, recipetest.Later(t.Context(), d.Enter), "the end of Enter")
+		mustBeRefused(t, "Enter", one.Err)
 		permit(t, other, path, acl.All)
-		awaitChildren(t, other, path, 0)
-		first := enterLater(t.Context(), d)
-		awaitChildren(t, other, path, 1)
+		recipetest.AwaitChildren(t, other, path, 0)
+		first := recipetest.Later(t.Context(), d.Enter)
+		recipetest.AwaitChildren(t, other, path, 1)
 		permit(t, other, path, acl.All&^acl.Read)
 		route.Cut()
 		env.Quiesce()
 		permit(t, other, path, acl.All)
 		if len(first) > 0 {
-			mustBeRefused(t, "Enter after a reconnection", (<-first).err)
-			awaitChildren(t, other, path, 0)
-			first = enterLater(t.Context(), d)
+			mustBeRefused(t, "Enter after a reconnection", (<-first).Err)
+			recipetest.AwaitChildren(t, other, path, 0)
+			first = recipetest.Later(t.Context(), d.Enter)
 		}
-		second := enterLater(t.Context(), newDouble(t, other, path, 2))
-		entered(t, first)
-		entered(t, second)
+		second := recipetest.Later(t.Context(), newDouble(t, other, path, 2).Enter)
+		recipetest.Granted(t, first)
+		recipetest.Granted(t, second)
 	}, zkenv.Only("the refusal is every server's", zkenv.Embedded, zkenv.Standalone))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/locktel"
@@ -26,26 +27,26 @@ func TestTelemetryOfAPlace(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		spans := tracetest.NewSpanRecorder()
 		c := env.Client(t, framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))))
-		path := pathOf(t)
+		path := recipetest.Path(t)
 		d, err := barrier.NewDouble(c, path, 2, recipes.WithName("start"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		withdrawn, cancel := context.WithCancel(t.Context())
-		withdrawing := enterLater(withdrawn, d)
-		awaitChildren(t, c, path, 1)
+		withdrawing := recipetest.Later(withdrawn, d.Enter)
+		recipetest.AwaitChildren(t, c, path, 1)
 		env.Quiesce() // else the entry may be withdrawn before its wait has begun
 		cancel()
-		if got := must.Receive(t, withdrawing, "the end of Enter"); !errors.Is(got.err, context.Canceled) {
-			t.Fatalf("Enter: %v, want Canceled", got.err)
+		if got := must.Receive(t, withdrawing, "the end of Enter"); !errors.Is(got.Err, context.Canceled) {
+			t.Fatalf("Enter: %v, want Canceled", got.Err)
 		}
-		awaitChildren(t, c, path, 0)
-		entering := enterLater(t.Context(), d)
-		awaitChildren(t, c, path, 1)
+		recipetest.AwaitChildren(t, c, path, 0)
+		entering := recipetest.Later(t.Context(), d.Enter)
+		recipetest.AwaitChildren(t, c, path, 1)
 		env.Quiesce()
 		other := newDouble(t, env.Client(t), path, 2)
-		theirs := entered(t, enterLater(t.Context(), other))
-		l := entered(t, entering)
+		theirs := recipetest.Granted(t, recipetest.Later(t.Context(), other.Enter))
+		l := recipetest.Granted(t, entering)
 		leaving := leaveLater(t.Context(), d, l)
 		left(t, leaveLater(t.Context(), other, theirs))
 		left(t, leaving)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -66,7 +67,7 @@ func TestWithLimit(t *testing.T) {
 		made := s.ready(t, route.Client(t), s.path, cache.WithLimit(4))
 		counts := func(what string, has, leftOut int) {
 			t.Helper()
-			zktest.Eventually(t, generous, fmt.Sprintf("%s: %d znodes, %d left out", what, has, leftOut), func() bool {
+			zktest.Eventually(t, recipetest.Generous, fmt.Sprintf("%s: %d znodes, %d left out", what, has, leftOut), func() bool {
 				mustSync(t, made)
 				now := made.Snapshot()
 				return now.Len() == has && now.LeftOut() == leftOut

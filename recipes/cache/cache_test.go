@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/cachetest"
 	"github.com/docent-go/docent/testing/zktest"
@@ -237,7 +238,7 @@ func TestStaleIsToldAtSuspendedAndReadyAfterTheResync(t *testing.T) {
 			}
 			before := j.Count("stale")
 			away()
-			zktest.Eventually(t, generous, "the cache is stale", func() bool { return j.Count("stale") > before })
+			zktest.Eventually(t, recipetest.Generous, "the cache is stale", func() bool { return j.Count("stale") > before })
 			j.Await(t, "ready")
 		}
 		s.set(t, other, "/a", "2")

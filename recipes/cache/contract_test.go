@@ -15,6 +15,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/cachetest"
 	"github.com/docent-go/docent/testing/fault"
@@ -143,7 +144,7 @@ func TestCloseRemovesTheWatch(t *testing.T) {
 		if err := made.Close(); err != nil {
 			t.Error(err)
 		}
-		zktest.Eventually(t, generous, "the watch is gone", func() bool { return !watched() })
+		zktest.Eventually(t, recipetest.Generous, "the watch is gone", func() bool { return !watched() })
 	}, zkenv.Only("a server that lists watches", zkenv.Standalone))
 }
 

@@ -1,8 +1,6 @@
 package cache
 
-import (
-	"github.com/docent-go/docent/framework"
-)
+import "github.com/docent-go/docent/framework"
 
 // Known returns how many values are kept.
 func Known[T any](v *Values[T]) int {

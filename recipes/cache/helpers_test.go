@@ -6,15 +6,12 @@ import (
 	"errors"
 	"maps"
 	"testing"
-	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/zkenv"
 )
-
-// generous bounds what has to happen at some time, on a machine as slow as it may be.
-const generous = 30 * time.Second
 
 // A maker is cache.New, or what takes its place.
 type maker func(c *framework.Client, path string, opts ...cache.Option) (*cache.Cache, error)
@@ -69,7 +66,7 @@ func (s *scene) ready(t testing.TB, c *framework.Client, path string, opts ...ca
 
 func mustReady(t testing.TB, c *cache.Cache) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), generous)
+	ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous)
 	defer cancel()
 	if err := c.Ready(ctx); err != nil {
 		t.Fatal(err)
@@ -78,7 +75,7 @@ func mustReady(t testing.TB, c *cache.Cache) {
 
 func mustSync(t testing.TB, c *cache.Cache) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), generous)
+	ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous)
 	defer cancel()
 	if err := c.Sync(ctx); err != nil {
 		t.Fatal(err)

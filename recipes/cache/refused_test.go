@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/cachetest"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -67,8 +68,8 @@ func TestSnapshotsOutliveARefusal(t *testing.T) {
 					if is(e) {
 						return
 					}
-				case <-time.After(generous):
-					t.Fatalf("no element for %v: %s", generous, what)
+				case <-time.After(recipetest.Generous):
+					t.Fatalf("no element for %v: %s", recipetest.Generous, what)
 				}
 			}
 		}
@@ -148,7 +149,7 @@ func TestARefusalOnNewServers(t *testing.T) {
 				s.create(t, owner, "/a", "1")
 				forbid(t, owner, s.path)
 				made := s.open(t, newClient(t, srv, srv.Dial), s.path)
-				ctx, cancel := context.WithTimeout(t.Context(), generous)
+				ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous)
 				defer cancel()
 				if err := made.Ready(ctx); !errors.Is(err, framework.ErrNoAuth) {
 					t.Errorf("Ready of a cache of what may not be read: %v", err)
@@ -185,7 +186,7 @@ func TestALastingRefusalIsOneError(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer made.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), generous*120)
+		ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous*120)
 		defer cancel()
 		count := 0
 		for view, err := range made.Snapshots(ctx) {

@@ -8,17 +8,17 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/recipes/model"
-	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
 func TestCounter(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		n := newCounter(t, c, path)
 		mustBe(t, n, 0)
 		if swapped, err := n.CompareAndSet(t.Context(), 1, 2); swapped || err != nil {
@@ -54,7 +54,7 @@ func TestCounter(t *testing.T) {
 func TestOverflowWritesNothing(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		for name, tc := range map[string]struct {
 			opts       []counter.Option
 			least, max int64
@@ -86,7 +86,7 @@ func TestOverflowWritesNothing(t *testing.T) {
 func TestCorruptDataIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		if _, err := c.Create(t.Context(), path, []byte("12345"), framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 				t.Errorf("NewValue: %v, want an error that says %q", err, want)
 			}
 		}
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		n := newCounter(t, route.Client(t), path)
 		route.ResetRequests()
 		for _, k := range []int64{0, -1, math.MinInt64} {
@@ -140,22 +140,10 @@ func TestArgumentsAreChecked(t *testing.T) {
 		if _, err := n.Add(ended, 1); !errors.Is(err, context.Canceled) || !errors.Is(err, errStop) || errors.Is(err, framework.ErrUnknownOutcome) {
 			t.Errorf("Add with a context that has ended: %v; want its error and cause, and no doubt", err)
 		}
-		if sent := ops(route, path); len(sent) > 0 {
+		if sent := recipetest.Ops(route, path); len(sent) > 0 {
 			t.Errorf("requests %v were sent", sent)
 		}
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
 }
 
 var errStop = errors.New("stop")
-
-// ops returns the kinds of the requests on the route that are about the path, since the log was
-// reset.
-func ops(route *zkenv.Route, path string) []fault.Op {
-	var all []fault.Op
-	for _, rq := range route.Requests() {
-		if rq.Path == path || len(rq.Parts) > 0 && rq.Parts[0].Path == path {
-			all = append(all, rq.Op)
-		}
-	}
-	return all
-}

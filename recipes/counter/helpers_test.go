@@ -1,25 +1,12 @@
 package counter_test
 
 import (
-	"fmt"
-	"math/rand/v2"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/recipes/model"
 )
-
-// generous bounds what has to happen at some time, on a machine as slow as it may be.
-const generous = 30 * time.Second
-
-// pathOf returns a path that is the test's own, also when it is run again.
-func pathOf(t testing.TB) string {
-	t.Helper()
-	return fmt.Sprintf("/counter/%s-%016x", strings.ReplaceAll(t.Name(), "/", "."), rand.Uint64())
-}
 
 func newCounter(t testing.TB, c *framework.Client, path string, opts ...counter.Option) *counter.Counter {
 	t.Helper()

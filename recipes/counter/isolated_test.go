@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -19,7 +20,7 @@ func TestAnIsolatedFollowerAppliesOnceOrSaysSo(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const unknown, others = 100, 10
-		members, path := env.Members(), pathOf(t)
+		members, path := env.Members(), recipetest.Path(t)
 		follower := members[0]
 		c := follower.Route(t).Client(t, framework.WithSessionTimeout(4*time.Second))
 		n := newCounter(t, c, path)
@@ -33,7 +34,7 @@ func TestAnIsolatedFollowerAppliesOnceOrSaysSo(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, framework.ErrUnknownOutcome) {
 			t.Errorf("addition on an isolated follower: %v, want DeadlineExceeded and ErrUnknownOutcome", err)
 		}
-		if d := time.Since(began); d > generous {
+		if d := time.Since(began); d > recipetest.Generous {
 			t.Errorf("addition on an isolated follower: returned after %v", d)
 		}
 		for range others {
@@ -41,7 +42,7 @@ func TestAnIsolatedFollowerAppliesOnceOrSaysSo(t *testing.T) {
 		}
 		follower.Heal()
 		var v int64
-		zktest.Eventually(t, generous, "an answer to the client of the follower", func() bool {
+		zktest.Eventually(t, recipetest.Generous, "an answer to the client of the follower", func() bool {
 			v, err = n.Add(t.Context(), 0) // may meet the session's end
 			return err == nil
 		})

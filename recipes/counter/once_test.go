@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -19,7 +20,7 @@ import (
 func TestAddWithEveryReplyLost(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path := pathOf(t)
+		path := recipetest.Path(t)
 		route := env.Route(t)
 		n := newCounter(t, route.Client(t), path)
 		var sum, unknown int64
@@ -56,7 +57,7 @@ func TestAddWithEveryReplyLost(t *testing.T) {
 func TestCompareAndSetWithItsReplyLost(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		n := newCounter(t, route.Client(t), path)
 		mustAdd(t, n, 1)
 		route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.DropReply})
@@ -72,7 +73,7 @@ func TestCompareAndSetWithItsReplyLost(t *testing.T) {
 func TestARequestThatWasNotAppliedIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		n := newCounter(t, route.Client(t), path)
 		for i := range int64(4) {
 			route.Rules().Add(fault.Rule{Path: path, Action: fault.CutBefore})
@@ -89,7 +90,7 @@ func TestConcurrentAddsOfAClientAreOneWrite(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const calls = 16
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t)
 		n, same := newCounter(t, c, path), newCounter(t, c, path)
 		mustAdd(t, n, 1)
@@ -121,7 +122,7 @@ func TestConcurrentAddsOfAClientAreOneWrite(t *testing.T) {
 				break
 			}
 		}
-		if sent := ops(route, path); len(sent) != 2 {
+		if sent := recipetest.Ops(route, path); len(sent) != 2 {
 			t.Errorf("%d requests %v, want 2: the first addition and all others", len(sent), sent)
 		}
 	}, zkenv.Only("in real time, goroutines may come too late for the batch", zkenv.Embedded, zkenv.EmbeddedEnsemble))
@@ -131,11 +132,11 @@ func TestConcurrentAddsOfAClientAreOneWrite(t *testing.T) {
 func TestRequestsOfACounter(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		n := newCounter(t, route.Client(t), path)
 		expect := func(what string, want ...fault.Op) {
 			t.Helper()
-			if got := ops(route, path); !slices.Equal(got, want) {
+			if got := recipetest.Ops(route, path); !slices.Equal(got, want) {
 				t.Errorf("%s: requests %v, want %v", what, got, want)
 			}
 			route.ResetRequests()
@@ -199,7 +200,7 @@ func TestVersionsRunThroughMinusOne(t *testing.T) {
 func TestARecreatedZnodeIsSaid(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		n := newCounter(t, c, path)
 		mustAdd(t, n, 5)
 		if err := c.Delete(t.Context(), path); err != nil {
@@ -220,7 +221,7 @@ func TestARecreatedZnodeIsSaid(t *testing.T) {
 func TestACallThatEndsLeavesTheOthers(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		n := newCounter(t, route.Client(t), path)
 		mustAdd(t, n, 1)
 		held := route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.HoldRequest})

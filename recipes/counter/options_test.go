@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -16,7 +17,7 @@ import (
 func TestEachCounterHasItsOwnOptions(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		mustBe(t, newCounter(t, c, path), 0)
 		private := acl.Entry{Perms: acl.Read | acl.Write | acl.Create, Scheme: "world", ID: "anyone"}
 		mustAdd(t, newCounter(t, c, path, recipes.WithACL(private)), 1)
@@ -29,7 +30,7 @@ func TestEachCounterHasItsOwnOptions(t *testing.T) {
 func TestACounterInASessionBindsNoOther(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t)
 		bound := newCounter(t, c.InSession(c.Session().ID), path)
 		mustAdd(t, bound, 1)
@@ -46,7 +47,7 @@ func TestACounterInASessionBindsNoOther(t *testing.T) {
 func TestCompareAndSetOfARecreatedZnode(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, other, path := env.Client(t), env.Client(t), pathOf(t)
+		c, other, path := env.Client(t), env.Client(t), recipetest.Path(t)
 		n := newCounter(t, c, path)
 		if err := n.Set(t.Context(), 1); err != nil {
 			t.Fatal(err)
@@ -111,7 +112,7 @@ func TestCountersLeaveNothing(t *testing.T) {
 	}
 	before := heap()
 	for range counters {
-		newCounter(t, c, pathOf(t))
+		newCounter(t, c, recipetest.Path(t))
 	}
 	var kept int64
 	for range 50 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/testing/fault"
@@ -22,7 +23,7 @@ func TestUpdatesOfAllClientsAreKept(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const clients, rounds = 4, 5
-		path := pathOf(t)
+		path := recipetest.Path(t)
 		var wg sync.WaitGroup
 		for i := range clients {
 			v := newValue(t, env.Client(t), path)
@@ -53,7 +54,7 @@ func TestUpdatesOfAllClientsAreKept(t *testing.T) {
 func TestValue(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		v := newValue(t, c, path)
 		if got, err := v.Get(t.Context()); !errors.Is(err, framework.ErrNoNode) {
 			t.Errorf("Get of a missing znode: %q, %v; want ErrNoNode", got, err)
@@ -93,7 +94,7 @@ func TestValue(t *testing.T) {
 func TestUpdateWithItsReplyLost(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		v := newValue(t, route.Client(t), path)
 		if err := v.Set(t.Context(), nil); err != nil {
 			t.Fatal(err)
@@ -118,7 +119,7 @@ func TestAllShowsTheLatestValue(t *testing.T) {
 			value []string
 			err   error
 		}
-		route, path, writer := env.Route(t), pathOf(t), env.Client(t)
+		route, path, writer := env.Route(t), recipetest.Path(t), env.Client(t)
 		v, source := newValue(t, route.Client(t), path), newValue(t, writer, path)
 		ctx, cancel := context.WithCancel(t.Context())
 		seen, over := make(chan shown, 16), make(chan struct{})
@@ -166,7 +167,7 @@ func TestAllShowsTheLatestValue(t *testing.T) {
 func TestAllEnds(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		v := newValue(t, c, path)
 		if err := v.Set(t.Context(), nil); err != nil {
 			t.Fatal(err)

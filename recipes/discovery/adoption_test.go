@@ -6,6 +6,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -26,19 +27,19 @@ func TestAdoptionComparesWithTheUpdatedInstance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				base, elsewhere, other := fresh(), fresh(), env.Client(t)
+				base, elsewhere, other := recipetest.Path(t), recipetest.Path(t), env.Client(t)
 				in := web("i1", 80)
 				in.Kind = discovery.Permanent
 				reg := mustRegister(t, newRegistry(t, env.Client(t), base), in)
 				in.Port = 81
-				must.OK(t, reg.Update(patient(t), in))
+				must.OK(t, reg.Update(recipetest.Patient(t), in))
 				in.Port, in.Payload = c.port, zone{Zone: "us"}
 				mustRegister(t, newRegistry(t, other, elsewhere), in)
 				data, _ := must.Get2(other.Get(t.Context(), elsewhere+"/web/i1"))(t)
 				at := base + "/web/i1"
 				must.Get(other.Txn(t.Context(), framework.OpDelete(at, framework.AnyVersion), framework.OpCreate(at, data)))(t)
-				zktest.Eventually(t, generous, "the end of an attempt", func() bool {
-					err := reg.Await(patient(t))
+				zktest.Eventually(t, recipetest.Generous, "the end of an attempt", func() bool {
+					err := reg.Await(recipetest.Patient(t))
 					found, _ := must.Get2(other.Get(t.Context(), at))(t)
 					if c.taken {
 						return errors.Is(err, node.ErrTaken)
@@ -64,7 +65,7 @@ func (*hostile) UnmarshalJSON([]byte) error { panic("no such payload") }
 func TestAPayloadIsNotDecodedForAdoption(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		base := fresh()
+		base := recipetest.Path(t)
 		in := web("i1", 80)
 		in.Kind = discovery.Static
 		mustRegister(t, newRegistry(t, env.Client(t), base), in)
@@ -72,7 +73,7 @@ func TestAPayloadIsNotDecodedForAdoption(t *testing.T) {
 		again := must.Get(r.Register(discovery.Instance[hostile]{
 			Name: in.Name, ID: in.ID, Address: in.Address, Port: in.Port, Kind: in.Kind,
 		}))(t)
-		must.OK(t, again.Await(patient(t)))
-		must.OK(t, r.Close(patient(t)))
+		must.OK(t, again.Await(recipetest.Patient(t)))
+		must.OK(t, r.Close(recipetest.Patient(t)))
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
@@ -24,7 +25,7 @@ func TestARegistrationInTheNextSessionHidesNoInstance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-				base, route, observer := fresh(), e.Route(t), e.Client(t)
+				base, route, observer := recipetest.Path(t), e.Route(t), e.Client(t)
 				c := route.Client(t)
 				looking := newRegistry(t, observer, base)
 				reg := mustRegister(t, newRegistry(t, c, base), web("i1", 80))
@@ -34,7 +35,7 @@ func TestARegistrationInTheNextSessionHidesNoInstance(t *testing.T) {
 				held := route.Rules().Add(rule)
 				route.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
 				route.Cut()
-				zktest.Eventually(t, generous, "the next session", func() bool {
+				zktest.Eventually(t, recipetest.Generous, "the next session", func() bool {
 					return c.State() == framework.Connected && c.Session().ID != former
 				})
 				e.Quiesce()
@@ -42,11 +43,11 @@ func TestARegistrationInTheNextSessionHidesNoInstance(t *testing.T) {
 					t.Errorf("instances %s while the client registers again", got)
 				}
 				held.Release()
-				zktest.Eventually(t, generous, "the registration in the next session", func() bool {
+				zktest.Eventually(t, recipetest.Generous, "the registration in the next session", func() bool {
 					_, st, err := observer.Get(t.Context(), rule.Path)
 					return err == nil && st.EphemeralOwner == c.Session().ID
 				})
-				if err := reg.Await(patient(t)); err != nil {
+				if err := reg.Await(recipetest.Patient(t)); err != nil {
 					t.Fatal(err)
 				}
 			})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/testing/fault"
@@ -23,7 +24,7 @@ func registered() time.Time { return time.UnixMilli(1795319723988).UTC() }
 // write registers the instance and returns the data of its znode.
 func write[T any](t *testing.T, e *zkenv.Env, in discovery.Instance[T], opts ...discovery.Option) (string, framework.Stat) {
 	t.Helper()
-	c, base := e.Client(t), fresh()
+	c, base := e.Client(t), recipetest.Path(t)
 	r, err := discovery.New[T](c, base, opts...)
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +34,7 @@ func write[T any](t *testing.T, e *zkenv.Env, in discovery.Instance[T], opts ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := reg.Await(patient(t)); err != nil {
+	if err := reg.Await(recipetest.Patient(t)); err != nil {
 		t.Fatal(err)
 	}
 	data, st, err := c.Get(t.Context(), base+"/web/i1")
@@ -123,7 +124,7 @@ func TestCuratorInstancesAreRead(t *testing.T) {
 				URI: []discovery.URIPart{{Value: "a", Variable: true}},
 			},
 		} {
-			base := fresh()
+			base := recipetest.Path(t)
 			if _, err := c.Create(t.Context(), base+"/web/i10000000001", []byte(data), framework.WithParents()); err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +139,7 @@ func TestCuratorInstancesAreRead(t *testing.T) {
 func TestAnUnreadableInstanceHidesNoOther(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		c, base := e.Client(t), fresh()
+		c, base := e.Client(t), recipetest.Path(t)
 		told := make(chan string, 100)
 		r := newRegistry(t, c, base, discovery.WithUnreadable(func(path string, err error) {
 			told <- strings.TrimPrefix(path, base) + ": " + err.Error()
@@ -189,7 +190,7 @@ func TestAnUnreadableInstanceHidesNoOther(t *testing.T) {
 func TestAnInstanceWithoutPermissionHidesNoOther(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		c, base := e.Client(t), fresh()
+		c, base := e.Client(t), recipetest.Path(t)
 		told := make(chan error, 1)
 		r := newRegistry(t, c, base, discovery.WithUnreadable(func(_ string, err error) { told <- err }))
 		mustRegister(t, r, web("i1", 80))
@@ -210,7 +211,7 @@ func TestAnInstanceWithoutPermissionHidesNoOther(t *testing.T) {
 func TestRegisterRefuses(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		route, base := e.Route(t), fresh()
+		route, base := e.Route(t), recipetest.Path(t)
 		c := route.Client(t)
 		r := newRegistry(t, c, base)
 		route.ResetRequests()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
@@ -21,14 +22,14 @@ import (
 func TestInstancesFollowTheTree(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		base, c := fresh(), e.Client(t)
+		base, c := recipetest.Path(t), e.Client(t)
 		r, other := newRegistry(t, c, base), newRegistry(t, e.Client(t), base)
 		if all, err := other.Services(t.Context()); err != nil || len(all) != 0 {
 			t.Errorf("services %v, %v of a base without a znode", all, err)
 		}
 		s := mustWatch(t, other, "web")
 		seen := follow(t, s)
-		zktest.Eventually(t, generous, "no instances", func() bool { return seen.String() == "none" })
+		zktest.Eventually(t, recipetest.Generous, "no instances", func() bool { return seen.String() == "none" })
 		first := mustRegister(t, r, web("i1", 80))
 		awaitInstances(t, s, "i1:80")
 		second := mustRegister(t, r, web("i2", 81))
@@ -41,7 +42,7 @@ func TestInstancesFollowTheTree(t *testing.T) {
 			t.Errorf("services %v, %v", all, err)
 		}
 		changed := web("", 90)
-		if err := first.Update(patient(t), changed); err != nil {
+		if err := first.Update(recipetest.Patient(t), changed); err != nil {
 			t.Fatal(err)
 		}
 		awaitInstances(t, s, "i1:90 i2:81")
@@ -54,7 +55,7 @@ func TestInstancesFollowTheTree(t *testing.T) {
 		awaitInstances(t, s, "i1:90")
 		mustRegister(t, r, web("i2", 91)) // the ID is free again
 		awaitInstances(t, s, "i1:90 i2:91")
-		zktest.Eventually(t, generous, "the last change", func() bool { return strings.HasSuffix(seen.String(), "| i1:90 i2:91") })
+		zktest.Eventually(t, recipetest.Generous, "the last change", func() bool { return strings.HasSuffix(seen.String(), "| i1:90 i2:91") })
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -65,23 +66,23 @@ func TestInstancesFollowTheTree(t *testing.T) {
 func TestAnOutageEmptiesNoList(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		base, route := fresh(), e.Route(t)
+		base, route := recipetest.Path(t), e.Route(t)
 		other := newRegistry(t, e.Client(t), base)
 		mustRegister(t, other, web("i1", 80))
 		c := route.Client(t, framework.WithSessionTimeout(2*time.Second))
 		s := mustWatch(t, newRegistry(t, c, base), "web")
 		seen := follow(t, s)
-		zktest.Eventually(t, generous, "the first list", func() bool { return seen.String() == "i1:80" })
+		zktest.Eventually(t, recipetest.Generous, "the first list", func() bool { return seen.String() == "i1:80" })
 		route.Refuse()
 		route.Cut()
-		zktest.Eventually(t, generous, "the loss of the session", func() bool { return c.State() == framework.Lost })
+		zktest.Eventually(t, recipetest.Generous, "the loss of the session", func() bool { return c.State() == framework.Lost })
 		mustRegister(t, other, web("i2", 81))
 		if _, stale := s.Stale(); !stale || short(s.Instances()) != "i1:80" {
 			t.Errorf("instances %s during the outage, stale %v; want the last list", short(s.Instances()), stale)
 		}
 		route.Heal()
 		awaitInstances(t, s, "i1:80 i2:81")
-		zktest.Eventually(t, generous, "two lists", func() bool { return seen.String() == "i1:80 | i1:80 i2:81" })
+		zktest.Eventually(t, recipetest.Generous, "two lists", func() bool { return seen.String() == "i1:80 | i1:80 i2:81" })
 	})
 }
 
@@ -89,7 +90,7 @@ func TestAnOutageEmptiesNoList(t *testing.T) {
 func TestUpdatedDataIsRegisteredAgain(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		base, route, observer := fresh(), e.Route(t), e.Client(t)
+		base, route, observer := recipetest.Path(t), e.Route(t), e.Client(t)
 		c := route.Client(t, framework.WithSessionTimeout(2*time.Second))
 		reg := mustRegister(t, newRegistry(t, c, base), web("i1", 80))
 		s := mustWatch(t, newRegistry(t, observer, base), "web")
@@ -104,7 +105,7 @@ func TestUpdatedDataIsRegisteredAgain(t *testing.T) {
 		awaitInstances(t, s, "none") // the session has ended
 		route.Heal()
 		awaitInstances(t, s, "i1:81")
-		if err := reg.Await(patient(t)); err != nil {
+		if err := reg.Await(recipetest.Patient(t)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -114,7 +115,7 @@ func TestUpdatedDataIsRegisteredAgain(t *testing.T) {
 func TestRegistersAndFindsWithoutAServerAtTheStart(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		base, route := fresh(), e.Route(t)
+		base, route := recipetest.Path(t), e.Route(t)
 		c := route.Client(t)
 		route.Refuse()
 		route.Cut()
@@ -138,7 +139,7 @@ func TestRegistersAndFindsWithoutAServerAtTheStart(t *testing.T) {
 			t.Errorf("Instances without a server: %v", err)
 		}
 		route.Heal()
-		if err := reg.Await(patient(t)); err != nil {
+		if err := reg.Await(recipetest.Patient(t)); err != nil {
 			t.Fatal(err)
 		}
 		awaitInstances(t, s, "i1:80")
@@ -149,7 +150,7 @@ func TestRegistersAndFindsWithoutAServerAtTheStart(t *testing.T) {
 func TestFlapsMakeNoStormOfRegistrations(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		base, route := fresh(), e.Route(t)
+		base, route := recipetest.Path(t), e.Route(t)
 		c := route.Client(t)
 		r := newRegistry(t, c, base)
 		mustRegister(t, newRegistry(t, e.Client(t), base), web("z", 1)) // keeps the parents
@@ -164,12 +165,12 @@ func TestFlapsMakeNoStormOfRegistrations(t *testing.T) {
 		s := mustWatch(t, r, "web")
 		seen := follow(t, s)
 		want := "i0:80 i1:80 i2:80 i3:80 i4:80 z:1"
-		zktest.Eventually(t, generous, "the first list", func() bool { return seen.String() == want })
+		zktest.Eventually(t, recipetest.Generous, "the first list", func() bool { return seen.String() == want })
 		route.ResetRequests()
 		session := c.Session().ID
 		for i := range flaps {
 			route.Cut()
-			zktest.Eventually(t, generous, "the connection", func() bool {
+			zktest.Eventually(t, recipetest.Generous, "the connection", func() bool {
 				_, stale := s.Stale()
 				return route.Count(fault.Connect) > i && c.State() == framework.Connected && !stale
 			})
@@ -186,7 +187,7 @@ func TestFlapsMakeNoStormOfRegistrations(t *testing.T) {
 		}
 		route.ResetRequests()
 		route.Expire(t)
-		zktest.Eventually(t, generous, "the next session's instances", func() bool {
+		zktest.Eventually(t, recipetest.Generous, "the next session's instances", func() bool {
 			return c.Session().ID != session && listed(t, c, r) == want
 		})
 		if n := below(route, base+"/web/", fault.Create); n != instances {
@@ -199,7 +200,7 @@ func TestFlapsMakeNoStormOfRegistrations(t *testing.T) {
 func TestCloseTakesBackWhatIsDynamicAndNothingElse(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		base, c, observer := fresh(), e.Client(t), e.Client(t)
+		base, c, observer := recipetest.Path(t), e.Client(t), e.Client(t)
 		r, looking := newRegistry(t, c, base), newRegistry(t, observer, base)
 		foreign := mustRegister(t, looking, web("z", 1))
 		for i, kind := range []discovery.Kind{discovery.Dynamic, discovery.Static, discovery.Permanent} {
@@ -248,14 +249,14 @@ func TestCloseTakesBackWhatIsDynamicAndNothingElse(t *testing.T) {
 func TestAnInstanceOfAnotherClientIsNotTaken(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		base, c := fresh(), e.Client(t)
+		base, c := recipetest.Path(t), e.Client(t)
 		first, second := newRegistry(t, e.Client(t), base), newRegistry(t, c, base)
 		reg := mustRegister(t, first, web("i1", 80))
 		late, err := second.Register(web("i1", 81))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := late.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+		if err := late.Await(recipetest.Patient(t)); !errors.Is(err, node.ErrTaken) {
 			t.Errorf("Await: %v, want ErrTaken", err)
 		}
 		if got := listed(t, c, second); got != "i1:80" {
@@ -264,7 +265,7 @@ func TestAnInstanceOfAnotherClientIsNotTaken(t *testing.T) {
 		if err := reg.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		zktest.Eventually(t, generous, "the second's instance", func() bool { return listed(t, c, second) == "i1:81" })
+		zktest.Eventually(t, recipetest.Generous, "the second's instance", func() bool { return listed(t, c, second) == "i1:81" })
 	})
 }
 
@@ -272,7 +273,7 @@ func TestAnInstanceOfAnotherClientIsNotTaken(t *testing.T) {
 func TestDiscoveryRequests(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		route, base := e.Route(t), fresh()
+		route, base := e.Route(t), recipetest.Path(t)
 		c := route.Client(t)
 		r, other := newRegistry(t, c, base), newRegistry(t, e.Client(t), base)
 		mustRegister(t, other, web("i0", 80)) // the parents exist

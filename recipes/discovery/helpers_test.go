@@ -2,22 +2,18 @@ package discovery_test
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
-
-// generous bounds what has to happen at some time, on a machine as slow as it may be.
-const generous = 30 * time.Second
 
 // A zone is the payload of the tests.
 type zone struct {
@@ -31,9 +27,6 @@ type (
 	service      = discovery.Service[zone]
 	instance     = discovery.Instance[zone]
 )
-
-// fresh returns a base path that no other test uses.
-func fresh() string { return "/discovery-test/" + rand.Text() }
 
 // newRegistry returns a registry that is closed at the end of the test.
 func newRegistry(t testing.TB, c *framework.Client, base string, opts ...discovery.Option) *registry {
@@ -50,13 +43,6 @@ func newRegistry(t testing.TB, c *framework.Client, base string, opts ...discove
 	return r
 }
 
-func patient(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), generous)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // web returns an instance of the service "web".
 func web(id string, port int) instance {
 	return instance{Name: "web", ID: id, Address: "10.0.0.1", Port: port, Payload: zone{Zone: "eu"}}
@@ -68,7 +54,7 @@ func mustRegister(t testing.TB, r *registry, in instance) *registration {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := reg.Await(patient(t)); err != nil {
+	if err := reg.Await(recipetest.Patient(t)); err != nil {
 		t.Fatal(err)
 	}
 	return reg
@@ -80,7 +66,7 @@ func mustWatch(t testing.TB, r *registry, name string) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Ready(patient(t)); err != nil {
+	if err := s.Ready(recipetest.Patient(t)); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -101,10 +87,10 @@ func short(all []instance) string {
 // listed returns the instances of "web" that the registry reads, after a sync.
 func listed(t testing.TB, c *framework.Client, r *registry) string {
 	t.Helper()
-	if err := c.Sync(patient(t), "/"); err != nil {
+	if err := c.Sync(recipetest.Patient(t), "/"); err != nil {
 		t.Fatal(err)
 	}
-	all, err := r.Instances(patient(t), "web")
+	all, err := r.Instances(recipetest.Patient(t), "web")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +99,7 @@ func listed(t testing.TB, c *framework.Client, r *registry) string {
 
 func awaitInstances(t testing.TB, s *service, want string) {
 	t.Helper()
-	zktest.Eventually(t, generous, "the instances "+want, func() bool { return short(s.Instances()) == want })
+	zktest.Eventually(t, recipetest.Generous, "the instances "+want, func() bool { return short(s.Instances()) == want })
 }
 
 // A diary is what Changes has returned, each as in "i1:80 i2:81".

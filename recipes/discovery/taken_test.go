@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -19,16 +20,16 @@ func TestALastingInstanceIsNotTaken(t *testing.T) {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				base := fresh()
+				base := recipetest.Path(t)
 				first, second := newRegistry(t, env.Client(t), base), newRegistry(t, env.Client(t), base)
 				in := instance{Name: "web", ID: "x", Address: "10.0.0.1", Port: 80, Kind: kind}
-				must.OK(t, must.Get(first.Register(in))(t).Await(patient(t)))
+				must.OK(t, must.Get(first.Register(in))(t).Await(recipetest.Patient(t)))
 				again := must.Get(second.Register(in))(t)
-				must.OK(t, again.Await(patient(t)))
-				must.OK(t, again.Close(patient(t)))
+				must.OK(t, again.Await(recipetest.Patient(t)))
+				must.OK(t, again.Close(recipetest.Patient(t)))
 				in.Address = "10.0.0.2"
 				other := must.Get(second.Register(in))(t)
-				if err := other.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+				if err := other.Await(recipetest.Patient(t)); !errors.Is(err, node.ErrTaken) {
 					t.Errorf("Await of a second instance of the ID: %v, want ErrTaken", err)
 				}
 				found := must.Get(first.Instances(t.Context(), "web"))(t)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
@@ -18,9 +19,9 @@ func TestUpdateConcurrently(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
 		const rounds, updaters = 20, 32
 		c := e.Client(t)
-		r := newRegistry(t, c, fresh())
+		r := newRegistry(t, c, recipetest.Path(t))
 		reg := mustRegister(t, r, web("i1", 80))
-		ctx := patient(t)
+		ctx := recipetest.Patient(t)
 		for round := range rounds {
 			var updates sync.WaitGroup
 			begin := make(chan struct{})
@@ -47,7 +48,7 @@ func TestUpdateRefused(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
 		c := e.Client(t)
-		r := newRegistry(t, c, fresh())
+		r := newRegistry(t, c, recipetest.Path(t))
 		reg := mustRegister(t, r, web("i1", 80))
 		large := web("i1", 81)
 		large.Payload.Zone = strings.Repeat("z", framework.DefaultMaxRequest)

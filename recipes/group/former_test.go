@@ -5,6 +5,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -13,7 +14,7 @@ import (
 func TestCloseLeavesAnotherClientsMember(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, other, path := env.Route(t), env.Client(t), fresh()
+		route, other, path := env.Route(t), env.Client(t), recipetest.Path(t)
 		client := route.Client(t)
 		g := newGroup(t, client, path)
 		mustJoin(t, g, "a", "ours")
@@ -21,7 +22,7 @@ func TestCloseLeavesAnotherClientsMember(t *testing.T) {
 		route.Cut()
 		must.OK(t, other.Delete(t.Context(), path+"/a"))
 		must.Get(other.Create(t.Context(), path+"/a", []byte("theirs"), framework.Ephemeral(), framework.WithParents()))(t)
-		zktest.Eventually(t, generous, "the outage", func() bool { return client.State() != framework.Connected })
+		zktest.Eventually(t, recipetest.Generous, "the outage", func() bool { return client.State() != framework.Connected })
 		route.Heal()
 		must.OK(t, g.Close(t.Context()))
 		must.OK(t, other.Sync(t.Context(), path))

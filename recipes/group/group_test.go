@@ -2,7 +2,6 @@ package group_test
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/group"
 	"github.com/docent-go/docent/recipes/node"
@@ -18,12 +18,6 @@ import (
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
-
-// generous bounds what has to happen at some time, on a machine as slow as it may be.
-const generous = 30 * time.Second
-
-// fresh returns the path of a group that no other test uses.
-func fresh() string { return "/group-test/" + rand.Text() }
 
 // newGroup returns a group that has been read and is closed at the end of the test.
 func newGroup(t testing.TB, c *framework.Client, path string, opts ...group.Option) *group.Group {
@@ -37,17 +31,10 @@ func newGroup(t testing.TB, c *framework.Client, path string, opts ...group.Opti
 			t.Errorf("close: %v", err)
 		}
 	})
-	if err := g.Ready(patient(t)); err != nil {
+	if err := g.Ready(recipetest.Patient(t)); err != nil {
 		t.Fatal(err)
 	}
 	return g
-}
-
-func patient(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), generous)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 func mustJoin(t testing.TB, g *group.Group, id, data string) *node.Node {
@@ -56,7 +43,7 @@ func mustJoin(t testing.TB, g *group.Group, id, data string) *node.Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Await(patient(t)); err != nil {
+	if err := n.Await(recipetest.Patient(t)); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -73,7 +60,7 @@ func members(g *group.Group) string {
 
 func awaitMembers(t testing.TB, g *group.Group, want string) {
 	t.Helper()
-	zktest.Eventually(t, generous, "the members "+want, func() bool { return members(g) == want })
+	zktest.Eventually(t, recipetest.Generous, "the members "+want, func() bool { return members(g) == want })
 }
 
 // A diary is what Changes has returned, each as in "a=1 b=2".
@@ -115,7 +102,7 @@ func (d *diary) String() string {
 func TestMembershipFollowsTheTree(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, operator, route := fresh(), env.Client(t), env.Route(t)
+		path, operator, route := recipetest.Path(t), env.Client(t), env.Route(t)
 		looking, other := newGroup(t, env.Client(t), path), newGroup(t, route.Client(t), path)
 		if got := members(looking); got != "" {
 			t.Errorf("members %q of a group without a znode, want none", got)
@@ -125,7 +112,7 @@ func TestMembershipFollowsTheTree(t *testing.T) {
 		mustJoin(t, looking, "a", "1")
 		awaitMembers(t, looking, "a=1 b=2")
 		awaitMembers(t, other, "a=1 b=2")
-		if err := b.Set(patient(t), []byte("3")); err != nil {
+		if err := b.Set(recipetest.Patient(t), []byte("3")); err != nil {
 			t.Fatal(err)
 		}
 		awaitMembers(t, looking, "a=1 b=3")
@@ -153,14 +140,14 @@ func TestMembershipFollowsTheTree(t *testing.T) {
 func TestAnIDThatIsTakenIsRefused(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path := fresh()
+		path := recipetest.Path(t)
 		first, second := newGroup(t, env.Client(t), path), newGroup(t, env.Client(t), path)
 		n := mustJoin(t, first, "a", "first")
 		late, err := second.Join("a", []byte("second"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := late.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+		if err := late.Await(recipetest.Patient(t)); !errors.Is(err, node.ErrTaken) {
 			t.Errorf("Await: %v, want ErrTaken", err)
 		}
 		awaitMembers(t, second, "a=first")
@@ -174,7 +161,7 @@ func TestAnIDThatIsTakenIsRefused(t *testing.T) {
 func TestJoinRefuses(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		g := newGroup(t, env.Client(t), fresh())
+		g := newGroup(t, env.Client(t), recipetest.Path(t))
 		n := mustJoin(t, g, "a", "")
 		for id, want := range map[string]string{
 			"":      `id "": must not be empty or contain a slash`,
@@ -223,7 +210,7 @@ func TestSettleEndsARollingRestart(t *testing.T) {
 	t.Parallel()
 	const settle = time.Second
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path := fresh()
+		path := recipetest.Path(t)
 		joining := newGroup(t, env.Client(t), path)
 		nodes := make(map[string]*node.Node)
 		for _, id := range []string{"a", "b", "c"} {
@@ -232,7 +219,7 @@ func TestSettleEndsARollingRestart(t *testing.T) {
 		looking := newGroup(t, env.Client(t), path, recipes.WithSettle(settle))
 		awaitMembers(t, looking, "a=old b=old c=old")
 		seen := follow(t, looking)
-		zktest.Eventually(t, generous, "the members at first", func() bool { return seen.String() == "a=old b=old c=old" })
+		zktest.Eventually(t, recipetest.Generous, "the members at first", func() bool { return seen.String() == "a=old b=old c=old" })
 		for _, id := range []string{"a", "b", "c"} {
 			if err := nodes[id].Close(t.Context()); err != nil {
 				t.Fatal(err)
@@ -241,7 +228,7 @@ func TestSettleEndsARollingRestart(t *testing.T) {
 			mustJoin(t, joining, id, "new")
 			<-time.After(settle / 10)
 		}
-		zktest.Eventually(t, generous, "one change", func() bool {
+		zktest.Eventually(t, recipetest.Generous, "one change", func() bool {
 			return seen.String() == "a=old b=old c=old | a=new b=new c=new"
 		})
 	})
@@ -252,15 +239,15 @@ func TestSettleIsBounded(t *testing.T) {
 	t.Parallel()
 	const settle = time.Second
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path := fresh()
+		path := recipetest.Path(t)
 		joining, looking := newGroup(t, env.Client(t), path), newGroup(t, env.Client(t), path, recipes.WithSettle(settle))
 		n := mustJoin(t, joining, "a", "0")
 		awaitMembers(t, looking, "a=0")
 		seen := follow(t, looking)
-		zktest.Eventually(t, generous, "the members at first", func() bool { return seen.String() == "a=0" })
+		zktest.Eventually(t, recipetest.Generous, "the members at first", func() bool { return seen.String() == "a=0" })
 		began := time.Now()
 		for i := 1; seen.String() == "a=0"; i++ {
-			if err := n.Set(patient(t), fmt.Append(nil, i)); err != nil {
+			if err := n.Set(recipetest.Patient(t), fmt.Append(nil, i)); err != nil {
 				t.Fatal(err)
 			}
 			<-time.After(settle / 4)
@@ -278,7 +265,7 @@ func TestSettleIsBounded(t *testing.T) {
 func TestSelfIsNotListedBeforeItExists(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, route := fresh(), env.Route(t)
+		path, route := recipetest.Path(t), env.Route(t)
 		g := newGroup(t, route.Client(t), path)
 		stuck := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/a", Action: fault.HoldRequest})
 		n, err := g.Join("a", []byte("1"))
@@ -301,7 +288,7 @@ func TestChangesEndWithTheGroup(t *testing.T) {
 		t.Run(settle.String(), func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				g := newGroup(t, env.Client(t), fresh(), recipes.WithSettle(settle))
+				g := newGroup(t, env.Client(t), recipetest.Path(t), recipes.WithSettle(settle))
 				ended := make(chan int, 1)
 				go func() {
 					n := 0
@@ -326,13 +313,13 @@ func TestChangesEndWithTheGroup(t *testing.T) {
 func TestStaleDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, route := fresh(), env.Route(t)
+		path, route := recipetest.Path(t), env.Route(t)
 		g, other := newGroup(t, route.Client(t), path), newGroup(t, env.Client(t), path)
 		mustJoin(t, other, "a", "1")
 		awaitMembers(t, g, "a=1")
 		route.Refuse()
 		route.Cut()
-		zktest.Eventually(t, generous, "the outage", func() bool { _, stale := g.Stale(); return stale })
+		zktest.Eventually(t, recipetest.Generous, "the outage", func() bool { _, stale := g.Stale(); return stale })
 		mustJoin(t, other, "b", "2")
 		if got := members(g); got != "a=1" {
 			t.Errorf("members %q during the outage, want those from before", got)
@@ -340,7 +327,7 @@ func TestStaleDuringAnOutage(t *testing.T) {
 		route.Heal()
 		awaitMembers(t, g, "a=1 b=2")
 		if _, stale := g.Stale(); stale {
-			zktest.Eventually(t, generous, "the group is up to date", func() bool { _, stale := g.Stale(); return !stale })
+			zktest.Eventually(t, recipetest.Generous, "the group is up to date", func() bool { _, stale := g.Stale(); return !stale })
 		}
 	})
 }

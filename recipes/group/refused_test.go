@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
@@ -17,10 +18,10 @@ import (
 func TestChangesOutliveARefusedGroup(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, other, path := env.Route(t), env.Client(t), fresh()
+		route, other, path := env.Route(t), env.Client(t), recipetest.Path(t)
 		g := newGroup(t, route.Client(t), path)
 		mustJoin(t, g, "a", "1")
-		ctx, cancel := context.WithTimeout(t.Context(), generous)
+		ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous)
 		defer cancel()
 		next, stop := iter.Pull2(g.Changes(ctx))
 		defer stop()

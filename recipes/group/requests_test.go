@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
@@ -28,7 +29,7 @@ func counted(route *zkenv.Route) map[fault.Op]int {
 func TestGroupRequests(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, other, route := fresh(), env.Client(t), env.Route(t)
+		path, other, route := recipetest.Path(t), env.Client(t), env.Route(t)
 		for _, id := range []string{"a", "b", "c"} {
 			opts := []framework.CreateOption{framework.Ephemeral(), framework.WithParents()}
 			if _, err := other.Create(t.Context(), path+"/"+id, nil, opts...); err != nil {
@@ -43,7 +44,7 @@ func TestGroupRequests(t *testing.T) {
 				t.Errorf("%s: requests %v, want %v", what, got, want)
 			}
 		}
-		if err := c.AwaitConnected(patient(t)); err != nil {
+		if err := c.AwaitConnected(recipetest.Patient(t)); err != nil {
 			t.Fatal(err)
 		}
 		counted(route)
@@ -76,7 +77,7 @@ func TestGroupRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-stuck.Hit()
-		zktest.Eventually(t, generous, "the watch is asked for before the reply to the create", func() bool {
+		zktest.Eventually(t, recipetest.Generous, "the watch is asked for before the reply to the create", func() bool {
 			return route.Count(fault.Exists) == 1
 		})
 		stuck.Release()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/locktest"
@@ -35,7 +36,7 @@ func TestElectionLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		members := env.Members()
-		follower, path := members[0], pathOf(t)
+		follower, path := members[0], recipetest.Path(t)
 		first := newElection(t, follower.Route(t).Client(t, framework.WithSessionTimeout(sessionAtStake)), path)
 		c := members[len(members)-1].Client(t)
 		term := mustLead(t, first)
@@ -44,21 +45,21 @@ func TestElectionLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
 			<-term.Lost()
 			lost <- time.Now()
 		}()
-		done := campaignLater(t.Context(), newElection(t, c, path))
-		awaitCandidates(t, c, path, 2)
+		done := recipetest.Later(t.Context(), newElection(t, c, path).Campaign)
+		recipetest.AwaitChildren(t, c, path, 2)
 		follower.Isolate(t)
 		at := must.Receive(t, lost, "the loss of the term")
 		next := must.Receive(t, done, "the next term")
-		if next.err != nil {
-			t.Fatal(next.err)
+		if next.Err != nil {
+			t.Fatal(next.Err)
 		}
-		if !at.Before(next.at) {
-			t.Errorf("lost %v after the next candidate led", at.Sub(next.at))
+		if !at.Before(next.At) {
+			t.Errorf("lost %v after the next candidate led", at.Sub(next.At))
 		}
-		if next.term.Fence() <= term.Fence() {
-			t.Errorf("term %d after term %d: must grow", next.term.Fence(), term.Fence())
+		if next.Lease.Fence() <= term.Fence() {
+			t.Errorf("term %d after term %d: must grow", next.Lease.Fence(), term.Fence())
 		}
-		mustResign(t, next.term)
+		mustResign(t, next.Lease)
 	}, zkenv.Breakable(), zkenv.Only("it takes a follower and its leader", zkenv.EmbeddedEnsemble, zkenv.Ensemble))
 }
 
@@ -66,11 +67,11 @@ func TestElectionLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
 func TestLeadershipOutlivesAShortOutage(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, observer, path := env.Route(t), env.Client(t), pathOf(t)
+		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)
 		term := mustLead(t, newElection(t, route.Client(t), path))
-		behind := campaignLater(t.Context(), newElection(t, route.Client(t), path))
-		awaitCandidates(t, observer, path, 2)
-		before := candidates(t, observer, path)
+		behind := recipetest.Later(t.Context(), newElection(t, route.Client(t), path).Campaign)
+		recipetest.AwaitChildren(t, observer, path, 2)
+		before := recipetest.Children(t, observer, path)
 		for range 3 {
 			route.Cut()
 			env.Quiesce()
@@ -78,15 +79,15 @@ func TestLeadershipOutlivesAShortOutage(t *testing.T) {
 		if err := term.Err(); err != nil {
 			t.Errorf("term after the outages: %v", err)
 		}
-		after := candidates(t, observer, path)
+		after := recipetest.Children(t, observer, path)
 		if len(after) != 2 || before[0]+before[1] != after[0]+after[1] && before[0]+before[1] != after[1]+after[0] {
 			t.Errorf("candidates %v after the outages, %v before", after, before)
 		}
 		mustResign(t, term)
 		next := must.Receive(t, behind, "the next term")
-		if next.err != nil {
-			t.Fatal(next.err)
+		if next.Err != nil {
+			t.Fatal(next.Err)
 		}
-		mustResign(t, next.term)
+		mustResign(t, next.Lease)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -20,24 +21,24 @@ import (
 func TestCampaignBeforeThereIsAServer(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t)
 		route.Refuse()
 		route.Cut()
-		done := campaignLater(t.Context(), newElection(t, c, path))
+		done := recipetest.Later(t.Context(), newElection(t, c, path).Campaign)
 		r := run(t, newElection(t, c, path))
 		env.Quiesce()
 		route.Heal()
 		select {
 		case got := <-done:
-			if got.err != nil {
-				t.Fatal(got.err)
+			if got.Err != nil {
+				t.Fatal(got.Err)
 			}
-			mustResign(t, got.term)
+			mustResign(t, got.Lease)
 			must.Receive(t, r.terms, "the term of Run")
 		case <-r.terms:
 			r.resign <- nil
-			mustResign(t, must.Receive(t, done, "the other term").term)
+			mustResign(t, must.Receive(t, done, "the other term").Lease)
 		}
 		r.stop(t)
 	})
@@ -47,7 +48,7 @@ func TestCampaignBeforeThereIsAServer(t *testing.T) {
 func TestLossPolicyOfATerm(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t)
 		patient := mustLead(t, newElection(t, c, path+"-patient"))
 		hasty := mustLead(t, newElection(t, c, path, recipes.WithLossPolicy(lease.OnSuspend)))
@@ -69,14 +70,14 @@ func TestLossPolicyOfATerm(t *testing.T) {
 func TestRunOutlivesTheElectionsDirectory(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		operator, path := env.Client(t), pathOf(t)
+		operator, path := env.Client(t), recipetest.Path(t)
 		first, second := run(t, newElection(t, env.Client(t), path)), run(t, newElection(t, env.Client(t), path))
 		var term *lease.Lease
 		select {
 		case term = <-first.terms:
 		case term = <-second.terms:
 		}
-		awaitCandidates(t, operator, path, 2)
+		recipetest.AwaitChildren(t, operator, path, 2)
 		env.Quiesce()
 		if err := operator.DeleteTree(t.Context(), path); err != nil && !errors.Is(err, framework.ErrNotEmpty) {
 			t.Fatal(err)
@@ -100,7 +101,7 @@ func TestRunOutlivesTheElectionsDirectory(t *testing.T) {
 				t.Errorf("Run: %v, want context.Canceled", err)
 			}
 		}
-		awaitCandidates(t, operator, path, 0)
+		recipetest.AwaitChildren(t, operator, path, 0)
 	})
 }
 
@@ -108,7 +109,7 @@ func TestRunOutlivesTheElectionsDirectory(t *testing.T) {
 func TestRunEndsWhereItIsNotPermitted(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
@@ -70,7 +71,7 @@ func TestNodeDataIsCurators(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		for _, tc := range cases {
-			path := pathOf(t)
+			path := recipetest.Path(t)
 			e := newElection(t, c, path, tc.opts...)
 			term := mustLead(t, e)
 			_, name := framework.SplitPath(term.Node())
@@ -84,7 +85,7 @@ func TestNodeDataIsCurators(t *testing.T) {
 			}
 			mustResign(t, term)
 		}
-		path := pathOf(t)
+		path := recipetest.Path(t)
 		e := newElection(t, c, path, leader.WithID("anna"), leader.WithMetadata())
 		term := mustLead(t, e)
 		p, ok, err := e.Leader(t.Context())
@@ -98,7 +99,7 @@ func TestNodeDataIsCurators(t *testing.T) {
 func TestLeaderAndParticipants(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		e := newElection(t, c, path)
 		if p, ok, err := e.Leader(t.Context()); ok || err != nil {
 			t.Errorf("leader of a path that does not exist: %+v, %v, %v; want nobody", p, ok, err)
@@ -107,10 +108,10 @@ func TestLeaderAndParticipants(t *testing.T) {
 			t.Errorf("participants of a path that does not exist: %v, %v; want none", all, err)
 		}
 		term := mustLead(t, newElection(t, env.Client(t), path, leader.WithID("anna")))
-		var behind []<-chan result
+		var behind []<-chan recipetest.Outcome
 		for n, id := range []string{"bert", "carla"} {
-			behind = append(behind, campaignLater(t.Context(), newElection(t, env.Client(t), path, leader.WithID(id))))
-			awaitCandidates(t, c, path, n+2)
+			behind = append(behind, recipetest.Later(t.Context(), newElection(t, env.Client(t), path, leader.WithID(id)).Campaign))
+			recipetest.AwaitChildren(t, c, path, n+2)
 		}
 		all, err := e.Participants(t.Context())
 		var seen []string
@@ -125,7 +126,7 @@ func TestLeaderAndParticipants(t *testing.T) {
 		}
 		mustResign(t, term)
 		for _, done := range behind {
-			mustResign(t, must.Receive(t, done, "the next term").term)
+			mustResign(t, must.Receive(t, done, "the next term").Lease)
 		}
 	})
 }
@@ -134,10 +135,10 @@ func TestLeaderAndParticipants(t *testing.T) {
 func TestLeaderIsAskedWhileItChanges(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, c, path := env.Route(t), env.Client(t), pathOf(t)
+		route, c, path := env.Route(t), env.Client(t), recipetest.Path(t)
 		term := mustLead(t, newElection(t, c, path))
-		done := campaignLater(t.Context(), newElection(t, env.Client(t), path))
-		awaitCandidates(t, c, path, 2)
+		done := recipetest.Later(t.Context(), newElection(t, env.Client(t), path).Campaign)
+		recipetest.AwaitChildren(t, c, path, 2)
 		asking := newElection(t, route.Client(t), path)
 		read := route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.HoldRequest})
 		type answer struct {
@@ -152,7 +153,7 @@ func TestLeaderIsAskedWhileItChanges(t *testing.T) {
 		}()
 		must.Receive(t, read.Hit(), "the read of the leader's znode")
 		mustResign(t, term)
-		next := must.Receive(t, done, "the next term").term
+		next := must.Receive(t, done, "the next term").Lease
 		read.Release()
 		if a := must.Receive(t, answers, "the answer"); a.err != nil || !a.ok || a.p.Path != next.Node() {
 			t.Errorf("leader %+v, %v, %v; want %s", a.p, a.ok, a.err, next.Node())
@@ -169,7 +170,7 @@ func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 		c := env.Client(t)
 		formats := []leader.Format{leader.Latch, leader.Selector}
 		for i, format := range formats {
-			path := pathOf(t)
+			path := recipetest.Path(t)
 			other := newElection(t, c, path, leader.WithFormat(formats[1-i]))
 			term := mustLead(t, newElection(t, c, path, leader.WithFormat(format)))
 			refused := map[string]func() error{
@@ -185,11 +186,11 @@ func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 					t.Errorf("%s beside %v: %v, want ErrMixed", name, format, err)
 				}
 			}
-			awaitCandidates(t, c, path, 1)
+			recipetest.AwaitChildren(t, c, path, 1)
 			mustResign(t, term)
 			mustResign(t, mustLead(t, other))
 		}
-		path := pathOf(t)
+		path := recipetest.Path(t)
 		mutex, err := lock.NewMutex(c, path)
 		if err != nil {
 			t.Fatal(err)
@@ -201,13 +202,13 @@ func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 		if _, err := newElection(t, c, path).Campaign(t.Context()); !errors.Is(err, leader.ErrMixed) {
 			t.Errorf("latch beside a mutex: %v, want ErrMixed", err)
 		}
-		awaitCandidates(t, c, path, 1)
-		done := campaignLater(t.Context(), newElection(t, c, path, leader.WithFormat(leader.Selector)))
-		awaitCandidates(t, c, path, 2)
+		recipetest.AwaitChildren(t, c, path, 1)
+		done := recipetest.Later(t.Context(), newElection(t, c, path, leader.WithFormat(leader.Selector)).Campaign)
+		recipetest.AwaitChildren(t, c, path, 2)
 		if err := held.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		mustResign(t, must.Receive(t, done, "the term behind the mutex").term)
+		mustResign(t, must.Receive(t, done, "the term behind the mutex").Lease)
 	})
 }
 
@@ -215,10 +216,10 @@ func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 func TestWaitingCandidateIsNotRefused(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		term := mustLead(t, newElection(t, c, path))
-		done := campaignLater(t.Context(), newElection(t, env.Client(t), path))
-		awaitCandidates(t, c, path, 2)
+		done := recipetest.Later(t.Context(), newElection(t, env.Client(t), path).Campaign)
+		recipetest.AwaitChildren(t, c, path, 2)
 		env.Quiesce()
 		stranger, err := c.Create(t.Context(), path+"/_c_stranger-lock-", nil, framework.Ephemeral(), framework.Sequential())
 		if err != nil {
@@ -228,10 +229,10 @@ func TestWaitingCandidateIsNotRefused(t *testing.T) {
 		env.Quiesce()
 		mustResign(t, term)
 		next := must.Receive(t, done, "the next term")
-		if next.err != nil {
-			t.Fatalf("Campaign of a candidate that was there before: %v", next.err)
+		if next.Err != nil {
+			t.Fatalf("Campaign of a candidate that was there before: %v", next.Err)
 		}
-		mustResign(t, next.term)
+		mustResign(t, next.Lease)
 		if err := c.Delete(t.Context(), stranger); err != nil {
 			t.Error(err)
 		}
@@ -241,7 +242,7 @@ func TestWaitingCandidateIsNotRefused(t *testing.T) {
 func TestRevocationReachesTheLeader(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		asked := make(chan *lease.Lease, 2)
 		e := newElection(t, env.Client(t), path, leader.WithID("anna"), recipes.WithRevocation(func(l *lease.Lease) { asked <- l }))
 		term := mustLead(t, e)
@@ -260,22 +261,22 @@ func TestRevocationReachesTheLeader(t *testing.T) {
 func TestCampaignsWaitError(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		term := mustLead(t, newElection(t, c, path, leader.WithID("anna")))
 		ctx, cancel := context.WithCancel(t.Context())
-		done := campaignLater(ctx, newElection(t, env.Client(t), path))
-		awaitCandidates(t, c, path, 2)
+		done := recipetest.Later(ctx, newElection(t, env.Client(t), path).Campaign)
+		recipetest.AwaitChildren(t, c, path, 2)
 		env.Quiesce()
 		cancel()
 		var wait *lease.WaitError
-		err := must.Receive(t, done, "the end of Campaign").err
+		err := must.Receive(t, done, "the end of Campaign").Err
 		if !errors.As(err, &wait) || !errors.Is(err, context.Canceled) || errors.Is(err, framework.ErrNotConnected) {
 			t.Fatalf("Campaign: %v, want a WaitError that wraps context.Canceled alone", err)
 		}
 		if by := wait.BlockedBy; wait.Ahead != 1 || by == nil || by.Path != term.Node() || string(by.Data) != "anna" || !by.Holder {
 			t.Errorf("behind %d, %+v; want 1, anna", wait.Ahead, by)
 		}
-		awaitCandidates(t, c, path, 1)
+		recipetest.AwaitChildren(t, c, path, 1)
 		mustResign(t, term)
 	}, zkenv.Only("that the candidate waits is known in virtual time alone", zkenv.Embedded, zkenv.EmbeddedEnsemble))
 }
@@ -283,7 +284,7 @@ func TestCampaignsWaitError(t *testing.T) {
 func TestACLOfCandidates(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		want := []acl.Entry{{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}}
 		term := mustLead(t, newElection(t, c, path, recipes.WithACL(want...)))
 		for _, node := range []string{path, term.Node()} {

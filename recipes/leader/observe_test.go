@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/fault"
@@ -42,7 +43,7 @@ func observe(t testing.TB, e *leader.Election) <-chan sight {
 func awaitSight(t testing.TB, sights <-chan sight, node string) {
 	t.Helper()
 	var last sight
-	zktest.Eventually(t, generous, "Observe shows "+node, func() bool {
+	zktest.Eventually(t, recipetest.Generous, "Observe shows "+node, func() bool {
 		select {
 		case last = <-sights:
 			return last.leader.Path == node && last.known == (node != "")
@@ -58,7 +59,7 @@ func awaitSight(t testing.TB, sights <-chan sight, node string) {
 func TestObserveSeesNobody(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		sights := observe(t, newElection(t, route.Client(t), path))
 		awaitSight(t, sights, "") // there is not even a directory
 		c := env.Client(t)
@@ -86,7 +87,7 @@ func TestObserveSeesNobody(t *testing.T) {
 func TestObserveConvergesUnderFaults(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		rounds := 12
 		if !env.Kind().Virtual() {
 			rounds = 4
@@ -119,7 +120,7 @@ func TestObserveConvergesUnderFaults(t *testing.T) {
 func TestObserveMissesNoFirstCandidate(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, c, path := env.Route(t), env.Client(t), pathOf(t)
+		route, c, path := env.Route(t), env.Client(t), recipetest.Path(t)
 		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}
@@ -141,30 +142,30 @@ func TestObserveMissesNoFirstCandidate(t *testing.T) {
 func TestJoiningCandidatesWakeNoObserver(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, c, path := env.Route(t), env.Client(t), pathOf(t)
+		route, c, path := env.Route(t), env.Client(t), recipetest.Path(t)
 		term := mustLead(t, newElection(t, c, path))
 		sights := observe(t, newElection(t, route.Client(t), path))
 		awaitSight(t, sights, term.Node())
 		env.Quiesce()
 		route.ResetRequests()
-		var behind []<-chan result
+		var behind []<-chan recipetest.Outcome
 		for n := range 3 {
-			behind = append(behind, campaignLater(t.Context(), newElection(t, env.Client(t), path)))
-			awaitCandidates(t, c, path, n+2)
+			behind = append(behind, recipetest.Later(t.Context(), newElection(t, env.Client(t), path).Campaign))
+			recipetest.AwaitChildren(t, c, path, n+2)
 		}
 		env.Quiesce()
 		if n := route.Count(fault.GetChildren, fault.GetData, fault.Exists); n > 0 {
 			t.Errorf("%d requests of the observer when candidates joined, want none", n)
 		}
 		mustResign(t, term)
-		next := must.Receive(t, behind[0], "the next term").term
+		next := must.Receive(t, behind[0], "the next term").Lease
 		awaitSight(t, sights, next.Node())
 		if lists, reads := route.Count(fault.GetChildren), route.Count(fault.GetData, fault.Exists); lists != 1 || reads != 1 {
 			t.Errorf("%d listings and %d reads for a change, want 1 and 1", lists, reads)
 		}
 		mustResign(t, next)
 		for _, done := range behind[1:] {
-			mustResign(t, must.Receive(t, done, "the next term").term)
+			mustResign(t, must.Receive(t, done, "the next term").Lease)
 		}
 	})
 }
@@ -173,7 +174,7 @@ func TestJoiningCandidatesWakeNoObserver(t *testing.T) {
 func TestObserveShowsTheLatestAlone(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		e := newElection(t, c, path)
 		term := mustLead(t, e)
 		n := 0
@@ -203,7 +204,7 @@ func TestObserveEndsWithTheClient(t *testing.T) {
 		shown := make(chan struct{}, 100)
 		go func() {
 			defer close(done)
-			for range newElection(t, c, pathOf(t)).Observe(context.WithoutCancel(t.Context())) {
+			for range newElection(t, c, recipetest.Path(t)).Observe(context.WithoutCancel(t.Context())) {
 				shown <- struct{}{}
 			}
 		}()
@@ -219,7 +220,7 @@ func TestObserveEndsWithTheClient(t *testing.T) {
 func TestObserveShowsARevocation(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		term := mustLead(t, newElection(t, c, path))
 		sights := observe(t, newElection(t, env.Client(t), path))
 		awaitSight(t, sights, term.Node())
@@ -229,7 +230,7 @@ func TestObserveShowsARevocation(t *testing.T) {
 			if !s.known || !s.leader.Revoked || s.leader.Path != term.Node() {
 				t.Errorf("shows %+v, %v; want the leader, revoked", s.leader, s.known)
 			}
-		case <-time.After(generous):
+		case <-time.After(recipetest.Generous):
 			t.Error("Observe does not show the revocation")
 		}
 		mustResign(t, term)

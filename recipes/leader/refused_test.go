@@ -8,6 +8,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
@@ -18,7 +19,7 @@ import (
 func TestCandidatesThatMayNotBeListed(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, c, other := pathOf(t), env.Client(t), env.Client(t)
+		path, c, other := recipetest.Path(t), env.Client(t), env.Client(t)
 		must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		permit := func(perms acl.Permission) {
 			t.Helper()
@@ -26,7 +27,7 @@ func TestCandidatesThatMayNotBeListed(t *testing.T) {
 		}
 		permit(acl.All &^ acl.Read)
 		e := newElection(t, c, path)
-		ctx, cancel := context.WithTimeout(t.Context(), generous)
+		ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous)
 		defer cancel()
 		_, campaign := e.Campaign(ctx)
 		run := e.Run(ctx, func(context.Context, *lease.Lease) error {
@@ -50,9 +51,9 @@ func TestCandidatesThatMayNotBeListed(t *testing.T) {
 			t.Error("Observe shows a leader that it may not read")
 		}
 		permit(acl.All)
-		awaitCandidates(t, other, path, 0)
+		recipetest.AwaitChildren(t, other, path, 0)
 		term := mustLead(t, e)
-		zktest.Eventually(t, generous, "the leader", func() bool { return len(shown) > 0 && <-shown })
+		zktest.Eventually(t, recipetest.Generous, "the leader", func() bool { return len(shown) > 0 && <-shown })
 		mustResign(t, term)
 		cancel()
 		must.Receive(t, observing, "the end of Observe")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
@@ -111,7 +112,7 @@ func TestRunLeadsAgainAfterEveryFault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				route, path := env.Route(t), pathOf(t)
+				route, path := env.Route(t), recipetest.Path(t)
 				c := route.Client(t, framework.WithSessionTimeout(sessionAtStake))
 				r := run(t, newElection(t, c, path, recipes.WithRevocation(func(term *lease.Lease) {
 					_ = term.Release(context.WithoutCancel(t.Context())) // ends lead's context
@@ -123,7 +124,7 @@ func TestRunLeadsAgainAfterEveryFault(t *testing.T) {
 					t.Errorf("term %d (%v) after term %d (%v): must grow", second.Fence(), second.Err(), first.Fence(), first.Err())
 				}
 				r.stop(t)
-				awaitCandidates(t, env.Client(t), path, 0)
+				recipetest.AwaitChildren(t, env.Client(t), path, 0)
 			})
 		})
 	}
@@ -141,7 +142,7 @@ func leadsDespite(t *testing.T, env *zkenv.Env, action fault.Action) {
 	t.Helper()
 	met := 0
 	for n := range 8 {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t, framework.WithRetry(retry.Never()))
 		rule := route.Rules().Add(fault.Rule{Action: action, Skip: n})
 		r := run(t, newElection(t, c, path))
@@ -157,7 +158,7 @@ func leadsDespite(t *testing.T, env *zkenv.Env, action fault.Action) {
 		r.stop(t)
 		met += rule.Hits()
 		route.Rules().Clear()
-		awaitCandidates(t, env.Client(t), path, 0)
+		recipetest.AwaitChildren(t, env.Client(t), path, 0)
 	}
 	if met < 6 {
 		t.Errorf("%v met %d requests, want 6 at the least", action, met)
@@ -168,14 +169,14 @@ func leadsDespite(t *testing.T, env *zkenv.Env, action fault.Action) {
 func TestRunOutlivesARefusedCredential(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t, framework.WithSessionTimeout(sessionAtStake), framework.WithAuth("digest", []byte("user:password")))
 		r := run(t, newElection(t, c, path))
 		first := must.Receive(t, r.terms, "the first term")
 		refused := route.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: fault.Refuse, Code: fault.AuthFailed, Times: fault.Forever})
 		route.Cut()
 		must.Receive(t, first.Lost(), "the loss of the term")
-		zktest.Eventually(t, generous, "AuthFailed", func() bool { return c.State() == framework.AuthFailed })
+		zktest.Eventually(t, recipetest.Generous, "AuthFailed", func() bool { return c.State() == framework.AuthFailed })
 		env.Quiesce() // the campaign that follows is refused
 		refused.Remove()
 		if second := must.Receive(t, r.terms, "the second term"); second.Fence() <= first.Fence() {
@@ -189,7 +190,7 @@ func TestRunEndsOnlyByContextOrLead(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("wrong")
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		r := run(t, newElection(t, c, path))
 		must.Receive(t, r.terms, "the first term")
 		r.resign <- nil
@@ -198,18 +199,18 @@ func TestRunEndsOnlyByContextOrLead(t *testing.T) {
 		if err := must.Receive(t, r.done, "the end of Run"); !errors.Is(err, wrong) || err.Error() != wrong.Error() {
 			t.Errorf("Run: %v, want lead's error as it is", err)
 		}
-		awaitCandidates(t, c, path, 0)
+		recipetest.AwaitChildren(t, c, path, 0)
 
 		r = run(t, newElection(t, c, path))
 		must.Receive(t, r.terms, "a term")
 		r.stop(t)
-		awaitCandidates(t, c, path, 0)
+		recipetest.AwaitChildren(t, c, path, 0)
 
 		vacate := mustLead(t, newElection(t, c, path))
 		r = run(t, newElection(t, c, path))
-		awaitCandidates(t, c, path, 2)
+		recipetest.AwaitChildren(t, c, path, 2)
 		r.stop(t) // while it waits
-		awaitCandidates(t, c, path, 1)
+		recipetest.AwaitChildren(t, c, path, 1)
 		mustResign(t, vacate)
 
 		closing := env.Client(t)
@@ -230,7 +231,7 @@ func TestRunJoinsLeadsErrorWithTheLoss(t *testing.T) {
 	wrong := errors.New("wrong")
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		route := env.Route(t)
-		err := newElection(t, route.Client(t), pathOf(t)).Run(t.Context(), func(ctx context.Context, _ *lease.Lease) error {
+		err := newElection(t, route.Client(t), recipetest.Path(t)).Run(t.Context(), func(ctx context.Context, _ *lease.Lease) error {
 			route.Expire(t)
 			<-ctx.Done()
 			return wrong
@@ -244,7 +245,7 @@ func TestRunJoinsLeadsErrorWithTheLoss(t *testing.T) {
 func TestRunResignsWhenLeadPanics(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		func() {
 			defer func() {
 				if p := recover(); p != "lead" {
@@ -253,7 +254,7 @@ func TestRunResignsWhenLeadPanics(t *testing.T) {
 			}()
 			_ = newElection(t, c, path).Run(t.Context(), func(context.Context, *lease.Lease) error { panic("lead") })
 		}()
-		if left := candidates(t, c, path); len(left) > 0 {
+		if left := recipetest.Children(t, c, path); len(left) > 0 {
 			t.Errorf("%v after the panic, want no candidate", left)
 		}
 	})
@@ -263,11 +264,11 @@ func TestRunResignsWhenLeadPanics(t *testing.T) {
 func TestRunStepsBehindAllOthers(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		observer, path := env.Client(t), pathOf(t)
+		observer, path := env.Client(t), recipetest.Path(t)
 		var runners []*runner
 		for n := range 3 {
 			runners = append(runners, run(t, newElection(t, env.Client(t), path)))
-			awaitCandidates(t, observer, path, n+1)
+			recipetest.AwaitChildren(t, observer, path, n+1)
 		}
 		for range 2 {
 			for i, r := range runners {
@@ -280,8 +281,8 @@ func TestRunStepsBehindAllOthers(t *testing.T) {
 					}
 				}
 				r.resign <- nil
-				zktest.Eventually(t, generous, "the candidate is behind the others", func() bool {
-					names := candidates(t, observer, path)
+				zktest.Eventually(t, recipetest.Generous, "the candidate is behind the others", func() bool {
+					names := recipetest.Children(t, observer, path)
 					return len(names) == 3 && !slices.Contains(names, term.Node()[len(path)+1:])
 				})
 			}
@@ -305,7 +306,7 @@ func TestRunReportsTheWork(t *testing.T) {
 			route := env.Route(t)
 			c := route.Client(t, framework.WithSessionTimeout(sessionAtStake))
 			var returned time.Time
-			err := newElection(t, c, pathOf(t)).Run(t.Context(), func(context.Context, *lease.Lease) error {
+			err := newElection(t, c, recipetest.Path(t)).Run(t.Context(), func(context.Context, *lease.Lease) error {
 				if frozen {
 					env.Members()[0].Freeze(t)
 				} else {
@@ -334,7 +335,7 @@ const outage = time.Minute
 func TestRunWaitsBetweenCampaignsThatFail(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t, framework.WithRetry(retry.Never()), framework.WithSessionTimeout(sessionAtStake))
 		rule := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/**", Action: fault.CutBefore, Times: fault.Forever})
 		r := run(t, newElection(t, c, path))
@@ -357,7 +358,7 @@ func TestRunWarnsOfALeadThatDoesNotReturn(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		linger, leads, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		go func() {
-			done <- newElection(t, c, pathOf(t)).Run(ctx, func(context.Context, *lease.Lease) error {
+			done <- newElection(t, c, recipetest.Path(t)).Run(ctx, func(context.Context, *lease.Lease) error {
 				close(leads)
 				<-linger
 				return nil
@@ -367,7 +368,7 @@ func TestRunWarnsOfALeadThatDoesNotReturn(t *testing.T) {
 		cancel()
 		warnings := func() int { return logs.FilterMessageSnippet("the function has not returned").Len() }
 		zktest.Never(t, 9*time.Second, "a warning", func() bool { return warnings() > 0 })
-		zktest.Eventually(t, generous, "a warning", func() bool { return warnings() == 1 })
+		zktest.Eventually(t, recipetest.Generous, "a warning", func() bool { return warnings() == 1 })
 		close(linger)
 		if err := must.Receive(t, done, "the end of Run"); !errors.Is(err, context.Canceled) || warnings() != 1 {
 			t.Errorf("Run: %v, %d warnings; want context.Canceled and one", err, warnings())

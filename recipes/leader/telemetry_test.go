@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -24,7 +25,7 @@ func TestTelemetryOfATerm(t *testing.T) {
 		c := env.Client(t,
 			framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))),
 			framework.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
-		mustResign(t, mustLead(t, newElection(t, c, pathOf(t), recipes.WithName("reports"))))
+		mustResign(t, mustLead(t, newElection(t, c, recipetest.Path(t), recipes.WithName("reports"))))
 
 		var names []string
 		for _, span := range spans.Ended() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -26,14 +27,14 @@ func only(data string) node.Option {
 func TestAdoptionIsDecidedByTheLatestData(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, other, path := env.Route(t), env.Client(t), fresh()
+		route, other, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		must.Get(other.Create(t.Context(), path, []byte("former"), framework.WithParents()))(t)
 		held := route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.HoldRequest})
 		n := kept(t, route.Client(t), path, "ours", node.Persistent(), only("former"))
 		<-held.Hit()
 		must.Get(other.Set(t.Context(), path, []byte("theirs"), framework.AnyVersion))(t)
 		held.Release()
-		if err := n.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+		if err := n.Await(recipetest.Patient(t)); !errors.Is(err, node.ErrTaken) {
 			t.Errorf("Await: %v, want ErrTaken", err)
 		}
 		mustBeOf(t, other, path, "theirs")
@@ -48,7 +49,7 @@ func TestTheNodesOwnZnodeIsAdopted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				route, other, path := env.Route(t), env.Client(t), fresh()
+				route, other, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 				mustParents(t, other, path)
 				if op == fault.SetData {
 					must.Get(other.Create(t.Context(), path, []byte("former")))(t)
@@ -56,7 +57,7 @@ func TestTheNodesOwnZnodeIsAdopted(t *testing.T) {
 				lost := route.Rules().Add(fault.Rule{Op: op, Path: path, Action: fault.DropReply})
 				n := kept(t, route.Client(t), path, "ours", node.Persistent(), only("former"))
 				<-lost.Hit()
-				zktest.Eventually(t, generous, "the znode", func() bool { return n.Await(patient(t)) == nil })
+				zktest.Eventually(t, recipetest.Generous, "the znode", func() bool { return n.Await(recipetest.Patient(t)) == nil })
 				mustBeOf(t, other, path, "ours")
 			})
 		})
@@ -78,7 +79,7 @@ func TestAnAdoptionThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				path, other, end := fresh(), env.Client(t), make(chan struct{})
+				path, other, end := recipetest.Path(t)+"/n", env.Client(t), make(chan struct{})
 				defer close(end)
 				must.Get(other.Create(t.Context(), path, []byte("former"), framework.WithParents()))(t)
 				adoption := node.WithAdoption(func([]byte) bool { return c.fn(end) })
@@ -88,7 +89,7 @@ func TestAnAdoptionThatFails(t *testing.T) {
 				if err := n.Await(ctx); err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("Await: %v, want an error with %q", err, c.want)
 				}
-				must.OK(t, n.Close(patient(t)))
+				must.OK(t, n.Close(recipetest.Patient(t)))
 				mustBeOf(t, other, path, "former")
 			}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
 		})
@@ -99,7 +100,7 @@ func TestAnAdoptionThatFails(t *testing.T) {
 func TestAClientKeepsAPathByOneNode(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), fresh()
+		c, path := env.Client(t), recipetest.Path(t)+"/n"
 		dir, name := framework.SplitPath(path)
 		view := must.Get(c.Namespace(dir[1:]))(t)
 		first := must.Get(node.New(c, path, []byte("alive")))(t)

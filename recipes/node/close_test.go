@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -39,7 +40,7 @@ func TestCloseReturnsOnceTheZnodeIsGone(t *testing.T) {
 			t.Run(name+map[bool]string{false: "", true: ", and the context of Close ends"}[early], func(t *testing.T) {
 				t.Parallel()
 				zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-					route, observer, path := env.Route(t), env.Client(t), fresh()
+					route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 					client := route.Client(t)
 					mustParents(t, observer, path)
 					dir, _ := framework.SplitPath(path)
@@ -69,7 +70,7 @@ func TestCloseReturnsOnceTheZnodeIsGone(t *testing.T) {
 						if c.op == fault.Multi {
 							return // the znode ends with the session, as the error says
 						}
-						zktest.Eventually(t, generous, "the end of the znode", func() bool { return left(t, observer, client, dir) == 0 })
+						zktest.Eventually(t, recipetest.Generous, "the end of the znode", func() bool { return left(t, observer, client, dir) == 0 })
 						return
 					}
 					select { // a Close that waits for nothing is over by then

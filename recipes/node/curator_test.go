@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
@@ -13,7 +14,7 @@ import (
 func TestCuratorSequentialKeepsItsNumberWithinItsSession(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, observer, path := env.Route(t), env.Client(t), fresh()
+		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		n := kept(t, c, path, "alive", node.Sequential())
 		mustAwait(t, n)
@@ -36,14 +37,14 @@ func TestCuratorTouchIsDeletedByForce(t *testing.T) {
 	t.Parallel()
 	const ttl = 2 * time.Second
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, operator, path := env.Client(t), env.Client(t), fresh()
+		c, operator, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, c, path, "alive", node.WithTTL(ttl))
 		mustAwait(t, n)
 		for range 3 {
 			if err := operator.Delete(t.Context(), path+"/touch"); err != nil {
 				t.Fatal(err)
 			}
-			zktest.Eventually(t, generous, "the touch again", func() bool { return exists(t, operator, path+"/touch") })
+			zktest.Eventually(t, recipetest.Generous, "the touch again", func() bool { return exists(t, operator, path+"/touch") })
 		}
 		if !exists(t, operator, path) {
 			t.Error("the znode is gone")

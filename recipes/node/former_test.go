@@ -13,6 +13,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -35,7 +36,7 @@ func TestCloseLeavesAnotherClientsZnode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				route, other, path := env.Route(t), env.Client(t), fresh()
+				route, other, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 				client := route.Client(t)
 				n := kept(t, client, path, "ours")
 				mustAwait(t, n)
@@ -46,7 +47,7 @@ func TestCloseLeavesAnotherClientsZnode(t *testing.T) {
 					route.Cut()
 					must.OK(t, other.Delete(t.Context(), path))
 				}
-				zktest.Eventually(t, generous, "the outage", func() bool { return client.State() != framework.Connected })
+				zktest.Eventually(t, recipetest.Generous, "the outage", func() bool { return client.State() != framework.Connected })
 				// The parent, a container without children, may be gone.
 				must.Get(other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()))(t)
 				closed := make(chan error, 1)
@@ -131,12 +132,12 @@ func TestAFormerZnodeIsReplacedAtOnceOrNotAtAll(t *testing.T) {
 			o.armed.Store(true)
 			srv.Rules().Add(fault.Rule{Op: fault.Connect, Session: c.Session().ID, Action: fault.OtherSession})
 			srv.Cut()
-			zktest.Eventually(t, generous, "the outage", o.away.Load)
+			zktest.Eventually(t, recipetest.Generous, "the outage", o.away.Load)
 			synctest.Wait()
 			must.Get(other.Txn(t.Context(), framework.OpDelete(path, framework.AnyVersion),
 				framework.OpCreate(path, []byte("theirs"), framework.Ephemeral())))(t)
 			o.away.Store(false)
-			if err := n.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+			if err := n.Await(recipetest.Patient(t)); !errors.Is(err, node.ErrTaken) {
 				t.Errorf("Await: %v, want ErrTaken", err)
 			}
 			mustHold(t, other, other, path, "theirs")
@@ -150,14 +151,14 @@ func TestAFormerZnodeIsReplacedAtOnceOrNotAtAll(t *testing.T) {
 func TestSetMeetsAnotherClientsZnode(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		route, other, path := w.Route(t), w.Client(t), fresh()
+		route, other, path := w.Route(t), w.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, route.Client(t), path, "ours")
 		mustAwait(t, n)
 		dropped := route.Rules().Add(fault.Rule{Op: fault.Event, Path: path, Action: fault.DropEvent, Times: fault.Forever})
 		defer dropped.Remove()
 		must.OK(t, other.Delete(t.Context(), path))
 		must.Get(other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral()))(t)
-		if err := n.Set(patient(t), []byte("ours again")); !errors.Is(err, node.ErrTaken) {
+		if err := n.Set(recipetest.Patient(t), []byte("ours again")); !errors.Is(err, node.ErrTaken) {
 			t.Errorf("Set: %v, want ErrTaken", err)
 		}
 		must.OK(t, n.Close(t.Context()))

@@ -2,25 +2,18 @@ package node_test
 
 import (
 	"context"
-	"crypto/rand"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
-
-// generous bounds what has to happen at some time, on a machine as slow as it may be.
-const generous = 30 * time.Second
-
-// fresh returns a path that no other test uses, in a directory of its own.
-func fresh() string { return "/node-test/" + rand.Text() + "/n" }
 
 // kept returns a new Node that is closed at the end of the test.
 func kept(t testing.TB, c *framework.Client, path, data string, opts ...node.Option) *node.Node {
@@ -37,17 +30,9 @@ func kept(t testing.TB, c *framework.Client, path, data string, opts ...node.Opt
 	return n
 }
 
-// patient returns a context that ends when no caller would wait any more.
-func patient(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), generous)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 func mustAwait(t testing.TB, n *node.Node) {
 	t.Helper()
-	if err := n.Await(patient(t)); err != nil {
+	if err := n.Await(recipetest.Patient(t)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -120,7 +105,7 @@ func (j *journal) kinds() string {
 // awaitKinds waits until the kinds of the changes are those.
 func (j *journal) awaitKinds(t testing.TB, want string) {
 	t.Helper()
-	zktest.Eventually(t, generous, "the changes "+want+"; they were "+j.kinds(), func() bool { return j.kinds() == want })
+	zktest.Eventually(t, recipetest.Generous, "the changes "+want+"; they were "+j.kinds(), func() bool { return j.kinds() == want })
 }
 
 // requests returns the kinds of the requests on the route, but those of the client's own.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
@@ -20,7 +21,7 @@ import (
 func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, observer, path := env.Route(t), env.Client(t), fresh()
+		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		n := kept(t, c, path+"-", "alive", node.Sequential())
 		mustAwait(t, n)
@@ -31,9 +32,9 @@ func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
 		}
 		route.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
 		route.Cut() // the client gives its session up, and the ensemble does not
-		zktest.Eventually(t, generous, "another znode", func() bool { return n.Exists() && n.Path() != first })
+		zktest.Eventually(t, recipetest.Generous, "another znode", func() bool { return n.Exists() && n.Path() != first })
 		mustHold(t, observer, c, n.Path(), "alive")
-		zktest.Eventually(t, generous, "the end of the former one", func() bool { return !exists(t, observer, first) })
+		zktest.Eventually(t, recipetest.Generous, "the end of the former one", func() bool { return !exists(t, observer, first) })
 		if env.Kind().Virtual() && len(env.Ephemerals(t, before.EphemeralOwner)) != 0 {
 			t.Error("the former session has a znode")
 		}
@@ -41,12 +42,12 @@ func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
 		if err := observer.Delete(t.Context(), second); err != nil {
 			t.Fatal(err)
 		}
-		zktest.Eventually(t, generous, "a third znode", func() bool { return n.Exists() && n.Path() != second })
+		zktest.Eventually(t, recipetest.Generous, "a third znode", func() bool { return n.Exists() && n.Path() != second })
 		if err := n.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		dir, _ := framework.SplitPath(path)
-		zktest.Eventually(t, generous, "no znode", func() bool {
+		zktest.Eventually(t, recipetest.Generous, "no znode", func() bool {
 			names, _, err := observer.Children(t.Context(), dir)
 			return errors.Is(err, framework.ErrNoNode) || err == nil && len(names) == 0
 		})
@@ -57,7 +58,7 @@ func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
 func TestOverwrittenDataIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, other, path := env.Client(t), env.Client(t), fresh()
+		c, other, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, c, path, "ours")
 		mustAwait(t, n)
 		seen := follow(t, n)
@@ -70,7 +71,7 @@ func TestOverwrittenDataIsLeftAlone(t *testing.T) {
 		if !n.Exists() {
 			t.Error("Exists returns true returns false, although the znode exists")
 		}
-		if err := n.Set(patient(t), []byte("ours again")); err != nil {
+		if err := n.Set(recipetest.Patient(t), []byte("ours again")); err != nil {
 			t.Fatal(err)
 		}
 		mustHold(t, other, c, path, "ours again")
@@ -88,13 +89,13 @@ func TestSetWithALostReply(t *testing.T) {
 		t.Run(action.String(), func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				route, observer, path := env.Route(t), env.Client(t), fresh()
+				route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 				c := route.Client(t)
 				n := kept(t, c, path, "old")
 				mustAwait(t, n)
 				before := mustHold(t, observer, c, path, "old")
 				route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: action})
-				if err := n.Set(patient(t), []byte("new")); err != nil {
+				if err := n.Set(recipetest.Patient(t), []byte("new")); err != nil {
 					t.Fatal(err)
 				}
 				if after := mustHold(t, observer, c, path, "new"); after.Czxid != before.Czxid {
@@ -109,7 +110,7 @@ func TestSetWithALostReply(t *testing.T) {
 func TestNoAuthIsReturnedAndTriedAgain(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, operator, path := env.Client(t), env.Client(t), fresh()
+		c, operator, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		mustParents(t, operator, path)
 		dir, _ := framework.SplitPath(path)
 		readOnly := acl.Entry{Perms: acl.Read | acl.Admin, Scheme: "world", ID: "anyone"}
@@ -118,13 +119,13 @@ func TestNoAuthIsReturnedAndTriedAgain(t *testing.T) {
 		}
 		n := kept(t, c, path, "ours")
 		seen := follow(t, n)
-		if err := n.Await(patient(t)); !errors.Is(err, framework.ErrNoAuth) {
+		if err := n.Await(recipetest.Patient(t)); !errors.Is(err, framework.ErrNoAuth) {
 			t.Errorf("Await: %v, want ErrNoAuth", err)
 		}
 		if _, err := operator.SetACL(t.Context(), dir, acl.Open(), framework.AnyVersion); err != nil {
 			t.Fatal(err)
 		}
-		zktest.Eventually(t, generous, "the znode", n.Exists)
+		zktest.Eventually(t, recipetest.Generous, "the znode", n.Exists)
 		seen.awaitKinds(t, "Away Made")
 	})
 }
@@ -132,18 +133,18 @@ func TestNoAuthIsReturnedAndTriedAgain(t *testing.T) {
 func TestSetWithoutPermissionIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, operator, path := env.Client(t), env.Client(t), fresh()
+		c, operator, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		noWrite := acl.Entry{Perms: acl.All &^ acl.Write, Scheme: "world", ID: "anyone"}
 		n := kept(t, c, path, "former", recipes.WithACL(noWrite))
 		mustAwait(t, n)
-		if err := n.Set(patient(t), []byte("latter")); !errors.Is(err, framework.ErrNoAuth) {
+		if err := n.Set(recipetest.Patient(t), []byte("latter")); !errors.Is(err, framework.ErrNoAuth) {
 			t.Errorf("Set: %v, want ErrNoAuth", err)
 		}
 		mustHold(t, operator, c, path, "former")
 		if _, err := operator.SetACL(t.Context(), path, acl.Open(), framework.AnyVersion); err != nil {
 			t.Fatal(err)
 		}
-		zktest.Eventually(t, generous, "the data of Set", func() bool { return n.Await(t.Context()) == nil })
+		zktest.Eventually(t, recipetest.Generous, "the data of Set", func() bool { return n.Await(t.Context()) == nil })
 		mustHold(t, operator, c, path, "latter")
 	})
 }
@@ -181,7 +182,7 @@ func TestNewReportsAllFaults(t *testing.T) {
 func TestSetRefusesDataBeyondThePacket(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, operator, path := env.Client(t), env.Client(t), fresh()
+		c, operator, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, c, path, "small")
 		mustAwait(t, n)
 		if err := n.Set(t.Context(), make([]byte, framework.DefaultMaxRequest)); !errors.Is(err, framework.ErrTooLarge) {
@@ -190,7 +191,7 @@ func TestSetRefusesDataBeyondThePacket(t *testing.T) {
 		if err := operator.Delete(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
-		zktest.Eventually(t, generous, "the znode", func() bool { return exists(t, operator, path) })
+		zktest.Eventually(t, recipetest.Generous, "the znode", func() bool { return exists(t, operator, path) })
 		mustHold(t, operator, c, path, "small")
 	})
 }
@@ -199,7 +200,7 @@ func TestSetRefusesDataBeyondThePacket(t *testing.T) {
 func TestTheClientIsClosedFirst(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, observer, path := env.Client(t), env.Client(t), fresh()
+		c, observer, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
 		seen := follow(t, n)
@@ -229,12 +230,12 @@ func TestTheClientIsClosedFirst(t *testing.T) {
 func TestAwaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), fresh()
+		route, path := env.Route(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		mustParents(t, c, path)
 		route.Refuse()
 		route.Cut()
-		zktest.Eventually(t, generous, "the outage", func() bool { return c.State() != framework.Connected })
+		zktest.Eventually(t, recipetest.Generous, "the outage", func() bool { return c.State() != framework.Connected })
 		n := kept(t, c, path, "alive")
 		late := errors.New("too late")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, late)

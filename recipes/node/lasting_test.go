@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -16,15 +17,15 @@ import (
 func TestPersistentOutlivesTheNodeAndTheSession(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, observer, path := env.Route(t), env.Client(t), fresh()
+		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		n := kept(t, c, path, "first", node.Persistent())
 		mustAwait(t, n)
 		st := mustBeOf(t, observer, path, "first")
 		session := c.Session().ID
 		route.Expire(t)
-		zktest.Eventually(t, generous, "the next session", func() bool { return c.Session().ID != session && n.Exists() })
-		if err := n.Set(patient(t), []byte("second")); err != nil {
+		zktest.Eventually(t, recipetest.Generous, "the next session", func() bool { return c.Session().ID != session && n.Exists() })
+		if err := n.Set(recipetest.Patient(t), []byte("second")); err != nil {
 			t.Fatal(err)
 		}
 		if err := n.Close(t.Context()); err != nil {
@@ -49,11 +50,11 @@ func TestNodeOnAServerWithoutTTL(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
-		err := kept(t, c, fresh(), "alive", node.WithTTL(time.Minute)).Await(patient(t))
+		err := kept(t, c, recipetest.Path(t)+"/n", "alive", node.WithTTL(time.Minute)).Await(recipetest.Patient(t))
 		if !errors.Is(err, framework.ErrUnsupported) {
 			t.Errorf("Await with a TTL: %v, want ErrUnsupported", err)
 		}
-		mustAwait(t, kept(t, c, fresh(), "alive", node.Persistent()))
+		mustAwait(t, kept(t, c, recipetest.Path(t)+"/n", "alive", node.Persistent()))
 	}, zkenv.Versions("others have TTL", "keeper", "keeper-silent"),
 		zkenv.Only("real servers have TTL", zkenv.Embedded, zkenv.EmbeddedEnsemble))
 }
@@ -69,7 +70,7 @@ func TestPersistentAdoptsAZnodeOfNoSession(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				c, observer, path := env.Client(t), env.Client(t), fresh()
+				c, observer, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 				if _, err := observer.Create(t.Context(), path, []byte("before"), how, framework.WithParents()); err != nil {
 					t.Fatal(err)
 				}
@@ -87,19 +88,19 @@ func TestPersistentIsNotMadeOfAnotherSessionsNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				c, other, path := env.Client(t), env.Client(t), fresh()
+				c, other, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 				if _, err := other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()); err != nil {
 					t.Fatal(err)
 				}
 				n := kept(t, c, path, "ours", opt)
-				if err := n.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+				if err := n.Await(recipetest.Patient(t)); !errors.Is(err, node.ErrTaken) {
 					t.Errorf("Await: %v, want ErrTaken", err)
 				}
 				mustHold(t, c, other, path, "theirs")
 				if err := other.Delete(t.Context(), path); err != nil {
 					t.Fatal(err)
 				}
-				zktest.Eventually(t, generous, "the Node's own znode", n.Exists)
+				zktest.Eventually(t, recipetest.Generous, "the Node's own znode", n.Exists)
 				mustBeOf(t, other, path, "ours")
 			}, operationsFor(name)...)
 		})
@@ -111,7 +112,7 @@ func TestTTLEndsWithTheNode(t *testing.T) {
 	t.Parallel()
 	const ttl = 2 * time.Second
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, observer, path := env.Client(t), env.Client(t), fresh()
+		c, observer, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, c, path, "alive", node.WithTTL(ttl))
 		mustAwait(t, n)
 		watch, err := observer.Watch(t.Context(), path, framework.WatchData)
@@ -131,7 +132,7 @@ func TestTTLEndsWithTheNode(t *testing.T) {
 		if !exists(t, observer, path) {
 			t.Error("Close deleted the znode, want it to be there for its TTL")
 		}
-		zktest.Eventually(t, generous, "the end of the znode", func() bool { return !exists(t, observer, path) })
+		zktest.Eventually(t, recipetest.Generous, "the end of the znode", func() bool { return !exists(t, observer, path) })
 	}, zkenv.AllOperations("TTL is one of them"))
 }
 
@@ -140,20 +141,20 @@ func TestACrashBeforeTheFirstTouchLeavesNothing(t *testing.T) {
 	t.Parallel()
 	const ttl = 2 * time.Second
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, observer, path := env.Route(t), env.Client(t), fresh()
+		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path + "/touch", Action: fault.CutBefore, Times: fault.Forever})
 		n, err := node.New(c, path, []byte("alive"), node.WithTTL(ttl))
 		if err != nil {
 			t.Fatal(err)
 		}
-		zktest.Eventually(t, generous, "the znode", func() bool { return exists(t, observer, path) })
+		zktest.Eventually(t, recipetest.Generous, "the znode", func() bool { return exists(t, observer, path) })
 		route.Refuse() // the process is gone
 		route.Cut()
 		if exists(t, observer, path+"/touch") {
 			t.Fatal("the znode was touched: the test shows nothing")
 		}
-		zktest.Eventually(t, generous, "nothing left", func() bool { return !exists(t, observer, path) })
+		zktest.Eventually(t, recipetest.Generous, "nothing left", func() bool { return !exists(t, observer, path) })
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
@@ -167,14 +168,14 @@ func TestACrashBeforeTheFirstTouchLeavesNothing(t *testing.T) {
 func TestTTLIsMadeAgainAfterALongOutage(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, observer, path := env.Route(t), env.Client(t), fresh()
+		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, route.Client(t), path, "alive", node.WithTTL(time.Second))
 		mustAwait(t, n)
 		route.Refuse()
 		route.Cut()
-		zktest.Eventually(t, generous, "the end of the znode", func() bool { return !exists(t, observer, path) })
+		zktest.Eventually(t, recipetest.Generous, "the end of the znode", func() bool { return !exists(t, observer, path) })
 		route.Heal()
-		zktest.Eventually(t, generous, "another znode", func() bool { return n.Exists() && exists(t, observer, path+"/touch") })
+		zktest.Eventually(t, recipetest.Generous, "another znode", func() bool { return n.Exists() && exists(t, observer, path+"/touch") })
 		mustBeOf(t, observer, path, "alive")
 	}, zkenv.AllOperations("TTL is one of them"))
 }
@@ -184,7 +185,7 @@ func TestTTLIsMadeAgainAfterALongOutage(t *testing.T) {
 func TestPausesOfTTLBeginAgain(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), fresh()
+		route, path := env.Route(t), recipetest.Path(t)+"/n"
 		n := kept(t, route.Client(t), path, "alive", node.WithTTL(10*time.Second))
 		mustAwait(t, n)
 		refuse := func(times int) (took time.Duration) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -16,14 +17,14 @@ import (
 func TestNodeIsMadeAgainAfterExpiry(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, observer, path := env.Route(t), env.Client(t), fresh()
+		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
 		seen := follow(t, n)
 		before := mustHold(t, observer, c, path, "alive")
 		route.Expire(t)
-		zktest.Eventually(t, generous, "the znode in the next session", func() bool {
+		zktest.Eventually(t, recipetest.Generous, "the znode in the next session", func() bool {
 			return c.Session().ID != before.EphemeralOwner && n.Exists()
 		})
 		after := mustHold(t, observer, c, path, "alive")
@@ -40,7 +41,7 @@ func TestNodeIsMadeAgainAfterExpiry(t *testing.T) {
 func TestNodeIsMadeAgainAfterDeletion(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, operator, path := env.Client(t), env.Client(t), fresh()
+		c, operator, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
 		seen := follow(t, n)
@@ -49,7 +50,7 @@ func TestNodeIsMadeAgainAfterDeletion(t *testing.T) {
 			if err := operator.Delete(t.Context(), path); err != nil {
 				t.Fatal(err)
 			}
-			zktest.Eventually(t, generous, "another znode", func() bool {
+			zktest.Eventually(t, recipetest.Generous, "another znode", func() bool {
 				st, ok, err := operator.Exists(t.Context(), path)
 				return err == nil && ok && st.Czxid != before.Czxid
 			})
@@ -66,20 +67,20 @@ func TestNodeIsMadeAgainAfterDeletion(t *testing.T) {
 func TestNodeIsMadeAgainWithDataSetDuringTheOutage(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, observer, path := env.Route(t), env.Client(t), fresh()
+		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t, framework.WithSessionTimeout(2*time.Second))
 		n := kept(t, c, path, "old")
 		mustAwait(t, n)
 		mustHold(t, observer, c, path, "old")
 		route.Refuse()
 		route.Cut()
-		zktest.Eventually(t, generous, "the outage", func() bool { return !n.Exists() })
+		zktest.Eventually(t, recipetest.Generous, "the outage", func() bool { return !n.Exists() })
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		if err := n.Set(ctx, []byte("new")); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Set without a connection: %v, want DeadlineExceeded", err)
 		}
-		zktest.Eventually(t, generous, "the session's end", func() bool { return !exists(t, observer, path) })
+		zktest.Eventually(t, recipetest.Generous, "the session's end", func() bool { return !exists(t, observer, path) })
 		route.Heal()
 		mustAwait(t, n)
 		mustHold(t, observer, c, path, "new")
@@ -89,7 +90,7 @@ func TestNodeIsMadeAgainWithDataSetDuringTheOutage(t *testing.T) {
 func TestNodeIsMadeAgainThroughAHundredFlaps(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, observer, path := env.Route(t), env.Client(t), fresh()
+		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
@@ -98,9 +99,9 @@ func TestNodeIsMadeAgainThroughAHundredFlaps(t *testing.T) {
 		const flaps = 100
 		for range flaps {
 			route.Cut()
-			zktest.Eventually(t, generous, "the connection", func() bool { return c.State() == framework.Connected })
+			zktest.Eventually(t, recipetest.Generous, "the connection", func() bool { return c.State() == framework.Connected })
 		}
-		zktest.Eventually(t, generous, "the znode", n.Exists)
+		zktest.Eventually(t, recipetest.Generous, "the znode", n.Exists)
 		if after := mustHold(t, observer, c, path, "alive"); after.Czxid != before.Czxid && after.EphemeralOwner == before.EphemeralOwner {
 			t.Error("the znode was created again within its session")
 		}
@@ -117,7 +118,7 @@ func TestNodeIsMadeAgainThroughAHundredFlaps(t *testing.T) {
 func TestANodeOfOurFormerSessionIsReplacedAtOnce(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, observer, path := env.Route(t), env.Client(t), fresh()
+		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
@@ -125,7 +126,7 @@ func TestANodeOfOurFormerSessionIsReplacedAtOnce(t *testing.T) {
 		route.ResetRequests()
 		route.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
 		route.Cut()
-		zktest.Eventually(t, generous, "the next session", func() bool {
+		zktest.Eventually(t, recipetest.Generous, "the next session", func() bool {
 			return c.State() == framework.Connected && c.Session().ID != before.EphemeralOwner
 		})
 		began := time.Now()
@@ -138,7 +139,7 @@ func TestANodeOfOurFormerSessionIsReplacedAtOnce(t *testing.T) {
 			t.Fatalf("%d transactions, %d deletions; want the former session's znode to be replaced by one transaction",
 				route.Count(fault.Multi), route.Count(fault.Delete))
 		}
-		zktest.Eventually(t, generous, "the former session's end", func() bool {
+		zktest.Eventually(t, recipetest.Generous, "the former session's end", func() bool {
 			return len(env.Ephemerals(t, before.EphemeralOwner)) == 0
 		})
 		zktest.Never(t, framework.DefaultLeaseMargin+time.Second, "another znode", func() bool {
@@ -152,7 +153,7 @@ func TestANodeOfOurFormerSessionIsReplacedAtOnce(t *testing.T) {
 func TestAnUnknownCreateOfOurFormerSessionIsReplaced(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, observer, path := env.Route(t), env.Client(t), fresh()
+		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		mustParents(t, c, path)
 		former := c.Session().ID
@@ -171,16 +172,16 @@ func TestAnUnknownCreateOfOurFormerSessionIsReplaced(t *testing.T) {
 func TestAnotherSessionsNodeIsNotTaken(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, other, path := env.Client(t), env.Client(t), fresh()
+		c, other, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		if _, err := other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}
 		n := kept(t, c, path, "ours")
 		seen := follow(t, n)
-		if err := n.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+		if err := n.Await(recipetest.Patient(t)); !errors.Is(err, node.ErrTaken) {
 			t.Fatalf("Await: %v, want ErrTaken", err)
 		}
-		if err := n.Set(patient(t), []byte("ours, too")); !errors.Is(err, node.ErrTaken) {
+		if err := n.Set(recipetest.Patient(t), []byte("ours, too")); !errors.Is(err, node.ErrTaken) {
 			t.Errorf("Set: %v, want ErrTaken", err)
 		}
 		mustHold(t, c, other, path, "theirs")
@@ -190,7 +191,7 @@ func TestAnotherSessionsNodeIsNotTaken(t *testing.T) {
 		if err := other.Delete(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
-		zktest.Eventually(t, generous, "the Node's own znode", n.Exists)
+		zktest.Eventually(t, recipetest.Generous, "the Node's own znode", n.Exists)
 		mustAwait(t, n)
 		mustHold(t, other, c, path, "ours, too")
 		seen.awaitKinds(t, "Taken Made")
@@ -201,12 +202,12 @@ func TestAnotherSessionsNodeIsNotTaken(t *testing.T) {
 func TestAZnodeOfTheOwnSessionIsNotTaken(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), fresh()
+		c, path := env.Client(t), recipetest.Path(t)+"/n"
 		if _, err := c.Create(t.Context(), path, []byte("the user's"), framework.Ephemeral(), framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}
 		n := kept(t, c, path, "the Node's")
-		if err := n.Await(patient(t)); !errors.Is(err, node.ErrTaken) {
+		if err := n.Await(recipetest.Patient(t)); !errors.Is(err, node.ErrTaken) {
 			t.Errorf("Await: %v, want ErrTaken", err)
 		}
 		if err := n.Close(t.Context()); err != nil {
@@ -223,7 +224,7 @@ func TestCloseRightAfterNewLeavesNothing(t *testing.T) {
 		route, observer := env.Route(t), env.Client(t)
 		c := route.Client(t)
 		for i := range 20 {
-			path := fresh()
+			path := recipetest.Path(t) + "/n"
 			n, err := node.New(c, path, []byte("short"))
 			if err != nil {
 				t.Fatal(err)
@@ -234,7 +235,7 @@ func TestCloseRightAfterNewLeavesNothing(t *testing.T) {
 			if err := n.Close(t.Context()); err != nil {
 				t.Errorf("close: %v", err)
 			}
-			zktest.Eventually(t, generous, "nothing left", func() bool {
+			zktest.Eventually(t, recipetest.Generous, "nothing left", func() bool {
 				return c.PendingDeletes() == 0 && !exists(t, observer, path)
 			})
 		}
@@ -248,7 +249,7 @@ func TestCloseWhileTheCreateIsUnderWayLeavesNothing(t *testing.T) {
 		t.Run(action.String(), func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				route, observer, path := env.Route(t), env.Client(t), fresh()
+				route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 				c := route.Client(t)
 				mustParents(t, c, path)
 				stuck := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: action})
@@ -261,7 +262,7 @@ func TestCloseWhileTheCreateIsUnderWayLeavesNothing(t *testing.T) {
 					t.Errorf("close: %v", err)
 				}
 				stuck.Release()
-				zktest.Eventually(t, generous, "nothing left", func() bool {
+				zktest.Eventually(t, recipetest.Generous, "nothing left", func() bool {
 					return c.PendingDeletes() == 0 && !exists(t, observer, path)
 				})
 			})
@@ -272,13 +273,13 @@ func TestCloseWhileTheCreateIsUnderWayLeavesNothing(t *testing.T) {
 func TestCloseWithoutAServer(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, observer, path := env.Route(t), env.Client(t), fresh()
+		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
 		route.Refuse()
 		route.Cut()
-		zktest.Eventually(t, generous, "the outage", func() bool { return c.State() != framework.Connected })
+		zktest.Eventually(t, recipetest.Generous, "the outage", func() bool { return c.State() != framework.Connected })
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		if err := n.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -294,7 +295,7 @@ func TestCloseWithoutAServer(t *testing.T) {
 			t.Fatal("the znode is gone by itself: the test shows nothing")
 		}
 		route.Heal()
-		zktest.Eventually(t, generous, "the deletion", func() bool { return !exists(t, observer, path) })
+		zktest.Eventually(t, recipetest.Generous, "the deletion", func() bool { return !exists(t, observer, path) })
 	})
 }
 

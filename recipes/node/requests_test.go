@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -15,7 +16,7 @@ import (
 func TestNodeRequests(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), fresh()
+		route, path := env.Route(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		mustParents(t, c, path)
 		route.ResetRequests()
@@ -31,7 +32,7 @@ func TestNodeRequests(t *testing.T) {
 		check("made", fault.Create, fault.Exists)
 		env.Quiesce()
 		check("kept")
-		if err := n.Set(patient(t), []byte("changed")); err != nil {
+		if err := n.Set(recipetest.Patient(t), []byte("changed")); err != nil {
 			t.Fatal(err)
 		}
 		check("set", fault.SetData, fault.Exists)
@@ -46,14 +47,14 @@ func TestNodeRequests(t *testing.T) {
 func TestNodeIsMadeInOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), fresh()
+		route, path := env.Route(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		mustParents(t, c, path)
 		route.ResetRequests()
 		stuck := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.HoldReply})
 		n := kept(t, c, path, "alive")
 		<-stuck.Hit()
-		zktest.Eventually(t, generous, "the watch is asked for", func() bool { return route.Count(fault.Exists) == 1 })
+		zktest.Eventually(t, recipetest.Generous, "the watch is asked for", func() bool { return route.Count(fault.Exists) == 1 })
 		stuck.Release()
 		mustAwait(t, n)
 	})
@@ -63,7 +64,7 @@ func TestNodeIsMadeInOneRoundTrip(t *testing.T) {
 func TestTTLRequests(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), fresh()
+		route, path := env.Route(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		mustParents(t, c, path)
 		route.ResetRequests()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/recipes/node"
@@ -53,7 +54,7 @@ func TestTelemetryOfNodes(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
 		c, other, path := env.Client(t,
 			framework.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))),
-			framework.WithLogger(zap.New(core))), env.Client(t), fresh()
+			framework.WithLogger(zap.New(core))), env.Client(t), recipetest.Path(t)+"/n"
 		check := func(what string, count, creations int64) {
 			t.Helper()
 			got := sums(t, reader, "registration")
@@ -79,7 +80,7 @@ func TestTelemetryOfNodes(t *testing.T) {
 		}
 		logs.TakeAll()
 		taken := kept(t, c, path, "alive", recipes.WithName("registration"))
-		zktest.Eventually(t, generous, "a warning", func() bool { return logs.FilterMessage("kept znode changed").Len() > 0 })
+		zktest.Eventually(t, recipetest.Generous, "a warning", func() bool { return logs.FilterMessage("kept znode changed").Len() > 0 })
 		line := logs.FilterMessage("kept znode changed").All()[0].ContextMap()
 		if line["change"] != "Taken" || line["error.type"] != "taken" || line["zookeeper.node.path"] != c.AbsolutePath(path) {
 			t.Errorf("fields %v, want the change, the type of the error and the path", line)
@@ -96,7 +97,7 @@ func TestAClosedClientIsNoFault(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		core, logs := observer.New(zap.InfoLevel)
 		c := env.Client(t, framework.WithLogger(zap.New(core)))
-		first, last := kept(t, c, fresh(), "alive"), kept(t, c, fresh(), "alive")
+		first, last := kept(t, c, recipetest.Path(t)+"/n", "alive"), kept(t, c, recipetest.Path(t)+"/n", "alive")
 		for _, n := range []*node.Node{first, last} {
 			mustAwait(t, n)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -17,7 +18,7 @@ import (
 func TestValueIsKept(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, observer, path := env.Client(t), env.Client(t), fresh()
+		c, observer, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		errEven := errors.New("must not be even")
 		codec := model.JSON[int]()
 		encode := codec.Encode
@@ -34,8 +35,8 @@ func TestValueIsKept(t *testing.T) {
 		t.Cleanup(func() { must.OK(t, v.Close(context.WithoutCancel(t.Context()))) })
 		mustAwait(t, v.Node)
 		mustHold(t, observer, c, path, "1")
-		must.OK(t, v.Set(patient(t), 3))
-		if err := v.Set(patient(t), 4); !errors.Is(err, errEven) {
+		must.OK(t, v.Set(recipetest.Patient(t), 3))
+		if err := v.Set(recipetest.Patient(t), 4); !errors.Is(err, errEven) {
 			t.Errorf("Set of a value that does not encode: %v", err)
 		}
 		mustHold(t, observer, c, path, "3")

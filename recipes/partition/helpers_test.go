@@ -2,7 +2,6 @@ package partition_test
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,9 +21,6 @@ const generous = 40 * time.Second
 
 // settle is short, so that tests are.
 const settle = 200 * time.Millisecond
-
-// fresh returns a path that no other test uses.
-func fresh() string { return "/partition-test/" + rand.Text() }
 
 // An oracle knows which member serves each key, outside ZooKeeper.
 type oracle struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/partition"
@@ -26,7 +27,7 @@ func ofAnyone(perms acl.Permission) []acl.Entry {
 func TestATakenIDIsNotUsed(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, keys, other, o := fresh(), names("key-", 3), env.Client(t), newOracle(t)
+		path, keys, other, o := recipetest.Path(t), names("key-", 3), env.Client(t), newOracle(t)
 		digest := []byte(partition.DigestOf(keys))
 		must.Get(other.Create(t.Context(), path+"/members/a", digest, framework.Ephemeral(), framework.WithParents()))(t)
 		m := o.start(t, env.Client(t), path, "a", keys)
@@ -44,7 +45,7 @@ func TestATakenIDIsNotUsed(t *testing.T) {
 func TestAPersistentZnodeIsNoMember(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, keys, c, o := fresh(), names("key-", 4), env.Client(t), newOracle(t)
+		path, keys, c, o := recipetest.Path(t), names("key-", 4), env.Client(t), newOracle(t)
 		digest := []byte(partition.DigestOf(keys))
 		must.Get(c.Create(t.Context(), path+"/members/left", digest, framework.WithParents()))(t)
 		o.start(t, env.Client(t), path, "a", keys)
@@ -56,7 +57,7 @@ func TestAPersistentZnodeIsNoMember(t *testing.T) {
 func TestGoexitEndsRun(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		p := must.Get(partition.New(env.Client(t), fresh(), names("key-", 2), recipes.WithSettle(0)))(t)
+		p := must.Get(partition.New(env.Client(t), recipetest.Path(t), names("key-", 2), recipes.WithSettle(0)))(t)
 		ended := make(chan error, 1)
 		go func() {
 			ended <- p.Run(t.Context(), func(context.Context, string, *lease.Lease) error {
@@ -74,7 +75,7 @@ func TestGoexitEndsRun(t *testing.T) {
 func TestRunEndsAtOnceWithoutAServer(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, keys, route, o := fresh(), names("key-", 3), env.Route(t), newOracle(t)
+		path, keys, route, o := recipetest.Path(t), names("key-", 3), env.Route(t), newOracle(t)
 		c := route.Client(t)
 		m := o.start(t, c, path, "a", keys)
 		o.await(t, keys, "a")
@@ -97,7 +98,7 @@ func TestRunEndsAtOnceWithoutAServer(t *testing.T) {
 func TestMembersThatMayNotBeListed(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, keys, route, other, o := fresh(), names("key-", 3), env.Route(t), env.Client(t), newOracle(t)
+		path, keys, route, other, o := recipetest.Path(t), names("key-", 3), env.Route(t), env.Client(t), newOracle(t)
 		must.Get(other.Create(t.Context(), path+"/members", nil, framework.WithParents(), framework.WithACL(ofAnyone(acl.All&^acl.Read)...)))(t)
 		p := must.Get(partition.New(route.Client(t), path, keys))(t)
 		err := p.Run(t.Context(), func(context.Context, string, *lease.Lease) error { return nil })
@@ -123,7 +124,7 @@ func TestAnErrorOfServeEndsRunAtOnceWithoutAServer(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		route := env.Route(t)
 		c := route.Client(t)
-		p := must.Get(partition.New(c, fresh(), names("key-", 1), recipes.WithSettle(0)))(t)
+		p := must.Get(partition.New(c, recipetest.Path(t), names("key-", 1), recipes.WithSettle(0)))(t)
 		serving, fail, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		broken := errors.New("broken")
 		go func() {
@@ -156,7 +157,7 @@ func TestAnErrorOfServeEndsRunAtOnceWithoutAServer(t *testing.T) {
 func TestAMemberThatMayNotJoinLater(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, keys, other := fresh(), names("key-", 3), env.Client(t)
+		path, keys, other := recipetest.Path(t), names("key-", 3), env.Client(t)
 		must.Get(other.Create(t.Context(), path+"/members/a", nil, framework.Ephemeral(), framework.WithParents()))(t)
 		p := must.Get(partition.New(env.Client(t), path, keys, partition.WithID("a")))(t)
 		ended := make(chan error, 1)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/partition"
@@ -23,7 +24,7 @@ import (
 func TestNoKeyIsServedTwice(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, keys, o := fresh(), names("key-", 12), newOracle(t)
+		path, keys, o := recipetest.Path(t), names("key-", 12), newOracle(t)
 		o.linger = 20 * time.Millisecond
 		routes := make(map[string]*zkenv.Route)
 		members := make(map[string]*member)
@@ -72,7 +73,7 @@ func TestEveryKeyIsServedWithinT(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const timeout = 4 * time.Second
-		path, keys, o, route := fresh(), names("key-", 10), newOracle(t), env.Route(t)
+		path, keys, o, route := recipetest.Path(t), names("key-", 10), newOracle(t), env.Route(t)
 		o.start(t, env.Client(t), path, "a", keys)
 		o.start(t, env.Client(t), path, "b", keys)
 		o.start(t, route.Client(t, framework.WithSessionTimeout(timeout)), path, "c", keys)
@@ -93,7 +94,7 @@ func TestEveryKeyIsServedWithinT(t *testing.T) {
 func TestDifferentKeysDoNotStick(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, o := fresh(), newOracle(t)
+		path, o := recipetest.Path(t), newOracle(t)
 		before, after := names("key-", 8), names("key-", 10)[1:] // key-0 goes, key-8 and key-9 come
 		a := o.start(t, env.Client(t), path, "a", before)
 		b := o.start(t, env.Client(t), path, "b", before)
@@ -115,7 +116,7 @@ func TestDifferentKeysDoNotStick(t *testing.T) {
 func TestShortTroubleMovesNoKey(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, keys, o, route := fresh(), names("key-", 6), newOracle(t), env.Route(t)
+		path, keys, o, route := recipetest.Path(t), names("key-", 6), newOracle(t), env.Route(t)
 		o.start(t, route.Client(t), path, "a", keys)
 		o.start(t, env.Client(t), path, "b", keys)
 		o.await(t, keys, "a", "b")
@@ -143,7 +144,7 @@ func TestShortTroubleMovesNoKey(t *testing.T) {
 func TestAKeyMovesWhenItsServerHasReturned(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, keys, o := fresh(), names("key-", 4), newOracle(t)
+		path, keys, o := recipetest.Path(t), names("key-", 4), newOracle(t)
 		slow := newOracle(t)
 		slow.linger = 15 * time.Second // beyond the warning
 		slow.at, slow.fences = o.at, o.fences
@@ -161,7 +162,7 @@ func TestAKeyMovesWhenItsServerHasReturned(t *testing.T) {
 func TestOwners(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, keys, o := fresh(), names("key-", 70), newOracle(t)
+		path, keys, o := recipetest.Path(t), names("key-", 70), newOracle(t)
 		looking, err := partition.New(env.Client(t), path, keys)
 		if err != nil {
 			t.Fatal(err)
@@ -186,7 +187,7 @@ func TestOwners(t *testing.T) {
 func TestRunEndsByAnErrorOfServe(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, keys, c := fresh(), names("key-", 4), env.Client(t)
+		path, keys, c := recipetest.Path(t), names("key-", 4), env.Client(t)
 		p, err := partition.New(c, path, keys, recipes.WithSettle(settle))
 		if err != nil {
 			t.Fatal(err)
@@ -218,7 +219,7 @@ func TestRunEndsByAnErrorOfServe(t *testing.T) {
 func TestAServerThatReturnsEarlyIsCalledAgain(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		p, err := partition.New(env.Client(t), fresh(), names("key-", 1), recipes.WithSettle(0))
+		p, err := partition.New(env.Client(t), recipetest.Path(t), names("key-", 1), recipes.WithSettle(0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +248,7 @@ func TestAServerThatReturnsEarlyIsCalledAgain(t *testing.T) {
 func TestAnIDThatIsTakenIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, keys, o := fresh(), names("key-", 3), newOracle(t)
+		path, keys, o := recipetest.Path(t), names("key-", 3), newOracle(t)
 		first := o.start(t, env.Client(t), path, "a", keys)
 		o.await(t, keys, "a")
 		o.start(t, env.Client(t), path, "a", keys)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/partition"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -15,7 +16,7 @@ import (
 func TestRequestsOfAPartition(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, keys, o, route := fresh(), names("key-", 8), newOracle(t), env.Route(t)
+		path, keys, o, route := recipetest.Path(t), names("key-", 8), newOracle(t), env.Route(t)
 		other := o.start(t, env.Client(t), path, "b", keys)
 		o.await(t, keys, "b")
 		c := route.Client(t)

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -25,7 +26,7 @@ func TestTelemetryOfKeys(t *testing.T) {
 			framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))),
 			framework.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
 		keys, o := names("key-", 2), newOracle(t)
-		m := o.start(t, c, fresh(), "a", keys, recipes.WithName("shards"))
+		m := o.start(t, c, recipetest.Path(t), "a", keys, recipes.WithName("shards"))
 		o.await(t, keys, "a")
 		m.leave(t)
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/semaphore"
@@ -45,7 +46,7 @@ func TestAtMostN(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const number, clients, rounds = 4, 4, 6
-		path, oracle := pathOf(t), locktest.NewOracle(t)
+		path, oracle := recipetest.Path(t), locktest.NewOracle(t)
 		routes := make([]*zkenv.Route, clients)
 		var wg sync.WaitGroup
 		for i := range clients {
@@ -75,8 +76,8 @@ func TestAtMostN(t *testing.T) {
 			t.Errorf("%d grants, want %d", got, want)
 		}
 		c := env.Client(t)
-		awaitChildren(t, c, path+"/leases", 0)
-		awaitChildren(t, c, path+"/locks", 0)
+		recipetest.AwaitChildren(t, c, path+"/leases", 0)
+		recipetest.AwaitChildren(t, c, path+"/locks", 0)
 	})
 }
 
@@ -85,23 +86,23 @@ func TestAtMostN(t *testing.T) {
 func TestTwoThatWantAllNeverStarveEachOther(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path := pathOf(t)
+		path := recipetest.Path(t)
 		first, second := newSemaphore(t, env.Client(t), path, 2), newSemaphore(t, env.Client(t), path, 2)
 		for range 20 {
 			one, other := acquireLater(t.Context(), first, 2), acquireLater(t.Context(), second, 2)
 			select {
 			case got := <-one:
-				if got.err != nil {
-					t.Fatal(got.err)
+				if got.Err != nil {
+					t.Fatal(got.Err)
 				}
-				mustRelease(t, got.lease)
-				mustRelease(t, granted(t, other))
+				mustRelease(t, got.Lease)
+				mustRelease(t, recipetest.Granted(t, other))
 			case got := <-other:
-				if got.err != nil {
-					t.Fatal(got.err)
+				if got.Err != nil {
+					t.Fatal(got.Err)
 				}
-				mustRelease(t, got.lease)
-				mustRelease(t, granted(t, one))
+				mustRelease(t, got.Lease)
+				mustRelease(t, recipetest.Granted(t, one))
 			}
 		}
 	})
@@ -112,14 +113,14 @@ func TestTwoThatWantAllNeverStarveEachOther(t *testing.T) {
 func TestSeveralPermitsAreGrantedInTurn(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, c := pathOf(t), env.Client(t)
+		path, c := recipetest.Path(t), env.Client(t)
 		s := newSemaphore(t, c, path, 2)
 		held := mustAcquire(t, s, 1)
-		awaitChildren(t, c, path+"/locks", 0)
+		recipetest.AwaitChildren(t, c, path+"/locks", 0)
 		several := acquireLater(t.Context(), newSemaphore(t, env.Client(t), path, 2), 2)
-		awaitChildren(t, c, path+"/leases", 3)
+		recipetest.AwaitChildren(t, c, path+"/leases", 3)
 		one := acquireLater(t.Context(), newSemaphore(t, env.Client(t), path, 2), 1)
-		awaitChildren(t, c, path+"/locks", 2)
+		recipetest.AwaitChildren(t, c, path+"/locks", 2)
 		if _, err := s.TryAcquire(t.Context(), 1); !errors.Is(err, lease.ErrHeld) {
 			t.Errorf("TryAcquire of the free permit: %v, want ErrHeld", err)
 		}
@@ -127,13 +128,13 @@ func TestSeveralPermitsAreGrantedInTurn(t *testing.T) {
 			t.Error("a contender was granted while the first one waits")
 		}
 		mustRelease(t, held)
-		both := granted(t, several)
+		both := recipetest.Granted(t, several)
 		env.Quiesce()
 		if len(one) > 0 {
 			t.Error("the contender behind was granted a third permit of two")
 		}
 		mustRelease(t, both)
-		mustRelease(t, granted(t, one))
+		mustRelease(t, recipetest.Granted(t, one))
 	})
 }
 
@@ -142,17 +143,17 @@ func TestSeveralPermitsAreGrantedInTurn(t *testing.T) {
 func TestLossFreesPermits(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		l := mustAcquire(t, newSemaphore(t, route.Client(t), path, 3), 2)
 		next := newSemaphore(t, env.Client(t), path, 3)
 		done := acquireLater(t.Context(), next, 3)
-		awaitChildren(t, env.Client(t), path+"/leases", 5)
+		recipetest.AwaitChildren(t, env.Client(t), path+"/leases", 5)
 		route.Expire(t)
 		must.Receive(t, l.Lost(), "the loss")
 		if err := l.Release(t.Context()); !errors.Is(err, lease.ErrLost) {
 			t.Errorf("Release: %v, want ErrLost", err)
 		}
-		mustRelease(t, granted(t, done))
+		mustRelease(t, recipetest.Granted(t, done))
 	})
 }
 
@@ -160,7 +161,7 @@ func TestLossFreesPermits(t *testing.T) {
 func TestALeaseIsLostWithAnyOfItsZnodes(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, operator, path := env.Client(t), env.Client(t), pathOf(t)
+		c, operator, path := env.Client(t), env.Client(t), recipetest.Path(t)
 		s := newSemaphore(t, c, path, 3)
 		for i := range 3 {
 			l := mustAcquire(t, s, 3)
@@ -175,7 +176,7 @@ func TestALeaseIsLostWithAnyOfItsZnodes(t *testing.T) {
 			if err := l.Err(); !errors.Is(err, lease.ErrNodeDeleted) {
 				t.Errorf("lease without permit %d: %v, want ErrNodeDeleted", i, err)
 			}
-			awaitChildren(t, operator, path+"/leases", 0)
+			recipetest.AwaitChildren(t, operator, path+"/leases", 0)
 		}
 	})
 }
@@ -185,7 +186,7 @@ func TestALeaseIsLostWithAnyOfItsZnodes(t *testing.T) {
 func TestGuardsOfSeveralPermits(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		l := mustAcquire(t, newSemaphore(t, c, path, 2), 2)
 		if _, err := c.Txn(t.Context(), l.Guards()...); err != nil || len(l.Guards()) != 2 {
 			t.Errorf("transaction with %d guards: %v, want 2 and success", len(l.Guards()), err)

@@ -2,34 +2,25 @@ package semaphore_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
-// ops returns the kinds of the requests on the route that are about the path, or what is below it,
-// since the log was reset. Heartbeats are not.
+// ops is [recipetest.Ops], sorted: the turn's deletion and the release are in no order.
 func ops(route *zkenv.Route, path string) []fault.Op {
-	about := func(p string) bool { return strings.HasPrefix(p, path) }
-	var all []fault.Op // sorted: the turn's deletion and the release are not in order
-	for _, rq := range route.Requests() {
-		if about(rq.Path) || slices.ContainsFunc(rq.Parts, func(p fault.Part) bool { return about(p.Path) }) {
-			all = append(all, rq.Op)
-		}
-	}
-	slices.Sort(all)
-	return all
+	return slices.Sorted(slices.Values(recipetest.Ops(route, path)))
 }
 
 // TestRequestsOfASemaphore counts, at the server's door, what the page of the recipe says.
 func TestRequestsOfASemaphore(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		c, other := route.Client(t), newSemaphore(t, env.Client(t), path, 3)
 		s := newSemaphore(t, c, path, 3)
 		for _, dir := range []string{"/locks", "/leases"} { // no container, so it stays
@@ -58,19 +49,19 @@ func TestRequestsOfASemaphore(t *testing.T) {
 			fault.Multi, fault.MultiRead, fault.Delete, fault.Multi)
 
 		held := mustAcquire(t, other, 3)
-		awaitChildren(t, c, path+"/locks", 0)
+		recipetest.AwaitChildren(t, c, path+"/locks", 0)
 		route.ResetRequests()
 		if _, err := s.TryAcquire(t.Context(), 1); err == nil {
 			t.Error("TryAcquire: granted a permit that is held")
 		}
 		expect("a refused TryAcquire", fault.GetChildren, fault.GetChildren)
 		done := acquireLater(t.Context(), s, 2)
-		awaitChildren(t, env.Client(t), path+"/leases", 5)
+		recipetest.AwaitChildren(t, env.Client(t), path+"/leases", 5)
 		env.Quiesce()
 		route.ResetRequests()
 		mustRelease(t, held)
-		got := granted(t, done)
-		awaitChildren(t, env.Client(t), path+"/locks", 0)
+		got := recipetest.Granted(t, done)
+		recipetest.AwaitChildren(t, env.Client(t), path+"/locks", 0)
 		expect("the hand-off, from the event", fault.GetChildren, fault.Delete)
 		mustRelease(t, got)
 	}, zkenv.Only("its requests are counted where nothing else delays them", zkenv.Embedded, zkenv.Standalone), zkenv.AllOperations("it counts requests"))
@@ -80,7 +71,7 @@ func TestRequestsOfASemaphore(t *testing.T) {
 func TestTheNumberCostsOneRead(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		s := newSemaphore(t, route.Client(t), path, 3, semaphore.WithPermitsAt(path+"-number"))
 		mustRelease(t, mustAcquire(t, s, 1))
 		route.ResetRequests()

@@ -3,28 +3,14 @@ package semaphore_test
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
-	"math/rand/v2"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/semaphore"
-	"github.com/docent-go/docent/testing/zktest"
 )
-
-// generous bounds what has to happen at some time, on a machine as slow as it may be.
-const generous = 30 * time.Second
-
-// pathOf returns a path that is the test's own, also when it is run again.
-func pathOf(t testing.TB) string {
-	t.Helper()
-	return fmt.Sprintf("/semaphore/%s-%016x", strings.ReplaceAll(t.Name(), "/", "."), rand.Uint64())
-}
 
 func newSemaphore(
 	t testing.TB, c *framework.Client, path string, permits int, opts ...semaphore.Option,
@@ -49,7 +35,7 @@ func (p permits) TryLock(ctx context.Context) (*lock.Lease, error) { return p.Tr
 // mustAcquire acquires n permits or fails the test.
 func mustAcquire(t testing.TB, s *semaphore.Semaphore, n int) *lease.Lease {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), generous)
+	ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous)
 	defer cancel()
 	l, err := s.Acquire(ctx, n)
 	if err != nil {
@@ -67,49 +53,9 @@ func mustRelease(t testing.TB, leases ...*lease.Lease) {
 	}
 }
 
-// An outcome is the result of an Acquire on another goroutine.
-type outcome struct {
-	lease *lease.Lease
-	err   error
-}
-
-// acquireLater calls Acquire on a goroutine of its own.
-func acquireLater(ctx context.Context, s *semaphore.Semaphore, n int) <-chan outcome {
-	done := make(chan outcome, 1)
-	go func() {
-		l, err := s.Acquire(ctx, n)
-		done <- outcome{l, err}
-	}()
-	return done
-}
-
-// granted waits for the lease of acquireLater.
-func granted(t testing.TB, done <-chan outcome) *lease.Lease {
-	t.Helper()
-	got := must.Receive(t, done, "the permits")
-	if got.err != nil {
-		t.Fatal(got.err)
-	}
-	return got.lease
-}
-
-// children returns the names in the directory, as c sees them after a sync.
-func children(t testing.TB, c *framework.Client, dir string) []string {
-	t.Helper()
-	if err := c.Sync(t.Context(), dir); err != nil {
-		t.Fatal(err)
-	}
-	names, _, err := c.Children(t.Context(), dir)
-	if err != nil {
-		return nil // there is no directory yet, or no more
-	}
-	return names
-}
-
-// awaitChildren waits until the directory has n children.
-func awaitChildren(t testing.TB, c *framework.Client, dir string, n int) {
-	t.Helper()
-	zktest.Eventually(t, generous, fmt.Sprintf("%d children of %s", n, dir), func() bool { return len(children(t, c, dir)) == n })
+// acquireLater acquires n permits on another goroutine.
+func acquireLater(ctx context.Context, s *semaphore.Semaphore, n int) <-chan recipetest.Outcome {
+	return recipetest.Later(ctx, func(ctx context.Context) (*lease.Lease, error) { return s.Acquire(ctx, n) })
 }
 
 // setNumber writes the number of permits as Curator's SharedCount does.

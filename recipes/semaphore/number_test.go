@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/fault"
@@ -16,13 +17,13 @@ import (
 func TestFewerPermitsTakeNothing(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		s := newSemaphore(t, c, path, 3, semaphore.WithPermitsAt(path+"-number"))
 		held := []*lease.Lease{mustAcquire(t, s, 1), mustAcquire(t, s, 2)}
-		awaitChildren(t, c, path+"/locks", 0)
+		recipetest.AwaitChildren(t, c, path+"/locks", 0)
 		setNumber(t, c, path+"-number", 2)
 		done := acquireLater(t.Context(), s, 1)
-		awaitChildren(t, c, path+"/leases", 4)
+		recipetest.AwaitChildren(t, c, path+"/leases", 4)
 		mustRelease(t, held[0])
 		env.Quiesce()
 		if len(done) > 0 {
@@ -32,7 +33,7 @@ func TestFewerPermitsTakeNothing(t *testing.T) {
 			t.Errorf("lease of a holder: %v", err)
 		}
 		mustRelease(t, held[1])
-		mustRelease(t, granted(t, done))
+		mustRelease(t, recipetest.Granted(t, done))
 	})
 }
 
@@ -41,10 +42,10 @@ func TestFewerPermitsTakeNothing(t *testing.T) {
 func TestNoGrantByAnOldNumber(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, route, path := env.Client(t), env.Route(t), pathOf(t)
+		c, route, path := env.Client(t), env.Route(t), recipetest.Path(t)
 		at := semaphore.WithPermitsAt(path + "-number")
 		held := mustAcquire(t, newSemaphore(t, c, path, 2, at), 1)
-		awaitChildren(t, c, path+"/locks", 0)
+		recipetest.AwaitChildren(t, c, path+"/locks", 0)
 		s := newSemaphore(t, route.Client(t), path, 2, at)
 		// The listing is a request of its own, or a part of a multiRead.
 		delay := fault.Rule{Path: path + "/leases", Action: fault.DelayRequest, Delay: 300 * time.Millisecond}
@@ -52,13 +53,13 @@ func TestNoGrantByAnOldNumber(t *testing.T) {
 		done := acquireLater(t.Context(), s, 1)
 		<-listed.Hit()
 		setNumber(t, c, path+"-number", 1)
-		awaitChildren(t, c, path+"/leases", 2)
+		recipetest.AwaitChildren(t, c, path+"/leases", 2)
 		time.Sleep(time.Second) // no event says that nothing is granted
 		if len(done) > 0 {
 			t.Error("a second holder was granted the only permit")
 		}
 		mustRelease(t, held)
-		mustRelease(t, granted(t, done))
+		mustRelease(t, recipetest.Granted(t, done))
 	}, zkenv.Only("a number is read in each the same way", zkenv.Embedded, zkenv.Standalone))
 }
 
@@ -66,12 +67,12 @@ func TestNoGrantByAnOldNumber(t *testing.T) {
 func TestMorePermitsWakeWhoWaits(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		s := newSemaphore(t, c, path, 1, semaphore.WithPermitsAt(path+"-number"))
 		held := mustAcquire(t, s, 1)
-		awaitChildren(t, c, path+"/locks", 0)
+		recipetest.AwaitChildren(t, c, path+"/locks", 0)
 		done := acquireLater(t.Context(), s, 3)
-		awaitChildren(t, c, path+"/leases", 4)
+		recipetest.AwaitChildren(t, c, path+"/leases", 4)
 		if _, err := s.TryAcquire(t.Context(), 3); !errors.Is(err, lease.ErrHeld) {
 			t.Errorf("TryAcquire of 3 permits of 1: %v, want ErrHeld", err)
 		}
@@ -80,7 +81,7 @@ func TestMorePermitsWakeWhoWaits(t *testing.T) {
 		if env.Kind().Virtual() && len(done) == 0 {
 			t.Error("the greater number woke no contender: it waits for its next check")
 		}
-		mustRelease(t, granted(t, done), held)
+		mustRelease(t, recipetest.Granted(t, done), held)
 	})
 }
 
@@ -88,7 +89,7 @@ func TestMorePermitsWakeWhoWaits(t *testing.T) {
 func TestACorruptNumberLetsNobodyIn(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		s := newSemaphore(t, c, path, 1, semaphore.WithPermitsAt(path+"-number"))
 		mustRelease(t, mustAcquire(t, s, 1))
 		if _, err := c.CreateOrSet(t.Context(), path+"-number", []byte("12345678")); err != nil {
@@ -103,8 +104,8 @@ func TestACorruptNumberLetsNobodyIn(t *testing.T) {
 		if _, err := s.Participants(t.Context()); !errors.Is(err, semaphore.ErrCorrupt) {
 			t.Errorf("Participants: %v, want ErrCorrupt", err)
 		}
-		awaitChildren(t, c, path+"/leases", 0)
-		awaitChildren(t, c, path+"/locks", 0)
+		recipetest.AwaitChildren(t, c, path+"/leases", 0)
+		recipetest.AwaitChildren(t, c, path+"/locks", 0)
 		if data, _, err := c.Get(t.Context(), path+"-number"); err != nil || string(data) != "12345678" {
 			t.Errorf("number %q, %v; want it unchanged", data, err)
 		}
@@ -116,7 +117,7 @@ func TestACorruptNumberLetsNobodyIn(t *testing.T) {
 func TestTheNumberOfTheZnodeCounts(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		first := newSemaphore(t, c, path, 2, semaphore.WithPermitsAt(path+"-number"))
 		second := newSemaphore(t, env.Client(t), path, 9, semaphore.WithPermitsAt(path+"-number"))
 		held := mustAcquire(t, first, 2)
@@ -132,7 +133,7 @@ func TestTheNumberOfTheZnodeCounts(t *testing.T) {
 func TestTryAcquireAfterARelease(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		members, path := env.Members(), pathOf(t)
+		members, path := env.Members(), recipetest.Path(t)
 		first := newSemaphore(t, members[0].Client(t), path, 1)
 		second := newSemaphore(t, members[len(members)-1].Client(t), path, 1)
 		for round := range 50 {

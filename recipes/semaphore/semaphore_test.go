@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/semaphore"
@@ -48,7 +49,7 @@ func TestNewReportsAllFaults(t *testing.T) {
 func TestAcquireChecksItsArgument(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t)
 		fixed := newSemaphore(t, c, path, 2)
 		variable := newSemaphore(t, c, path, 2, semaphore.WithPermitsAt(path+"-number"))
@@ -84,30 +85,30 @@ func TestAcquireChecksItsArgument(t *testing.T) {
 func TestAThousandPermitsAtOnce(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		s := newSemaphore(t, c, path, semaphore.MaxAtOnce)
 		l := mustAcquire(t, s, semaphore.MaxAtOnce)
-		if n := len(children(t, c, path+"/leases")); n != semaphore.MaxAtOnce {
+		if n := len(recipetest.Children(t, c, path+"/leases")); n != semaphore.MaxAtOnce {
 			t.Errorf("%d znodes, want %d", n, semaphore.MaxAtOnce)
 		}
 		if _, err := s.TryAcquire(t.Context(), 1); !errors.Is(err, lease.ErrHeld) {
 			t.Errorf("TryAcquire of one more: %v, want ErrHeld", err)
 		}
 		mustRelease(t, l)
-		awaitChildren(t, c, path+"/leases", 0)
+		recipetest.AwaitChildren(t, c, path+"/leases", 0)
 	}, zkenv.Only("a transaction's limits are the same in all", zkenv.Embedded, zkenv.Standalone))
 }
 
 func TestParticipants(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		s := newSemaphore(t, c, path, 3, recipes.WithData([]byte("holder")))
 		held := mustAcquire(t, s, 2)
-		awaitChildren(t, c, path+"/locks", 0)
+		recipetest.AwaitChildren(t, c, path+"/locks", 0)
 		// One of its two permits is free: it holds none, nevertheless.
 		waiting := acquireLater(t.Context(), newSemaphore(t, env.Client(t), path, 3, recipes.WithData([]byte("waiter"))), 2)
-		awaitChildren(t, c, path+"/leases", 4)
+		recipetest.AwaitChildren(t, c, path+"/leases", 4)
 		found, err := s.Participants(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +136,7 @@ func TestParticipants(t *testing.T) {
 			}
 		}
 		mustRelease(t, held)
-		mustRelease(t, granted(t, waiting))
+		mustRelease(t, recipetest.Granted(t, waiting))
 	})
 }
 
@@ -143,7 +144,7 @@ func TestParticipants(t *testing.T) {
 func TestZnodesWithoutMetadata(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		acl := acl.Open()
 		s := newSemaphore(t, c, path, 2, recipes.WithoutMetadata(), recipes.WithData([]byte("mine")), recipes.WithACL(acl...))
 		l := mustAcquire(t, s, 2)
@@ -161,17 +162,17 @@ func TestZnodesWithoutMetadata(t *testing.T) {
 func TestQueuePosition(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), pathOf(t)
+		c, path := env.Client(t), recipetest.Path(t)
 		s := newSemaphore(t, c, path, 2)
 		held := mustAcquire(t, s, 2)
-		awaitChildren(t, c, path+"/locks", 0)
+		recipetest.AwaitChildren(t, c, path+"/locks", 0)
 		places := make(chan int, 8)
 		done := acquireLater(t.Context(), newSemaphore(t, c, path, 2, recipes.WithQueuePosition(func(n int) { places <- n })), 1)
 		if n := must.Receive(t, places, "its place"); n != 1 {
 			t.Errorf("place %d, want 1: the holders are ahead", n)
 		}
 		mustRelease(t, held)
-		mustRelease(t, granted(t, done))
+		mustRelease(t, recipetest.Granted(t, done))
 		if n := must.Receive(t, places, "its last place"); n != 0 {
 			t.Errorf("place %d, want 0 at the grant", n)
 		}
@@ -182,7 +183,7 @@ func TestQueuePosition(t *testing.T) {
 func TestLossPolicy(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), pathOf(t)
+		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t)
 		patient := mustAcquire(t, newSemaphore(t, c, path+"-patient", 2), 2)
 		hasty := mustAcquire(t, newSemaphore(t, c, path, 2, recipes.WithLossPolicy(lease.OnSuspend)), 2)

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -21,14 +22,14 @@ func TestTelemetryOfPermits(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		spans := tracetest.NewSpanRecorder()
 		c := env.Client(t, framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))))
-		s := newSemaphore(t, c, pathOf(t), 2, recipes.WithName("downloads"))
+		s := newSemaphore(t, c, recipetest.Path(t), 2, recipes.WithName("downloads"))
 		held := mustAcquire(t, s, 2)
-		awaitChildren(t, c, s.Path()+"/locks", 0)
+		recipetest.AwaitChildren(t, c, s.Path()+"/locks", 0)
 		done := acquireLater(t.Context(), s, 1)
-		awaitChildren(t, c, s.Path()+"/leases", 3)
+		recipetest.AwaitChildren(t, c, s.Path()+"/leases", 3)
 		env.Quiesce() // else the permits may be free before its wait has begun
 		mustRelease(t, held)
-		mustRelease(t, granted(t, done))
+		mustRelease(t, recipetest.Granted(t, done))
 
 		var names []string
 		links := 0

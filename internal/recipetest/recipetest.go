@@ -1,0 +1,93 @@
+// Package recipetest has what the tests of several recipes need: paths of their own, calls that wait on
+// other goroutines, and what a server has or was asked for.
+package recipetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zktest"
+)
+
+// Generous bounds what has to happen at some time, on a machine as slow as it may be.
+const Generous = 30 * time.Second
+
+// Path returns a path that is the test's own, also when the test runs again.
+func Path(t testing.TB) string {
+	t.Helper()
+	return fmt.Sprintf("/test/%s-%016x", strings.ReplaceAll(t.Name(), "/", "."), rand.Uint64())
+}
+
+// Patient returns a context that ends after Generous.
+func Patient(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Generous)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// An Outcome is the result of a call that waits for a lease.
+type Outcome struct {
+	Lease *lease.Lease
+	Err   error
+	At    time.Time // of the return
+}
+
+// Later makes the call on another goroutine.
+func Later(ctx context.Context, acquire func(context.Context) (*lease.Lease, error)) <-chan Outcome {
+	done := make(chan Outcome, 1)
+	go func() {
+		l, err := acquire(ctx)
+		done <- Outcome{l, err, time.Now()}
+	}()
+	return done
+}
+
+// Granted returns the lease of a call of [Later]. It fails the test if there is none.
+func Granted(t testing.TB, done <-chan Outcome) *lease.Lease {
+	t.Helper()
+	got := must.Receive(t, done, "the lease")
+	must.OK(t, got.Err)
+	return got.Lease
+}
+
+// Children returns the names in the directory, as c sees them after a sync; none if there is no directory.
+func Children(t testing.TB, c *framework.Client, dir string) []string {
+	t.Helper()
+	must.OK(t, c.Sync(t.Context(), dir))
+	names, _, err := c.Children(t.Context(), dir)
+	if err != nil && !errors.Is(err, framework.ErrNoNode) {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// AwaitChildren waits until the directory has n children.
+func AwaitChildren(t testing.TB, c *framework.Client, dir string, n int) {
+	t.Helper()
+	zktest.Eventually(t, Generous, fmt.Sprintf("%d children of %s", n, dir), func() bool { return len(Children(t, c, dir)) == n })
+}
+
+// Ops returns the kinds of the requests on the route that are about the path, or about what is below it,
+// since the route's log was reset. Heartbeats are not.
+func Ops(route *zkenv.Route, path string) []fault.Op {
+	about := func(p string) bool { return p == path || strings.HasPrefix(p, path+"/") }
+	var all []fault.Op
+	for _, rq := range route.Requests() {
+		if about(rq.Path) || slices.ContainsFunc(rq.Parts, func(p fault.Part) bool { return about(p.Path) }) {
+			all = append(all, rq.Op)
+		}
+	}
+	return all
+}
