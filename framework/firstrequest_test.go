@@ -142,12 +142,15 @@ func firstRequest(t *testing.T, kind string, idle time.Duration) {
 			if xid != proto.XidPing {
 				requests.Add(1)
 			}
+			const config = "version=1"
 			switch proto.Opcode(opcode) {
 			case proto.OpGetData: // also of the ensemble's configuration
-				const config = "version=1"
 				return [][]byte{replyBody(xid, len(config), config, statBytes())}
 			case proto.OpGetChildren2: // DeleteTree needs an end
 				return [][]byte{replyBody(xid, 0, statBytes())}
+			case proto.OpMultiRead: // GetEach reads two
+				read := []any{int(proto.OpGetData), byte(0), 0, len(config), config, statBytes()}
+				return [][]byte{replyBody(xid, append(append(read, read...), -1, byte(1), -1)...)}
 			case proto.OpMulti:
 				return [][]byte{replyBody(xid, int(proto.OpSetData), byte(0), 0, statBytes(), -1, byte(1), -1)}
 			}
