@@ -123,7 +123,9 @@ func acquaint(t testing.TB, c *framework.Client) {
 		if _, err = c.Create(t.Context(), dir+"/child", nil, framework.WithParents()); err != nil {
 			continue
 		}
-		if err = errors.Join(c.Delete(t.Context(), dir+"/child"), c.Delete(t.Context(), dir)); err == nil {
+		_, reads := c.GetEach(t.Context(), dir, dir+"/child") // by a multiRead, or one by one
+		err = errors.Join(append(reads, c.Delete(t.Context(), dir+"/child"), c.Delete(t.Context(), dir))...)
+		if err == nil {
 			break
 		}
 	}
