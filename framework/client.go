@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"time"
 
 	"github.com/docent-go/docent/internal/errtype"
@@ -40,7 +41,7 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 			up:      make(chan struct{}),
 			servers: serverList{given: cfg.servers},
 		},
-		shared: make(map[any]any),
+		shared: make(map[reflect.Type]any),
 	}
 	c.opcodes.OnMissing = c.missing
 	c.credentials.kept = cfg.auth
@@ -195,20 +196,20 @@ func (c *Client) AbsolutePath(path string) string { return c.fullPath(path) }
 // [Client.AbsolutePath] returns them. Neither chroot nor namespace precedes them.
 func (c *Client) Root() *Client { return &Client{core: c.core, session: c.session} }
 
-// Shared returns the value that all views of the client keep under key. If there is none, create
-// makes it. Shared is for recipes whose values on one client have to know of each other. The value
-// lives as long as the client. create must not call the client. Keys are compared as by ==; use a
-// type of your own.
-func (c *Client) Shared(key any, create func() any) any {
+// Shared returns the value of type T that all views of the client share. If there is none, create
+// makes it. Shared is for recipes whose values on one client have to know of each other, so T has to be
+// a type of the recipe's own. The value lives as long as the client. create must not call the client.
+func Shared[T any](c *Client, create func() T) T {
+	usercall.Require("c", c != nil)
 	usercall.Require("create", create != nil)
 	c.core.sharedMu.Lock()
 	defer c.core.sharedMu.Unlock()
-	value, ok := c.core.shared[key]
+	value, ok := c.core.shared[reflect.TypeFor[T]()]
 	if !ok {
 		value = create()
-		c.core.shared[key] = value
+		c.core.shared[reflect.TypeFor[T]()] = value
 	}
-	return value
+	return value.(T)
 }
 
 // closeGrace is how long Close waits for running listeners.

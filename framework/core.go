@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,7 +42,7 @@ type core struct {
 	coreState
 
 	sharedMu sync.Mutex // guards shared; held while a recipe makes its value
-	shared   map[any]any
+	shared   map[reflect.Type]any
 }
 
 // A life is the part of a core that Close ends.

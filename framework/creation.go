@@ -600,10 +600,8 @@ type claims struct {
 	settled map[string]chan struct{} // closed, and deleted from the map, once the outcome is known
 }
 
-type claimsKey struct{}
-
 func (c *Client) claims() *claims {
-	return c.Shared(claimsKey{}, func() any { return &claims{settled: make(map[string]chan struct{})} }).(*claims)
+	return Shared(c, func() *claims { return &claims{settled: make(map[string]chan struct{})} })
 }
 
 // enter waits until no other create claims the path, and claims it until settle is called.

@@ -56,10 +56,8 @@ type shared struct {
 	all map[key]weak.Pointer[combiner]
 }
 
-type sharedKey struct{}
-
 func sharedOf(c *framework.Client) *shared {
-	return c.Shared(sharedKey{}, func() any { return &shared{all: make(map[key]weak.Pointer[combiner])} }).(*shared)
+	return framework.Shared(c, func() *shared { return &shared{all: make(map[key]weak.Pointer[combiner])} })
 }
 
 func (s *shared) combiner(k key, create func() *combiner) *combiner {

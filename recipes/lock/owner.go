@@ -82,13 +82,11 @@ type entry struct {
 	hold    *hold.Hold       // nil before the grant
 }
 
-type ownersKey struct{}
-
 // ownersOf returns the owners of c's client.
 func ownersOf(c *framework.Client) *owners {
-	return c.Shared(ownersKey{}, func() any {
+	return framework.Shared(c, func() *owners {
 		return &owners{entries: make(map[ownerKey]*entry), lost: make(map[ownerKey]*hold.Hold)}
-	}).(*owners)
+	})
 }
 
 // outcomeLocked returns a channel that is closed when the driver leaves, or the attempt is withdrawn.

@@ -203,11 +203,9 @@ type gate struct {
 	wanted   int                               // calls that occupy the gate or wait; guarded by gates.mu
 }
 
-type gatesKey struct{}
-
 // gatesOf returns the gates of c's client.
 func gatesOf(c *framework.Client) *gates {
-	return c.Shared(gatesKey{}, func() any { return &gates{byPath: make(map[string]*gate)} }).(*gates)
+	return framework.Shared(c, func() *gates { return &gates{byPath: make(map[string]*gate)} })
 }
 
 // take waits for the path's gate until ctx ends. With try it does not wait, and returns ErrHeld.

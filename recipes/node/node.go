@@ -70,14 +70,12 @@ func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, 
 // could not tell their znodes apart if a reply was lost.
 type openPaths struct{ sync.Map }
 
-type openPathsKey struct{}
-
 // enter makes the path that of an open Node, until leave is called.
 func enter(c *framework.Client, path string, cfg *config) (leave func(), err error) {
 	if cfg.sequential {
 		return func() {}, nil
 	}
-	open := c.Shared(openPathsKey{}, func() any { return new(openPaths) }).(*openPaths)
+	open := framework.Shared(c, func() *openPaths { return new(openPaths) })
 	at := c.AbsolutePath(path)
 	if _, taken := open.LoadOrStore(at, true); taken {
 		return nil, errors.New("path: another Node of this client keeps it, and is not closed")

@@ -67,6 +67,7 @@ func functions() map[string]any {
 		"framework.OpNever":         framework.OpNever,
 		"framework.OpSet":           framework.OpSet,
 		"framework.Retryable":       framework.Retryable,
+		"framework.Shared":          framework.Shared[int],
 		"framework.SplitPath":       framework.SplitPath,
 		"framework.ValidatePath":    framework.ValidatePath,
 		"health.Live":               health.Live,

@@ -87,12 +87,13 @@ func OwnerOf(ctx context.Context, c *framework.Client) (name, party string) {
 	return "", PartyOfGoroutine(c, goid.ID())
 }
 
-type partyKey struct{}
+// A partyPrefix is random, and begins the parties of a client's goroutines.
+type partyPrefix string
 
 // PartyOfGoroutine returns the party of a goroutine that uses the client: the client's random prefix
 // and the goroutine's number.
 func PartyOfGoroutine(c *framework.Client, number uint64) string {
-	prefix := c.Shared(partyKey{}, func() any { return NewParty() }).(string)
+	prefix := framework.Shared(c, func() partyPrefix { return partyPrefix(NewParty()) })
 	party := make([]byte, 0, 64) // so that the string is the one allocation
 	party = append(append(party, prefix...), '-')
 	return string(strconv.AppendUint(party, number, 10))

@@ -206,10 +206,8 @@ type inspections struct {
 	queue   []*monitor // not empty only while maxInspections run
 }
 
-type inspectionsKey struct{}
-
 func inspectionsOf(c *framework.Client) *inspections {
-	return c.Shared(inspectionsKey{}, func() any { return new(inspections) }).(*inspections)
+	return framework.Shared(c, func() *inspections { return new(inspections) })
 }
 
 // run runs m's inspection, and then those that wait. If maxInspections run already, it returns at
@@ -259,12 +257,8 @@ type suspensions struct {
 	holds map[*Hold]struct{}
 }
 
-type suspensionsKey struct{}
-
 func suspensionsOf(c *framework.Client) *suspensions {
-	s := c.Shared(suspensionsKey{}, func() any {
-		return &suspensions{holds: make(map[*Hold]struct{})}
-	}).(*suspensions)
+	s := framework.Shared(c, func() *suspensions { return &suspensions{holds: make(map[*Hold]struct{})} })
 	s.listens.Do(func() { c.OnState(s.onState) })
 	return s
 }

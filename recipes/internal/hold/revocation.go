@@ -73,11 +73,9 @@ type calls struct {
 	listens sync.Once      // registers await
 }
 
-type callsKey struct{}
-
 // callsOf returns the calls of c's client.
 func callsOf(c *framework.Client) *calls {
-	cs := c.Shared(callsKey{}, func() any { return new(calls) }).(*calls)
+	cs := framework.Shared(c, func() *calls { return new(calls) })
 	cs.listens.Do(func() { c.OnState(cs.await) })
 	return cs
 }

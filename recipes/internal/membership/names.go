@@ -51,11 +51,9 @@ type allNames struct {
 	byDir map[string]*Names
 }
 
-type allNamesKey struct{}
-
 // NamesOf returns the Names of the client for the directory. done has to be called after their use.
 func NamesOf(c *framework.Client, dir string) (n *Names, done func()) {
-	all := c.Shared(allNamesKey{}, func() any { return &allNames{byDir: make(map[string]*Names)} }).(*allNames)
+	all := framework.Shared(c, func() *allNames { return &allNames{byDir: make(map[string]*Names)} })
 	dir = c.AbsolutePath(dir)
 	all.mu.Lock()
 	defer all.mu.Unlock()

@@ -39,7 +39,7 @@ type Lock struct {
 // Of returns the telemetry of a lock of the client. kind is one of the types of this package, and
 // path is the lock's in the ensemble.
 func Of(c *framework.Client, kind, name, path string) Lock {
-	i := c.Shared(instrumentsKey{}, func() any { return &instruments{byLock: make(map[labelsKey]*labels)} }).(*instruments)
+	i := framework.Shared(c, func() *instruments { return &instruments{byLock: make(map[labelsKey]*labels)} })
 	i.made.Do(func() { i.make(c) })
 	return Lock{i.labels(kind, name), path}
 }
@@ -109,10 +109,7 @@ type instruments struct {
 	byLock map[labelsKey]*labels
 }
 
-type (
-	instrumentsKey struct{}
-	labelsKey      struct{ kind, name string }
-)
+type labelsKey struct{ kind, name string }
 
 // make creates the instruments. If the provider refuses one, make replaces it by one that does
 // nothing, and the application's error handler is notified.

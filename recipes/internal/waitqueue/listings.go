@@ -61,12 +61,8 @@ type sharedListing struct {
 	err     error
 }
 
-type listingsKey struct{}
-
 func listingsOf(c *framework.Client) *listings {
-	return c.Shared(listingsKey{}, func() any {
-		return &listings{all: make(map[listingKey]*underway)}
-	}).(*listings)
+	return framework.Shared(c, func() *listings { return &listings{all: make(map[listingKey]*underway)} })
 }
 
 // begin reports whether an attempt has to list along with its creation. The attempt calls end when
@@ -260,12 +256,8 @@ type clientAttempts struct {
 	granted map[string]chan struct{} // closed at the grant; nil until the successor asks for it
 }
 
-type clientAttemptsKey struct{}
-
 func clientAttemptsOf(c *framework.Client) *clientAttempts {
-	return c.Shared(clientAttemptsKey{}, func() any {
-		return &clientAttempts{granted: make(map[string]chan struct{})}
-	}).(*clientAttempts)
+	return framework.Shared(c, func() *clientAttempts { return &clientAttempts{granted: make(map[string]chan struct{})} })
 }
 
 func (as *clientAttempts) add(name string) {
