@@ -29,14 +29,17 @@ type gate struct {
 func (g *gate) enter(ctx context.Context, seen *telemetry.Acquire) (*waitqueue.Grant, error) {
 	for rounds := pace.Rounds(); ; {
 		e := &entry{gate: g, seen: seen}
-		err := e.run(ctx)
-		if err == nil && ctx.Err() != nil {
-			err = ctx.Err() // both at once: after the end of ctx there is no place
-		}
+		_, err := contender.Attempt(ctx, func() error {
+			return e.run(ctx)
+		}, func() *waitqueue.Grant {
+			return e.grant
+		}, func(err error) error {
+			e.withdraw()
+			return err
+		})
 		if err == nil {
 			return e.grant, nil
 		}
-		e.withdraw()
 		if !errors.Is(err, framework.ErrSessionEnded) && !errors.Is(err, errGone) {
 			return nil, err
 		}

@@ -85,33 +85,27 @@ func (q *queueLock) contend(
 // caller waits for the outcome, that goroutine takes the attempt over, with its place in the queue.
 // Otherwise the attempt is withdrawn.
 func (q *queueLock) attempt(ctx context.Context, e *entry, try bool) (*Lease, error) {
-	returned := false
-	defer func() {
-		if !returned { // a user's function panicked
-			q.abandon(e)
+	var grant *waitqueue.Grant
+	return contender.Attempt(ctx, func() (err error) {
+		if try {
+			grant, err = e.attempt.Try(ctx)
+			return contender.HeldError(err)
 		}
-	}()
-	run := e.attempt.Run
-	if try {
-		run = e.attempt.Try
-	}
-	grant, err := run(ctx)
-	returned = true
-	if !try {
-		err = contender.WaitErrorOf(ctx, q.queue, q.path, e.attempt, 0, err)
-	}
-	return q.conclude(ctx, e, grant, contender.HeldError(err))
+		grant, err = e.attempt.Run(ctx)
+		return err
+	}, func() *Lease {
+		return q.lease(ctx, e, grant)
+	}, func(err error) error {
+		defer q.abandon(e)
+		if try {
+			return err
+		}
+		return contender.WaitErrorOf(ctx, q.queue, q.path, e.attempt, 0, err)
+	})
 }
 
-// conclude ends the driving of e's attempt, with a lease of the grant or with err.
-func (q *queueLock) conclude(ctx context.Context, e *entry, grant *waitqueue.Grant, err error) (*Lease, error) {
-	if err == nil && ctx.Err() != nil {
-		err = ctx.Err() // both at once: after the end of ctx there is no lease
-	}
-	if err != nil {
-		q.abandon(e)
-		return nil, err
-	}
+// lease ends the driving of e's attempt with a lease of the grant.
+func (q *queueLock) lease(ctx context.Context, e *entry, grant *waitqueue.Grant) *Lease {
 	l := q.cfg.newLease(hold.Options{
 		Client: grant.Client,
 		Path:   q.path,
@@ -122,7 +116,7 @@ func (q *queueLock) conclude(ctx context.Context, e *entry, grant *waitqueue.Gra
 	})
 	e.observe(nil)
 	q.owners.granted(e, grant, contender.ShareOf(l).Hold())
-	return l, nil
+	return l
 }
 
 // newEntry returns an entry whose attempt has not begun. For a downgrade, write is the caller's entry

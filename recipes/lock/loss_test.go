@@ -419,3 +419,32 @@ func TestALossWhileWaitingForAnInnerLock(t *testing.T) {
 		}
 	})
 }
+
+// After the end of ctx there is no lease, also if it ends at the grant, and the error is a WaitError.
+func TestEndOfContextAtTheGrant(t *testing.T) {
+	t.Parallel()
+	for _, k := range kinds {
+		if !k.callbacks {
+			continue
+		}
+		t.Run(k.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const path = "/grant/end"
+				srv := virtualServer(t)
+				c := virtualClient(t, srv)
+				ctx, cancel := context.WithCancel(t.Context())
+				_, err := k.lock(t, c, path, recipes.WithQueuePosition(func(ahead int) {
+					if ahead == 0 {
+						cancel()
+					}
+				})).Lock(ctx)
+				var wait *lock.WaitError
+				if !errors.As(err, &wait) || !errors.Is(err, ctx.Err()) {
+					t.Errorf("error %v (%T), want a WaitError that wraps the context's", err, err)
+				}
+				synctest.Wait()
+				mustRelease(t, mustTry(t, k.rivalOf(t, virtualClient(t, srv), path)))
+			})
+		})
+	}
+}

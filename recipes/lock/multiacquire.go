@@ -174,7 +174,7 @@ func (a *acquisition) step(ctx context.Context, members []member) error {
 	if a.try && err != nil {
 		return a.refused(ctx, batch, batch[busy], err)
 	}
-	return a.settle(ctx, batch, grants, busy)
+	return a.takeGrants(ctx, batch, grants, busy)
 }
 
 // A batchMember is a member in a step: either it was re-entered, or the acquisition drives an attempt
@@ -221,14 +221,22 @@ func attemptsOf(batch []batchMember) []*waitqueue.Attempt {
 	return attempts
 }
 
-// settle takes the grants, which are those of the batch before busy. It leaves the queues behind
+// takeGrants takes the grants, which are those of the batch before busy. It leaves the queues behind
 // busy and waits for busy.
-func (a *acquisition) settle(ctx context.Context, batch []batchMember, grants []*waitqueue.Grant, busy int) error {
+func (a *acquisition) takeGrants(ctx context.Context, batch []batchMember, grants []*waitqueue.Grant, busy int) error {
 	for i, e := range batch[:busy] {
 		lease := e.lease
 		if e.entry != nil {
-			var err error
-			lease, err = e.member.queueLock.conclude(ctx, e.entry, grants[0], nil)
+			q := e.member.queueLock
+			granted, err := contender.Attempt(ctx, func() error {
+				return nil
+			}, func() *Lease {
+				return q.lease(ctx, e.entry, grants[0])
+			}, func(err error) error {
+				q.abandon(e.entry)
+				return err
+			})
+			lease = granted
 			contender.EndAcquire(ctx, e.seen, lease, err)
 			if err != nil {
 				return a.quit(ctx, batch[i+1:], a.opError(e.member.name, err))

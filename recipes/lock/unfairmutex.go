@@ -130,26 +130,18 @@ func (m *UnfairMutex) contend(ctx context.Context, seen *telemetry.Acquire, try 
 		return nil, contender.WaitError(ctx, m.client, m.path, -1, nil, err)
 	}
 	a := &unfairAttempt{mutex: m, gate: gate, seen: seen, held: waited}
-	granted := false
-	defer func() {
-		if !granted { // also if a user's function panicked
-			a.giveUp()
+	return contender.Attempt(ctx, func() error {
+		a.data = m.attemptData(ctx, seen)
+		return a.run(ctx, try)
+	}, func() *Lease {
+		return a.lease(ctx)
+	}, func(err error) error {
+		defer a.giveUp()
+		if try {
+			return err
 		}
-	}()
-	a.data = m.attemptData(ctx, seen)
-	err = a.run(ctx, try)
-	if err == nil && ctx.Err() != nil {
-		err = ctx.Err() // both at once: after the end of ctx there is no lease
-	}
-	if err != nil && !try {
-		err = contender.WaitError(ctx, m.client, m.path, -1, a.holder, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	l := a.lease(ctx)
-	granted = true
-	return l, nil
+		return contender.WaitError(ctx, m.client, m.path, -1, a.holder, err)
+	})
 }
 
 // An unfairGrant is the grant of an unfair mutex: the znode at its path. Its epoch distinguishes it

@@ -4,6 +4,7 @@
 package contender
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,6 +179,26 @@ func Observed(
 	err = errPanicked // if get does not return
 	defer func() { EndAcquire(ctx, seen, l, err) }()
 	return get()
+}
+
+// Attempt calls run, which returns nil when the attempt has its grant, and returns what granted makes of
+// it. After the end of ctx there is no grant, also if both come at once. If there is none, and also if a
+// function of the user's panics or ends the goroutine, Attempt calls fail. fail withdraws the attempt
+// and returns the caller's error for err, which is nil in a panic.
+func Attempt[T any](
+	ctx context.Context, run func() error, granted func() T, fail func(err error) error,
+) (made T, err error) {
+	done := false
+	defer func() {
+		if !done {
+			err = fail(err)
+		}
+	}()
+	if err = cmp.Or(run(), ctx.Err()); err == nil {
+		made = granted()
+		done = true
+	}
+	return made, err
 }
 
 // EndAcquire reports the end of an acquire, with the lease or with err.

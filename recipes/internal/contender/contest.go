@@ -37,28 +37,27 @@ func (c *Contest) Acquire(ctx context.Context) (*lease.Lease, error) {
 		owner, party := OwnerOf(ctx, c.Queue.Client)
 		a := c.Queue.NewAttempt(c.Queue.Kinds[0], func() []byte { return c.Data(owner, party, seen) })
 		a.Observer = ObserverOf(seen)
-		granted := false
-		defer func() {
-			if !granted {
-				a.Withdraw()
-			}
-		}()
-		grant, err := a.Run(ctx)
-		if err == nil && ctx.Err() != nil {
-			err = ctx.Err() // both at once: a caller that has gone gets no lease
-		}
-		if err != nil {
-			return nil, WaitErrorOf(ctx, c.Queue, c.Path, a, 0, err)
-		}
-		granted = true
-		return NewLease(hold.Options{
-			Client: grant.Client,
-			Path:   c.Path,
-			Grant:  &Grant{Grant: grant, Of: c.Path, OpError: c.OpError},
-			Znode:  &grant.Znode,
-			Hooks:  seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
-		}, c.LossPolicy, c.Revoked), nil
+		var grant *waitqueue.Grant
+		return Attempt(ctx, func() (err error) {
+			grant, err = a.Run(ctx)
+			return err
+		}, func() *lease.Lease {
+			return c.lease(ctx, grant, seen)
+		}, func(err error) error {
+			defer a.Withdraw()
+			return WaitErrorOf(ctx, c.Queue, c.Path, a, 0, err)
+		})
 	})
+}
+
+func (c *Contest) lease(ctx context.Context, grant *waitqueue.Grant, seen *telemetry.Acquire) *lease.Lease {
+	return NewLease(hold.Options{
+		Client: grant.Client,
+		Path:   c.Path,
+		Grant:  &Grant{Grant: grant, Of: c.Path, OpError: c.OpError},
+		Znode:  &grant.Znode,
+		Hooks:  seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
+	}, c.LossPolicy, c.Revoked)
 }
 
 // Repeat acquires a lease and calls fn with it, as [Work] does, again and again until ctx ends. If fn

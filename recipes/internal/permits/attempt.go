@@ -90,7 +90,7 @@ func (a *attempt) run(ctx context.Context) error {
 				continue
 			}
 		}
-		return a.waitError(ctx, err)
+		return err
 	}
 }
 

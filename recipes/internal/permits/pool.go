@@ -58,7 +58,7 @@ func (p *Pool) Acquire(
 	ctx context.Context, n int, data func(*telemetry.Acquire) []byte,
 ) (*lease.Lease, error) {
 	return p.observed(ctx, func(ctx context.Context, seen *telemetry.Acquire) (*lease.Lease, error) {
-		return p.acquire(ctx, n, data(seen), seen, (*attempt).run)
+		return p.acquire(ctx, n, data(seen), seen, false)
 	})
 }
 
@@ -69,7 +69,7 @@ func (p *Pool) TryAcquire(
 ) (*lease.Lease, error) {
 	return p.observed(ctx, func(ctx context.Context, seen *telemetry.Acquire) (*lease.Lease, error) {
 		return contender.Try(ctx, p.Client, func(ctx context.Context) (*lease.Lease, error) {
-			return p.acquire(ctx, n, data(seen), seen, (*attempt).try)
+			return p.acquire(ctx, n, data(seen), seen, true)
 		})
 	})
 }
@@ -86,22 +86,22 @@ func (p *Pool) observed(
 }
 
 func (p *Pool) acquire(
-	ctx context.Context, n int, data []byte, seen *telemetry.Acquire, get func(*attempt, context.Context) error,
+	ctx context.Context, n int, data []byte, seen *telemetry.Acquire, try bool,
 ) (*lease.Lease, error) {
 	a := p.newAttempt(n, data, seen)
-	granted := false
-	defer func() {
-		if !granted { // also if a user's function panicked
-			a.withdraw()
+	run := a.run
+	if try {
+		run = a.try
+	}
+	return contender.Attempt(ctx, func() error {
+		return run(ctx)
+	}, func() *lease.Lease {
+		return a.lease(ctx)
+	}, func(err error) error {
+		defer a.withdraw()
+		if try {
+			return err
 		}
-	}()
-	err := get(a, ctx)
-	if err == nil && ctx.Err() != nil {
-		err = ctx.Err() // both at once: after the end of ctx there is no lease
-	}
-	if err != nil {
-		return nil, err
-	}
-	granted = true
-	return a.lease(ctx), nil
+		return a.waitError(ctx, err)
+	})
 }
