@@ -97,7 +97,7 @@
 //   - watches for many znodes: [Client.WatchEach], [Watch.AfterFire] if no goroutine is to wait,
 //     [Watch.Valid] to know that nothing has changed;
 //   - an operation for a user's transaction: [OpCheck], [OpAtEpoch], and [OpNever], which fails;
-//   - values that all parts of a recipe on one client share: [Client.Shared], and
+//   - values that all parts of a recipe on one client share: [Shared], and
 //     [Client.AbsolutePath], by which two views refer to one znode. [Client.Root] reaches such a
 //     path.
 package framework

@@ -223,7 +223,7 @@ func (l *loop) follow(ctx context.Context, open opener) error {
 			return err
 		}
 		l.readmit()
-		l.settle()
+		l.notifyWaiters()
 	}
 }
 
@@ -305,8 +305,8 @@ func (l *loop) admit(quiet bool) {
 	l.callers = nil
 }
 
-// settle notifies those who wait for what has been read by now.
-func (l *loop) settle() {
+// notifyWaiters notifies those who wait for what has been read by now.
+func (l *loop) notifyWaiters() {
 	if l.asks {
 		return
 	}

@@ -4,8 +4,10 @@ package boundary
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
 )
@@ -25,4 +27,43 @@ func (r Recipe) Error(op, path string, err error) error {
 // end.
 func (r Recipe) CallError(ctx context.Context, op, path string, err error) error {
 	return r.Error(op, path, cause.Join(ctx, err))
+}
+
+// Client returns the fault of a client that is nil.
+func Client(c *framework.Client) error {
+	if c == nil {
+		return errors.New("client: must not be nil")
+	}
+	return nil
+}
+
+// Function returns the fault of a function that is nil; name is the argument's.
+func Function(name string, given bool) error {
+	if !given {
+		return fmt.Errorf("%s: must not be nil", name)
+	}
+	return nil
+}
+
+// Codec returns the fault of a codec that lacks a function.
+func Codec(encode, decode bool) error {
+	if !encode || !decode {
+		return errors.New("codec: must have Encode and Decode")
+	}
+	return nil
+}
+
+// Target returns the faults of the client and the path that a constructor gets.
+func Target(c *framework.Client, path string) (faults []error) {
+	if err := Client(c); err != nil {
+		faults = append(faults, err)
+	}
+	if err := framework.ValidatePath(path); err != nil {
+		faults = append(faults, err)
+	} else if path == "/" {
+		faults = append(faults, errors.New("path: must not be the root"))
+	} else if framework.IsEpoch(path) || c != nil && framework.IsEpoch(c.AbsolutePath(path)) {
+		faults = append(faults, fmt.Errorf("path %q: is the epoch of another lock, or below it", path))
+	}
+	return faults
 }

@@ -375,7 +375,7 @@ func (a *Attempt) position(ctx context.Context) (position, error) {
 		return position{}, errGone
 	}
 	if other, err := a.admit(ctx, v); err != nil || other != "" {
-		return position{ahead: own + 1, predecessor: other, next: firstBut(v.nodes, own), foreign: true}, err
+		return position{ahead: own + 1, predecessor: other, second: firstBut(v.nodes, own), foreign: true}, err
 	}
 	if a.write != nil {
 		return position{ahead: own}, a.checkWriteNode(v.nodes)

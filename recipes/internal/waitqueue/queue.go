@@ -112,11 +112,13 @@ func (q *Queue) ordered(ctx context.Context, c *framework.Client, names []string
 type position struct {
 	ahead       int    // how many contenders are ahead
 	predecessor string // name of the node that it waits for; "" if there is none
-	next        string // name of its predecessor after that; "" if there is none
-	last        bool   // the predecessor's deletion grants the lock; see Queue.MayReplace
-	both        bool   // the deletion of predecessor and next grants the lock
-	behindFirst bool   // the predecessor itself waits for no contender: it holds the lock
-	foreign     bool   // the predecessor is of another kind, and is to be refused; its name is below the directory
+	second      string // name of its predecessor after that; "" if there is none
+
+	deletionGrants     bool // the deletion of the predecessor grants the lock; see Queue.MayReplace
+	bothDeletionsGrant bool // the deletion of the predecessor and the second grants the lock
+
+	behindFirst bool // the predecessor itself waits for no contender: it holds the lock
+	foreign     bool // the predecessor is of another kind, and is to be refused; its name is below the directory
 }
 
 // position returns where the node at own is among the nodes.
@@ -129,24 +131,24 @@ func (q *Queue) position(nodes []queuenode.Node, own int) position {
 	p.predecessor = nodes[predecessor].Name
 	p.behindFirst = q.Predecessor(nodes, predecessor, predecessor) < 0
 	replaced := func(i int) bool { return q.MayReplace != nil && q.MayReplace(nodes[i], nodes[own]) }
-	next := q.Predecessor(nodes, own, predecessor)
-	if next < 0 {
-		p.last = !replaced(predecessor)
+	second := q.Predecessor(nodes, own, predecessor)
+	if second < 0 {
+		p.deletionGrants = !replaced(predecessor)
 		return p
 	}
-	p.next = nodes[next].Name
-	p.both = q.Predecessor(nodes, own, next) < 0 && !replaced(predecessor) && !replaced(next)
+	p.second = nodes[second].Name
+	p.bothDeletionsGrant = q.Predecessor(nodes, own, second) < 0 && !replaced(predecessor) && !replaced(second)
 	return p
 }
 
-// withoutNext returns the position after the deletion of next. It needs both.
-func (p position) withoutNext() position {
-	return position{ahead: p.ahead - 1, predecessor: p.predecessor, last: true, behindFirst: true}
+// withoutSecond returns the position after the deletion of the second. It needs bothDeletionsGrant.
+func (p position) withoutSecond() position {
+	return position{ahead: p.ahead - 1, predecessor: p.predecessor, deletionGrants: true, behindFirst: true}
 }
 
 // behindHolder returns the position after the grant of the predecessor, in a queue that is inTurn.
 func (p position) behindHolder() position {
-	return position{ahead: 1, predecessor: p.predecessor, last: true, behindFirst: true}
+	return position{ahead: 1, predecessor: p.predecessor, deletionGrants: true, behindFirst: true}
 }
 
 // ErrMixed is returned to a contender if a contender of another kind is ahead of it on its path.

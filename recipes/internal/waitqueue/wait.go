@@ -17,12 +17,12 @@ type waiter struct {
 	attempt     *Attempt
 	own         nodeWatch // if an operator deletes the node, the attempt queues again
 	predecessor nodeWatch // the node that it waits for
-	next        nodeWatch // the node that it would wait for then; see await
+	second      nodeWatch // the node that it would wait for then; see await
 	ahead       int       // how many contenders the last listing showed ahead
 	behindFirst bool      // the predecessor holds the lock
 
-	// Closed when the predecessor is granted; nil if that is another client's. Then next is not
-	// watched.
+	// Closed when the predecessor is granted; nil if that is another client's. Then second is
+	// not watched.
 	granted <-chan struct{}
 
 	long  *time.Timer // fires when OnLongWait is to be called; nil if that is nil
@@ -67,7 +67,7 @@ func (a *Attempt) BlockedBy() (ahead int, by queuenode.Node, holds bool, data []
 // end closes the watches, but for the watch on the own node, which it returns if there is one.
 func (w *waiter) end() (own *framework.Watch) {
 	w.predecessor.close()
-	w.next.close()
+	w.second.close()
 	if w.long != nil {
 		w.long.Stop()
 	}
@@ -100,9 +100,9 @@ var errStale = errors.New("waitqueue: what was listed is out of date")
 // If the last listing showed only one node ahead, its deletion grants the lock. No contender can
 // get ahead of a node that exists, except as [Queue.MayReplace] says. The watch on the own node
 // shows that this node exists, since a server sends events in the order of the changes. While more
-// nodes are ahead, the attempt also watches the next predecessor. When only the predecessor is
+// nodes are ahead, the attempt also watches the second predecessor. When only the predecessor is
 // left, the listing is then up to date, and its deletion needs no request. If the predecessor is an
-// attempt of the same client, its grant shows as much, and next is not watched.
+// attempt of the same client, its grant shows as much, and the second is not watched.
 func (a *Attempt) await(ctx context.Context) error {
 	for {
 		pos, err := a.position(ctx)
@@ -139,7 +139,7 @@ func (w *waiter) step(ctx context.Context, pos position) (position, error) {
 		if err := w.setWatches(ctx, pos); err != nil {
 			return pos, err
 		}
-		if w.predecessor.gone || w.next.gone {
+		if w.predecessor.gone || w.second.gone {
 			return w.predecessorGone(pos)
 		}
 		w.predecessor.watch.Recheck()
@@ -151,7 +151,7 @@ func (w *waiter) step(ctx context.Context, pos position) (position, error) {
 			if err := w.rereadOwn(ctx); err != nil { // the event of either node may have been dropped
 				return pos, err
 			}
-		case <-w.next.fired():
+		case <-w.second.fired():
 			return w.predecessorGone(pos)
 		case <-w.granted:
 			return pos.behindHolder(), nil
@@ -167,7 +167,7 @@ func (w *waiter) step(ctx context.Context, pos position) (position, error) {
 	}
 }
 
-// predecessorGone returns the position after an event of the predecessor or of the next one. It
+// predecessorGone returns the position after an event of the predecessor or of the second. It
 // returns errStale if the last listing does not show that position.
 func (w *waiter) predecessorGone(pos position) (position, error) {
 	select {
@@ -176,10 +176,10 @@ func (w *waiter) predecessorGone(pos position) (position, error) {
 	default:
 	}
 	switch {
-	case pos.last && w.predecessor.deleted() && w.own.watch.Valid():
+	case pos.deletionGrants && w.predecessor.deleted() && w.own.watch.Valid():
 		return position{}, nil
-	case pos.both && w.next.deleted() && !w.predecessor.deleted():
-		return pos.withoutNext(), nil
+	case pos.bothDeletionsGrant && w.second.deleted() && !w.predecessor.deleted():
+		return pos.withoutSecond(), nil
 	}
 	return pos, errStale
 }
@@ -188,14 +188,14 @@ func (w *waiter) predecessorGone(pos position) (position, error) {
 func (w *waiter) setWatches(ctx context.Context, pos position) error {
 	var missing []*nodeWatch
 	var paths []string
-	next := pos.next
+	second := pos.second
 	if w.granted = w.predecessorsGrant(pos); w.granted != nil {
-		next = ""
+		second = ""
 	}
 	for _, one := range []struct {
 		slot *nodeWatch
 		name string
-	}{{&w.own, w.attempt.self.Name}, {&w.predecessor, pos.predecessor}, {&w.next, next}} {
+	}{{&w.own, w.attempt.self.Name}, {&w.predecessor, pos.predecessor}, {&w.second, second}} {
 		if one.slot.retarget(one.name) {
 			missing = append(missing, one.slot)
 			paths = append(paths, framework.JoinPath(w.attempt.queue.Dir, one.name))
@@ -231,7 +231,7 @@ func (w *waiter) rereadOwn(ctx context.Context) error {
 // predecessorsGrant returns a channel that is closed when the predecessor is granted. It returns nil
 // if that grant would not be news, or if the predecessor is another client's.
 func (w *waiter) predecessorsGrant(pos position) <-chan struct{} {
-	if pos.next == "" || pos.foreign || !w.attempt.queue.inTurn() {
+	if pos.second == "" || pos.foreign || !w.attempt.queue.inTurn() {
 		return nil
 	}
 	return clientAttemptsOf(w.attempt.client).grantOf(pos.predecessor)
