@@ -289,7 +289,7 @@ func TestKindsAreCheckedByEveryWayToAGrant(t *testing.T) {
 				c, route := onRoute(t, env)
 				l := make(t, c, path)
 				// The connection breaks at the listing, so another one shows the contenders.
-				broken := route.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.CutBefore, Times: 1})
+				broken := route.Rules().Add(fault.Rule{Path: path, Action: fault.CutBefore, Times: 1})
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				defer cancel()
 				got, err := l.Lock(ctx)
@@ -472,7 +472,7 @@ func TestTheEarlierOfTwoKindsWins(t *testing.T) {
 				c, route := onRoute(t, env)
 				other := env.Client(t)
 				must.Get(other.Create(t.Context(), path+"/leases", nil, framework.WithParents()))(t)
-				held := route.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldRequest, Times: 1})
+				held := route.Rules().Add(fault.Rule{Path: path, Action: fault.HoldRequest, Times: 1})
 				got := make(chan error, 1)
 				acquire := tc.kind.acquire(t, c, path)
 				go func() {
