@@ -38,7 +38,7 @@ func (c *Client) WhoAmI(ctx context.Context) ([]Identity, error) {
 		}
 		return identities(body)
 	})
-	return ids, callError(ctx, "whoAmI", "", err)
+	return ids, c.callError(ctx, "whoAmI", "", err)
 }
 
 func identities(body []byte) ([]Identity, error) {
@@ -76,7 +76,7 @@ func (c *Client) Ephemerals(ctx context.Context, path string) ([]string, error) 
 	for i, p := range found {
 		paths[i] = c.viewPath(p)
 	}
-	return paths, callError(ctx, "ephemerals", path, err)
+	return paths, c.callError(ctx, "ephemerals", path, err)
 }
 
 func ephemerals(ctx context.Context, s *session.Session, path string) ([]string, error) {
@@ -122,7 +122,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	if err == nil {
 		err = session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Prove() })
 	}
-	return callError(ctx, "ready", "", err)
+	return c.callError(ctx, "ready", "", err)
 }
 
 // connected returns the session if the client is Connected.

@@ -161,7 +161,7 @@ func (c credential) user() []byte {
 // No error shows the credential.
 func (c *Client) AddAuth(ctx context.Context, scheme string, secret []byte) error {
 	usercall.Require("ctx", ctx != nil)
-	return callError(ctx, "add auth", "", c.core.addAuth(ctx, credential{scheme, append([]byte(nil), secret...)}))
+	return c.callError(ctx, "add auth", "", c.core.addAuth(ctx, credential{scheme, append([]byte(nil), secret...)}))
 }
 
 func (c *core) addAuth(ctx context.Context, added credential) error {

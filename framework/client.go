@@ -21,6 +21,8 @@ type Client struct {
 	core    *core
 	prefix  string // chroot and namespace: "" or a path
 	session int64  // the session that operations are bound to, 0 for any
+
+	withoutCause bool // errors leave out the cause of a context's end
 }
 
 // NewClient returns a client for the ensemble that connect names, as in "h1:2181,h2:2181/chroot".
@@ -79,7 +81,7 @@ func (c *Client) AwaitConnected(ctx context.Context) error {
 			err = fmt.Errorf("%w: %w", ended, err) // just after the connect timeout
 		}
 		if ended != nil || !errors.Is(err, ErrNotConnected) {
-			return callError(ctx, "await connection", "", err)
+			return c.callError(ctx, "await connection", "", err)
 		}
 	}
 }
@@ -171,7 +173,9 @@ func (c *Client) Namespace(ns string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("framework: %w", err)
 	}
-	return &Client{core: c.core, prefix: c.prefix + prefix, session: c.session}, nil
+	view := *c
+	view.prefix += prefix
+	return &view, nil
 }
 
 func namespacePrefix(ns string) (string, error) {
@@ -185,7 +189,18 @@ func namespacePrefix(ns string) (string, error) {
 // Each operation has its effect in that session or fails with [ErrSessionEnded]; it never runs in a
 // later session.
 func (c *Client) InSession(id int64) *Client {
-	return &Client{core: c.core, prefix: c.prefix, session: id}
+	view := *c
+	view.session = id
+	return &view
+}
+
+// WithoutCause returns a view of the client whose errors match the error of a context that ended, but not
+// the context's cause. A cause may be any error, also one that a server could return. So code that decides
+// by an error, such as a recipe, uses this view, and joins [context.Cause] to the error that it returns.
+func (c *Client) WithoutCause() *Client {
+	view := *c
+	view.withoutCause = true
+	return &view
 }
 
 // AbsolutePath returns the path in the ensemble of the view's path, with chroot and namespace. Two
@@ -194,7 +209,11 @@ func (c *Client) AbsolutePath(path string) string { return c.fullPath(path) }
 
 // Root returns a view of the client whose paths are the paths in the ensemble, as
 // [Client.AbsolutePath] returns them. Neither chroot nor namespace precedes them.
-func (c *Client) Root() *Client { return &Client{core: c.core, session: c.session} }
+func (c *Client) Root() *Client {
+	view := *c
+	view.prefix = ""
+	return &view
+}
 
 // Shared returns the value of type T that all views of the client share. If there is none, create
 // makes it. Shared is for recipes whose values on one client have to know of each other, so T has to be

@@ -28,7 +28,7 @@ import (
 func (c *Client) Create(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, error) {
 	created, err := c.create(ctx, path, data, opts)
 	if err != nil {
-		return "", callError(ctx, "create", path, err)
+		return "", c.callError(ctx, "create", path, err)
 	}
 	return c.viewPath(created), nil
 }

@@ -42,7 +42,7 @@ func (c *Client) CreateAll(ctx context.Context, creates ...TxnOp) ([]string, err
 	}()
 	paths, err := do(ctx, c.core, rq, g.attempt)
 	if err != nil {
-		return nil, callError(ctx, "create all", "", err)
+		return nil, c.callError(ctx, "create all", "", err)
 	}
 	for i, path := range paths {
 		paths[i] = c.viewPath(path)

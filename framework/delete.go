@@ -39,7 +39,7 @@ func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) 
 	if cfg.idempotent && errors.Is(err, ErrNoNode) {
 		return nil
 	}
-	return callError(ctx, "delete", path, err)
+	return c.callError(ctx, "delete", path, err)
 }
 
 // deleteNow deletes the znode of x. It hands an unfinished guaranteed deletion to the background,
@@ -84,7 +84,7 @@ func (c *Client) DeleteTree(ctx context.Context, path string) error {
 	if err == nil {
 		err = c.deleteTree(ctx, full)
 	}
-	return callError(ctx, "delete tree", path, err)
+	return c.callError(ctx, "delete tree", path, err)
 }
 
 func (c *Client) deleteTree(ctx context.Context, full string) error {

@@ -213,7 +213,7 @@ func (c *Client) Config(ctx context.Context) (Config, error) {
 		}
 		return readConfig(found.Data)
 	})
-	return config, callError(ctx, "config", configPath, err)
+	return config, c.callError(ctx, "config", configPath, err)
 }
 
 func readConfig(data []byte) (Config, error) {
@@ -308,7 +308,7 @@ func (c *Client) Reconfig(ctx context.Context, change ConfigChange, version int6
 		}
 		return readConfig(text)
 	})
-	return config, callError(ctx, "reconfig", configPath, err)
+	return config, c.callError(ctx, "reconfig", configPath, err)
 }
 
 // configPath is the znode in which an ensemble keeps its own configuration.

@@ -109,9 +109,12 @@ func (e *OpError) ErrorType() string { return errtype.Of(e.Err) }
 func ErrorType(err error) string { return errtype.Of(err) }
 
 // callError is opError for an exported function that was called with ctx: it joins the cause of
-// ctx's end.
-func callError(ctx context.Context, op, path string, err error) error {
-	return opError(op, path, cause.Join(ctx, err))
+// ctx's end, unless the view leaves it out.
+func (c *Client) callError(ctx context.Context, op, path string, err error) error {
+	if !c.withoutCause {
+		err = cause.Join(ctx, err)
+	}
+	return opError(op, path, err)
 }
 
 // opError wraps err once, at the exported function; nil stays nil.

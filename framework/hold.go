@@ -24,8 +24,8 @@ import (
 //
 // Its methods may be called concurrently.
 type SessionHold struct {
-	core *core
-	hold session.Hold
+	client *Client
+	hold   session.Hold
 }
 
 // HoldSession takes a hold on the client's present session. If there is none, it waits for the next
@@ -38,9 +38,9 @@ func (c *Client) HoldSession(ctx context.Context) (*SessionHold, error) {
 			continue // it has waited
 		}
 		if err != nil {
-			return nil, callError(ctx, "hold session", "", err)
+			return nil, c.callError(ctx, "hold session", "", err)
 		}
-		h := &SessionHold{core: c.core}
+		h := &SessionHold{client: c}
 		if s.Take(&h.hold) {
 			return h, nil
 		}
@@ -70,11 +70,11 @@ func (h *SessionHold) Secure(ctx context.Context) error {
 	for {
 		fresh, err := h.hold.Secure()
 		if err != nil || fresh {
-			return callError(ctx, "secure session", "", err)
+			return h.client.callError(ctx, "secure session", "", err)
 		}
-		err = h.core.prove(ctx, h.hold.Session())
+		err = h.client.core.prove(ctx, h.hold.Session())
 		if err != nil && (ctx.Err() != nil || !errors.Is(err, ErrNotConnected)) {
-			return callError(ctx, "secure session", "", err)
+			return h.client.callError(ctx, "secure session", "", err)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (h *SessionHold) Err() error { return h.hold.Err() }
 // Breaks returns how often the client has left the state Connected so far. If two numbers are
 // equal, the connection did not break in between; a listener that is registered in between could
 // not report that. Breaks takes no lock.
-func (h *SessionHold) Breaks() int64 { return h.core.breaks.Load() }
+func (h *SessionHold) Breaks() int64 { return h.client.core.breaks.Load() }
 
 // Release ends the hold. It may be called several times.
 func (h *SessionHold) Release() { h.hold.Release() }

@@ -91,10 +91,11 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 		unknown = unknown || errors.Is(err, ErrUnknownOutcome)
 		return v, classify(repeat, err, c.breaks.Load() != breaks)
 	}, c.retryOptions(rq, o)...)
+	err = cause.Without(err)
 	if unknown && !reads && unanswered(err) {
 		err = fmt.Errorf("%w; an earlier attempt: %w", err, ErrUnknownOutcome)
 	}
-	return v, cause.Without(err)
+	return v, err
 }
 
 // unanswered reports whether no server has replied to the attempt that failed with err. If an earlier

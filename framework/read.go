@@ -39,7 +39,7 @@ func read[T any](
 // operation, which the package's section Errors lists.
 func (c *Client) Get(ctx context.Context, path string) ([]byte, Stat, error) {
 	data, st, err := c.get(ctx, path)
-	return data, st, callError(ctx, "get", path, err)
+	return data, st, c.callError(ctx, "get", path, err)
 }
 
 func (c *Client) get(ctx context.Context, path string) ([]byte, Stat, error) {
@@ -58,7 +58,7 @@ func (c *Client) Exists(ctx context.Context, path string) (st Stat, ok bool, err
 	if errors.Is(err, ErrNoNode) {
 		return Stat{}, false, nil
 	}
-	return statOf(found.Stat), found.Exists, callError(ctx, "exists", path, err)
+	return statOf(found.Stat), found.Exists, c.callError(ctx, "exists", path, err)
 }
 
 // Children returns the names of the znode's children, in no order, and the Stat of the znode
@@ -66,7 +66,7 @@ func (c *Client) Exists(ctx context.Context, path string) (st Stat, ok bool, err
 // and the errors of every operation.
 func (c *Client) Children(ctx context.Context, path string) ([]string, Stat, error) {
 	found, err := read(ctx, c, "children", path, (*zkconn.Conn).Children)
-	return found.Children, statOf(found.Stat), callError(ctx, "children", path, err)
+	return found.Children, statOf(found.Stat), c.callError(ctx, "children", path, err)
 }
 
 // Sync makes the server that the client is connected to catch up with the leader. If a read of this
@@ -76,7 +76,7 @@ func (c *Client) Sync(ctx context.Context, path string) error {
 	_, err := read(ctx, c, syncOp, path, func(w *zkconn.Conn, full string) (proto.Node, error) {
 		return proto.Node{}, w.Sync(full)
 	})
-	return callError(ctx, syncOp, path, err)
+	return c.callError(ctx, syncOp, path, err)
 }
 
 // ACL returns the znode's ACL and Stat. It is retried by the client's policy until ctx ends.
@@ -91,7 +91,7 @@ func (c *Client) ACL(ctx context.Context, path string) ([]acl.Entry, Stat, error
 		return r, err
 	})
 	if err != nil {
-		return nil, Stat{}, callError(ctx, "get ACL of", path, err)
+		return nil, Stat{}, c.callError(ctx, "get ACL of", path, err)
 	}
 	return aclOf(found.acl), statOf(found.st), nil
 }
@@ -116,7 +116,7 @@ func (c *Client) GetEach(ctx context.Context, paths ...string) ([]Read, []error)
 			reads[i].Data, faults[i] = c.core.cfg.unpack(found[i].node.Data)
 		}
 	}
-	return reads, wrapEach(ctx, "get", paths, faults)
+	return reads, c.wrapEach(ctx, "get", paths, faults)
 }
 
 // ChildrenEach lists the children of each of the znodes, as [Client.Children] does, within the time
@@ -128,7 +128,7 @@ func (c *Client) ChildrenEach(ctx context.Context, paths ...string) ([][]string,
 	for i, found := range c.readEach(ctx, "children", proto.OpGetChildren2, paths, faults) {
 		names[i], stats[i] = found.node.Children, statOf(found.node.Stat)
 	}
-	return names, stats, wrapEach(ctx, "children", paths, faults)
+	return names, stats, c.wrapEach(ctx, "children", paths, faults)
 }
 
 // readEach does one kind of read for each path and sets faults. It returns nothing if no request

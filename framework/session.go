@@ -150,7 +150,7 @@ func (c *core) closeAbandoned(s *session.Session, cause error) {
 // error wraps ctx's. After Close it returns [ErrClosed].
 func (c *Client) AwaitSessionEnd(ctx context.Context, session int64) error {
 	usercall.Require("ctx", ctx != nil)
-	return callError(ctx, "await session end", "", c.core.awaitSessionEnd(ctx, session))
+	return c.callError(ctx, "await session end", "", c.core.awaitSessionEnd(ctx, session))
 }
 
 func (c *core) awaitSessionEnd(ctx context.Context, id int64) error {

@@ -38,7 +38,7 @@ func (c *Client) Set(ctx context.Context, path string, data []byte, version int3
 	if cfg.idempotent && (errors.Is(err, ErrBadVersion) || errors.Is(err, zkerr.ErrEarlierAttempt)) {
 		st, err = c.settleSet(ctx, path, data, version, err)
 	}
-	return st, callError(ctx, "set", path, err)
+	return st, c.callError(ctx, "set", path, err)
 }
 
 func (c *Client) set(ctx context.Context, path string, data []byte, version int32, tolerated ...error) (Stat, error) {
@@ -83,7 +83,7 @@ func (c *Client) SetACL(ctx context.Context, path string, acl []acl.Entry, versi
 		},
 		versionOf: func(st proto.Stat) int32 { return st.Aversion },
 	})
-	return st, callError(ctx, "set ACL of", path, err)
+	return st, c.callError(ctx, "set ACL of", path, err)
 }
 
 // A change is a write to a znode that depends on a version.
@@ -156,14 +156,14 @@ func (c *Client) CreateOrSet(ctx context.Context, path string, data []byte, opts
 	for rounds := pace.Rounds(); ; {
 		st, err := c.set(ctx, path, data, AnyVersion, ErrNoNode)
 		if !errors.Is(err, ErrNoNode) || errors.Is(err, ErrUnknownOutcome) {
-			return st, callError(ctx, "set", path, err)
+			return st, c.callError(ctx, "set", path, err)
 		}
 		_, err = c.create(ctx, path, data, append(slices.Clip(opts), StatTo(&st)))
 		if !errors.Is(err, ErrNodeExists) || errors.Is(err, ErrUnknownOutcome) {
-			return st, callError(ctx, "create", path, err)
+			return st, c.callError(ctx, "create", path, err)
 		}
 		if err := rounds.Wait(ctx, 1); err != nil {
-			return Stat{}, callError(ctx, "create", path, err)
+			return Stat{}, c.callError(ctx, "create", path, err)
 		}
 	}
 }

@@ -144,11 +144,11 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 		err = &TxnError{full[n].of, guard.name(), guard.path, reason}
 	}
 	if err != nil {
-		return nil, callError(ctx, "txn", "", err)
+		return nil, c.callError(ctx, "txn", "", err)
 	}
 	results = results[:len(ops)]
 	if err := checkMade(full, results); err != nil {
-		return nil, callError(ctx, "txn", "", err)
+		return nil, c.callError(ctx, "txn", "", err)
 	}
 	for i := range results {
 		if ops[i].kind == txnCreate {

@@ -40,7 +40,7 @@ func (c *Client) Watch(ctx context.Context, path string, kind WatchKind) (*Watch
 		return nil, opError("watch", path, err)
 	}
 	w, err := c.core.watch(ctx, request{op: "watch", path: key.Path, session: c.session, repeat: repeatable, reads: true}, key)
-	return w, callError(ctx, "watch", path, err)
+	return w, c.callError(ctx, "watch", path, err)
 }
 
 // watchFault returns all faults of a watch of the path; full is the path in the ensemble.
@@ -242,7 +242,7 @@ func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string)
 		faults[i] = c.watchFault(kind, path, keys[i].Path)
 	}
 	if err := errors.Join(faults...); err != nil || len(paths) == 0 {
-		return make([]*Watch, len(paths)), wrapEach(ctx, "watch", paths, faults)
+		return make([]*Watch, len(paths)), c.wrapEach(ctx, "watch", paths, faults)
 	}
 	found, err := do(ctx, c.core, request{op: "watch", path: keys[0].Path, session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session.Session) ([]outcomeOfWatch, error) {
 		return c.core.watchEach(ctx, s, keys)
@@ -253,13 +253,13 @@ func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string)
 			ws[i], faults[i] = found[i].watch, found[i].err
 		}
 	}
-	return ws, wrapEach(ctx, "watch", paths, faults)
+	return ws, c.wrapEach(ctx, "watch", paths, faults)
 }
 
 // wrapEach wraps the faults, for the paths that have one.
-func wrapEach(ctx context.Context, op string, paths []string, faults []error) []error {
+func (c *Client) wrapEach(ctx context.Context, op string, paths []string, faults []error) []error {
 	for i, err := range faults {
-		faults[i] = callError(ctx, op, paths[i], err)
+		faults[i] = c.callError(ctx, op, paths[i], err)
 	}
 	return faults
 }
@@ -350,7 +350,7 @@ func (c *Client) WatchTree(ctx context.Context, path string) (*TreeWatch, error)
 	c.core.wakeSession()
 	if err := w.await(ctx); err != nil {
 		w.Close()
-		return nil, callError(ctx, "watch tree", path, err)
+		return nil, c.callError(ctx, "watch tree", path, err)
 	}
 	return w, nil
 }
@@ -411,7 +411,7 @@ func (w *TreeWatch) Next(ctx context.Context) ([]Change, error) {
 				err = ctx.Err()
 			}
 		}
-		return nil, callError(ctx, "next change", w.client.viewPath(w.tree.Path()), err)
+		return nil, w.client.callError(ctx, "next change", w.client.viewPath(w.tree.Path()), err)
 	}
 }
 

@@ -2,8 +2,8 @@
 //
 // A context may end with any error as its cause, even one that a server could return, such as the
 // error of another goroutine. If such a cause were part of the errors inside docent, errors.Is
-// would take it for a server's error. Therefore functions inside return ctx.Err() alone, and the
-// exported function adds the cause: see [Join].
+// would take it for a server's error. Therefore functions inside return ctx.Err() alone, recipes use a
+// client whose errors leave the cause out, and the exported function adds it: see [Join].
 package cause
 
 import (
@@ -12,29 +12,13 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/internal/errtype"
-	"github.com/docent-go/docent/internal/usercall"
 )
 
-type insideKey struct{}
-
-// Inside returns ctx for the calls that an exported function makes of other packages of this
-// module: they leave the cause out of their errors.
-func Inside(ctx context.Context) context.Context {
-	usercall.Require("ctx", ctx != nil)
-	if isInside(ctx) {
-		return ctx
-	}
-	return context.WithValue(ctx, insideKey{}, true)
-}
-
-func isInside(ctx context.Context) bool { return ctx.Value(insideKey{}) != nil }
-
 // Join returns err, joined with the cause of ctx if err tells of ctx's end and the cause is
-// another error. An exported function calls it, once, on the error that it returns. If ctx comes
-// from [Inside], Join returns err.
+// another error. An exported function calls it, once, on the error that it returns.
 func Join(ctx context.Context, err error) error {
 	end := ctx.Err()
-	if err == nil || end == nil || !errors.Is(err, end) || isInside(ctx) {
+	if err == nil || end == nil || !errors.Is(err, end) {
 		return err
 	}
 	cause := context.Cause(ctx)

@@ -48,10 +48,6 @@ func TestJoin(t *testing.T) {
 		"leaves_an_error_alone_that_does_not_tell_of_the_end": {
 			reason, func(context.Context) error { return errors.New("boom") }, "boom", false,
 		},
-		"adds_nothing_inside": {
-			reason, func(ctx context.Context) error { return cause.Join(cause.Inside(ctx), ctx.Err()) },
-			"context canceled: reason", true,
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,20 +102,5 @@ func TestJoin_before_the_end(t *testing.T) {
 	}
 	if err := cause.Join(endedBy(t, errors.New("reason")), nil); err != nil {
 		t.Errorf("nil became %v", err)
-	}
-}
-
-func TestInside(t *testing.T) {
-	t.Parallel()
-	ctx := cause.Inside(endedBy(t, errtype.New("no node", "no_node")))
-	derived, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for _, inside := range []context.Context{ctx, derived} {
-		if err := cause.Join(inside, inside.Err()); err != context.Canceled { //nolint:errorlint // as it is
-			t.Errorf("%v, want the context's error alone", err)
-		}
-	}
-	if cause.Inside(ctx) != ctx {
-		t.Error("a context from Inside is wrapped again")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -25,20 +24,20 @@ func New(c *framework.Client, path string, opts ...Option) (*Barrier, error) {
 	if err != nil {
 		return nil, recipe.Error("new barrier", path, err)
 	}
-	return &Barrier{c, path, cfg}, nil
+	return &Barrier{c.WithoutCause(), path, cfg}, nil
 }
 
 // Set sets the barrier. It returns nil also if the barrier was set. If ctx ends first, the error
 // wraps ctx's, and [framework.ErrUnknownOutcome] if a request was sent.
 func (b *Barrier) Set(ctx context.Context) error {
-	_, err := b.client.Create(cause.Inside(ctx), b.path, contender.LocalAddress(), append(b.cfg.WithACL(), framework.WithParents())...)
+	_, err := b.client.Create(ctx, b.path, contender.LocalAddress(), append(b.cfg.WithACL(), framework.WithParents())...)
 	return recipe.CallError(ctx, "set", b.path, except(err, framework.ErrNodeExists))
 }
 
 // Remove removes the barrier. It returns nil also if the barrier was not set. If ctx ends first, the
 // error wraps ctx's, and [framework.ErrUnknownOutcome] if a request was sent.
 func (b *Barrier) Remove(ctx context.Context) error {
-	err := b.client.Delete(cause.Inside(ctx), b.path)
+	err := b.client.Delete(ctx, b.path)
 	return recipe.CallError(ctx, "remove", b.path, except(err, framework.ErrNoNode))
 }
 
@@ -46,14 +45,14 @@ func (b *Barrier) Remove(ctx context.Context) error {
 // first, the error wraps ctx's. An outage does not end the wait. Other errors are the client's.
 func (b *Barrier) Wait(ctx context.Context) error {
 	for {
-		w, err := b.client.Watch(cause.Inside(ctx), b.path, framework.WatchData)
+		w, err := b.client.Watch(ctx, b.path, framework.WatchData)
 		switch {
 		case errors.Is(err, framework.ErrNoNode):
 			return nil
 		case err != nil && (ctx.Err() != nil || !waitqueue.Disconnected(err)):
 			return recipe.CallError(ctx, "wait for", b.path, err)
 		case err != nil:
-			if err := b.client.AwaitConnected(cause.Inside(ctx)); err != nil {
+			if err := b.client.AwaitConnected(ctx); err != nil {
 				return recipe.CallError(ctx, "wait for", b.path, err)
 			}
 			continue

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
@@ -33,7 +32,7 @@ func NewDouble(c *framework.Client, path string, members int, opts ...Option) (*
 		return nil, recipe.Error("new double barrier", path, err)
 	}
 	tel := telemetry.Of(c, telemetry.TypeDouble, cfg.Name, c.AbsolutePath(path))
-	return &Double{gate{client: c, path: path, members: members, acl: cfg.WithACL()}, tel}, nil
+	return &Double{gate{client: c.WithoutCause(), path: path, members: members, acl: cfg.WithACL()}, tel}, nil
 }
 
 // Enter waits until all members are in, and returns the lease of the caller's place. ctx bounds the
@@ -51,7 +50,7 @@ func (d *Double) enter(ctx context.Context) (*lease.Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	ctx, seen := d.tel.Begin(cause.Inside(ctx))
+	ctx, seen := d.tel.Begin(ctx)
 	return contender.Observed(ctx, seen, func() (*lease.Lease, error) {
 		grant, err := d.gate.enter(ctx, seen)
 		if err != nil {
@@ -85,7 +84,7 @@ func (d *Double) Leave(ctx context.Context, l *lease.Lease) error {
 	if l.Path() != d.gate.path {
 		return recipe.Error("leave", d.gate.path, errors.New("lease: must be one of this double barrier"))
 	}
-	return recipe.CallError(ctx, "leave", d.gate.path, d.gate.leave(cause.Inside(ctx), l))
+	return recipe.CallError(ctx, "leave", d.gate.path, d.gate.leave(ctx, l))
 }
 
 // Path returns the double barrier's path.

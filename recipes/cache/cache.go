@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/recipes/internal/boundary"
@@ -50,7 +49,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Cache, error) {
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
-	return start(c, path, cfg, watchTree), nil
+	return start(c.WithoutCause(), path, cfg, watchTree), nil
 }
 
 // start starts a cache. open makes its first source.
@@ -72,7 +71,7 @@ func start(client *framework.Client, path string, cfg config, open opener) *Cach
 		c.log.Error("a listener panicked", zap.Error(p))
 	})
 	c.view.Store(&Snapshot{})
-	c.ctx, c.cancel = context.WithCancelCause(cause.Inside(context.Background())) // the cache's own life
+	c.ctx, c.cancel = context.WithCancelCause(context.Background()) // the cache's own life
 	c.telemetry.opened(c.ctx)
 	c.wg.Go(func() { c.run(open) })
 	return c
@@ -127,7 +126,8 @@ const syncPause = 50 * time.Millisecond
 // nothing, and sometimes a read. It waits across outages. If ctx ends first, the error wraps ctx's. Other
 // errors are those of [Cache.Ready], and [framework.ErrAuthFailed].
 func (c *Cache) Sync(ctx context.Context) error {
-	both, cancel := context.WithCancel(cause.Inside(ctx))
+	usercall.Require("ctx", ctx != nil)
+	both, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
 	err := retry.Do(both, retry.Forever(syncPause), func(ctx context.Context) error {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/usercall"
 )
 
 // A combiner makes the changes of one client to one number. Changes that are asked for while a write
@@ -31,7 +31,7 @@ type combiner struct {
 
 // A key is what the calls that are combined have in common.
 type key struct {
-	view  *framework.Client // because it can be bound to a session
+	view  *framework.Client // the one that the user has, because it can be bound to a session
 	path  string
 	int32 bool
 	acl   string
@@ -46,7 +46,7 @@ func of(c *framework.Client, path string, int32 bool, list []acl.Entry) *combine
 		k.acl += fmt.Sprintf("%d %q %q ", e.Perms, e.Scheme, e.ID)
 	}
 	return sharedOf(c).combiner(k, func() *combiner {
-		return &combiner{register: register{client: c, path: path, acl: list}, width: widthOf(int32)}
+		return &combiner{register: register{client: c.WithoutCause(), path: path, acl: list}, width: widthOf(int32)}
 	})
 }
 
@@ -124,7 +124,8 @@ func (c *combiner) do(ctx context.Context, fn change) (after int64, wrote bool, 
 
 // submit makes the change, and returns the call with its result.
 func (c *combiner) submit(ctx context.Context, fn change) (*call, error) {
-	one := &call{change: fn, ctx: context.WithoutCancel(cause.Inside(ctx)), done: make(chan struct{})}
+	usercall.Require("ctx", ctx != nil)
+	one := &call{change: fn, ctx: context.WithoutCancel(ctx), done: make(chan struct{})}
 	if ctx.Err() != nil {
 		return one, ctx.Err()
 	}

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 )
 
 // A Counter is a number that processes share. Its methods may be called concurrently.
@@ -29,7 +28,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Counter, error) {
 // Get returns the number, 0 if there is no znode. It shows what the client's server knows, which may
 // lag behind the ensemble. Errors: [ErrCorrupt] and the client's.
 func (n *Counter) Get(ctx context.Context) (int64, error) {
-	v, err := n.combiner.get(cause.Inside(ctx))
+	v, err := n.combiner.get(ctx)
 	return v, recipe.CallError(ctx, "get", n.path, err)
 }
 

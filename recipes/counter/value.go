@@ -7,7 +7,7 @@ import (
 	"iter"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/model"
 )
@@ -29,13 +29,13 @@ func NewValue[T any](c *framework.Client, path string, codec model.Codec[T], opt
 	if err != nil {
 		return nil, recipe.Error("new value", path, err)
 	}
-	return &Value[T]{register{client: c, path: path, acl: cfg.ACL}, codec}, nil
+	return &Value[T]{register{client: c.WithoutCause(), path: path, acl: cfg.ACL}, codec}, nil
 }
 
 // Get returns the value. It shows what the client's server knows, which may lag behind the ensemble.
 // Errors: [framework.ErrNoNode] if there is no znode, that of Decode, and the client's.
 func (v *Value[T]) Get(ctx context.Context) (value T, err error) {
-	at, err := v.register.read(cause.Inside(ctx))
+	at, err := v.register.read(ctx)
 	if err == nil && !at.exists {
 		err = framework.ErrNoNode
 	}
@@ -53,9 +53,8 @@ func (v *Value[T]) Get(ctx context.Context) (value T, err error) {
 func (v *Value[T]) Update(
 	ctx context.Context, fn func(old T, exists bool) (T, error),
 ) (value T, err error) {
-	inside := cause.Inside(ctx)
 	if err = boundary.Function("fn", fn != nil); err == nil {
-		value, err = v.update(inside, fn)
+		value, err = v.update(ctx, fn)
 	}
 	return value, recipe.CallError(ctx, "update", v.register.path, err)
 }
@@ -88,7 +87,7 @@ func (v *Value[T]) update(ctx context.Context, fn func(old T, exists bool) (T, e
 func (v *Value[T]) Set(ctx context.Context, value T) error {
 	data, err := v.codec.Encode(value)
 	if err == nil {
-		err = v.register.update(cause.Inside(ctx), func(state) ([]byte, error) { return data, nil })
+		err = v.register.update(ctx, func(state) ([]byte, error) { return data, nil })
 	}
 	return recipe.CallError(ctx, "set", v.register.path, err)
 }
@@ -99,8 +98,9 @@ func (v *Value[T]) Set(ctx context.Context, value T) error {
 // returned once; All tries again every five seconds, and goes on when the value can be read. The
 // sequence ends with ctx, with the client, or when the loop is left.
 func (v *Value[T]) All(ctx context.Context) iter.Seq2[T, error] {
+	usercall.Require("ctx", ctx != nil)
 	return func(yield func(T, error) bool) {
-		for at, err := range v.register.all(cause.Inside(ctx)) {
+		for at, err := range v.register.all(ctx) {
 			if !yield(v.shown(at, err)) {
 				return
 			}

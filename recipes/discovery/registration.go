@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/node"
 )
 
@@ -36,7 +36,7 @@ func (reg *Registration[T]) Instance() Instance[T] {
 // that is not [Dynamic] belongs to no client: one with the same kind, address and ports is the same
 // instance, which a process registers again when it starts. One with others is another client's.
 func (reg *Registration[T]) Await(ctx context.Context) error {
-	return recipe.CallError(ctx, "await", reg.path, reg.node.Await(cause.Inside(ctx)))
+	return recipe.CallError(ctx, "await", reg.path, reg.node.Await(ctx))
 }
 
 // Update replaces the instance, now and whenever its znode is created again, and waits until the data
@@ -45,9 +45,10 @@ func (reg *Registration[T]) Await(ctx context.Context) error {
 // concurrent calls, the last one determines both Instance and the znode. Name, ID and Kind must be
 // those of the registration; an empty ID means its own, and a zero Registered the present one.
 func (reg *Registration[T]) Update(ctx context.Context, in Instance[T]) error {
+	usercall.Require("ctx", ctx != nil)
 	written, err := reg.replace(in)
 	if err == nil {
-		err = written(cause.Inside(ctx))
+		err = written(ctx)
 	}
 	return recipe.CallError(ctx, "update", reg.path, err)
 }
@@ -100,5 +101,5 @@ func (in *Instance[T]) endpoint() string {
 // with [framework.Client.Delete]. If ctx ends first, the error wraps ctx's. A further Close
 // returns nil.
 func (reg *Registration[T]) Close(ctx context.Context) error {
-	return recipe.CallError(ctx, "close", reg.path, reg.node.Close(cause.Inside(ctx)))
+	return recipe.CallError(ctx, "close", reg.path, reg.node.Close(ctx))
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/cache"
@@ -40,7 +39,7 @@ func New[T any](c *framework.Client, base string, opts ...Option) (*Registry[T],
 		return nil, recipe.Error("new", base, err)
 	}
 	return &Registry[T]{
-		client: c, base: base, cfg: cfg,
+		client: c.WithoutCause(), base: base, cfg: cfg,
 		reader: reader[Instance[T]]{decode: decode[T], report: cfg.reporter(c)},
 	}, nil
 }
@@ -83,7 +82,7 @@ func (r *Registry[T]) register(reg *Registration[T]) error {
 // service whose last instance has gone may be among them until the ensemble removes its znode. If ctx
 // ends first, the error wraps ctx's.
 func (r *Registry[T]) Services(ctx context.Context) ([]string, error) {
-	names, err := namesIn(cause.Inside(ctx), r.client, r.base)
+	names, err := namesIn(ctx, r.client, r.base)
 	return names, recipe.CallError(ctx, "services of", r.base, err)
 }
 
@@ -95,7 +94,7 @@ func (r *Registry[T]) Instances(ctx context.Context, service string) ([]Instance
 	path, err := r.pathOf(service)
 	var found []Instance[T]
 	if err == nil {
-		found, err = r.reader.directory(cause.Inside(ctx), r.client, path)
+		found, err = r.reader.directory(ctx, r.client, path)
 	}
 	return found, recipe.CallError(ctx, "instances of", path, err)
 }
@@ -123,8 +122,9 @@ func (r *Registry[T]) Watch(service string) (*Service[T], error) {
 // instances and no others: they are gone, or the client deletes them in the background. If ctx ends
 // first, the error wraps ctx's. A further Close does nothing.
 func (r *Registry[T]) Close(ctx context.Context) error {
+	usercall.Require("ctx", ctx != nil)
 	usercall.Require("the Registry's client", r.client != nil)
-	return recipe.CallError(ctx, "close", r.base, r.open.Close(cause.Inside(ctx)))
+	return recipe.CallError(ctx, "close", r.base, r.open.Close(ctx))
 }
 
 // pathOf returns the path of the service's znode.

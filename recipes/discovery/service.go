@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/membership"
 )
@@ -31,7 +30,7 @@ func (w watched) Close(context.Context) error { return w.Cache.Close() }
 // Ready waits until the instances have been read, or ctx ends: then the error wraps ctx's. It is
 // otherwise as [cache.Cache.Ready].
 func (s *Service[T]) Ready(ctx context.Context) error {
-	return recipe.CallError(ctx, "ready", s.path, s.cache.Ready(cause.Inside(ctx)))
+	return recipe.CallError(ctx, "ready", s.path, s.cache.Ready(ctx))
 }
 
 // Instances returns the instances in the order of their znodes; disabled ones are among them. Before

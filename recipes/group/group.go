@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/membership"
@@ -81,7 +81,7 @@ func (g *Group) join(id string, data []byte) (*node.Node, error) {
 // Ready waits until the group has been read, or ctx ends: then the error wraps ctx's. It is otherwise
 // as [cache.Cache.Ready].
 func (g *Group) Ready(ctx context.Context) error {
-	return recipe.CallError(ctx, "ready", g.path, g.cache.Ready(cause.Inside(ctx)))
+	return recipe.CallError(ctx, "ready", g.path, g.cache.Ready(ctx))
 }
 
 // Stale returns since when the group may be behind, and whether it may: see [cache.Cache.Stale].
@@ -113,7 +113,8 @@ func (g *Group) Changes(ctx context.Context) iter.Seq2[[]Member, error] {
 // the client deletes them in the background: see [node.Node.Close]. The error joins what went wrong. A
 // further Close does nothing.
 func (g *Group) Close(ctx context.Context) error {
-	err := errors.Join(g.joined.Close(cause.Inside(ctx)), g.cache.Close())
+	usercall.Require("ctx", ctx != nil)
+	err := errors.Join(g.joined.Close(ctx), g.cache.Close())
 	return recipe.CallError(ctx, "close", g.path, err)
 }
 

@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/boundary"
@@ -37,7 +36,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 	}
 	kind := cfg.format.kind()
 	queue := &waitqueue.Queue{
-		Client: c, Dir: path, Kinds: []string{kind}, ACL: cfg.ACL,
+		Client: c.WithoutCause(), Dir: path, Kinds: []string{kind}, ACL: cfg.ACL,
 		Predecessor: queuenode.ExclusivePredecessor,
 	}
 	return &Election{queue, path, contender.Contest{
@@ -55,7 +54,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 // when it comes, and none of its own was there before them, it returns [ErrMixed]. Other errors are
 // those of the client, when its policy is exhausted.
 func (e *Election) Campaign(ctx context.Context) (*lease.Lease, error) {
-	l, err := e.contest.Acquire(cause.Inside(ctx))
+	l, err := e.contest.Acquire(ctx)
 	return l, recipe.CallError(ctx, "campaign", e.path, err)
 }
 
@@ -95,14 +94,14 @@ func (e *Election) Run(
 // Leader returns who leads, as far as the client's server knows; false if there is no candidate. If ctx
 // ends first, the error wraps ctx's.
 func (e *Election) Leader(ctx context.Context) (lease.Participant, bool, error) {
-	p, ok, err := contender.First(cause.Inside(ctx), e.queue)
+	p, ok, err := contender.First(ctx, e.queue)
 	return p, ok, recipe.CallError(ctx, "leader of", e.path, err)
 }
 
 // Participants returns the leader and the candidates behind it, in order; none if there is no
 // candidate. The list is a snapshot of a moment that has passed.
 func (e *Election) Participants(ctx context.Context) ([]lease.Participant, error) {
-	found, err := contender.Participants(cause.Inside(ctx), e.queue)
+	found, err := contender.Participants(ctx, e.queue)
 	return found, recipe.CallError(ctx, "participants of", e.path, err)
 }
 

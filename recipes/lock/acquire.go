@@ -39,7 +39,7 @@ func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, er
 	if admitted.lease != nil {
 		return admitted.lease, nil // a re-entry has no telemetry
 	}
-	ctx, seen := q.tel.Begin(cause.Inside(ctx))
+	ctx, seen := q.tel.Begin(ctx)
 	return contender.Observed(ctx, seen, func() (*Lease, error) {
 		switch {
 		case err != nil:

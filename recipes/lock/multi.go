@@ -83,9 +83,9 @@ func (m *Multi) TryLock(ctx context.Context) (*Lease, error) {
 func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
 	a := &acquisition{members: m.members, name: m.name, caller: callerOf(ctx), try: try, limit: maxTogether, rounds: pace.Rounds()}
 	if m.reenters(a.caller) {
-		return m.lock(cause.Inside(ctx), nil, a)
+		return m.lock(ctx, nil, a)
 	}
-	ctx, seen := m.tel.Begin(cause.Inside(ctx))
+	ctx, seen := m.tel.Begin(ctx)
 	return contender.Observed(ctx, seen, func() (*Lease, error) {
 		slowest := m.slowest()
 		if !try || slowest == nil {

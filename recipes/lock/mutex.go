@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -34,7 +33,7 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 	return &Mutex{queueLock{
 		owners: ownersOf(c),
 		queue: &waitqueue.Queue{
-			Client: c, Dir: path, Kinds: []string{mutexKind}, ACL: cfg.ACL,
+			Client: c.WithoutCause(), Dir: path, Kinds: []string{mutexKind}, ACL: cfg.ACL,
 			Predecessor: queuenode.ExclusivePredecessor, OnPosition: cfg.QueuePosition,
 			OnLongWait: contender.LogLongWait(c),
 		},
@@ -78,7 +77,7 @@ func (m *Mutex) Held(ctx context.Context) int { return m.queueLock.held(ctx) }
 // Participants returns the mutex's holder and its waiters, in the order of the queue, or none if
 // the queue is empty. The list is a snapshot of a moment that has passed.
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
-	found, err := contender.Participants(cause.Inside(ctx), m.queueLock.queue)
+	found, err := contender.Participants(ctx, m.queueLock.queue)
 	return found, callError(ctx, "participants of", m.queueLock.path, err)
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -42,7 +41,7 @@ func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, err
 	read := queueLock{
 		owners: ownersOf(c),
 		queue: &waitqueue.Queue{
-			Client: c, Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.ACL,
+			Client: c.WithoutCause(), Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.ACL,
 			Predecessor: queuenode.SharedPredecessor(writeKind), OnPosition: cfg.QueuePosition, MayReplace: writerMayReplace,
 			OnLongWait: contender.LogLongWait(c),
 		},
@@ -76,7 +75,7 @@ func (rw *RWMutex) Write() *Side { return &rw.write }
 // Participants returns the holders and waiters of both sides, in the order of the queue, or none if
 // the queue is empty. The list is a snapshot of a moment that has passed.
 func (rw *RWMutex) Participants(ctx context.Context) ([]Participant, error) {
-	found, err := contender.Participants(cause.Inside(ctx), rw.read.queueLock.queue)
+	found, err := contender.Participants(ctx, rw.read.queueLock.queue)
 	return found, callError(ctx, "participants of", rw.Path(), err)
 }
 
@@ -130,7 +129,7 @@ func (s *Side) Held(ctx context.Context) int { return s.queueLock.held(ctx) }
 // Participants returns the holders and waiters of this side, in the order of the queue, or none.
 // [RWMutex.Participants] has both sides'. The list is a snapshot of a moment that has passed.
 func (s *Side) Participants(ctx context.Context) ([]Participant, error) {
-	found, err := contender.Participants(cause.Inside(ctx), s.queueLock.queue)
+	found, err := contender.Participants(ctx, s.queueLock.queue)
 	if err != nil {
 		return nil, s.callError(ctx, "participants", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 )
@@ -25,7 +24,7 @@ func Revoke(ctx context.Context, c *framework.Client, path string) error {
 	if err := errors.Join(boundary.Client(c), framework.ValidatePath(path)); err != nil {
 		return opError("revoke", path, err)
 	}
-	err := request(cause.Inside(ctx), c, path)
+	err := request(ctx, c.WithoutCause(), path)
 	if errors.Is(err, framework.ErrNoNode) {
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/permits"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
@@ -30,7 +29,7 @@ func NewSemaphoreMutex(c *framework.Client, path string, opts ...Option) (*Semap
 	}
 	full := c.AbsolutePath(path)
 	return &SemaphoreMutex{cfg: cfg, pool: permits.Pool{
-		Client: c, Path: path, Permits: permits.Number{Fixed: 1}, ACL: cfg.ACL,
+		Client: c.WithoutCause(), Path: path, Permits: permits.Number{Fixed: 1}, ACL: cfg.ACL,
 		LossPolicy: cfg.LossPolicy, Revoked: cfg.Revocation, Position: cfg.QueuePosition,
 		Telemetry: telemetry.Of(c, telemetry.TypeSemaphoreMutex, cfg.Name, full), OpError: opError,
 	}}, nil
@@ -59,7 +58,7 @@ func (m *SemaphoreMutex) TryLock(ctx context.Context) (*Lease, error) {
 // "lease-", and one in the queue, of kind "lock-". So has the holder, for a moment after the grant.
 // The list is a snapshot of a moment that has passed.
 func (m *SemaphoreMutex) Participants(ctx context.Context) ([]Participant, error) {
-	found, err := m.pool.Participants(cause.Inside(ctx))
+	found, err := m.pool.Participants(ctx)
 	return found, callError(ctx, "participants of", m.pool.Path, err)
 }
 

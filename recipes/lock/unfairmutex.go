@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
@@ -57,7 +56,7 @@ func NewUnfairMutex(c *framework.Client, path string, opts ...Option) (*UnfairMu
 	}
 	full := c.AbsolutePath(path)
 	return &UnfairMutex{
-		client: c,
+		client: c.WithoutCause(),
 		gates:  gatesOf(c),
 		path:   path,
 		full:   full,
@@ -95,7 +94,7 @@ func (m *UnfairMutex) TryLock(ctx context.Context) (*Lease, error) {
 // a znode at the path that belongs to no session. Such a znode excludes every contender until it is
 // deleted.
 func (m *UnfairMutex) Participants(ctx context.Context) ([]Participant, error) {
-	data, st, err := m.client.Get(cause.Inside(ctx), m.path)
+	data, st, err := m.client.Get(ctx, m.path)
 	if errors.Is(err, framework.ErrNoNode) {
 		return nil, nil
 	}
@@ -115,7 +114,7 @@ func (m *UnfairMutex) acquire(ctx context.Context, try bool) (*Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	ctx, seen := m.tel.Begin(cause.Inside(ctx))
+	ctx, seen := m.tel.Begin(ctx)
 	return contender.Observed(ctx, seen, func() (*Lease, error) {
 		if !try {
 			return m.contend(ctx, seen, false)

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/membership"
@@ -46,6 +45,7 @@ func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, 
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
+	c = c.WithoutCause()
 	leave, err := enter(c, path, &cfg)
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
@@ -183,9 +183,9 @@ func (n *Node) Close(ctx context.Context) error {
 	n.remove()
 	n.cancel()
 	<-n.done // soon, because it waits for no function of the user's
-	err := n.keeper.End(cause.Inside(ctx))
+	err := n.keeper.End(ctx)
 	n.leave()
-	if late := n.changes.Close(cause.Inside(ctx)); err == nil {
+	if late := n.changes.Close(ctx); err == nil {
 		err = late
 	}
 	return recipe.CallError(ctx, "close", n.path, err)

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/usercall"
@@ -49,7 +48,7 @@ func New(c *framework.Client, path string, keys []string, opts ...Option) (*Part
 		host, _ := os.Hostname() // a host without a name is shown without one
 		cfg.id = fmt.Sprintf("%s-%d-%s", host, os.Getpid(), rand.Text()[:8])
 	}
-	return &Partition{client: c, path: path, keys: slices.Clone(keys), cfg: cfg}, nil
+	return &Partition{client: c.WithoutCause(), path: path, keys: slices.Clone(keys), cfg: cfg}, nil
 }
 
 // ID returns the id of this process as a member: see [WithID].
@@ -60,7 +59,7 @@ func (p *Partition) ID() string { return p.cfg.id }
 // wraps ctx's.
 func (p *Partition) Owners(ctx context.Context) (map[string]string, error) {
 	usercall.Require("the Partition's client", p.client != nil)
-	owners, err := p.owners(cause.Inside(ctx))
+	owners, err := p.owners(ctx)
 	return owners, recipe.CallError(ctx, "owners of", p.path, err)
 }
 

@@ -13,7 +13,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/boundary"
@@ -62,7 +61,7 @@ func (p *Partition) Run(
 	}
 	defer p.running.Store(false)
 	r := &run{Partition: p, serve: serve, served: make(map[string]context.CancelCauseFunc)}
-	err := r.run(cause.Inside(ctx))
+	err := r.run(ctx)
 	if r.panicked != "" {
 		panic(r.panicked)
 	}

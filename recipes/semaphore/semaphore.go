@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/permits"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -34,7 +33,7 @@ func New(c *framework.Client, path string, number int, opts ...Option) (*Semapho
 		return nil, recipe.Error("new semaphore", path, err)
 	}
 	return &Semaphore{cfg: cfg, pool: permits.Pool{
-		Client: c, Path: path, Permits: permits.Number{Fixed: number, At: cfg.permitsAt}, ACL: cfg.ACL,
+		Client: c.WithoutCause(), Path: path, Permits: permits.Number{Fixed: number, At: cfg.permitsAt}, ACL: cfg.ACL,
 		LossPolicy: cfg.LossPolicy, Position: cfg.QueuePosition, OpError: recipe.Error,
 		Telemetry: telemetry.Of(c, telemetry.TypeSemaphore, cfg.Name, c.AbsolutePath(path)),
 	}}, nil
@@ -83,7 +82,7 @@ func (s *Semaphore) check(n int) error {
 // participants of both kinds: it is the next holder, and Holder is false for all of them. So may a
 // holder, for a moment after the grant. The list is a snapshot of a moment that has passed.
 func (s *Semaphore) Participants(ctx context.Context) ([]lease.Participant, error) {
-	found, err := s.pool.Participants(cause.Inside(ctx))
+	found, err := s.pool.Participants(ctx)
 	if err != nil {
 		return nil, recipe.CallError(ctx, "participants of", s.pool.Path, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 )
 
 // Confirm reads again the locks of first that take part in a possible deadlock, and returns first with
@@ -18,7 +17,7 @@ func Confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot
 	if err := clientFault(c); err != nil {
 		return Snapshot{}, opError("confirm", "/", err)
 	}
-	second, err := confirm(cause.Inside(ctx), c, first)
+	second, err := confirm(ctx, c.WithoutCause(), first)
 	return second, callError(ctx, "confirm", "/", err)
 }
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/cache"
 )
@@ -77,10 +76,10 @@ func Follow(c *framework.Client, root string, limits FollowLimits) (*Live, error
 		return nil, opError("follow", root, errors.Unwrap(err))
 	}
 	l := &Live{
-		client: c, cache: copied, loop: newFollowLoop(), marks: newMarks(),
+		client: c.WithoutCause(), cache: copied, loop: newFollowLoop(), marks: newMarks(),
 		view: View{State: Connecting, Since: time.Now()}, changed: make(chan struct{}),
 	}
-	l.ctx, l.cancel = context.WithCancelCause(cause.Inside(context.Background())) // the follower's own life
+	l.ctx, l.cancel = context.WithCancelCause(context.Background()) // the follower's own life
 	unlisten, unstate := copied.OnEvent(l.marks.add), c.OnState(func(framework.StateChange) { l.marks.wake() })
 	l.wg.Go(l.run)
 	l.wg.Go(l.watchUnread)

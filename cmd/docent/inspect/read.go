@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 )
 
 // Read returns the lock at the path with all its contenders. If there are none, the Lock has the path
@@ -20,7 +19,7 @@ func Read(ctx context.Context, c *framework.Client, path string) (Lock, error) {
 	if err := errors.Join(clientFault(c), framework.ValidatePath(path)); err != nil {
 		return Lock{}, opError("read", path, err)
 	}
-	l, err := read(cause.Inside(ctx), c, path)
+	l, err := read(ctx, c.WithoutCause(), path)
 	return l, callError(ctx, "read", path, err)
 }
 

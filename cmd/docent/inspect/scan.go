@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/pace"
 )
 
@@ -26,8 +25,8 @@ func Scan(ctx context.Context, c *framework.Client, root string, limits Limits) 
 	if err := errors.Join(clientFault(c), framework.ValidatePath(root), limits.fault()); err != nil {
 		return Snapshot{}, opError("scan", root, err)
 	}
-	s := newScan(c, limits.withDefaults())
-	err := s.run(cause.Inside(ctx), root)
+	s := newScan(c.WithoutCause(), limits.withDefaults())
+	err := s.run(ctx, root)
 	return s.snapshot(), callError(ctx, "scan", root, err)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
@@ -24,7 +23,6 @@ func TestErrorsOfARecipe(t *testing.T) {
 		{recipe.Error("open", "/a", fault), "thing: open /a: it broke"},
 		{recipe.CallError(ended, "open", "/a", nil), ""},
 		{recipe.CallError(ended, "open", "/a", ended.Err()), "thing: open /a: context canceled: the reason"},
-		{recipe.CallError(cause.Inside(ended), "open", "/a", ended.Err()), "thing: open /a: context canceled"},
 	} {
 		if got := text(c.got); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

@@ -19,7 +19,6 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/goid"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/hold"
@@ -272,7 +271,7 @@ func whyEnded(ctx context.Context, c *framework.Client) error {
 		return ctx.Err()
 	}
 	var why *framework.OpError
-	if err := c.AwaitConnected(cause.Inside(ctx)); errors.As(err, &why) && errors.Is(err, framework.ErrNotConnected) {
+	if err := c.AwaitConnected(ctx); errors.As(err, &why) && errors.Is(err, framework.ErrNotConnected) {
 		return why.Err
 	}
 	return fmt.Errorf("%w: %w (%v)", ctx.Err(), framework.ErrNotConnected, state)

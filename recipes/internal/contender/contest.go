@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -29,6 +29,7 @@ type Contest struct {
 // Acquire waits until the caller is the first of the queue, and returns the lease. If ctx ends first,
 // the error is a [*lease.WaitError], and the znode is gone or is deleted in the background.
 func (c *Contest) Acquire(ctx context.Context) (*lease.Lease, error) {
+	usercall.Require("ctx", ctx != nil)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -73,7 +74,7 @@ func (c *Contest) Repeat(
 	waits := Pauses.NewBackOff()
 	for {
 		wait := pause
-		l, err := c.Acquire(cause.Inside(ctx))
+		l, err := c.Acquire(ctx)
 		switch {
 		case err == nil:
 			waits.Reset()

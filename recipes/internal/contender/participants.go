@@ -12,9 +12,9 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/queuenode"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/retry"
@@ -61,6 +61,7 @@ const queuesAtOnce = 64
 // FirstOfEach returns the first contender of each queue, and joins the errors. A queue without one has
 // the zero Participant.
 func FirstOfEach(ctx context.Context, queues []*waitqueue.Queue) ([]lease.Participant, error) {
+	usercall.Require("ctx", ctx != nil) // here, because First has a goroutine of its own
 	firsts := make([]lease.Participant, len(queues))
 	faults := make([]error, len(queues))
 	var reads sync.WaitGroup
@@ -128,8 +129,9 @@ var Pauses = retry.BoundedExponential(100*time.Millisecond, 5*time.Second, math.
 func ObserveFirst(
 	ctx context.Context, q *waitqueue.Queue, warn func(error),
 ) iter.Seq2[lease.Participant, bool] {
+	usercall.Require("ctx", ctx != nil)
 	return func(yield func(lease.Participant, bool) bool) {
-		o := &observer{queue: q, ctx: cause.Inside(ctx), waits: Pauses.NewBackOff(), warn: warn, rounds: pace.Rounds()}
+		o := &observer{queue: q, ctx: ctx, waits: Pauses.NewBackOff(), warn: warn, rounds: pace.Rounds()}
 		o.enter(q.Client.State() == framework.Connected)
 		defer o.close()
 		defer q.Client.OnState(o.onState)()

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
 )
 
@@ -295,7 +294,7 @@ func (h *Hold) report(fn func()) {
 func (h *Hold) release(ctx context.Context) error {
 	ctx = h.Hooks.Releasing(ctx)
 	h.EndMonitors()
-	err := h.Grant.Release(cause.Inside(ctx))
+	err := h.Grant.Release(ctx)
 	h.Hooks.Released(err)
 	return err
 }

@@ -20,7 +20,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -96,7 +95,7 @@ func (p *Pool) observed(
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	ctx, seen := p.Telemetry.Begin(cause.Inside(ctx))
+	ctx, seen := p.Telemetry.Begin(ctx)
 	return contender.Observed(ctx, seen, func() (*lease.Lease, error) { return get(ctx, seen) })
 }
 
