@@ -68,9 +68,9 @@ func (cs *credentials) open(t *trial) bool {
 	return !t.over && !t.accepted
 }
 
-// settle ends the trials whose credential was accepted: with nil if the client is connected now,
+// endAccepted ends the trials whose credential was accepted: with nil if the client is connected now,
 // else with the reason.
-func (cs *credentials) settle(err error) {
+func (cs *credentials) endAccepted(err error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	for _, t := range slices.Clone(cs.trials) {
@@ -215,7 +215,7 @@ func (c *core) present(ctx context.Context, s *session.Session, t *trial) {
 		return
 	}
 	c.credentials.answered(t, accepted)
-	c.credentials.settle(nil)
+	c.credentials.endAccepted(nil)
 }
 
 // A Mechanism is a mechanism of SASL with the identity that it proves. [WithSASL] takes it.

@@ -53,14 +53,14 @@ func (c *Client) CheckCreate(path string, data []byte, opts ...CreateOption) err
 type creation struct {
 	createConfig
 
-	core    *core
-	session int64 // the session that it is bound to, 0 for any
-	path    string
-	data    []byte // as the client sends it
-	acls    []acl.Entry
-	doubt   doubt
-	guard   *protection // nil without Protected and KnownByData
-	claims  *claims     // set with byData
+	core       *core
+	session    int64 // the session that it is bound to, 0 for any
+	path       string
+	data       []byte // as the client sends it
+	acls       []acl.Entry
+	earlier    earlierAttempts
+	protection *protection // nil without Protected and KnownByData
+	pathLocks  *pathLocks  // set with byData
 }
 
 func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*creation, error) {
@@ -75,22 +75,22 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 		}
 	}
 	if cr.has(withProtected) {
-		cr.guard = newProtection()
-		path = cr.guard.name(path)
+		cr.protection = newProtection()
+		path = cr.protection.name(path)
 	}
 	cr.path = c.fullPath(path)
 	if cr.has(withData) {
-		cr.guard, cr.claims = &protection{byData: true, data: cr.data}, c.claims()
+		cr.protection, cr.pathLocks = &protection{byData: true, data: cr.data}, c.pathLocks()
 	}
-	if cr.over != nil && cr.guard != nil {
-		cr.guard.storeIn = cr.over
+	if cr.over != nil && cr.protection != nil {
+		cr.protection.storeIn = cr.over
 		*cr.over = nil
 	}
 	if cr.epoch != nil {
 		if IsEpoch(cr.path) {
 			return nil, fmt.Errorf("path %q: an epoch has no epoch", errtype.Shortened(path))
 		}
-		cr.guard.epoch = &epoch{path: EpochOf(cr.path)}
+		cr.protection.epoch = &epoch{path: EpochOf(cr.path)}
 	}
 	cr.acls = cr.aclOf(cr.path)
 	return cr, errors.Join(validateACL("ACL", cr.acls), c.core.checkSize(cr.size()))

@@ -37,7 +37,7 @@ func (c *Client) CreateAll(ctx context.Context, creates ...TxnOp) ([]string, err
 	err = ErrUnknownOutcome // until there is a reply: a function of the user may panic
 	defer func() {
 		for _, cr := range g.creations {
-			cr.guard.conclude(c.core, cr.path, err)
+			cr.protection.conclude(c.core, cr.path, err)
 		}
 	}()
 	paths, err := do(ctx, c.core, rq, g.attempt)
@@ -144,7 +144,7 @@ func (g *group) send(ctx context.Context, s *session.Session) ([]string, error) 
 	}
 	if errors.Is(err, ErrUnknownOutcome) {
 		for _, cr := range g.creations {
-			cr.guard.doubt(p.Session().ID(), p.Done())
+			cr.protection.mayHaveCreated(p.Session().ID(), p.Done())
 		}
 	}
 	paths := make([]string, len(results))

@@ -27,19 +27,19 @@ type createdNode struct {
 
 func (cr *creation) run(ctx context.Context) (string, error) {
 	rq := request{op: "create", path: cr.path, session: cr.session, repeat: repeatable}
-	if cr.has(withSequential) && cr.guard == nil {
+	if cr.has(withSequential) && cr.protection == nil {
 		rq.repeat = once
 	}
-	if cr.claims != nil {
-		settle, err := cr.claims.enter(ctx, cr.core, cr.path)
+	if cr.pathLocks != nil {
+		unlock, err := cr.pathLocks.lock(ctx, cr.core, cr.path)
 		if err != nil {
 			return "", err
 		}
-		cr.guard.settle = settle
+		cr.protection.unlock = unlock
 	}
 	err := ErrUnknownOutcome // until there is a reply: a function of the user may panic
-	if cr.guard != nil {
-		defer func() { cr.guard.conclude(cr.core, cr.path, err) }()
+	if cr.protection != nil {
+		defer func() { cr.protection.conclude(cr.core, cr.path, err) }()
 	}
 	created, err := do(ctx, cr.core, rq, cr.attempt)
 	return created, err
@@ -47,14 +47,14 @@ func (cr *creation) run(ctx context.Context) (string, error) {
 
 // attempt makes one attempt: it returns the path of a znode, or the error that prevents one.
 func (cr *creation) attempt(ctx context.Context, s *session.Session) (string, error) {
-	if cr.guard != nil {
+	if cr.protection != nil {
 		path, st, err := cr.findAtEpoch(ctx, s)
 		if err != nil || path != "" {
 			cr.store(st)
 			return path, err
 		}
 	} else if !cr.has(withSequential) {
-		path, err := cr.settleEarlier(ctx, s)
+		path, err := cr.checkEarlier(ctx, s)
 		if err != nil || path != "" {
 			return path, err
 		}
@@ -63,7 +63,7 @@ func (cr *creation) attempt(ctx context.Context, s *session.Session) (string, er
 	for range maxParentRounds {
 		path, err := cr.send(ctx, s)
 		if cr.has(withIdempotent) && errors.Is(err, ErrNodeExists) {
-			path, err := cr.settle(ctx, s, err)
+			path, err := cr.checkExisting(ctx, s, err)
 			if errors.Is(err, ErrNoNode) {
 				continue // another client has just deleted it
 			}
@@ -76,7 +76,7 @@ func (cr *creation) attempt(ctx context.Context, s *session.Session) (string, er
 			continue
 		}
 		if !cr.has(withParents) || !errors.Is(err, ErrNoNode) {
-			return path, cr.doubt.note(err)
+			return path, cr.earlier.note(err)
 		}
 		if parent, err = cr.makeParent(ctx, s, parent); err != nil {
 			return "", err
@@ -107,8 +107,8 @@ func (cr *creation) send(ctx context.Context, s *session.Session) (string, error
 	}
 	cr.storeLists(names)
 	cr.storeWatch(ctx, p.watch, made, err)
-	if cr.guard != nil && errors.Is(err, ErrUnknownOutcome) {
-		cr.guard.doubt(p.Session().ID(), p.Done())
+	if cr.protection != nil && errors.Is(err, ErrUnknownOutcome) {
+		cr.protection.mayHaveCreated(p.Session().ID(), p.Done())
 	}
 	switch {
 	case err != nil || cr.stat == nil:
@@ -118,8 +118,8 @@ func (cr *creation) send(ctx context.Context, s *session.Session) (string, error
 		return made.path, nil
 	}
 	err = cr.readCreated(ctx, s, made.path)
-	if err != nil && cr.guard != nil {
-		cr.guard.doubt(s.ID(), p.Done()) // it exists, and the next attempt is to find it
+	if err != nil && cr.protection != nil {
+		cr.protection.mayHaveCreated(s.ID(), p.Done()) // it exists, and the next attempt is to find it
 	}
 	return made.path, err
 }
@@ -167,12 +167,12 @@ func (cr *creation) store(st Stat) {
 	}
 }
 
-// settleEarlier is called before each attempt at a create of a given name. It returns no error if the
+// checkEarlier is called before each attempt at a create of a given name. It returns no error if the
 // attempt is the first, or if the earlier attempt certainly had no effect. With Idempotent it returns
 // the path of a znode that is as this Create would have made it.
-func (cr *creation) settleEarlier(ctx context.Context, s *session.Session) (string, error) {
-	d := &cr.doubt
-	if !d.earlier {
+func (cr *creation) checkEarlier(ctx context.Context, s *session.Session) (string, error) {
+	d := &cr.earlier
+	if !d.unknown {
 		return "", d.begin(ctx, s)
 	}
 	found, err := d.look(ctx, s, cr.path)
@@ -184,18 +184,18 @@ func (cr *creation) settleEarlier(ctx context.Context, s *session.Session) (stri
 		if !cr.has(withIdempotent) {
 			return "", err
 		}
-		path, settled := cr.settle(ctx, s, err)
-		if errors.Is(settled, ErrNoNode) {
+		path, other := cr.checkExisting(ctx, s, err)
+		if errors.Is(other, ErrNoNode) {
 			return "", err
 		}
-		return path, settled
+		return path, other
 	case err != nil:
 		return "", err
 	}
 	if err := cr.neverExisted(ctx, s); err != nil {
 		return "", err
 	}
-	d.earlier = false
+	d.unknown = false
 	return "", d.begin(ctx, s)
 }
 
@@ -208,7 +208,7 @@ func (cr *creation) neverExisted(ctx context.Context, s *session.Session) error 
 		switch {
 		case err != nil:
 			return refused(err)
-		case found.Exists && found.Stat.Pzxid > cr.doubt.before:
+		case found.Exists && found.Stat.Pzxid > cr.earlier.before:
 			return errDeletedSince
 		case found.Exists || dir == "/":
 			return nil
@@ -216,9 +216,9 @@ func (cr *creation) neverExisted(ctx context.Context, s *session.Session) error 
 	}
 }
 
-// settle checks whether the znode that exists is as this Create would have made it, and returns
+// checkExisting checks whether the znode that exists is as this Create would have made it, and returns
 // exists if it is not.
-func (cr *creation) settle(ctx context.Context, s *session.Session, exists error) (string, error) {
+func (cr *creation) checkExisting(ctx context.Context, s *session.Session, exists error) (string, error) {
 	found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Get(cr.path) })
 	if err != nil {
 		return "", err
@@ -411,7 +411,7 @@ type protection struct {
 	byData bool   // KnownByData: there is no id, and
 	data   []byte // the znode at the path holds this
 	epoch  *epoch // of that path, before the last search; may be nil
-	settle func() // to be called once the outcome is known; may be nil
+	unlock func() // to be called once the outcome is known; may be nil
 
 	over    chan struct{}    // closed once the deletion is over; nil if there is none
 	storeIn *<-chan struct{} // gets over; may be nil
@@ -452,16 +452,16 @@ func (g *protection) name(path string) string {
 // findEarlier looks for the znode that an earlier attempt may have left, and returns "" if there is none.
 // If the Stat is asked for and may not be read, it returns ErrNoAuth.
 func (cr *creation) findEarlier(ctx context.Context, s *session.Session) (string, Stat, error) {
-	path, st, err := cr.guard.find(ctx, s, cr.path)
+	path, st, err := cr.protection.find(ctx, s, cr.path)
 	if err == nil && path != "" && cr.stat != nil && st.Czxid == 0 {
 		return "", Stat{}, ErrNoAuth
 	}
 	return path, st, err
 }
 
-// doubt records that a request in the session may have created the znode, or may still create it.
+// mayHaveCreated records that a request in the session may have created the znode, or may still create it.
 // The request has ended when done is closed.
-func (g *protection) doubt(session int64, done <-chan struct{}) {
+func (g *protection) mayHaveCreated(session int64, done <-chan struct{}) {
 	g.session = session
 	g.inFlight = append(g.inFlight, done)
 }
@@ -550,7 +550,7 @@ func (g *protection) candidates(ctx context.Context, s *session.Session, dir str
 // still created.
 func (g *protection) conclude(c *core, path string, err error) {
 	if err == nil || g.session == 0 {
-		g.settled()
+		g.finish()
 		return
 	}
 	if g.storeIn != nil {
@@ -558,19 +558,19 @@ func (g *protection) conclude(c *core, path string, err error) {
 		*g.storeIn = g.over
 	}
 	x := deletion{session: g.session, path: path, protected: g, version: AnyVersion}
-	if err := c.deletes.add(x, doubt{}); err != nil {
+	if err := c.deletes.add(x, earlierAttempts{}); err != nil {
 		c.deletes.logGivenUp(x, err)
-		g.settled()
+		g.finish()
 	}
 }
 
-// settled reports that the znode's outcome is known, or that no call will find it out. g may be nil.
-func (g *protection) settled() {
+// finish reports that the znode's outcome is known, or that no call will find it out. g may be nil.
+func (g *protection) finish() {
 	if g == nil {
 		return
 	}
-	if g.settle != nil {
-		g.settle()
+	if g.unlock != nil {
+		g.unlock()
 	}
 	if g.over != nil {
 		close(g.over)
@@ -593,29 +593,29 @@ func KnownByData() CreateOption {
 	return createOption(func(cfg *createConfig) { cfg.given |= withData })
 }
 
-// claims are the paths at which a create that is known by its data is under way or has an unknown
+// pathLocks are the paths at which a create that is known by its data is under way or has an unknown
 // outcome.
-type claims struct {
-	mu      sync.Mutex
-	settled map[string]chan struct{} // closed, and deleted from the map, once the outcome is known
+type pathLocks struct {
+	mu   sync.Mutex
+	held map[string]chan struct{} // closed, and deleted from the map, once the outcome is known
 }
 
-func (c *Client) claims() *claims {
-	return Shared(c, func() *claims { return &claims{settled: make(map[string]chan struct{})} })
+func (c *Client) pathLocks() *pathLocks {
+	return Shared(c, func() *pathLocks { return &pathLocks{held: make(map[string]chan struct{})} })
 }
 
-// enter waits until no other create claims the path, and claims it until settle is called.
-func (cl *claims) enter(ctx context.Context, c *core, path string) (settle func(), err error) {
+// lock waits until no other create has locked the path, and locks it until unlock is called.
+func (p *pathLocks) lock(ctx context.Context, c *core, path string) (unlock func(), err error) {
 	for {
-		cl.mu.Lock()
-		other, taken := cl.settled[path]
+		p.mu.Lock()
+		other, taken := p.held[path]
 		if !taken {
 			own := make(chan struct{})
-			cl.settled[path] = own
-			cl.mu.Unlock()
-			return func() { cl.leave(path, own) }, nil
+			p.held[path] = own
+			p.mu.Unlock()
+			return func() { p.unlock(path, own) }, nil
 		}
-		cl.mu.Unlock()
+		p.mu.Unlock()
 		select {
 		case <-other:
 		case <-ctx.Done():
@@ -626,10 +626,10 @@ func (cl *claims) enter(ctx context.Context, c *core, path string) (settle func(
 	}
 }
 
-func (cl *claims) leave(path string, own chan struct{}) {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	delete(cl.settled, path)
+func (p *pathLocks) unlock(path string, own chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.held, path)
 	close(own)
 }
 

@@ -45,7 +45,7 @@ func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) 
 // deleteNow deletes the znode of x. It hands an unfinished guaranteed deletion to the background,
 // also if a function of the user panics.
 func (c *core) deleteNow(ctx context.Context, x deletion, cfg *deleteConfig) (err error) {
-	d := doubt{chooses: cfg.guaranteed && x.session == 0}
+	d := earlierAttempts{chooses: cfg.guaranteed && x.session == 0}
 	err = ErrUnknownOutcome // until there is a reply
 	defer func() {
 		if cfg.guaranteed && x.unfinished(err) {
@@ -69,7 +69,7 @@ func (c *Client) Discard(path string, opts ...DeleteOption) {
 		return
 	}
 	x := cfg.deletion(c.session, full)
-	if err := c.core.deletes.add(x, doubt{chooses: x.session == 0}); err != nil {
+	if err := c.core.deletes.add(x, earlierAttempts{chooses: x.session == 0}); err != nil {
 		c.core.deletes.logGivenUp(x, err)
 	}
 }
@@ -98,7 +98,7 @@ func (c *Client) deleteTree(ctx context.Context, full string) error {
 		if existed { // already deleted, as when a server reaps an empty container
 			tolerated = append(tolerated, ErrNoNode)
 		}
-		err := c.core.delete(ctx, x, byPolicy, new(doubt), tolerated...)
+		err := c.core.delete(ctx, x, byPolicy, new(earlierAttempts), tolerated...)
 		switch {
 		case errors.Is(err, errCreatedSince):
 			continue
@@ -132,8 +132,8 @@ func (c *Client) deletable(path string) (string, error) {
 }
 
 // delete deletes the znode of x. It returns a tolerated error, but no observer counts that as a
-// failure. d is the doubt that earlier attempts at the same deletion have left.
-func (c *core) delete(ctx context.Context, x deletion, n attempts, d *doubt, tolerated ...error) error {
+// failure. d is what earlier attempts at the same deletion have left.
+func (c *core) delete(ctx context.Context, x deletion, n attempts, d *earlierAttempts, tolerated ...error) error {
 	rq := request{op: "delete", path: x.path, session: x.session, repeat: repeatable, tolerates: tolerated, single: n == oneAttempt}
 	_, err := do(ctx, c, rq, func(ctx context.Context, s *session.Session) (struct{}, error) {
 		return struct{}{}, d.note(x.attempt(ctx, s, d))
@@ -142,14 +142,14 @@ func (c *core) delete(ctx context.Context, x deletion, n attempts, d *doubt, tol
 }
 
 // attempt makes one attempt at a deletion.
-func (x deletion) attempt(ctx context.Context, s *session.Session, d *doubt) error {
+func (x deletion) attempt(ctx context.Context, s *session.Session, d *earlierAttempts) error {
 	if x.atEpoch {
 		return x.deleteAtEpoch(ctx, s, d)
 	}
 	if err := x.check(ctx, s, d); err != nil {
 		return err
 	}
-	if d.earlier || cmp.Or(x.czxid, d.czxid) != 0 {
+	if d.unknown || cmp.Or(x.czxid, d.czxid) != 0 {
 		return s.DeleteNow(ctx, x.path, x.version)
 	}
 	return session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(x.path, x.version) })
@@ -263,19 +263,19 @@ const (
 
 // check is called before each attempt. It returns an error if the attempt could delete another znode
 // than the meant one.
-func (x deletion) check(ctx context.Context, s *session.Session, d *doubt) error {
+func (x deletion) check(ctx context.Context, s *session.Session, d *earlierAttempts) error {
 	switch meant := cmp.Or(x.czxid, d.czxid); {
 	case meant != 0:
 		return x.confirm(ctx, s, meant, d)
-	case d.chooses && !d.earlier:
+	case d.chooses && !d.unknown:
 		return x.choose(ctx, s, d)
 	}
-	return d.settle(ctx, s, x.path, nil)
+	return d.checkNoEffect(ctx, s, x.path, nil)
 }
 
 // choose makes d mean the znode that exists now. So a deletion that is to outlive sessions can tell
 // that znode from a later one, whatever happens.
-func (x deletion) choose(ctx context.Context, s *session.Session, d *doubt) error {
+func (x deletion) choose(ctx context.Context, s *session.Session, d *earlierAttempts) error {
 	found, err := readStat(ctx, s, x.path)
 	switch {
 	case err != nil:
@@ -288,16 +288,16 @@ func (x deletion) choose(ctx context.Context, s *session.Session, d *doubt) erro
 }
 
 // confirm returns nil if the znode with the czxid still exists at the path.
-func (x deletion) confirm(ctx context.Context, s *session.Session, czxid int64, d *doubt) error {
+func (x deletion) confirm(ctx context.Context, s *session.Session, czxid int64, d *earlierAttempts) error {
 	found, err := readSynced(ctx, s, x.path)
 	switch {
-	case err != nil && d.earlier:
+	case err != nil && d.unknown:
 		return refused(err)
 	case err != nil:
 		return unwritten(ctx, err)
 	case found.Exists && found.Stat.Czxid == czxid:
 		return nil
-	case d.earlier:
+	case d.unknown:
 		return maybeEarlier(ErrNoNode)
 	}
 	return ErrNoNode

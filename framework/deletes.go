@@ -38,7 +38,7 @@ type deletion struct {
 // awaited reports whether the deletion's end is awaited. The waiter creates no other znode at the
 // path until then, so there are no more of these deletions than such paths.
 func (x deletion) awaited() bool {
-	return x.over != nil || x.protected != nil && x.protected.settle != nil
+	return x.over != nil || x.protected != nil && x.protected.unlock != nil
 }
 
 // deletes does the guaranteed deletions of a client, several at once and in no fixed
@@ -55,17 +55,17 @@ type deletes struct {
 
 // A pendingDelete is the state that attempts at a deletion have left.
 type pendingDelete struct {
-	doubt   doubt // used only by the worker that makes an attempt, one at a time
-	refused bool  // a refusal was logged; guarded by deletes.mu
+	earlier earlierAttempts // used only by the worker that makes an attempt, one at a time
+	refused bool            // a refusal was logged; guarded by deletes.mu
 }
 
 func newDeletes(c *core) *deletes {
 	return &deletes{core: c, known: make(map[deletion]*pendingDelete)}
 }
 
-// add queues a deletion once, however often it is requested. before is the doubt that earlier
+// add queues a deletion once, however often it is requested. before is what earlier
 // attempts have left.
-func (d *deletes) add(x deletion, before doubt) error {
+func (d *deletes) add(x deletion, before earlierAttempts) error {
 	d.mu.Lock()
 	if _, pending := d.known[x]; pending {
 		d.mu.Unlock()
@@ -74,14 +74,14 @@ func (d *deletes) add(x deletion, before doubt) error {
 	if d.closed {
 		d.mu.Unlock()
 		x.over.tell(false)
-		x.protected.settled()
+		x.protected.finish()
 		return nil
 	}
 	if n := len(d.known); n >= maxPendingDeletes && !x.awaited() {
 		d.mu.Unlock()
 		return fmt.Errorf("not to be deleted in the background either: %d deletions are pending already", n)
 	}
-	d.known[x] = &pendingDelete{doubt: before}
+	d.known[x] = &pendingDelete{earlier: before}
 	d.mu.Unlock()
 	d.enqueue(x)
 	return nil
@@ -90,7 +90,7 @@ func (d *deletes) add(x deletion, before doubt) error {
 // attempt makes one attempt.
 func (d *deletes) attempt(ctx context.Context, x deletion) error {
 	if x.protected == nil {
-		return d.core.delete(ctx, x, oneAttempt, d.doubtOf(x), ErrNoNode)
+		return d.core.delete(ctx, x, oneAttempt, d.earlierOf(x), ErrNoNode)
 	}
 	for _, done := range x.protected.inFlight {
 		select {
@@ -114,11 +114,11 @@ func (d *deletes) attempt(ctx context.Context, x deletion) error {
 	return err
 }
 
-// doubtOf returns the doubt that earlier attempts at a pending deletion have left.
-func (d *deletes) doubtOf(x deletion) *doubt {
+// earlierOf returns what earlier attempts at a pending deletion have left.
+func (d *deletes) earlierOf(x deletion) *earlierAttempts {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return &d.known[x].doubt
+	return &d.known[x].earlier
 }
 
 // finish records a deletion's end. It logs a final failure, because there is no caller to return it
@@ -130,7 +130,7 @@ func (d *deletes) finish(x deletion, err error) {
 	d.mu.Lock()
 	delete(d.known, x)
 	d.mu.Unlock()
-	x.protected.settled()
+	x.protected.finish()
 	x.over.tellLater(d.core.log, err == nil || errors.Is(err, ErrNoNode))
 	if err != nil && !errors.Is(err, ErrNoNode) && !errors.Is(err, ErrSessionEnded) {
 		d.logGivenUp(x, err)
@@ -165,7 +165,7 @@ func (d *deletes) close() error {
 	var faults []error
 	for _, x := range left {
 		x.over.tellLater(d.core.log, false)
-		x.protected.settled()
+		x.protected.finish()
 		if x.session == 0 {
 			faults = append(faults, fmt.Errorf("guaranteed delete of %s not done", errtype.Path(x.path)))
 		}

@@ -350,7 +350,7 @@ func (t *tracker) loop() {
 // adopt makes the client connect to the servers that a configuration names. It ignores a
 // configuration that is older than the adopted one, or names none. It returns false if the client
 // stays at a removed server because it can reach no other.
-func (t *tracker) adopt(text []byte) (settled bool) {
+func (t *tracker) adopt(text []byte) (done bool) {
 	config, err := parseEnsembleConfig(string(text))
 	if err != nil {
 		t.core.log.Warn("a part of the ensemble's configuration cannot be read", zap.Error(err))
@@ -373,7 +373,7 @@ func (t *tracker) adopt(text []byte) (settled bool) {
 
 // moveTo leaves the present server if it is not one of servers, as soon as the client can reach one
 // of those. Until then the present connection is better than none.
-func (t *tracker) moveTo(servers []string) (settled bool) {
+func (t *tracker) moveTo(servers []string) (done bool) {
 	s := t.core.current()
 	if s == nil || s.Target().Among(servers) {
 		return true

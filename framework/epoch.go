@@ -127,9 +127,9 @@ func culpritOf(err error) (int, error) {
 }
 
 // deleteAtEpoch makes one attempt at a deletion at an epoch.
-func (x deletion) deleteAtEpoch(ctx context.Context, s *session.Session, d *doubt) error {
+func (x deletion) deleteAtEpoch(ctx context.Context, s *session.Session, d *earlierAttempts) error {
 	e := epoch{path: EpochOf(x.path), exists: true, version: x.epoch}
-	if d.earlier { // a client that does not set the epoch may have created another znode
+	if d.unknown { // a client that does not set the epoch may have created another znode
 		if err := x.confirm(ctx, s, x.czxid, d); err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (cr *creation) sendWithEpoch(ctx context.Context, s *session.Session) (stri
 	answer, err := p.Wait(ctx)
 	results, err := answer.outcome(ops, err)
 	if errors.Is(err, ErrUnknownOutcome) {
-		cr.guard.doubt(p.Session().ID(), p.Done())
+		cr.protection.mayHaveCreated(p.Session().ID(), p.Done())
 	}
 	n, reason := culpritOf(err)
 	switch {
@@ -230,7 +230,7 @@ func createFollowed(w *zkconn.Conn, f *tap.Following, path string, acl []acl.Ent
 	return w.Create(path, []byte{}, 0, wireACL(acl))
 }
 
-// findAtEpoch is the guard's find. If an operator has written or deleted the epoch since, it
+// findAtEpoch is the find of protection. If an operator has written or deleted the epoch since, it
 // deletes this call's znode, because its epoch is unknown. The next holder's epoch would be
 // unknown, too.
 func (cr *creation) findAtEpoch(ctx context.Context, s *session.Session) (string, Stat, error) {
@@ -242,7 +242,7 @@ func (cr *creation) findAtEpoch(ctx context.Context, s *session.Session) (string
 		if err != nil || path == "" || cr.epoch == nil {
 			return path, st, err
 		}
-		e := cr.guard.epoch
+		e := cr.protection.epoch
 		if e.exists && e.mzxid == st.Czxid {
 			*cr.epoch = e.version
 			return path, st, nil

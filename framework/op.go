@@ -187,7 +187,7 @@ type brokenError struct{ error }
 // Unwrap returns the failure.
 func (e brokenError) Unwrap() error { return e.error }
 
-// A doubt remembers, over the attempts of one call, whether one of them had an unknown outcome. A
+// earlierAttempts remember, over the attempts of one call, whether one of them had an unknown outcome. A
 // write is repeated only once it is certain that the earlier attempt had no effect and will have
 // none. Otherwise the repetition could be a second effect, or undo a write of another client.
 //
@@ -196,8 +196,8 @@ func (e brokenError) Unwrap() error { return e.error }
 // the earlier attempt is over by then. If it had an effect, that effect has a higher transaction id
 // than all that the session knew before the attempt. Both hold in one session alone: in a later one
 // the earlier request may still be on its way, and transaction ids may have begun again.
-type doubt struct {
-	earlier bool  // an attempt has an unknown outcome
+type earlierAttempts struct {
+	unknown bool  // an attempt has an unknown outcome
 	session int64 // of the latest attempt
 	before  int64 // the transaction id that its session knew before it
 
@@ -220,16 +220,18 @@ func maybeEarlier(err error) error {
 }
 
 // note records the error of an attempt, and returns it.
-func (d *doubt) note(err error) error {
-	d.earlier = d.earlier || errors.Is(err, ErrUnknownOutcome)
+func (d *earlierAttempts) note(err error) error {
+	d.unknown = d.unknown || errors.Is(err, ErrUnknownOutcome)
 	return err
 }
 
-// settle is called before each attempt to write the znode at the path. It returns nil if the attempt
+// checkNoEffect is called before each attempt to write the znode at the path. It returns nil if the attempt
 // is the first, or if the earlier attempt certainly had no effect. unwritten returns why the Stat of
 // the znode does not show that; it may be nil.
-func (d *doubt) settle(ctx context.Context, s *session.Session, path string, unwritten func(st proto.Stat) error) error {
-	if !d.earlier {
+func (d *earlierAttempts) checkNoEffect(
+	ctx context.Context, s *session.Session, path string, unwritten func(st proto.Stat) error,
+) error {
+	if !d.unknown {
 		return d.begin(ctx, s)
 	}
 	found, err := d.look(ctx, s, path)
@@ -246,13 +248,13 @@ func (d *doubt) settle(ctx context.Context, s *session.Session, path string, unw
 			return err
 		}
 	}
-	d.earlier = false
+	d.unknown = false
 	return d.begin(ctx, s)
 }
 
 // begin records what the session knows before an attempt. If no server has replied in this session,
 // begin reads first: one round trip, once in a session.
-func (d *doubt) begin(ctx context.Context, s *session.Session) error {
+func (d *earlierAttempts) begin(ctx context.Context, s *session.Session) error {
 	if s.Zxid() == 0 {
 		if err := session.Effect(ctx, s, (*zkconn.Conn).Touch); err != nil {
 			return unwritten(ctx, err)
@@ -278,7 +280,7 @@ func unwritten(ctx context.Context, err error) error {
 
 // look reads the znode at the path once the earlier attempt is over. It returns an error if the
 // znode's Stat could not be compared with d.before.
-func (d *doubt) look(ctx context.Context, s *session.Session, path string) (proto.Node, error) {
+func (d *earlierAttempts) look(ctx context.Context, s *session.Session, path string) (proto.Node, error) {
 	if s.ID() != d.session {
 		return proto.Node{}, errOtherSession
 	}

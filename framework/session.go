@@ -73,7 +73,7 @@ func (c sessionClient) Failed(server string, err error) { c.core.failed(server, 
 
 func (c sessionClient) Connected(s *session.Session) {
 	c.core.transition(Connected, s, nil)
-	c.core.credentials.settle(nil)
+	c.core.credentials.endAccepted(nil)
 }
 
 func (c sessionClient) Suspended(s *session.Session, fault error) {
@@ -82,7 +82,7 @@ func (c sessionClient) Suspended(s *session.Session, fault error) {
 
 func (c sessionClient) AuthFailed(s *session.Session, fault error) {
 	c.core.transition(AuthFailed, s, fault)
-	c.core.credentials.settle(ErrAuthFailed)
+	c.core.credentials.endAccepted(ErrAuthFailed)
 }
 
 func (c sessionClient) Enter() bool { return c.core.enter() }

@@ -36,7 +36,7 @@ func (c *Client) Set(ctx context.Context, path string, data []byte, version int3
 	}
 	st, err := c.set(ctx, path, data, version, cfg.tolerated()...)
 	if cfg.idempotent && (errors.Is(err, ErrBadVersion) || errors.Is(err, zkerr.ErrEarlierAttempt)) {
-		st, err = c.settleSet(ctx, path, data, version, err)
+		st, err = c.checkSet(ctx, path, data, version, err)
 	}
 	return st, c.callError(ctx, "set", path, err)
 }
@@ -52,8 +52,8 @@ func (c *Client) set(ctx context.Context, path string, data []byte, version int3
 	})
 }
 
-// settleSet returns nil in place of err if the znode is as the Set would have left it.
-func (c *Client) settleSet(ctx context.Context, path string, data []byte, version int32, err error) (Stat, error) {
+// checkSet returns nil in place of err if the znode is as the Set would have left it.
+func (c *Client) checkSet(ctx context.Context, path string, data []byte, version int32, err error) (Stat, error) {
 	got, st, readErr := c.get(ctx, path)
 	switch {
 	case readErr != nil:
@@ -102,7 +102,7 @@ func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
 	if err := errors.Join(ValidatePath(ch.path), c.core.checkSize(ch.size+len(full))); err != nil {
 		return Stat{}, err
 	}
-	var d doubt
+	var d earlierAttempts
 	rq := request{op: ch.op, path: full, session: c.session, repeat: ch.repeat, tolerates: ch.tolerates}
 	return do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) (Stat, error) {
 		st, err := ch.attempt(ctx, s, full, &d)
@@ -112,9 +112,9 @@ func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
 
 // attempt makes one attempt. A repetition is conditional, whatever version was given: it writes only
 // the znode that did not show an earlier attempt.
-func (ch change) attempt(ctx context.Context, s *session.Session, full string, d *doubt) (Stat, error) {
+func (ch change) attempt(ctx context.Context, s *session.Session, full string, d *earlierAttempts) (Stat, error) {
 	version := ch.version
-	err := d.settle(ctx, s, full, func(st proto.Stat) error {
+	err := d.checkNoEffect(ctx, s, full, func(st proto.Stat) error {
 		switch present := ch.versionOf(st); {
 		case ch.version == AnyVersion && st.Mzxid > d.before:
 			return errWrittenSince

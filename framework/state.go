@@ -144,7 +144,7 @@ type breaker struct {
 	out    *listeners.Queued[StateChange] // calls the listener
 
 	mu     sync.Mutex // guards following; never held across a callback
-	told   State      // the state that the listener got last
+	got    State      // the state that the listener got last
 	now    StateChange
 	open   bool
 	calm   bool // no change during the present wait
@@ -164,16 +164,16 @@ func (b *breaker) take(change StateChange) {
 	switch {
 	case change.To == Closed:
 		b.closeLocked()
-		b.tellLocked()
+		b.notifyLocked()
 		b.closed = true
 	case !b.open:
-		b.tellLocked()
+		b.notifyLocked()
 		if change.To != Connecting && change.To != Connected { // it can't reach an ensemble, or may not
 			b.open, b.waits = true, b.policy.NewBackOff()
 			b.waitLocked()
 		}
-	case change.To == Lost && b.told != Lost:
-		b.tellLocked()
+	case change.To == Lost && b.got != Lost:
+		b.notifyLocked()
 	}
 }
 
@@ -200,8 +200,8 @@ func (b *breaker) waited() {
 	default:
 		b.waitLocked()
 	}
-	if !b.open && b.now.To != b.told {
-		b.tellLocked()
+	if !b.open && b.now.To != b.got {
+		b.notifyLocked()
 	}
 }
 
@@ -212,10 +212,10 @@ func (b *breaker) closeLocked() {
 	}
 }
 
-func (b *breaker) tellLocked() {
+func (b *breaker) notifyLocked() {
 	change := b.now
-	change.From = b.told
-	b.told = change.To
+	change.From = b.got
+	b.got = change.To
 	b.out.Notify(change)
 }
 

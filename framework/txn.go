@@ -140,8 +140,8 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 		return multi(ctx, s, full, named)
 	})
 	if n, reason := culpritOf(err); n >= len(ops) {
-		guard := ops[full[n].of]
-		err = &TxnError{full[n].of, guard.name(), guard.path, reason}
+		op := ops[full[n].of]
+		err = &TxnError{full[n].of, op.name(), op.path, reason}
 	}
 	if err != nil {
 		return nil, c.callError(ctx, "txn", "", err)
@@ -237,7 +237,7 @@ func confirmCreations(ctx context.Context, s *session.Session, full, ops []TxnOp
 		if op.czxid == 0 {
 			continue
 		}
-		err := deletion{path: op.path}.confirm(ctx, s, op.czxid, new(doubt))
+		err := deletion{path: op.path}.confirm(ctx, s, op.czxid, new(earlierAttempts))
 		if err != nil && !Retryable(err) && !unanswered(err) {
 			err = &TxnError{i, op.name(), ops[i].path, err}
 		}

@@ -58,7 +58,7 @@ func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, 
 	n.keeper = membership.New(membership.Options{
 		Client: c, Path: path, Create: cfg.create, ACL: cfg.WithACL(),
 		Sequential: cfg.sequential, Lasting: cfg.lasting(), TTL: cfg.ttl, Adopt: cfg.adoption(),
-		Poke: n.poke, Want: n.latest, Settled: n.attempted,
+		Poke: n.poke, Want: n.latest, Attempted: n.attempted,
 		Created: n.tel.created, Gone: n.gone, Overwritten: n.overwritten,
 	})
 	n.remove = c.OnState(n.observe)

@@ -38,9 +38,9 @@ func (s *Session) dial(string) (net.Conn, error) {
 // undialled records that an attempt to connect failed with err.
 func (s *Session) undialled(t hosts.Target, err error) {
 	// ErrNoServers follows a fault that BeginRound has reported.
-	told := errors.Is(err, errRenewed) || errors.Is(err, hosts.ErrNoServers)
+	reported := errors.Is(err, errRenewed) || errors.Is(err, hosts.ErrNoServers)
 	switch {
-	case told || s.Ended() != nil:
+	case reported || s.Ended() != nil:
 	case errors.Is(err, zkerr.ErrAuthFailed) && !s.cfg.ReadOnly:
 		s.follows(link{event: zkconn.LinkDown, fault: err}) // the state changes
 	default:

@@ -127,7 +127,7 @@ func (s *Session) lose(cause error) error {
 	s.cfg.Servers.End() // first: without a context, the wire would dial without a pause
 	s.tap.End(cause)
 	s.cancel(cause)
-	close(s.told)
+	close(s.allLost)
 	return cause
 }
 
@@ -147,7 +147,7 @@ func (l *lossList) add(h *Hold) {
 // session, which may be another one, has done that. Then it does what may take time.
 func (s *Session) finish(cause error) error {
 	cause = s.lose(cause)
-	<-s.told
+	<-s.allLost
 	lost := s.lost.losing.within(lossGrace)
 	s.logPanics(s.lost.losing)
 	if !s.WasServing() {

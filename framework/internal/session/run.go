@@ -17,7 +17,7 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		cfg:      cfg,
 		client:   ctx,
 		poke:     make(chan struct{}, 1),
-		told:     make(chan struct{}),
+		allLost:  make(chan struct{}),
 		notified: make(chan struct{}),
 		holds:    holdSet{members: make(map[*Hold]struct{})},
 	}

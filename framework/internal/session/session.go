@@ -22,9 +22,9 @@ type Session struct {
 	ctx      context.Context // ends with the session; has its cause
 	cancel   context.CancelCauseFunc
 	poke     chan struct{} // capacity 1: something below changed
-	told     chan struct{} // closed by lose when all leases have been lost
+	allLost  chan struct{} // closed by lose when all leases have been lost
 	notified chan struct{} // closed when the user's functions have returned
-	lost     lossList      // set by lose; read once told is closed
+	lost     lossList      // set by lose; read once allLost is closed
 	holds    holdSet
 
 	timeoutChecked bool // only for Run

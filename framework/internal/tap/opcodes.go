@@ -30,11 +30,11 @@ type Opcodes struct {
 	// It must not block. It may be nil.
 	OnMissing func(server string, opcode proto.Opcode)
 
-	mu      sync.Mutex                 // guards following
-	unknown map[proto.Opcode]time.Time // when a server showed that it does not know it
-	closes  map[proto.Opcode]int       // connections in a row that ended instead of a reply
-	known   map[proto.Opcode]bool      // a server has replied to it
-	told    map[proto.Opcode]bool
+	mu       sync.Mutex                 // guards following
+	unknown  map[proto.Opcode]time.Time // when a server showed that it does not know it
+	closes   map[proto.Opcode]int       // connections in a row that ended instead of a reply
+	known    map[proto.Opcode]bool      // a server has replied to it
+	reported map[proto.Opcode]bool
 }
 
 // optional reports whether a server may lack the operation and still serve the client. The others are
@@ -104,10 +104,10 @@ func (o *Opcodes) learnClose(op proto.Opcode) (tell bool) {
 
 // tellsLocked reports whether OnMissing is to be called: once for an operation. It needs mu.
 func (o *Opcodes) tellsLocked(op proto.Opcode) bool {
-	if o.told[op] || o.OnMissing == nil {
+	if o.reported[op] || o.OnMissing == nil {
 		return false
 	}
-	setIn(&o.told, op, true)
+	setIn(&o.reported, op, true)
 	return true
 }
 

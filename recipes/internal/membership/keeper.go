@@ -43,8 +43,8 @@ type Options struct {
 	Gone        func(error)           // the znode does not exist, or may not
 	Overwritten func()                // another client has written to the znode
 
-	// Settled reports the result of an attempt to have the znode, at path, with the content.
-	Settled func(want Content, path string, err error)
+	// Attempted reports the result of an attempt to have the znode, at path, with the content.
+	Attempted func(want Content, path string, err error)
 }
 
 // A Keeper keeps one znode. It belongs to the goroutine of Run, and then to that of End.
@@ -81,7 +81,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			k.opts.Gone(framework.ErrClosed)
 			return
 		}
-		k.opts.Settled(want, k.path, err)
+		k.opts.Attempted(want, k.path, err)
 		k.await(ctx, err)
 	}
 }

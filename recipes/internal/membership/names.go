@@ -29,20 +29,20 @@ type Names struct {
 
 // A name is that of a znode that has been left behind, or may be.
 type name struct {
-	session int64         // that has the znode; 0 for none
-	doubts  []doubt       // of creates whose outcome is unknown, one of each session; never changed in place
-	over    chan struct{} // closed when the znode's deletion in its own session is over; nil if none began
+	session int64           // that has the znode; 0 for none
+	unknown []unknownCreate // one of each session; never changed in place
+	over    chan struct{}   // closed when the znode's deletion in its own session is over; nil if none began
 }
 
-// A doubt is of a create whose outcome is unknown.
-type doubt struct {
+// An unknownCreate is a create whose outcome is unknown.
+type unknownCreate struct {
 	session int64
 	over    <-chan struct{} // closed when the client's search for the znode is over; nil for none
 }
 
-// without returns the doubts of other sessions.
-func without(doubts []doubt, session int64) []doubt {
-	return slices.DeleteFunc(slices.Clone(doubts), func(d doubt) bool { return d.session == session })
+// without returns the creates of other sessions.
+func without(creates []unknownCreate, session int64) []unknownCreate {
+	return slices.DeleteFunc(slices.Clone(creates), func(c unknownCreate) bool { return c.session == session })
 }
 
 // allNames has the Names of a client.
@@ -87,7 +87,7 @@ func (n *Names) Create(
 		return err
 	}
 	defer n.endTurn()
-	given, err := n.clear(ctx, c, session)
+	given, err := n.nextName(ctx, c, session)
 	if err != nil {
 		return err
 	}
@@ -105,26 +105,26 @@ func (n *Names) Create(
 			break
 		}
 	}
-	n.change(func() { n.created(given, doubt{session, over}, err) })
+	n.change(func() { n.created(given, unknownCreate{session, over}, err) })
 	return err
 }
 
-// created records how a create in the doubt's session has ended. It needs the lock.
-func (n *Names) created(given string, d doubt, err error) {
+// created records how a create has ended. It needs the lock.
+func (n *Names) created(given string, c unknownCreate, err error) {
 	one := n.names[given]
-	one.over, one.doubts = nil, without(one.doubts, d.session)
+	one.over, one.unknown = nil, without(one.unknown, c.session)
 	switch {
 	case err == nil:
-		one.session = d.session
+		one.session = c.session
 	case errors.Is(err, framework.ErrUnknownOutcome):
-		one.doubts = append(one.doubts, d)
+		one.unknown = append(one.unknown, c)
 	}
 	n.dropLocked(given)
 }
 
 // dropLocked forgets the name unless there is, or may be, a znode. It needs the lock.
 func (n *Names) dropLocked(of string) {
-	if one := n.names[of]; one != nil && one.session == 0 && len(one.doubts) == 0 {
+	if one := n.names[of]; one != nil && one.session == 0 && len(one.unknown) == 0 {
 		delete(n.names, of)
 	}
 }
@@ -174,8 +174,8 @@ func (n *Names) gone(of string, session int64) {
 	})
 }
 
-// clear returns when all znodes that were left behind are gone, and the name for the next one.
-func (n *Names) clear(ctx context.Context, c *framework.Client, present int64) (next string, err error) {
+// nextName returns when all znodes that were left behind are gone, and the name for the next one.
+func (n *Names) nextName(ctx context.Context, c *framework.Client, present int64) (next string, err error) {
 	var known []string
 	n.change(func() { known = slices.Sorted(maps.Keys(n.names)) })
 	for _, of := range known {
@@ -184,20 +184,20 @@ func (n *Names) clear(ctx context.Context, c *framework.Client, present int64) (
 		}
 		one := n.state(of)
 		switch {
-		case one.session == 0 && len(one.doubts) == 0:
+		case one.session == 0 && len(one.unknown) == 0:
 			continue // it is gone
 		case one.session == present && one.over == nil:
-			continue // it is in use, and while it exists a doubtful create is not applied
+			continue // it is in use, and while it exists a create of unknown outcome is not applied
 		}
-		if err := n.settle(ctx, c, of, present); err != nil {
+		if err := n.deleteFormer(ctx, c, of, present); err != nil {
 			return "", err
 		}
-		switch doubts := n.state(of).doubts; {
-		case len(doubts) == 0:
+		switch unknown := n.state(of).unknown; {
+		case len(unknown) == 0:
 		case next == "":
 			next = of
 		default:
-			if err := n.awaitSessions(ctx, c, of, doubts); err != nil {
+			if err := n.awaitSessions(ctx, c, of, unknown); err != nil {
 				return "", err
 			}
 		}
@@ -209,11 +209,11 @@ func (n *Names) clear(ctx context.Context, c *framework.Client, present int64) (
 	return next, nil
 }
 
-// settle deletes a znode of the name. Then an earlier create of the present session is over, because the
+// deleteFormer deletes a znode of the name. Then an earlier create of the present session is over, because the
 // ensemble serves the requests of a session in order.
-func (n *Names) settle(ctx context.Context, c *framework.Client, of string, present int64) error {
+func (n *Names) deleteFormer(ctx context.Context, c *framework.Client, of string, present int64) error {
 	one := n.state(of)
-	for _, d := range one.doubts {
+	for _, d := range one.unknown {
 		if d.session != present || d.over == nil {
 			continue
 		}
@@ -232,8 +232,8 @@ func (n *Names) settle(ctx context.Context, c *framework.Client, of string, pres
 }
 
 // awaitSessions waits until the creates of unknown outcome can't be applied any more.
-func (n *Names) awaitSessions(ctx context.Context, c *framework.Client, of string, doubts []doubt) error {
-	for _, d := range doubts {
+func (n *Names) awaitSessions(ctx context.Context, c *framework.Client, of string, creates []unknownCreate) error {
+	for _, d := range creates {
 		if err := c.AwaitSessionEnd(ctx, d.session); err != nil {
 			return err
 		}
@@ -245,7 +245,7 @@ func (n *Names) awaitSessions(ctx context.Context, c *framework.Client, of strin
 // forgetLocked records that the create of the session is over. It needs the lock.
 func (n *Names) forgetLocked(of string, session int64) {
 	if one := n.names[of]; one != nil {
-		one.doubts = without(one.doubts, session)
+		one.unknown = without(one.unknown, session)
 	}
 	n.dropLocked(of)
 }
