@@ -65,11 +65,12 @@ check: lint test ## Everything that has to pass before a change is merged
 
 # With the race detector a test on real servers takes five times its time. So `make test` uses it for
 # the client on real servers, and for all else that users import in virtual time, but for the long
-# TestContract. What is skipped there, plain runs. The longest package comes first.
+# TestContract. On real servers plain runs that. The longest package comes first.
 .PHONY: virtual
 virtual: ## With the race detector: the client on real servers, recipes and test kit in virtual time
 	$(go_test) -race ./framework/... ./listeners/... ./retry/... ./internal/...
 	ZK_TEST=none go test -race -count=1 -shuffle=on -timeout=20m -skip='^TestContract$$' ./recipes/lock ./recipes/... ./testing/...
+	ZK_TEST=none go test -count=1 -timeout=20m -run='^TestContract$$' ./recipes/lock ./recipes/leader ./recipes/semaphore
 
 .PHONY: race
 race: ## All tests with the race detector, on real servers, too (long: narrow it with PKG)
@@ -83,10 +84,6 @@ endif
 # here, and on both in make race. The nested modules are tested here.
 # Tests of the client that the race detector would slow down, or make allocate.
 measured := TestFootprint TestOperation_without_telemetry_allocates_nothing TestCloseTakesASecondAtTheMost TestFrozenFrontEnd_costs_the_connect_timeout
-# Environments are subtests of the second, third, or fourth level. Only plain runs the embedded ones of
-# TestContract, so the patterns of the deeper levels leave out each name that begins with TestCon. A test
-# that counts environments needs all of them.
-repeated := ^TestForEachRunsInAllAllowedEnvs$$|/^embedded|^Test([^C]|C[^o]|Co[^n])//^embedded|^Test([^C]|C[^o]|Co[^n])///^embedded
 space := $(subst ,, )
 
 .PHONY: plain
@@ -94,7 +91,7 @@ plain: ## Without the race detector, at the speed that users see, on real server
 ifneq ($(PKG),./...)
 	$(go_test) $(PKG)
 else
-	ZK_REAL=one $(go_test) -skip='$(repeated)' ./recipes/lock ./recipes/... ./testing/...
+	ZK_REAL=one $(go_test) ./recipes/lock ./recipes/... ./testing/...
 	@for t in $(measured); do grep -q "^func $$t(" framework/*_test.go || { echo "framework has no $$t: see measured"; exit 1; }; done
 	$(go_test) -run='^($(subst $(space),|,$(measured)))$$' ./framework
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-promtool || echo "*** NO PROMTOOL: the alerting rules are NOT TESTED"

@@ -22,10 +22,10 @@
 //
 // Each is a subtest by its name. The real ones obey the environment variable ZK_TEST as package
 // zktest does, with its reports of skipped tests. With ZK_TEST=none a package's tests run in the
-// embedded environments alone, in almost no time. With ZK_REAL=one a test that may run on the
-// standalone server does not run on the ensemble, too. With ZK_REAL=standalone or ZK_REAL=ensemble
-// tests run in that environment alone, which costs those that are for others a skip. The tests of a package share the real servers. A
-// test that breaks its server asks for one of its own with [Breakable].
+// embedded environments alone, in almost no time. With ZK_REAL=standalone or ZK_REAL=ensemble
+// tests run in that environment alone, and those that are for others are skipped. With ZK_REAL=one a test
+// runs on the standalone server alone, or on the ensemble if it can't have that server. The tests of a
+// package share the real servers. A test that breaks its server asks for one of its own with [Breakable].
 //
 // With ZK_CONNECT=host:port tests run on the server at that address alone, whatever it is, as on a
 // standalone one. Tests that break servers are skipped then. Give them an empty server: tests use fixed

@@ -62,9 +62,9 @@ func AllOperations(reason string) Option {
 func Breakable() Option { return optionFunc(func(cfg *config) { cfg.breakable = true }) }
 
 // realVariable names the environment variable that says in which of the real environments a test
-// runs. If it is "one", a test runs on the standalone server, and on the ensemble only if Only
-// excludes that server. If it is "standalone" or "ensemble", a test runs on that alone, and is skipped
-// if Only excludes that. The default is all.
+// runs, and that it runs in no other. If it is "one", a test runs on the standalone server, or on the ensemble
+// if Only excludes that server. If it is "standalone" or "ensemble", a test runs on that. A test that may run
+// in none is skipped. The default is all environments.
 const realVariable = "ZK_REAL"
 
 // connectVariable names the environment variable with the address of a server that is not the tests'
@@ -94,23 +94,29 @@ func newConfig(opts []Option) (config, error) {
 		}
 		cfg.kinds = slices.DeleteFunc(cfg.kinds, func(k Kind) bool { return !slices.Contains(l.kinds, k) })
 	}
-	if os.Getenv(realVariable) == "one" && slices.Contains(cfg.kinds, Standalone) {
-		cfg.kinds = slices.DeleteFunc(cfg.kinds, func(k Kind) bool { return k == Ensemble })
-	}
-	where := os.Getenv(realVariable)
-	if os.Getenv(connectVariable) != "" {
-		where = Standalone.String()
-	}
-	switch where {
-	case Standalone.String():
-		cfg.kinds = slices.DeleteFunc(cfg.kinds, func(k Kind) bool { return k != Standalone })
-		cfg.elsewhere = len(cfg.kinds) == 0
-	case Ensemble.String():
-		cfg.kinds = slices.DeleteFunc(cfg.kinds, func(k Kind) bool { return k != Ensemble })
-		cfg.elsewhere = len(cfg.kinds) == 0
-	}
+	cfg.restrict()
 	if len(cfg.kinds) == 0 && !cfg.elsewhere {
 		faults = append(faults, errors.New("zkenv: only: must leave at least one environment"))
 	}
 	return cfg, errors.Join(faults...)
+}
+
+// restrict leaves the environments that realVariable and connectVariable allow.
+func (cfg *config) restrict() {
+	if len(cfg.kinds) == 0 {
+		return
+	}
+	where := os.Getenv(realVariable)
+	switch {
+	case os.Getenv(connectVariable) != "":
+		where = Standalone.String()
+	case where == "one" && slices.Contains(cfg.kinds, Standalone):
+		where = Standalone.String()
+	case where == "one":
+		where = Ensemble.String()
+	}
+	if where == Standalone.String() || where == Ensemble.String() {
+		cfg.kinds = slices.DeleteFunc(cfg.kinds, func(k Kind) bool { return k.String() != where })
+		cfg.elsewhere = len(cfg.kinds) == 0
+	}
 }

@@ -24,6 +24,9 @@ func TestMisuse(t *testing.T) {
 		zkenv.ForEach(t, nothing, nil, zkenv.Only("", zkenv.Embedded), zkenv.Only("unknown", 7))
 	case "real":
 		zkenv.ForEach(t, nothing)
+	case "limits":
+		zkenv.ForEach(t, nothing, zkenv.Only("the first reason", zkenv.Embedded, zkenv.EmbeddedEnsemble, zkenv.Ensemble),
+			zkenv.Only("the second", zkenv.EmbeddedEnsemble, zkenv.Embedded))
 	case "ensemble":
 		zkenv.ForEach(t, nothing, zkenv.Only("it takes a quorum", zkenv.EmbeddedEnsemble, zkenv.Ensemble))
 	case "freeze":
@@ -57,8 +60,9 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// With ZK_REAL=one a test has one real environment: the ensemble only if it can't have the server.
-func TestOneRealEnvironment(t *testing.T) {
+// A test runs in the environments that all its limits allow. With ZK_REAL=one it has one real environment:
+// the ensemble only if it can't have the server.
+func TestEnvironmentsOfATest(t *testing.T) {
 	t.Parallel()
 	program := must.Get(os.Executable())(t)
 	for _, tc := range []struct {
@@ -66,8 +70,10 @@ func TestOneRealEnvironment(t *testing.T) {
 		want           []string
 	}{
 		{"all", "real", []string{"embedded", "embedded-ensemble", "standalone", "ensemble"}},
-		{"one", "real", []string{"embedded", "embedded-ensemble", "standalone"}},
-		{"one", "ensemble", []string{"embedded-ensemble", "ensemble"}},
+		{"all", "limits", []string{"embedded", "embedded-ensemble"}},
+		{"one", "real", []string{"standalone"}},
+		{"one", "ensemble", []string{"ensemble"}},
+		{"one", "limits", nil},
 	} {
 		cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestMisuse$", "-test.v")
 		cmd.Env = append(os.Environ(), misuseVariable+"="+tc.test, "ZK_TEST=none", "ZK_REAL="+tc.variable)

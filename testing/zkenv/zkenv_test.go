@@ -7,7 +7,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -35,26 +34,6 @@ func TestClientsOfAnEnvSeeOneTree(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-func TestForEachRunsInAllAllowedEnvs(t *testing.T) {
-	t.Parallel()
-	var (
-		mu  sync.Mutex
-		ran []zkenv.Kind
-	)
-	t.Run("group", func(t *testing.T) {
-		zkenv.ForEach(t, func(_ *testing.T, w *zkenv.Env) {
-			mu.Lock()
-			defer mu.Unlock()
-			ran = append(ran, w.Kind())
-		}, zkenv.Only("the first reason", zkenv.Embedded, zkenv.EmbeddedEnsemble, zkenv.Ensemble),
-			zkenv.Only("the second", zkenv.EmbeddedEnsemble, zkenv.Embedded))
-	})
-	slices.Sort(ran)
-	if want := []zkenv.Kind{zkenv.Embedded, zkenv.EmbeddedEnsemble}; !slices.Equal(ran, want) {
-		t.Errorf("ran in %v, want %v", ran, want)
-	}
 }
 
 func TestWayIsHarmedAlone(t *testing.T) {
