@@ -167,14 +167,11 @@ func (a *acquisition) step(ctx context.Context, members []member) error {
 		return a.quit(ctx, batch, a.opError(a.name, err))
 	}
 	grants, err := waitqueue.TryGrant(ctx, attempts)
-	busy := len(batch) // index of the first that is not granted
-	if err != nil {
-		busy = slices.IndexFunc(batch, func(e batchMember) bool { return e.entry != nil && e.entry.attempt == attempts[len(grants)] })
-	}
+	busy := distribute(batch, grants)
 	if a.try && err != nil {
 		return a.refused(ctx, batch, batch[busy], err)
 	}
-	return a.takeGrants(ctx, batch, grants, busy)
+	return a.takeGrants(ctx, batch, busy)
 }
 
 // A batchMember is a member in a step: either it was re-entered, or the acquisition drives an attempt
@@ -183,6 +180,7 @@ type batchMember struct {
 	member member
 	lease  *Lease             // of a re-entry; nil for none
 	entry  *entry             // with the attempt that is driven; nil for none
+	grant  *waitqueue.Grant   // of the attempt; nil for none yet
 	seen   *telemetry.Acquire // telemetry of the attempt
 }
 
@@ -221,9 +219,23 @@ func attemptsOf(batch []batchMember) []*waitqueue.Attempt {
 	return attempts
 }
 
-// takeGrants takes the grants, which are those of the batch before busy. It leaves the queues behind
-// busy and waits for busy.
-func (a *acquisition) takeGrants(ctx context.Context, batch []batchMember, grants []*waitqueue.Grant, busy int) error {
+// distribute gives the grants, which are those of the first attempts, to their members. It returns the index
+// of the first member that waits, len(batch) for none.
+func distribute(batch []batchMember, grants []*waitqueue.Grant) (busy int) {
+	for i := range batch {
+		switch e := &batch[i]; {
+		case e.entry == nil:
+		case len(grants) == 0:
+			return i
+		default:
+			e.grant, grants = grants[0], grants[1:]
+		}
+	}
+	return len(batch)
+}
+
+// takeGrants takes the grants of the batch before busy. It leaves the queues behind busy and waits for busy.
+func (a *acquisition) takeGrants(ctx context.Context, batch []batchMember, busy int) error {
 	for i, e := range batch[:busy] {
 		lease := e.lease
 		if e.entry != nil {
@@ -231,7 +243,7 @@ func (a *acquisition) takeGrants(ctx context.Context, batch []batchMember, grant
 			granted, err := contender.Attempt(ctx, func() error {
 				return nil
 			}, func() *Lease {
-				return q.lease(ctx, e.entry, grants[0])
+				return q.lease(ctx, e.entry, e.grant)
 			}, func(err error) error {
 				q.abandon(e.entry)
 				return err
@@ -241,7 +253,6 @@ func (a *acquisition) takeGrants(ctx context.Context, batch []batchMember, grant
 			if err != nil {
 				return a.quit(ctx, batch[i+1:], a.opError(e.member.name, err))
 			}
-			grants = grants[1:]
 		}
 		a.leases, a.batch = append(a.leases, lease), batch[i+1:]
 		if e.entry != nil && !a.try {
