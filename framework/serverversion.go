@@ -19,7 +19,8 @@ import (
 // known faults of that version that concern locks. ZooKeeper's protocol does not have the version, so the
 // client asks by the four-letter word srvr, once, on a connection of its own. Servers answer it unless
 // their 4lw.commands.whitelist leaves it out; then the line says so. "docent doctor" asks all servers. The
-// default is not to ask.
+// default is not to ask: each connection counts against maxClientCnxns, and proxies and dialers may expect
+// ZooKeeper's protocol on all of them.
 func WithVersionCheck() Option { return optionFunc(func(cfg *config) { cfg.version = true }) }
 
 // Fields of the log line about the server's version.
@@ -28,7 +29,10 @@ const (
 	fieldFaults  = "zookeeper.server.faults"
 )
 
-// logVersion logs the version of the first server. NewClient starts it; Close waits for it.
+// logVersion logs the version of the first server. NewClient starts it; Close waits for it. It does not
+// guess the version from what the server knows, because that does not tell 3.8.0 from 3.8.1, which mends
+// ZOOKEEPER-4537. The level is always info: no known fault makes docent's locks unsafe, and a
+// distributor's fixes do not show in the version.
 func (c *core) logVersion() {
 	if !c.awaitUp() || c.ctx.Err() != nil { // at Close the state may be Connected
 		return

@@ -1,17 +1,12 @@
 package fragments_test
 
 import (
-	"context"
-	"net/http"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/recipes/lock/httplock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/locktest"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -62,58 +57,6 @@ func TestAccountLock(t *testing.T) {
 		}
 		return mutex
 	}, locktest.Fair(), locktest.Reentrant(), locktest.In(zkenv.Only("quick", zkenv.Embedded)))
-}
-
-// newHandler is a service's: a report takes a minute.
-func newHandler(t *testing.T, client *framework.Client) http.Handler {
-	t.Helper()
-	mutex, err := lock.NewMutex(client, "/locks/report")
-	if err != nil {
-		t.Fatal(err)
-	}
-	handler, err := httplock.New(httplock.Same(mutex), func(_ http.ResponseWriter, r *http.Request, _ *lock.Lease) error {
-		select {
-		case <-time.After(time.Minute):
-			return nil
-		case <-r.Context().Done():
-			return context.Cause(r.Context())
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return handler
-}
-
-func serve(ctx context.Context, handler http.Handler) <-chan int {
-	status := make(chan int, 1)
-	go func() {
-		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodPost, "/report", nil))
-		status <- answer.Code
-	}()
-	return status
-}
-
-func TestReportStops(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := zkserver.Run(t)
-		client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close()
-		handler := newHandler(t, client) // yours, which uses the client
-
-		status := serve(t.Context(), handler)
-		synctest.Wait() // the handler has the lock and is at work
-		if err := server.Expire(client.Session().ID); err != nil {
-			t.Fatal(err)
-		}
-		if got := <-status; got != http.StatusInternalServerError {
-			t.Errorf("status %d, want %d", got, http.StatusInternalServerError)
-		}
-	})
 }
 
 func TestSuspensionIsReported(t *testing.T) {

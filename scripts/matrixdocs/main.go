@@ -1,12 +1,11 @@
-// Command matrixdocs makes the tables of versions in README.md and docs/support.md from runs of
-// scripts/matrix.
+// Command matrixdocs makes the table of versions in README.md from runs of scripts/matrix.
 //
 //	go run ./scripts/matrixdocs           # make matrix-docs
 //	go run ./scripts/matrixdocs -check
 //
-// docs/support.md keeps the latest run of each cell. Runs of .cache/matrix/runs.tsv, which scripts/matrix
-// writes, replace those. The tables of versions follow from the cells. With -check it reads no runs and
-// writes nothing, and fails if a table does not follow from the cells, or if a cell has no row.
+// lab/matrix.md keeps the latest run of each cell. Runs of .cache/matrix/runs.tsv, which scripts/matrix
+// writes, replace those. The table of versions follows from the cells. With -check it reads no runs and
+// writes nothing, and fails if the table does not follow from the cells, or if a cell has no line.
 package main
 
 import (
@@ -22,8 +21,8 @@ import (
 )
 
 const (
-	runsFile    = ".cache/matrix/runs.tsv"
-	supportPage = "docs/support.md"
+	runsFile = ".cache/matrix/runs.tsv"
+	runsPage = "lab/matrix.md"
 )
 
 func main() {
@@ -41,13 +40,13 @@ func run(root string, check bool) error {
 	if err != nil {
 		return err
 	}
-	page, err := os.ReadFile(filepath.Join(root, supportPage))
+	page, err := os.ReadFile(filepath.Join(root, runsPage))
 	if err != nil {
 		return err
 	}
 	runs, err := recorded(string(page))
 	if err != nil {
-		return fmt.Errorf("%s: %w", supportPage, err)
+		return fmt.Errorf("%s: %w", runsPage, err)
 	}
 	if !check {
 		if err := latest(filepath.Join(root, runsFile), runs); err != nil {
@@ -55,8 +54,7 @@ func run(root string, check bool) error {
 		}
 	}
 	return errors.Join(
-		replace(filepath.Join(root, supportPage), "cells", cellTable(cells, runs), check),
-		replace(filepath.Join(root, supportPage), "versions", versionTable(cells, runs), check),
+		replace(filepath.Join(root, runsPage), "cells", cellTable(cells, runs), check),
 		replace(filepath.Join(root, "README.md"), "versions", versionTable(cells, runs), check),
 	)
 }
@@ -77,10 +75,10 @@ func listed(root string) ([]string, error) {
 }
 
 // A cellRun is the latest run of a cell: "ok" or "FAILED", and when.
-type cellRun struct{ result, seconds, date, commit string }
+type cellRun struct{ result, date, commit string }
 
-// row is a row of the cells' table that has a run.
-var row = regexp.MustCompile("^\\| `([^`]+)` \\| (ok|FAILED) \\| (\\d+) \\| ([0-9-]+) \\| ([^|]+) \\|$")
+// row is a line of the cells' table that has a run.
+var row = regexp.MustCompile(`^(\S+) +(ok|FAILED) +([0-9-]+) +(.+)$`)
 
 // recorded returns the runs that the page shows, by cell.
 func recorded(page string) (map[string]cellRun, error) {
@@ -91,7 +89,7 @@ func recorded(page string) (map[string]cellRun, error) {
 	runs := map[string]cellRun{}
 	for line := range strings.Lines(block) {
 		if m := row.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
-			runs[m[1]] = cellRun{m[2], m[3], m[4], m[5]}
+			runs[m[1]] = cellRun{m[2], m[3], m[4]}
 		}
 	}
 	return runs, nil
@@ -114,7 +112,7 @@ func latest(file string, runs map[string]cellRun) error {
 		if len(fields) != 5 {
 			return fmt.Errorf("%s: %q: must have 5 fields", file, lines.Text())
 		}
-		runs[fields[0]] = cellRun{fields[1], fields[2], fields[3], fields[4]}
+		runs[fields[0]] = cellRun{fields[1], fields[3], fields[4]} // without the seconds
 	}
 	return lines.Err()
 }
@@ -122,15 +120,16 @@ func latest(file string, runs map[string]cellRun) error {
 // cellTable returns the table of all cells.
 func cellTable(cells []string, runs map[string]cellRun) string {
 	var b strings.Builder
-	b.WriteString("| cell | result | seconds | date | commit |\n|---|---|--:|---|---|\n")
+	b.WriteString("```\n")
 	for _, cell := range cells {
 		r, ran := runs[cell]
 		if !ran {
-			fmt.Fprintf(&b, "| `%s` | not run | | | |\n", cell)
+			fmt.Fprintf(&b, "%-36s not run\n", cell)
 			continue
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", cell, r.result, r.seconds, r.date, r.commit)
+		fmt.Fprintf(&b, "%-36s %-6s %s %s\n", cell, r.result, r.date, r.commit)
 	}
+	b.WriteString("```\n")
 	return b.String()
 }
 
@@ -146,17 +145,16 @@ var groups = []struct {
 	{"Curator, on the same paths", regexp.MustCompile(`^curator-([0-9.]+)-on-[0-9.]+(-in-part)?$`), map[string]string{"-in-part": "in part"}},
 	{"kazoo, on the same paths", regexp.MustCompile(`^kazoo-([0-9.]+)-on-[0-9.]+(-without-locks)?$`), map[string]string{"-without-locks": "without locks"}},
 	{"ZooKeeper, emulated", regexp.MustCompile(`^embedded-([0-9.]+)-()`), nil},
-	{"ClickHouse Keeper, emulated by its list of operations", regexp.MustCompile(`^embedded-(keeper)(-silent)?-`), map[string]string{"-silent": ""}},
+	{"ClickHouse Keeper, emulated", regexp.MustCompile(`^embedded-(keeper)(-silent)?-`), map[string]string{"-silent": ""}},
 }
 
 // versionTable returns the table of versions: those whose cells all passed, and for others how many did.
 func versionTable(cells []string, runs map[string]cellRun) string {
 	var b strings.Builder
-	b.WriteString("| what | versions | cells that passed |\n|---|---|--:|\n")
+	b.WriteString("| what | versions |\n|---|---|\n")
 	for _, g := range groups {
 		var versions []string
 		remark, passed, all := map[string]string{}, map[string]int{}, map[string]int{}
-		ran := 0
 		for _, cell := range cells {
 			m := g.cells.FindStringSubmatch(cell)
 			if m == nil {
@@ -168,21 +166,18 @@ func versionTable(cells []string, runs map[string]cellRun) string {
 			all[m[1]]++
 			if runs[cell].result == "ok" {
 				passed[m[1]]++
-				ran++
 			}
 			if text := g.remarks[m[2]]; text != "" {
 				remark[m[1]] = " (" + text + ")"
 			}
 		}
-		var total int
 		for i, v := range versions {
-			total += all[v]
 			versions[i] = strings.NewReplacer("-", " to ", "keeper", "as of 2023").Replace(v) + remark[v]
 			if passed[v] < all[v] {
 				versions[i] += fmt.Sprintf(", %d of %d cells", passed[v], all[v])
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d of %d |\n", g.what, strings.Join(versions, "; "), ran, total)
+		fmt.Fprintf(&b, "| %s | %s |\n", g.what, strings.Join(versions, "; "))
 	}
 	return b.String()
 }
