@@ -11,6 +11,8 @@
 // [ErrNotConnected]. The recipes are below package recipes; package recipes/lock has the locks. What
 // only authors of recipes need is at the end of this page.
 //
+// Stability: stable.
+//
 // # States
 //
 // A client is Connecting until it has its first session, then Connected. It is Suspended while it

@@ -4,6 +4,8 @@
 // The package is a module of its own. Programs that import only other packages of docent don't get
 // its dependencies.
 //
+// Stability: may change.
+//
 // # Tickets
 //
 // A [Mechanism] asks the KDC for a service ticket whenever the client connects. It keeps the

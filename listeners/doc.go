@@ -8,6 +8,8 @@
 // while the queue has events, its own goroutine. A listener that blocks or panics affects neither
 // the caller of Notify nor other listeners. It suits listeners of other authors.
 //
+// Stability: stable.
+//
 // # What holds for both
 //
 //   - Every listener sees the events in the order in which Notify was called; of

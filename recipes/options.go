@@ -1,6 +1,8 @@
 // Package recipes has the options that several recipes take. The result of each function is an option
 // of the recipes that it names: the compiler refuses it elsewhere. Options of one recipe alone are in
 // its package. A constructor reports all faulty options at once.
+//
+// Stability: stable.
 package recipes
 
 import (

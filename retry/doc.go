@@ -8,6 +8,8 @@
 // Do does not judge errors: it retries after any error that is not marked with [Permanent]. It does
 // not make fn safe to repeat either, because a failed attempt may have had an effect.
 //
+// Stability: stable.
+//
 // # Counting
 //
 // As in Apache Curator, n counts retries: a policy of n retries makes at most

@@ -1,4 +1,6 @@
 // Package acl has the entries of znodes' access control lists.
+//
+// Stability: stable.
 package acl
 
 import "fmt"

@@ -6,6 +6,8 @@
 //
 // An outage of ZooKeeper costs a service its readiness, and not its life: the client continues by
 // itself, and a restart would lose the session and its locks.
+//
+// Stability: stable.
 package health
 
 import (

@@ -1,6 +1,8 @@
 // Package zktel has the names in the client's telemetry: the scope of its spans and metrics, their
 // attributes, the fields of its log lines, and its metrics. docs/observability.md says where each
 // is found.
+//
+// Stability: may change.
 package zktel
 
 // ScopeName is the instrumentation scope of the client's spans and metrics.

@@ -5,6 +5,8 @@
 // begin together and end together. A member's place in a Double is a [lease.Lease], which is lost
 // with the member's session, as package lease describes.
 //
+// Stability: stable.
+//
 // # Nodes
 //
 // A Barrier is the persistent znode at its path. A Double has an ephemeral znode /path/<id> for each

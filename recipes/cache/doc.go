@@ -10,6 +10,8 @@
 // not, and then [Cache.Stale] reports that. Never decide from a cache who may write. Read from
 // the ensemble what has to be exact, or do it under a lease.
 //
+// Stability: stable.
+//
 // # Order
 //
 // A znode is added after its parent and removed before it. The events of one znode come in the order

@@ -7,6 +7,8 @@
 // caller that can't live with that keeps the numbers with an operation's own record, in one
 // transaction, or takes numbers with gaps by [Counter.Take].
 //
+// Stability: stable.
+//
 // # Znodes
 //
 // The znode at the path is persistent and has the bytes of Curator's: a [Counter] has 8, or 4 with

@@ -6,6 +6,8 @@
 // instance and creates it again if it was lost. [Registry.Instances] reads the instances of a service
 // once. [Registry.Watch] keeps them in memory and reports changes.
 //
+// Stability: stable.
+//
 // # Payloads
 //
 // The type parameter is the type of the payload, which encoding/json has to encode and decode. It

@@ -5,6 +5,8 @@
 // A Group is behind the ensemble by a moment, and by more while the client has no connection: see
 // [Group.Stale]. Therefore it does not exclude: two members may see two groups at one time. Work that
 // one process at a time may do needs a lock.
+//
+// Stability: stable.
 package group
 
 import (

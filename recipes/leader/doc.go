@@ -5,6 +5,8 @@
 // the number of the term, and Guard. Begin with [New] and [Election.Run], the short form; [Election.Campaign] returns the
 // lease. An outage alone ends no term: see recipes.WithLossPolicy. Everything may be called concurrently.
 //
+// Stability: stable.
+//
 // # Nodes
 //
 // A candidate is an ephemeral sequential znode, /path/_c_<uuid>-latch-<number> of [Latch] and

@@ -12,6 +12,8 @@
 // [Lease.Guard] for late writes. Then come [NewRWMutex], [NewUnfairMutex] and [NewMulti], and
 // [ContextWithOwner] for goroutines that share a lock. Package httplock runs HTTP handlers under locks.
 //
+// Stability: stable.
+//
 // # Holding
 //
 // [Do] is the short form: it locks, calls a function with the lease, and releases. [Mutex.Lock]
@@ -67,10 +69,10 @@
 //
 // # Panics
 //
-// A panic of a user's function on the caller's goroutine, such as those of WithQueuePosition and
-// [Do], reaches the caller. Nothing of the attempt then blocks other contenders. On docent's own
-// goroutines, such as that of WithRevocation, docent logs the panic as an error and continues as if
-// the function had returned.
+// A panic of a user's function on the caller's goroutine, such as those of recipes.WithQueuePosition
+// and [Do], reaches the caller. Nothing of the attempt then blocks other contenders. On docent's own
+// goroutines, such as that of recipes.WithRevocation, docent logs the panic as an error and continues
+// as if the function had returned.
 //
 // # Kinds
 //

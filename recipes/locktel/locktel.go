@@ -1,5 +1,7 @@
 // Package locktel names what recipes emit as spans, metrics and fields of log lines.
 // docs/observability.md says where each name occurs.
+//
+// Stability: may change.
 package locktel
 
 // ScopeName is the instrumentation scope of the locks' spans and metrics.

@@ -10,6 +10,8 @@
 //
 // Package discovery has the type of its payload as a type parameter, because Curator's format is JSON.
 //
+// Stability: may change.
+//
 // # Schemas that change
 //
 // A member that is added to a type needs no care where processes only read: [JSON] ignores members that

@@ -18,4 +18,6 @@
 // Everything here may be used concurrently. A Node has one goroutine, which makes all its requests.
 // Errors are [ErrTaken], [framework.ErrClosed] once the Node or its client is closed, and those of the
 // client's operations.
+//
+// Stability: stable.
 package node

@@ -7,6 +7,8 @@
 // lock's holder does. Members may see different lists for a moment: then a key waits for its
 // server, and it never has two.
 //
+// Stability: may change.
+//
 // # Hand-over
 //
 // A key moves when its server returns: the context of the function ends with [ErrMoved] as its cause,

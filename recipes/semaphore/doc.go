@@ -9,6 +9,8 @@
 // permits to another contender, unless the process itself was stopped. Everything may be called
 // concurrently.
 //
+// Stability: stable.
+//
 // # Order
 //
 // Permits are granted in the order in which they were asked for. A contender that waits for several

@@ -10,7 +10,10 @@ import (
 	"github.com/docent-go/docent/internal/must"
 )
 
-const source = `package thing
+const source = `// Package thing is a thing.
+//
+// Stability: may change.
+package thing
 
 import "io"
 
@@ -46,6 +49,7 @@ func New(names ...string) *Alias { return nil }
 `
 
 var described = []string{
+	"stability: may change",
 	"const Limit untyped int = 3",
 	"func New(names ...string) *Alias",
 	"method (*Thing[T any]) Get(key string) (T, error)",
@@ -89,6 +93,7 @@ func TestAnUnannouncedChangeFails(t *testing.T) {
 		"a changed signature":   {"Do(a int) error", "Do(a int64) error"},
 		"a changed constant":    {"Limit = 3", "Limit = 4"},
 		"a receiver by pointer": {"func (Kind) String", "func (*Kind) String"},
+		"another stability":     {"Stability: may change.", "Stability: stable."},
 	} {
 		after := []string{module(t, strings.Replace(source, change[0], change[1], 1))}
 		if err := run(dir, after, true); err == nil {
@@ -97,6 +102,15 @@ func TestAnUnannouncedChangeFails(t *testing.T) {
 	}
 	hidden := []string{module(t, strings.Replace(source, "hidden int", "hidden int; more int", 1))}
 	must.OK(t, run(dir, hidden, true))
+}
+
+func TestAPackageStatesItsStability(t *testing.T) {
+	for _, line := range []string{"", "// Stability: solid.", "// Stability: stable", "// Stability: stable.\n// Stability: may change."} {
+		text := strings.Replace(source, "// Stability: may change.", "//"+strings.TrimPrefix(line, "//"), 1)
+		if err := run(t.TempDir(), []string{module(t, text)}, false); err == nil || !strings.Contains(err.Error(), "package "+root+"thing: ") {
+			t.Errorf("%q: got %v, want an error that names the package", line, err)
+		}
+	}
 }
 
 func TestAMissingReportIsADifference(t *testing.T) {

@@ -5,7 +5,8 @@
 //	go run ./scripts/api -check    # make api-check
 //
 // It reads the compiler's export data, so aliases, promoted methods and inferred types are as users
-// see them. docs/adr/0038-releases.md has the reasons.
+// see them. The first line of each file is the package's stability, from its documentation: a package
+// without one is an error. docs/adr/0038-releases.md has the reasons.
 package main
 
 import (

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"go/importer"
+	"go/parser"
 	"go/token"
 	"io"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -22,7 +24,7 @@ type report map[string][]string
 
 // add adds the packages of the module in dir that users can import. The report is that for Linux.
 func (r report) add(dir string) error {
-	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}\t{{.DepOnly}}\t{{.Name}}", "./...")
+	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}\t{{.DepOnly}}\t{{.Name}}\t{{.Dir}}", "./...")
 	list.Dir = dir
 	list.Env = append(os.Environ(), "GOOS=linux", "PWD=") // a PWD of ours would be another folder
 	list.Stderr = os.Stderr
@@ -30,26 +32,61 @@ func (r report) add(dir string) error {
 	if err != nil {
 		return fmt.Errorf("go list: %w", err)
 	}
-	exports := map[string]string{}
+	exports, dirs := map[string]string{}, map[string]string{}
 	var own []string
 	for line := range strings.Lines(string(out)) {
 		field := strings.Split(strings.TrimSpace(line), "\t")
 		exports[field[0]] = field[1]
 		if field[2] == "false" && field[3] != "main" && field[1] != "" && public(field[0]) {
-			own = append(own, field[0])
+			own, dirs[field[0]] = append(own, field[0]), field[4]
 		}
 	}
 	compiled := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
 		return os.Open(exports[path])
 	})
+	var faults []error
 	for _, path := range own {
 		pkg, err := compiled.Import(path)
 		if err != nil {
 			return err
 		}
-		r[strings.TrimPrefix(path, root)] = describe(pkg)
+		tier, err := stability(dirs[path])
+		if err != nil {
+			faults = append(faults, fmt.Errorf("package %s: %w", path, err))
+		}
+		r[strings.TrimPrefix(path, root)] = append([]string{"stability: " + tier}, describe(pkg)...)
 	}
-	return nil
+	return errors.Join(faults...)
+}
+
+// tiers are what a package's documentation may promise of its API. docs/support.md says what they mean.
+var tiers = []string{"stable", "may change", "internal to docent"}
+
+var statement = regexp.MustCompile(`(?m)^Stability: (.+)\.$`)
+
+// stability returns the tier that the documentation of the package in dir states.
+func stability(dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return "", err
+	}
+	var stated []string
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil {
+			return "", err
+		}
+		for _, match := range statement.FindAllStringSubmatch(parsed.Doc.Text(), -1) {
+			stated = append(stated, match[1])
+		}
+	}
+	if len(stated) != 1 || !slices.Contains(tiers, stated[0]) {
+		return "", fmt.Errorf(`its documentation has to have one line "Stability: TIER.", of %q; it has %q`, tiers, stated)
+	}
+	return stated[0], nil
 }
 
 // public reports whether users import the package: examples are copied.

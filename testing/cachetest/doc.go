@@ -14,4 +14,6 @@
 //   - after Sync the cache has the tree as it is (complete).
 //
 // A [Journal] records and checks the events of any cache.
+//
+// Stability: internal to docent.
 package cachetest

@@ -13,6 +13,8 @@
 // rule ever reorders frames. As with TCP, a frame that is held back holds back everything behind
 // it on the same connection, pings included.
 //
+// Stability: may change.
+//
 // # Carrying out rules
 //
 // This part is for the author of such a server or proxy. Each [Frame] goes through [Rules.Match]

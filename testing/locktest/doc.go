@@ -14,6 +14,8 @@
 // Some promises are checked for every request of an acquire and a release, with every fault that
 // it can have.
 //
+// Stability: may change.
+//
 // # The oracle
 //
 // An [Oracle] decides whether a lock excludes. It is a registry of holders outside ZooKeeper, so

@@ -13,6 +13,8 @@
 // A test then holds for both. On the embedded server days of faults pass in seconds, each request
 // can have each fault, and timings are exact to the nanosecond.
 //
+// Stability: may change.
+//
 // # The environments
 //
 //	embedded           a server of package zkserver of its own, in a testing/synctest bubble

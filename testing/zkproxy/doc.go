@@ -12,6 +12,8 @@
 // Faults of the whole network or server are methods: [Proxy.Cut], [Proxy.Blackhole],
 // [Proxy.Refuse], [Proxy.Hang], which [Proxy.Heal] ends, and [Proxy.SetLatency].
 //
+// Stability: may change.
+//
 // # What a fault does not do
 //
 // Only a cut loses bytes. A hold, a blackhole or a hang withholds bytes: these are late, as

@@ -9,6 +9,8 @@
 // [Server.Dialer] is for clients of go-zookeeper's. [Server.Listen] is for clients that connect by
 // TCP, in any language.
 //
+// Stability: may change.
+//
 // # What it is not
 //
 // It is for tests and for trying things out. Nothing is stored: when the process ends, the znodes

@@ -20,6 +20,8 @@
 //		…
 //	}
 //
+// Stability: may change.
+//
 // # What is needed
 //
 // A Java runtime (JAVA_HOME, or java in PATH) and ZooKeeper: either a binary release unpacked at

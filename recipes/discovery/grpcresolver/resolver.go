@@ -12,6 +12,8 @@
 // for a connection fail with the reason.
 //
 // The package is a module of its own, so that programs without gRPC don't depend on it.
+//
+// Stability: may change.
 package grpcresolver
 
 import (

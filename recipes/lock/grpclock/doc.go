@@ -14,4 +14,6 @@
 //
 // [UnaryClientInterceptor] makes calls while the client holds a lock, ends them when the lock is lost,
 // and sends the lock's fence. The server reads it with [FenceFromContext].
+//
+// Stability: may change.
 package grpclock

@@ -6,6 +6,8 @@
 // its connection has leaked. [WithOwner] gives owners to handlers that lock by themselves, and
 // reports what such a handler leaks.
 //
+// Stability: stable.
+//
 // # Answers
 //
 //	409 Conflict               another owner holds the lock
