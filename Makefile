@@ -210,8 +210,10 @@ matrix-docs: ## Take the runs of make matrix into the tables of README.md and do
 	go run ./scripts/matrixdocs
 
 .PHONY: soak
-soak: ## Keep one client at work under faults for SOAK_SECONDS, and measure it each second
-	SOAK_SECONDS=$(or $(SOAK_SECONDS),600) scripts/gotest -C lab -count=1 -v -timeout=60m -run='^TestSoak$$' $(TESTFLAGS) ./soak
+soak: ## Keep one client at work under faults for SOAK (10m, 72h), and measure it; Ctrl-C ends it with a report
+	scripts/setup-zookeeper
+	go test -C lab -c -o $(CURDIR)/.cache/soak/soak.test ./soak
+	cd lab/soak && SOAK=$(or $(SOAK),10m) ZK_TEST=required exec $(CURDIR)/.cache/soak/soak.test -test.v -test.timeout=0 -test.run='^TestSoak$$'
 
 .PHONY: spec
 spec: ## Check the model of the queue protocol exhaustively, and its broken variants

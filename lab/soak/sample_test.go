@@ -3,14 +3,11 @@ package soak_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/docent-go/docent/internal/must"
 )
 
 // A sample is what the process uses at one moment.
@@ -57,15 +54,32 @@ func quantities() []quantity {
 // fewest is how many samples it takes to judge.
 const fewest = 12
 
-// grown returns what grew from the second third of the samples to the last one. The first
-// third is the warm-up.
-func grown(samples []sample) []string {
+// A trend is what became of a quantity: its medians in the second and in the last third of the samples.
+// The first third is the warm-up.
+type trend struct {
+	quantity
+	earlier, later float64
+}
+
+// trends needs fewest samples.
+func trends(samples []sample) []trend {
 	third := len(samples) / 3
-	var found []string
+	var all []trend
 	for _, q := range quantities() {
-		earlier, later := median(samples[third:2*third], q.of), median(samples[2*third:], q.of)
-		if later > earlier*(1+q.share)+q.slack {
-			found = append(found, fmt.Sprintf("%s grew from %.0f to %.0f", q.name, earlier, later))
+		all = append(all, trend{q, median(samples[third:2*third], q.of), median(samples[2*third:], q.of)})
+	}
+	return all
+}
+
+// grew reports whether the growth is more than noise.
+func (t trend) grew() bool { return t.later > t.earlier*(1+t.share)+t.slack }
+
+// grown returns what grew.
+func grown(samples []sample) []string {
+	var found []string
+	for _, t := range trends(samples) {
+		if t.grew() {
+			found = append(found, fmt.Sprintf("%s grew from %.0f to %.0f", t.name, t.earlier, t.later))
 		}
 	}
 	return found
@@ -80,17 +94,32 @@ func median(samples []sample, of func(sample) float64) float64 {
 	return values[len(values)/2]
 }
 
-// write writes the samples as comma-separated values.
-func write(t *testing.T, samples []sample) {
-	t.Helper()
-	dir := filepath.Join("..", "..", ".cache", "soak")
-	must.OK(t, os.MkdirAll(dir, 0o755))
-	var text strings.Builder
-	text.WriteString("seconds,goroutines,heap KiB,descriptors,operations,faults\n")
-	for _, s := range samples {
-		fmt.Fprintf(&text, "%.1f,%d,%d,%d,%d,%d\n", s.at.Seconds(), s.goroutines, s.heap>>10, s.descriptors, s.operations, s.faults)
+// A series keeps samples that are equally far apart, and never more than its capacity: when it is full,
+// it keeps every other one, and takes every other one from then on.
+type series struct {
+	kept  []sample
+	every int // one in so many is kept
+	seen  int
+}
+
+func newSeries() *series { return &series{kept: make([]sample, 0, 4096), every: 1} }
+
+func (s *series) add(one sample) {
+	s.seen++
+	if s.seen%s.every != 0 {
+		return
 	}
-	must.OK(t, os.WriteFile(filepath.Join(dir, "soak.csv"), []byte(text.String()), 0o644))
+	if len(s.kept) == cap(s.kept) {
+		half := s.kept[:0]
+		for i := 1; i < cap(s.kept); i += 2 {
+			half = append(half, s.kept[i])
+		}
+		s.kept, s.every = half, 2*s.every
+		if s.seen%s.every != 0 {
+			return
+		}
+	}
+	s.kept = append(s.kept, one)
 }
 
 func TestGrown(t *testing.T) {
@@ -112,6 +141,26 @@ func TestGrown(t *testing.T) {
 		}
 		if found := grown(leaky); len(found) != 1 || !strings.HasPrefix(found[0], name) {
 			t.Errorf("leak of %s: got %q, want one finding about it", name, found)
+		}
+	}
+}
+
+// A long soak keeps no more samples than a short one, and they are equally far apart.
+func TestSeriesIsBounded(t *testing.T) {
+	s := newSeries()
+	capacity := cap(s.kept)
+	for second := 1; second <= 72*60*60; second++ {
+		s.add(sample{at: time.Duration(second) * time.Second})
+		if last := s.kept[len(s.kept)-1]; second-int(last.at/time.Second) >= s.every {
+			t.Fatalf("after %d s the last sample is of %v, one in %d is kept", second, last.at, s.every)
+		}
+	}
+	if len(s.kept) < capacity/2 || cap(s.kept) != capacity {
+		t.Errorf("%d samples of %d are kept", len(s.kept), cap(s.kept))
+	}
+	for i, one := range s.kept {
+		if want := time.Duration((i+1)*s.every) * time.Second; one.at != want {
+			t.Fatalf("sample %d is of %v, want %v", i, one.at, want)
 		}
 	}
 }

@@ -3,10 +3,11 @@ package soak_test
 import (
 	"context"
 	"os"
-	"strconv"
+	"os/signal"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,15 +25,16 @@ const (
 
 func TestSoak(t *testing.T) {
 	length := defaultLength
-	if text := os.Getenv("SOAK_SECONDS"); text != "" {
-		seconds, err := strconv.Atoi(text)
-		if err != nil || seconds < 1 {
-			t.Fatalf("SOAK_SECONDS=%s: must be a number of seconds, at least 1", text)
+	if text := os.Getenv("SOAK"); text != "" {
+		var err error
+		if length, err = time.ParseDuration(text); err != nil || length < fewest*time.Second {
+			t.Fatalf("SOAK=%s: must be a duration such as 10m or 72h, at least %ds", text, fewest)
 		}
-		length = time.Duration(seconds) * time.Second
 	}
+	interrupted, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	s := open(t)
-	ctx, cancel := context.WithTimeout(t.Context(), length)
+	ctx, cancel := context.WithTimeout(interrupted, length)
 	defer cancel()
 	var operations, faults atomic.Int64
 	var wg sync.WaitGroup
@@ -41,46 +43,30 @@ func TestSoak(t *testing.T) {
 	wg.Go(func() {
 		if err := s.disturb(ctx, faultEach, func() { faults.Add(1) }); err != nil {
 			t.Errorf("fault: %v", err)
+			cancel() // what follows would show nothing
 		}
 	})
-	samples := watch(ctx, &operations, &faults)
-	write(t, samples)
-	if len(samples) < fewest {
-		t.Fatalf("%d samples in %v: too few to judge, want at least %d", len(samples), length, fewest)
+	r := newReport(t, length)
+	r.watch(ctx, &operations, &faults)
+	r.close(interrupted.Err() != nil)
+	if r.count < fewest {
+		t.Fatalf("%d samples: too few to judge, want at least %d", r.count, fewest)
 	}
-	last := samples[len(samples)-1]
-	t.Logf("%v: %d operations, %d faults, at the end %d goroutines, %d KiB of heap, %d descriptors",
-		length, last.operations, last.faults, last.goroutines, last.heap>>10, last.descriptors)
-	for _, finding := range grown(samples) {
+	t.Log(r.text())
+	for _, finding := range grown(r.series.kept) {
 		t.Error(finding)
 	}
-	if least := int64(length / faultEach / 4); last.faults < least || last.operations < 100*least {
-		t.Errorf("%d operations and %d faults: too few to show anything", last.operations, last.faults)
-	}
-}
-
-// watch takes a sample each second until ctx ends.
-func watch(ctx context.Context, operations, faults *atomic.Int64) []sample {
-	var samples []sample
-	begun := time.Now()
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			s := take(begun)
-			s.operations, s.faults = operations.Load(), faults.Load()
-			samples = append(samples, s)
-		case <-ctx.Done():
-			return samples
-		}
+	if least := int64(r.last.at / faultEach / 4); r.last.faults < least || r.last.operations < 100*least {
+		t.Errorf("%d operations and %d faults: too few to show anything", r.last.operations, r.last.faults)
 	}
 }
 
 // open returns a client of an ensemble, with a proxy in front of each server.
 func open(t *testing.T) *scene {
 	t.Helper()
-	e := zktest.RunEnsemble(t, 3)
+	// Days of transactions and of lines about cut connections would fill the disk.
+	e := zktest.RunEnsemble(t, 3, zktest.WithLogLevel("ERROR"),
+		zktest.WithSetting("autopurge.purgeInterval", "1"), zktest.WithSetting("autopurge.snapRetainCount", "3"))
 	s := &scene{servers: e.Servers}
 	var addrs []string
 	for _, server := range e.Servers {
