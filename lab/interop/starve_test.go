@@ -9,7 +9,7 @@ import (
 // BenchmarkTwoThatWantAll has two clients acquire two permits of two at the same time, each for three
 // seconds at most. It reports in how many rounds both were granted. Curator's acquire takes the
 // permits one after another, so each client may have one of them and wait for the other. Each round
-// has a new path. docs/recipes/semaphore.md has what was measured.
+// has a new path.
 func BenchmarkTwoThatWantAll(b *testing.B) {
 	const limit = 3 * time.Second
 	b.Run("Curator", func(b *testing.B) {
