@@ -13,8 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
@@ -288,12 +286,8 @@ func (w *contention) live(r *rand.Rand, kind func(*testing.T, *framework.Client,
 		}
 	}
 	for _, s := range w.services {
-		for _, m := range counts(s.measured(w.t).Metrics) {
-			for _, point := range m.Data.(metricdata.Sum[int64]).DataPoints {
-				if point.Value != 0 {
-					w.t.Errorf("%d of %v when all is over", point.Value, point.Attributes.ToSlice())
-				}
-			}
+		if left := s.present(w.t); left != nil {
+			w.t.Errorf("when all is over: %v", left)
 		}
 	}
 	if w.granted < 30 {

@@ -15,7 +15,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/doctable"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -37,10 +36,10 @@ func documented(t testing.TB, first string) map[string]doctable.Row {
 	return all
 }
 
-// A told is names, and the attributes that were seen with each.
-type told map[string]map[string]bool
+// emitted are names, and the attributes that were seen with each.
+type emitted map[string]map[string]bool
 
-func (s told) add(name string, attributes []attribute.KeyValue) {
+func (s emitted) add(name string, attributes []attribute.KeyValue) {
 	if s[name] == nil {
 		s[name] = make(map[string]bool)
 	}
@@ -66,7 +65,7 @@ func asSet(keys []string) map[string]bool {
 }
 
 // TestTheDocumentationNamesWhatLocksEmit lets all kinds of locks go through
-// everything, and compares what they told with the tables, both ways.
+// everything, and compares what they emitted with the tables, both ways.
 func TestTheDocumentationNamesWhatLocksEmit(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
@@ -82,46 +81,16 @@ func TestTheDocumentationNamesWhatLocksEmit(t *testing.T) {
 			env.Quiesce()
 			must.OK(t, a.client.DeleteTree(t.Context(), "/locks")) // another kind is refused where this one's directories are
 		}
-		services[0].upgradeInVain(t)
-		services[0].shareParty(t, env, services[1])
 		checkSpanTables(t, services)
 		checkMetricTable(t, services)
 		checkLogTable(t, services)
-	}, zkenv.Only("what is told is the same in all environments", zkenv.Embedded))
-}
-
-// upgradeInVain has a lock fail with an error.
-func (s *service) upgradeInVain(t *testing.T) {
-	t.Helper()
-	owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("reader"))
-	rw := newReadWrite(t, s.client, "/upgrade")
-	lease := must.Get(rw.Read().Lock(owner))(t)
-	if _, err := rw.Write().Lock(owner); err == nil {
-		t.Error("upgraded a read lock")
-	}
-	mustRelease(t, lease)
-}
-
-// shareParty has two goroutines of one owner wait for a lock that other has.
-func (s *service) shareParty(t *testing.T, env *zkenv.Env, other *service) {
-	t.Helper()
-	theirs := mustLock(t, newMutex(t, other.client, "/shared"))
-	owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("both"))
-	m := newMutex(t, s.client, "/shared", recipes.WithName("shared"))
-	first := lockLater(owner, m)
-	env.Quiesce()
-	second := lockLater(owner, m)
-	env.Quiesce()
-	mustRelease(t, theirs)
-	one, two := must.Receive(t, first, "the lock"), must.Receive(t, second, "the lock")
-	mustRelease(t, one.lease)
-	mustRelease(t, two.lease)
+	}, zkenv.Only("what is emitted is the same in all environments", zkenv.Embedded))
 }
 
 func checkSpanTables(t *testing.T, services []*service) {
 	t.Helper()
-	spans := make(told)
-	outcomes, on := make(map[string]bool), make(told)
+	spans := make(emitted)
+	outcomes, on := make(map[string]bool), make(emitted)
 	for _, s := range services {
 		for _, span := range s.spans.GetSpans() {
 			if span.InstrumentationScope.Name != locktel.ScopeName {
@@ -152,7 +121,7 @@ func checkSpanTables(t *testing.T, services []*service) {
 
 func checkMetricTable(t *testing.T, services []*service) {
 	t.Helper()
-	found, instruments := make(told), make(map[string]string)
+	found, instruments := make(emitted), make(map[string]string)
 	for _, s := range services {
 		for _, m := range s.measured(t).Metrics {
 			switch data := m.Data.(type) {
@@ -181,7 +150,7 @@ func checkMetricTable(t *testing.T, services []*service) {
 
 func checkLogTable(t *testing.T, services []*service) {
 	t.Helper()
-	found, levels := make(told), make(map[string]string)
+	found, levels := make(emitted), make(map[string]string)
 	for _, s := range services {
 		for _, e := range lockLogs(s) {
 			found.add(e.Message, nil)

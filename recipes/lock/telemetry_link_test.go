@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -162,66 +161,6 @@ func TestContextStaysInItsTrace(t *testing.T) {
 	}, zkenv.Only("the spans are the same in all environments", zkenv.Embedded))
 }
 
-// TestOneHoldSpanForAnOwner has two goroutines of one owner lock at once, behind another client.
-// One waits in the queue, the other for the first.
-func TestOneHoldSpanForAnOwner(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
-		theirs := mustLock(t, newMutex(t, b.client, "/party"))
-		m := newMutex(t, a.client, "/party")
-		owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("two"))
-		first := lockLater(owner, m)
-		env.Quiesce()
-		second := lockLater(owner, m)
-		env.Quiesce()
-		mustRelease(t, theirs)
-		for _, done := range []<-chan result{first, second} {
-			got := must.Receive(t, done, "the lock")
-			if got.err != nil {
-				t.Fatal(got.err)
-			}
-			defer mustRelease(t, got.lease)
-			env.Quiesce()
-		}
-		var outcomes []string
-		for _, s := range spansNamed(a, "lock.acquire") {
-			outcomes = append(outcomes, attr(s, locktel.AttrOutcome))
-		}
-		slices.Sort(outcomes)
-		if want := []string{"acquired", "reentered"}; !slices.Equal(outcomes, want) {
-			t.Errorf("outcomes %v, want %v", outcomes, want)
-		}
-		t.Cleanup(func() {
-			if holds := spansNamed(a, "lock.hold"); len(holds) != 1 || attr(holds[0], locktel.AttrHoldCount) != "2" {
-				t.Errorf("holds %v, want one, with two leases", holds)
-			}
-		})
-	}, zkenv.Only("the spans are the same in all environments", zkenv.Embedded))
-}
-
-// TestUnfairMutexBlockedInTheProcess has two calls of one client contend. They wait for each other
-// without a request, and are linked nevertheless.
-func TestUnfairMutexBlockedInTheProcess(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		a := serviceIn(t, env, "a")
-		e := newUnfairMutex(t, a.client, "/one-process")
-		holding, request := a.request(t.Context())
-		lease := must.Get(e.Lock(holding))(t)
-		waiting := lockLater(t.Context(), e)
-		env.Quiesce()
-		mustRelease(t, lease)
-		mustRelease(t, must.Receive(t, waiting, "the lock").lease)
-		request.End()
-		waits := spansNamed(a, "lock.wait")
-		if len(waits) != 1 || len(waits[0].Links) != 1 ||
-			waits[0].Links[0].SpanContext.TraceID() != request.SpanContext().TraceID() {
-			t.Errorf("waits %+v, want one that is linked to the holder's trace", waits)
-		}
-	}, zkenv.Only("the spans are the same in all environments", zkenv.Embedded))
-}
-
 // TestLossReasons loses locks for all reasons but the one that the tests of all
 // kinds have: a deleted znode.
 func TestLossReasons(t *testing.T) {
@@ -261,28 +200,6 @@ func TestLossReasons(t *testing.T) {
 	}
 }
 
-// TestReleaseThatIsNotConfirmed releases with a context that has ended: the release
-// has failed as far as it knows, and the lock was not lost.
-func TestReleaseThatIsNotConfirmed(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		a := serviceIn(t, env, "a")
-		lease := mustLock(t, newMutex(t, a.client, "/unconfirmed"))
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := lease.Release(ended); !errors.Is(err, context.Canceled) {
-			t.Errorf("release: %v, want Canceled", err)
-		}
-		release, hold := spansNamed(a, "lock.release")[0], spansNamed(a, "lock.hold")[0]
-		if attr(release, zktel.AttrErrorType) != "canceled" || release.Status.Description == "" {
-			t.Errorf("release %+v, want it to have failed", release)
-		}
-		if attr(hold, zktel.AttrErrorType) != "" || attr(hold, locktel.AttrLossReason) != "" {
-			t.Errorf("hold %+v, want it to have ended well", hold)
-		}
-	}, zkenv.Only("the spans are the same in all environments", zkenv.Embedded))
-}
-
 // TestPanicEndsTheAcquire has a user's function panic while Lock is about to return: no caller
 // waits any more, and the spans say so.
 func TestPanicEndsTheAcquire(t *testing.T) {
@@ -309,12 +226,8 @@ func TestPanicEndsTheAcquire(t *testing.T) {
 		if len(acquires) != 1 || attr(acquires[0], locktel.AttrOutcome) != "error" || len(spansNamed(a, "lock.wait")) != 1 {
 			t.Errorf("acquires %+v, want one that failed, with its wait", acquires)
 		}
-		for _, m := range counts(measuredOf(t, a, "mutex")) {
-			for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
-				if p.Value != 0 {
-					t.Errorf("%v: %d, want 0", p.Attributes.ToSlice(), p.Value)
-				}
-			}
+		if left := a.present(t); left != nil {
+			t.Errorf("after the panic: %v", left)
 		}
 	}, zkenv.Only("the spans are the same in all environments", zkenv.Embedded))
 }
