@@ -107,7 +107,7 @@ sim: ## Simulate SIM_SCHEDULES schedules of faults, SIM_HOURS hours; SIM_SEED=n 
 		-run='^(TestSimulation|TestEveryRequest)$$' ./sim
 
 .PHONY: guards
-guards: fmt-check vet tidy-check imports api-check release-check ## The checks that take seconds
+guards: fmt-check vet tidy-check imports api-check fuzz-check release-check ## The checks that take seconds
 
 .PHONY: fmt-check
 fmt-check:
@@ -139,6 +139,16 @@ api-check:
 release-check: ## Check that VERSION, CHANGELOG.md and all modules agree, and that users can get each module
 	go run ./scripts/release -check
 	scripts/install-check
+
+# Nothing is tagged or pushed. The workflow of the tag does the rest: .github/workflows/release.yml.
+.PHONY: release
+release: ## Try a release of this commit: all its checks and files; then it prints the tags to push
+	go run ./scripts/release >/dev/null
+	scripts/vulncheck
+	scripts/install-check -build
+	scripts/release-files -check
+	scripts/release-files
+	@go run ./scripts/release
 
 .PHONY: lint
 lint: prose $(LINT) ## Run the linters of .golangci.yml (the first time builds them: some minutes), and of the prose
@@ -177,6 +187,10 @@ microbench: ## Run the Go benchmarks of the packages (BENCH=regexp)
 fuzz: ## Run every fuzz target for FUZZTIME each
 	FUZZTIME=$(FUZZTIME) scripts/fuzz $(PKG)
 
+.PHONY: fuzz-check
+fuzz-check:
+	scripts/fuzz -check
+
 .PHONY: cover
 cover: ## Coverage by all tests, per line in .cache/cover.html; fails below 90 % of lock, framework, retry, listeners
 	@mkdir -p .cache
@@ -206,7 +220,7 @@ matrix-slice: ## Test a slice of the matrix that takes a minute and changes with
 	@if [[ $(ZK_TEST) == none ]]; then echo "*** ZK_TEST=none: other versions are NOT TESTED"; else scripts/matrix -slice 60; fi
 
 .PHONY: matrix-docs
-matrix-docs: ## Take the runs of make matrix into the tables of README.md and docs/support.md
+matrix-docs: ## Take the runs of make matrix into lab/matrix.md and the table of README.md
 	go run ./scripts/matrixdocs
 
 .PHONY: soak

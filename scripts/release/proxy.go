@@ -51,7 +51,8 @@ func (t *tree) writeProxy(dir string) error {
 	return nil
 }
 
-// writeZip writes the files of m, and none of the modules below it.
+// writeZip writes the files of m, and none of the modules below it. As go does, it adds the root module's
+// license to a module that has none, because the sums of a module that users see are of all its files.
 func (t *tree) writeZip(name string, m module, files []string) error {
 	out, err := os.Create(name)
 	if err != nil {
@@ -60,10 +61,14 @@ func (t *tree) writeZip(name string, m module, files []string) error {
 	defer out.Close()
 	archive := zip.NewWriter(out)
 	for _, file := range files {
-		if t.owner(file) != m.dir {
+		below := strings.TrimPrefix(file, strings.TrimPrefix(m.dir+"/", "./"))
+		switch {
+		case t.owner(file) == m.dir:
+		case file == "LICENSE" && !slices.Contains(files, path.Join(m.dir, file)):
+			below = file
+		default:
 			continue
 		}
-		below := strings.TrimPrefix(file, strings.TrimPrefix(m.dir+"/", "./"))
 		entry, err := archive.Create(m.Module.Path + "@" + t.version + "/" + below)
 		if err != nil {
 			return err

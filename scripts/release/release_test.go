@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 func clone() map[string]string {
 	return map[string]string{
 		"VERSION":              "0.2.0\n",
+		"LICENSE":              "free\n",
 		"CHANGELOG.md":         "# Changelog\n\n## [0.2.0] - 2026-11-22\n\n## [0.1.0] - 2026-01-01\n",
 		"docs/support.md":      "`github.com/docent-go/docent` `…/cmd/docent`\n",
 		"go.mod":               "module " + docent + "\n",
@@ -106,8 +108,8 @@ func TestTheProxyHasTheModulesUsersGet(t *testing.T) {
 	proxy := t.TempDir()
 	must.OK(t, run(write(t, clone()), false, proxy))
 	for module, want := range map[string][]string{
-		docent:                 {"CHANGELOG.md", "VERSION", "docs/support.md", "framework/client.go", "go.mod"},
-		docent + "/cmd/docent": {"go.mod", "go.work", "main.go"},
+		docent:                 {"CHANGELOG.md", "LICENSE", "VERSION", "docs/support.md", "framework/client.go", "go.mod"},
+		docent + "/cmd/docent": {"LICENSE", "go.mod", "go.work", "main.go"},
 	} {
 		archive := must.Get(zip.OpenReader(filepath.Join(proxy, module, "@v", "v0.2.0.zip")))(t)
 		defer archive.Close()
@@ -121,5 +123,43 @@ func TestTheProxyHasTheModulesUsersGet(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(proxy, docent, "examples")); err == nil {
 		t.Error("the proxy has an example")
+	}
+}
+
+var (
+	action = regexp.MustCompile(`uses: (\S+)`)
+	pinned = regexp.MustCompile(`^[\w.-]+/[\w./-]+@[0-9a-f]{40}$`)
+	script = regexp.MustCompile(`\bscripts/[a-z][a-z-]*`)
+	target = regexp.MustCompile(`\bmake ([a-z][a-z-]*)`)
+)
+
+// The workflows use actions by their commits, and call scripts and targets that exist.
+func TestTheWorkflowsCanRun(t *testing.T) {
+	root := filepath.Join("..", "..")
+	makefile := must.Get(os.ReadFile(filepath.Join(root, "Makefile")))(t)
+	files := must.Get(filepath.Glob(filepath.Join(root, ".github", "workflows", "*.yml")))(t)
+	actions, commands := 0, 0
+	for _, file := range files {
+		text := string(must.Get(os.ReadFile(file))(t))
+		for _, match := range action.FindAllStringSubmatch(text, -1) {
+			if actions++; !pinned.MatchString(match[1]) {
+				t.Errorf("%s: %s: name the action's commit, and its version in a comment", file, match[1])
+			}
+		}
+		for _, name := range script.FindAllString(text, -1) {
+			commands++
+			if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+				t.Errorf("%s: there is no %s", file, name)
+			}
+		}
+		for _, match := range target.FindAllStringSubmatch(text, -1) {
+			commands++
+			if !regexp.MustCompile(`(?m)^` + match[1] + `:`).Match(makefile) {
+				t.Errorf("%s: there is no make %s", file, match[1])
+			}
+		}
+	}
+	if len(files) < 4 || actions < 8 || commands < 8 {
+		t.Errorf("%d workflows, %d actions, %d commands: the patterns have come to miss them", len(files), actions, commands)
 	}
 }
