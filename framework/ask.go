@@ -128,7 +128,7 @@ func (c *Client) Ready(ctx context.Context) error {
 // connected returns the session if the client is Connected.
 func (c *core) connected() (*session.Session, error) {
 	c.mu.Lock()
-	state, s, fault := c.state, c.session, c.lastFault
+	state, s := c.state, c.session
 	c.mu.Unlock()
 	switch {
 	case state == Connected && s.Ended() == nil:
@@ -139,8 +139,6 @@ func (c *core) connected() (*session.Session, error) {
 		return nil, c.refusal()
 	case state == ReadOnly:
 		return nil, ErrReadOnly
-	case fault != nil:
-		return nil, fmt.Errorf("%w (%v): %s", ErrNotConnected, state, fault.Error())
 	}
-	return nil, fmt.Errorf("%w (%v)", ErrNotConnected, state)
+	return nil, c.notConnected()
 }

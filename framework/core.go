@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/listeners"
@@ -352,12 +354,17 @@ func (c *core) endedBefore(ctx context.Context) error {
 
 // notConnected returns ErrNotConnected with the last fault. That fault is of the network, so it
 // names addresses and no secret. It is not wrapped, because a dial that took too long would match
-// context.DeadlineExceeded although the caller's context has not ended.
+// context.DeadlineExceeded although the caller's context has not ended. Before the first fault, the error
+// names the servers, of which none has replied.
 func (c *core) notConnected() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lastFault == nil {
-		return fmt.Errorf("%w (%v)", ErrNotConnected, c.state)
+	servers := c.servers.first()
+	switch {
+	case c.lastFault != nil:
+		return fmt.Errorf("%w (%v): %s", ErrNotConnected, c.state, c.lastFault.Error())
+	case c.state == Connecting && len(servers) > 0:
+		return fmt.Errorf("%w (%v): no reply yet from %s", ErrNotConnected, c.state, errtype.Shortened(strings.Join(servers, ",")))
 	}
-	return fmt.Errorf("%w (%v): %s", ErrNotConnected, c.state, c.lastFault.Error())
+	return fmt.Errorf("%w (%v)", ErrNotConnected, c.state)
 }

@@ -113,7 +113,7 @@ func (c *Cache) Ready(ctx context.Context) error {
 		case <-changed:
 		case <-c.ctx.Done():
 		case <-ctx.Done():
-			return recipe.CallError(ctx, "ready", c.path, ended(ctx, st.cause))
+			return recipe.CallError(ctx, "ready", c.path, c.ended(ctx, st.cause))
 		}
 	}
 }
@@ -188,7 +188,11 @@ func (c *Cache) Close() error {
 	return recipe.Error("close", c.path, c.listeners.Close(ctx))
 }
 
-// ended returns an error that wraps ctx's, and says why the wait took that long.
-func ended(ctx context.Context, why error) error {
+// ended returns an error that wraps ctx's, and says why the wait took that long: for lack of a connection,
+// or else because of why.
+func (c *Cache) ended(ctx context.Context, why error) error {
+	if err := boundary.Ended(ctx, c.client); errors.Is(err, framework.ErrNotConnected) {
+		return err
+	}
 	return fmt.Errorf("%w: %s", ctx.Err(), why.Error())
 }

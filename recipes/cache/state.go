@@ -161,9 +161,9 @@ func (c *Cache) await(ctx context.Context) error {
 		case <-changed:
 		case <-ctx.Done():
 			if st.ready {
-				return ended(ctx, errBehind)
+				return c.ended(ctx, errBehind)
 			}
-			return ended(ctx, st.cause)
+			return c.ended(ctx, st.cause)
 		}
 	}
 }

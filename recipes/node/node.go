@@ -208,17 +208,19 @@ func (n *Node) wait(ctx context.Context, ready func() (bool, error)) error {
 		case <-news:
 		case <-n.ctx.Done():
 		case <-ctx.Done():
-			return n.late(ctx.Err())
+			return n.late(ctx)
 		}
 	}
 }
 
-// late returns the error of a wait whose context has ended with err.
-func (n *Node) late(err error) error {
+// late returns the error of a wait whose ctx has ended: with why there is no connection, or else with the
+// reason of the latest failure.
+func (n *Node) late(ctx context.Context) error {
+	ended := boundary.Ended(ctx, n.client)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.reason != nil {
-		return fmt.Errorf("%w: %w", err, n.reason)
+	if n.reason != nil && !errors.Is(ended, framework.ErrNotConnected) {
+		return fmt.Errorf("%w: %w", ended, n.reason)
 	}
-	return err
+	return ended
 }

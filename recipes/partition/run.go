@@ -105,7 +105,10 @@ func (r *run) run(ctx context.Context) (err error) {
 	left := self.Close(leaving) // so that other members take the keys as soon as they are free
 	r.keys.Wait()
 	closed := members.Close()
-	return cmp.Or(ctx.Err(), failed, errors.Join(framework.ErrClosed, left, closed)) // by the client
+	if ctx.Err() != nil {
+		return boundary.Ended(ctx, r.client)
+	}
+	return cmp.Or(failed, errors.Join(framework.ErrClosed, left, closed)) // by the client
 }
 
 // follow divides the keys whenever the members change, until the run ends. While another process has the

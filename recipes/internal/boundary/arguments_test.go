@@ -157,9 +157,25 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	srv := zkserver.Run(t)
-	c := connected(t, srv)
+	c := connected(t, zkserver.Run(t))
+	w := newWorldOf(t, c)
 	ctx := within(t, time.Minute)
+	hold := must[*framework.SessionHold](t)(c.HoldSession(ctx))
+	t.Cleanup(hold.Release)
+	watch := must[*framework.Watch](t)(c.Watch(ctx, "/", framework.WatchData))
+	tree := must[*framework.TreeWatch](t)(c.WatchTree(ctx, "/"))
+	t.Cleanup(tree.Close)
+	w.values = append(w.values, hold, watch, tree)
+	permits := must[*semaphore.Semaphore](t)(semaphore.New(c, "/semaphore", 1))
+	w.lease = must[*lease.Lease](t)(permits.Acquire(ctx, 1))
+	t.Cleanup(func() { _ = w.lease.Release(context.Background()) })
+	w.values = append(w.values, w.lease)
+	return w
+}
+
+// newWorldOf returns a world with what needs no connection.
+func newWorldOf(t *testing.T, c *framework.Client) *world {
+	t.Helper()
 	w := &world{t: t, client: c}
 	add := func(made any, err error) any {
 		t.Helper()
@@ -170,13 +186,6 @@ func newWorld(t *testing.T) *world {
 		return made
 	}
 	w.values = append(w.values, c)
-	hold := must[*framework.SessionHold](t)(c.HoldSession(ctx))
-	t.Cleanup(hold.Release)
-	w.values = append(w.values, hold)
-	add(c.Watch(ctx, "/", framework.WatchData))
-	tree := must[*framework.TreeWatch](t)(c.WatchTree(ctx, "/"))
-	t.Cleanup(tree.Close)
-	w.values = append(w.values, tree)
 	add(barrier.New(c, "/barrier"))
 	add(barrier.NewDouble(c, "/double", 2))
 	kept := add(cache.New(c, "/cached")).(*cache.Cache)
@@ -203,9 +212,7 @@ func newWorld(t *testing.T) *world {
 	typed := add(node.NewValue(c, "/node-value", "text", model.JSON[string]())).(*node.Value[string])
 	t.Cleanup(func() { _ = typed.Close(context.Background()) })
 	add(partition.New(c, "/partition", []string{"key"}))
-	permits := add(semaphore.New(c, "/semaphore", 1)).(*semaphore.Semaphore)
-	w.lease = add(permits.Acquire(ctx, 1)).(*lease.Lease)
-	t.Cleanup(func() { _ = w.lease.Release(context.Background()) })
+	add(semaphore.New(c, "/semaphore", 1))
 	queued := listeners.NewQueued[int](func(*listeners.PanicError) {})
 	t.Cleanup(func() { _ = queued.Close(context.Background()) })
 	w.values = append(w.values, queued, new(listeners.Set[int]))
@@ -629,4 +636,98 @@ func TestZeroValues(t *testing.T) {
 		}
 		t.Logf("%d cases", cases)
 	})
+}
+
+// An error of any call that waits for a connection says once which address the client asks, and what is
+// wrong with it. Each call has a client and values of its own.
+func TestAWrongAddressIsInEveryError(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("dial tcp 192.0.2.1:1: connect: connection refused")
+	names := make(map[string]bool) // of the calls
+	synctest.Test(t, func(t *testing.T) {
+		for _, x := range nowhere(t, refused).all() {
+			if ft := x.fn.Type(); ft.NumIn() > 0 && ft.In(0) == contextType {
+				names[x.name] = true
+			}
+		}
+	})
+	for why, fault := range map[string]error{refused.Error(): refused, "no reply yet from 192.0.2.1:1": nil} {
+		said := 0
+		for name := range names {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := nowhere(t, fault)
+					all := w.all()
+					x := all[slices.IndexFunc(all, func(x callable) bool { return x.name == name })]
+					text := "/arguments"
+					if name == "discovery.Registry.Instances" {
+						text = "service"
+					}
+					synctest.Wait() // until the first attempt has failed
+					o, ended := w.call(x.fn, w.arguments(x.fn.Type(), text))
+					waits := errors.Is(o.err, context.DeadlineExceeded) || errors.Is(o.err, framework.ErrNotConnected)
+					switch {
+					case !ended:
+						t.Error("it does not return")
+					case waits == (needsNoConnection[name] != ""):
+						t.Errorf("%v, and the list of calls that need no connection says %q", o.err, needsNoConnection[name])
+					case waits && strings.Count(o.err.Error(), why) != 1:
+						t.Errorf("%v, want %q in it once", o.err, why)
+					case waits:
+						said++
+					}
+				})
+			})
+		}
+		t.Logf("%d of %d calls say %s", said, len(names), why)
+	}
+}
+
+// needsNoConnection has the calls that do not wait for a connection, and why.
+var needsNoConnection = map[string]string{
+	"barrier.Double.Leave":             "there is no lease",
+	"cache.Cache.Events":               sequence,
+	"cache.Cache.Snapshots":            sequence,
+	"cache.Values.Changes":             sequence,
+	"counter.Value.All":                sequence,
+	"discovery.Registration.Close":     "there is no znode",
+	"discovery.Registry.Close":         "there is no znode",
+	"discovery.Service.Changes":        sequence,
+	"framework.Client.AwaitSessionEnd": "there is no session",
+	"framework.Client.CreateAll":       "an empty one is refused",
+	"framework.Client.Reconfig":        "an empty one is refused",
+	"framework.Client.States":          sequence,
+	"framework.Client.Txn":             "an empty one is refused",
+	"group.Group.Changes":              sequence,
+	"group.Group.Close":                "there is no znode",
+	"leader.Election.Observe":          sequence,
+	"listeners.Queued.Close":           "it has no client",
+	"lock.ContextWithOwner":            "it has no client",
+	"lock.Mutex.Held":                  "there is no lease",
+	"lock.Mutex.Unlock":                "there is no lease",
+	"lock.OwnerFromContext":            "it has no client",
+	"lock.Side.Held":                   "there is no lease",
+	"lock.Side.Unlock":                 "there is no lease",
+	"node.Node.Close":                  "there is no znode",
+	"node.Value.Close":                 "there is no znode",
+	"retry.Do":                         "it has no client",
+	"retry.Value":                      "it has no client",
+}
+
+const sequence = "the sequence ends with its context"
+
+// nowhere returns a world whose client finds no server: an attempt to connect fails with the fault, or
+// gets no reply if that is nil.
+func nowhere(t *testing.T, fault error) *world {
+	t.Helper()
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		if fault == nil {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return nil, fault
+	}
+	c := must[*framework.Client](t)(framework.NewClient("192.0.2.1:1", framework.WithDialer(dial)))
+	t.Cleanup(func() { _ = c.Close() })
+	return newWorldOf(t, c)
 }

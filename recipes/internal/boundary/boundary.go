@@ -29,6 +29,21 @@ func (r Recipe) CallError(ctx context.Context, op, path string, err error) error
 	return r.Error(op, path, cause.Join(ctx, err))
 }
 
+// Ended returns the error of ctx, which has ended, and why the client has no connection if it has none:
+// the server's address is part of that. c is a view without causes. A call that waits for more than one
+// request returns the error.
+func Ended(ctx context.Context, c *framework.Client) error {
+	state := c.State()
+	if state == framework.Connected {
+		return ctx.Err()
+	}
+	var why *framework.OpError
+	if err := c.AwaitConnected(ctx); errors.As(err, &why) && errors.Is(err, framework.ErrNotConnected) {
+		return why.Err
+	}
+	return fmt.Errorf("%w: %w (%v)", ctx.Err(), framework.ErrNotConnected, state)
+}
+
 // Client returns the fault of a client that is nil.
 func Client(c *framework.Client) error {
 	if c == nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/goid"
 	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -260,21 +261,7 @@ func WaitError(
 	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return err
 	}
-	return &lease.WaitError{Path: path, Ahead: ahead, BlockedBy: by, Err: whyEnded(ctx, c)}
-}
-
-// whyEnded returns the error of ctx, which has ended, and why the client has no connection if it has
-// none: the server's address is part of that.
-func whyEnded(ctx context.Context, c *framework.Client) error {
-	state := c.State()
-	if state == framework.Connected {
-		return ctx.Err()
-	}
-	var why *framework.OpError
-	if err := c.AwaitConnected(ctx); errors.As(err, &why) && errors.Is(err, framework.ErrNotConnected) {
-		return why.Err
-	}
-	return fmt.Errorf("%w: %w (%v)", ctx.Err(), framework.ErrNotConnected, state)
+	return &lease.WaitError{Path: path, Ahead: ahead, BlockedBy: by, Err: boundary.Ended(ctx, c)}
 }
 
 // LogLongWait returns what logs the long waits of c's contenders in a queue. It returns nil if c logs no
