@@ -27,8 +27,9 @@ type gate struct {
 // meanwhile, it enters again in the next session. If it fails, the place is gone, or its deletion
 // continues in the background.
 func (g *gate) enter(ctx context.Context, seen *telemetry.Acquire) (*waitqueue.Grant, error) {
+	long := waitqueue.LongWait{Report: contender.LogLongWait(g.client, "other members to enter", g.path, "")}
 	for rounds := pace.Rounds(); ; {
-		e := &entry{gate: g, seen: seen}
+		e := &entry{gate: g, seen: seen, long: &long}
 		_, err := contender.Attempt(ctx, func() error {
 			return e.run(ctx)
 		}, func() *waitqueue.Grant {
@@ -68,6 +69,7 @@ type entry struct {
 	grant  *waitqueue.Grant // the member's znode; nil before
 	name   string           // of the znode
 	listed []string         // names that were listed along with its creation; nil once used
+	long   *waitqueue.LongWait
 }
 
 // errGone means that another client deleted the member's znode.
@@ -169,13 +171,27 @@ func (e *entry) await(ctx context.Context, ready *framework.Watch, earlier bool)
 		changed = members.Fired()
 	}
 	ready.Recheck()
-	select {
-	case <-ready.Fired():
-	case <-changed:
-	case <-ctx.Done():
-		return ctx.Err()
+	for {
+		select {
+		case <-ready.Fired():
+		case <-changed:
+		case <-e.long.Due():
+			e.tellMissing(ctx)
+			continue
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return e.grant.Session.Err()
 	}
-	return e.grant.Session.Err()
+}
+
+// tellMissing reports how many members have yet to enter. It lists them, because no event has told.
+func (e *entry) tellMissing(ctx context.Context) {
+	missing := -1
+	if d, err := e.gate.look(ctx, e.grant.Client); err == nil {
+		missing = e.gate.members - len(membersOf(d.names))
+	}
+	e.long.Tell(waitqueue.Blocker{Ahead: missing})
 }
 
 // withdraw deletes the member's znode in the background.

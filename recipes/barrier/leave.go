@@ -23,6 +23,7 @@ import (
 func (g *gate) leave(ctx context.Context, l *lease.Lease) error {
 	_, own := framework.SplitPath(l.Node())
 	d := &departure{gate: g, lease: l, own: own}
+	d.long.Report = contender.LogLongWait(g.client, "other members to leave", g.path, "")
 	for rounds := pace.Rounds(); ; {
 		out, err := d.step(ctx)
 		switch {
@@ -45,6 +46,7 @@ type departure struct {
 	own    string   // name of the member's znode
 	listed bool     // inside is known
 	inside []string // the other members that were in, and have not left
+	long   waitqueue.LongWait
 }
 
 // step looks once, and waits for a change unless the member is out.
@@ -120,7 +122,7 @@ func (d *departure) awaitGone(ctx context.Context, member string, held *lease.Le
 	c := d.gate.client
 	watch, err := c.Watch(ctx, framework.JoinPath(d.gate.path, member), framework.WatchData)
 	if err == nil {
-		err = watch.Await(ctx)
+		err = d.awaitFired(ctx, watch, framework.JoinPath(d.gate.path, member))
 		if watch.Event() == framework.EventDeleted {
 			d.inside = slices.DeleteFunc(d.inside, func(name string) bool { return name == member })
 		}
@@ -133,6 +135,22 @@ func (d *departure) awaitGone(ctx context.Context, member string, held *lease.Le
 		return nil
 	}
 	return err
+}
+
+// awaitFired is [framework.Watch.Await] of the znode at path.
+func (d *departure) awaitFired(ctx context.Context, watch *framework.Watch, path string) error {
+	watch.Recheck()
+	for {
+		select {
+		case <-watch.Fired():
+			return nil
+		case <-d.long.Due():
+			st, _ := watch.Stat()
+			d.long.Tell(waitqueue.Blocker{Ahead: len(d.inside), Path: path, Data: watch.Data(), Stat: st})
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // release releases the lease, unless that was done before.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/usercall"
@@ -141,4 +142,9 @@ func opError(op, path string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("lock: %s %s: %w", op, errtype.Path(path), err)
+}
+
+// logLongWait returns the report of a wait for the lock at path; nil for none.
+func logLongWait(c *framework.Client, path string) func(time.Duration, waitqueue.Blocker) {
+	return contender.LogLongWait(c, "the lock", path, contender.AskQueue)
 }

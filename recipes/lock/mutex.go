@@ -35,7 +35,7 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 		queue: &waitqueue.Queue{
 			Client: c.WithoutCause(), Dir: path, Kinds: []string{mutexKind}, ACL: cfg.ACL,
 			Predecessor: queuenode.ExclusivePredecessor, OnPosition: cfg.QueuePosition,
-			OnLongWait: contender.LogLongWait(c),
+			OnLongWait: logLongWait(c, path),
 		},
 		kind: mutexKind,
 		path: path,

@@ -43,7 +43,7 @@ func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, err
 		queue: &waitqueue.Queue{
 			Client: c.WithoutCause(), Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.ACL,
 			Predecessor: queuenode.SharedPredecessor(writeKind), OnPosition: cfg.QueuePosition, MayReplace: writerMayReplace,
-			OnLongWait: contender.LogLongWait(c),
+			OnLongWait: logLongWait(c, path),
 		},
 		kind:  readKind,
 		other: writeKind,

@@ -31,6 +31,7 @@ func NewSemaphoreMutex(c *framework.Client, path string, opts ...Option) (*Semap
 	return &SemaphoreMutex{cfg: cfg, pool: permits.Pool{
 		Client: c.WithoutCause(), Path: path, Permits: permits.Number{Fixed: 1}, ACL: cfg.ACL,
 		LossPolicy: cfg.LossPolicy, Revoked: cfg.Revocation, Position: cfg.QueuePosition,
+		LongWait:  logLongWait(c, path),
 		Telemetry: telemetry.Of(c, telemetry.TypeSemaphoreMutex, cfg.Name, full), OpError: opError,
 	}}, nil
 }

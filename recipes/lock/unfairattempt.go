@@ -26,6 +26,7 @@ type unfairAttempt struct {
 	held   bool               // it has seen another holder
 	holder *Participant       // the one that it waited for last; nil for none
 	wakes  int                // how often it has woken
+	long   waitqueue.LongWait
 
 	client  *framework.Client // bound to the hold's session
 	session *framework.SessionHold
@@ -193,13 +194,18 @@ func (a *unfairAttempt) sees(watch *framework.Watch) {
 
 func (a *unfairAttempt) awaitFired(ctx context.Context, watch *framework.Watch) error {
 	watch.Recheck()
-	select {
-	case <-watch.Fired():
-		return nil
-	case <-a.session.Lost():
-		return a.session.Err()
-	case <-ctx.Done():
-		return ctx.Err()
+	for {
+		select {
+		case <-watch.Fired():
+			return nil
+		case <-a.long.Due():
+			st, _ := watch.Stat()
+			a.long.Tell(waitqueue.Blocker{Ahead: -1, Path: a.mutex.path, Data: watch.Data(), Stat: st})
+		case <-a.session.Lost():
+			return a.session.Err()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // An UnfairMutex is the simplest lock: one ephemeral znode, which a create makes or finds taken. A
@@ -34,6 +36,8 @@ type UnfairMutex struct {
 	full   string // in the ensemble
 	cfg    config
 	tel    telemetry.Lock
+
+	longWait func(time.Duration, waitqueue.Blocker) // nil for none
 }
 
 // NewUnfairMutex returns the unfair mutex at path and sends nothing yet. The path is that of the
@@ -62,6 +66,8 @@ func NewUnfairMutex(c *framework.Client, path string, opts ...Option) (*UnfairMu
 		full:   full,
 		cfg:    cfg,
 		tel:    telemetry.Of(c, telemetry.TypeUnfair, cfg.Name, full),
+
+		longWait: logLongWait(c, path),
 	}, nil
 }
 
@@ -124,11 +130,12 @@ func (m *UnfairMutex) acquire(ctx context.Context, try bool) (*Lease, error) {
 }
 
 func (m *UnfairMutex) contend(ctx context.Context, seen *telemetry.Acquire, try bool) (*Lease, error) {
-	gate, waited, err := m.gates.take(ctx, m.full, try, seen)
+	long := waitqueue.LongWait{Report: m.longWait}
+	gate, waited, err := m.enter(ctx, try, seen, &long)
 	if err != nil {
 		return nil, contender.WaitError(ctx, m.client, m.path, -1, nil, err)
 	}
-	a := &unfairAttempt{mutex: m, gate: gate, seen: seen, held: waited}
+	a := &unfairAttempt{mutex: m, gate: gate, seen: seen, held: waited, long: long}
 	return contender.Attempt(ctx, func() error {
 		a.data = m.attemptData(ctx, seen)
 		return a.run(ctx, try)
@@ -199,10 +206,12 @@ func gatesOf(c *framework.Client) *gates {
 	return framework.Shared(c, func() *gates { return &gates{byPath: make(map[string]*gate)} })
 }
 
-// take waits for the path's gate until ctx ends. With try it does not wait, and returns ErrHeld.
+// enter waits for the mutex's gate until ctx ends. With try it does not wait, and returns ErrHeld.
 // waited reports whether another attempt occupied the gate.
-func (s *gates) take(ctx context.Context, path string, try bool, seen *telemetry.Acquire) (_ *gate, waited bool, err error) {
-	g := s.want(path)
+func (m *UnfairMutex) enter(
+	ctx context.Context, try bool, seen *telemetry.Acquire, long *waitqueue.LongWait,
+) (_ *gate, waited bool, err error) {
+	g := m.gates.want(m.full)
 	taken := false
 	defer func() {
 		if !taken { // also if a user's function panicked
@@ -221,13 +230,17 @@ func (s *gates) take(ctx context.Context, path string, try bool, seen *telemetry
 	}
 	seen.Waits(telemetry.NoQueue)
 	seen.BehindAcquire(g.occupant.Load())
-	select {
-	case g.turn <- struct{}{}:
-		taken = true
-		g.occupant.Store(seen)
-		return g, true, nil
-	case <-ctx.Done():
-		return nil, false, ctx.Err()
+	for {
+		select {
+		case g.turn <- struct{}{}:
+			taken = true
+			g.occupant.Store(seen)
+			return g, true, nil
+		case <-long.Due(): // the znode is this session's, or will be
+			long.Tell(waitqueue.Blocker{Ahead: -1, Path: m.path, Stat: framework.Stat{EphemeralOwner: m.client.Session().ID}})
+		case <-ctx.Done():
+			return nil, false, ctx.Err()
+		}
 	}
 }
 

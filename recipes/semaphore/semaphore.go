@@ -35,6 +35,7 @@ func New(c *framework.Client, path string, number int, opts ...Option) (*Semapho
 	return &Semaphore{cfg: cfg, pool: permits.Pool{
 		Client: c.WithoutCause(), Path: path, Permits: permits.Number{Fixed: number, At: cfg.permitsAt}, ACL: cfg.ACL,
 		LossPolicy: cfg.LossPolicy, Position: cfg.QueuePosition, OpError: recipe.Error,
+		LongWait:  contender.LogLongWait(c, "permits", path, contender.AskQueue),
 		Telemetry: telemetry.Of(c, telemetry.TypeSemaphore, cfg.Name, c.AbsolutePath(path)),
 	}}, nil
 }

@@ -264,36 +264,47 @@ func WaitError(
 	return &lease.WaitError{Path: path, Ahead: ahead, BlockedBy: by, Err: boundary.Ended(ctx, c)}
 }
 
-// LogLongWait returns what logs the long waits of c's contenders in a queue. It returns nil if c logs no
-// such lines.
-func LogLongWait(c *framework.Client) func(ahead int, path string, data []byte, st framework.Stat) {
+// stuck is after how long a wait is logged as a warning, with a hint.
+const stuck = time.Minute
+
+// AskQueue is the hint for a wait for a contender of a queue. The recipe's path follows.
+const AskQueue = "see who holds it: docent queue --blocked-by "
+
+// LogLongWait returns the report of a [waitqueue.LongWait], which logs that a call of c waits for what,
+// as in "the lock", at path. It returns nil if c logs no such lines. hint may be empty.
+func LogLongWait(c *framework.Client, what, path, hint string) func(time.Duration, waitqueue.Blocker) {
 	log := c.Logger().Named("lock")
 	if !log.Core().Enabled(zapcore.InfoLevel) {
 		return nil
 	}
-	return func(ahead int, path string, data []byte, st framework.Stat) {
-		m, known := lease.DecodeMetadata(data)
-		message := "still waiting for the lock"
-		switch {
-		case st.EphemeralOwner == c.Session().ID:
-			message = "still waiting for the lock, which another owner of this client has or waits for"
-		case known && m.PID == os.Getpid() && m.Host == hostname():
-			message = "still waiting for the lock, which another session of this process has or waits for"
+	at := c.AbsolutePath(path)
+	return func(waited time.Duration, by waitqueue.Blocker) {
+		message, level := "still waiting for "+what, zapcore.InfoLevel
+		fields := []zap.Field{zap.String(locktel.AttrPath, at)}
+		if by.Ahead >= 0 {
+			fields = append(fields, zap.Int(locktel.AttrQueuePosition, by.Ahead))
 		}
-		fields := []zap.Field{
-			zap.String(locktel.AttrPath, c.AbsolutePath(parentOf(path))),
-			zap.Int(locktel.AttrQueuePosition, ahead), zap.String("contender", c.AbsolutePath(path)),
+		if by.Path != "" {
+			fields = append(fields, zap.String("contender", c.AbsolutePath(by.Path)))
 		}
+		m, known := lease.DecodeMetadata(by.Data)
 		if known {
 			fields = append(fields, zap.String("process", fmt.Sprintf("%d on %s", m.PID, m.Host)), zap.String("owner", m.Owner), zap.Time("since", m.Since))
 		}
-		log.Info(message, fields...)
+		switch {
+		case by.Path != "" && by.Stat.EphemeralOwner == c.Session().ID:
+			message += ", which another owner of this client has or waits for"
+		case known && m.PID == os.Getpid() && m.Host == hostname():
+			message += ", which another session of this process has or waits for"
+		}
+		if waited >= stuck {
+			level = zapcore.WarnLevel
+			if hint != "" {
+				fields = append(fields, zap.String("hint", hint+at))
+			}
+		}
+		log.Log(level, message, fields...)
 	}
-}
-
-func parentOf(path string) string {
-	dir, _ := framework.SplitPath(path)
-	return dir
 }
 
 // HeldError returns [lease.ErrHeld] for a queue's refusal, with the errors joined to it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
@@ -29,6 +30,7 @@ type attempt struct {
 	nodes  []*waitqueue.Grant // of the permits, granted or not; nil if there is none
 	own    *framework.Watch   // on the queue's znode, from the start of the wait
 	number numberWatch
+	long   waitqueue.LongWait // for the holders
 
 	above    []string // children of the semaphore's path, listed after nodes were created; nil for none
 	admitted bool     // there was no contender of another kind ahead among them
@@ -49,7 +51,14 @@ func (n *numberWatch) isKnown() bool { return n.known && (n.watch == nil || n.wa
 
 func (p *Pool) newAttempt(n int, data []byte, seen *telemetry.Acquire) *attempt {
 	a := &attempt{pool: p, n: n, data: data, seen: seen, ahead: -1, rounds: pace.Rounds()}
+	a.long.Report = p.LongWait
 	turns := p.turns()
+	if p.LongWait != nil {
+		turns.OnLongWait = func(waited time.Duration, by waitqueue.Blocker) {
+			by.Ahead++ // the holders, as for OnPosition
+			p.LongWait(waited, by)
+		}
+	}
 	if p.Position != nil {
 		turns.OnPosition = func(ahead int) {
 			if ahead > 0 { // else it is the first, and looks for free permits next

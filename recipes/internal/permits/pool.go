@@ -17,6 +17,7 @@ package permits
 
 import (
 	"context"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
@@ -43,8 +44,9 @@ type Pool struct {
 	ACL     []acl.Entry // of znodes and missing parents; nil for the client's
 
 	LossPolicy lease.LossPolicy
-	Revoked    func(*lease.Lease) // may be nil
-	Position   func(ahead int)    // may be nil
+	Revoked    func(*lease.Lease)                               // may be nil
+	Position   func(ahead int)                                  // may be nil
+	LongWait   func(waited time.Duration, by waitqueue.Blocker) // may be nil
 
 	Telemetry telemetry.Lock
 	OpError   func(op, path string, err error) error // wraps the error of a release; nil stays nil

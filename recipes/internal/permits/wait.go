@@ -71,7 +71,7 @@ func (a *attempt) awaitGone(ctx context.Context, path string) error {
 	}
 	defer watch.Close()
 	a.report(1)
-	return a.awaitFired(ctx, watch)
+	return a.awaitFired(ctx, watch, path)
 }
 
 // among reports whether the names contain all of the attempt's znodes. If they don't, a znode is
@@ -122,7 +122,7 @@ func (a *attempt) awaitChange(ctx context.Context) ([]string, error) {
 		names := watch.Children()
 		waits := a.among(names) && len(names) > a.number.permits
 		if waits {
-			err = a.awaitFired(ctx, watch)
+			err = a.awaitFired(ctx, watch, a.oldest(names))
 		}
 		watch.Close()
 		if !waits || err != nil {
@@ -134,25 +134,43 @@ func (a *attempt) awaitChange(ctx context.Context) ([]string, error) {
 	}
 }
 
-// awaitFired returns nil when a watch has fired, or may have missed something.
-func (a *attempt) awaitFired(ctx context.Context, watch *framework.Watch) error {
-	watch.Recheck()
-	select {
-	case <-watch.Fired():
-		if watch.Event() == framework.EventUnseen { // and the other watches' events may be dropped, too
-			closeWatch(a.own)
-			a.own = nil // to be read again
-			a.forgetNumber()
+// oldest returns the path of the first znode of names that is another contender's.
+func (a *attempt) oldest(names []string) string {
+	leases := a.pool.leases()
+	for _, node := range queuenode.Sort(names, leaseKind) {
+		path := framework.JoinPath(leases.Dir, node.Name)
+		if !slices.ContainsFunc(a.nodes, func(own *waitqueue.Grant) bool { return own.Path == path }) {
+			return path
 		}
-		return nil
-	case <-fired(a.number.watch):
-		return nil
-	case <-a.own.Fired():
-		return nil
-	case <-a.turn.Session.Lost():
-		return a.turn.Session.Err()
-	case <-ctx.Done():
-		return ctx.Err()
+	}
+	return leases.Dir // the znodes are another program's
+}
+
+// awaitFired returns nil when a watch has fired, or may have missed something. The attempt waits for the
+// znode at blocker, maybe among others.
+func (a *attempt) awaitFired(ctx context.Context, watch *framework.Watch, blocker string) error {
+	watch.Recheck()
+	for {
+		select {
+		case <-watch.Fired():
+			if watch.Event() == framework.EventUnseen { // and the other watches' events may be dropped, too
+				closeWatch(a.own)
+				a.own = nil // to be read again
+				a.forgetNumber()
+			}
+			return nil
+		case <-fired(a.number.watch):
+			return nil
+		case <-a.own.Fired():
+			return nil
+		case <-a.long.Due():
+			data, st, _ := a.turn.Client.Get(ctx, blocker) // rarely, so it may cost a request; an error costs these fields
+			a.long.Tell(waitqueue.Blocker{Ahead: 1, Path: blocker, Data: data, Stat: st})
+		case <-a.turn.Session.Lost():
+			return a.turn.Session.Err()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
@@ -36,9 +37,8 @@ type Queue struct {
 	// OnPosition is called with the number of contenders ahead of a waiting attempt. It may be nil.
 	OnPosition func(ahead int)
 
-	// OnLongWait is called when an attempt has waited for [LongWait], and then at growing intervals,
-	// with its number of contenders ahead and its predecessor. It may be nil.
-	OnLongWait func(ahead int, path string, data []byte, st framework.Stat)
+	// OnLongWait is the report of each attempt's [LongWait], with its predecessor. It may be nil.
+	OnLongWait func(waited time.Duration, by Blocker)
 
 	// MayReplace reports whether another node that waiting has to wait for may have taken the place
 	// of gone. nil means never. All other new nodes come behind those that exist.

@@ -25,24 +25,56 @@ type waiter struct {
 	// not watched.
 	granted <-chan struct{}
 
-	long  *time.Timer // fires when OnLongWait is to be called; nil if that is nil
-	calls int         // of OnLongWait
+	long LongWait
 }
 
-// LongWait is how long an attempt waits before [Queue.OnLongWait] is called. The pauses before further
-// calls double up to maxLongWait.
+// A Blocker is what a call waits for. Without a Path it is nobody in particular.
+type Blocker struct {
+	Ahead int    // how many contenders are ahead, -1 if that is not known
+	Path  string // of the first of them, or of the predecessor
+	Data  []byte // of that znode, which may be another program's
+	Stat  framework.Stat
+}
+
+// A LongWait reports that a call waits long: after two seconds, and then after pauses that double up to
+// five minutes. The zero value reports nothing. One goroutine uses it.
+type LongWait struct {
+	Report func(waited time.Duration, by Blocker) // nil for none
+
+	timer *time.Timer
+	begun time.Time
+	count int // reports
+}
+
+// Bounds of the pauses between the reports of a LongWait.
 const (
-	LongWait    = 2 * time.Second
-	maxLongWait = 5 * time.Minute
+	firstLongWait = 2 * time.Second
+	maxLongWait   = 5 * time.Minute
 )
+
+// Due returns a channel that is ready when Tell is to be called; nil for never. The first call begins the
+// wait.
+func (w *LongWait) Due() <-chan time.Time {
+	if w.Report == nil {
+		return nil
+	}
+	if w.timer == nil {
+		w.begun, w.timer = time.Now(), time.NewTimer(firstLongWait)
+	}
+	return w.timer.C
+}
+
+// Tell reports that the call waits because of by.
+func (w *LongWait) Tell(by Blocker) {
+	w.count++
+	w.timer.Reset(pace.Doubled(firstLongWait, maxLongWait, w.count))
+	w.Report(time.Since(w.begun), by)
+}
 
 // waits returns what the attempt has while it waits.
 func (a *Attempt) waits() *waiter {
 	if a.waiter == nil {
-		a.waiter = &waiter{attempt: a}
-		if a.queue.OnLongWait != nil {
-			a.waiter.long = time.NewTimer(LongWait)
-		}
+		a.waiter = &waiter{attempt: a, long: LongWait{Report: a.queue.OnLongWait}}
 	}
 	return a.waiter
 }
@@ -68,27 +100,14 @@ func (a *Attempt) BlockedBy() (ahead int, by queuenode.Node, holds bool, data []
 func (w *waiter) end() (own *framework.Watch) {
 	w.predecessor.close()
 	w.second.close()
-	if w.long != nil {
-		w.long.Stop()
-	}
 	return w.own.watch
 }
 
-// longWait returns a channel that is ready when OnLongWait is to be called; nil for never.
-func (w *waiter) longWait() <-chan time.Time {
-	if w.long == nil {
-		return nil
-	}
-	return w.long.C
-}
-
-// reportLongWait calls OnLongWait.
-func (w *waiter) reportLongWait() {
-	w.calls++
-	w.long.Reset(pace.Doubled(LongWait, maxLongWait, w.calls))
-	q := w.attempt.queue
+// blocker returns the predecessor, which is watched.
+func (w *waiter) blocker() Blocker {
 	st, _ := w.predecessor.watch.Stat()
-	q.OnLongWait(w.ahead, framework.JoinPath(q.Dir, w.predecessor.name), w.predecessor.watch.Data(), st)
+	path := framework.JoinPath(w.attempt.queue.Dir, w.predecessor.name)
+	return Blocker{Ahead: w.ahead, Path: path, Data: w.predecessor.watch.Data(), Stat: st}
 }
 
 // errStale means that the attempt has to list again to know its position.
@@ -157,8 +176,8 @@ func (w *waiter) step(ctx context.Context, pos position) (position, error) {
 			return pos.behindHolder(), nil
 		case <-w.own.watch.Fired():
 			return pos, errStale
-		case <-w.longWait():
-			w.reportLongWait()
+		case <-w.long.Due():
+			w.long.Tell(w.blocker())
 		case <-w.attempt.hold.Lost():
 			return pos, w.attempt.hold.Err()
 		case <-ctx.Done():
