@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"errors"
 	"net"
 	"strconv"
 	"time"
@@ -24,6 +25,11 @@ const (
 	fieldOutage   = "zookeeper.client.connection.outage"
 	fieldLeftOut  = "zookeeper.client.lines_left_out"
 )
+
+// fieldHint is the field of a log line that says what its reader may do.
+const fieldHint = "hint"
+
+const hintOutage = "check that most servers run, have room on their disks, and can be reached from here"
 
 // brokenOften is how many breaks of the connection are logged before they are paced. A user who pulls a
 // cable sees each.
@@ -129,6 +135,9 @@ func (c *core) failed(server string, err error) {
 	}
 	fields := append(serverFields(server), zap.Int(fieldAttempts, attempts), zap.Duration(fieldOutage, now.Sub(since)),
 		zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
+	if now.Sub(since) >= firstRepeatPause && !errors.Is(err, ErrAuthFailed) { // a mere break is over by then
+		fields = append(fields, zap.String(fieldHint, hintOutage))
+	}
 	c.log.Warn("cannot connect", fields...)
 }
 

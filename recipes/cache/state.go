@@ -24,6 +24,7 @@ type state struct {
 	filled bool      // it has been ready
 	since  time.Time // it is not ready since then
 	cause  error     // why it is not ready; never nil then
+	had    int       // znodes when it was last ready
 	fault  error     // why the path itself can't be read, nil if it can
 	down   framework.StateChange
 }
@@ -67,12 +68,15 @@ func (c *Cache) becomeStaleLocked(since time.Time, cause error) {
 	if !c.state.ready {
 		return
 	}
-	c.state.ready, c.state.since, c.state.cause = false, since, cause
+	c.state.ready, c.state.since, c.state.cause, c.state.had = false, since, cause, c.view.Load().Len()
 	c.signalLocked()
 	c.listeners.Notify(notice{events: []Event{{Kind: Stale, Err: cause}}})
 	c.telemetry.became(c.ctx, int(Stale), true)
 	c.log.Info("cache is stale", c.fields(zap.Error(cause))...)
 }
+
+// hintGone is the hint of a cache that was ready, and has nothing after an outage.
+const hintGone = "the path was deleted, or the servers lost their data: restore a snapshot, or write the data again"
 
 // becomeReady says that the cache is filled, unless the connection has been lost since.
 func (c *Cache) becomeReady(took time.Duration) {
@@ -86,7 +90,11 @@ func (c *Cache) becomeReady(took time.Duration) {
 	c.listeners.Notify(notice{events: []Event{{Kind: Ready}}})
 	c.telemetry.became(c.ctx, int(Ready), false)
 	c.telemetry.filled(c.ctx, took)
-	c.log.Info("cache is ready", c.fields(zap.Int(metricNodes, c.view.Load().Len()), zap.Duration("took", took))...)
+	n, level, hint := c.view.Load().Len(), zap.InfoLevel, zap.Skip()
+	if n == 0 && c.state.had > 0 {
+		level, hint = zap.WarnLevel, zap.String("hint", hintGone)
+	}
+	c.log.Log(level, "cache is ready", c.fields(zap.Int(metricNodes, n), zap.Duration("took", took), hint)...)
 }
 
 // trouble keeps why the cache is not ready yet.
