@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -71,4 +72,33 @@ func ExampleElection_Campaign() {
 	// 10.0.0.1:8080 true <nil>
 	// <nil>
 	// false <nil>
+}
+
+// The format Selector is that of Curator's LeaderSelector. It is also a mutex's: a holder of the lock keeps
+// candidates waiting, and the leader keeps the lock.
+func ExampleWithFormat() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	ctx := context.Background()
+	election, err := leader.New(client, "/elections/report", leader.WithFormat(leader.Selector))
+	if err != nil {
+		log.Fatal(err)
+	}
+	mutex, err := lock.NewMutex(client, "/elections/report")
+	if err != nil {
+		log.Fatal(err)
+	}
+	term, err := election.Campaign(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = mutex.TryLock(ctx)
+	fmt.Println("while it leads:", errors.Is(err, lock.ErrHeld))
+	fmt.Println(term.Release(ctx))
+	_, err = mutex.TryLock(ctx)
+	fmt.Println("after that:", err)
+	// Output:
+	// while it leads: true
+	// <nil>
+	// after that: <nil>
 }

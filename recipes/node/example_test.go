@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/node"
@@ -85,4 +86,24 @@ func ExampleSequential() {
 	path := worker.Path()
 	fmt.Println(path[len(path)-len("worker-0000000000"):])
 	// Output: worker-0000000000
+}
+
+// A znode with a TTL outlives its client: the ensemble deletes it when no Node has kept it for ten minutes.
+func ExampleWithTTL() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	ctx := context.Background()
+	cursor, err := node.New(client, "/imports/cursor", []byte("page 7"), node.WithTTL(10*time.Minute))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := cursor.Await(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(cursor.Close(ctx)) // leaves it
+	data, _, err := client.Get(ctx, "/imports/cursor")
+	fmt.Println(string(data), err)
+	// Output:
+	// <nil>
+	// page 7 <nil>
 }

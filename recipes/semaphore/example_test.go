@@ -2,6 +2,7 @@ package semaphore_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log"
@@ -43,4 +44,38 @@ func Example() {
 	// two more: true
 	// four of three: true
 	// released: <nil>
+}
+
+// The number of permits is data of a znode, which an operator can change while programs run.
+func ExampleWithPermitsAt() {
+	server, err := zkserver.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	const number = "/limits/downloads-number"
+	downloads, err := semaphore.New(client, "/limits/downloads", 1, semaphore.WithPermitsAt(number)) // 1 if the znode is missing
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := downloads.Acquire(ctx, 1); err != nil {
+		log.Fatal(err)
+	}
+	_, err = downloads.TryAcquire(ctx, 1)
+	fmt.Println("a second:", errors.Is(err, lease.ErrHeld))
+	if _, err := client.Set(ctx, number, binary.BigEndian.AppendUint32(nil, 2), framework.AnyVersion); err != nil {
+		log.Fatal(err)
+	}
+	_, err = downloads.Acquire(ctx, 1)
+	fmt.Println("a second of two:", err)
+	// Output:
+	// a second: true
+	// a second of two: <nil>
 }
