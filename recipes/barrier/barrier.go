@@ -61,7 +61,7 @@ func (b *Barrier) Wait(ctx context.Context) error {
 		event := w.Event()
 		w.Close()
 		if err != nil {
-			return recipe.CallError(ctx, "wait for", b.path, err)
+			return recipe.CallError(ctx, "wait for", b.path, boundary.Ended(ctx, b.client))
 		}
 		if event == framework.EventDeleted {
 			return nil

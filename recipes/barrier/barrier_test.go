@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
@@ -14,6 +16,7 @@ import (
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 func newBarrier(t testing.TB, c *framework.Client, path string) *barrier.Barrier {
@@ -153,4 +156,46 @@ func TestArgumentsAreChecked(t *testing.T) {
 			t.Error(err)
 		}
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
+}
+
+// A wait that ends in an outage says why there is no connection.
+func TestAWaitThatEndsInAnOutageSaysSo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := zkserver.Run(t)
+		connect := func() *framework.Client {
+			c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(server.Dial)))(t)
+			t.Cleanup(func() { _ = c.Close() })
+			return c
+		}
+		c, other := connect(), connect()
+		b := must.Get(barrier.New(c, "/barrier"))(t)
+		must.OK(t, b.Set(t.Context()))
+		d := newDouble(t, c, "/double", 2)
+		entering := recipetest.Later(t.Context(), newDouble(t, other, "/double", 2).Enter)
+		place := must.Get(d.Enter(t.Context()))(t)
+		recipetest.Granted(t, entering)
+		alone := newDouble(t, c, "/alone", 2)
+
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		ends := make(map[string]<-chan error)
+		for name, wait := range map[string]func() error{
+			"Wait":  func() error { return b.Wait(ctx) },
+			"Leave": func() error { return d.Leave(ctx, place) },
+			"Enter": func() error { _, err := alone.Enter(ctx); return err },
+		} {
+			end := make(chan error, 1)
+			go func() { end <- wait() }()
+			ends[name] = end
+		}
+		synctest.Wait()
+		server.Refuse()
+		server.Cut()
+		for name, end := range ends {
+			if err := <-end; !errors.Is(err, context.DeadlineExceeded) || strings.Count(err.Error(), "connection refused") != 1 {
+				t.Errorf("%s: %v, want one that says why there is no connection", name, err)
+			}
+		}
+	})
 }

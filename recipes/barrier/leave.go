@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
@@ -148,7 +149,7 @@ func (d *departure) awaitFired(ctx context.Context, watch *framework.Watch, path
 			st, _ := watch.Stat()
 			d.long.Tell(waitqueue.Blocker{Ahead: len(d.inside), Path: path, Data: watch.Data(), Stat: st})
 		case <-ctx.Done():
-			return ctx.Err()
+			return boundary.Ended(ctx, d.gate.client)
 		}
 	}
 }
