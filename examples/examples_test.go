@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 
 // endless has the examples that run until they are interrupted, with the line after
 // which that may be.
-var endless = map[string]string{"connection-states": "the lock is ours"}
+var endless = map[string]string{"connection-states": "the lock is ours", "price-service": "pear is 8"}
 
 // elsewhere has those whose own tests run them on a real server.
 var elsewhere = map[string]string{"quickstart": "examples/quickstart/main_test.go", "service": "examples/service/main_test.go"}
