@@ -2,6 +2,7 @@ package leader
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -67,10 +68,11 @@ const again = time.Second
 // stop then. When lead returns nil, Run resigns and is a candidate again, behind all others, a second
 // after lead was called at the earliest. Outages do not end Run. It returns
 //
-//   - an error of lead that is not the end of its context, as it is. A [*lease.LostError] is joined if
-//     the term was lost before lead returned, and a server's refusal of the resignation;
-//   - an error that wraps ctx's, when ctx has ended, and [framework.ErrClosed], when the client is
-//     closed;
+//   - an error that lead returns during the term, as it is. A server's refusal of the resignation is
+//     joined. An error that comes after the term was lost is logged as a warning, and Run goes on:
+//     functions report the end of their context by all kinds of errors;
+//   - an error that wraps ctx's, when ctx has ended, joined with one of lead that is not the end of its
+//     context, and [framework.ErrClosed], when the client is closed;
 //   - a permanent error, such as [ErrMixed] or [framework.ErrNoAuth].
 //
 // A resignation waits until the znode is gone, also after ctx has ended, but no longer than 250 ms.
@@ -85,8 +87,11 @@ func (e *Election) Run(
 		return recipe.Error("run", e.path, err)
 	}
 	failed, err := e.contest.Repeat(ctx, again, e.warn, lead)
-	if failed != nil {
+	switch {
+	case failed != nil && ctx.Err() == nil:
 		return failed
+	case failed != nil:
+		err = errors.Join(ctx.Err(), failed)
 	}
 	return recipe.CallError(ctx, "run", e.path, err)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
@@ -225,19 +226,33 @@ func TestRunEndsOnlyByContextOrLead(t *testing.T) {
 	})
 }
 
-// A lead that fails with another error than the end of its context ends Run also if the term is lost.
-func TestRunJoinsLeadsErrorWithTheLoss(t *testing.T) {
+// An error that says nothing of the context's end does not end Run if it comes after the loss, and is logged.
+// If Run's own context has ended, it is joined to that end.
+func TestAnErrorOfLeadAfterItsTermIsLogged(t *testing.T) {
 	t.Parallel()
-	wrong := errors.New("wrong")
+	wrong := errors.New("rpc error: code = Canceled")
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		core, logs := observer.New(zapcore.WarnLevel)
 		route := env.Route(t)
-		err := newElection(t, route.Client(t), recipetest.Path(t)).Run(t.Context(), func(ctx context.Context, _ *lease.Lease) error {
-			route.Expire(t)
+		c := route.Client(t, framework.WithLogger(zap.New(core)))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		terms := 0
+		err := newElection(t, c, recipetest.Path(t)).Run(ctx, func(ctx context.Context, _ *lease.Lease) error {
+			if terms++; terms == 1 {
+				route.Expire(t)
+			} else {
+				cancel()
+			}
 			<-ctx.Done()
 			return wrong
 		})
-		if !errors.Is(err, wrong) || !errors.Is(err, lease.ErrLost) {
-			t.Errorf("Run: %v, want lead's error and ErrLost", err)
+		if terms != 2 || !errors.Is(err, wrong) || !errors.Is(err, context.Canceled) {
+			t.Errorf("Run after %d terms: %v, want the end of its context and lead's error after 2", terms, err)
+		}
+		const line = "the function returned an error after its lease was lost"
+		if got := logs.FilterMessage(line).FilterField(zap.Error(wrong)).Len(); got != 1 {
+			t.Errorf("%d lines %q, want 1", got, line)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package partition_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type oracle struct {
 	faults []string
 	causes []error       // of the ends of contexts
 	linger time.Duration // how long a server goes on after its key has moved
+	wrong  error         // what a server returns when its context has ended; nil for the context's error
 }
 
 func newOracle(t testing.TB) *oracle {
@@ -61,7 +63,7 @@ func (o *oracle) serve(id string) func(context.Context, string, *lease.Lease) er
 			}
 		}
 		o.leave(id, key, context.Cause(ctx))
-		return ctx.Err()
+		return cmp.Or(o.wrong, ctx.Err())
 	}
 }
 

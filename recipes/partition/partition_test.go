@@ -10,6 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/recipetest"
@@ -212,6 +216,31 @@ func TestRunEndsByAnErrorOfServe(t *testing.T) {
 			zktest.Eventually(t, generous, "no znode is left after the panic", none)
 		}()
 		_ = p.Run(t.Context(), func(_ context.Context, key string, _ *lease.Lease) error { panic("a bug of " + key) })
+	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
+}
+
+// An error that says nothing of the context's end does not end Run if it comes after a key has moved, and is
+// logged. If Run's own context has ended, the first one is joined to that end.
+func TestAnErrorAfterAKeyHasMovedIsLogged(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		core, logs := observer.New(zapcore.WarnLevel)
+		path, keys, o := recipetest.Path(t), names("key-", 12), newOracle(t)
+		o.wrong = errors.New("rpc error: code = Canceled")
+		first := o.start(t, env.Client(t, framework.WithLogger(zap.New(core))), path, "a", keys)
+		o.await(t, keys, "a")
+		for i, all := range [][]string{{"a", "b"}, {"a", "b", "c"}} {
+			o.start(t, env.Client(t), path, all[i+1], keys)
+			o.await(t, keys, all...)
+		}
+		first.leave(t)
+		if !errors.Is(first.err, o.wrong) || strings.Count(first.err.Error(), o.wrong.Error()) != 1 {
+			t.Errorf("Run: %v, want the end of its context, and the error of serve once", first.err)
+		}
+		const line = "the function returned an error after its key had moved"
+		if got := logs.FilterMessage(line).FilterField(zap.Error(o.wrong)).Len(); got < 8 {
+			t.Errorf("%d lines %q, want one of each of 8 keys", got, line)
+		}
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
 }
 

@@ -37,9 +37,11 @@ const again = time.Second
 // lost. If serve returns nil earlier, Run calls it again after a second. The Fence of the lease grows
 // from server to server of a key. Outages don't end Run. It returns
 //
-//   - an error of serve that is not the end of its context, as it is;
-//   - an error that wraps ctx's, when ctx has ended, and [framework.ErrClosed], when the client is
-//     closed;
+//   - an error that serve returns while its context lasts, as it is. An error that comes after the key has
+//     moved or its lease was lost is logged as a warning, and Run goes on: functions report the end of
+//     their context by all kinds of errors;
+//   - an error that wraps ctx's, when ctx has ended, joined with one of serve that is not the end of its
+//     context, and [framework.ErrClosed], when the client is closed;
 //   - a permanent error, such as [framework.ErrNoAuth].
 //
 // When Run returns, this process serves no key. Its znodes are gone, or the client deletes them in the
@@ -65,8 +67,11 @@ func (p *Partition) Run(
 	if r.panicked != "" {
 		panic(r.panicked)
 	}
-	if r.fault != nil {
+	switch {
+	case r.fault != nil && ctx.Err() == nil:
 		return r.fault // of serve, as it is
+	case r.fault != nil:
+		err = errors.Join(err, r.fault)
 	}
 	return recipe.CallError(ctx, "run", p.path, err)
 }
@@ -81,7 +86,7 @@ type run struct {
 	keys   sync.WaitGroup                     // the goroutines of keys
 
 	mu       sync.Mutex // guards following
-	fault    error      // of serve
+	fault    error      // the first one of serve
 	panicked string     // what serve panicked with, and where
 }
 
@@ -243,10 +248,17 @@ func (r *run) keep(ctx context.Context, key string) error {
 		return r.serve(ctx, key, l)
 	})
 	switch {
+	case failed != nil && errors.Is(context.Cause(ctx), ErrMoved):
+		warn("the function returned an error after its key had moved", failed)
+		return nil
 	case failed != nil:
 		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.fault = errors.Join(r.fault, failed)
+		first := r.fault == nil
+		r.fault = cmp.Or(r.fault, failed)
+		r.mu.Unlock()
+		if !first {
+			warn("the function for this key failed, too", failed)
+		}
 		return failed
 	case ctx.Err() != nil:
 		return nil

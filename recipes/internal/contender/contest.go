@@ -64,9 +64,10 @@ func (c *Contest) lease(ctx context.Context, grant *waitqueue.Grant, seen *telem
 // Repeat acquires a lease and calls fn with it, as [Work] does, again and again until ctx ends. If fn
 // returns while the lease is held, the next acquire begins the pause after that call at the earliest.
 // If an acquire or a release fails for a condition that passes, it calls warn and goes on. It calls
-// warn, too, if fn has not returned ten seconds after its context has ended. If fn returns an error
-// that is not the end of its context, Repeat returns it as failed, as Work does. Otherwise it returns
-// as err why it can't go on.
+// warn, too, if fn has not returned ten seconds after its context has ended, and if fn returns an error
+// after the lease was lost: functions report the end of their context by all kinds of errors. If fn returns
+// an error before, or after ctx has ended, that is not the end of its context, Repeat returns it as failed,
+// as Work does. Otherwise it returns as err why it can't go on.
 func (c *Contest) Repeat(
 	ctx context.Context, pause time.Duration, warn func(message string, err error),
 	fn func(ctx context.Context, l *lease.Lease) error,
@@ -105,12 +106,16 @@ func once(
 	fn func(ctx context.Context, l *lease.Lease) error,
 ) error {
 	var failed error
+	var ended bool
 	err := Work(ctx, l, func(ctx context.Context, l *lease.Lease) error {
 		defer warnIfSlow(ctx, warn)()
 		failed = unlessEnded(ctx, fn(ctx, l))
+		ended = ctx.Err() != nil
 		return failed
 	})
 	switch {
+	case failed != nil && ended && ctx.Err() == nil:
+		warn("the function returned an error after its lease was lost", failed)
 	case failed != nil:
 		return err
 	case err != nil && !errors.Is(err, lease.ErrLost) && !errors.Is(err, lease.ErrReleased):
