@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/docent-go/docent/testing/fault"
 )
 
 // A plannedFault is something that goes wrong, from one moment to another.
@@ -20,9 +22,11 @@ type plannedFault struct {
 type faultKind struct {
 	name     string
 	weight   int
-	ensemble bool // needs more than one front end
-	led      bool // needs a front end that leads
-	spares   bool // harms no client's connection, or names the client that it harms: see world.harm
+	ensemble bool         // needs more than one front end
+	led      bool         // needs a front end that leads
+	spares   bool         // harms no client's connection, or names the client that it harms: see world.harm
+	action   fault.Action // of a rule; 0 if the kind is none
+	ops      []fault.Op   // of a rule, which has one of them
 	begin    func(w *world, r *rand.Rand, span time.Duration) (end func())
 }
 

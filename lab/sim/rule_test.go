@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -27,21 +28,49 @@ func ruleKinds() []*faultKind {
 		fault.CutBefore, fault.DropReply, fault.HoldRequest, fault.HoldReply, fault.DelayRequest, fault.DelayReply,
 		fault.Garbage, fault.HalfAnswer, fault.OtherSession,
 	} {
-		kind := &faultKind{name: action.String(), weight: 5}
-		ops := struck
+		kind := newRuleKind(action.String(), action, struck)
 		switch action {
 		case fault.DropReply:
 			kind.weight = 10
 		case fault.Garbage, fault.HalfAnswer, fault.OtherSession:
-			ops = []fault.Op{fault.Connect}
+			kind.ops = []fault.Op{fault.Connect}
 			kind.weight = 2
 		case fault.CutBefore, fault.HoldReply, fault.DelayReply:
-			ops = append(slices.Clone(struck), fault.Event, fault.Event, fault.Connect)
+			kind.ops = append(slices.Clone(struck), fault.Event, fault.Event, fault.Connect)
 		}
-		kind.begin = func(w *world, r *rand.Rand, span time.Duration) func() { return w.addRule(r, action, ops, span) }
 		kinds = append(kinds, kind)
 	}
 	return append(kinds, &faultKind{name: fault.DropEvent.String(), weight: 4, spares: true, begin: (*world).dropEvents})
+}
+
+// newRuleKind returns the kind of fault that adds a rule with the action and one of ops.
+func newRuleKind(name string, action fault.Action, ops []fault.Op) *faultKind {
+	kind := &faultKind{name: name, weight: 5, action: action, ops: ops}
+	kind.begin = func(w *world, r *rand.Rand, span time.Duration) func() { return w.addRule(r, kind, span) }
+	return kind
+}
+
+// readKinds are the actions on reads of several znodes. strikeReads draws them, and not newFates.
+func readKinds() []*faultKind {
+	var kinds []*faultKind
+	for _, action := range []fault.Action{
+		fault.CutBefore, fault.DropReply, fault.HoldRequest, fault.HoldReply, fault.DelayRequest, fault.DelayReply,
+	} {
+		name := fmt.Sprintf("%v of %v", action, fault.MultiRead)
+		kinds = append(kinds, newRuleKind(name, action, []fault.Op{fault.MultiRead}))
+	}
+	return kinds
+}
+
+// strikeReads adds faults of readKinds to most plans. They are drawn from r, which draws
+// nothing else, so the other faults of a seed don't depend on them.
+func (p *plan) strikeReads(r *rand.Rand) {
+	for range r.IntN(4) {
+		p.faults = append(p.faults, plannedFault{
+			kind: pick(r, readKinds()...), at: upTo(r, p.horizon), span: upTo(r, p.timeout), seed: r.Uint64(),
+		})
+	}
+	p.sortFaults()
 }
 
 // dropEvents adds a rule by which servers drop events of one lock's znodes. Servers do so if a
@@ -66,8 +95,9 @@ func (w *world) dropEvents(r *rand.Rand, span time.Duration) func() {
 
 // addRule adds a rule and returns the function that removes it. A rule for a handshake needs a
 // client that connects.
-func (w *world) addRule(r *rand.Rand, action fault.Action, ops []fault.Op, span time.Duration) func() {
-	rule := fault.Rule{Op: pick(r, ops...), Action: action, Skip: r.IntN(4), Times: 1 + r.IntN(3)}
+func (w *world) addRule(r *rand.Rand, kind *faultKind, span time.Duration) func() {
+	action := kind.action
+	rule := fault.Rule{Op: pick(r, kind.ops...), Action: action, Skip: r.IntN(4), Times: 1 + r.IntN(3)}
 	if action == fault.DelayRequest || action == fault.DelayReply {
 		rule.Delay = 1 + span
 	}
@@ -97,6 +127,6 @@ func (w *world) addRule(r *rand.Rand, action fault.Action, ops []fault.Op, span 
 			seen.Release()
 			hits = seen.Hits()
 		}
-		w.count("fault "+action.String(), hits)
+		w.count("fault "+kind.name, hits)
 	}
 }

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -49,7 +50,7 @@ func mustHaveMet(t *testing.T, total map[string]int) {
 	for _, x := range allRecipes() {
 		needed = append(needed, x.met...)
 	}
-	for _, kind := range faultKinds() {
+	for _, kind := range slices.Concat(faultKinds(), readKinds()) {
 		needed = append(needed, "fault "+kind.name)
 	}
 	for _, v := range versions() {
