@@ -175,6 +175,7 @@ func (w *world) checkOrder(s *lockRecord) {
 	if !ok || s.target.kind == "exclusive" || s.target.permits > 0 {
 		return // of a semaphore, see permitsMade
 	}
+	w.checkTurn(s)
 	dir, _ := framework.SplitPath(s.node.path)
 	for _, n := range w.inDir[dir] {
 		other, number, ok := ranks(n)

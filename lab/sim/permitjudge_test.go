@@ -20,15 +20,19 @@ const (
 )
 
 // permitsMade records that one transaction created a permit's znode. It is the validator of "order" for
-// semaphores: the session of the first contender in the queue has created it. It needs w.mu.
+// semaphores of several permits: the session of the first contender in the queue has created it. A single
+// permit may be created out of turn: see checkTurn. It needs w.mu.
 func (w *world) permitsMade(x zkserver.Transaction, c zkserver.Change) {
 	dir, _ := framework.SplitPath(c.Path)
-	i := slices.IndexFunc(w.plan.targets, func(t *target) bool { return t.permits > 0 && dir == t.path+"/leases" })
+	i := slices.IndexFunc(w.plan.targets, func(t *target) bool {
+		return (t.permits > 0 || t.kind == "semaphore") && dir == t.path+"/leases"
+	})
 	if i < 0 {
 		return
 	}
 	t := w.plan.targets[i]
-	t.made[x.Zxid] = append(t.made[x.Zxid], nodeKey{c.Path, x.Zxid})
+	own := nodeKey{c.Path, x.Zxid}
+	t.made[x.Zxid] = append(t.made[x.Zxid], own)
 	queue := t.path + "/locks"
 	first := ""
 	for _, path := range w.inDir[queue] {
@@ -37,9 +41,30 @@ func (w *world) permitsMade(x zkserver.Transaction, c zkserver.Change) {
 			first = path
 		}
 	}
-	w.counts["turns checked"]++
-	if w.nodes[first].owner != c.Owner && !w.doomedIn(queue) {
+	if t.permits > 0 {
+		w.counts["turns checked"]++
+	}
+	if w.nodes[first].owner == c.Owner || w.doomedIn(queue) {
+		return
+	}
+	switch {
+	case t.permits > 0:
 		w.violatedLocked(grantOrder, "session %v has created %s out of turn, and %q is the first in the queue", hex(c.Owner), c.Path, first)
+	case first != "":
+		t.ahead[own] = nodeKey{first, w.nodes[first].czxid}
+		w.counts["single permits made out of turn"]++
+	default:
+		w.counts["single permits made without a turn"]++
+	}
+}
+
+// checkTurn is the validator of "order" for a single permit. If it was created out of turn, the first in the
+// queue of that moment is gone by the time of the grant. It needs w.mu.
+func (w *world) checkTurn(s *lockRecord) {
+	first, outOfTurn := s.target.ahead[s.node]
+	dir, _ := framework.SplitPath(first.path)
+	if outOfTurn && w.nodes[first.path].czxid == first.czxid && !w.doomedIn(dir) {
+		w.violatedLocked(grantOrder, "%s is granted to %s out of turn while %s stands ahead", s.target.path, s.node.path, first.path)
 	}
 }
 

@@ -41,7 +41,7 @@ func mustHaveMet(t *testing.T, total map[string]int) {
 	t.Helper()
 	needed := []string{
 		"losses", "successions", "guarded writes", "guarded writes refused", "revocations heeded", "sessions expired", "passed on",
-		"closes with a connection", "leases at a close",
+		"closes with a connection", "leases at a close", "single permits made out of turn", "single permits made without a turn",
 		"grants mutex", "grants read", "grants write", "grants semaphore", "grants exclusive", "grants multi",
 	}
 	for _, kind := range []string{"mutex", "rw", "semaphore", "exclusive"} {

@@ -23,6 +23,7 @@ type target struct {
 	stakes    []*lockRecord
 	granted   map[nodeKey]string  // to which owner, at last
 	made      map[int64][]nodeKey // the permits' znodes, by the transaction that created them
+	ahead     map[nodeKey]nodeKey // of permits made out of turn: the first in the queue
 	highest   fence               // of all holders so far
 	exclusive fence               // of those that were to be alone
 	register  int64               // fence of the latest guarded write, as the server has applied it
@@ -44,7 +45,7 @@ type nodeKey struct {
 }
 
 func newTarget(path, kind string) *target {
-	return &target{path: path, kind: kind, granted: map[nodeKey]string{}, made: map[int64][]nodeKey{}}
+	return &target{path: path, kind: kind, granted: map[nodeKey]string{}, made: map[int64][]nodeKey{}, ahead: map[nodeKey]nodeKey{}}
 }
 
 // uses returns in which ways the lock can be had: see the kinds of a handle.

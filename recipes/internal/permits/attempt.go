@@ -8,7 +8,9 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
+	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
@@ -91,6 +93,13 @@ func restarts(err error) bool {
 
 // run continues until the permits are granted, ctx ends or there is an error.
 func (a *attempt) run(ctx context.Context) error {
+	if a.pool.takesAtOnce(a.n) {
+		err := a.takeAtOnce(ctx)
+		if !errors.Is(err, errContended) && !restarts(err) {
+			return err
+		}
+		a.withdraw()
+	}
 	for {
 		err := a.takeInTurn(ctx)
 		if restarts(err) {
@@ -107,11 +116,51 @@ func (a *attempt) run(ctx context.Context) error {
 // queue.
 func (a *attempt) waitError(ctx context.Context, err error) error {
 	p := a.pool
-	if err != nil && a.turn != nil {
+	if err != nil && a.turn != nil && !a.outOfTurn() {
 		return contender.WaitError(ctx, p.Client, p.Path, 1, nil, err)
 	}
 	return contender.WaitErrorOf(ctx, p.turns(), p.Path, a.queue, 1, err)
 }
+
+// errContended means that the attempt can't have the permit at once.
+var errContended = errors.New("there is another contender")
+
+// takeAtOnce creates the permit's znode without a place in the queue. It returns nil, with the permit, if
+// the listings behind the create show no other contender: no other permit, and no place in the queue. If
+// they do, it returns errContended, and the attempt has to withdraw and to queue. See the package's
+// comment.
+func (a *attempt) takeAtOnce(ctx context.Context) error {
+	session, err := a.pool.Client.HoldSession(ctx)
+	if err != nil {
+		return err
+	}
+	a.turn = &waitqueue.Grant{Znode: hold.Znode{Client: a.pool.Client.InSession(session.Session()), Session: session}}
+	var names, turns []string
+	a.nodes, names, a.above, err = a.turn.AddNodes(ctx, a.pool.leases(), 1, a.data, framework.ListTo(a.pool.turns().Dir, &turns))
+	if err != nil {
+		return err
+	}
+	alone := len(names) == 1 && a.among(names) && turns != nil && len(queuenode.Sort(turns, turnKind)) == 0
+	if !alone {
+		return errContended
+	}
+	switch behind, err := a.admit(ctx, names); {
+	case err != nil:
+		return err
+	case behind != "":
+		return errContended
+	}
+	if err := session.Secure(ctx); err != nil {
+		return err
+	}
+	a.countBreaks()
+	a.pool.free.Store(true)
+	a.report(0)
+	return session.Err()
+}
+
+// outOfTurn reports whether the attempt holds the session by takeAtOnce: it has no place in the queue.
+func (a *attempt) outOfTurn() bool { return a.turn != nil && a.turn.Path == "" }
 
 // takeInTurn acquires the permits after the contenders ahead.
 func (a *attempt) takeInTurn(ctx context.Context) (err error) {
@@ -148,6 +197,7 @@ func (a *attempt) take(ctx context.Context) error {
 			continue
 		case err == nil && len(names) <= a.number.permits:
 			a.countBreaks()
+			a.pool.free.Store(a.turn.Own == nil && a.own == nil) // it has not waited
 			a.report(0)
 			return a.turn.Session.Err()
 		case err == nil:
@@ -253,6 +303,9 @@ func (a *attempt) withdraw() {
 	a.discardNodes()
 	closeWatch(a.own)
 	closeWatch(a.number.watch)
+	if a.outOfTurn() {
+		a.turn.Session.Release()
+	}
 	a.queue.Withdraw()
 	a.turn, a.own, a.number = nil, nil, numberWatch{}
 }

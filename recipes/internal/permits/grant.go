@@ -18,14 +18,18 @@ type grant struct {
 	rest            *rest
 }
 
-// lease returns a lease of the grant, and starts the deletion of the znode in the queue. The call
-// does not wait for it. The release waits for it: see rest.
+// lease returns a lease of the grant, and starts the deletion of the znode in the queue, if there is one.
+// The call does not wait for it. The release waits for it: see rest.
 func (a *attempt) lease(ctx context.Context) *lease.Lease {
 	closeWatch(a.own)
 	closeWatch(a.number.watch)
 	closeWatch(a.turn.Own)
 	rest := &rest{gone: make(chan struct{})}
-	go rest.leave(a.turn)
+	if a.outOfTurn() {
+		close(rest.gone)
+	} else {
+		go rest.leave(a.turn)
+	}
 	p, first := a.pool, a.nodes[0]
 	more := make([]*hold.Znode, len(a.nodes)-1)
 	for i, node := range a.nodes[1:] {

@@ -11,12 +11,27 @@
 //   - A listing that grants was read by the session that created the znodes, so it is no older than
 //     they are. Of two grants, the later listing shows the znodes of both.
 //   - All znodes of an attempt are created by one transaction, so no listing shows a part of them.
-//   - A contender that is not the first of the queue has no znode in leases. So the contender that
-//     waits for permits waits for holders only.
+//   - A contender that waits and is not the first of the queue has no znode in leases. So the contender
+//     that waits for permits waits for holders only.
+//
+// A contender for a single permit first tries without a place in the queue, if the pool's previous
+// contender did not have to wait: see takeAtOnce. Behind the create of its znode in leases it lists leases
+// and the queue. It holds the permit if it sees no other permit and no contender in the queue. Otherwise
+// it deletes the znode and queues. Why this is safe:
+//
+//   - Exclusion: it is granted by a listing of leases behind its own create, with room for one child. Of
+//     two grants, the later listing shows both znodes, whether their owners have queued or not.
+//   - Order: if a contender is in the queue when the znode is created and remains there, the listing of
+//     the queue shows it. A contender that queues later has come later.
+//   - Fences: an older znode in leases would have been listed, so who is granted later has a younger one.
+//   - Progress: two that try at once both queue. A contender in the queue waits for such a znode as for a
+//     holder's, until its deletion, or the end of its session if its process stops. Each pool tries again
+//     only after a grant without a wait, so new contenders can't keep one in the queue waiting by this.
 package permits
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -36,7 +51,7 @@ const (
 	leaseKind = queuenode.LeaseKind
 )
 
-// A Pool is the permits at a path. It is immutable.
+// A Pool is the permits at a path. It is immutable, but for free.
 type Pool struct {
 	Client  *framework.Client
 	Path    string // as its user gave it
@@ -50,6 +65,14 @@ type Pool struct {
 
 	Telemetry telemetry.Lock
 	OpError   func(op, path string, err error) error // wraps the error of a release; nil stays nil
+
+	free atomic.Bool // the latest grant came without a wait, and no attempt by takeAtOnce since
+}
+
+// takesAtOnce reports whether an attempt at n permits begins without a place in the queue. Of several
+// permits, another contender could take one meanwhile, and its fence would be higher than the next one's.
+func (p *Pool) takesAtOnce(n int) bool {
+	return n == 1 && p.Permits == Number{Fixed: 1} && p.free.CompareAndSwap(true, false)
 }
 
 // LeasesDir returns the directory of the permits' znodes. Its children count as permits.

@@ -304,7 +304,7 @@ type creation struct {
 
 func (a *Attempt) creation(along bool) *creation {
 	c := &creation{begun: time.Now(), name: a.kind}
-	c.opts = append(make([]framework.CreateOption, 0, 8), // as many as follow here and in AddNodes
+	c.opts = append(make([]framework.CreateOption, 0, 9), // as many as follow here and in AddNodes
 		framework.Ephemeral(), framework.Protected(), framework.WithParents(), framework.StatTo(&a.stat))
 	if a.write == nil {
 		c.opts = append(c.opts, framework.Sequential())
@@ -332,9 +332,9 @@ func (a *Attempt) created(path string, c *creation) {
 // AddNodes creates n nodes in another queue of the same client, in the grant's session, all or none.
 // It returns the nodes as grants, whatever other nodes exist there. names are those of all children
 // of that directory, and above those of the directory above it. Both are read after the nodes were
-// created; nil if they are still to be listed.
+// created; nil if they are still to be listed. lists are listings for which the same holds.
 func (g *Grant) AddNodes(
-	ctx context.Context, q *Queue, n int, data []byte,
+	ctx context.Context, q *Queue, n int, data []byte, lists ...framework.CreateOption,
 ) (added []*Grant, names, above []string, err error) {
 	dirAbove, _ := framework.SplitPath(q.Dir)
 	attempts, creates := make([]*Attempt, n), make([]framework.TxnOp, n)
@@ -343,7 +343,7 @@ func (g *Grant) AddNodes(
 		attempts[i] = q.NewAttempt(q.Kinds[0], nil)
 		creations[i] = attempts[i].creation(i == 0)
 		if i == 0 {
-			creations[i].opts = append(creations[i].opts, framework.ListTo(dirAbove, &above))
+			creations[i].opts = append(append(creations[i].opts, framework.ListTo(dirAbove, &above)), lists...)
 		}
 		creates[i] = framework.OpCreate(framework.JoinPath(q.Dir, creations[i].name), data, creations[i].opts...)
 	}
