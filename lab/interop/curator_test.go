@@ -134,6 +134,17 @@ func TestCuratorOrder(t *testing.T) {
 				k.native(t, path), k.native(t, path), k.foreigner(t, curator, path), k.native(t, path))
 		})
 	}
+	t.Run("SemaphoreMutex, which tries without a place in the queue", func(t *testing.T) {
+		t.Parallel()
+		path := pathOf(t)
+		first, second, third := semaphores.native(t, path), semaphores.native(t, path), semaphores.native(t, path)
+		for _, c := range []contender{first, second, third} { // the next lock of each begins with the lease
+			mustLock(t, c)
+			mustUnlock(t, c)
+		}
+		inOrder(t, path, first, semaphores.foreigner(t, curator, path), second,
+			semaphores.foreigner(t, curator, path), third)
+	})
 	t.Run("Readers behind a writer", func(t *testing.T) {
 		t.Parallel()
 		path := pathOf(t)
