@@ -10,7 +10,7 @@
 //
 // Package discovery has the type of its payload as a type parameter, because Curator's format is JSON.
 //
-// Stability: may change.
+// Stability: stable.
 //
 // # Schemas that change
 //

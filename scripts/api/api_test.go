@@ -113,6 +113,24 @@ func TestAPackageStatesItsStability(t *testing.T) {
 	}
 }
 
+func TestAStablePackageShowsNoOther(t *testing.T) {
+	for line, want := range map[string]bool{
+		"func New(c recipes/model.Codec)":       true,
+		"var Default []recipes/model.T":         true,
+		"func New(c other/recipes/model.Codec)": false, // another package
+		"func New(c recipes/models.Codec)":      false,
+	} {
+		r := report{"cache": {"stability: stable", line}, "recipes/model": {"stability: may change"}}
+		if err := r.overpromised(); (err != nil) != want {
+			t.Errorf("%s: %v, want an error: %v", line, err, want)
+		}
+		r["cache"][0] = "stability: internal to docent"
+		if err := r.overpromised(); err != nil {
+			t.Errorf("%s of an internal package: %v", line, err)
+		}
+	}
+}
+
 func TestAMissingReportIsADifference(t *testing.T) {
 	if err := run(filepath.Join(t.TempDir(), "none"), []string{module(t, source)}, true); err == nil {
 		t.Error("no difference to a report that does not exist")

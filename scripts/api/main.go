@@ -41,6 +41,9 @@ func run(dir string, modules []string, check bool) error {
 			return fmt.Errorf("module %s: %w", module, err)
 		}
 	}
+	if err := now.overpromised(); err != nil {
+		return err
+	}
 	if !check {
 		return now.write(dir)
 	}

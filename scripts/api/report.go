@@ -96,6 +96,29 @@ func public(path string) bool {
 	return !slices.Contains(strings.Split(below, "/"), "internal") && !slices.Contains([]string{"cmd", "docs", "examples", "scripts"}, first)
 }
 
+// overpromised returns an error for each line of a package that shows a name of a less stable one: a change
+// of that name changes the line, too.
+func (r report) overpromised() error {
+	rank := func(name string) int {
+		return slices.Index(tiers, strings.TrimPrefix(r[name][0], "stability: "))
+	}
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		for _, other := range slices.Sorted(maps.Keys(r)) {
+			if rank(other) <= rank(name) {
+				continue
+			}
+			shows := regexp.MustCompile(`(^|[^\w/.])` + regexp.QuoteMeta(other) + `\.\w`)
+			for _, line := range r[name] {
+				if shows.MatchString(line) {
+					faults = append(faults, fmt.Errorf("package %s promises more than package %s: %s", name, other, line))
+				}
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
 // read returns the report in dir: an empty one if dir doesn't exist.
 func read(dir string) (report, error) {
 	r := report{}
