@@ -36,7 +36,7 @@ func TestBuilding_a_job_whose_host_was_stopped(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, s scene) {
 		err := runOnce(t.Context(), s.client, "2026-03-01", func(ctx context.Context) error {
-			_, err := s.client.Set(ctx, "/jobs/nightly/last", []byte("2026-03-02"), framework.AnyVersion)
+			_, err := s.client.Set(ctx, "/marks/nightly", []byte("2026-03-02"), framework.AnyVersion)
 			return err
 		})
 		if !errors.Is(err, framework.ErrBadVersion) {
@@ -46,16 +46,16 @@ func TestBuilding_a_job_whose_host_was_stopped(t *testing.T) {
 }
 
 func runOnce(ctx context.Context, client *framework.Client, today string, work func(context.Context) error) error {
-	mutex, err := lock.NewMutex(client, "/locks/nightly")
+	job, err := lock.NewUnfairMutex(client, "/jobs/nightly")
 	if err != nil {
 		return err
 	}
-	const mark = "/jobs/nightly/last" // holds the last day that is done, such as 2026-03-01
+	const mark = "/marks/nightly" // holds the last day that is done, such as 2026-03-01
 	_, err = client.Create(ctx, mark, nil, framework.WithParents())
 	if err != nil && !errors.Is(err, framework.ErrNodeExists) {
 		return err
 	}
-	err = lock.Do(ctx, mutex, func(ctx context.Context, _ *lock.Lease) error {
+	err = lock.Do(ctx, job, func(ctx context.Context, _ *lock.Lease) error {
 		last, stat, err := client.Get(ctx, mark)
 		if err != nil || string(last) >= today {
 			return err // done already

@@ -135,9 +135,6 @@ func (s sharer) come(t *testing.T, c *framework.Client, path string) string {
 	zktest.Eventually(t, generous, "what came second is gone", alone)
 	l, err = s.try(t, c, path)(lock.ContextWithOwner(t.Context(), lock.NewOwner("third")))
 	want := map[string]error{itShares: nil, isRefused: lock.ErrMixed, itWaits: lock.ErrHeld}[outcome]
-	if s.name == "UnfairMutex" {
-		want = lock.ErrHeld // it does not read what is in its way
-	}
 	if !errors.Is(err, want) {
 		t.Errorf("a try of %s, which %s: %v, want %v", s.name, outcome, err, want)
 	}

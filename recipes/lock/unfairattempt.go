@@ -61,7 +61,7 @@ func (a *unfairAttempt) run(ctx context.Context, try bool) error {
 		case !errors.Is(err, framework.ErrNodeExists):
 			return err
 		case try:
-			return ErrHeld
+			return a.refused(ctx)
 		}
 		if a.held { // another waiter was faster
 			if err := a.pause(ctx); err != nil {
@@ -157,7 +157,8 @@ func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 			a.seen.Waits(telemetry.NoQueue)
 			a.seen.Behind(watch.Data())
 			a.sees(watch)
-			if err = a.checkKind(watch); err == nil {
+			st, _ := watch.Stat()
+			if err = checkKind(a.mutex.path, st); err == nil {
 				err = a.awaitFired(ctx, watch)
 			}
 			watch.Close()
@@ -173,13 +174,37 @@ func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 	}
 }
 
+// refused returns the error of a try: ErrMixed if the znode is the directory of another kind of lock,
+// else ErrHeld. A directory refuses every try, so the first one that is refused reads the znode, and
+// then at most one in checkEvery. If the read fails, ErrHeld is still true.
+func (a *unfairAttempt) refused(ctx context.Context) error {
+	m := a.mutex
+	now, last := time.Now(), m.checked.Load()
+	if last != nil && now.Sub(*last) < checkEvery {
+		return ErrHeld
+	}
+	st, _, err := a.client.Exists(ctx, m.path)
+	if err == nil {
+		if err = checkKind(m.path, st); err == nil {
+			m.checked.Store(&now)
+		}
+	}
+	if errors.Is(err, ErrMixed) {
+		return err
+	}
+	return ErrHeld
+}
+
+// checkEvery keeps the read of a try that is refused rare: most tries cost one round trip.
+const checkEvery = time.Minute
+
 // checkKind returns ErrMixed if the znode is the directory of another kind of lock. The ensemble itself
 // excludes the kinds: there is a directory at the path, or an unfair mutex's znode, which can't have
 // children. A directory without contenders is waited for, because the ensemble removes it if it is a
 // container.
-func (a *unfairAttempt) checkKind(watch *framework.Watch) error {
-	if st, _ := watch.Stat(); st.NumChildren > 0 {
-		return fmt.Errorf("%w: %s has children", ErrMixed, a.mutex.path)
+func checkKind(path string, st framework.Stat) error {
+	if st.NumChildren > 0 {
+		return fmt.Errorf("%w: %s has children", ErrMixed, path)
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ type UnfairMutex struct {
 	tel    telemetry.Lock
 
 	longWait func(time.Duration, waitqueue.Blocker) // nil for none
+	checked  atomic.Pointer[time.Time]              // when a try that was refused last read the znode
 }
 
 // NewUnfairMutex returns the unfair mutex at path and sends nothing yet. The path is that of the
@@ -76,7 +77,7 @@ func NewUnfairMutex(c *framework.Client, path string, opts ...Option) (*UnfairMu
 // The attempt's znode is then gone, or its deletion continues in the background. If the session
 // ends while Lock waits, Lock continues in the next one. Other errors are the client's, when its
 // retry policy is exhausted: see package framework. If the path is the directory of another kind of
-// lock, Lock returns [ErrMixed]. TryLock does not read the znode, and returns [ErrHeld].
+// lock, Lock returns [ErrMixed].
 //
 // After a release, each waiter pauses for a random time within two milliseconds before it tries.
 // The bound grows with each failure, up to 32 ms. Calls of one client wait for each other without
@@ -88,8 +89,8 @@ func (m *UnfairMutex) Lock(ctx context.Context) (*Lease, error) {
 
 // TryLock returns a lease. It returns [ErrHeld] if another owner holds the lock, or if another call
 // of the same client holds it or is about to try. It takes one round trip, or none in the latter
-// case. A missing parent, a missing epoch or a lost reply costs more. ctx
-// and the connect timeout bound its requests: see [Locker]. If ctx ends first, the same holds as for
+// case. A missing parent, a missing epoch or a lost reply costs more, and so does a look for [ErrMixed],
+// which the first TryLock that finds a znode makes, and then at most one in a minute. ctx and the connect timeout bound its requests: see [Locker]. If ctx ends first, the same holds as for
 // [UnfairMutex.Lock].
 func (m *UnfairMutex) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := m.acquire(ctx, true)

@@ -45,6 +45,8 @@ func TestUnfairMutexRequests(t *testing.T) {
 		count("Lock and release", fault.Multi, fault.Multi)
 		held := mustTry(t, newUnfairMutex(t, env.Client(t), path))
 		mustRefuse(t, e)
+		count("the first TryLock while somebody else has it", fault.Multi, fault.Exists)
+		mustRefuse(t, e)
 		count("TryLock while somebody else has it", fault.Multi)
 		mustRelease(t, held)
 	})
