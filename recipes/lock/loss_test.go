@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,6 +150,34 @@ func TestALeaseOfASessionThatIsOverSaysSo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// At the deadline every goroutine sees the loss, whether or not the deadline's own timer has run: a process
+// that was stopped looks at its leases first.
+func TestALeaseIsLostAtItsDeadlineWhoeverLooksFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t)
+		l := mustLock(t, newMutex(t, virtualClient(t, srv), "/deadline/first"))
+		srv.Refuse()
+		srv.Cut()
+		synctest.Wait()
+		var held atomic.Int64
+		var looks sync.WaitGroup
+		for range 200 {
+			looks.Add(1)
+			time.AfterFunc(time.Until(l.Deadline()), func() {
+				defer looks.Done()
+				if l.Err() == nil {
+					held.Add(1)
+				}
+			})
+		}
+		looks.Wait()
+		if n := held.Load(); n > 0 {
+			t.Errorf("%d of 200 goroutines took the lease for held at its deadline", n)
+		}
+	})
 }
 
 // TestLeaseDeadline compares what leases of all makes say with the moment of their loss.
