@@ -8,8 +8,10 @@
 //
 // Each instance that is not disabled and has an address and a port is an endpoint. A connection
 // follows the instances as they come and go. During an outage of ZooKeeper, and while the client may not
-// read the service, it keeps the last ones. If there are none after three seconds, calls that don't wait
-// for a connection fail with the reason.
+// read the service, it keeps the last ones. If the service has no endpoint, calls that don't wait for a
+// connection fail with its path, as with a mistyped name. Once the last endpoint has left, some balancers
+// have a text of their own: that of round_robin is "no children to pick from". If the instances can't be
+// read, calls wait for three seconds, and then fail with the reason.
 //
 // The package is a module of its own, so that programs without gRPC don't depend on it.
 //
@@ -90,6 +92,8 @@ type watcher[T any] struct {
 	cfg     config
 	cancel  context.CancelFunc
 	loop    sync.WaitGroup
+
+	resolved bool // the connection has had an endpoint; owned by run
 }
 
 // patience is how long calls wait for the first instances. After that, calls that don't wait for a
@@ -109,14 +113,32 @@ func (r *watcher[T]) run(ctx context.Context) {
 			r.report(err)
 			continue
 		}
-		_ = r.cc.UpdateState(r.state(instances)) // the balancer reports an error to the calls, and gets the next change
+		r.update(instances)
 	}
 	if err := r.service.Ready(ctx); err != nil && ctx.Err() == nil { // the registry or its client is closed
 		r.report(err)
 	}
 }
 
-// report tells the connection why the instances can't be read. It keeps the last ones.
+// update passes the endpoints of the instances to the connection. If there are none, it reports why. A
+// balancer that never had an endpoint passes that on to the calls, so it gets no empty list first.
+func (r *watcher[T]) update(instances []discovery.Instance[T]) {
+	state := r.state(instances)
+	if len(state.Addresses) > 0 || r.resolved {
+		_ = r.cc.UpdateState(state) // an error is the balancer's, which gets the next change
+		r.resolved = true
+	}
+	switch {
+	case len(state.Addresses) > 0:
+	case len(instances) == 0:
+		r.report(fmt.Errorf("no instances of %s", r.service.Path()))
+	default:
+		r.report(fmt.Errorf("%s: none of the %d instances is enabled and has an address and a port", r.service.Path(), len(instances)))
+	}
+}
+
+// report tells the connection why there are no instances, or why they can't be read. It keeps the last
+// endpoints that it got.
 func (r *watcher[T]) report(err error) {
 	if err != nil {
 		r.cc.ReportError(fmt.Errorf("grpcresolver: %w", err))

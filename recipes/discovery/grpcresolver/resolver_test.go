@@ -175,13 +175,13 @@ func TestRoundRobinOverLiveInstances(t *testing.T) {
 	}
 }
 
-// Without an instance, calls fail, and say so; they succeed when there is one.
+// Without an instance, as with a mistyped name, calls fail, and say so; they succeed when there is one.
 func TestNoInstances(t *testing.T) {
 	r := newRegistry(t, zkserver.Run(t))
 	conn := dial(t, r, "zk:///web")
 	_, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
-	if status.Code(err) != codes.Unavailable {
-		t.Errorf("call without an instance: %v, want Unavailable", err)
+	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "no instances of /services/web") {
+		t.Errorf("call without an instance: %v, want Unavailable, and the path", err)
 	}
 	a, _ := serve(t, r, discovery.Instance[zone]{ID: "a"})
 	awaitRoundRobin(t, conn, a)
@@ -321,11 +321,32 @@ func TestNoServerFromTheBeginningIsReported(t *testing.T) {
 	server.Refuse()
 	build(t, newRegistry(t, server), to)
 	zktest.Eventually(t, generous, "the error", func() bool { _, err := to.addresses(); return err != nil })
-	if _, err := to.addresses(); strings.Contains(err.Error(), "closed") || !strings.Contains(err.Error(), "ready") {
-		t.Errorf("error %v, want what the resolver waits for", err)
+	if _, err := to.addresses(); !errors.Is(err, framework.ErrNotConnected) || !strings.Contains(err.Error(), "dial ") {
+		t.Errorf("error %v, want why there is no connection", err)
 	}
 	server.Accept()
-	zktest.Eventually(t, generous, "the instances, of which there are none", func() bool { return to.updates() > 0 })
+	zktest.Eventually(t, generous, "that there are no instances", func() bool {
+		_, err := to.addresses()
+		return strings.Contains(err.Error(), "no instances of /services/web")
+	})
+}
+
+// The last instances leave: the connection keeps none of them, and learns why. An instance without a port
+// is no endpoint, which the error says.
+func TestTheEndOfTheLastInstanceIsReported(t *testing.T) {
+	server, to := zkserver.Run(t), new(conn)
+	r := newRegistry(t, server)
+	_, stop := serve(t, r, discovery.Instance[zone]{ID: "a"})
+	build(t, r, to)
+	zktest.Eventually(t, generous, "the address", func() bool { got, _ := to.addresses(); return len(got) == 1 })
+	if reg, err := r.Register(discovery.Instance[zone]{Name: "web", ID: "b", Address: "10.0.0.2"}); err != nil || reg.Await(t.Context()) != nil {
+		t.Fatal("can't register")
+	}
+	stop()
+	zktest.Eventually(t, generous, "no address, and why", func() bool {
+		got, err := to.addresses()
+		return len(got) == 0 && err != nil && strings.Contains(err.Error(), "/services/web: none of the 1 instances")
+	})
 }
 
 // The service may not be read for a while: the reason is reported, the last addresses stay, and later ones
