@@ -3,10 +3,9 @@ package fragments_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
@@ -22,17 +21,17 @@ func TestGettingStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	var j job
-	succeed(t, func() error { return oneClient(t.Context(), addr+"/myservice", zap.NewNop(), j.work) })
+	succeed(t, func() error { return oneClient(t.Context(), addr+"/myservice", j.work) })
 	j.want(t, 3)
 	if len(server.Sessions()) != 0 {
 		t.Error("the client is not closed")
 	}
 }
 
-func oneClient(ctx context.Context, servers string, logger *zap.Logger, work func(context.Context) error) error {
+func oneClient(ctx context.Context, servers string, work func(context.Context) error) error {
 	client, err := framework.NewClient(servers, // such as "zk1:2181,zk2:2181,zk3:2181/myservice"
 		framework.WithSessionTimeout(15*time.Second),
-		framework.WithLogger(logger),
+		framework.WithSlog(slog.Default()), // without it, docent logs nothing
 	)
 	if err != nil {
 		return err

@@ -159,7 +159,7 @@ func register(ctx context.Context, client *framework.Client) error {
 		return err
 	}
 	if err := registration.Await(ctx); err != nil {
-		return err // node.ErrTaken: another client registered this ID
+		return err // node.ErrTaken: another session has this ID
 	}
 	web, err := services.Watch("web")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/signal"
@@ -23,7 +24,7 @@ func main() {
 	listen := flag.String("listen", "localhost:8080", "address to serve at")
 	connect := flag.String("connect", "localhost:2181", "connect string of ZooKeeper")
 	flag.Parse()
-	client, err := framework.NewClient(*connect, framework.WithSessionTimeout(15*time.Second))
+	client, err := framework.NewClient(*connect, framework.WithSessionTimeout(15*time.Second), framework.WithSlog(slog.Default()))
 	if err != nil {
 		log.Fatal(err)
 	}
