@@ -58,7 +58,7 @@ help: ## List the targets
 .PHONY: test
 test: SIM_SCHEDULES = 2000
 test: SIM_HOURS = 200
-test: guards virtual plain sim chaos ## The guards, all tests, most also with the race detector, the simulation, chaos
+test: guards virtual plain matrix-slice sim chaos ## The guards, all tests, most also with the race detector, other versions, the simulation, chaos
 
 .PHONY: check
 check: lint test ## Everything that has to pass before a change is merged
@@ -208,7 +208,7 @@ interop: ## Contend with Apache Curator and kazoo, installed where apt-get can
 chaos: ## Contend on a real ensemble under faults for CHAOS_SECONDS, and check the history
 	CHAOS_SECONDS=$(CHAOS_SECONDS) scripts/gotest -C lab -count=1 -v -timeout=$(CHAOS_TIMEOUT)s -run='^TestChaos$$' $(TESTFLAGS) ./chaos
 
-# In CI's time, with what is drawn and printed: MATRIX_SEED=n repeats it. Elsewhere all, or CELLS.
+# Continuous integration runs a slice, as matrix-slice draws it. By hand: all, or CELLS.
 CELLS ?=
 
 .PHONY: matrix

@@ -400,7 +400,7 @@ func TestADeletionIsSentAtOnceOrNotAtAll(t *testing.T) {
 func TestOpDeleteCreatedBy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
 		defer c.Close()
 		var first, second framework.Stat

@@ -28,6 +28,7 @@ import (
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/recipes/partition"
 	"github.com/docent-go/docent/recipes/semaphore"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -481,7 +482,7 @@ func TestACreateThatMadeAnotherZnode(t *testing.T) {
 }
 
 func lieTo(t *testing.T, l lie, call func(ctx context.Context, c *framework.Client) error) {
-	srv := &liar{&server{Server: zkserver.Run(t), script: new(script), mute: make(map[proto.Opcode]bool)}, l}
+	srv := &liar{&server{Server: zkserver.Run(t, zkenv.DrawVersion(t)...), script: new(script), mute: make(map[proto.Opcode]bool)}, l}
 	good := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
 	defer func() { must.OK(t, good.Close()) }()
 	must.OK(t, good.AwaitConnected(t.Context()))

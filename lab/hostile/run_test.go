@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"runtime"
 	"slices"
 	"sync"
@@ -61,12 +62,18 @@ type run struct {
 	storms      int
 }
 
-// play has the server and the client do what the script says. It runs in a bubble.
+// versions are those of the servers that differ for the client and know all operations that the runs use:
+// whoAmI is from 3.7 on.
+func versions() []string { return []string{"3.8.0", zkserver.DefaultVersion, "3.8.4", "3.9.6"} }
+
+// play has the server and the client do what the script says. It runs in a bubble. The server's version
+// follows from the script, so that a script fails again as it has failed.
 func play(t testing.TB, given []byte) *server {
 	t.Helper()
 	s := &script{rest: given}
 	rate, _ := s.next()
-	srv := &server{Server: zkserver.Run(t), script: s, rate: int(rate), mute: make(map[proto.Opcode]bool)}
+	version := versions()[crc32.ChecksumIEEE(given)%uint32(len(versions()))]
+	srv := &server{Server: zkserver.Run(t, zkserver.WithVersion(version)), script: s, rate: int(rate), mute: make(map[proto.Opcode]bool)}
 	r := &run{t: t, script: s, server: srv}
 	r.recipesCtx, r.stopRecipes = context.WithCancel(context.Background())
 	r.good = must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)

@@ -8,12 +8,13 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/barrier"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
 func TestPanicInEnterLeavesNoMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c, err := framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial), framework.WithACLProvider(func(path string) []acl.Entry {
 			if strings.HasSuffix(path, "/ready") {
 				panic("no ACL")

@@ -180,17 +180,23 @@ func TestOtherLibrariesContend(t *testing.T) {
 }
 
 // TestDirectoriesAreDeletedDuringLock deletes the empty directories just before each create of an
-// acquire, as the server does with directories that are not used.
+// acquire, as the server does with directories that are not used. Each time the path is another: a server
+// that has found an empty container deletes what is at its path a moment later, if that has no children,
+// and so may delete the directories that the test has made there anew.
 func TestDirectoriesAreDeletedDuringLock(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kindsThat(singleNode), func(t *testing.T, env *zkenv.Env, k kind, path string) {
+	eachKindAndEnv(t, kindsThat(singleNode), func(t *testing.T, env *zkenv.Env, k kind, dir string) {
 		operator := env.Client(t)
 		creates := 1
-		dirs := []string{path}
 		if k.name == "semaphore mutex" {
-			creates, dirs = 2, []string{path + "/leases", path + "/locks", path}
+			creates = 2
 		}
 		for n := range creates {
+			path := fmt.Sprint(dir, n)
+			dirs := []string{path}
+			if k.name == "semaphore mutex" {
+				dirs = []string{path + "/leases", path + "/locks", path}
+			}
 			createDirs(t, operator, dirs...)
 			c, route := onRoute(t, env)
 			stuck := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/**", Action: fault.HoldRequest, Skip: n})

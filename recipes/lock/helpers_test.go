@@ -142,7 +142,7 @@ func virtualClient(t testing.TB, srv *zkserver.Server, opts ...framework.Option)
 }
 
 // serverInProcess returns the connect string of a server of the test's own, and
-// what gets a client there.
+// what gets a client there. It is of the default version, because benchmarks are compared.
 func serverInProcess(t testing.TB) (string, framework.Option) {
 	t.Helper()
 	server := zkserver.Run(t)

@@ -18,6 +18,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -67,7 +68,7 @@ func (c *countedClient) requests() float64 {
 // countedClients returns clients of the lock /counted/lock, whose directory exists.
 func countedClients(t *testing.T, n int, opts ...zkserver.Option) []*countedClient {
 	t.Helper()
-	server := zkserver.Run(t, opts...)
+	server := zkserver.Run(t, append(zkenv.DrawVersion(t), opts...)...)
 	var all []*countedClient
 	for range n {
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {

@@ -119,7 +119,7 @@ func (c *severed) Read(p []byte) (int, error) {
 func TestAFormerZnodeIsReplacedAtOnceOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		other := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
 		defer other.Close()
 		var o outage

@@ -10,6 +10,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -18,7 +19,7 @@ type ensemble struct{ server *zkserver.Server }
 
 func virtual(t *testing.T, body func(t *testing.T, e *ensemble)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { body(t, &ensemble{zkserver.Run(t)}) })
+	synctest.Test(t, func(t *testing.T) { body(t, &ensemble{zkserver.Run(t, zkenv.DrawVersion(t)...)}) })
 }
 
 // client returns a client of the ensemble.

@@ -17,6 +17,7 @@ import (
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -245,7 +246,7 @@ func runWorkers(t *testing.T, seed uint64, n int, order func(*worker, *rand.Rand
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		h := &history{}
-		e := &ensemble{zkserver.Run(t, zkserver.WithSeed(seed), zkserver.WithObserver(h.note))}
+		e := &ensemble{zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSeed(seed), zkserver.WithObserver(h.note))...)}
 		clients := []*framework.Client{e.client(t), e.client(t)}
 		mustCreate(t, clients[0], "/locks", "")
 		observer := must(framework.NewClient(e.server.Addr(), slowly(e.server, rand.New(rand.NewPCG(seed, 5)))))

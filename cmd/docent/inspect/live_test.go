@@ -137,7 +137,7 @@ func TestLive_costs_nothing_while_nothing_changes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var commits atomic.Int64
-		e := &ensemble{zkserver.Run(t, zkserver.WithObserver(func(zkserver.Transaction) { commits.Add(1) }))}
+		e := &ensemble{zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithObserver(func(zkserver.Transaction) { commits.Add(1) }))...)}
 		other, c := e.client(t), e.client(t)
 		live := follow(t, c, "/l")
 		settle()

@@ -26,6 +26,7 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/discovery/grpcresolver"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -151,7 +152,7 @@ func awaitRoundRobin(t *testing.T, conn *grpc.ClientConn, servers ...string) {
 
 // A real client goes round the servers as they come and go, and on when ZooKeeper is away.
 func TestRoundRobinOverLiveInstances(t *testing.T) {
-	server := zkserver.Run(t)
+	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 	ours, theirs := newRegistry(t, server), newRegistry(t, server)
 	a, stopA := serve(t, theirs, discovery.Instance[zone]{ID: "a", Payload: zone{[]string{"x"}}})
 	conn := dial(t, ours, "zk:///web")
@@ -177,7 +178,7 @@ func TestRoundRobinOverLiveInstances(t *testing.T) {
 
 // Without an instance, as with a mistyped name, calls fail, and say so; they succeed when there is one.
 func TestNoInstances(t *testing.T) {
-	r := newRegistry(t, zkserver.Run(t))
+	r := newRegistry(t, zkserver.Run(t, zkenv.DrawVersion(t)...))
 	conn := dial(t, r, "zk:///web")
 	_, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
 	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "no instances of /services/web") {
@@ -188,7 +189,7 @@ func TestNoInstances(t *testing.T) {
 }
 
 func TestTargetsThatAreRefused(t *testing.T) {
-	r := newRegistry(t, zkserver.Run(t))
+	r := newRegistry(t, zkserver.Run(t, zkenv.DrawVersion(t)...))
 	for target, want := range map[string]string{
 		"zk://host/web": "must have no authority",
 		"zk:///a/b":     "must not be empty or contain a slash",
@@ -247,7 +248,7 @@ func (c *conn) addresses() (addrs []string, err error) {
 
 // Instances that are disabled or have no address or port are left out; others bring their payload.
 func TestEndpointsAndTheirAttributes(t *testing.T) {
-	server := zkserver.Run(t)
+	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 	c := newRegistry(t, server)
 	for _, in := range []discovery.Instance[zone]{
 		{ID: "a", Address: "::1", Port: 80, SSLPort: 443, Payload: zone{[]string{"x"}}},
@@ -294,7 +295,7 @@ func TestEndpointsAndTheirAttributes(t *testing.T) {
 
 // The end of the registry is reported.
 func TestAClosedRegistryIsReported(t *testing.T) {
-	c, to := newRegistry(t, zkserver.Run(t)), new(conn)
+	c, to := newRegistry(t, zkserver.Run(t, zkenv.DrawVersion(t)...)), new(conn)
 	r, err := grpcresolver.NewBuilder(c).Build(resolver.Target{URL: url.URL{Scheme: "zk", Path: "/web"}}, to, resolver.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -317,7 +318,7 @@ func build(t *testing.T, r *registry, to *conn) {
 
 // An outage from the beginning fails calls that don't wait, with the reason.
 func TestNoServerFromTheBeginningIsReported(t *testing.T) {
-	server, to := zkserver.Run(t), new(conn)
+	server, to := zkserver.Run(t, zkenv.DrawVersion(t)...), new(conn)
 	server.Refuse()
 	build(t, newRegistry(t, server), to)
 	zktest.Eventually(t, generous, "the error", func() bool { _, err := to.addresses(); return err != nil })
@@ -352,7 +353,7 @@ func TestTheEndOfTheLastInstanceIsReported(t *testing.T) {
 // The service may not be read for a while: the reason is reported, the last addresses stay, and later ones
 // follow.
 func TestARefusedServiceIsReportedAndFollowed(t *testing.T) {
-	server, to := zkserver.Run(t), new(conn)
+	server, to := zkserver.Run(t, zkenv.DrawVersion(t)...), new(conn)
 	operator, r := newClient(t, server), newRegistry(t, server)
 	instance := discovery.Instance[zone]{Name: "web", ID: "a", Address: "[::1]", Port: 80}
 	if reg, err := r.Register(instance); err != nil || reg.Await(t.Context()) != nil {

@@ -38,6 +38,7 @@ import (
 	"github.com/docent-go/docent/recipes/partition"
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -157,7 +158,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	c := connected(t, zkserver.Run(t))
+	c := connected(t, zkserver.Run(t, zkenv.DrawVersion(t)...))
 	w := newWorldOf(t, c)
 	ctx := within(t, time.Minute)
 	hold := must[*framework.SessionHold](t)(c.HoldSession(ctx))

@@ -17,6 +17,7 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/recipes/semaphore"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -168,7 +169,7 @@ func TestRecipesJoinTheCauseOnce(t *testing.T) {
 	for _, x := range calls() {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t)
+				srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 				fn := x.make(t, connected(t, srv))
 				srv.Freeze()
 				defer srv.Thaw()

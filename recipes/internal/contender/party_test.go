@@ -5,12 +5,13 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/contender"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // TestPartyOfGoroutineAllocatesOnce bounds what a party costs each acquire.
 func TestPartyOfGoroutineAllocatesOnce(t *testing.T) {
-	server := zkserver.Run(t)
+	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 	c, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/lock/grpclock"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -125,7 +126,7 @@ func stream(ctx context.Context, c healthpb.HealthClient) error {
 
 func TestServer_status(t *testing.T) {
 	t.Parallel()
-	server := zkserver.Run(t)
+	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 	c, other := newClient(t, server), newClient(t, server)
 	m := newMutex(t, c)
 	handlers := map[string]struct {
@@ -174,7 +175,7 @@ func TestServer_status(t *testing.T) {
 
 func TestServer_owners(t *testing.T) {
 	t.Parallel()
-	server := zkserver.Run(t)
+	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 	m := newMutex(t, newClient(t, server))
 	var leases []*lock.Lease
 	client, leaks := serve(t, func(ctx context.Context) error {
@@ -207,7 +208,7 @@ func TestServer_owners(t *testing.T) {
 
 func TestClient_holds_the_lock_during_the_call(t *testing.T) {
 	t.Parallel()
-	server := zkserver.Run(t)
+	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 	c := newClient(t, server)
 	m := newMutex(t, c)
 	fences := make(chan int64, 2)
@@ -268,7 +269,7 @@ func TestClient_without_a_lock(t *testing.T) {
 // its host and pid, and the lock's path may have a customer's name. The peer must see none of them.
 func TestServer_shows_no_host_and_no_path(t *testing.T) {
 	t.Parallel()
-	server := zkserver.Run(t)
+	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 	c := newClient(t, server)
 	m, rw := newMutex(t, c), newReadWrite(t, c)
 	held, err := newMutex(t, newClient(t, server)).Lock(t.Context())

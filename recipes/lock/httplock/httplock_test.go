@@ -14,6 +14,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/lock/httplock"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -28,7 +29,7 @@ func inBubble(t *testing.T, fn func(t *testing.T, s *service)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &service{server: zkserver.Run(t)}
+		s := &service{server: zkserver.Run(t, zkenv.DrawVersion(t)...)}
 		s.mine, s.other = s.client(t), s.client(t)
 		fn(t, s)
 	})

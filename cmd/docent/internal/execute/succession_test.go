@@ -16,6 +16,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -146,7 +147,7 @@ func play(t *testing.T, seed uint64, mutant bool) (o observation) {
 	between := func(a, b time.Duration) time.Duration { return a + time.Duration(random.Int64N(int64(b-a))) }
 	timeout := between(4*time.Second, 40*time.Second)
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkserver.WithSessionTimeouts(time.Second, time.Minute))
+		srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSessionTimeouts(time.Second, time.Minute))...)
 		way := &network{srv: srv}
 		holder := newClient(t, srv, framework.WithDialer(way.dial), framework.WithSessionTimeout(timeout))
 		next := newClient(t, srv, framework.WithDialer(srv.Dial))
@@ -265,7 +266,7 @@ func TestOutage_that_is_ridden_out(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			timeout := 4*time.Second + time.Duration(random.Int64N(int64(36*time.Second)))
-			srv := zkserver.Run(t, zkserver.WithSessionTimeouts(time.Second, time.Minute))
+			srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSessionTimeouts(time.Second, time.Minute))...)
 			way := &network{srv: srv}
 			c := newClient(t, srv, framework.WithDialer(way.dial), framework.WithSessionTimeout(timeout))
 			l, err := newMutex(t, c).Lock(t.Context())

@@ -19,6 +19,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/page"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -33,7 +34,7 @@ type watcher struct {
 func watched(t *testing.T, body func(t *testing.T, w *watcher)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &watcher{t: t, server: zkserver.Run(t)}
+		w := &watcher{t: t, server: zkserver.Run(t, zkenv.DrawVersion(t)...)}
 		live, err := inspect.Follow(w.client(), "/locks", inspect.FollowLimits{})
 		if err != nil {
 			t.Fatal(err)

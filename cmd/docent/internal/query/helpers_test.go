@@ -20,6 +20,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/query"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -33,10 +34,11 @@ type world struct {
 	in     string
 }
 
-func virtual(t *testing.T, body func(t *testing.T, w *world)) {
+func virtual(t *testing.T, body func(t *testing.T, w *world), opts ...zkserver.Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{server: zkserver.Run(t, zkserver.WithSeed(1)), env: []string{"LANG=C.UTF-8"}}
+		opts := append(append(zkenv.DrawVersion(t), zkserver.WithSeed(1)), opts...)
+		w := &world{server: zkserver.Run(t, opts...), env: []string{"LANG=C.UTF-8"}}
 		w.client = w.connect(t)
 		body(t, w)
 	})
@@ -50,7 +52,7 @@ func (w *world) connect(t *testing.T) *framework.Client {
 // processes returns a world whose server is reached by TCP, in real time.
 func processes(t *testing.T) (w *world, addr string) {
 	t.Helper()
-	w = &world{server: zkserver.Run(t)}
+	w = &world{server: zkserver.Run(t, zkenv.DrawVersion(t)...)}
 	addr, err := w.server.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

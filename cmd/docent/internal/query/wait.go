@@ -121,16 +121,19 @@ func isOutage(err error) bool {
 
 // awaitEnd returns when the znode may have ended.
 func (w *wait) awaitEnd(ctx context.Context, c *framework.Client, znode string) error {
-	watch, err := c.Watch(ctx, znode, framework.WatchExists)
-	if isOutage(err) {
+	var ended <-chan struct{} // nil if it cannot be watched
+	switch watch, err := c.Watch(ctx, znode, framework.WatchExists); {
+	case isOutage(err):
 		return nil // the next read deals with it
-	}
-	if err != nil {
+	case errors.Is(err, framework.ErrNoAuth): // servers from 3.8.4 and 3.9.2 on; it exists
+	case err != nil:
 		return err
-	}
-	defer watch.Close()
-	if _, exists := watch.Stat(); !exists {
-		return nil
+	default:
+		defer watch.Close()
+		if _, exists := watch.Stat(); !exists {
+			return nil
+		}
+		ended = watch.Fired()
 	}
 	talk := max(0, talkAfter-time.Since(w.began))
 	if w.app.Settings().Verbose {
@@ -141,7 +144,7 @@ func (w *wait) awaitEnd(ctx context.Context, c *framework.Client, znode string) 
 	defer again.Stop()
 	for {
 		select {
-		case <-watch.Fired():
+		case <-ended:
 			return nil
 		case <-again.C:
 			return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // waiting runs "docent wait" in the background.
@@ -128,32 +129,41 @@ func TestWait_ends(t *testing.T) {
 	})
 }
 
-// TestWait_for_a_hidden_holder: the znode may not be read, so servers may keep its end to themselves.
+// TestWait_for_a_hidden_holder: the znode may not be read, so servers may keep its end to themselves, and
+// those from 3.8.4 and 3.9.2 on refuse to watch it.
 func TestWait_for_a_hidden_holder(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
-		owner := w.connect(t)
-		if err := owner.AddAuth(t.Context(), "digest", []byte("u:p")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.client.Create(t.Context(), "/locks/a", nil, framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
-		znode, err := owner.Create(t.Context(), "/locks/a"+guid+"lock-", nil, framework.Ephemeral(), framework.Sequential(),
-			framework.WithACL(acl.Creator()...))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ended := w.waiting(t, "/locks/a")
-		<-time.After(time.Minute) // virtual
-		if hasEnded(ended) {
-			t.Fatalf("it returned: %+v", <-ended)
-		}
-		if err := owner.Delete(t.Context(), znode); err != nil {
-			t.Fatal(err)
-		}
-		if r := <-ended; r.code != 0 || !strings.Contains(r.err, "/locks/a is held by ?") {
-			t.Errorf("exit code %d: %s", r.code, r.err)
-		}
-	})
+	for _, version := range []string{zkserver.DefaultVersion, "3.9.6"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			virtual(t, waitForAHiddenHolder, zkserver.WithVersion(version))
+		})
+	}
+}
+
+func waitForAHiddenHolder(t *testing.T, w *world) {
+	t.Helper()
+	owner := w.connect(t)
+	if err := owner.AddAuth(t.Context(), "digest", []byte("u:p")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.client.Create(t.Context(), "/locks/a", nil, framework.WithParents()); err != nil {
+		t.Fatal(err)
+	}
+	znode, err := owner.Create(t.Context(), "/locks/a"+guid+"lock-", nil, framework.Ephemeral(), framework.Sequential(),
+		framework.WithACL(acl.Creator()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := w.waiting(t, "/locks/a")
+	<-time.After(time.Minute) // virtual
+	if hasEnded(ended) {
+		t.Fatalf("it returned: %+v", <-ended)
+	}
+	if err := owner.Delete(t.Context(), znode); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-ended; r.code != 0 || !strings.Contains(r.err, "/locks/a is held by ?") {
+		t.Errorf("exit code %d: %s", r.code, r.err)
+	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -43,7 +44,7 @@ func started(t *testing.T, server *zkserver.Server, args ...string) (out, errs *
 func TestWatch_writes_lines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := zkserver.Run(t, zkserver.WithSeed(1))
+		server := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSeed(1))...)
 		c := apptest.Client(t, server.Addr(), framework.WithDialer(server.Dial))
 		file := filepath.Join(t.TempDir(), "trace.json")
 		out, errs, stop := started(t, server, "/locks", "/jobs", "-o", "jsonl", "--trace", file)
@@ -99,7 +100,7 @@ func TestWatch_says_if_its_trace_is_not_whole(t *testing.T) {
 		apptest.Missing(t, "no "+full)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		_, errs, stop := started(t, zkserver.Run(t), "/locks", "--trace", full)
+		_, errs, stop := started(t, zkserver.Run(t, zkenv.DrawVersion(t)...), "/locks", "--trace", full)
 		<-time.After(time.Second) // virtual
 		if code := stop(); code != cli.CodeInterrupted || !strings.Contains(errs.String(), "no space left") {
 			t.Errorf("exit code %d: %q", code, errs.String())
@@ -130,7 +131,7 @@ func TestWatch_refuses(t *testing.T) {
 func TestWatch_fails_without_permission(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := zkserver.Run(t, zkserver.WithSeed(1))
+		server := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSeed(1))...)
 		owner := apptest.Client(t, server.Addr(), framework.WithDialer(server.Dial), framework.WithAuth("digest", []byte("a:b")))
 		if _, err := owner.Create(t.Context(), "/secret", nil, framework.WithACL(acl.Creator()...)); err != nil {
 			t.Fatal(err)
@@ -150,7 +151,7 @@ func TestWatch_fails_without_permission(t *testing.T) {
 func TestWatch_says_what_it_leaves_out(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := zkserver.Run(t)
+		server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := apptest.Client(t, server.Addr(), framework.WithDialer(server.Dial))
 		for i := range 10 {
 			if _, err := c.Create(t.Context(), fmt.Sprintf("/app-%d", i), nil); err != nil {
