@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
@@ -26,15 +27,17 @@ func set(ctx context.Context, operator *framework.Client, name, value string) er
 // next waits for the next event of a znode below the path, and prints it.
 func next(out io.Writer, events <-chan cache.Event) {
 	for e := range events {
-		switch {
-		case e.Kind == cache.Added && e.New.Path != path:
-			fmt.Fprintf(out, "%s is %s\n", e.New.Path[len(path)+1:], e.New.Data)
-		case e.Kind == cache.Changed:
-			fmt.Fprintf(out, "%s was %s and is %s\n", e.New.Path[len(path)+1:], e.Old.Data, e.New.Data)
-		case e.Kind == cache.Removed:
-			fmt.Fprintf(out, "%s is gone\n", e.Old.Path[len(path)+1:])
-		default:
+		name, below := strings.CutPrefix(e.Path(), path+"/")
+		if !below {
 			continue
+		}
+		switch e.Kind {
+		case cache.Added:
+			fmt.Fprintf(out, "%s is %s\n", name, e.New.Data)
+		case cache.Changed:
+			fmt.Fprintf(out, "%s was %s and is %s\n", name, e.Old.Data, e.New.Data)
+		case cache.Removed:
+			fmt.Fprintf(out, "%s is gone\n", name)
 		}
 		return
 	}

@@ -49,8 +49,8 @@ func (s *priceSetter) lead(ctx context.Context, _ *lease.Lease) error {
 
 // show prints a price that is new.
 func show(out io.Writer, e cache.Event) {
-	if (e.Kind == cache.Added || e.Kind == cache.Changed) && e.New.Path != "/prices" {
-		fmt.Fprintf(out, "%s is %s\n", e.New.Path, e.New.Data)
+	if (e.Kind == cache.Added || e.Kind == cache.Changed) && e.Path() != "/prices" {
+		fmt.Fprintf(out, "%s is %s\n", e.Path(), e.New.Data)
 	}
 }
 

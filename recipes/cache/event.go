@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 )
 
@@ -40,6 +41,9 @@ type Event struct {
 	New  Node  // of Added and Changed
 	Err  error // of Stale: why
 }
+
+// Path returns the path of the znode that was added, changed or removed, and "" for Ready and Stale.
+func (e Event) Path() string { return cmp.Or(e.New.Path, e.Old.Path) }
 
 // eventsOf returns the events of the changes, and how many there are by kind.
 func eventsOf(changes []change) (events []Event, counts [Stale + 1]int64) {

@@ -78,7 +78,7 @@ func ExampleCache_Events() {
 			fmt.Println("the cache is ready")
 			set(client, "/config/web", "10.0.0.8")
 		case cache.Changed:
-			fmt.Printf("%s: %s became %s\n", event.New.Path, event.Old.Data, event.New.Data)
+			fmt.Printf("%s: %s became %s\n", event.Path(), event.Old.Data, event.New.Data)
 			return
 		}
 	}

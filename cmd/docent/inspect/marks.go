@@ -21,11 +21,7 @@ func newMarks() marks {
 
 // add marks what a cache's event may change: the znode itself and its directory.
 func (m *marks) add(e cache.Event) {
-	path := e.New.Path
-	if e.Kind == cache.Removed {
-		path = e.Old.Path
-	}
-	if path != "" {
+	if path := e.Path(); path != "" {
 		m.mu.Lock()
 		dir, _ := framework.SplitPath(path)
 		m.paths[path], m.paths[dir] = struct{}{}, struct{}{}
