@@ -58,6 +58,8 @@ func decodeJSON[T any](data []byte) (v T, err error) {
 	switch {
 	case errors.As(err, &syntax):
 		err = fmt.Errorf("no JSON, at byte %d", syntax.Offset)
+	case errors.As(err, &mismatch) && mismatch.Field != "":
+		err = fmt.Errorf("at byte %d there is no JSON of a %v, in member %s", mismatch.Offset, mismatch.Type, mismatch.Field)
 	case errors.As(err, &mismatch):
 		err = fmt.Errorf("at byte %d there is no JSON of a %v", mismatch.Offset, mismatch.Type)
 	}

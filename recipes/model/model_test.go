@@ -29,8 +29,8 @@ func TestErrorsQuoteNothing(t *testing.T) {
 		secret:                        "no JSON, at byte 1",
 		`{"zone":` + secret + `}`:     "no JSON, at byte 9",
 		`["` + secret + `"]`:          "at byte 1 there is no JSON of a model_test.place",
-		`{"zone":["` + secret + `"]}`: "at byte 9 there is no JSON of a string",
-		`{"zone":"eu","ports":[1.5]}`: "at byte 25 there is no JSON of a int",
+		`{"zone":["` + secret + `"]}`: "at byte 9 there is no JSON of a string, in member zone",
+		`{"zone":"eu","ports":[1.5]}`: "at byte 25 there is no JSON of a int, in member ports",
 	} {
 		got, err := model.JSON[place]().Decode([]byte(data))
 		if err == nil || err.Error() != want || got.Zone != "" {
