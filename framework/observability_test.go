@@ -246,7 +246,7 @@ func TestTheDocumentationNamesEveryTypeOfError(t *testing.T) {
 	t.Parallel()
 	found := map[string]string{ // those that are no sentinels of the module
 		"canceled": "context.Canceled", "deadline_exceeded": "context.DeadlineExceeded",
-		"panic": "*listeners.PanicError", "_OTHER": "",
+		"panic": "*listeners.PanicError", "connection_refused": "syscall.ECONNREFUSED", "_OTHER": "",
 	}
 	for _, pkg := range []struct{ dir, prefix string }{{".", ""}, {"internal/zkerr", ""}, {"../retry", "retry."}} {
 		for _, match := range errtypeNew.FindAllStringSubmatch(source(t, pkg.dir), -1) {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -396,6 +398,7 @@ func TestErrorType(t *testing.T) {
 		"panic":                      {&listeners.PanicError{Value: framework.ErrNoNode}},
 		"canceled":                   {context.Canceled, fmt.Errorf("%w: %w", framework.ErrUnknownOutcome, context.Canceled)},
 		"deadline_exceeded":          {fmt.Errorf("%w: %w", framework.ErrNotConnected, context.DeadlineExceeded)},
+		"connection_refused":         {fmt.Errorf("dial: %w", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)})},
 		"_OTHER":                     {errors.New("boom")},
 	} {
 		for _, err := range errs {

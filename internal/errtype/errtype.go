@@ -8,14 +8,16 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 )
 
 // Types of errors that are not of this module.
 const (
-	Canceled         = "canceled"          // a context was cancelled
-	DeadlineExceeded = "deadline_exceeded" // a context's deadline passed
-	Other            = "_OTHER"            // OpenTelemetry's name for any other
+	Canceled         = "canceled"           // a context was cancelled
+	DeadlineExceeded = "deadline_exceeded"  // a context's deadline passed
+	Refused          = "connection_refused" // no process listens at the server's address
+	Other            = "_OTHER"             // OpenTelemetry's name for any other
 )
 
 // LockLost is the type of a loss. It has a name because a loss ends contexts: see package cause.
@@ -64,6 +66,8 @@ func Of(err error) string {
 		return DeadlineExceeded
 	case kind != "":
 		return kind
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return Refused
 	}
 	return Other
 }
