@@ -109,7 +109,7 @@ func (q *queue) row(s inspect.Snapshot, i int, c inspect.Contender) []string {
 		state += "!" // it was asked to release
 	}
 	return []string{
-		strconv.Itoa(i), state, show.Side(c), host, owner, show.Age(s.At, c.Created), id, string(c.By), cli.Safe(path.Base(c.Znode)),
+		strconv.Itoa(i), state, show.Side(c), host, owner, show.Age(s.At, c.Created), id, show.By(c), cli.Safe(path.Base(c.Znode)),
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 type revoke struct {
 	app        *cli.App
 	allHolders bool
+	yes        bool
 	context    string
 }
 
@@ -29,12 +30,13 @@ func newRevoke(app *cli.App) *cobra.Command {
 		Short:   "Ask a holder to release its lock",
 		GroupID: cli.ToEnd,
 		Long: "revoke asks the holder of the lock at PATH, or the contender at ZNODE, to release. The request\n" +
-			"replaces the znode's data, so the metadata is gone after it. Only locks with revocation are\n" +
-			"notified, and they may ignore the request.",
+			"replaces the znode's data, so host, pid and owner are gone after it. Only locks with revocation are\n" +
+			"notified, and they may ignore the request. On a terminal, revoke asks first.",
 		Args: cli.Args(1, 1),
 		RunE: onClient(app, r.run),
 	}
 	cmd.Flags().BoolVar(&r.allHolders, "all-holders", false, "ask all holders of a lock that has several")
+	cmd.Flags().BoolVar(&r.yes, "yes", false, "do not ask")
 	cmd.Flags().StringVar(&r.context, "confirm-context", "", "the `name` of the context, if it is protected")
 	return cmd
 }
@@ -49,6 +51,9 @@ func (r *revoke) run(ctx context.Context, c *framework.Client, path string) erro
 	if err := allowContext(ctx, r.app, r.context); err != nil { // the user has time
 		return err
 	}
+	if err := r.confirm(ctx, targets); err != nil {
+		return err
+	}
 	ctx, cancel = context.WithTimeout(ctx, r.app.Settings().Timeout)
 	defer cancel()
 	for _, t := range targets {
@@ -57,8 +62,24 @@ func (r *revoke) run(ctx context.Context, c *framework.Client, path string) erro
 			return err
 		}
 	}
-	r.app.Say("the request replaced the metadata; only locks with revocation are notified")
 	return nil
+}
+
+// confirm says what the request costs, and asks on a terminal: the metadata don't say whether a lock has
+// revocation.
+func (r *revoke) confirm(ctx context.Context, targets []inspect.Contender) error {
+	r.app.Say("the request replaces the metadata (host, pid, owner); only locks with revocation are notified")
+	if r.yes || !cli.Terminal(r.app.In) {
+		return nil
+	}
+	for _, t := range targets {
+		fmt.Fprintf(r.app.Err, "%s, session %s, %s\n", show.Who(t), show.Session(t.Session), cli.Safe(t.Znode))
+	}
+	typed, err := ask(ctx, r.app, "Ask to release? (y/n)")
+	if err == nil && typed != "y" {
+		err = errRefused
+	}
+	return err
 }
 
 // targets returns the contenders to ask.

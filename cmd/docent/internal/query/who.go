@@ -83,7 +83,7 @@ func holderLine(s inspect.Snapshot, c inspect.Contender) string {
 		add("%s", show.Side(c))
 	}
 	if c.By != inspect.Docent {
-		add("by %s", c.By)
+		add("by %s", show.By(c))
 	}
 	add("session %s since %s (%s) fence %d", show.Session(c.Session), c.Created.UTC().Format("15:04:05Z"), show.Age(s.At, c.Created), c.Czxid)
 	if c.Revoked {

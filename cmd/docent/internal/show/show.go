@@ -48,6 +48,15 @@ func Who(c inspect.Contender) string {
 	return cli.Safe(inspect.PartyOf(c).String())
 }
 
+// By names the library that made the contender's znode, as far as it shows: docent without metadata, as
+// with a name or data of the user's, writes what Curator writes.
+func By(c inspect.Contender) string {
+	if c.By == inspect.Curator {
+		return "docent or curator"
+	}
+	return string(c.By)
+}
+
 // Holders names the lock's first holder and says how many others there are.
 func Holders(l inspect.Lock) string {
 	all := l.Holders()

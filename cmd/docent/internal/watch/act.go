@@ -47,7 +47,7 @@ func (s *State) target() (c inspect.Contender, path, fault string) {
 }
 
 // revoke asks whether to ask the target to release: it is the znode of now that is meant, whoever holds
-// the lock later. The command itself asks nothing, unless the context is protected.
+// the lock later. The command asks again only if the context is protected.
 func (m *Model) revoke() {
 	c, path, fault := m.target()
 	if fault != "" {
@@ -55,7 +55,7 @@ func (m *Model) revoke() {
 		return
 	}
 	m.Question = fmt.Sprintf("y: ask %s to release %s; any other key: do not", show.Who(c), cli.Safe(path))
-	m.agreed = []string{"revoke", c.Znode}
+	m.agreed = []string{"revoke", c.Znode, "--yes"}
 }
 
 // breakTarget runs break for the target. It has a confirmation of its own.

@@ -197,7 +197,7 @@ func TestModel_acts(t *testing.T) {
 		want string // on the screen
 	}{
 		"r asks first":                   {[]string{"r"}, "", "y: ask host:17 c to release /locks/report;"},
-		"y agrees":                       {[]string{"r", "y"}, "revoke " + holder, "sorted by"},
+		"y agrees":                       {[]string{"r", "y"}, "revoke " + holder + " --yes", "sorted by"},
 		"another key does not":           {[]string{"r", "n"}, "", "nothing was done"},
 		"nor does q, which quits later":  {[]string{"r", "q"}, "", "nothing was done"},
 		"y alone is no key":              {[]string{"y"}, "", "sorted by"},
@@ -205,7 +205,7 @@ func TestModel_acts(t *testing.T) {
 		"b breaks the holder":            {[]string{"b"}, breaks(holder), ""},
 		"b in the queue":                 {[]string{"enter", "b"}, breaks(holder), ""},
 		"b of a waiter":                  {[]string{"enter", "down", "b"}, breaks(waiter), "> waits"},
-		"r of a waiter":                  {[]string{"enter", "down", "r", "y"}, "revoke " + waiter, ""},
+		"r of a waiter":                  {[]string{"enter", "down", "r", "y"}, "revoke " + waiter + " --yes", ""},
 		"r in the graph":                 {[]string{"g", "r"}, "", "no lock is selected"},
 		"b in the graph":                 {[]string{"g", "b"}, "", "no lock is selected"},
 		"r and b are text while finding": {[]string{"/", "rb"}, "", "/rb_"},
@@ -227,7 +227,7 @@ func TestModel_acts(t *testing.T) {
 	s = full(120, 24) // the holder releases while the question is shown
 	s.press("r")
 	s.show(2*time.Minute, queue("/locks/report", "d"))
-	if s.press("y"); strings.Join(s.ran, "") != "revoke "+holder {
+	if s.press("y"); strings.Join(s.ran, "") != "revoke "+holder+" --yes" {
 		t.Errorf("ran %q", s.ran)
 	}
 	s.take(watch.Outcome("asking c"))
