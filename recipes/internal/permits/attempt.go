@@ -172,7 +172,7 @@ func (a *attempt) takeInTurn(ctx context.Context) (err error) {
 
 // take creates the attempt's znodes and returns nil when there are permits for all children.
 func (a *attempt) take(ctx context.Context) error {
-	names, err := a.enter(ctx)
+	names, err := a.createPermits(ctx)
 	for {
 		if err := a.rounds.Wait(ctx, 1); err != nil {
 			return err
@@ -182,18 +182,18 @@ func (a *attempt) take(ctx context.Context) error {
 			return err
 		case err == nil && !a.among(names): // another client deleted some of them
 			a.discardNodes()
-			names, err = a.enter(ctx)
+			names, err = a.createPermits(ctx)
 			continue
 		case err == nil && !a.admitted:
 			var behind string
 			if behind, err = a.admit(ctx, names); err == nil && behind != "" {
 				if err = a.awaitGone(ctx, behind); err == nil {
-					names, err = a.enter(ctx)
+					names, err = a.createPermits(ctx)
 				}
 			}
 			continue
 		case err == nil && len(names) <= a.number.permits && !a.number.isKnown(): // it has changed since
-			names, err = a.enter(ctx)
+			names, err = a.createPermits(ctx)
 			continue
 		case err == nil && len(names) <= a.number.permits:
 			a.countBreaks()
@@ -249,10 +249,10 @@ func (a *attempt) tryOnce(ctx context.Context) error {
 	if err != nil {
 		return contender.HeldError(err)
 	}
-	names, err := a.enter(ctx)
+	names, err := a.createPermits(ctx)
 	for err == nil && !a.number.isKnown() {
 		if err = a.rounds.Wait(ctx, 1); err == nil {
-			names, err = a.enter(ctx)
+			names, err = a.createPermits(ctx)
 		}
 	}
 	switch {

@@ -12,7 +12,7 @@
 //     they are. Of two grants, the later listing shows the znodes of both.
 //   - All znodes of an attempt are created by one transaction, so no listing shows a part of them.
 //   - A contender that waits and is not the first of the queue has no znode in leases. So the contender
-//     that waits for permits waits for holders only.
+//     that waits for permits waits for holders only: two that waited there would wait for each other.
 //
 // A contender for a single permit first tries without a place in the queue, if the pool's previous
 // contender did not have to wait: see takeAtOnce. Behind the create of its znode in leases it lists leases

@@ -10,9 +10,9 @@ import (
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
-// enter makes sure that the attempt has its znodes and knows the number of permits. It returns the
+// createPermits makes sure that the attempt has its znodes and knows the number of permits. It returns the
 // names of all children of the permits' directory.
-func (a *attempt) enter(ctx context.Context) (names []string, err error) {
+func (a *attempt) createPermits(ctx context.Context) (names []string, err error) {
 	if err := a.watchNumber(ctx, a.turn.Client); err != nil {
 		return nil, err
 	}

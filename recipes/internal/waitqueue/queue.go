@@ -31,7 +31,7 @@ type Queue struct {
 	ACL    []acl.Entry // of contenders and missing parents; nil for the client's
 
 	// Predecessor returns the index of the node that the node at own waits for, among those before
-	// the given index; -1 if there is none.
+	// the given index; -1 if there is none. The nodes are in the order of [queuenode.Compare].
 	Predecessor func(nodes []queuenode.Node, own, before int) int
 
 	// OnPosition is called with the number of contenders ahead of a waiting attempt. It may be nil.
@@ -41,7 +41,8 @@ type Queue struct {
 	OnLongWait func(waited time.Duration, by Blocker)
 
 	// MayReplace reports whether another node that waiting has to wait for may have taken the place
-	// of gone. nil means never. All other new nodes come behind those that exist.
+	// of gone: then the deletion of gone is no grant, and the contender lists again. nil means never.
+	// All other new nodes come behind those that exist.
 	MayReplace func(gone, waiting queuenode.Node) bool
 }
 
