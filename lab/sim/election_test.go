@@ -63,7 +63,8 @@ func campaigns(k *worker, f *framework.Client, at string, h *handle) error {
 // errStepDown ends a Run.
 var errStepDown = errors.New("the candidate steps down")
 
-// run leads for one to three terms, and steps down, unless its context ends before.
+// run leads for one to three terms, and steps down, unless its context ends before. If the last term was lost, an
+// error does not end Run, so it steps down in the next.
 func (k *worker) run(h *handle) {
 	c := k.call(8 * k.w.plan.timeout)
 	defer c.stop()
@@ -85,7 +86,7 @@ func (k *worker) run(h *handle) {
 		k.w.leave(t, k.name)
 		t.cancel()
 		k.w.count("terms of Run", 1)
-		if terms--; terms == 0 {
+		if terms--; terms <= 0 {
 			return errStepDown
 		}
 		return nil
