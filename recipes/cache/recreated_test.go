@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,12 +13,14 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/cachetest"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
 )
 
 // A parent was created again during an outage. A child that is created below it while the cache reads
@@ -206,4 +209,38 @@ func TestAFilterThatExits(t *testing.T) {
 		s.set(t, c, "/a", "2")
 		s.want(t, made, map[string]string{"": "", "/a": "2"})
 	})
+}
+
+// The connection breaks when the last reply of a fill has come, and the cache still works on it. The cache is
+// not ready: nothing tells it of changes.
+func TestAFillThatOutlivesItsConnectionIsNotReady(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		const path = "/outlived"
+		must.Get(env.Client(t).Create(t.Context(), path+"/last", nil, framework.WithParents()))(t)
+		route := env.Route(t)
+		c := route.Client(t)
+		at, goOn := make(chan struct{}, 100), make(chan struct{})
+		made := must.Get(cache.New(c, path, cache.WithFilter(func(path string) bool {
+			if !strings.HasSuffix(path, "/last") {
+				return true
+			}
+			at <- struct{}{}
+			<-goOn
+			return false
+		})))(t)
+		t.Cleanup(func() { must.OK(t, made.Close()) })
+		j := cachetest.Record(made)
+		must.Receive(t, at, "the last znode")
+		route.Refuse()
+		route.Cut()
+		zktest.Eventually(t, time.Minute, "the connection is broken", func() bool { return c.State() != framework.Connected })
+		close(goOn)
+		env.Quiesce()
+		if lines := j.Lines(); slices.Contains(lines, "ready") {
+			t.Errorf("without a connection: %q", lines)
+		}
+		route.Heal()
+		j.Await(t, "ready")
+	}, zkenv.Only("in virtual time nothing else happens", zkenv.Embedded))
 }
