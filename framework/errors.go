@@ -105,7 +105,7 @@ func (e *OpError) ErrorType() string { return errtype.Of(e.Err) }
 // uses, too. Examples are "no_node" for [ErrNoNode] and "session_expired" for [ErrSessionExpired];
 // docs/observability.md has them all. If a context ended, the type is "canceled" or
 // "deadline_exceeded", whatever the operation's own error. For an error of other code it is
-// "_OTHER".
+// "connection_refused" if it wraps syscall.ECONNREFUSED, else "_OTHER".
 func ErrorType(err error) string { return errtype.Of(err) }
 
 // callError is opError for an exported function that was called with ctx: it joins the cause of

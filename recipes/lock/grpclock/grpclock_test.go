@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -170,6 +171,17 @@ func TestServer_status(t *testing.T) {
 	}
 	if err := held.Release(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// An error of the handler's own keeps its text, also one whose type framework.ErrorType knows.
+func TestServer_keeps_errors_of_other_code(t *testing.T) {
+	t.Parallel()
+	for _, cause := range []error{errors.New("boom"), syscall.ECONNREFUSED} {
+		client, _ := serve(t, func(context.Context) error { return fmt.Errorf("billing: %w", cause) })
+		if err := call(t.Context(), client); status.Code(err) != codes.Unknown || !strings.Contains(err.Error(), "billing: ") {
+			t.Errorf("%v: the client got %v", cause, err)
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func statusError(ctx context.Context, err error) error {
 	}
 	kind := framework.ErrorType(err)
 	switch {
-	case kind == otherType:
+	case kind == otherType, kind == refusedType:
 		return err
 	case code == codes.Canceled:
 		return status.Error(code, context.Canceled.Error())
@@ -85,5 +85,9 @@ func statusError(ctx context.Context, err error) error {
 	return status.Error(code, "zookeeper: "+kind)
 }
 
-// otherType is the type of an error of other code: see [framework.ErrorType].
-const otherType = "_OTHER"
+// Types of errors of other code: see [framework.ErrorType]. The handler's own connection may have been
+// refused, too.
+const (
+	otherType   = "_OTHER"
+	refusedType = "connection_refused"
+)
