@@ -76,7 +76,7 @@ func TestEnvironmentsOfATest(t *testing.T) {
 		{"one", "limits", nil},
 	} {
 		cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestMisuse$", "-test.v")
-		cmd.Env = append(os.Environ(), misuseVariable+"="+tc.test, "ZK_TEST=none", "ZK_REAL="+tc.variable)
+		cmd.Env = append(os.Environ(), misuseVariable+"="+tc.test, "ZK_TEST=none", "ZK_CONNECT=", "ZK_REAL="+tc.variable)
 		out := string(must.Get(cmd.CombinedOutput())(t))
 		for _, kind := range []string{"embedded", "embedded-ensemble", "standalone", "ensemble"} {
 			ran := strings.Contains(out, ": TestMisuse/"+kind+" (")
@@ -129,7 +129,7 @@ func TestMisuseIsRefused(t *testing.T) {
 		t.Run(misuse, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestMisuse$")
-			cmd.Env = append(os.Environ(), misuseVariable+"="+misuse, "ZK_TEST=none")
+			cmd.Env = append(os.Environ(), misuseVariable+"="+misuse, "ZK_TEST=none", "ZK_REAL=", "ZK_CONNECT=")
 			out, err := cmd.CombinedOutput()
 			if err == nil {
 				t.Error("nothing is refused")
