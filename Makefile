@@ -29,13 +29,6 @@ ZK_TEST ?= auto
 endif
 export ZK_TEST
 
-# ZK_RACE_PATCH=1 makes the race run use a copy of go-zookeeper in which its own
-# data races are mended; see scripts/race-zk.
-ZK_RACE_PATCH ?=
-ifneq ($(ZK_RACE_PATCH),)
-race_mod := -modfile=.cache/race.mod
-endif
-
 LINT_VERSION := v2.15.0
 LINT := .cache/bin/golangci-lint-$(LINT_VERSION)
 VALE_VERSION := v3.21.0
@@ -74,10 +67,7 @@ virtual: ## With the race detector: the client on real servers, recipes and test
 
 .PHONY: race
 race: ## All tests with the race detector, on real servers, too (long: narrow it with PKG)
-ifneq ($(ZK_RACE_PATCH),)
-	scripts/race-zk
-endif
-	$(go_test) -race $(race_mod) $(PKG)
+	$(go_test) -race $(PKG)
 
 # Not repeated: what virtual runs in an embedded environment or on real servers, and what sim and
 # chaos run at length. A test that may run on a standalone server and on an ensemble runs on the first

@@ -3,21 +3,14 @@ package framework
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
 )
-
-// ask sends a request that the wire client does not know, and returns the body of the reply. It
-// waits until ctx ends.
-func ask(ctx context.Context, s *session.Session, opcode proto.Opcode, body []byte) ([]byte, error) {
-	return session.Call(ctx, s, func(*zkconn.Conn) ([]byte, error) { return s.Ask(opcode, body) })
-}
 
 // An Identity is an identity of the client at a server, as an ACL names it.
 type Identity struct {
@@ -32,29 +25,19 @@ type Identity struct {
 // ten minutes. Other errors are the errors of every operation.
 func (c *Client) WhoAmI(ctx context.Context) ([]Identity, error) {
 	ids, err := do(ctx, c.core, request{op: "whoAmI", session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session.Session) ([]Identity, error) {
-		body, err := ask(ctx, s, proto.OpWhoAmI, nil)
-		if err != nil {
-			return nil, err
-		}
-		return identities(body)
+		return session.Call(ctx, s, requests.Of(proto.OpWhoAmI, nil, identities))
 	})
 	return ids, c.callError(ctx, "whoAmI", "", err)
 }
 
-func identities(body []byte) ([]Identity, error) {
-	d := proto.NewDecoder(body)
+func identities(d *proto.Decoder) []Identity {
 	ids := make([]Identity, d.Count(2*proto.LengthSize))
 	for i := range ids {
 		ids[i] = Identity{Scheme: d.Path(), ID: d.Path()}
 	}
-	if d.End() != nil {
-		return nil, errMalformed
-	}
-	return ids, nil
+	_ = d.End() // its caller checks
+	return ids
 }
-
-// errMalformed is returned for a reply that does not follow the protocol.
-var errMalformed = fmt.Errorf("%w: %w", ErrServer, errors.New("malformed answer"))
 
 // Ephemerals returns the sorted paths of the ephemeral znodes of the client's present session, at
 // path and below it. If a call that created a znode returned before, the znode is among them, also
@@ -93,19 +76,14 @@ func ephemerals(ctx context.Context, s *session.Session, path string) ([]string,
 
 // ephemeralsWith returns the session's ephemeral znodes whose paths begin with the prefix.
 func ephemeralsWith(ctx context.Context, s *session.Session, prefix string) ([]string, error) {
-	if err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Prove() }); err != nil {
+	if err := session.Effect(ctx, s, requests.Prove()); err != nil {
 		return nil, err
 	}
-	body, err := ask(ctx, s, proto.OpGetEphemerals, proto.AppendString(nil, prefix))
-	if err != nil {
-		return nil, err
-	}
-	d := proto.NewDecoder(body)
-	paths := d.Strings()
-	if d.End() != nil {
-		return nil, errMalformed
-	}
-	return paths, nil
+	return session.Call(ctx, s, requests.Of(proto.OpGetEphemerals, proto.AppendString(nil, prefix), func(d *proto.Decoder) []string {
+		paths := d.Strings()
+		_ = d.End() // its caller checks
+		return paths
+	}))
 }
 
 // Ready returns nil if the client can work now. If so, it has a connection, and a quorum of the
@@ -120,7 +98,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	usercall.Require("ctx", ctx != nil)
 	s, err := c.core.connected()
 	if err == nil {
-		err = session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Prove() })
+		err = session.Effect(ctx, s, requests.Prove())
 	}
 	return c.callError(ctx, "ready", "", err)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/docent-go/docent/framework/internal/digestmd5"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/usercall"
 )
 
@@ -208,9 +207,7 @@ func (c *core) refusedSession() *session.Session {
 // present presents the credential of t on the present connection. If there is no reply, the trial t
 // continues.
 func (c *core) present(ctx context.Context, s *session.Session, t *trial) {
-	accepted, err := session.Call(ctx, s, func(*zkconn.Conn) (bool, error) {
-		return s.Present(t.credential.scheme, t.credential.secret)
-	})
+	accepted, err := s.Present(ctx, t.credential.scheme, t.credential.secret)
 	if err != nil {
 		return
 	}

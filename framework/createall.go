@@ -7,9 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
 )
@@ -126,7 +125,7 @@ func (g *group) find(ctx context.Context, s *session.Session) ([]string, error) 
 		return paths, nil
 	}
 	for _, path := range paths {
-		err := s.DeleteNow(ctx, path, AnyVersion)
+		err := session.Effect(ctx, s, requests.Delete(path, AnyVersion))
 		if err != nil && !errors.Is(err, ErrNoNode) {
 			return nil, err
 		}
@@ -136,9 +135,14 @@ func (g *group) find(ctx context.Context, s *session.Session) ([]string, error) 
 
 // send sends the transaction, then the requested listings, and waits for the replies.
 func (g *group) send(ctx context.Context, s *session.Session) ([]string, error) {
-	p, lists := g.begin(ctx, s)
+	p := session.Begin(s, txnRequest(g.full))
+	var dirs []string
+	for _, cr := range g.creations {
+		dirs = cr.listed(dirs)
+	}
+	lists := sendReads(s, g.creations[0].core.limits(), proto.OpGetChildren, dirs)
 	made, err := p.Wait(ctx)
-	results, err := made.answer.outcome(g.ops, err)
+	results, err := made.outcome(g.ops, err)
 	if err == nil {
 		err = checkMade(g.full, results)
 	}
@@ -163,38 +167,6 @@ func (g *group) send(ctx context.Context, s *session.Session) ([]string, error) 
 		}
 	}
 	return paths, err
-}
-
-// A madeGroup is the content of the reply to the transaction.
-type madeGroup struct {
-	answer txnAnswer
-	zxid   int64 // of the transaction
-}
-
-func (g *group) begin(ctx context.Context, s *session.Session) (*session.Pending[madeGroup], *readsSent) {
-	f := s.Tap().FollowTransaction(g.full[0].path) // has an id: unique
-	p := session.Begin(s, func(w *zkconn.Conn) (madeGroup, error) { return g.request(f, w) })
-	select {
-	case <-f.Sent():
-	case <-p.Done():
-		return p, nil
-	case <-ctx.Done():
-		return p, nil
-	}
-	var dirs []string
-	for _, cr := range g.creations {
-		dirs = cr.listed(dirs)
-	}
-	return p, sendReads(s, g.creations[0].core.limits(), proto.OpGetChildren, dirs)
-}
-
-// request runs to its end also if no caller waits for it any more, because f has to end.
-func (g *group) request(f *tap.Following, w *zkconn.Conn) (made madeGroup, err error) {
-	f.Begin()
-	made.answer, err = txnAnswerOf(multiOn(w, g.full))
-	st, _ := f.End()
-	made.zxid = st.Czxid
-	return made, err
 }
 
 // makeParents creates what is missing above the znodes from the n-th on: the znodes before it had

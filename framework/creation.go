@@ -11,19 +11,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/watchreg"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 )
-
-// A createdNode is the content of the reply to a create.
-type createdNode struct {
-	path  string
-	stat  Stat
-	known bool // the reply had the Stat
-}
 
 func (cr *creation) run(ctx context.Context) (string, error) {
 	rq := request{op: "create", path: cr.path, session: cr.session, repeat: repeatable}
@@ -59,7 +51,7 @@ func (cr *creation) attempt(ctx context.Context, s *session.Session) (string, er
 			return path, err
 		}
 	}
-	var parent *session.Pending[string]
+	var parent *session.Pending[requests.Created]
 	for range maxParentRounds {
 		path, err := cr.send(ctx, s)
 		if cr.has(withIdempotent) && errors.Is(err, ErrNodeExists) {
@@ -96,11 +88,11 @@ func (cr *creation) send(ctx context.Context, s *session.Session) (string, error
 	if cr.epoch != nil {
 		return cr.sendWithEpoch(ctx, s)
 	}
-	if cr.has(withTTL) && s.Tap().Lacks(proto.OpCreateTTL) {
-		return "", ErrUnsupported
-	}
-	p := cr.begin(ctx, s)
+	p := cr.begin(s)
 	made, err := p.Wait(ctx)
+	if err == nil && !isMade(cr.path, cr.has(withSequential), made.Path) {
+		err = errOtherPath
+	}
 	var names [][]string
 	if err == nil {
 		names = p.lists.names(ctx)
@@ -112,32 +104,16 @@ func (cr *creation) send(ctx context.Context, s *session.Session) (string, error
 	}
 	switch {
 	case err != nil || cr.stat == nil:
-		return made.path, err
-	case made.known:
-		cr.store(made.stat)
-		return made.path, nil
+		return made.Path, err
+	case made.Stat.Czxid != 0:
+		cr.store(statOf(made.Stat))
+		return made.Path, nil
 	}
-	err = cr.readCreated(ctx, s, made.path)
+	err = cr.readCreated(ctx, s, made.Path)
 	if err != nil && cr.protection != nil {
 		cr.protection.mayHaveCreated(s.ID(), p.Done()) // it exists, and the next attempt is to find it
 	}
-	return made.path, err
-}
-
-// request runs to its end also if no caller waits for it any more, because f has to end.
-func (cr *creation) request(f *tap.Following, w *zkconn.Conn) (made createdNode, err error) {
-	f.Begin()
-	if cr.has(withTTL) {
-		made.path, err = w.CreateTTL(cr.path, cr.data, cr.flags(), wireACL(cr.acls), cr.ttl)
-	} else {
-		made.path, err = w.Create(cr.path, cr.data, cr.flags(), wireACL(cr.acls))
-	}
-	st, known := f.End()
-	made.stat, made.known = statOf(st), known
-	if err == nil && !isMade(cr.path, cr.has(withSequential), made.path) {
-		err = errOtherPath
-	}
-	return made, err
+	return made.Path, err
 }
 
 // errOtherPath is the error of a create whose reply names a znode that it can't have created. Its znode
@@ -156,7 +132,7 @@ func isMade(path string, sequential bool, znode string) bool {
 
 // readCreated reads the Stat if the reply had none that could be read.
 func (cr *creation) readCreated(ctx context.Context, s *session.Session, path string) error {
-	found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(path) })
+	found, err := session.Call(ctx, s, requests.Exists(path))
 	cr.store(statOf(found.Stat))
 	return err
 }
@@ -219,7 +195,7 @@ func (cr *creation) neverExisted(ctx context.Context, s *session.Session) error 
 // checkExisting checks whether the znode that exists is as this Create would have made it, and returns
 // exists if it is not.
 func (cr *creation) checkExisting(ctx context.Context, s *session.Session, exists error) (string, error) {
-	found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Get(cr.path) })
+	found, err := session.Call(ctx, s, requests.Get(cr.path))
 	if err != nil {
 		return "", err
 	}
@@ -234,10 +210,12 @@ func (cr *creation) checkExisting(ctx context.Context, s *session.Session, exist
 // makeParent creates the parent of the path, because a create has just found it missing. last is the
 // request for the parent that preceded that create, nil if there was none. If last found its own
 // parent missing, makeParent creates all that is missing. It returns as makeParents does.
-func (cr *creation) makeParent(ctx context.Context, s *session.Session, last *session.Pending[string]) (*session.Pending[string], error) {
+func (cr *creation) makeParent(
+	ctx context.Context, s *session.Session, last *session.Pending[requests.Created],
+) (*session.Pending[requests.Created], error) {
 	dir, _ := SplitPath(cr.path)
 	if last == nil {
-		return cr.beginParent(ctx, s, dir)
+		return cr.beginParent(s, dir)
 	}
 	_, err := last.Wait(ctx)
 	switch {
@@ -245,7 +223,7 @@ func (cr *creation) makeParent(ctx context.Context, s *session.Session, last *se
 		above, _ := SplitPath(dir)
 		return cr.makeParents(ctx, s, dir, above)
 	case err == nil || errors.Is(err, ErrNodeExists): // it was reaped meanwhile
-		return cr.beginParent(ctx, s, dir)
+		return cr.beginParent(s, dir)
 	}
 	return nil, err
 }
@@ -254,13 +232,15 @@ func (cr *creation) makeParent(ctx context.Context, s *session.Session, last *se
 // below for the first that exists, since it may not be allowed to read further up. The search begins
 // above those that are known to be missing. makeParents returns the request for the last, the parent,
 // as soon as that is sent.
-func (cr *creation) makeParents(ctx context.Context, s *session.Session, missing ...string) (parent *session.Pending[string], err error) {
+func (cr *creation) makeParents(
+	ctx context.Context, s *session.Session, missing ...string,
+) (parent *session.Pending[requests.Created], err error) {
 	top := cr.path
 	if len(missing) > 0 {
 		top = missing[len(missing)-1]
 	}
 	for dir, _ := SplitPath(top); dir != "/"; dir, _ = SplitPath(dir) {
-		found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(dir) })
+		found, err := session.Call(ctx, s, requests.Exists(dir))
 		if errors.Is(err, ErrNoAuth) { // it exists: since 3.8.4 and 3.9.2, exists needs READ
 			break
 		}
@@ -273,7 +253,7 @@ func (cr *creation) makeParents(ctx context.Context, s *session.Session, missing
 		missing = append(missing, dir)
 	}
 	for i, dir := range slices.Backward(missing) {
-		p, err := cr.beginParent(ctx, s, dir)
+		p, err := cr.beginParent(s, dir)
 		if i == 0 || err != nil {
 			return p, err
 		}
@@ -284,31 +264,20 @@ func (cr *creation) makeParents(ctx context.Context, s *session.Session, missing
 	return nil, nil
 }
 
-// beginParent creates one parent, and returns the request as soon as it is sent. The create follows it
-// closely, so no server has time to find the parent empty. Parents hold an empty array, as Curator's
-// do, because some clients can't read a znode that holds null.
-func (cr *creation) beginParent(ctx context.Context, s *session.Session, dir string) (*session.Pending[string], error) {
+// beginParent creates one parent, and does not wait for the reply. The create follows it closely, so
+// no server has time to find the parent empty. Parents hold an empty array, as Curator's do, because
+// some clients can't read a znode that holds null.
+func (cr *creation) beginParent(s *session.Session, dir string) (*session.Pending[requests.Created], error) {
 	acl := cr.aclOf(dir)
 	if err := validateACL("ACL of "+dir, acl); err != nil {
 		return nil, err
 	}
-	f := s.Tap().FollowCreate(dir)
-	p := session.Begin(s, func(w *zkconn.Conn) (string, error) {
-		f.Begin()
-		defer f.End()
-		return w.Create(dir, []byte{}, proto.FlagContainer, wireACL(acl))
-	})
-	select {
-	case <-f.Sent():
-	case <-p.Done():
-	case <-ctx.Done():
-	}
-	return p, nil
+	return session.Begin(s, requests.Create(dir, []byte{}, proto.FlagContainer, acl, 0)), nil
 }
 
 // parentMade waits for the create of a parent and returns its fault. A parent that exists is none.
 // If its own parent was reaped meanwhile, the next round creates both, from below.
-func parentMade(ctx context.Context, parent *session.Pending[string]) error {
+func parentMade(ctx context.Context, parent *session.Pending[requests.Created]) error {
 	if parent == nil {
 		return nil
 	}
@@ -321,34 +290,20 @@ func parentMade(ctx context.Context, parent *session.Pending[string]) error {
 
 // A sentCreate is a create that was sent, and the requests that were sent after it.
 type sentCreate struct {
-	*session.Pending[createdNode]
-	lists *readsSent // nil if none was sent
-	watch *beginning // likewise
+	*session.Pending[requests.Created]
+	lists readsSent
+	watch *beginning // nil if none was sent
 }
 
 // begin sends the create, and after it the listing and the watch if the options ask for them. A
 // server serves a session's requests in the order in which they are sent.
-func (cr *creation) begin(ctx context.Context, s *session.Session) sentCreate {
-	f := s.Tap().FollowCreate(cr.path)
-	sent := sentCreate{Pending: session.Begin(s, func(w *zkconn.Conn) (createdNode, error) { return cr.request(f, w) })}
-	watches := cr.watch != nil && !cr.has(withSequential)
-	if cr.lists == nil && !watches {
-		return sent
+func (cr *creation) begin(s *session.Session) sentCreate {
+	sent := sentCreate{Pending: session.Begin(s, requests.Create(cr.path, cr.data, cr.flags(), cr.acls, cr.ttl))}
+	if cr.lists != nil {
+		sent.lists = sendReads(s, cr.core.limits(), proto.OpGetChildren, cr.listed(nil))
 	}
-	select {
-	case <-f.Sent():
-	case <-sent.Done():
-	case <-ctx.Done():
-	}
-	select {
-	case <-f.Sent(): // even if the reply is here by now
-	default:
-		return sent
-	}
-	sent.lists = sendReads(s, cr.core.limits(), proto.OpGetChildren, cr.listed(nil))
-	if watches {
-		key := watchreg.Key{Kind: watchreg.Exists, Path: cr.path}
-		begun := cr.core.beginWatch(s, key, readOf(key), false)
+	if cr.watch != nil && !cr.has(withSequential) {
+		begun := cr.core.beginWatch(s, watchreg.Key{Kind: watchreg.Exists, Path: cr.path}, false)
 		sent.watch = &begun
 	}
 	return sent
@@ -356,7 +311,7 @@ func (cr *creation) begin(ctx context.Context, s *session.Session) sentCreate {
 
 // storeWatch waits for the watch and stores it if it is on the znode that was created. err is the
 // create's error; if it is nil, made is the znode.
-func (cr *creation) storeWatch(ctx context.Context, b *beginning, made createdNode, err error) {
+func (cr *creation) storeWatch(ctx context.Context, b *beginning, made requests.Created, err error) {
 	if cr.watch == nil {
 		return
 	}
@@ -367,7 +322,7 @@ func (cr *creation) storeWatch(ctx context.Context, b *beginning, made createdNo
 	w, fault := b.wait(ctx)
 	switch {
 	case fault != nil: // a later call of Watch returns it, too
-	case err != nil || !made.known || w.sub.Found().Stat.Czxid != made.stat.Czxid:
+	case err != nil || made.Stat.Czxid == 0 || w.sub.Found().Stat.Czxid != made.Stat.Czxid:
 		w.Close()
 	default:
 		*cr.watch = w
@@ -431,22 +386,26 @@ func DeletionTo(over *<-chan struct{}) CreateOption {
 	})
 }
 
-func newProtection() *protection { return &protection{id: protectedPrefix + newUUID() + "-"} }
+func newProtection() *protection { return &protection{id: newProtectedID()} }
 
-// newUUID returns a random (version 4) UUID, in RFC 9562's text form.
-func newUUID() string {
+// newProtectedID returns protectedPrefix, a random (version 4) UUID in RFC 9562's text form, and a dash.
+func newProtectedID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails: it would crash the program
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
-	digits := hex.EncodeToString(b[:])
-	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
+	id := make([]byte, 0, len(protectedPrefix)+37)
+	id = append(id, protectedPrefix...)
+	for _, group := range [][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
+		id = append(hex.AppendEncode(id, group), '-')
+	}
+	return string(id)
 }
 
 // name returns path with its last element protected.
 func (g *protection) name(path string) string {
-	dir, name := SplitPath(path)
-	return JoinPath(dir, g.id+name)
+	name := strings.LastIndexByte(path, '/') + 1
+	return path[:name] + g.id + path[name:]
 }
 
 // findEarlier looks for the znode that an earlier attempt may have left, and returns "" if there is none.
@@ -487,7 +446,7 @@ func (g *protection) find(ctx context.Context, s *session.Session, path string) 
 // server of the create. The Stat is the zero value if the znode's ACL lets the client not read it.
 func (g *protection) search(ctx context.Context, s *session.Session, path string) (string, Stat, error) {
 	dir, _ := SplitPath(path)
-	if err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Sync(dir) }); err != nil {
+	if err := session.Effect(ctx, s, requests.Sync(dir)); err != nil {
 		return "", Stat{}, err
 	}
 	if g.byData {
@@ -498,7 +457,7 @@ func (g *protection) search(ctx context.Context, s *session.Session, path string
 		return "", Stat{}, err
 	}
 	for _, full := range candidates {
-		found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(full) })
+		found, err := session.Call(ctx, s, requests.Exists(full))
 		if errors.Is(err, ErrNoAuth) { // since 3.8.4 and 3.9.2, exists needs READ
 			own, err := ephemeralsWith(ctx, s, full)
 			if err != nil || slices.Contains(own, full) {
@@ -519,14 +478,14 @@ func (g *protection) delete(ctx context.Context, s *session.Session, path string
 	if g.epoch != nil {
 		return g.epoch.delete(ctx, s, path)
 	}
-	return s.DeleteNow(ctx, path, AnyVersion)
+	return session.Effect(ctx, s, requests.Delete(path, AnyVersion))
 }
 
 // candidates returns the paths of the znodes in dir whose names begin with the id. If the listing
 // of dir is too large, it lists the session's own ephemeral znodes. They are enough, because a
 // protected znode is one of them; servers from 3.6 on can list them.
 func (g *protection) candidates(ctx context.Context, s *session.Session, dir string) ([]string, error) {
-	listed, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(dir) })
+	listed, err := session.Call(ctx, s, requests.Children(dir))
 	switch {
 	case errors.Is(err, ErrNoNode):
 		return nil, nil
@@ -640,7 +599,7 @@ func (g *protection) searchAt(ctx context.Context, s *session.Session, path stri
 			return "", Stat{}, err
 		}
 	}
-	found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Get(path) })
+	found, err := session.Call(ctx, s, requests.Get(path))
 	switch {
 	case errors.Is(err, ErrNoNode):
 		return "", Stat{}, nil

@@ -7,8 +7,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/proto"
@@ -108,7 +108,7 @@ func (c *Client) deleteTree(ctx context.Context, full string) error {
 			return err
 		}
 		listed, err := do(ctx, c.core, request{op: "children", path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session.Session) (proto.Node, error) {
-			return session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Children(full) })
+			return session.Call(ctx, s, requests.Children(full))
 		})
 		if err != nil && !errors.Is(err, ErrNoNode) {
 			return err
@@ -149,10 +149,7 @@ func (x deletion) attempt(ctx context.Context, s *session.Session, d *earlierAtt
 	if err := x.check(ctx, s, d); err != nil {
 		return err
 	}
-	if d.unknown || cmp.Or(x.czxid, d.czxid) != 0 {
-		return s.DeleteNow(ctx, x.path, x.version)
-	}
-	return session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Delete(x.path, x.version) })
+	return session.Effect(ctx, s, requests.Delete(x.path, x.version))
 }
 
 // unfinished reports whether the deletion that failed with err may still be done. If the znode ends

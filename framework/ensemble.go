@@ -14,9 +14,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/hosts"
+	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/watchreg"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
@@ -202,12 +202,10 @@ func atPortOf(addrs, given []string) []string {
 //   - the errors of every operation.
 func (c *Client) Config(ctx context.Context) (Config, error) {
 	config, err := do(ctx, c.core, request{op: "config", path: configPath, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session.Session) (Config, error) {
-		found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) {
-			if err := w.Sync(configPath); err != nil {
-				return proto.Node{}, err
-			}
-			return w.Get(configPath)
-		})
+		if err := session.Effect(ctx, s, requests.Sync(configPath)); err != nil {
+			return Config{}, err
+		}
+		found, err := session.Call(ctx, s, requests.Get(configPath))
 		if err != nil {
 			return Config{}, err
 		}
@@ -297,14 +295,9 @@ func (c *Client) Reconfig(ctx context.Context, change ConfigChange, version int6
 		return Config{}, opError("reconfig", configPath, err)
 	}
 	config, err := do(ctx, c.core, request{op: "reconfig", path: configPath, session: c.session, repeat: once}, func(ctx context.Context, s *session.Session) (Config, error) {
-		answer, err := ask(ctx, s, proto.OpReconfig, body)
+		text, err := session.Call(ctx, s, requests.Of(proto.OpReconfig, body, (*proto.Decoder).Text))
 		if err != nil {
 			return Config{}, err
-		}
-		d := proto.NewDecoder(answer)
-		text := d.Text()
-		if d.Err() != nil {
-			return Config{}, errMalformed
 		}
 		return readConfig(text)
 	})

@@ -7,11 +7,9 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/pace"
-	"github.com/docent-go/docent/internal/proto"
 )
 
 // EpochOf returns the path of the epoch of a path. The epoch is a persistent znode next to the
@@ -89,7 +87,7 @@ func (e *epoch) store(st Stat) { e.exists, e.version, e.mzxid = true, st.Version
 // read reads the epoch. If its caller then finds its znode at the path, it may delete that znode at
 // the epoch. If another znode is there by then, the epoch has another version.
 func (e *epoch) read(ctx context.Context, s *session.Session) error {
-	found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(e.path) })
+	found, err := session.Call(ctx, s, requests.Exists(e.path))
 	switch {
 	case errors.Is(err, ErrNoNode) || err == nil && !found.Exists:
 		e.exists = false
@@ -105,7 +103,7 @@ func (e *epoch) read(ctx context.Context, s *session.Session) error {
 func (e *epoch) delete(ctx context.Context, s *session.Session, path string) error {
 	ops := []TxnOp{OpCheck(e.path, e.version), OpDelete(path, AnyVersion)}
 	if !e.exists {
-		return s.DeleteNow(ctx, path, AnyVersion)
+		return session.Effect(ctx, s, requests.Delete(path, AnyVersion))
 	}
 	_, err := multi(ctx, s, ops, ops)
 	moved := errors.Is(err, ErrBadVersion) || errors.Is(err, ErrNoNode)
@@ -163,7 +161,7 @@ func (cr *creation) epochOps() []TxnOp {
 // there is no epoch.
 func (cr *creation) sendWithEpoch(ctx context.Context, s *session.Session) (string, error) {
 	ops := cr.epochOps()
-	p := session.Begin(s, func(w *zkconn.Conn) (txnAnswer, error) { return txnAnswerOf(multiOn(w, ops)) })
+	p := session.Begin(s, txnRequest(ops))
 	answer, err := p.Wait(ctx)
 	results, err := answer.outcome(ops, err)
 	if errors.Is(err, ErrUnknownOutcome) {
@@ -194,10 +192,9 @@ func (cr *creation) makeEpoch(ctx context.Context, s *session.Session) error {
 	if err := errors.Join(validateACL("ACL of "+path, acl), validateEpochACL(path, acl)); err != nil {
 		return err
 	}
-	var parent *session.Pending[string]
+	var parent *session.Pending[requests.Created]
 	for range maxParentRounds {
-		f := s.Tap().FollowCreate(path)
-		_, err := session.Call(ctx, s, func(w *zkconn.Conn) (string, error) { return createFollowed(w, f, path, acl) })
+		_, err := session.Call(ctx, s, requests.Create(path, []byte{}, 0, acl, 0))
 		if errors.Is(err, ErrNodeExists) {
 			return nil
 		}
@@ -221,13 +218,6 @@ func validateEpochACL(path string, list []acl.Entry) error {
 		return fmt.Errorf("ACL of %s: must permit to read and to write, because each holder sets the epoch", path)
 	}
 	return nil
-}
-
-// createFollowed creates a persistent znode.
-func createFollowed(w *zkconn.Conn, f *tap.Following, path string, acl []acl.Entry) (string, error) {
-	f.Begin()
-	defer f.End()
-	return w.Create(path, []byte{}, 0, wireACL(acl))
 }
 
 // findAtEpoch is the find of protection. If an operator has written or deleted the epoch since, it

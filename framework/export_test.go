@@ -4,15 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"net"
-	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -77,44 +71,6 @@ func CreateUnchecked(c *Client, path string) error {
 	answer, err := c.core.current().Tap().Ask(1, body, 1<<20)
 	return errors.Join(err, zkerr.OfCode(answer.Code))
 }
-
-// A Bare is the wire client as it is, with nothing of this package around it,
-// to be measured against.
-type Bare struct{ conn *zkconn.Conn }
-
-// DialBare connects to a server.
-func DialBare(addr string) (*Bare, error) {
-	conn, err := zkconn.New(zkconn.Config{
-		Hosts:   hosts.New([]string{addr}, nil, nil),
-		Host:    hosts.WireHost,
-		Timeout: DefaultSessionTimeout,
-		Request: DefaultMaxRequest,
-		Reply:   DefaultMaxReply,
-		Dial:    func(string) (net.Conn, error) { return net.DialTimeout("tcp", addr, time.Second) },
-		Logger:  zap.NewNop(),
-		OnLink:  func(zkconn.LinkEvent) {},
-		OnNode:  func(zkconn.NodeEvent, string) {},
-	})
-	return &Bare{conn}, err
-}
-
-// Get reads a znode.
-func (b *Bare) Get(path string) error {
-	_, err := b.conn.Get(path)
-	return err
-}
-
-// CreateDelete creates an ephemeral sequential znode and deletes it.
-func (b *Bare) CreateDelete(path string) error {
-	created, err := b.conn.Create(path, nil, proto.FlagEphemeral|proto.FlagSequential, wireACL(acl.Open()))
-	if err != nil {
-		return err
-	}
-	return b.conn.Delete(created, AnyVersion)
-}
-
-// Close ends the session.
-func (b *Bare) Close() { b.conn.Close(func() {}) }
 
 // Attempt runs an attempt that does nothing, as all operations run. If it is not to be observed,
 // it passes by the one place that reports to traces and metrics.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/loss"
 	"github.com/docent-go/docent/internal/usercall"
 )
@@ -84,7 +84,7 @@ func (c *core) prove(ctx context.Context, s *session.Session) error {
 	if err := c.awaitLink(ctx, s); err != nil {
 		return err
 	}
-	err := session.Effect(ctx, s, (*zkconn.Conn).Prove)
+	err := session.Effect(ctx, s, requests.Prove())
 	if err != nil && ctx.Err() != nil {
 		return err
 	}

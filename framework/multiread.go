@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -25,7 +25,8 @@ const readsTogether = 64
 type readsSent struct {
 	session *session.Session
 	limits  limits
-	opcode  proto.Opcode // getData, getChildren, or getChildren2, which is always a request of its own
+	opcode  proto.Opcode                 // getData, getChildren, or getChildren2, which is always a request of its own
+	single  *session.Pending[proto.Node] // the only read; nil if there are others
 	parts   []partSent
 }
 
@@ -48,8 +49,12 @@ type partSent struct {
 }
 
 // sendReads sends a read of each of the paths.
-func sendReads(s *session.Session, most limits, opcode proto.Opcode, paths []string) *readsSent {
-	sent := &readsSent{session: s, limits: most, opcode: opcode}
+func sendReads(s *session.Session, most limits, opcode proto.Opcode, paths []string) readsSent {
+	sent := readsSent{session: s, limits: most, opcode: opcode}
+	if len(paths) == 1 {
+		sent.single = sent.sendOne(paths[0])
+		return sent
+	}
 	for len(paths) > 0 {
 		n := sent.together(paths)
 		sent.parts = append(sent.parts, sent.send(paths[:n]))
@@ -71,33 +76,32 @@ func (r *readsSent) together(paths []string) (n int) {
 }
 
 func (r *readsSent) send(paths []string) partSent {
-	if len(paths) == 1 || r.opcode == proto.OpGetChildren2 || r.session.Tap().Lacks(proto.OpMultiRead) {
+	if r.opcode == proto.OpGetChildren2 || r.session.Tap().Lacks(proto.OpMultiRead) {
 		return r.sendEach(paths)
 	}
-	return partSent{paths: paths, together: session.Begin(r.session, func(*zkconn.Conn) ([]outcomeOfRead, error) {
-		limit := math.MaxInt32 - proto.ReplyHeadSize
-		if r.limits.reply < limit/len(paths) {
-			limit = r.limits.reply * len(paths)
-		}
-		body, err := r.session.AskUpTo(limit, proto.OpMultiRead, r.encode(paths))
-		if err != nil {
-			return nil, err
-		}
-		return r.decode(body, len(paths))
-	})}
+	rq := requests.Of(proto.OpMultiRead, r.encode(paths), func(d *proto.Decoder) []outcomeOfRead {
+		return r.decode(d, len(paths))
+	})
+	rq.Limit = math.MaxInt32 - proto.ReplyHeadSize
+	if r.limits.reply < rq.Limit/len(paths) {
+		rq.Limit = r.limits.reply * len(paths)
+	}
+	return partSent{paths: paths, together: session.Begin(r.session, rq)}
 }
 
 func (r *readsSent) sendEach(paths []string) partSent {
 	part := partSent{paths: paths, each: make([]*session.Pending[proto.Node], len(paths))}
 	for i, path := range paths {
-		part.each[i] = session.Begin(r.session, func(w *zkconn.Conn) (proto.Node, error) {
-			if r.opcode == proto.OpGetData {
-				return w.Get(path)
-			}
-			return w.Children(path)
-		})
+		part.each[i] = r.sendOne(path)
 	}
 	return part
+}
+
+func (r *readsSent) sendOne(path string) *session.Pending[proto.Node] {
+	if r.opcode == proto.OpGetData {
+		return session.Begin(r.session, requests.Get(path))
+	}
+	return session.Begin(r.session, requests.Children(path))
 }
 
 // encode returns the body of a multiRead.
@@ -112,21 +116,20 @@ func (r *readsSent) encode(paths []string) []byte {
 	return e.Body()
 }
 
-// decode returns the results in the body of a reply to a multiRead of n reads.
-func (r *readsSent) decode(body []byte, n int) ([]outcomeOfRead, error) {
-	d := proto.NewDecoder(body)
+// decode takes the results of a multiRead of n reads.
+func (r *readsSent) decode(d *proto.Decoder, n int) []outcomeOfRead {
 	found := make([]outcomeOfRead, 0, n)
 	for d.Err() == nil {
 		opcode, done, _ := d.OpHead()
 		if done {
 			break
 		}
-		found = append(found, r.result(&d, opcode))
+		found = append(found, r.result(d, opcode))
 	}
-	if d.End() != nil || len(found) != n {
-		return nil, errMalformed
+	if d.End() == nil && len(found) != n {
+		d.Fail()
 	}
-	return found, nil
+	return found
 }
 
 // result takes the result of one read. The data are copied, so that they do not keep the whole reply.
@@ -157,17 +160,28 @@ func (r *readsSent) result(d *proto.Decoder, opcode proto.Opcode) outcomeOfRead 
 
 // wait returns the outcome of each read, or the error of an outage or of ctx, which fails all of them.
 func (r *readsSent) wait(ctx context.Context) (all []outcomeOfRead, err error) {
+	if r.single != nil {
+		node, err := r.single.Wait(ctx)
+		return []outcomeOfRead{{node, err}}, outageOf(ctx, err)
+	}
 	for _, part := range r.parts {
 		found := r.outcomes(ctx, part)
 		for _, one := range found {
-			ended := ctx.Err() != nil && errors.Is(one.err, ctx.Err()) // else the reply came before the end
-			if ended || Retryable(one.err) || errors.Is(one.err, ErrClosed) {
-				return nil, one.err
+			if err := outageOf(ctx, one.err); err != nil {
+				return nil, err
 			}
 		}
 		all = append(all, found...)
 	}
 	return all, nil
+}
+
+// outageOf returns err if it is an outage or the end of ctx, which no reply preceded.
+func outageOf(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) || Retryable(err) || errors.Is(err, ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 // outcomes waits for a part. If one request is too much for the server or for the reply, each read of
@@ -191,11 +205,8 @@ func (r *readsSent) outcomes(ctx context.Context, part partSent) []outcomeOfRead
 }
 
 // names waits for listings and returns the names that each shows. They are nil if there was no reply,
-// and empty if the directory does not exist. A nil r has none.
+// and empty if the directory does not exist.
 func (r *readsSent) names(ctx context.Context) [][]string {
-	if r == nil {
-		return nil
-	}
 	found, err := r.wait(ctx)
 	if err != nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/otelzk"
+	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/proto"
@@ -256,7 +256,7 @@ func (d *earlierAttempts) checkNoEffect(
 // begin reads first: one round trip, once in a session.
 func (d *earlierAttempts) begin(ctx context.Context, s *session.Session) error {
 	if s.Zxid() == 0 {
-		if err := session.Effect(ctx, s, (*zkconn.Conn).Touch); err != nil {
+		if err := session.Effect(ctx, s, requests.Touch()); err != nil {
 			return unwritten(ctx, err)
 		}
 	}
@@ -297,7 +297,7 @@ func (d *earlierAttempts) look(ctx context.Context, s *session.Session, path str
 // readSynced reads a Stat after a sync, because the server may lag behind the server of an earlier
 // attempt. The znode need not exist.
 func readSynced(ctx context.Context, s *session.Session, path string) (proto.Node, error) {
-	err := session.Effect(ctx, s, func(w *zkconn.Conn) error { return w.Sync(path) })
+	err := session.Effect(ctx, s, requests.Sync(path))
 	if err != nil {
 		return proto.Node{}, err
 	}
@@ -306,7 +306,7 @@ func readSynced(ctx context.Context, s *session.Session, path string) (proto.Nod
 
 // readStat reads a Stat. The znode need not exist.
 func readStat(ctx context.Context, s *session.Session, path string) (proto.Node, error) {
-	found, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Node, error) { return w.Exists(path) })
+	found, err := session.Call(ctx, s, requests.Exists(path))
 	if errors.Is(err, ErrNoNode) {
 		return proto.Node{}, nil
 	}

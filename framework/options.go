@@ -129,9 +129,8 @@ func WithCompression() Option {
 // the request fails with [ErrTooLarge]. If a reply is longer, the client skips it and its request
 // fails with ErrTooLarge; other requests are not affected.
 //
-// The client keeps one buffer for requests and one for replies, each of the size given. The buffer
-// for replies has at most 1.5 MB until a reply needs more. Both sizes must lie between 4 KiB and
-// 1 GiB. The defaults are [DefaultMaxRequest] and [DefaultMaxReply].
+// Both sizes must lie between 4 KiB and 1 GiB. The client keeps no buffers of these sizes. The defaults
+// are [DefaultMaxRequest] and [DefaultMaxReply].
 func WithMaxPacket(request, reply int) Option {
 	return optionFunc(func(cfg *config) { cfg.maxRequest, cfg.maxReply = request, reply })
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
 )
@@ -21,7 +21,7 @@ const syncOp = "sync"
 
 // read does one kind of read. It is retried, because a second read has no effect.
 func read[T any](
-	ctx context.Context, c *Client, op, path string, ask func(w *zkconn.Conn, full string) (T, error),
+	ctx context.Context, c *Client, op, path string, to func(full string) requests.Request[T],
 ) (T, error) {
 	full := c.fullPath(path)
 	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full))); err != nil {
@@ -30,7 +30,7 @@ func read[T any](
 	}
 	rq := request{op: op, path: full, session: c.session, repeat: repeatable, reads: op != syncOp}
 	return do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) (T, error) {
-		return session.Call(ctx, s, func(w *zkconn.Conn) (T, error) { return ask(w, full) })
+		return session.Call(ctx, s, to(full))
 	})
 }
 
@@ -43,7 +43,7 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, Stat, error) {
 }
 
 func (c *Client) get(ctx context.Context, path string) ([]byte, Stat, error) {
-	found, err := read(ctx, c, "get", path, (*zkconn.Conn).Get)
+	found, err := read(ctx, c, "get", path, requests.Get)
 	if err != nil {
 		return nil, Stat{}, err
 	}
@@ -54,7 +54,7 @@ func (c *Client) get(ctx context.Context, path string) ([]byte, Stat, error) {
 // Exists reports whether the znode exists, and its Stat if it does. It is retried by the client's
 // policy until ctx ends. ok is false with every error.
 func (c *Client) Exists(ctx context.Context, path string) (st Stat, ok bool, err error) {
-	found, err := read(ctx, c, "exists", path, (*zkconn.Conn).Exists)
+	found, err := read(ctx, c, "exists", path, requests.Exists)
 	if errors.Is(err, ErrNoNode) {
 		return Stat{}, false, nil
 	}
@@ -65,7 +65,7 @@ func (c *Client) Exists(ctx context.Context, path string) (st Stat, ok bool, err
 // itself. It is retried by the client's policy until ctx ends. Errors: [ErrNoNode], [ErrNoAuth],
 // and the errors of every operation.
 func (c *Client) Children(ctx context.Context, path string) ([]string, Stat, error) {
-	found, err := read(ctx, c, "children", path, (*zkconn.Conn).Children)
+	found, err := read(ctx, c, "children", path, requests.Children)
 	return found.Children, statOf(found.Stat), c.callError(ctx, "children", path, err)
 }
 
@@ -73,27 +73,15 @@ func (c *Client) Children(ctx context.Context, path string) ([]string, Stat, err
 // client begins after Sync returned, it sees every change that was made before the call of Sync.
 // Sync is retried by the client's policy until ctx ends.
 func (c *Client) Sync(ctx context.Context, path string) error {
-	_, err := read(ctx, c, syncOp, path, func(w *zkconn.Conn, full string) (proto.Node, error) {
-		return proto.Node{}, w.Sync(full)
-	})
+	_, err := read(ctx, c, syncOp, path, requests.Sync)
 	return c.callError(ctx, syncOp, path, err)
 }
 
 // ACL returns the znode's ACL and Stat. It is retried by the client's policy until ctx ends.
 // Errors: [ErrNoNode], [ErrNoAuth], and the errors of every operation.
 func (c *Client) ACL(ctx context.Context, path string) ([]acl.Entry, Stat, error) {
-	type reply struct {
-		acl []zkconn.ACL
-		st  proto.Stat
-	}
-	found, err := read(ctx, c, "get ACL of", path, func(w *zkconn.Conn, full string) (r reply, err error) {
-		r.acl, r.st, err = w.GetACL(full)
-		return r, err
-	})
-	if err != nil {
-		return nil, Stat{}, c.callError(ctx, "get ACL of", path, err)
-	}
-	return aclOf(found.acl), statOf(found.st), nil
+	found, err := read(ctx, c, "get ACL of", path, requests.GetACL)
+	return found.ACL, statOf(found.Stat), c.callError(ctx, "get ACL of", path, err)
 }
 
 // A Read is the data and Stat that [Client.GetEach] read of one znode.
@@ -145,7 +133,8 @@ func (c *Client) readEach(ctx context.Context, op string, opcode proto.Opcode, p
 	}
 	rq := request{op: op, path: full[0], session: c.session, repeat: repeatable, reads: true, batch: len(paths)}
 	found, err := do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) ([]outcomeOfRead, error) {
-		return sendReads(s, c.core.limits(), opcode, full).wait(ctx)
+		sent := sendReads(s, c.core.limits(), opcode, full)
+		return sent.wait(ctx)
 	})
 	for i := range paths {
 		if faults[i] = err; err == nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/docent-go/docent/framework/internal/otelzk"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/usercall"
@@ -30,7 +29,6 @@ func (c *core) newSession(servers serverList, readsOnly bool) (*session.Session,
 		Servers:        hosts.New(servers.first(), servers.fallback(), c.cfg.resolve),
 		Timeout:        c.cfg.sessionTimeout,
 		ConnectTimeout: c.cfg.connectTimeout,
-		MaxRequest:     c.cfg.maxRequest,
 		MaxReply:       c.cfg.maxReply,
 		Margin:         c.cfg.margin,
 		Trees:          &c.trees,
@@ -99,6 +97,9 @@ func (c readOnlyClient) Failed(server string, err error)  { c.core.readOnlyFaile
 func (c readOnlyClient) Connected(*session.Session)       { c.core.enterReadOnly() }
 func (readOnlyClient) Suspended(*session.Session, error)  {}
 func (readOnlyClient) AuthFailed(*session.Session, error) {}
+
+// closeAttempt is how long Close waits for an attempt to close an abandoned session.
+const closeAttempt = 500 * time.Millisecond
 
 // Bounds of the pause between attempts to close an abandoned session. The pause doubles with each
 // attempt; a part of it is random.
@@ -183,14 +184,14 @@ func (c *core) awaitSessionEnd(ctx context.Context, id int64) error {
 //
 // run pauses while the client has no connection, so that not two loops of each client dial servers
 // that are in trouble. core.run starts it. It ends by itself once the ensemble has had a session
-// timeout, and a margin, to expire the session. It also ends within zkconn.Grace of Close, which
+// timeout, and a margin, to expire the session. It also ends within closeAttempt of Close, which
 // waits for it. After Close it makes one attempt if there is a connection.
 func (b *sessionCloser) run() {
 	<-b.session.Context().Done() // all holds of the session have been notified
 	b.wait(b.core.cfg.margin(b.session.Timeout()))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.core.ctx))
 	defer cancel()
-	stop := context.AfterFunc(b.core.ctx, func() { time.AfterFunc(zkconn.Grace, cancel) })
+	stop := context.AfterFunc(b.core.ctx, func() { time.AfterFunc(closeAttempt, cancel) })
 	defer stop()
 	var limit time.Time
 	for attempt := 0; b.core.awaitUp(); attempt++ {

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/proto"
@@ -45,8 +45,8 @@ func (c *Client) set(ctx context.Context, path string, data []byte, version int3
 	packed := c.core.cfg.pack(data)
 	return c.write(ctx, change{
 		op: "set", path: path, version: version, size: setSize + len(packed), repeat: repeatable, tolerates: tolerated,
-		ask: func(w *zkconn.Conn, full string, version int32) (proto.Stat, error) {
-			return w.Set(full, packed, version)
+		to: func(full string, version int32) requests.Request[proto.Stat] {
+			return requests.Set(full, packed, version)
 		},
 		versionOf: func(st proto.Stat) int32 { return st.Version },
 	})
@@ -78,8 +78,8 @@ func (c *Client) SetACL(ctx context.Context, path string, acl []acl.Entry, versi
 	}
 	st, err := c.write(ctx, change{
 		op: "set ACL of", path: path, version: version, size: setSize + aclSize(acl), repeat: repeat,
-		ask: func(w *zkconn.Conn, full string, version int32) (proto.Stat, error) {
-			return w.SetACL(full, wireACL(acl), version)
+		to: func(full string, version int32) requests.Request[proto.Stat] {
+			return requests.SetACL(full, acl, version)
 		},
 		versionOf: func(st proto.Stat) int32 { return st.Aversion },
 	})
@@ -93,7 +93,7 @@ type change struct {
 	size      int           // size of the request without its path, in bytes
 	repeat    repeatability // see request
 	tolerates []error       // see request
-	ask       func(w *zkconn.Conn, full string, version int32) (proto.Stat, error)
+	to        func(full string, version int32) requests.Request[proto.Stat]
 	versionOf func(st proto.Stat) int32 // which version of a Stat it depends on
 }
 
@@ -128,8 +128,7 @@ func (ch change) attempt(ctx context.Context, s *session.Session, full string, d
 	if err != nil {
 		return Stat{}, err
 	}
-	ask, given := ch.ask, version // all that the request keeps
-	st, err := session.Call(ctx, s, func(w *zkconn.Conn) (proto.Stat, error) { return ask(w, full, given) })
+	st, err := session.Call(ctx, s, ch.to(full, version))
 	if version != ch.version && errors.Is(err, ErrBadVersion) {
 		err = errWrittenSince
 	}

@@ -7,8 +7,9 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
@@ -253,44 +254,30 @@ func (op *TxnOp) size() int {
 	return multiOpSize + createSize - headSize + len(op.path) + len(op.data) + aclSize(op.acl)
 }
 
-// multi sends the transaction on the connection in use, or not at all, because it may depend on what its
-// caller has read. The wire client would keep it while there is no connection, and send it on the next
-// one, when another znode may be at a path.
+// multi sends the transaction and waits for the reply.
 func multi(ctx context.Context, s *session.Session, full, ops []TxnOp) ([]TxnResult, error) {
-	var got txnAnswer
-	body, err := ask(ctx, s, proto.OpMulti, encoded(full))
-	if err == nil {
-		got, err = decoded(body)
-	}
+	got, err := session.Call(ctx, s, txnRequest(full))
 	return got.outcome(ops, err)
 }
 
-// encoded returns the body of the transaction's request.
-func encoded(ops []TxnOp) []byte {
+// txnRequest returns the request of the transaction.
+func txnRequest(ops []TxnOp) requests.Request[txnAnswer] {
 	e := proto.NewEncoder()
 	for _, op := range ops {
 		opcode := op.opcode()
 		e.OpHead(opcode, false, -1)
-		e.String(op.path)
-		switch opcode {
-		case proto.OpCreate:
-			e.Bytes(op.data)
-			e.Int32(int32(len(op.acl)))
-			for _, entry := range op.acl {
-				e.Int32(int32(entry.Perms))
-				e.String(entry.Scheme)
-				e.String(entry.ID)
-			}
-			e.Int32(op.flags)
-		case proto.OpSetData:
-			e.Bytes(op.data)
-			e.Int32(op.version)
-		default:
-			e.Int32(op.version)
+		if opcode == proto.OpCreate {
+			requests.AppendCreate(e, op.path, op.data, op.flags, op.acl)
+			continue
 		}
+		e.String(op.path)
+		if opcode == proto.OpSetData {
+			e.Bytes(op.data)
+		}
+		e.Int32(op.version)
 	}
 	e.OpHead(proto.OpError, true, -1)
-	return e.Body()
+	return requests.Request[txnAnswer]{Opcode: proto.OpMulti, Body: e.Body(), Decode: decodeTxn}
 }
 
 func (op TxnOp) opcode() proto.Opcode {
@@ -305,20 +292,29 @@ func (op TxnOp) opcode() proto.Opcode {
 	return proto.OpCheck
 }
 
-// decoded returns the content of the reply with the body.
-func decoded(body []byte) (txnAnswer, error) {
-	var got txnAnswer
-	d := proto.NewDecoder(body)
+// A txnAnswer is the content of the reply to a transaction.
+type txnAnswer struct {
+	results []TxnResult
+	faults  []error // nil if no operation has one
+	zxid    int64   // of the transaction
+}
+
+func decodeTxn(a tap.Answer) (txnAnswer, error) {
+	if err := zkerr.OfCode(a.Code); err != nil {
+		return txnAnswer{}, err
+	}
+	got := txnAnswer{zxid: a.Zxid}
+	d := proto.NewDecoder(a.Body)
 	for {
 		opcode, done, _ := d.OpHead()
 		if done || d.Err() != nil {
 			break
 		}
 		var result TxnResult
-		var fault error
 		switch opcode {
 		case proto.OpError:
-			fault = zkerr.OfCode(proto.Code(d.Int32()))
+			got.faults = append(got.faults, make([]error, len(got.results)-len(got.faults))...)
+			got.faults = append(got.faults, zkerr.OfCode(proto.Code(d.Int32())))
 		case proto.OpCreate:
 			result.Path = d.Path()
 		case proto.OpSetData:
@@ -327,22 +323,12 @@ func decoded(body []byte) (txnAnswer, error) {
 		default:
 			d.Fail()
 		}
-		got.results, got.faults = append(got.results, result), append(got.faults, fault)
+		got.results = append(got.results, result)
 	}
 	if d.Err() != nil {
 		return txnAnswer{}, fmt.Errorf("%w: malformed answer", ErrUnknownOutcome)
 	}
 	return got, nil
-}
-
-// A txnAnswer is the content of the reply to a transaction.
-type txnAnswer struct {
-	results []TxnResult
-	faults  []error
-}
-
-func txnAnswerOf(results []TxnResult, faults []error, err error) (txnAnswer, error) {
-	return txnAnswer{results, faults}, err
 }
 
 // outcome returns the meaning of the reply for the operations. A server marks the operations before
@@ -361,58 +347,4 @@ func (got txnAnswer) outcome(ops []TxnOp, err error) ([]TxnResult, error) {
 		err = fmt.Errorf("%w: %d results for %d operations", ErrUnknownOutcome, len(got.results), len(ops))
 	}
 	return got.results, err
-}
-
-// multiOn returns a result and an error per operation, as the server gave them, and the error of the
-// whole. There are no errors of operations if all are nil.
-func multiOn(w *zkconn.Conn, ops []TxnOp) ([]TxnResult, []error, error) {
-	sent := make([]zkconn.Op, len(ops))
-	for i, op := range ops {
-		sent[i] = wireOp(op)
-	}
-	answers, err := w.Multi(sent)
-	results := make([]TxnResult, len(answers))
-	var faults []error
-	for i, a := range answers {
-		results[i].Path = a.Path
-		if a.Stat.Czxid != 0 {
-			results[i].Stat = statOf(a.Stat)
-		}
-		if a.Err != nil && faults == nil {
-			faults = make([]error, len(answers))
-		}
-		if faults != nil {
-			faults[i] = a.Err
-		}
-	}
-	return results, faults, err
-}
-
-func wireOp(op TxnOp) zkconn.Op {
-	switch op.kind {
-	case txnCreate:
-		return zkconn.CreateOp(op.path, op.data, op.flags, wireACL(op.acl))
-	case txnSet:
-		return zkconn.SetOp(op.path, op.data, op.version)
-	case txnDelete:
-		return zkconn.DeleteOp(op.path, op.version)
-	default:
-		return zkconn.CheckOp(op.path, op.version)
-	}
-}
-
-func wireACL(acl []acl.Entry) []zkconn.ACL {
-	entries := make([]zkconn.ACL, len(acl))
-	for i, a := range acl {
-		entries[i] = zkconn.ACL{Perms: int32(a.Perms), Scheme: a.Scheme, ID: a.ID}
-	}
-	return entries
-}
-
-func aclOf(entries []zkconn.ACL) []acl.Entry {
-	list := make([]acl.Entry, len(entries))
-	for i, e := range entries {
-		list[i] = acl.Entry{Perms: acl.Permission(e.Perms), Scheme: e.Scheme, ID: e.ID}
-	}
-	return list
 }

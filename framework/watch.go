@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/watchreg"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
 )
@@ -53,7 +53,7 @@ func (c *Client) watchFault(kind WatchKind, path, full string) error {
 
 func (c *core) watch(ctx context.Context, rq request, key watchreg.Key) (*Watch, error) {
 	return do(ctx, c, rq, func(ctx context.Context, s *session.Session) (*Watch, error) {
-		return c.beginWatch(s, key, readOf(key), false).wait(ctx)
+		return c.beginWatch(s, key, false).wait(ctx)
 	})
 }
 
@@ -189,17 +189,13 @@ type beginning struct {
 	begun *watchreg.Beginning
 }
 
-// A readRequest reads the state that a watch watches.
-type readRequest func(*zkconn.Conn) (proto.Node, error)
-
-// beginWatch begins a Watch by the read, as [watchreg.Registry.Begin] does.
-func (c *core) beginWatch(s *session.Session, key watchreg.Key, read readRequest, shared bool) beginning {
+// beginWatch begins a Watch by a read, as [watchreg.Registry.Begin] does.
+func (c *core) beginWatch(s *session.Session, key watchreg.Key, shared bool) beginning {
 	w := &Watch{cfg: &c.cfg, timeout: s.Timeout()}
-	send := func() watchreg.Read {
-		return session.Begin(s, func(conn *zkconn.Conn) (*proto.Node, error) {
-			found, err := read(conn)
-			return &found, err
-		})
+	send := func(watch bool) watchreg.Read {
+		rq := readOf(key)
+		rq.Watch = watch
+		return session.Begin(s, requests.Shared(rq))
 	}
 	return beginning{watch: w, begun: s.Watches().Begin(&w.sub, key, send, shared)}
 }
@@ -213,16 +209,14 @@ func (b beginning) wait(ctx context.Context) (*Watch, error) {
 }
 
 // readOf returns the read that sets the watch of the key.
-func readOf(key watchreg.Key) readRequest {
-	return func(conn *zkconn.Conn) (proto.Node, error) {
-		switch key.Kind {
-		case watchreg.Exists:
-			return conn.Exists(key.Path)
-		case watchreg.Children:
-			return conn.Children(key.Path)
-		default:
-			return conn.Get(key.Path)
-		}
+func readOf(key watchreg.Key) requests.Request[proto.Node] {
+	switch key.Kind {
+	case watchreg.Exists:
+		return requests.Exists(key.Path)
+	case watchreg.Children:
+		return requests.Children(key.Path)
+	default:
+		return requests.Get(key.Path)
 	}
 }
 
@@ -271,31 +265,18 @@ type outcomeOfWatch struct {
 }
 
 // watchEach returns an error only if the connection failed one of the reads; then no Watch is left.
-// It returns as soon as it knows that, because a retry waits for the next connection. The next
-// connection may also answer a read that had not been sent yet.
 func (c *core) watchEach(ctx context.Context, s *session.Session, keys []watchreg.Key) ([]outcomeOfWatch, error) {
-	all, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
 	begun := make([]beginning, len(keys))
 	for i, key := range keys {
-		begun[i] = c.beginWatch(s, key, func(w *zkconn.Conn) (proto.Node, error) {
-			found, err := readOf(key)(w)
-			if Retryable(err) {
-				fail(err)
-			}
-			return found, err
-		}, true)
+		begun[i] = c.beginWatch(s, key, true)
 	}
 	found := make([]outcomeOfWatch, len(keys))
 	var outage error
 	for i, b := range begun {
-		found[i].watch, found[i].err = b.wait(all)
+		found[i].watch, found[i].err = b.wait(ctx)
 		err := found[i].err
-		if Retryable(err) {
-			fail(err) // another call's read may have shown it
-		}
-		if all.Err() != nil || errors.Is(err, ErrClosed) {
-			outage = errors.Join(outage, err)
+		if outage == nil && err != nil && (ctx.Err() != nil || Retryable(err) || errors.Is(err, ErrClosed)) {
+			outage = err
 		}
 	}
 	if outage == nil {
@@ -304,12 +285,6 @@ func (c *core) watchEach(ctx context.Context, s *session.Session, keys []watchre
 	for _, f := range found {
 		if f.watch != nil {
 			f.watch.Close()
-		}
-	}
-	if cause := context.Cause(all); ctx.Err() == nil && cause != nil {
-		outage = cause
-		if c.ctx.Err() != nil {
-			outage = ErrClosed
 		}
 	}
 	return nil, outage

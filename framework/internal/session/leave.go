@@ -21,9 +21,9 @@ const (
 
 // A departure is a session's connection that is being left. It is guarded by Session.mu.
 type departure struct {
-	requests int           // of callers, on the wire or about to be
-	by       time.Time     // when the connection is closed at the latest; zero if it is not being left
-	over     chan struct{} // closed when the connection that is being closed has ended; else nil
+	requests int       // of callers, without an outcome
+	by       time.Time // when the connection is closed at the latest; zero if it is not being left
+	closing  bool      // the connection is being closed
 }
 
 // SetServers changes the servers. It ends an attempt to connect, and leaves the present server if
@@ -75,9 +75,9 @@ func (s *Session) departs() bool {
 func (s *Session) tendDepartureLocked(due *soonest) {
 	d := &s.departure
 	switch {
-	case d.by.IsZero() || d.over != nil:
+	case d.by.IsZero() || d.closing:
 	case d.requests == 0 || !d.by.After(due.now):
-		d.over = make(chan struct{})
+		d.closing = true
 		due.cut = errRemoved
 	default:
 		due.at(d.by)
@@ -85,28 +85,19 @@ func (s *Session) tendDepartureLocked(due *soonest) {
 }
 
 // departedLocked records that the connection has ended. It needs mu.
-func (d *departure) departedLocked() {
-	if d.over != nil {
-		close(d.over)
-	}
-	d.by, d.over = time.Time{}, nil
-}
+func (d *departure) departedLocked() { d.by, d.closing = time.Time{}, false }
 
-// enterRequest is called before a caller's request is passed to the wire, and leaveRequest when it has
-// its outcome. If the connection is being closed at that moment, enterRequest waits for its end: the
-// next connection carries the request.
-func (s *Session) enterRequest() {
+// enterRequest is called before a caller's request is sent, and leaveRequest when it has its outcome. If
+// no connection serves, or the connection is being closed, enterRequest returns false: a later one has to
+// carry the request.
+func (s *Session) enterRequest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for over := s.departure.over; over != nil && s.Ended() == nil; over = s.departure.over {
-		s.mu.Unlock()
-		select {
-		case <-over:
-		case <-s.ctx.Done():
-		}
-		s.mu.Lock()
+	if !s.linked || s.departure.closing {
+		return false
 	}
 	s.departure.requests++
+	return true
 }
 
 func (s *Session) leaveRequest() {

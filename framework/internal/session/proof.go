@@ -6,8 +6,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 )
 
 // Fractions of the session timeout T that pace proofs.
@@ -81,54 +81,24 @@ func (s *Session) beatsLocked(held heldNow) (beat, touch time.Time) {
 	return beat, touch
 }
 
-// proveLocked sends a heartbeat; its reply will move the deadline. It returns what follows the
-// heartbeat, or nil if the client is closing. It needs mu.
-func (s *Session) proveLocked(now time.Time) *tap.Following {
+// proveLocked sends a heartbeat; its reply will move the deadline. It needs mu.
+func (s *Session) proveLocked(now time.Time) {
 	s.beaten = now
-	f := s.tap.FollowTransaction(zkconn.ProvePath)
-	s.sent.heartbeat = s.spawn(func() { // ends with the reply or the wire
-		f.Begin()
-		err := s.wire.Prove()
-		f.End()
-		if err != nil {
-			s.cfg.Log.Debug("heartbeat failed", zap.Error(err))
-		}
-		s.mu.Lock()
-		s.sent.heartbeat = false
-		s.mu.Unlock()
-		s.Wake()
+	s.sendLocked(requests.Prove(), &s.sent.heartbeat, func(err error) {
+		s.cfg.Log.Debug("heartbeat failed", zap.Error(err))
 	})
-	if !s.sent.heartbeat {
-		return nil
-	}
-	return f
 }
 
-// proveFirst sends the heartbeat that follows a resumption, and waits until it is sent. Requests
-// that wait for a connection go out behind it. There may be many of them, such as the reads of all
-// watched znodes, and the server replies in order.
+// proveFirst sends the heartbeat that follows a resumption. Requests that wait for a connection go out
+// behind it. There may be many of them, such as the reads of all watched znodes, and the server replies
+// in order.
 func (s *Session) proveFirst() {
 	s.mu.Lock()
-	var f *tap.Following
+	defer s.mu.Unlock()
 	if s.heldNow().holds > 0 && !s.sent.heartbeat {
-		f = s.proveLocked(time.Now())
-	}
-	s.mu.Unlock()
-	if f == nil {
-		return
-	}
-	limit := time.NewTimer(firstLimit)
-	defer limit.Stop()
-	select {
-	case <-f.Sent():
-	case <-f.Over():
-	case <-limit.C:
+		s.proveLocked(time.Now())
 	}
 }
-
-// firstLimit is how long the session's loop waits until a heartbeat is sent: the deadline may pass
-// meanwhile. On a new connection a heartbeat takes microseconds.
-const firstLimit = 20 * time.Millisecond
 
 // touchLocked sends a request that only the connected server answers, if it is due. It needs mu.
 func (s *Session) touchLocked(due *soonest, at time.Time) {
@@ -137,14 +107,31 @@ func (s *Session) touchLocked(due *soonest, at time.Time) {
 	case at.After(due.now):
 		due.at(at)
 	default:
-		s.sent.touch = s.spawn(func() { // ends with the reply or the wire
-			if err := s.wire.Touch(); err != nil {
-				s.cfg.Log.Debug("touch failed", zap.Error(err))
-			}
-			s.mu.Lock()
-			s.sent.touch = false
-			s.mu.Unlock()
-			s.Wake()
+		s.sendLocked(requests.Touch(), &s.sent.touch, func(err error) {
+			s.cfg.Log.Debug("touch failed", zap.Error(err))
 		})
 	}
+}
+
+// sendLocked sends a request of the session's own. underWay is true until it has ended. If the connection
+// has ended, nothing is sent, and the report of that end follows. It needs mu.
+func (s *Session) sendLocked(rq requests.Request[struct{}], underWay *bool, failed func(error)) {
+	sent := &tap.Request{Opcode: rq.Opcode, Body: rq.Body, Limit: s.cfg.MaxReply}
+	if !s.tap.Send(sent) {
+		return
+	}
+	*underWay = s.spawn(func() { // ends with the reply or the connection
+		<-sent.Done()
+		answer, err := sent.Answer()
+		if err == nil {
+			_, err = rq.Decode(answer)
+		}
+		if err != nil {
+			failed(err)
+		}
+		s.mu.Lock()
+		*underWay = false
+		s.mu.Unlock()
+		s.Wake()
+	})
 }

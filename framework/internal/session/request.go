@@ -4,87 +4,113 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
-	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/framework/internal/requests"
+	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/internal/proto"
 )
 
-// Call runs one request on the session's wire and waits for it until ctx ends. The client can't
-// withdraw the request itself: it runs to its end, at the latest when the wire ends. If ctx has ended
-// before, nothing is sent, and the error is ctx's.
-func Call[T any](ctx context.Context, s *Session, request func(*zkconn.Conn) (T, error)) (T, error) {
-	if err := ctx.Err(); err != nil {
-		var zero T
-		return zero, err
-	}
-	return Begin(s, request).Wait(ctx)
-}
-
-// Effect is Call for a request that has no result.
-func Effect(ctx context.Context, s *Session, request func(*zkconn.Conn) error) error {
-	_, err := Call(ctx, s, func(w *zkconn.Conn) (struct{}, error) { return struct{}{}, request(w) })
-	return err
-}
-
-// A Pending is a request that was begun.
+// A Pending is a request that was sent, or could not be sent. It ends with the reply or the connection.
 type Pending[T any] struct {
 	session *Session
-	done    chan struct{} // closed when value and err are set
-	value   T
-	err     error
+	request tap.Request
+	decode  func(tap.Answer) (T, error)
+
+	decoding sync.Once
+	value    T
+	err      error
 }
 
-// Begin starts a request in the background.
-func Begin[T any](s *Session, request func(*zkconn.Conn) (T, error)) *Pending[T] {
-	p := &Pending[T]{session: s, done: make(chan struct{})}
-	if s.cfg.Client.Enter() {
-		go p.run(request)
-	} else {
-		p.err = zkerr.ErrClosed
-		close(p.done)
+// Begin sends a request on the connection in use, or not at all. It does not wait. A server serves a
+// session's requests in the order in which Begin is called.
+func Begin[T any](s *Session, rq requests.Request[T]) *Pending[T] {
+	limit := rq.Limit
+	if limit == 0 {
+		limit = s.cfg.MaxReply
+	}
+	p := &Pending[T]{session: s, decode: rq.Decode}
+	p.request = tap.Request{Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Limit: limit, OnEnd: s.leaveOne}
+	switch {
+	case s.client.Err() != nil || !s.enterRequest():
+		p.request.Refuse()
+	case !s.tap.Send(&p.request):
+		s.leaveRequest()
 	}
 	return p
 }
 
-// run makes the request. It ends with the reply or the wire; Close waits for it.
-func (p *Pending[T]) run(request func(*zkconn.Conn) (T, error)) {
-	defer p.session.cfg.Client.Leave()
-	p.session.enterRequest()
-	defer p.session.leaveRequest()
-	p.value, p.err = request(p.session.wire)
-	close(p.done)
+// Call is Begin and [Pending.Wait]. If ctx has ended before, nothing is sent, and the error is ctx's.
+func Call[T any](ctx context.Context, s *Session, rq requests.Request[T]) (T, error) {
+	if err := ctx.Err(); err != nil {
+		var zero T
+		return zero, err
+	}
+	return Begin(s, rq).Wait(ctx)
+}
+
+// Effect is Call for a request that has no result.
+func Effect(ctx context.Context, s *Session, rq requests.Request[struct{}]) error {
+	_, err := Call(ctx, s, rq)
+	return err
 }
 
 // Session returns the session that carries the request.
 func (p *Pending[T]) Session() *Session { return p.session }
 
 // Done returns a channel that is closed when the request has an outcome.
-func (p *Pending[T]) Done() <-chan struct{} { return p.done }
+func (p *Pending[T]) Done() <-chan struct{} { return p.request.Done() }
 
-// Wait returns the request's outcome. If ctx ends first, the error wraps
-// zkerr.ErrUnknownOutcome and ctx's error.
+// Wait returns the request's outcome; its errors are package zkerr's. If ctx ends first, the error
+// wraps zkerr.ErrUnknownOutcome and ctx's error.
 func (p *Pending[T]) Wait(ctx context.Context) (T, error) {
 	select {
-	case <-p.done:
-		return p.value, p.outcome()
+	case <-p.request.Done():
+		return p.outcome()
 	case <-ctx.Done():
 	}
 	select {
-	case <-p.done: // both at once: the outcome is more precise
-		return p.value, p.outcome()
+	case <-p.request.Done(): // both at once: the outcome is more precise
+		return p.outcome()
 	default:
 	}
 	var zero T
 	return zero, fmt.Errorf("%w: %w", zkerr.ErrUnknownOutcome, ctx.Err())
 }
 
-// outcome returns the request's error once it is done. It tells a closed client from a broken
-// connection; the wire client does not.
-func (p *Pending[T]) outcome() error {
-	if p.err != nil && errors.Is(p.err, zkerr.ErrUnknownOutcome) && p.session.client.Err() != nil {
-		return fmt.Errorf("%w: %w", zkerr.ErrClosed, p.err)
+// outcome returns the outcome of a request that has ended.
+func (p *Pending[T]) outcome() (T, error) {
+	p.decoding.Do(func() {
+		answer, err := p.request.Answer()
+		if err = p.session.fault(p.request.Opcode, answer, err); err != nil {
+			p.err = err
+			return
+		}
+		p.value, p.err = p.decode(answer)
+	})
+	return p.value, p.err
+}
+
+// errOtherForm is returned once for each kind of create that a server does not know. The create had no
+// effect, and the next has the form that the server knows.
+var errOtherForm = fmt.Errorf("%w: the server does not know this kind of create", zkerr.ErrNotConnected)
+
+// fault returns the error of a request whose answer does not count, else nil.
+func (s *Session) fault(opcode proto.Opcode, answer tap.Answer, err error) error {
+	switch {
+	case s.client.Err() != nil && errors.Is(err, tap.ErrUnsent):
+		return zkerr.ErrClosed
+	case s.client.Err() != nil && errors.Is(err, tap.ErrUnanswered):
+		return fmt.Errorf("%w: %w", zkerr.ErrClosed, askError(err))
+	case err == nil && answer.Code == proto.CodeUnimplemented && (opcode == proto.OpCreate2 || opcode == proto.OpCreateContainer):
+		return errOtherForm
+	case errors.Is(err, tap.ErrUnknownOpcode) || err == nil && answer.Code == proto.CodeUnimplemented:
+		return fmt.Errorf("%w %s", zkerr.ErrUnsupported, s.ServerAddr())
+	case errors.Is(err, tap.ErrTooLarge) && tap.Proposed(opcode): // it may have had its effect
+		return fmt.Errorf("%w: %w", zkerr.ErrUnknownOutcome, askError(err))
 	}
-	return p.err
+	return askError(err)
 }
 
 // spawn runs fn on a goroutine that the client waits for, unless the client is closing.

@@ -23,20 +23,18 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 	}
 	s.tap = tap.New(tap.Config{
 		MarginFor: cfg.Margin, MaxReply: cfg.MaxReply, ReadOnly: cfg.ReadOnly,
-		OnHandshake: s.setTimer,
+		OnEvent: s.onEvent, OnHandshake: s.setTimer,
 	})
-	s.watches = watchreg.New(s.arm, func(fn func()) { go usercall.Guard(cfg.Log, "Watch.AfterFire", fn) })
+	s.watches = watchreg.New(func(fn func()) { go usercall.Guard(cfg.Log, "Watch.AfterFire", fn) })
+	s.leaveOne = s.leaveRequest
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	conn, err := zkconn.New(zkconn.Config{
 		Hosts:   cfg.Servers,
 		Host:    hosts.WireHost,
 		Timeout: cfg.Timeout,
-		Request: cfg.MaxRequest,
-		Reply:   cfg.MaxReply,
 		Dial:    s.dial,
 		Logger:  cfg.Log,
 		OnLink:  s.onLink,
-		OnNode:  s.onNode,
 	})
 	s.wire = conn
 	return s, err
@@ -65,9 +63,9 @@ func (s *Session) Run() error {
 	}
 }
 
-// onNode runs on a goroutine of the wire client, in the connection's order.
-func (s *Session) onNode(node zkconn.NodeEvent, path string) {
-	event := watchreg.Event(node)
+// onEvent runs on the goroutine that reads, in the connection's order.
+func (s *Session) onEvent(kind int32, path string) {
+	event := watchreg.Event(kind)
 	s.watches.Fire(event, path)
 	if s.cfg.Trees == nil {
 		return
@@ -75,16 +73,4 @@ func (s *Session) onNode(node zkconn.NodeEvent, path string) {
 	if parent := s.cfg.Trees.Fire(event, path); parent != "" { // see tap.Tap's trees
 		s.watches.Fire(watchreg.ChildrenChanged, parent)
 	}
-}
-
-// arm makes the next read of the key set a watch, until disarm is called.
-func (s *Session) arm(key watchreg.Key) (disarm func()) {
-	read := tap.ReadData
-	switch key.Kind {
-	case watchreg.Exists:
-		read = tap.ReadExists
-	case watchreg.Children:
-		read = tap.ReadChildren
-	}
-	return s.tap.Arm(read, key.Path)
 }

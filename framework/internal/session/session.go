@@ -18,6 +18,7 @@ type Session struct {
 	tap      *tap.Tap
 	wire     *zkconn.Conn
 	watches  *watchreg.Registry
+	leaveOne func()          // leaveRequest
 	client   context.Context // ends when the client is closed
 	ctx      context.Context // ends with the session; has its cause
 	cancel   context.CancelCauseFunc
@@ -91,10 +92,7 @@ func (s *Session) Deadline() time.Time { return s.tap.Deadline() }
 // cause is the reason.
 func (s *Session) Context() context.Context { return s.ctx }
 
-// Wire returns the connection for requests.
-func (s *Session) Wire() *zkconn.Conn { return s.wire }
-
-// Tap returns what follows requests on the connection.
+// Tap returns what is between the wire client and its connections.
 func (s *Session) Tap() *tap.Tap { return s.tap }
 
 // Watches returns the session's watches.

@@ -15,9 +15,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework/internal/hosts"
+	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/framework/internal/zkconn"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -31,6 +31,7 @@ var errStopped = errors.New("stopped by the test")
 type client struct {
 	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 	closing atomic.Bool
+	close   context.CancelFunc
 	wg      sync.WaitGroup
 
 	mu      sync.Mutex // guards following
@@ -95,14 +96,14 @@ func withLoggingSession(
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		c := &client{dial: srv.Dial}
-		s, err := session.New(t.Context(), session.Config{
+		ctx, cancel := context.WithCancel(t.Context())
+		c := &client{dial: srv.Dial, close: cancel}
+		s, err := session.New(ctx, session.Config{
 			Client:         c,
 			Log:            log,
 			Servers:        hosts.New([]string{srv.Addr()}, nil, nil),
 			Timeout:        timeout,
 			ConnectTimeout: time.Second,
-			MaxRequest:     1 << 20,
 			MaxReply:       1 << 20,
 			Margin:         func(timeout time.Duration) time.Duration { return timeout / 5 },
 			Opcodes:        new(tap.Opcodes),
@@ -116,6 +117,7 @@ func withLoggingSession(
 		s.Cancel(errStopped)
 		s.Retire()
 		c.wg.Wait()
+		cancel()
 	})
 }
 
@@ -207,7 +209,7 @@ func TestSecuredHoldIsLostAtTheDeadline(t *testing.T) {
 		}
 		for fresh := false; !fresh; {
 			var err error
-			if err = session.Effect(t.Context(), s, (*zkconn.Conn).Prove); err == nil {
+			if err = session.Effect(t.Context(), s, requests.Prove()); err == nil {
 				err = s.AwaitFresh(t.Context())
 			}
 			if fresh, _ = h.Secure(); err != nil {
@@ -243,8 +245,8 @@ func TestSecuredHoldIsLostAtTheDeadline(t *testing.T) {
 func TestRequestsOfAClosingClientFail(t *testing.T) {
 	withSession(t, func(t *testing.T, _ *zkserver.Server, c *client, s *session.Session, _ <-chan error) {
 		connected(t, c)
-		c.closing.Store(true)
-		if err := session.Effect(t.Context(), s, (*zkconn.Conn).Touch); !errors.Is(err, zkerr.ErrClosed) {
+		c.close()
+		if err := session.Effect(t.Context(), s, requests.Touch()); !errors.Is(err, zkerr.ErrClosed) {
 			t.Errorf("got %v, want ErrClosed", err)
 		}
 	})

@@ -54,7 +54,10 @@ func (s *Session) tendTree(job watchreg.TreeJob) (again bool) {
 		opcode, argument = proto.OpRemoveWatches, typeAny
 	}
 	body := binary.BigEndian.AppendUint32(proto.AppendString(nil, job.Path), argument)
-	_, err := s.Ask(opcode, body)
+	answer, err := s.tap.Ask(opcode, body, s.cfg.MaxReply)
+	if err = s.fault(opcode, answer, err); err == nil {
+		err = zkerr.OfCode(answer.Code)
+	}
 	if err != nil || !job.Set { // no watch of the path's reads is left
 		s.watches.FireAt(job.Path, watchreg.Reconnected)
 	}

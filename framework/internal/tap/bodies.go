@@ -40,28 +40,27 @@ func checkBody(opcode proto.Opcode, body []byte) error {
 }
 
 // Kinds of watch events about a znode: created, deleted, data and children changed. Other kinds are
-// the wire client's own, about its session: a server must not send them.
+// about the session, and mean nothing here.
 const (
 	firstEvent = 1
 	lastEvent  = 4
 )
 
-// checkEvent checks the body of a watch event, and reports whether the wire client is to read it.
-func checkEvent(body []byte) (pass bool, err error) {
+// parseEvent returns a watch event's kind and path; the path is "" if it is about no znode.
+func parseEvent(body []byte) (kind int32, path string, err error) {
 	s := skimmer{proto.NewDecoder(body)}
-	kind := s.Int32()
+	kind = s.Int32()
 	s.Int32() // the state of the connection
-	path := s.Text()
-	if s.bad() {
-		return false, fmt.Errorf("%w: a watch event of %d bytes", ErrProtocol, proto.ReplyHeadSize+len(body))
+	p := s.Text()
+	switch {
+	case s.bad():
+		return 0, "", fmt.Errorf("%w: a watch event of %d bytes", ErrProtocol, proto.ReplyHeadSize+len(body))
+	case kind < firstEvent || kind > lastEvent:
+		return 0, "", nil
+	case !isPath(p):
+		return 0, "", fmt.Errorf("%w: a watch event of the path %.40q", ErrProtocol, p)
 	}
-	if kind < firstEvent || kind > lastEvent {
-		return false, nil
-	}
-	if !isPath(path) {
-		return false, fmt.Errorf("%w: a watch event of the path %.40q", ErrProtocol, path)
-	}
-	return true, nil
+	return kind, string(p), nil
 }
 
 // isPath reports whether b is "/", or a slash before each of its elements, none of which is empty.
@@ -75,8 +74,7 @@ type skimmer struct{ proto.Decoder }
 
 func (s *skimmer) bad() bool { return s.Err() != nil }
 
-// list skips a list. The wire client allocates as many elements as the list announces, so each
-// element has to be there.
+// list skips a list.
 func (s *skimmer) list(element func()) {
 	count := s.Int32()
 	if count < 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// A Conn is one connection of a Tap's session. The wire client writes from one
-// goroutine at a time and reads from another, as net.Conn allows.
+// A Conn is one connection of a Tap's session. The wire client writes from one goroutine at a time
+// and reads from another, as net.Conn allows.
 type Conn struct {
 	net.Conn
 	tap          *Tap
@@ -24,23 +24,24 @@ type Conn struct {
 
 	established atomic.Bool   // the handshake is complete
 	received    atomic.Int64  // when the latest bytes arrived, since Tap.born; 0 for never
-	writeTime   time.Duration // how long a write may take; set before established
+	frameTime   time.Duration // how long a frame may take; set before established
 
 	// guarded by tap.mu
-	inflight []request // answered in this order, credentials apart
+	inflight requestQueue // answered in this order, credentials apart
 	pings    []time.Time
-	refusal  error // see Tap.Refusal
+	refusal  error  // see Tap.Refusal
+	out      []byte // frames that the writer has not taken yet
+	over     bool   // it carries no more requests, and ended is closed
 
-	over bool // it carries no more questions
-
-	turn    chan struct{} // capacity 1: full while a goroutine writes
+	wake    chan struct{} // capacity 1: out has frames
+	ended   chan struct{} // closed with over
+	written chan struct{} // closed when the writer has ended; nil before the handshake is complete
 	greeted bool          // only for Write: the handshake has been written
 	reader  frameReader   // only for Read
 	sentAt  time.Time     // when the handshake was written; set before its reply can be read
 	begins  bool          // the handshake asks for a new session; set with sentAt
 
-	// Read is only for the reader; write needs the turn.
-	deadlines struct{ read, write limit }
+	deadlines struct{ read, write limit } // only for the reader, and for the writer
 
 	closing  sync.Once
 	closed   chan struct{} // closed when the socket's Close has returned closeErr
@@ -48,7 +49,10 @@ type Conn struct {
 }
 
 func newConn(t *Tap, conn net.Conn, deadline time.Time) *Conn {
-	c := &Conn{Conn: conn, tap: t, deadline: deadline, turn: make(chan struct{}, 1), closed: make(chan struct{})}
+	c := &Conn{
+		Conn: conn, tap: t, deadline: deadline,
+		wake: make(chan struct{}, 1), ended: make(chan struct{}), closed: make(chan struct{}),
+	}
 	c.reader = newFrameReader(c, conn)
 	return c
 }
@@ -63,7 +67,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 		if closedByServer(err) {
 			c.opcodes.closed(c.server, c.oldestOpcode())
 		}
-		c.abandonQuestions()
+		c.abandonRequests()
 	}
 	return n, err
 }
@@ -78,16 +82,17 @@ func (c *Conn) refuse(err error) error {
 // closePatience is how long Close waits for the socket's Close.
 const closePatience = 5 * time.Millisecond
 
-// Close closes the socket. Questions without an answer end with [ErrUnanswered]. The Close of TLS sends
+// Close closes the socket. Requests without an answer end with [ErrUnanswered]. The Close of TLS sends
 // an alert, for which it takes up to five seconds, and a user's may block. So if the socket's Close
 // takes long, it goes on in the background, and only the reader is ended.
 func (c *Conn) Close() error {
-	c.abandonQuestions()
+	c.abandonRequests()
 	c.closing.Do(func() {
 		c.tap.closes(c)
 		go func() { // ends with the socket's Close; Tap.AwaitClosed waits for it
 			defer c.tap.isClosed(c)
 			c.closeErr = c.Conn.Close()
+			c.awaitWriter()
 		}()
 	})
 	patience := time.NewTimer(closePatience)
@@ -101,70 +106,121 @@ func (c *Conn) Close() error {
 	}
 }
 
-// Write sends one frame, and completes it if it asks for less than the session needs.
+// Write sends one frame. A handshake is completed and written at once; later frames are written as a
+// [Request] is.
 //
-// If the socket fails, Write closes it and reports success. The wire client gets the failure from
-// its reader, which fails every request in flight in the same way. If Write failed, a re-sent
-// credential would block the wire client forever, and a request would return a raw error of the
-// network.
+// If the socket fails later, the wire client gets the failure from its reader. If Write failed, a
+// request of the wire client would return a raw error of the network.
 func (c *Conn) Write(p []byte) (int, error) {
-	c.turn <- struct{}{}
-	defer func() { <-c.turn }()
-	if err := c.write(c.outgoing(p)); err != nil {
+	hello, queued := c.outgoing(p)
+	if queued {
+		return len(p), nil
+	}
+	if _, err := c.Conn.Write(hello); err != nil {
 		c.tap.broke(c, err)
-		if !c.established.Load() {
-			return 0, err
-		}
-		_ = c.Close() // err has the cause, and Read will return it
+		return 0, err
 	}
 	return len(p), nil
 }
 
-// outgoing records the frame p and returns the frame to send for it.
-func (c *Conn) outgoing(p []byte) []byte {
+// outgoing records the frame p. It returns the frame to send for a handshake, and queues any other.
+func (c *Conn) outgoing(p []byte) (hello []byte, queued bool) {
 	now := time.Now()
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
 	if !c.greeted {
 		c.greeted, c.sentAt = true, now
 		c.begins = len(p) >= greetingID+8 && int64At(p, greetingID) == 0
-		return completeGreeting(p, c.tap.config.ReadOnly, c.tap.Zxid())
+		return completeGreeting(p, c.tap.config.ReadOnly, c.tap.Zxid()), false
 	}
+	c.out = append(c.out, p...)
+	c.wakeWriter()
 	if len(p) < proto.LengthSize+proto.RequestHeadSize || int(binary.BigEndian.Uint32(p)) != len(p)-proto.LengthSize {
-		return p
+		return nil, true
 	}
-	xid, opcode := int32At(p, proto.LengthSize), proto.Opcode(int32At(p, proto.LengthSize+4))
 	c.tap.clock.sent(now)
-	if xid == proto.XidPing {
+	if xid := int32At(p, proto.LengthSize); xid == proto.XidPing {
 		c.pings = append(c.pings, now)
-		return p
+	} else {
+		c.inflight.add(&Request{xid: xid, Opcode: proto.Opcode(int32At(p, proto.LengthSize+4)), sent: now})
 	}
-	rq := request{xid: xid, opcode: opcode, sent: now}
-	switch opcode {
-	case proto.OpCreate:
-		p = c.completeCreateLocked(p, &rq)
-	case proto.OpCreateTTL:
-		if path, _, ok := readString(p[proto.LengthSize+proto.RequestHeadSize:]); ok {
-			rq.following = c.tap.sendsLocked(false, path)
+	return nil, true
+}
+
+// maxKeptOut is the largest buffer that is kept for the next frames.
+const maxKeptOut = 16 << 10
+
+// startWriter starts the writer, once the handshake is complete.
+func (c *Conn) startWriter() {
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	if !c.over {
+		c.written = make(chan struct{})
+		go c.writeFrames() // ends with the connection; awaitWriter waits for it
+	}
+}
+
+func (c *Conn) awaitWriter() {
+	c.tap.mu.Lock()
+	written := c.written
+	c.tap.mu.Unlock()
+	if written != nil {
+		<-written
+	}
+}
+
+func (c *Conn) wakeWriter() {
+	select {
+	case c.wake <- struct{}{}:
+	default: // the writer has not looked yet
+	}
+}
+
+// writeFrames writes frames until the connection ends. A failed write ends the connection.
+func (c *Conn) writeFrames() {
+	err := c.writeUntilEnd()
+	close(c.written)
+	if err != nil {
+		c.tap.broke(c, err)
+		_ = c.Close() // err has the cause, and Read will return it
+	}
+}
+
+// writeUntilEnd is writeFrames without the consequences of a failure. All frames that are there are
+// one write.
+func (c *Conn) writeUntilEnd() error {
+	var frames []byte
+	for {
+		select {
+		case <-c.wake:
+		case <-c.ended:
+			return nil
 		}
-	case proto.OpExists, proto.OpGetData, proto.OpGetChildren2:
-		p = c.tap.completeReadLocked(p, opcode)
-	case proto.OpMulti:
-		c.tap.followTransactionLocked(p, &rq)
+		if cap(frames) > maxKeptOut {
+			frames = nil
+		}
+		c.tap.mu.Lock()
+		frames, c.out = c.out, frames[:0]
+		c.tap.mu.Unlock()
+		if len(frames) == 0 {
+			continue
+		}
+		if err := c.write(frames); err != nil {
+			return err
+		}
 	}
-	c.inflight = append(c.inflight, rq)
-	return p
 }
 
 // oldestUnansweredLocked is [Tap.OldestUnanswered]; it needs tap.mu.
 func (c *Conn) oldestUnansweredLocked() (time.Time, bool) {
+	oldest := c.inflight.oldest()
 	switch {
-	case len(c.inflight) == 0 && len(c.pings) == 0:
+	case oldest == nil && len(c.pings) == 0:
 		return time.Time{}, false
-	case len(c.inflight) == 0:
+	case oldest == nil:
 		return c.pings[0], true
-	case len(c.pings) == 0 || c.inflight[0].sent.Before(c.pings[0]):
-		return c.inflight[0].sent, true
+	case len(c.pings) == 0 || oldest.sent.Before(c.pings[0]):
+		return oldest.sent, true
 	}
 	return c.pings[0], true
 }

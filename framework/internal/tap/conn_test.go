@@ -178,27 +178,3 @@ func TestCredentialsAreAnsweredOutOfTurn(t *testing.T) {
 		}
 	})
 }
-
-func TestArmedReadsLeaveAWatchAndOthersDoNot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(t)
-		read := func(path string) byte {
-			b := binary.BigEndian.AppendUint32(nil, 1)
-			b = binary.BigEndian.AppendUint32(b, opExists)
-			b = binary.BigEndian.AppendUint32(b, uint32(len(path)))
-			sent := p.send(append(append(b, path...), 0))
-			return sent[len(sent)-1]
-		}
-		disarm := p.tap.Arm(tap.ReadExists, "/a")
-		again := p.tap.Arm(tap.ReadExists, "/a")
-		p.tap.Arm(tap.ReadData, "/b")
-		again()
-		if got := []byte{read("/a"), read("/b"), read("/aa")}; !bytes.Equal(got, []byte{1, 0, 0}) {
-			t.Errorf("watch flags %v", got)
-		}
-		disarm()
-		if read("/a") != 0 {
-			t.Error("a read leaves a watch that nobody wants any more")
-		}
-	})
-}

@@ -18,22 +18,20 @@ func (c *Conn) SetReadDeadline(at time.Time) error {
 	return c.deadlines.read.set(at, c.Conn.SetReadDeadline)
 }
 
-// SetWriteDeadline does nothing, because the wire client knows only its own writes. Conn sets the
-// deadline of each write, that of a question as well.
+// SetWriteDeadline does nothing, because the wire client knows only its own writes. The writer sets the
+// deadline of each write.
 func (c *Conn) SetWriteDeadline(time.Time) error { return nil }
 
-// write writes a frame. Its caller has the turn.
-func (c *Conn) write(frame []byte) error {
-	if c.established.Load() {
-		// A socket that takes no deadline fails at the write, too.
-		_ = c.deadlines.write.set(time.Now().Add(c.writeTime), c.Conn.SetWriteDeadline)
-	}
-	_, err := c.Conn.Write(frame)
+// write writes frames; it is only for the writer.
+func (c *Conn) write(frames []byte) error {
+	// A socket that takes no deadline fails at the write, too.
+	_ = c.deadlines.write.set(time.Now().Add(c.frameTime), c.Conn.SetWriteDeadline)
+	_, err := c.Conn.Write(frames)
 	return err
 }
 
-// writeTime returns how long the write of a frame may take: as long as the wire client grants.
-func writeTime(timeout time.Duration) time.Duration { return timeout * 2 / 3 }
+// frameTime returns how long a frame may take: as long as the wire client grants.
+func frameTime(timeout time.Duration) time.Duration { return timeout * 2 / 3 }
 
 // A limit is the deadline of a socket's reads or writes; zero before the handshake is complete.
 type limit struct {

@@ -36,9 +36,10 @@ func TestAFramesDeadlineHoldsToAThirtySecond(t *testing.T) {
 				}},
 				"write": {writeTime, func(p *peer) error {
 					_, _ = p.client.Write(make([]byte, 12)) // reports nothing
+					_, _ = p.client.Read(make([]byte, 4))   // ends with the connection
 					return p.tap.Fault()
 				}},
-				"question": {writeTime, func(p *peer) error {
+				"request": {writeTime, func(p *peer) error {
 					_, _ = p.tap.Ask(opWhoAmI, nil, 100)
 					return p.tap.Fault()
 				}},
@@ -68,7 +69,7 @@ func TestAFramesDeadlineHoldsToAThirtySecond(t *testing.T) {
 }
 
 // No deadline of the handshake, and none of an earlier frame, ends a later write.
-func TestAQuestionIsSentAfterAnyIdleTime(t *testing.T) {
+func TestARequestIsSentAfterAnyIdleTime(t *testing.T) {
 	for _, frames := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPeer(t)

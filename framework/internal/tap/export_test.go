@@ -1,6 +1,10 @@
 package tap
 
-import "github.com/docent-go/docent/internal/proto"
+import (
+	"time"
+
+	"github.com/docent-go/docent/internal/proto"
+)
 
 // Growth is the most that a connection allocates for a frame beyond what has arrived.
 const Growth = growth
@@ -12,9 +16,19 @@ func Contacts(t *Tap) int { return len(t.clock.contacts) }
 func Held(c *Conn) int { return cap(c.reader.frame) }
 
 // Outgoing returns what is sent for a frame.
-func Outgoing(c *Conn, p []byte) []byte { return c.outgoing(p) }
+func Outgoing(c *Conn, p []byte) []byte {
+	hello, queued := c.outgoing(p)
+	if !queued {
+		return hello
+	}
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	return c.out
+}
 
-// Pose sends a question whose answer may have limit bytes, and that no caller waits for.
-func Pose(c *Conn, opcode proto.Opcode, limit int) {
-	c.pose(&question{limit: limit, ended: make(chan struct{})}, opcode, nil)
+// InFlight records a request as sent that no caller waits for, and whose answer may have limit bytes.
+func InFlight(c *Conn, opcode proto.Opcode, limit int) {
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	c.inflight.add(&Request{Opcode: opcode, Limit: limit, xid: firstXid, sent: time.Now(), done: make(chan struct{})})
 }

@@ -77,8 +77,9 @@ func (c *Conn) greetedBy(answer []byte) error {
 		err = c.presentAll()
 	}
 	if err == nil {
-		c.writeTime = writeTime(g.timeout)
+		c.frameTime = frameTime(g.timeout)
 		_ = c.Conn.SetDeadline(time.Time{}) // the next read or write sets its own
+		c.startWriter()
 		c.established.Store(true)
 	}
 	return err
@@ -87,7 +88,7 @@ func (c *Conn) greetedBy(answer []byte) error {
 // completeGreeting adds a flag that servers from 3.4 on expect at the end of a handshake: whether a
 // server without a quorum suffices. Without the flag they log a warning. A server that is behind zxid, the
 // latest that the session has seen, has to refuse the connection: the wire client knows no reply to a
-// question.
+// [Request].
 func completeGreeting(p []byte, readOnly bool, zxid int64) []byte {
 	if len(p) != proto.LengthSize+oldGreeting || int32At(p, 0) != oldGreeting {
 		return p

@@ -3,7 +3,6 @@ package tap
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/docent-go/docent/internal/proto"
@@ -16,24 +15,31 @@ func (c *Conn) incoming(frame []byte) (pass bool, err error) {
 	c.tap.saw(rp)
 	switch rp.xid {
 	case proto.XidEvent:
-		return checkEvent(rp.body)
+		return false, c.event(rp.body)
 	case proto.XidPing:
 		return true, c.pong(rp.code)
 	}
 	rq := c.requestOf(frame)
 	switch {
-	case rq.opcode == 0:
+	case rq == nil:
 		return false, fmt.Errorf("%w: a reply to request %d, which is not in flight", ErrProtocol, rp.xid)
-	case rp.code == CodeTooLarge, rp.code == CodeCut:
-		return false, fmt.Errorf("%w: a reply with the code %d", ErrProtocol, rp.code)
 	case rp.code == 0:
-		err = checkBody(rq.opcode, rp.body)
+		err = checkBody(rq.Opcode, rp.body)
 	}
 	if err == nil {
-		c.replied(rp)
+		c.replied(rq, rp)
 		err = c.leftOut(rq.sent)
 	}
-	return rq.question == nil, err
+	return rq.done == nil, err
+}
+
+// event delivers a watch event.
+func (c *Conn) event(body []byte) error {
+	kind, path, err := parseEvent(body)
+	if path != "" && c.tap.config.OnEvent != nil {
+		c.tap.config.OnEvent(kind, path)
+	}
+	return err
 }
 
 // saw records the transaction id of a reply. An event has no valid id up to ZooKeeper 3.8, and a
@@ -49,24 +55,18 @@ func (t *Tap) saw(rp reply) {
 // then. It is 0 before the first reply.
 func (t *Tap) Zxid() int64 { return t.zxid.Load() }
 
-// requestOf returns the request to which the reply with the head belongs. If there is none, the
-// request's opcode is 0.
-func (c *Conn) requestOf(head []byte) request { return c.requestWith(int32At(head, 0)) }
-
-// requestWith returns the request in flight with the xid, or one without an opcode.
-func (c *Conn) requestWith(xid int32) request {
+// requestOf returns the request in flight to which the reply with the head belongs, or nil. It is the
+// oldest request, unless the server replies to a credential out of order.
+func (c *Conn) requestOf(head []byte) *Request {
+	xid := int32At(head, 0)
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
-	if i := c.indexLocked(xid); i >= 0 {
-		return c.inflight[i]
+	for _, rq := range c.inflight.all() {
+		if rq.xid == xid {
+			return rq
+		}
 	}
-	return request{}
-}
-
-// indexLocked returns the index of the request in flight with the xid, or -1. It is the oldest
-// request, unless the server replies to a credential out of order.
-func (c *Conn) indexLocked(xid int32) int {
-	return slices.IndexFunc(c.inflight, func(rq request) bool { return rq.xid == xid })
+	return nil
 }
 
 // pong records the reply to a ping, and returns leftOut's error.
@@ -93,54 +93,41 @@ func (c *Conn) pong(code proto.Code) error {
 func (c *Conn) leftOut(sent time.Time) error {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
-	if len(c.inflight) == 0 || !c.inflight[0].sent.Before(sent) || time.Since(c.inflight[0].sent) < c.tap.timeout {
+	oldest := c.inflight.oldest()
+	if oldest == nil || !oldest.sent.Before(sent) || time.Since(oldest.sent) < c.tap.timeout {
 		return nil
 	}
 	return fmt.Errorf("%w: no reply to a request for %v, and one to a later request", ErrProtocol, c.tap.timeout)
 }
 
-// replied records the reply to a request in flight, and notifies its waiter.
-func (c *Conn) replied(rp reply) {
-	if rq := c.requestWith(rp.xid); rq.opcode != 0 {
-		c.opcodes.replied(c.server, rq.opcode, rp.code)
-	}
-	if tell := c.note(rp); tell != nil {
-		tell()
+// replied records the reply to rq, and ends rq.
+func (c *Conn) replied(rq *Request, rp reply) {
+	c.opcodes.replied(c.server, rq.Opcode, rp.code)
+	if c.record(rq, rp) && rq.done != nil {
+		rq.end(Answer{rp.zxid, rp.code, bytes.Clone(rp.body)}, rp.fault)
 	}
 }
 
-// note is replied without the notification. It returns the function that notifies, which must be
-// called without the lock; the function may be nil.
-func (c *Conn) note(rp reply) (tell func()) {
+// record is replied without the end of rq. It returns false if the connection's end has ended rq.
+func (c *Conn) record(rq *Request, rp reply) bool {
 	t := c.tap
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	i := c.indexLocked(rp.xid)
-	if i < 0 {
-		return nil
+	if !c.inflight.remove(rq) {
+		return false
 	}
-	rq := c.inflight[i]
-	if i == 0 {
-		c.inflight = c.inflight[1:] // append moves the rest, now and then
-	} else {
-		c.inflight = slices.Delete(c.inflight, i, i+1)
-	}
-	if rq.question != nil {
-		if rp.code != 0 {
-			delete(t.trees, rq.question.tree)
-		}
-		tell = func() { rq.question.end(Answer{rp.zxid, rp.code, bytes.Clone(rp.body)}, rp.fault) }
+	if rp.code != 0 && rq.tree != "" {
+		delete(t.trees, rq.tree)
 	}
 	if rp.code == proto.CodeAuthRequired {
 		c.refusal = ErrCredential
-		return tell
+		return true
 	}
-	if rq.opcode == proto.OpAuth && rp.code != 0 {
+	if rq.Opcode == proto.OpAuth && rp.code != 0 {
 		c.refusal = ErrTrial // the Tap's own, so on trial: UseCredentials presents the others
 	}
-	isContact := rq.opcode != proto.OpAuth // a reply to it does not touch the session
-	t.clock.answered(rq.sent, isContact, !t.readOnly && proves(rq.opcode, rp))
+	isContact := rq.Opcode != proto.OpAuth // a reply to it does not touch the session
+	t.clock.answered(rq.sent, isContact, !t.readOnly && proves(rq.Opcode, rp))
 	t.settleLocked()
-	rq.following.repliedLocked(rp)
-	return tell
+	return true
 }

@@ -1,7 +1,6 @@
 package tap_test
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -169,26 +168,6 @@ func TestRequest_of_other_bytes_passes_unrecorded(t *testing.T) {
 			}
 			if _, ok := p.tap.OldestUnanswered(); ok {
 				t.Errorf("%x is taken for a request", p2)
-			}
-		}
-	})
-}
-
-// A read that is not of the form that the client writes is left as it is, armed or not.
-func TestAReadOfAnotherFormIsLeftAsItIs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(t)
-		defer p.tap.Arm(tap.ReadExists, "/a")()
-		head := []byte{0, 0, 0, 1, 0, 0, 0, opExists}
-		for _, rest := range [][]byte{
-			{0, 0, 0, 2, '/', 'a'},       // no watch flag
-			{0, 0, 0, 2, '/', 'a', 0, 0}, // more than that
-			{0, 0, 0, 9, '/', 'a', 0},    // a path that is cut short
-			{0, 0},
-		} {
-			body := append(bytes.Clone(head), rest...)
-			if sent := p.send(body); !bytes.Equal(sent, body) {
-				t.Errorf("%x was sent for %x", sent, body)
 			}
 		}
 	})

@@ -10,7 +10,7 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// ErrUnknownOpcode is returned by [Tap.Ask] for an operation that the server is known not to know. It was not
+// ErrUnknownOpcode is the error of a [Request] for an operation that the server is known not to know. It was not
 // sent.
 var ErrUnknownOpcode = errors.New("the server does not know the operation")
 
@@ -142,8 +142,8 @@ func closedByServer(err error) bool {
 func (c *Conn) oldestOpcode() proto.Opcode {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
-	if len(c.inflight) == 0 {
-		return 0
+	if oldest := c.inflight.oldest(); oldest != nil {
+		return oldest.Opcode
 	}
-	return c.inflight[0].opcode
+	return 0
 }

@@ -1,59 +1,52 @@
 package tap_test
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
 )
 
-// The reply's head is handed on with a code in place of the body, and what follows is read.
+// The reply's body is skipped, and what follows it is read.
 func TestAnOversizedReply(t *testing.T) {
-	for name, tc := range map[string]struct {
-		opcode, code, want int32
-	}{
-		"to a read":            {opExists, 0, tap.CodeTooLarge},
-		"to a write":           {opSetData, 0, tap.CodeCut},
-		"with a server's code": {opSetData, -103, -103},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := newPeer(t)
-				first, second := p.request(tc.opcode), p.request(opExists)
-				long := words(int(first), 0, 9, int(tc.code), make([]byte, 10*maxReply))
-				next := words(int(second), 0, 1, -101)
-				go func() {
-					_, _ = p.server.Write(framed(long)) // an error is the reader's
-					_, _ = p.server.Write(framed(next))
-				}()
-				want := append(framed(words(int(first), 0, 9, int(tc.want))), framed(next)...)
-				got := make([]byte, len(want))
-				if _, err := io.ReadFull(p.client, got); err != nil || !bytes.Equal(got, want) {
-					t.Errorf("%x, %v, want %x", got, err, want)
-				}
-				if _, waiting := p.tap.OldestUnanswered(); waiting {
-					t.Error("everything is answered, and something is not")
-				}
-				if held := tap.Held(p.client); held > 1024 {
-					t.Errorf("%d bytes are held", held)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		arrived, came := p.ask(opWhoAmI, nil, 100)
+		next := p.request(opExists)
+		go func() {
+			_, _ = p.server.Write(framed(answerTo(arrived, 0, strings.Repeat("a", 10*maxReply)))) // an error is the reader's
+			_, _ = p.server.Write(framed(words(int(next), 0, 1, -101)))
+		}()
+		if _, err := io.ReadFull(p.client, make([]byte, 20)); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-came; !errors.Is(got.err, tap.ErrTooLarge) {
+			t.Errorf("%+v, want that it is too large", got)
+		}
+		if _, waiting := p.tap.OldestUnanswered(); waiting {
+			t.Error("everything is answered, and something is not")
+		}
+		if held := tap.Held(p.client); held > 1024 {
+			t.Errorf("%d bytes are held", held)
+		}
+	})
 }
 
 // A server that does not stop can't hold up what waits: the reply is noted at its head.
 func TestAnOversizedReplyIsNotedBeforeItsBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
-		xid := p.request(opExists)
-		go p.server.Write(words(10*maxReply, int(xid), 0, 1, 0, 1))
+		arrived, _ := p.ask(opWhoAmI, nil, 100)
+		go p.server.Write(append(words(10*maxReply), arrived[:4]...))
+		go p.server.Write(words(0, 1, 0, 1))
 		go p.client.Read(make([]byte, 4))
 		synctest.Wait()
 		if _, waiting := p.tap.OldestUnanswered(); waiting {
@@ -107,15 +100,17 @@ func bodies() map[string]struct {
 	}
 }
 
-// answered reads what a server answers with the body, and what follows it.
-func answered(t *testing.T, opcode int32, body []byte) (*peer, error) {
+// answered returns what comes of a request that a server answers with the body, and of its connection.
+func answered(t *testing.T, opcode int32, body []byte) (came outcome, err error) {
 	t.Helper()
 	p := newPeer(t)
-	xid := p.request(opcode)
-	frame := framed(words(int(xid), 0, 1, 0, body))
-	go p.server.Write(frame)
-	_, err := io.ReadFull(p.client, make([]byte, len(frame)))
-	return p, err
+	arrived, outcomes := p.ask(proto.Opcode(opcode), nil, len(body))
+	go func() {
+		_, _ = p.server.Write(framed(answerTo(arrived, 0, string(body)))) // an error is the reader's
+		_ = p.server.Close()
+	}()
+	_, err = io.ReadAll(p.client)
+	return <-outcomes, err
 }
 
 func TestAReplysBody(t *testing.T) {
@@ -123,15 +118,13 @@ func TestAReplysBody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for n := range len(tc.body) {
-					if p, err := answered(t, tc.opcode, tc.body[:n]); !errors.Is(err, tap.ErrProtocol) {
-						t.Fatalf("%d bytes of %d: %v", n, len(tc.body), err)
-					} else if _, ok := p.tap.OldestUnanswered(); !ok {
-						t.Fatalf("%d bytes of %d are taken for an answer", n, len(tc.body))
+					if came, err := answered(t, tc.opcode, tc.body[:n]); !errors.Is(err, tap.ErrProtocol) || !errors.Is(came.err, tap.ErrUnanswered) {
+						t.Fatalf("%d bytes of %d: %v, %+v", n, len(tc.body), err, came)
 					}
 				}
 				for _, more := range []int{0, 1, 100} {
-					if _, err := answered(t, tc.opcode, append(slices.Clone(tc.body), make([]byte, more)...)); err != nil {
-						t.Errorf("with %d bytes more: %v", more, err)
+					if came, err := answered(t, tc.opcode, append(slices.Clone(tc.body), make([]byte, more)...)); err != nil || came.err != nil {
+						t.Errorf("with %d bytes more: %v, %v", more, err, came.err)
 					}
 				}
 			})
@@ -179,16 +172,15 @@ func TestABodyIsNotReadBehindAnErrorCode(t *testing.T) {
 
 func TestAFrameThatAnswersNothing(t *testing.T) {
 	for name, frame := range map[string][]byte{
-		"no byte":                  framed(nil),
-		"15 bytes":                 framed(make([]byte, 15)),
-		"a negative length":        {0xff, 0xff, 0xff, 0xff},
-		"a byte more than allowed": words(maxReply+1, 99, 0, 1, 0),
-		"a request not in flight":  framed(words(99, 0, 1, 0)),
-		"a code of the tap's own":  framed(words(1, 0, 1, tap.CodeTooLarge)),
-		"another of its codes":     framed(words(1, 0, 1, tap.CodeCut)),
-		"a negative request":       framed(words(-4, 0, 1, 0)),
-		"an event without a path":  framed(words(-1, 0, 1, 0, 1, 3)),
-		"an event of a long path":  framed(words(-1, 0, 1, 0, 1, 3, 9, "/")),
+		"no byte":                       framed(nil),
+		"15 bytes":                      framed(make([]byte, 15)),
+		"a negative length":             {0xff, 0xff, 0xff, 0xff},
+		"a byte more than allowed":      words(maxReply+1, 99, 0, 1, 0),
+		"a request not in flight":       framed(words(99, 0, 1, 0)),
+		"a long one to the wire client": words(maxReply+1, 1, 0, 1, 0),
+		"a negative request":            framed(words(-4, 0, 1, 0)),
+		"an event without a path":       framed(words(-1, 0, 1, 0, 1, 3)),
+		"an event of a long path":       framed(words(-1, 0, 1, 0, 1, 3, 9, "/")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -206,19 +198,26 @@ func TestAFrameThatAnswersNothing(t *testing.T) {
 	}
 }
 
-func TestOnlyEventsOfZnodesAreHandedOn(t *testing.T) {
+func TestOnlyEventsOfZnodesAreDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(t)
-		event := func(kind int) []byte { return framed(words(-1, 0, 1, 0, kind, 3, "/a")) }
-		last := event(4)
+		var got []string
+		p := &peer{t: t, tap: tap.New(tap.Config{
+			MarginFor: func(time.Duration) time.Duration { return margin },
+			MaxReply:  maxReply,
+			OnEvent:   func(kind int32, path string) { got = append(got, fmt.Sprint(kind, path)) },
+		})}
+		p.reconnect()
 		go func() {
-			for _, kind := range []int{-2, -1, 0, 5, 7, 4} {
-				_, _ = p.server.Write(event(kind)) // an error is the reader's
+			for _, kind := range []int{-2, -1, 0, 5, 7, 1, 4} {
+				_, _ = p.server.Write(framed(words(-1, 0, 1, 0, kind, 3, "/a"))) // an error is the reader's
 			}
+			_ = p.server.Close()
 		}()
-		got := make([]byte, len(last))
-		if _, err := io.ReadFull(p.client, got); err != nil || string(got) != string(last) {
-			t.Errorf("%x, %v, want the event of kind 4", got, err)
+		if passed, _ := io.ReadAll(p.client); len(passed) > 0 {
+			t.Errorf("the wire client read %x", passed)
+		}
+		if want := []string{"1/a", "4/a"}; !slices.Equal(got, want) {
+			t.Errorf("events %q, want %q", got, want)
 		}
 	})
 }

@@ -67,12 +67,18 @@ func (p *peer) dial() {
 		p.t.Fatal(err)
 	}
 	p.client, p.server = wrapped, server
-	p.t.Cleanup(func() { client.Close(); server.Close() })
+	p.t.Cleanup(func() { wrapped.Close(); server.Close() })
 }
 
 func (p *peer) reconnect() {
 	p.t.Helper()
 	p.dial()
+	p.greet()
+}
+
+// greet makes the handshake.
+func (p *peer) greet() {
+	p.t.Helper()
 	hello := make([]byte, 44)
 	id, _, _ := p.tap.Session()
 	binary.BigEndian.PutUint64(hello[16:], uint64(id))

@@ -2,7 +2,6 @@ package tap
 
 import (
 	"bufio"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
@@ -12,9 +11,8 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// A frameReader reads the server's frames one by one and returns those that the wire client may
-// decode. The wire client trusts what it decodes: a count or a length that the frame contradicts
-// would end the process. The frameReader does not return replies to the Tap's own requests.
+// A frameReader reads the server's frames one by one, checks them, and returns those that are the wire
+// client's: handshakes, and replies to pings and to the close of the session.
 type frameReader struct {
 	conn   *Conn
 	socket *bufio.Reader // one system call for a frame, or for many
@@ -98,8 +96,8 @@ func (r *frameReader) nextReply(length int) error {
 		return err
 	}
 	rq, limit := r.conn.requestOf(r.frame[proto.LengthSize:]), r.conn.tap.config.MaxReply
-	if rq.question != nil {
-		limit = proto.ReplyHeadSize + rq.question.limit
+	if rq != nil && rq.done != nil {
+		limit = proto.ReplyHeadSize + rq.Limit
 	}
 	if length > limit {
 		return r.cut(rq, length, limit)
@@ -113,27 +111,26 @@ func (r *frameReader) nextReply(length int) error {
 	}
 	if pass {
 		r.unread = r.frame
+		return nil
 	}
+	// The wire client sets a deadline for a frame that it reads, and this one it does not see. A socket
+	// that takes no deadline fails at the next read, too.
+	_ = r.conn.SetReadDeadline(time.Now().Add(r.conn.frameTime))
 	return nil
 }
 
-// cut skips the body of a reply to rq that is longer than the limit, without keeping it in memory.
-// It returns a code in place of the body.
-func (r *frameReader) cut(rq request, length, limit int) error {
-	if rq.opcode == 0 {
+// cut skips the body of a reply to rq that is longer than the limit, without keeping it in memory. The
+// wire client itself makes no request with a long reply.
+func (r *frameReader) cut(rq *Request, length, limit int) error {
+	if rq == nil || rq.done == nil {
 		return r.conn.refuse(fmt.Errorf("%w: a frame of %d bytes, which exceeds %d", ErrProtocol, length, limit))
 	}
 	rp := replyOf(r.frame[proto.LengthSize:])
 	r.conn.tap.saw(rp)
 	rp.fault = fmt.Errorf("%w: %d bytes, and %d are allowed for", ErrTooLarge, length-proto.ReplyHeadSize, limit-proto.ReplyHeadSize)
-	r.conn.replied(rp)
-	if _, err := r.socket.Discard(length - proto.ReplyHeadSize); err != nil {
-		return err
-	}
-	if rq.question == nil {
-		r.unread = cutReply(r.frame, rq.opcode)
-	}
-	return nil
+	r.conn.replied(rq, rp)
+	_, err := r.socket.Discard(length - proto.ReplyHeadSize)
+	return err
 }
 
 // fill appends the next n bytes of the stream to the frame.
@@ -147,35 +144,4 @@ func (r *frameReader) fill(n int) error {
 		n -= piece
 	}
 	return nil
-}
-
-// Codes that the wire client reads in place of a reply that is longer than it accepts. No server
-// sends them.
-const (
-	// CodeTooLarge is the code of a request that has no effect: a read.
-	CodeTooLarge = -1000001
-	// CodeCut is the code of a request that may have had its effect.
-	CodeCut = -1000002
-)
-
-// cutReply makes a whole frame of the head of a reply to a request with the opcode. It keeps an
-// error code of the server.
-func cutReply(frame []byte, opcode proto.Opcode) []byte {
-	binary.BigEndian.PutUint32(frame, proto.ReplyHeadSize)
-	if code := frame[proto.LengthSize+proto.ReplyHeadSize-4:]; int32At(code, 0) == 0 {
-		cut := int32(CodeCut)
-		if readsOnly(opcode) {
-			cut = CodeTooLarge
-		}
-		binary.BigEndian.PutUint32(code, uint32(cut))
-	}
-	return frame
-}
-
-func readsOnly(opcode proto.Opcode) bool {
-	switch opcode {
-	case proto.OpExists, proto.OpGetData, proto.OpGetACL, proto.OpGetChildren2, proto.OpSync:
-		return true
-	}
-	return false
 }

@@ -48,7 +48,7 @@ func authenticate(ctx context.Context, server io.ReadWriter, e Exchange) error {
 		if done && response == nil {
 			return nil
 		}
-		if challenge, err = saslRound(server, firstQuestion-round, response); err != nil {
+		if challenge, err = saslRound(server, firstXid-round, response); err != nil {
 			return err
 		}
 		if done {

@@ -1,14 +1,12 @@
-// Package tap reads, and sometimes completes, the frames between the wire client and its sockets.
+// Package tap is between the wire client and its sockets.
 //
-// The wire client does not report the negotiated session timeout, or when a request was sent. It
-// does not report which requests a server has answered. Of a create's reply it returns only the
-// path. A [Tap] reads all that in the frames. It also completes a few frames before they are sent,
-// because the protocol can do more than the wire client asks for:
+// The wire client connects, makes the handshake and pings. It does not report the negotiated session
+// timeout, or when a server answered. A [Tap] reads that in the frames.
 //
-//   - a create is sent as create2 (or createContainer), whose reply has the new znode's Stat;
-//   - if a read is to leave a watch, it gets its watch flag here. The wire client then knows of no
-//     watches, so it keeps no channel that it cannot remove. After a reconnection it re-sends no
-//     watch with a zxid that may hide events.
+// The Tap has the client's requests and events. The wire client would block a goroutine for each
+// request, would send a request on a later connection, and would keep watches that a client can't
+// remove. A request of a Tap is sent on the connection in use or not at all, in the order of the
+// calls, so a caller can send several before it waits for the first reply.
 //
 // A Tap also corrects how the wire client handles sockets. The handshake has one deadline and a
 // length limit. A failed write closes the socket, and the reader returns the failure. The client
@@ -30,8 +28,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/docent-go/docent/internal/proto"
 )
 
 // Errors that end a connection or a session. The wire client gets them from Read, and the session's
@@ -54,37 +50,32 @@ type Tap struct {
 	certain atomic.Int64 // the deadline, since born; written under mu
 	zxid    atomic.Int64 // see Zxid
 
-	mu        sync.Mutex // guards following; never held across I/O or a callback
-	id        int64
-	password  []byte
-	timeout   time.Duration
-	clock     leaseClock
-	conn      *Conn // the connection in use, if any
-	fault     error // what broke the latest connection
-	ended     error
-	readOnly  bool                // the server of the latest connection has no quorum
-	asked     int32               // the xid of the latest question
-	trees     map[string]struct{} // paths with a recursive watch on conn
-	arming    map[watchKey]int
-	following map[followKey]*Following // requests that have not been sent
-	closing   map[*Conn]struct{}       // whose sockets are being closed
-}
-
-// A watchKey identifies the reads that are to leave a watch.
-type watchKey struct {
-	opcode proto.Opcode
-	path   string
+	mu       sync.Mutex // guards following; never held across I/O or a callback
+	id       int64
+	password []byte
+	timeout  time.Duration
+	clock    leaseClock
+	conn     *Conn // the connection in use, if any
+	fault    error // what broke the latest connection
+	ended    error
+	readOnly bool                // the server of the latest connection has no quorum
+	asked    int32               // the xid of the latest Request
+	trees    map[string]struct{} // paths with a recursive watch on conn
+	closing  map[*Conn]struct{}  // whose sockets are being closed
 }
 
 // A Config is what a new Tap has to know.
 type Config struct {
 	// MarginFor returns the safety margin of the lease clock for a negotiated session timeout.
 	MarginFor func(timeout time.Duration) time.Duration
-	// MaxReply is the length in bytes of the longest reply that the wire client reads.
+	// MaxReply is the length in bytes of the longest frame that answers no [Request].
 	MaxReply int
 	// ReadOnly asks for a session at a server that has lost its quorum. No reply of such a server
 	// is a proof.
 	ReadOnly bool
+	// OnEvent is called with each watch event about a znode, in the connection's order: before a later
+	// reply ends its request. The kinds are the protocol's, from 1 to 4. It must not block. It may be nil.
+	OnEvent func(kind int32, path string)
 	// OnHandshake is called without a lock when a handshake has been recorded: the deadline may be
 	// earlier than before. It must not block. It may be nil.
 	OnHandshake func()
@@ -93,12 +84,10 @@ type Config struct {
 // New returns a Tap for a session that does not exist yet.
 func New(cfg Config) *Tap {
 	return &Tap{
-		config:    cfg,
-		born:      time.Now(),
-		arming:    make(map[watchKey]int),
-		trees:     make(map[string]struct{}),
-		following: make(map[followKey]*Following),
-		closing:   make(map[*Conn]struct{}),
+		config:  cfg,
+		born:    time.Now(),
+		trees:   make(map[string]struct{}),
+		closing: make(map[*Conn]struct{}),
 	}
 }
 

@@ -12,19 +12,18 @@ import (
 type Beginning struct {
 	registry *Registry
 	sub      *Subscription
-	send     func() Read // sends a read that is not shared
-	disarm   func()      // nil if the server has the watch
-	read     Read        // nil if no read is needed
-	armed    bool        // the server had the watch before
-	shared   bool        // other Subscriptions may use the result
-	others   bool        // the read is another Subscription's
+	send     func(watch bool) Read // sends a read, which may leave a watch
+	read     Read                  // nil if no read is needed
+	armed    bool                  // the server had the watch before
+	shared   bool                  // other Subscriptions may use the result
+	others   bool                  // the read is another Subscription's
 }
 
 // Begin adds sub to the watch of the key, and sends the read that sets the watch. It registers before
 // it reads, so no event can be missed. If the server has the watch already, a plain read is enough;
 // it shows whether the server has dropped an event of that watch. If shared is true, an earlier read,
 // or a shared read that is under way, replaces the read.
-func (r *Registry) Begin(sub *Subscription, key Key, send func() Read, shared bool) *Beginning {
+func (r *Registry) Begin(sub *Subscription, key Key, send func(watch bool) Read, shared bool) *Beginning {
 	b := &Beginning{registry: r, sub: sub, send: send, shared: shared}
 	b.begin(key)
 	return b
@@ -35,13 +34,8 @@ func (b *Beginning) begin(key Key) {
 	if b.armed && b.shared && b.known() {
 		return
 	}
-	if !b.armed {
-		// Arm before sharing a read: that read may not have been sent yet, and its caller may
-		// withdraw.
-		b.disarm = b.registry.arm(key)
-	}
 	if b.armed || !b.shared {
-		b.read = b.send()
+		b.read = b.send(!b.armed)
 		return
 	}
 	b.share()
@@ -62,7 +56,7 @@ func (b *Beginning) Wait(ctx context.Context) error {
 		if b.sub.entry.key.Kind == Exists && errors.Is(err, zkerr.ErrNoNode) {
 			err = nil
 		}
-		b.end(err)
+		b.record(err)
 		if err != nil {
 			b.sub.Close()
 		}
@@ -75,7 +69,7 @@ func (b *Beginning) Wait(ctx context.Context) error {
 func (b *Beginning) await(ctx context.Context) error {
 	found, err := b.read.Wait(ctx)
 	if b.others && err != nil && ctx.Err() == nil && !zkerr.Retryable(err) {
-		found, err = b.send().Wait(ctx)
+		found, err = b.send(!b.armed).Wait(ctx)
 	}
 	if found == nil {
 		found = new(proto.Node)
@@ -105,7 +99,7 @@ func (b *Beginning) share() {
 	defer b.registry.mu.Unlock()
 	b.others = e.reading != nil
 	if !b.others {
-		e.reading = b.send()
+		e.reading = b.send(true)
 	}
 	b.read = e.reading
 }
@@ -126,17 +120,9 @@ func (b *Beginning) missed() bool {
 	return true
 }
 
-// end releases the arming of the path once the read's outcome is recorded for other Subscriptions.
-// From then on no other Subscription shares the read.
-func (b *Beginning) end(err error) {
-	b.record(err)
-	if b.disarm != nil {
-		b.disarm()
-	}
-}
-
 // record records that the server has the watch, unless that has fired since or the read has failed.
-// It keeps the read's result if other Subscriptions may use it.
+// It keeps the read's result if other Subscriptions may use it. From then on no other Subscription
+// shares the read.
 func (b *Beginning) record(err error) {
 	r, e := b.registry, b.sub.entry
 	r.mu.Lock()

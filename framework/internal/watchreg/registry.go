@@ -9,7 +9,6 @@ import (
 
 // A Registry has a session's Subscriptions. Its methods may be called concurrently and don't block.
 type Registry struct {
-	arm   func(Key) (disarm func())
 	spawn func(fn func())
 
 	mu      sync.Mutex // guards following; never held across a request or a callback
@@ -27,9 +26,7 @@ type entry struct {
 	mark        mark        // the state that the arming read found
 	found       *proto.Node // the result of a shared read, never changed; may be nil
 
-	// reading is the shared read that is to set the watch. It is nil unless that read is under way
-	// and its caller keeps the path armed.
-	reading Read
+	reading Read // the shared read that is to set the watch, while it is under way; else nil
 }
 
 // A Read is a read of a znode that is under way. Reads are compared by ==.
@@ -39,10 +36,9 @@ type Read interface {
 	Wait(ctx context.Context) (*proto.Node, error)
 }
 
-// New returns an empty registry. arm makes the next read of the key set a watch, until disarm is
-// called. spawn runs a function of AfterFire on a goroutine of its own.
-func New(arm func(Key) (disarm func()), spawn func(fn func())) *Registry {
-	return &Registry{arm: arm, spawn: spawn, entries: make(map[Key]*entry)}
+// New returns an empty registry. spawn runs a function of AfterFire on a goroutine of its own.
+func New(spawn func(fn func())) *Registry {
+	return &Registry{spawn: spawn, entries: make(map[Key]*entry)}
 }
 
 // Armed returns how many watches the server has.

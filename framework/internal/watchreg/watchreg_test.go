@@ -11,22 +11,15 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// A server keeps the reads that were sent, and how often a key is armed. It answers the next read
-// by next, if that is set. Other reads wait for their test.
+// A server keeps the reads that were sent. It answers the next read by next, if that is set. Other reads wait for their test.
 type server struct {
 	*watchreg.Registry
 	reads []*read
 	next  func(*read)
-	armed map[watchreg.Key]int
 }
 
 func newServer() *server {
-	s := &server{armed: make(map[watchreg.Key]int)}
-	s.Registry = watchreg.New(
-		func(key watchreg.Key) func() { s.armed[key]++; return func() { s.armed[key]-- } },
-		func(fn func()) { fn() },
-	)
-	return s
+	return &server{Registry: watchreg.New(func(fn func()) { fn() })}
 }
 
 // begin begins a Subscription of the data at /a.
@@ -34,8 +27,8 @@ func (s *server) begin(shared bool) subscription { return s.beginAt(dataKey(), s
 
 func (s *server) beginAt(key watchreg.Key, shared bool) subscription {
 	sub := new(watchreg.Subscription)
-	return subscription{sub, s.Begin(sub, key, func() watchreg.Read {
-		r := &read{done: make(chan struct{})}
+	return subscription{sub, s.Begin(sub, key, func(watch bool) watchreg.Read {
+		r := &read{watch: watch, done: make(chan struct{})}
 		s.reads = append(s.reads, r)
 		if s.next != nil {
 			s.next(r)
@@ -70,9 +63,10 @@ func (s subscription) want(t *testing.T, event watchreg.Event, valid bool) {
 
 // A read is under way until it is answered.
 type read struct {
-	done chan struct{}
-	node *proto.Node
-	err  error
+	watch bool // it leaves a watch
+	done  chan struct{}
+	node  *proto.Node
+	err   error
 }
 
 // found answers with a znode whose data the transaction changed.
@@ -117,8 +111,8 @@ func TestSubscriptionsOfOneKeyShareTheWatch(t *testing.T) {
 	if n := s.Armed(); n != 1 {
 		t.Errorf("%d watches at the server, want 1", n)
 	}
-	if n := s.armed[dataKey()]; n != 0 {
-		t.Errorf("the key is armed %d times after the reads", n)
+	if !s.reads[0].watch || s.reads[1].watch {
+		t.Errorf("reads leave watches: %t, %t; want only the first to", s.reads[0].watch, s.reads[1].watch)
 	}
 	closed := s.watched(t)
 	closed.Close()
@@ -241,8 +235,8 @@ func TestContextEndsABeginning(t *testing.T) {
 	if err := sub.begun.Wait(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
-	if s.armed[dataKey()] != 0 || s.Armed() != 0 {
-		t.Error("the key is still armed")
+	if s.Armed() != 0 {
+		t.Error("the server is taken to have the watch")
 	}
 	s.begin(true)
 	s.wantReads(t, 2) // the first is no longer shared

@@ -14,17 +14,22 @@ import (
 )
 
 const (
+	opCreate   = 1
+	opCreate2  = 15
 	opAddWatch = 106
 	opWhoAmI   = 107
+
+	statLength = proto.StatSize
+	replyHead  = proto.ReplyHeadSize
 )
 
-// An outcome is what a question came to.
+// An outcome is what a request came to.
 type outcome struct {
 	answer tap.Answer
 	err    error
 }
 
-// ask begins a question and returns the frame that the server got and what comes of it.
+// ask sends a request and returns the frame that the server got and what comes of it.
 func (p *peer) ask(opcode proto.Opcode, body []byte, limit int) (arrived []byte, came <-chan outcome) {
 	p.t.Helper()
 	outcomes := make(chan outcome, 1)
@@ -73,7 +78,7 @@ func TestTheNextHandshakeKnowsTheAnswersZxid(t *testing.T) {
 	}
 }
 
-// A question and its answer pass by the wire client, in whatever pieces they come.
+// A request and its answer pass by the wire client, in whatever pieces they come.
 func TestAnAnswerReachesWhoAskedAndNotTheWireClient(t *testing.T) {
 	for _, n := range []int{1, 3, 4, 19, 20, 21, 1000} {
 		synctest.Test(t, func(t *testing.T) {
@@ -86,7 +91,7 @@ func TestAnAnswerReachesWhoAskedAndNotTheWireClient(t *testing.T) {
 			}
 			again, cameAgain := p.ask(opWhoAmI, nil, 100)
 			if bytes.Equal(again[:4], arrived[:4]) {
-				t.Error("two questions have one xid")
+				t.Error("two requests have one xid")
 			}
 			replies := [][]byte{answerTo([]byte{0, 0, 0, 1}, -101, "one"), answerTo(arrived, -6, "theirs"), answerTo([]byte{0, 0, 0, 2}, -102, "two"), answerTo(again, 0, "")}
 			var stream []byte
@@ -154,8 +159,8 @@ func TestAnAnswerThatIsTooLargeCostsNoConnection(t *testing.T) {
 	})
 }
 
-// Each end of the connection ends the questions.
-func TestAQuestionEndsWithItsConnection(t *testing.T) {
+// Each end of the connection ends the requests.
+func TestARequestEndsWithItsConnection(t *testing.T) {
 	for name, end := range map[string]func(p *peer){
 		"the server closes it":          func(p *peer) { p.server.Close(); io.ReadAll(p.client) },
 		"the wire client closes it":     func(p *peer) { p.client.Close() },
@@ -183,7 +188,7 @@ func TestAQuestionEndsWithItsConnection(t *testing.T) {
 	}
 }
 
-func TestQuestion_waits_for_the_handshake(t *testing.T) {
+func TestRequest_needs_a_handshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{t: t, tap: newTap()}
 		if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {
@@ -193,5 +198,116 @@ func TestQuestion_waits_for_the_handshake(t *testing.T) {
 		if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {
 			t.Errorf("before the handshake: %v", err)
 		}
+	})
+}
+
+// receive returns the next frame that the server gets.
+func (p *peer) receive() []byte {
+	p.t.Helper()
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(p.server, head); err != nil {
+		p.t.Fatal(err)
+	}
+	frame := make([]byte, binary.BigEndian.Uint32(head))
+	if _, err := io.ReadFull(p.server, frame); err != nil {
+		p.t.Fatal(err)
+	}
+	return frame
+}
+
+// Requests go out in the order of Send, which does not wait for a server that does not read.
+func TestRequestsAreSentInOrderAndWithoutWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		var sent []*tap.Request
+		for i := range 100 {
+			rq := &tap.Request{Opcode: opWhoAmI, Body: []byte{byte(i)}}
+			if !p.tap.Send(rq) {
+				t.Fatal("it is not sent")
+			}
+			sent = append(sent, rq)
+		}
+		ended := 0
+		last := &tap.Request{Opcode: opWhoAmI, OnEnd: func() { ended++ }}
+		p.tap.Send(last)
+		for i := range sent {
+			if frame := p.receive(); frame[8] != byte(i) {
+				t.Fatalf("frame %d has the body %x", i, frame[8:])
+			}
+		}
+		p.server.Close()
+		for _, rq := range append(sent, last) {
+			<-rq.Done()
+			if _, err := rq.Answer(); !errors.Is(err, tap.ErrUnanswered) {
+				t.Errorf("%v, want ErrUnanswered", err)
+			}
+			if _, err := p.client.Read(make([]byte, 1)); err == nil {
+				t.Error("the connection goes on")
+			}
+		}
+		if unsent := new(tap.Request); p.tap.Send(unsent) || ended != 1 {
+			t.Errorf("sent after the end, or OnEnd called %d times, want 1", ended)
+		}
+	})
+}
+
+// A server that knows no create2, or no containers, gets what it knows.
+func TestACreateHasTheFormThatTheServerKnows(t *testing.T) {
+	body := words("/a", -1, 0, int(proto.FlagContainer))
+	persistent := words("/a", -1, 0, 0)
+	for name, tc := range map[string]struct {
+		lacks   []proto.Opcode
+		sent    proto.Opcode
+		arrives proto.Opcode
+		body    []byte
+	}{
+		"create2":               {nil, proto.OpCreate2, proto.OpCreate2, body},
+		"no create2":            {[]proto.Opcode{proto.OpCreate2}, proto.OpCreate2, proto.OpCreate, body},
+		"container":             {nil, proto.OpCreateContainer, proto.OpCreateContainer, body},
+		"no container":          {[]proto.Opcode{proto.OpCreateContainer}, proto.OpCreateContainer, proto.OpCreate2, persistent},
+		"neither":               {[]proto.Opcode{proto.OpCreateContainer, proto.OpCreate2}, proto.OpCreateContainer, proto.OpCreate, persistent},
+		"no TTL, and no create": {[]proto.Opcode{proto.OpCreateTTL}, proto.OpCreateTTL, 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &peer{t: t, tap: newTap()}
+				p.dial()
+				opcodes := new(tap.Opcodes)
+				p.client.UseOpcodes(opcodes, "server")
+				p.greet()
+				go io.Copy(io.Discard, p.client) // ends with the connection
+				for _, op := range tc.lacks {    // as the server says at the first request
+					arrived, came := p.ask(op, body, 100)
+					go p.server.Write(framed(answerTo(arrived, int32(proto.CodeUnimplemented), "")))
+					<-came
+				}
+				if tc.arrives == 0 {
+					if _, err := p.tap.Ask(tc.sent, body, 100); !errors.Is(err, tap.ErrUnknownOpcode) {
+						t.Errorf("%v, want ErrUnknownOpcode", err)
+					}
+				} else if arrived, _ := p.ask(tc.sent, body, 100); proto.Opcode(binary.BigEndian.Uint32(arrived[4:])) != tc.arrives || !bytes.Equal(arrived[8:], tc.body) {
+					t.Errorf("%x arrived, want opcode %d and %x", arrived, tc.arrives, tc.body)
+				}
+				p.client.Close()
+			})
+		})
+	}
+}
+
+// Where a recursive watch is, a read leaves no watch: see ZOOKEEPER-4466.
+func TestAReadLeavesAWatchUnlessThereIsARecursiveOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		flag := func(path string, watch bool) byte {
+			p.tap.Send(&tap.Request{Opcode: opExists, Body: append(words(path), 0), Watch: watch})
+			frame := p.receive()
+			return frame[len(frame)-1]
+		}
+		p.ask(opAddWatch, append(words("/tree"), 0, 0, 0, 1), 100)
+		got := []byte{flag("/a", true), flag("/a", false), flag("/tree", true), flag("/tree/a", true)}
+		if want := []byte{1, 0, 0, 1}; !bytes.Equal(got, want) {
+			t.Errorf("watch flags %v, want %v", got, want)
+		}
+		p.client.Close()
 	})
 }
