@@ -2,8 +2,10 @@ package framework
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -123,7 +125,7 @@ type outage struct {
 func (c *core) failed(server string, err error) {
 	now := time.Now()
 	c.mu.Lock()
-	c.lastFault = err
+	c.lastFault = located(server, err)
 	if c.outage.attempts++; c.outage.attempts == 1 {
 		c.outage.since = now
 	}
@@ -139,6 +141,16 @@ func (c *core) failed(server string, err error) {
 		fields = append(fields, zap.String(fieldHint, hintOutage))
 	}
 	c.log.Warn("cannot connect", fields...)
+}
+
+// located returns err with the server's address unless err has one already, as those of a dial do. The
+// peer at a wrong address may accept the connection and close it, or send something else.
+func located(server string, err error) error {
+	var network *net.OpError
+	if server == "" || strings.Contains(err.Error(), server) || errors.As(err, &network) && network.Addr != nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", server, err)
 }
 
 // serverFields returns the fields of a log line that name a server.

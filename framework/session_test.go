@@ -384,8 +384,8 @@ func TestWhyThereIsNoConnectionIsTold(t *testing.T) {
 		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithConnectTimeout(time.Second))
 		err := c.AwaitConnected(within(t, 5500*time.Millisecond))
 		wantErr(t, "AwaitConnected", err, framework.ErrNotConnected)
-		if !strings.Contains(err.Error(), "not a ZooKeeper handshake") {
-			t.Errorf("the error %q does not say what answered", err)
+		if !strings.Contains(err.Error(), srv.Addr()+": not a ZooKeeper handshake") {
+			t.Errorf("the error %q does not say what answered, and where", err)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net"
 	"net/http"
@@ -644,20 +645,29 @@ func TestZeroValues(t *testing.T) {
 func TestAWrongAddressIsInEveryError(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("dial tcp 192.0.2.1:1: connect: connection refused")
+	refuse := func(context.Context, string, string) (net.Conn, error) { return nil, refused }
 	names := make(map[string]bool) // of the calls
 	synctest.Test(t, func(t *testing.T) {
-		for _, x := range nowhere(t, refused).all() {
+		for _, x := range nowhere(t, refuse).all() {
 			if ft := x.fn.Type(); ft.NumIn() > 0 && ft.In(0) == contextType {
 				names[x.name] = true
 			}
 		}
 	})
-	for why, fault := range map[string]error{refused.Error(): refused, "no reply yet from 192.0.2.1:1": nil} {
+	for why, dial := range map[string]framework.Dialer{
+		refused.Error(): refuse,
+		"no reply yet from 192.0.2.1:1": func(ctx context.Context, _, _ string) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+		"192.0.2.1:1: not a ZooKeeper handshake": peer("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"),
+		"192.0.2.1:1: EOF":                       peer(""),
+	} {
 		said := 0
 		for name := range names {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					w := nowhere(t, fault)
+					w := nowhere(t, dial)
 					all := w.all()
 					x := all[slices.IndexFunc(all, func(x callable) bool { return x.name == name })]
 					text := "/arguments"
@@ -717,17 +727,23 @@ var needsNoConnection = map[string]string{
 
 const sequence = "the sequence ends with its context"
 
-// nowhere returns a world whose client finds no server: an attempt to connect fails with the fault, or
-// gets no reply if that is nil.
-func nowhere(t *testing.T, fault error) *world {
-	t.Helper()
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		if fault == nil {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		return nil, fault
+// peer returns a dialer of a peer that is no ZooKeeper. It reads something, answers with the text, and
+// closes the connection.
+func peer(text string) framework.Dialer {
+	return func(context.Context, string, string) (net.Conn, error) {
+		conn, far := net.Pipe()
+		go func() {
+			defer far.Close()
+			_, _ = far.Read(make([]byte, 1<<10))
+			_, _ = io.WriteString(far, text)
+		}()
+		return conn, nil
 	}
+}
+
+// nowhere returns a world whose client finds no ZooKeeper at its address.
+func nowhere(t *testing.T, dial framework.Dialer) *world {
+	t.Helper()
 	c := must[*framework.Client](t)(framework.NewClient("192.0.2.1:1", framework.WithDialer(dial)))
 	t.Cleanup(func() { _ = c.Close() })
 	return newWorldOf(t, c)
