@@ -54,7 +54,11 @@ func TestTheShelfOfABeginner(t *testing.T) {
 			if !exported(api, name) {
 				t.Errorf("%s.%s: not in api", pkg, name)
 			}
-			if !strings.Contains(beginning, "["+name+"]") {
+			link := "[" + name + "]"
+			if strings.HasPrefix(name, "Lease.") {
+				link = "[lease." + name + "]" // the alias has no methods in godoc
+			}
+			if !strings.Contains(beginning, link) {
 				t.Errorf("%s.%s: the beginning of the package's documentation does not link it:\n%s", pkg, name, beginning)
 			}
 			used := `\b` + filepath.Base(pkg) + `\.` + name + `\b`

@@ -12,7 +12,7 @@
 // # Znodes
 //
 // The znode at the path is persistent and has the bytes of Curator's: a [Counter] has 8, or 4 with
-// [WithInt32], big endian; a [Value] has those of its [Codec]. It is created, with its parents as
+// [WithInt32], big endian; a [Value] has those of its [model.Codec]. It is created, with its parents as
 // containers, by the first change. The client must not use framework.WithCompression, unless every
 // other process does.
 //

@@ -8,9 +8,10 @@
 // passes it a context that ends.
 //
 // Begin with [NewMutex] and [Do], and with [Mutex.TryLock] and [ErrHeld] for work that another process
-// may do instead. The [Lease] has [Lease.Lost] and [ErrLost] for a loss, and [Lease.Fence] and
-// [Lease.Guard] for late writes. Then come [NewRWMutex], [NewUnfairMutex] and [NewMulti], and
-// [ContextWithOwner] for goroutines that share a lock. Package httplock runs HTTP handlers under locks.
+// may do instead. The [Lease] has [lease.Lease.Lost] and [ErrLost] for a loss, and
+// [lease.Lease.Fence] and [lease.Lease.Guard] for late writes. Then come [NewRWMutex],
+// [NewUnfairMutex] and [NewMulti], and [ContextWithOwner] for goroutines that share a lock. Package
+// httplock runs HTTP handlers under locks.
 //
 // Stability: stable.
 //
@@ -20,7 +21,7 @@
 // waits for the mutex, [Mutex.TryLock] does not; both return a Lease. A context bounds the call that
 // it is passed to, never the lease.
 //
-// All locks are [Locker]s. The two sides of an [RWMutex] are: many owners read, or one writes. An
+// Each lock is a [Locker]. The two sides of an [RWMutex] are: many owners read, or one writes. An
 // [UnfairMutex] is the cheapest to try, and unfair. A [SemaphoreMutex] is for paths that it shares
 // with Curator's. Both have no owners. A [Multi] holds several locks together, all or none, without
 // deadlock. A [Local] hands a mutex on within a process.
@@ -43,19 +44,20 @@
 // A server has to do so for each request: net/http serves all requests of a connection on one
 // goroutine, so a request would re-enter what the previous one has leaked. Package httplock does it.
 //
-// [Lease.Release] is a capability: any goroutine that has the lease may release it. [Mutex.Unlock]
+// [lease.Lease.Release] is a capability: any goroutine that has the lease may release it. [Mutex.Unlock]
 // checks identity: another owner gets [ErrNotOwner].
 //
 // # Losing a lock
 //
 // A lease is lost when its session is over, when another client deletes its znode, and when the
-// client is closed. [Lease.Lost] is then closed, [Lease.Err] returns the cause, and contexts of
-// [Lease.Context] end. Without a connection, the client uses its own clock, and abandons the session
-// before the ensemble can end it. So Lost is closed before another client can be granted the lock.
+// client is closed. [lease.Lease.Lost] is then closed, [lease.Lease.Err] returns the cause, and
+// contexts of [lease.Lease.Context] end. Without a connection, the client uses its own clock, and
+// abandons the session before the ensemble can end it. So Lost is closed before another client can be
+// granted the lock.
 //
 // The exception is a process that is stopped as a whole (a suspended machine, SIGSTOP): it can't be
-// notified in time. The storage has to refuse its late writes, by the number of [Lease.Fence] or,
-// for data in ZooKeeper, by [Lease.Guard].
+// notified in time. The storage has to refuse its late writes, by the number of [lease.Lease.Fence] or,
+// for data in ZooKeeper, by [lease.Lease.Guard].
 //
 // # Telemetry
 //

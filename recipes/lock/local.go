@@ -27,8 +27,8 @@ import (
 // waits, forever if no other goroutine releases. The Local itself is the owner of the mutex. The
 // function of WithRevocation gets the lease of the present holder.
 //
-// The leases of one grant of the mutex share its znode, so they have the same [Lease.Fence] and
-// [Lease.Guard]. These distinguish holders in different processes, but not two goroutines that were
+// The leases of one grant of the mutex share its znode, so they have the same [lease.Lease.Fence] and
+// [lease.Lease.Guard]. These distinguish holders in different processes, but not two goroutines that were
 // handed the mutex one after another. If another client has asked the holder to release, by
 // [Revoke], the mutex is not handed on. The methods of a Local may be called concurrently.
 type Local struct {

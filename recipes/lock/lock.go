@@ -63,8 +63,8 @@ func WithoutWaiting() DoOption {
 
 // Do calls fn while it holds l, and releases l, also if fn panics. fn's context is derived from
 // ctx. When the lock is lost it ends, with a [*LostError] as its cause. fn must then stop, because
-// another client may be about to hold the lock. The lease is for its [Lease.Fence] and
-// [Lease.Guard]; if fn releases it, Do returns [ErrReleased].
+// another client may be about to hold the lock. The lease is for its [lease.Lease.Fence] and
+// [lease.Lease.Guard]; if fn releases it, Do returns [ErrReleased].
 //
 // If Do can't acquire the lock before ctx ends, it does not call fn, and returns l.Lock's error.
 // Otherwise Do returns what became of the work: fn's error itself, whatever happens to the lock after

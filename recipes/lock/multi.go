@@ -31,8 +31,8 @@ import (
 // member that the caller holds already is re-entered, if it is reentrant.
 //
 // If the lease of one member is lost, the Multi's lease is lost, with the member's [*LostError] as
-// its cause. The other members are released in the background. [Lease.Members] returns the members'
-// leases, each with its own node, fence and guard. [Lease.Guards] has the guards of all.
+// its cause. The other members are released in the background. [lease.Lease.Members] returns the members'
+// leases, each with its own node, fence and guard. [lease.Lease.Guards] has the guards of all.
 //
 // A Multi has no znodes of its own. Curator's InterProcessMultiLock can have the same members. It
 // locks them in the order given, which has to be that of their paths.

@@ -63,7 +63,7 @@ func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	return l, callError(ctx, "try lock", m.queueLock.path, err)
 }
 
-// Unlock releases the latest lease of the caller, as [Lease.Release] does. It
+// Unlock releases the latest lease of the caller, as [lease.Lease.Release] does. It
 // returns [ErrNotOwner] if the caller has none, and a [*LostError] if it has only
 // lost ones.
 func (m *Mutex) Unlock(ctx context.Context) error {

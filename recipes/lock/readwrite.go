@@ -115,7 +115,7 @@ func (s *Side) TryLock(ctx context.Context) (*Lease, error) {
 	return l, s.callError(ctx, "try lock", err)
 }
 
-// Unlock releases the caller's latest lease of this side, as [Lease.Release] does.
+// Unlock releases the caller's latest lease of this side, as [lease.Lease.Release] does.
 // It returns [ErrNotOwner] if the caller has none, and a [*LostError] if it has
 // only lost ones.
 func (s *Side) Unlock(ctx context.Context) error {

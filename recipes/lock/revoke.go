@@ -10,7 +10,7 @@ import (
 )
 
 // Revoke asks the contender whose znode is at path to release the lock, or not to keep it once it
-// is granted. [Participant.Path] and [Lease.Node] have the path. A contender of a lock with
+// is granted. [lease.Participant.Path] and [lease.Lease.Node] have the path. A contender of a lock with
 // recipes.WithRevocation, or Curator's makeRevocable, is notified, and may ignore the request. Revoke
 // returns once the request is made. If the znode is gone already, it returns nil, because the
 // contender has left the queue.

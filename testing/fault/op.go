@@ -7,7 +7,7 @@ import "strconv"
 type Op int
 
 // The kinds of frames. Multi is the transaction as a whole; the operations in it
-// are its [Part]s, as the reads in a MultiRead are. Connect is the handshake that opens or resumes a session,
+// are each a [Part] of it, as the reads in a MultiRead are. Connect is the handshake that opens or resumes a session,
 // Event a watch event, which the server sends unasked.
 const (
 	Create        Op = iota + 1 // create, create2, createContainer, createTTL

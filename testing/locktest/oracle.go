@@ -11,7 +11,7 @@ import (
 // is granted, and leaves before it releases. If another holder has entered, and has not lost its
 // lease, the oracle fails the test. Its methods may be called concurrently, on any goroutine.
 //
-// A holder that has lost its lease need not leave. The oracle checks [lock.Lease.Lost], which must
+// A holder that has lost its lease need not leave. The oracle checks the lease's Lost, which must
 // be closed before another client can be granted the lock. That holds for the loss of a session.
 // It can't hold where another client deletes a holder's znode, so such a holder has to leave
 // before the deletion.
