@@ -117,3 +117,44 @@ func checkedExamples(t *testing.T, pkg string) string {
 	}
 	return all.String()
 }
+
+// unshown has the options of recipes that no Example shows, and why.
+var unshown = map[string]string{
+	"cache.WithRate":           "it bounds a speed, which an output does not show",
+	"grpcresolver.WithSSLPort": "it takes one field of an instance for another",
+	"lock.WithoutTraceparent":  "it leaves out what only a tracer of several processes shows",
+}
+
+// Every option of a recipe is used in an Example whose output is checked, or has a reason.
+func TestTheOptionsOfRecipesAreShown(t *testing.T) {
+	t.Parallel()
+	var examples strings.Builder
+	options := make(map[string]bool)
+	result := regexp.MustCompile(`(?m)^func (\w+)\(.*\) (?:\w*Option|interface\{recipes/internal/boundary\..*\})$`)
+	for _, pkg := range documented(t) {
+		if pkg != "recipes" && !strings.HasPrefix(pkg, "recipes/") {
+			continue
+		}
+		examples.WriteString(checkedExamples(t, pkg))
+		for _, match := range result.FindAllStringSubmatch(readText(t, filepath.Join(root, "api", pkg+".txt")), -1) {
+			options[filepath.Base(pkg)+"."+match[1]] = true
+		}
+	}
+	if len(options) < 25 {
+		t.Errorf("%d options found; the pattern has come to miss them", len(options))
+	}
+	for option := range options {
+		shown := regexp.MustCompile(`\b` + option + `\(`).MatchString(examples.String())
+		switch why := unshown[option]; {
+		case !shown && why == "":
+			t.Errorf("%s: no Example with an output uses it", option)
+		case shown && why != "":
+			t.Errorf("%s is used in an Example, and is excused because %s", option, why)
+		}
+	}
+	for option := range unshown {
+		if !options[option] {
+			t.Errorf("%s is excused, and no recipe has it", option)
+		}
+	}
+}

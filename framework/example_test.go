@@ -7,14 +7,17 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -474,4 +477,74 @@ func ExampleWithSlog() {
 	// Output:
 	// level=INFO msg="connection state changed" logger=zk zookeeper.client.connection.state=connected
 	// level=INFO msg="connection state changed" logger=zk zookeeper.client.connection.state=closed
+}
+
+// A znode of the creator's belongs to the user that has authenticated.
+func ExampleWithAuth() {
+	server, dialer := exampleServer()
+	defer server.Close()
+	ctx := context.Background()
+	billing, err := framework.NewClient(server.Addr(), dialer, framework.WithAuth("digest", []byte("billing:secret")))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer billing.Close()
+	if _, err := billing.Create(ctx, "/accounts", nil, framework.WithACL(acl.Creator()...)); err != nil {
+		log.Fatal(err)
+	}
+
+	other, err := framework.NewClient(server.Addr(), dialer)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer other.Close()
+	_, _, err = other.Get(ctx, "/accounts")
+	fmt.Println("without the credential:", errors.Is(err, framework.ErrNoAuth))
+	_, _, err = billing.Get(ctx, "/accounts")
+	fmt.Println("with it:", err)
+	// Output:
+	// without the credential: true
+	// with it: <nil>
+}
+
+// A protected create finds its znode again if the reply is lost, and leaves no second one.
+func ExampleProtected() {
+	server, dialer := exampleServer()
+	defer server.Close()
+	client, err := framework.NewClient(server.Addr(), dialer)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	ctx := context.Background()
+	if _, err := client.Create(ctx, "/workers", nil); err != nil {
+		log.Fatal(err)
+	}
+	server.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
+	path, err := client.Create(ctx, "/workers/worker-", nil,
+		framework.Ephemeral(), framework.Sequential(), framework.Protected())
+	if err != nil {
+		log.Fatal(err)
+	}
+	names, _, err := client.Children(ctx, "/workers")
+	fmt.Println(len(names), strings.HasPrefix(path, "/workers/_c_"), err)
+	// Output: 1 true <nil>
+}
+
+// The server deletes the znode once nothing has changed it for a minute.
+func ExampleTTL() {
+	server, dialer := exampleServer()
+	defer server.Close()
+	client, err := framework.NewClient(server.Addr(), dialer)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	ctx := context.Background()
+	if _, err := client.Create(ctx, "/cursor", []byte("page 7"), framework.TTL(time.Minute)); err != nil {
+		log.Fatal(err)
+	}
+	_, stat, err := client.Get(ctx, "/cursor")
+	fmt.Println("belongs to a session:", stat.EphemeralOwner > 0, err)
+	// Output: belongs to a session: false <nil>
 }

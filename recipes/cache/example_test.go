@@ -112,3 +112,66 @@ func ExampleWithFilter() {
 	// /config/mail
 	// /config/web
 }
+
+// A limit bounds the cache if another process creates more znodes than expected.
+func ExampleWithLimit() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	for _, name := range []string{"a", "b", "c"} {
+		set(client, "/jobs/"+name, name)
+	}
+	jobs, err := cache.New(client, "/jobs", cache.WithLimit(3)) // the path itself is one
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer jobs.Close()
+	if err := jobs.Ready(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(jobs.Snapshot().Len(), "znodes, left out:", jobs.Snapshot().LeftOut())
+	// Output: 3 znodes, left out: 1
+}
+
+// Without data a cache has the names and the Stats.
+func ExampleWithoutData() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	set(client, "/jobs/import", "a long text")
+	jobs, err := cache.New(client, "/jobs", cache.WithoutData())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer jobs.Close()
+	if err := jobs.Ready(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	job, ok := jobs.Get("/jobs/import")
+	fmt.Println(ok, len(job.Data), "of", job.Stat.DataLength, "bytes")
+	// Output: true 0 of 11 bytes
+}
+
+// The cache keeps the data of settings, and of other znodes if they are short.
+func ExampleWithDataOf() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	set(client, "/jobs/settings", "a long text")
+	set(client, "/jobs/import", "another long text")
+	set(client, "/jobs/export", "short")
+	jobs, err := cache.New(client, "/jobs", cache.WithDataOf(
+		func(p string) bool { return path.Base(p) == "settings" },
+		func(_ string, stat framework.Stat) bool { return stat.DataLength < 10 }))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer jobs.Close()
+	if err := jobs.Ready(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	for name, job := range jobs.Snapshot().Children("/jobs") {
+		fmt.Printf("%s: %q\n", name, job.Data)
+	}
+	// Output:
+	// export: "short"
+	// import: ""
+	// settings: "a long text"
+}

@@ -49,3 +49,50 @@ func ExampleOf() {
 	// /routes/web  at byte 7 there is no JSON of a cache_test.route
 	// mail-1 <nil>
 }
+
+// A pattern finds the parts of a path. Of returns the values, and their paths say what they are for.
+func ExampleOf_pattern() {
+	server, err := zkserver.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	ctx := context.Background()
+	const pattern model.Pattern = "/routes/{service}/{instance}"
+	codec := model.JSON[route]()
+	for instance, host := range map[string]string{"mail-1": "10.0.0.7", "mail-2": "10.0.0.8"} {
+		path, err := pattern.Path("mail", instance)
+		if err != nil {
+			log.Fatal(err)
+		}
+		data, err := codec.Encode(route{Host: host})
+		if err != nil {
+			log.Fatal(err)
+		}
+		if _, err := client.Create(ctx, path, data, framework.WithParents()); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	tree, err := cache.New(client, "/routes")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer tree.Close()
+	if err := tree.Ready(ctx); err != nil {
+		log.Fatal(err)
+	}
+	for _, v := range cache.Of(tree, codec).All() {
+		if names, ok := pattern.Match(v.Path); ok { // in the order of the pattern
+			fmt.Println("service", names[0], "instance", names[1], "host", v.Value.Host)
+		}
+	}
+	// Output:
+	// service mail instance mail-1 host 10.0.0.7
+	// service mail instance mail-2 host 10.0.0.8
+}

@@ -76,3 +76,20 @@ func ExampleValue() {
 	// map[exports:1] <nil>
 	// map[exports:2] <nil>
 }
+
+// With 4 bytes the znode is that of Curator's SharedCount.
+func ExampleWithInt32() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	shards, err := counter.New(client, "/settings/shards", counter.WithInt32())
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	if err := shards.Set(ctx, 12); err != nil {
+		log.Fatal(err)
+	}
+	data, _, err := client.Get(ctx, "/settings/shards")
+	fmt.Println(data, err)
+	// Output: [0 0 0 12] <nil>
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/leader"
@@ -101,4 +102,26 @@ func ExampleWithFormat() {
 	// while it leads: true
 	// <nil>
 	// after that: <nil>
+}
+
+// The candidate's znode also says which process it is, on which host.
+func ExampleWithMetadata() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	ctx := context.Background()
+	election, err := leader.New(client, "/elections/report", leader.WithID("10.0.0.1:8080"), leader.WithMetadata())
+	if err != nil {
+		log.Fatal(err)
+	}
+	term, err := election.Campaign(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer term.Release(ctx)
+	present, _, err := election.Leader(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s, and its process: %v\n", present.Data, present.Metadata.PID == os.Getpid())
+	// Output: 10.0.0.1:8080, and its process: true
 }

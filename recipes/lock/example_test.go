@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
@@ -122,4 +123,38 @@ func ExampleLease_Guard() {
 	// Output:
 	// while the lock is held: <nil>
 	// after that, refused: true
+}
+
+// The wait ends after 100 ms, and the work may take longer.
+func ExampleWaitAtMost() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	mutex, err := lock.NewMutex(client, "/locks/report")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	if _, err := mutex.Lock(lock.ContextWithOwner(ctx, lock.NewOwner("another"))); err != nil {
+		log.Fatal(err)
+	}
+	err = lock.Do(ctx, mutex, func(context.Context, *lock.Lease) error { return nil }, lock.WaitAtMost(100*time.Millisecond))
+	fmt.Println("the wait took too long:", errors.Is(err, context.DeadlineExceeded))
+	// Output: the wait took too long: true
+}
+
+// If another owner holds the lock, the work is skipped.
+func ExampleWithoutWaiting() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	mutex, err := lock.NewMutex(client, "/locks/report")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	if _, err := mutex.Lock(lock.ContextWithOwner(ctx, lock.NewOwner("another"))); err != nil {
+		log.Fatal(err)
+	}
+	err = lock.Do(ctx, mutex, func(context.Context, *lock.Lease) error { return nil }, lock.WithoutWaiting())
+	fmt.Println("another owner holds it:", errors.Is(err, lock.ErrHeld))
+	// Output: another owner holds it: true
 }

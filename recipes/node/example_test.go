@@ -107,3 +107,47 @@ func ExampleWithTTL() {
 	// <nil>
 	// page 7 <nil>
 }
+
+// A persistent znode belongs to no session, and outlives the process.
+func ExamplePersistent() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	ctx := context.Background()
+	version, err := node.New(client, "/schema/version", []byte("7"), node.Persistent())
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := version.Await(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(version.Close(ctx)) // leaves it
+	data, stat, err := client.Get(ctx, "/schema/version")
+	fmt.Println(string(data), stat.EphemeralOwner == 0, err)
+	// Output:
+	// <nil>
+	// 7 true <nil>
+}
+
+// A persistent znode that another client created is adopted only if its data say so.
+func ExampleWithAdoption() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	ctx := context.Background()
+	for name, data := range map[string]string{"ours": "owner=billing", "theirs": "owner=shop"} {
+		if _, err := client.Create(ctx, "/state/"+name, []byte(data), framework.WithParents()); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for _, name := range []string{"ours", "theirs"} {
+		state, err := node.New(client, "/state/"+name, []byte("owner=billing"), node.Persistent(),
+			node.WithAdoption(func(data []byte) bool { return string(data) == "owner=billing" }))
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(name, "is taken:", errors.Is(state.Await(ctx), node.ErrTaken))
+		_ = state.Close(ctx)
+	}
+	// Output:
+	// ours is taken: false
+	// theirs is taken: true
+}

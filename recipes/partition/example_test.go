@@ -46,3 +46,30 @@ func Example() {
 	// serving s3
 	// partition: run /shards: context canceled
 }
+
+// Owners has the ids of the members, so an id that names the process says who serves a key.
+func ExampleWithID() {
+	server, err := zkserver.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	shards, err := partition.New(client, "/shards", []string{"s1"}, partition.WithID("host-7"), recipes.WithSettle(0))
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	_ = shards.Run(ctx, func(ctx context.Context, key string, _ *lease.Lease) error {
+		owners, err := shards.Owners(ctx)
+		fmt.Println(owners[key], err)
+		cancel() // ends Run
+		return nil
+	})
+	// Output: host-7 <nil>
+}

@@ -1,10 +1,13 @@
 package httplock_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
@@ -46,4 +49,52 @@ func ExampleNew() {
 	report.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/report", nil))
 	fmt.Println(answer.Code, answer.Body)
 	// Output: 200 written under the lock, held: true
+}
+
+// A request waits for the lock at most 100 ms, and is then answered with 409.
+func ExampleWithWait() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	mutex, err := lock.NewMutex(client, "/locks/report")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := mutex.Lock(context.Background()); err != nil { // another request holds it
+		log.Fatal(err)
+	}
+	write := func(http.ResponseWriter, *http.Request, *lock.Lease) error { return nil }
+	report, err := httplock.New(httplock.Same(mutex), write, httplock.WithWait(100*time.Millisecond))
+	if err != nil {
+		log.Fatal(err)
+	}
+	answer := httptest.NewRecorder()
+	report.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/report", nil))
+	fmt.Println(answer.Code, "retry after:", answer.Header().Get("Retry-After") != "")
+	// Output: 409 retry after: true
+}
+
+// A service has answers of its own. They show no text of the error, which names hosts and paths.
+func ExampleWithRefusal() {
+	client, closeAll := exampleClient()
+	defer closeAll()
+	mutex, err := lock.NewMutex(client, "/locks/report")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := mutex.Lock(context.Background()); err != nil { // another request holds it
+		log.Fatal(err)
+	}
+	write := func(http.ResponseWriter, *http.Request, *lock.Lease) error { return nil }
+	report, err := httplock.New(httplock.Same(mutex), write, httplock.WithoutWaiting(),
+		httplock.WithRefusal(func(w http.ResponseWriter, _ *http.Request, err error) {
+			w.WriteHeader(httplock.Status(err))
+			fmt.Fprintf(w, `{"busy":%v}`, errors.Is(err, lock.ErrHeld))
+		}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	answer := httptest.NewRecorder()
+	report.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/report", nil))
+	fmt.Println(answer.Code, answer.Body)
+	// Output: 409 {"busy":true}
 }
