@@ -8,8 +8,8 @@
 //
 // Most programs need ten names: [NewClient] with [WithSessionTimeout] and [WithSlog], [Client.Close],
 // [Client.Get], [Client.Set], [Client.Create] and [Client.Delete], [Client.OnState], and the error
-// [ErrNotConnected]. The recipes are below package recipes; package recipes/lock has the locks. What
-// only authors of recipes need is at the end of this page.
+// [ErrNotConnected]. The recipes are below package recipes; package recipes/lock has the locks. The
+// other names are for tuning, and for [authors of recipes].
 //
 // Stability: stable.
 //
@@ -80,26 +80,5 @@
 // All methods of all types may be called concurrently, unless a type says otherwise. Listeners run
 // on goroutines of their own and may call the client.
 //
-// # For authors of recipes
-//
-// docent's recipes are built on the exported names of this package, and so can yours be;
-// examples/your-own-recipe is one. A recipe's author needs more than reads and writes:
-//
-//   - a session that the recipe may rely on: [Client.HoldSession] keeps the session's deadline
-//     fresh, and [SessionHold.Secure] binds the hold to the deadline. [SessionHold.OnLost] reports
-//     the loss before another client can be granted what was held. [Client.InSession] binds the
-//     requests to that session. If [SessionHold.Breaks] returns the same number twice, no
-//     connection broke in between;
-//   - a create whose lost reply leaves no orphan: [Protected] if the server numbers the znodes,
-//     [KnownByData] if the name is given, [Client.CreateAll] for several znodes at once.
-//     [WithEpoch] tells apart the znodes that exist at a path one after another;
-//   - a listing or a watch after a create, within the same round trip: [ListTo], [WatchTo];
-//   - a delete that means one znode and is repeated until that znode is gone: [CreatedBy],
-//     [AtEpoch], [Guaranteed], [WhenOver], and [Client.Discard], which does not wait;
-//   - watches for many znodes: [Client.WatchEach], [Watch.AfterFire] if no goroutine is to wait,
-//     [Watch.Valid] to know that nothing has changed;
-//   - an operation for a user's transaction: [OpCheck], [OpAtEpoch], and [OpNever], which fails;
-//   - values that all parts of a recipe on one client share: [Shared], and
-//     [Client.AbsolutePath], by which two views refer to one znode. [Client.Root] reaches such a
-//     path.
+// [authors of recipes]: https://github.com/docent-go/docent/blob/main/docs/authors.md
 package framework
