@@ -203,11 +203,10 @@ func stories() []story {
 const most = 20
 
 // TestLogsOfANight: the log of the service in each story is short and says what to do, and docs/operating.md
-// has its lines, but those of an earlier story. With -update the test writes the page.
+// has its lines. With -update the test writes the page.
 func TestLogsOfANight(t *testing.T) {
 	const file = "../operating.md"
 	page := string(must.Get(os.ReadFile(file))(t))
-	seen := make(map[string]bool) // kinds of lines
 	for _, story := range stories() {
 		log := logOf(t, story)
 		if n := strings.Count(log, "\n"); n > most {
@@ -217,7 +216,7 @@ func TestLogsOfANight(t *testing.T) {
 			t.Errorf("%s: the log does not name %q:\n%s", story.heading, story.hint, log)
 		}
 		before, block, after := cut(t, page, story.heading)
-		lines := newLines(log, seen)
+		lines := kinds(log)
 		if *update {
 			page = before + lines + after
 		} else if got, want := alike(lines), alike(block); !slices.Equal(got, want) {
@@ -270,14 +269,13 @@ func cut(t *testing.T, page, heading string) (before, log, after string) {
 // break before it is told why.
 var varies = regexp.MustCompile(`0x[0-9a-f]+|([0-9]+(\.[0-9]+)?(h|m|s|ms|µs|ns))+\b|[0-9]+|path=/config error=("[^"]+"|\w+)`)
 
-// newLines returns the first line of each kind that has not been seen, and how many there are.
-func newLines(log string, seen map[string]bool) string {
+// kinds returns the first line of each kind, and how many there are.
+func kinds(log string) string {
 	var lines []string
 	count := make(map[string]int) // by kind
 	for line := range strings.Lines(log) {
 		kind := varies.ReplaceAllString(line, "…")
-		if count[kind]++; !seen[kind] {
-			seen[kind] = true
+		if count[kind]++; count[kind] == 1 {
 			lines = append(lines, line)
 		}
 	}
