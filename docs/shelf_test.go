@@ -158,3 +158,22 @@ func TestTheOptionsOfRecipesAreShown(t *testing.T) {
 		}
 	}
 }
+
+// The page of each lock and recipe says when to take another, and links the table of all.
+func TestPagesOfRecipesSayWhenToTakeAnother(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for _, p := range pages(t) {
+		dir, name := filepath.Split(p.path)
+		if dir != "docs/locks/" && dir != "docs/recipes/" || name == "revocation.md" { // that is no recipe
+			continue
+		}
+		seen++
+		if !regexp.MustCompile(`\*\*\[Take\sanother\]\(\.\./choosing\.md\)\*\*`).MatchString(p.prose) {
+			t.Errorf("%s does not say when to take another, or does not link docs/choosing.md there", p.path)
+		}
+	}
+	if seen < 14 {
+		t.Errorf("%d pages of recipes", seen)
+	}
+}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -92,5 +95,42 @@ func TestGettingStarted_while_another_host_holds_the_lock(t *testing.T) {
 			t.Errorf("a wait of more than its bound: %v", err)
 		}
 		j.want(t, 0)
+	})
+}
+
+// Without a server an operation of the client gives up after half a minute, and a lock waits.
+func TestGettingStarted_without_a_server(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dial := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("connection refused") }
+		client, err := framework.NewClient("localhost:2181", framework.WithDialer(dial))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		mutex, err := lock.NewMutex(client, "/locks/report")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, tc := range map[string]struct {
+			call     func(ctx context.Context) error
+			from, to time.Duration
+		}{
+			"Get": {func(ctx context.Context) error {
+				_, _, err := client.Get(ctx, "/report")
+				return err
+			}, 25 * time.Second, 40 * time.Second},
+			"Lock": {func(ctx context.Context) error {
+				_, err := mutex.Lock(ctx)
+				return err
+			}, 5 * time.Minute, 5 * time.Minute},
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			begin := time.Now()
+			err := tc.call(ctx)
+			if took := time.Since(begin); took < tc.from || took > tc.to || err == nil || !strings.Contains(err.Error(), "localhost:2181") {
+				t.Errorf("%s fails after %v with %v", name, took, err)
+			}
+		}
 	})
 }

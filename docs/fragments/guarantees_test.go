@@ -56,7 +56,8 @@ func TestGuarantees_a_fence_in_SQL(t *testing.T) {
 }
 
 func writeRow(ctx context.Context, db *sql.DB, fence int64, report []byte) error {
-	result, err := db.ExecContext(ctx, `UPDATE report SET body = $1, fence = $2 WHERE id = $3 AND fence <= $2`, report, fence, 17)
+	const update = `UPDATE report SET body = $1, fence = $2 WHERE id = $3 AND fence <= $2`
+	result, err := db.ExecContext(ctx, update, report, fence, 17)
 	if err != nil {
 		return err
 	}
