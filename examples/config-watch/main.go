@@ -1,5 +1,6 @@
-// Config-watch has a service that keeps its configuration in a cache. It starts with what is there,
-// follows each change, and goes on with what it has while the connection is away.
+// Config-watch has a service that keeps its configuration in a cache, as values of a Go type. It starts
+// with what is there, follows each change, and goes on with the last good value if one can't be decoded
+// or the connection is away.
 //
 //	go run ./examples/config-watch                          on a server within the program
 //	go run ./examples/config-watch -connect localhost:2181  on yours
@@ -9,47 +10,80 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/model"
 )
 
-const path = "/examples/config-watch"
+// Each client of the service has a znode with its limit, as JSON.
+const limits model.Pattern = "/examples/config-watch/{client}"
 
-// set writes a setting as an operator would, by a client of its own.
-func set(ctx context.Context, operator *framework.Client, name, value string) error {
-	_, err := operator.Create(ctx, path+"/"+name, []byte(value), framework.WithParents())
-	return err
+type limit struct {
+	Requests int `json:"requests"` // in a second
 }
 
-// next waits for the next event of a znode below the path, and prints it.
-func next(out io.Writer, events <-chan cache.Event) {
-	for e := range events {
-		name, below := strings.CutPrefix(e.Path(), path+"/")
-		if !below {
+// A service has the limits that it applies now.
+type service struct {
+	out    io.Writer
+	limits map[string]limit
+}
+
+// apply takes over the values. Those that can't be decoded leave the client's limit as it is.
+func (s *service) apply(values []cache.Value[limit]) {
+	latest := make(map[string]limit)
+	for _, v := range values {
+		names, ok := limits.Match(v.Path)
+		if !ok {
 			continue
 		}
-		switch e.Kind {
-		case cache.Added:
-			fmt.Fprintf(out, "%s is %s\n", name, e.New.Data)
-		case cache.Changed:
-			fmt.Fprintf(out, "%s was %s and is %s\n", name, e.Old.Data, e.New.Data)
-		case cache.Removed:
-			fmt.Fprintf(out, "%s is gone\n", name)
+		client := names[0]
+		if v.Err != nil {
+			fmt.Fprintf(s.out, "%s keeps %d: %v\n", client, s.limits[client].Requests, v.Err)
+			v.Value = s.limits[client]
 		}
-		return
+		if v.Value != s.limits[client] {
+			fmt.Fprintf(s.out, "%s has %d\n", client, v.Value.Requests)
+		}
+		latest[client] = v.Value
 	}
+	for client := range s.limits {
+		if _, ok := latest[client]; !ok {
+			fmt.Fprintf(s.out, "%s is gone\n", client)
+		}
+	}
+	s.limits = latest
 }
 
-func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) error {
-	operator, err := framework.NewClient(zk.Connect, zk.Dialer)
+// An operator is another process, which writes the configuration.
+type operator struct{ client *framework.Client }
+
+func (o operator) set(ctx context.Context, client, data string) error {
+	path, err := limits.Path(client)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = operator.Close() }()
-	if err := set(ctx, operator, "limit", "10"); err != nil {
+	_, err = o.client.CreateOrSet(ctx, path, []byte(data), framework.WithParents())
+	return err
+}
+
+func (o operator) remove(ctx context.Context, client string) error {
+	path, err := limits.Path(client)
+	if err != nil {
+		return err
+	}
+	return o.client.Delete(ctx, path)
+}
+
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) error {
+	writer, err := framework.NewClient(zk.Connect, zk.Dialer)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = writer.Close() }()
+	op := operator{writer}
+	if err := op.set(ctx, "web", `{"requests":10}`); err != nil {
 		return err
 	}
 
@@ -58,43 +92,34 @@ func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = client.Close() }()
-	config, err := cache.New(client, path)
+	tree, err := cache.New(client, "/examples/config-watch")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = config.Close() }()
-	if err := config.Ready(ctx); err != nil { // a service reports itself ready after this
-		return err
-	}
-	limit, _ := config.Get(path + "/limit")
-	fmt.Fprintf(out, "the service starts with limit %s\n", limit.Data)
+	defer func() { _ = tree.Close() }()
 
-	events := make(chan cache.Event)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() { // ends with ctx, or with the cache
-		for e := range config.Events(ctx) {
-			select {
-			case events <- e:
-			case <-ctx.Done():
-				return
-			}
+	steps := []func() error{ // what the operator does meanwhile
+		func() error { return op.set(ctx, "web", `{"requests":20}`) },
+		func() error { return op.set(ctx, "web", `{"requests":"many"}`) },
+		func() error { return op.set(ctx, "mail", `{"requests":5}`) },
+		func() error { return op.remove(ctx, "web") },
+		func() error { return op.remove(ctx, "mail") },
+	}
+	s := service{out: out}
+	for values, err := range cache.Of(tree, model.JSON[limit]()).Changes(ctx) { // now, and at each change
+		if err != nil {
+			return err // the client may not read them
 		}
-	}()
-	next(out, events) // what is there comes first
-	if _, err := operator.Set(ctx, path+"/limit", []byte("20"), framework.AnyVersion); err != nil {
-		return err
+		s.apply(values)
+		if len(steps) == 0 {
+			return nil
+		}
+		if err := steps[0](); err != nil {
+			return err
+		}
+		steps = steps[1:]
 	}
-	next(out, events)
-	if err := set(ctx, operator, "mode", "fast"); err != nil {
-		return err
-	}
-	next(out, events)
-	if err := operator.Delete(ctx, path+"/mode"); err != nil {
-		return err
-	}
-	next(out, events)
-	return operator.Delete(ctx, path+"/limit")
+	return context.Cause(ctx)
 }
 
 func main() { harness.Main(run) }

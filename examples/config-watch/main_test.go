@@ -8,11 +8,13 @@ import (
 
 func TestTheServiceFollowsItsConfiguration(t *testing.T) {
 	t.Parallel()
-	want := `the service starts with limit 10
-limit is 10
-limit was 10 and is 20
-mode is fast
-mode is gone
+	want := `web has 10
+web has 20
+web keeps 20: at byte 18 there is no JSON of a int, in member requests
+mail has 5
+web keeps 20: at byte 18 there is no JSON of a int, in member requests
+web is gone
+mail is gone
 `
 	if got := harness.RunInBubble(t, run); got != want {
 		t.Errorf("printed:\n%s\nwant:\n%s", got, want)
