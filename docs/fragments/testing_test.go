@@ -35,7 +35,7 @@ func TestTestingPage_faults(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx := t.Context()
-		lost := server.Rules().Add(fault.Rule{Op: fault.Create, Path: "/locks/*", Action: fault.DropReply})
+		lost := server.Rules().Add(fault.Rule{Op: fault.Create, Path: "/locks/report/*", Action: fault.DropReply})
 		lease, err := mutex.Lock(ctx)
 		if err != nil {
 			t.Fatal(err)
