@@ -98,7 +98,7 @@ func TestGettingStarted_while_another_host_holds_the_lock(t *testing.T) {
 	})
 }
 
-// Without a server an operation of the client gives up after half a minute, and a lock waits.
+// Without a server an operation of the client fails after half a minute, and a lock waits.
 func TestGettingStarted_without_a_server(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dial := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("connection refused") }
