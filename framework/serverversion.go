@@ -30,7 +30,7 @@ const (
 )
 
 // logVersion logs the version of the first server. NewClient starts it; Close waits for it. It does not
-// guess the version from what the server knows, because that does not tell 3.8.0 from 3.8.1, which mends
+// guess the version from what the server knows, because that does not tell 3.8.0 from 3.8.1, which fixes
 // ZOOKEEPER-4537. The level is always info: no known fault makes docent's locks unsafe, and a
 // distributor's fixes do not show in the version.
 func (c *core) logVersion() {

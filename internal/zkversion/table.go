@@ -135,7 +135,7 @@ type Fault struct {
 	Minded string
 }
 
-// String returns the fault in one line, with the releases that mend it.
+// String returns the fault in one line, with the releases that fix it.
 func (f Fault) String() string {
 	text := f.Issue + ": " + f.Text
 	if f.Minded != "" {

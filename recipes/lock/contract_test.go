@@ -182,7 +182,7 @@ func TestOtherLibrariesContend(t *testing.T) {
 // TestDirectoriesAreDeletedDuringLock deletes the empty directories just before each create of an
 // acquire, as the server does with directories that are not used. Each time the path is another: a server
 // that has found an empty container deletes what is at its path a moment later, if that has no children,
-// and so may delete the directories that the test has made there anew.
+// and so may delete the directories that the test has made there again.
 func TestDirectoriesAreDeletedDuringLock(t *testing.T) {
 	t.Parallel()
 	eachKindAndEnv(t, kindsThat(singleNode), func(t *testing.T, env *zkenv.Env, k kind, dir string) {

@@ -225,7 +225,7 @@ func TestSemaphoreMutexAtOnce(t *testing.T) {
 }
 
 // TestSemaphoreMutexAtOnceOnlyWhenFree counts the attempts without a place in the queue: there is none in a
-// value that has not been locked before, and none after one that was in vain.
+// value that has not been locked before, and none after one that did not acquire.
 func TestSemaphoreMutexAtOnceOnlyWhenFree(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

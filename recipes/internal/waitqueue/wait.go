@@ -28,7 +28,7 @@ type waiter struct {
 	long LongWait
 }
 
-// A Blocker is what a call waits for. Without a Path it is nobody in particular.
+// A Blocker is what a call waits for. Without a Path no contender is known.
 type Blocker struct {
 	Ahead int    // how many contenders are ahead, -1 if that is not known
 	Path  string // of the first of them, or of the predecessor
