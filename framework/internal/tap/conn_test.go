@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,8 +74,8 @@ func TestHandshake_refuses_other_bytes(t *testing.T) {
 				p.send(make([]byte, 44))
 				go p.server.Write(tc.answer)
 				_, err := io.ReadAll(p.client)
-				if !errors.Is(err, tap.ErrHandshake) {
-					t.Errorf("%v, want that it is no handshake", err)
+				if !errors.Is(err, tap.ErrHandshake) || strings.HasPrefix(tc.name, "an HTTP") != strings.Contains(err.Error(), "HTTP") {
+					t.Errorf("%v, want that it is no handshake, and whose it is", err)
 				}
 				if err := p.tap.Fault(); !errors.Is(err, tap.ErrHandshake) {
 					t.Errorf("the fault is %v", err)

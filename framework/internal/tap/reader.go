@@ -72,8 +72,14 @@ func (r *frameReader) next() error {
 	return r.nextReply(length)
 }
 
+// lengthHTTP is what an HTTP server's answer begins with, read as a length.
+const lengthHTTP = 'H'<<24 | 'T'<<16 | 'T'<<8 | 'P'
+
 // nextGreeting is next for the reply to the handshake, which has length bytes.
 func (r *frameReader) nextGreeting(length int) error {
+	if length == lengthHTTP {
+		return r.conn.refuse(fmt.Errorf("%w: an HTTP server answers", ErrHandshake))
+	}
 	if length < 0 || length > MaxHandshake {
 		return r.conn.refuse(fmt.Errorf("%w: an answer of %d bytes", ErrHandshake, length))
 	}
