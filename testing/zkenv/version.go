@@ -28,8 +28,11 @@ const (
 // isKeeper reports whether the embedded servers are to lack what ClickHouse Keeper lacks.
 func isKeeper() bool { return strings.HasPrefix(os.Getenv(embeddedVariable), "keeper") }
 
-// versions are those that differ for the recipes and know all that the recipes use.
-func versions() []string {
+// versions are those that differ for the recipes.
+func versions() []string { return append([]string{"3.5.10"}, complete()...) }
+
+// complete returns the versions that know all operations that docent uses.
+func complete() []string {
 	return []string{"3.6.0", "3.8.0", zkserver.DefaultVersion, "3.8.4", "3.9.6"}
 }
 
@@ -48,25 +51,34 @@ var seed = sync.OnceValues(func() (uint64, error) { //nolint:gochecknoglobals //
 
 // DrawVersion returns the options that make an embedded server one of a version drawn for the test, by
 // the seed ZK_EMBEDDED_SEED and the test's name. It logs the version, and how to have it again. If
-// ZK_EMBEDDED is a version, it is that one. ClickHouse Keeper is for [ForEach] alone, whose clients know
-// what it lacks before the test begins.
-func DrawVersion(t testing.TB) []zkserver.Option {
+// ZK_EMBEDDED is a version or ClickHouse Keeper, it is that one. [Versions] and [AllOperations] restrict
+// it as they restrict [ForEach]; other options are of no use. It fails the test if an option is faulty.
+func DrawVersion(t testing.TB, opts ...Option) []zkserver.Option {
 	t.Helper()
-	if isKeeper() {
-		return drawVersion(t, nil, "")
+	cfg, err := newConfig(opts)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return drawVersion(t, nil, os.Getenv(embeddedVariable))
+	return cfg.drawVersion(t)
 }
 
-// drawVersion returns the options of the version of the name. If it is "", it draws one of all, or of
-// versions if there are none.
-func drawVersion(t testing.TB, all []string, name string) []zkserver.Option {
+// drawVersion returns the options of the version that the environment names, or else of a drawn one.
+// It skips the test if that version is none of the test's.
+func (cfg config) drawVersion(t testing.TB) []zkserver.Option {
 	t.Helper()
+	name := os.Getenv(embeddedVariable)
+	if cfg.everyOp && lacksOperations(name) {
+		t.Skipf("SKIPPED, NOT TESTED: %s=%s lacks operations of ZooKeeper", embeddedVariable, name)
+	}
+	all := cfg.versions
 	if name != "" && all != nil && !slices.Contains(all, name) {
 		t.Skipf("SKIPPED, NOT TESTED: %s=%s, and the test is for %v", embeddedVariable, name, all)
 	}
 	if all == nil {
 		all = versions()
+	}
+	if cfg.everyOp {
+		all = slices.DeleteFunc(slices.Clone(all), lacksOperations)
 	}
 	if name == "" {
 		n, err := seed()
@@ -78,11 +90,25 @@ func drawVersion(t testing.TB, all []string, name string) []zkserver.Option {
 		name = all[rand.New(rand.NewPCG(n, h.Sum64())).IntN(len(all))]
 	}
 	t.Logf("embedded server of version %s: %s=%s", name, embeddedVariable, name)
-	switch name {
-	case "keeper":
-		return []zkserver.Option{zkserver.WithoutOpcodes(zkserver.KeeperLacks()...)}
-	case "keeper-silent":
-		return []zkserver.Option{zkserver.WithoutOpcodes(zkserver.KeeperLacks()...), zkserver.WithoutReplyToUnknown()}
+	if lacks, ok := keepers()[name]; ok {
+		opts := []zkserver.Option{zkserver.WithoutOpcodes(lacks...)}
+		if strings.HasSuffix(name, silent) {
+			opts = append(opts, zkserver.WithoutReplyToUnknown())
+		}
+		return opts
 	}
 	return []zkserver.Option{zkserver.WithVersion(name)}
+}
+
+// silent is how the name of a Keeper ends that gives no reply to what it does not know.
+const silent = "-silent"
+
+// keepers returns what the servers lack that are ClickHouse Keeper's, by the names that ZK_EMBEDDED takes.
+func keepers() map[string][]int32 {
+	return map[string][]int32{"keeper": zkserver.KeeperLacks(), "keeper" + silent: zkserver.KeeperLacks()}
+}
+
+// lacksOperations reports whether a server of the name lacks operations that docent uses.
+func lacksOperations(name string) bool {
+	return strings.HasPrefix(name, "keeper") || strings.HasPrefix(name, "3.5.")
 }
