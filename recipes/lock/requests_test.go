@@ -173,13 +173,16 @@ func TestRequestsOfAMulti(t *testing.T) {
 		opts []zkserver.Option
 		want float64
 	}{
-		"one request lists all":    {nil, 3},
+		"one request lists all":    {nil, 3}, // of a version that is drawn
 		"a server before 3.6":      {[]zkserver.Option{zkserver.WithVersion("3.5.10")}, 2 + members},
 		"Keeper without multiRead": {[]zkserver.Option{zkserver.WithoutOpcodes(zkserver.KeeperLacks()...), zkserver.WithoutReplyToUnknown()}, 2 + members},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
+				if at.opts == nil {
+					at.opts = zkenv.DrawVersion(t, zkenv.AllOperations("multiRead is one of them"))
+				}
 				c := countedClients(t, 1, at.opts...)[0]
 				locks := make([]lock.Locker, members)
 				for i := range locks {

@@ -13,12 +13,15 @@ import (
 )
 
 // embedded is the host of a bubble.
-type embedded struct{ server *zkserver.Server }
+type embedded struct {
+	server *zkserver.Server
+	lacks  bool // operations that docent uses
+}
 
 // newEmbedded starts a server with the timings of package zktest's.
-func newEmbedded(t testing.TB, kind Kind, version []zkserver.Option) host {
+func newEmbedded(t testing.TB, kind Kind, version string) host {
 	t.Helper()
-	server, err := zkserver.Start(append(version,
+	server, err := zkserver.Start(append(versionOptions(version),
 		zkserver.WithFrontends(kind.Members()),
 		zkserver.WithTick(zktest.DefaultTickTime),
 		zkserver.WithSessionTimeouts(zktest.DefaultMinSessionTimeout, zktest.DefaultMaxSessionTimeout),
@@ -32,7 +35,7 @@ func newEmbedded(t testing.TB, kind Kind, version []zkserver.Option) host {
 			t.Error(err)
 		}
 	})
-	return embedded{server}
+	return embedded{server, lacksOperations(version)}
 }
 
 func (e embedded) connect() string { return e.server.Addr() }

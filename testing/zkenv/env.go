@@ -107,7 +107,7 @@ func (w *Env) connect(t testing.TB, addr string, opts []framework.Option) *frame
 	t.Helper()
 	c := connect(t, addr, opts)
 	_, others := w.host.(outside)
-	if others || w.kind.Virtual() && isKeeper() {
+	if e, ok := w.host.(embedded); others || ok && e.lacks {
 		acquaint(t, c)
 	}
 	return c

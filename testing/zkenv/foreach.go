@@ -39,8 +39,8 @@ func ForEach(t *testing.T, body func(t *testing.T, w *Env), opts ...Option) {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
 			if kind.Virtual() {
-				options := cfg.drawVersion(t)
-				synctest.Test(t, func(t *testing.T) { body(t, &Env{kind, newEmbedded(t, kind, options), cfg}) })
+				version := cfg.drawVersion(t)
+				synctest.Test(t, func(t *testing.T) { body(t, &Env{kind, newEmbedded(t, kind, version), cfg}) })
 				return
 			}
 			if outside != "" {

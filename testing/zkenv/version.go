@@ -17,16 +17,14 @@ import (
 // Variables of the environment that decide what the embedded servers are.
 const (
 	// embeddedVariable is the version of all embedded servers, as [zkserver.WithVersion] takes it, or
-	// "keeper" or "keeper-silent": then they know the operations that ClickHouse Keeper knows, and
-	// answer others as unimplemented or close the connection. Without it, each test draws a version.
+	// "keeper" or "keeper-silent": then they know the operations that ClickHouse Keeper knew in 2023, and
+	// answer others as unimplemented or close the connection. "keeper-2026" and "keeper-2026-silent" know
+	// those of 2026. Without it, each test draws a version.
 	embeddedVariable = "ZK_EMBEDDED"
 
 	// seedVariable is the seed of these draws, a number. Without it, each process draws one.
 	seedVariable = "ZK_EMBEDDED_SEED"
 )
-
-// isKeeper reports whether the embedded servers are to lack what ClickHouse Keeper lacks.
-func isKeeper() bool { return strings.HasPrefix(os.Getenv(embeddedVariable), "keeper") }
 
 // versions are those that differ for the recipes.
 func versions() []string { return append([]string{"3.5.10"}, complete()...) }
@@ -59,12 +57,12 @@ func DrawVersion(t testing.TB, opts ...Option) []zkserver.Option {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cfg.drawVersion(t)
+	return versionOptions(cfg.drawVersion(t))
 }
 
-// drawVersion returns the options of the version that the environment names, or else of a drawn one.
-// It skips the test if that version is none of the test's.
-func (cfg config) drawVersion(t testing.TB) []zkserver.Option {
+// drawVersion returns the version that the environment names, or else a drawn one. It skips the test if
+// that version is none of the test's.
+func (cfg config) drawVersion(t testing.TB) string {
 	t.Helper()
 	name := os.Getenv(embeddedVariable)
 	if cfg.everyOp && lacksOperations(name) {
@@ -90,6 +88,11 @@ func (cfg config) drawVersion(t testing.TB) []zkserver.Option {
 		name = all[rand.New(rand.NewPCG(n, h.Sum64())).IntN(len(all))]
 	}
 	t.Logf("embedded server of version %s: %s=%s", name, embeddedVariable, name)
+	return name
+}
+
+// versionOptions returns the options of the version of the name.
+func versionOptions(name string) []zkserver.Option {
 	if lacks, ok := keepers()[name]; ok {
 		opts := []zkserver.Option{zkserver.WithoutOpcodes(lacks...)}
 		if strings.HasSuffix(name, silent) {
@@ -105,7 +108,11 @@ const silent = "-silent"
 
 // keepers returns what the servers lack that are ClickHouse Keeper's, by the names that ZK_EMBEDDED takes.
 func keepers() map[string][]int32 {
-	return map[string][]int32{"keeper": zkserver.KeeperLacks(), "keeper" + silent: zkserver.KeeperLacks()}
+	all := make(map[string][]int32)
+	for name, lacks := range map[string][]int32{"keeper": zkserver.KeeperLacks(), "keeper-2026": zkserver.Keeper2026Lacks()} {
+		all[name], all[name+silent] = lacks, lacks
+	}
+	return all
 }
 
 // lacksOperations reports whether a server of the name lacks operations that docent uses.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -109,7 +110,7 @@ func TestOutput_on_a_full_disk(t *testing.T) {
 		apptest.Missing(t, "no /dev/full")
 	}
 	t.Cleanup(func() { _ = full.Close() })
-	srv := zkserver.Run(t)
+	srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 	addr, err := srv.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/freeport"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -127,7 +128,7 @@ func TestDoctor_names_the_processes_of_an_owner(t *testing.T) {
 // TestDoctor_asks_each_server by TCP, so in real time.
 func TestDoctor_asks_each_server(t *testing.T) {
 	t.Parallel()
-	server := zkserver.Run(t)
+	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 	addr, err := server.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/form"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -71,7 +72,7 @@ func srvr(version, mode string, outstanding int) string {
 // listening returns the address of an embedded server with TCP.
 func listening(t *testing.T) string {
 	t.Helper()
-	addr, err := zkserver.Run(t).Listen("127.0.0.1:0")
+	addr, err := zkserver.Run(t, zkenv.DrawVersion(t)...).Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
