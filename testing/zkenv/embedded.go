@@ -13,10 +13,7 @@ import (
 )
 
 // embedded is the host of a bubble.
-type embedded struct {
-	server *zkserver.Server
-	lacks  bool // operations that docent uses
-}
+type embedded struct{ server *zkserver.Server }
 
 // newEmbedded starts a server with the timings of package zktest's.
 func newEmbedded(t testing.TB, kind Kind, version string) host {
@@ -35,7 +32,7 @@ func newEmbedded(t testing.TB, kind Kind, version string) host {
 			t.Error(err)
 		}
 	})
-	return embedded{server, lacksOperations(version)}
+	return embedded{server}
 }
 
 func (e embedded) connect() string { return e.server.Addr() }

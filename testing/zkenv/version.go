@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -79,16 +81,39 @@ func (cfg config) drawVersion(t testing.TB) string {
 		all = slices.DeleteFunc(slices.Clone(all), lacksOperations)
 	}
 	if name == "" {
-		n, err := seed()
-		if err != nil {
-			t.Fatal(err)
-		}
-		h := fnv.New64a()
-		h.Write([]byte(t.Name()))
-		name = all[rand.New(rand.NewPCG(n, h.Sum64())).IntN(len(all))]
+		name = drawn(t, all)
 	}
 	t.Logf("embedded server of version %s: %s=%s", name, embeddedVariable, name)
 	return name
+}
+
+// drawn returns the version that is drawn for the test.
+func drawn(t testing.TB, all []string) string {
+	t.Helper()
+	n, err := seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := fnv.New64a()
+	h.Write([]byte(t.Name()))
+	return all[rand.New(rand.NewPCG(n, h.Sum64())).IntN(len(all))]
+}
+
+// Acquaint has a client of the server find out what that lacks, as [ForEach] does with its clients. Each
+// thing that a client finds out costs it a connection, which tests of single requests and moments do not
+// expect. It does nothing if the server knows all operations that acquaint the client.
+func Acquaint(t testing.TB, c *framework.Client, srv *zkserver.Server) {
+	t.Helper()
+	for _, op := range []proto.Opcode{proto.OpCreate2, proto.OpCreateContainer, proto.OpMultiRead, proto.OpAddWatch} {
+		if srv.Knows(int32(op)) {
+			continue
+		}
+		if err := c.AwaitConnected(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		acquaint(t, c)
+		return
+	}
 }
 
 // versionOptions returns the options of the version of the name.
@@ -115,7 +140,7 @@ func keepers() map[string][]int32 {
 	return all
 }
 
-// lacksOperations reports whether a server of the name lacks operations that docent uses.
+// lacksOperations reports whether a server of the name lacks operations that [AllOperations] is about.
 func lacksOperations(name string) bool {
-	return strings.HasPrefix(name, "keeper") || strings.HasPrefix(name, "3.5.")
+	return strings.TrimSuffix(name, silent) == "keeper" || strings.HasPrefix(name, "3.5.")
 }

@@ -78,12 +78,13 @@ func TestBreak_takes_contenders_alone(t *testing.T) {
 // break and who agree on paths with a chroot and a namespace.
 func TestBreak_below_a_chroot_and_a_namespace(t *testing.T) {
 	t.Parallel()
-	_, addr := processes(t)
+	served, addr := processes(t)
 	c, err := framework.NewClient(addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
+	zkenv.Acquaint(t, c, served.server)
 	full := contender(t, c, "/app/ns/locks/a"+guid+"lock-", metadata("h", 1, "", "p"))
 	w := &world{client: c}
 	of := w.target(t, full)

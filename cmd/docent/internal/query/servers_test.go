@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/form"
-	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -69,10 +68,10 @@ func srvr(version, mode string, outstanding int) string {
 		version, outstanding, mode)
 }
 
-// listening returns the address of an embedded server with TCP.
+// listening returns the address of an embedded server with TCP, of the version that tests expect.
 func listening(t *testing.T) string {
 	t.Helper()
-	addr, err := zkserver.Run(t, zkenv.DrawVersion(t)...).Listen("127.0.0.1:0")
+	addr, err := zkserver.Run(t).Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
