@@ -163,11 +163,13 @@ $(VALE):
 
 # The figures of a run go to standard output, and to .cache/bench with all their rounds.
 .PHONY: bench
-bench: setup ## Measure docent beside Curator, go-zookeeper, kazoo and the bare wire (BENCH=regexp of scenarios, BENCHFLAGS=-quick)
+bench: setup ## Measure docent beside Curator, go-zookeeper, kazoo and the bare wire (BENCH=regexp of scenarios, BENCHFLAGS=-quick, BEFORE=commit to compare with)
 	@scripts/setup-interop || echo "*** NO CURATOR OR NO KAZOO: what is missing is NOT MEASURED, and listed"
 	@mkdir -p .cache/bench
 	go build -C lab -o $(CURDIR)/.cache/bench/bench ./bench
-	.cache/bench/bench -scenarios '$(BENCH)' -json .cache/bench/bench.json -markdown .cache/bench/bench.md $(BENCHFLAGS)
+	$(if $(BEFORE),scripts/bench-at $(BEFORE) .cache/bench/bench-before)
+	.cache/bench/bench -scenarios '$(BENCH)' -json .cache/bench/bench.json -markdown .cache/bench/bench.md \
+		$(if $(BEFORE),-before .cache/bench/bench-before) $(BENCHFLAGS)
 
 .PHONY: microbench
 microbench: ## Run the Go benchmarks of the packages (BENCH=regexp)

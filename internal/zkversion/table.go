@@ -116,13 +116,18 @@ func (v Version) Lacks() []proto.Opcode {
 }
 
 // KeeperLacks returns the operations of ZooKeeper 3.8 that ClickHouse Keeper did not know in 2023 (read:
-// its ZooKeeperConstants, and ClickHouse's issues 59489, 55594 and 55595). Later versions know more of
-// them: addWatch, for example, from 2025 or 2026 on.
+// its ZooKeeperConstants, and ClickHouse's issues 59489, 55594 and 55595).
 func KeeperLacks() []proto.Opcode {
 	return []proto.Opcode{
 		proto.OpCreate2, proto.OpCheckWatches, proto.OpRemoveWatches, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpMultiRead,
 		proto.OpSetWatches, proto.OpSASL, proto.OpGetEphemerals, proto.OpCountChildren, proto.OpSetWatches2, proto.OpAddWatch, proto.OpWhoAmI,
 	}
+}
+
+// Keeper2026Lacks returns the operations of ZooKeeper 3.8 that ClickHouse Keeper did not know in the middle
+// of 2026 (read: its ZooKeeperConstants, and ClickHouse's pull requests 88813 and 108908).
+func Keeper2026Lacks() []proto.Opcode {
+	return []proto.Opcode{proto.OpSASL, proto.OpGetEphemerals, proto.OpCountChildren, proto.OpWhoAmI}
 }
 
 // A Fault is a known fault of some versions that users of locks should know.

@@ -12,6 +12,7 @@ type bar struct {
 	measure string  // what of
 	limit   float64 // at the most, but for rates: at the least
 	where   func(setting) bool
+	was     []moved // oldest first
 }
 
 // The measures of bars.
@@ -20,16 +21,49 @@ const (
 	ofRate   = "rate"
 	ofAllocs = "allocations"
 	ofMemory = "KiB"
+	ofCPU    = "processor time"
 )
 
-func p50AtMost(against string, limit float64) bar   { return bar{against, ofP50, limit, loopback} }
-func rateAtLeast(against string, limit float64) bar { return bar{against, ofRate, limit, loopback} }
-func allocsAtMost(limit float64) bar                { return bar{"", ofAllocs, limit, loopback} }
-func memoryAtMost(limit float64) bar                { return bar{"", ofMemory, limit, loopback} }
+// A moved is an earlier value of a bar. A bar that moves without one fails TestBars.
+type moved struct {
+	limit float64
+	floor string // what the floor did, if the bar is against one and it did something else
+	until string // the last commit with that value
+	why   string
+}
+
+func p50AtMost(against string, limit float64) bar {
+	return bar{against: against, measure: ofP50, limit: limit, where: loopback}
+}
+
+func rateAtLeast(against string, limit float64) bar {
+	return bar{against: against, measure: ofRate, limit: limit, where: loopback}
+}
+
+// perSecond is a bar for operations per second, whatever others reach. It depends on the machine.
+func perSecond(limit float64) bar { return rateAtLeast("", limit) }
+
+func allocsAtMost(limit float64) bar { return bar{measure: ofAllocs, limit: limit, where: loopback} }
+func memoryAtMost(limit float64) bar { return bar{measure: ofMemory, limit: limit, where: loopback} }
+
+// allocsOf and cpuOf are bars against the same operation of another contender.
+func allocsOf(against string, limit float64) bar {
+	return bar{against: against, measure: ofAllocs, limit: limit, where: loopback}
+}
+
+func cpuOf(against string, limit float64) bar {
+	return bar{against: against, measure: ofCPU, limit: limit, where: loopback}
+}
 
 // on returns the bar for another setting than the loopback.
 func (b bar) on(where func(setting) bool) bar {
 	b.where = where
+	return b
+}
+
+// since returns the bar with its earlier values, oldest first.
+func (b bar) since(was ...moved) bar {
+	b.was = was
 	return b
 }
 
@@ -38,57 +72,87 @@ func remote(s setting) bool   { return s.mode != ensemble && s.rtt > 0 }
 
 // A verdict is a bar and what was measured. Without a measurement there is none.
 type verdict struct {
-	Bar      string  `json:"bar"`
-	Measured float64 `json:"measured"`
-	Judged   bool    `json:"judged"` // false where a contender is missing or has failed
-	Met      bool    `json:"met"`
+	Bar      string   `json:"bar"`
+	Was      []string `json:"was,omitempty"` // its earlier values, oldest first
+	Measured float64  `json:"measured"`
+	Judged   bool     `json:"judged"` // false where a contender is missing or has failed
+	Met      bool     `json:"met"`
 }
 
 // String returns the bar in words.
-func (b bar) String() string {
-	switch b.measure {
-	case ofP50:
-		return fmt.Sprintf("p50 ≤ %.2f × %s", b.limit, b.against)
-	case ofRate:
-		return fmt.Sprintf("≥ %.2f × %s's throughput", b.limit, b.against)
+func (b bar) String() string { return b.words(b.limit) }
+
+func (b bar) words(limit float64) string {
+	switch {
+	case b.measure == ofP50:
+		return fmt.Sprintf("p50 ≤ %.2f × %s", limit, b.against)
+	case b.measure == ofRate && b.against == "":
+		return fmt.Sprintf("≥ %.0f per second", limit)
+	case b.measure == ofRate:
+		return fmt.Sprintf("≥ %.2f × %s's throughput", limit, b.against)
+	case b.against != "":
+		return fmt.Sprintf("%s ≤ %.2f × %s", b.measure, limit, b.against)
 	default:
-		return fmt.Sprintf("≤ %g %s", b.limit, b.measure)
+		return fmt.Sprintf("≤ %g %s", limit, b.measure)
 	}
+}
+
+// history returns the bar's earlier values in words.
+func (b bar) history() []string {
+	var all []string
+	for _, m := range b.was {
+		value := b.words(m.limit)
+		if m.floor != "" {
+			value += " (" + m.floor + ")"
+		}
+		all = append(all, fmt.Sprintf("%s until %s: %s", value, m.until, m.why))
+	}
+	return all
 }
 
 // judge compares docent's figures with those of all contenders.
 func (b bar) judge(all map[string]figures) verdict {
-	v := verdict{Bar: b.String()}
+	v := verdict{Bar: b.String(), Was: b.history()}
 	own, ok := all[docent]
 	if !ok || own.Error != "" {
 		return v
 	}
-	switch b.measure {
-	case ofAllocs:
-		v.Measured = math.Round(own.Allocs*100) / 100 // not counting the process's own few
-	case ofMemory:
-		if v.Measured = own.KiBEach; own.PeakMiB == 0 {
-			return v
-		}
-	default:
+	measured, known := b.of(own)
+	if b.against != "" {
 		other, ok := all[b.against]
 		if !ok || other.Error != "" {
 			return v
 		}
-		if b.measure == ofP50 {
-			v.Measured = own.P50 / other.P50
-		} else {
-			v.Measured = own.Rate / other.Rate
-		}
+		than, knownToo := b.of(other)
+		measured, known = measured/than, known && knownToo
+	} else if b.measure == ofAllocs {
+		measured = math.Round(measured*100) / 100 // not counting the process's own few
 	}
-	v.Judged = !math.IsNaN(v.Measured) && !math.IsInf(v.Measured, 0)
-	if b.measure == ofRate {
-		v.Met = v.Judged && v.Measured >= b.limit
-	} else {
-		v.Met = v.Judged && v.Measured <= b.limit
-	}
+	v.Judged = known && !math.IsNaN(measured) && !math.IsInf(measured, 0)
 	if !v.Judged {
-		v.Measured = 0 // JSON has no other numbers
+		return v // JSON has no other numbers
+	}
+	v.Measured = measured
+	if b.measure == ofRate {
+		v.Met = measured >= b.limit
+	} else {
+		v.Met = measured <= b.limit
 	}
 	return v
+}
+
+// of returns the figure that the bar is about, and whether it is known.
+func (b bar) of(f figures) (value float64, known bool) {
+	switch b.measure {
+	case ofP50:
+		return f.P50, true
+	case ofRate:
+		return f.Rate, true
+	case ofAllocs:
+		return f.Allocs, true
+	case ofMemory:
+		return f.KiBEach, f.PeakMiB != 0
+	default:
+		return f.CPU, f.CPU != 0
+	}
 }

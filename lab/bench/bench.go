@@ -167,8 +167,8 @@ func (s scenario) planFor(name, kind string) plan {
 	if s.tree {
 		p.path = s.treePath()
 	}
-	if name == wire && s.floorLoad != "" {
-		p.load = s.floorLoad
+	if load := s.loads[name]; load != "" {
+		p.load = load
 	}
 	if p.load == "sequence" {
 		p.workers = 1

@@ -57,6 +57,27 @@ func (r *report) bars(w io.Writer) {
 		}
 	}
 	fmt.Fprintf(w, "\n%d of %d met.\n", met, judged)
+	r.moved(w)
+}
+
+// moved writes which of the run's bars have had another value, and why they moved.
+func (r *report) moved(w io.Writer) {
+	var lines []string
+	for _, s := range r.Settings {
+		for _, sc := range s.Scenarios {
+			for _, v := range sc.Bars {
+				for _, was := range v.Was {
+					line := fmt.Sprintf("- %s: %s; was %s", sc.Title, v.Bar, was)
+					if !slices.Contains(lines, line) {
+						lines = append(lines, line)
+					}
+				}
+			}
+		}
+	}
+	if len(lines) > 0 {
+		fmt.Fprintf(w, "\nBars that have moved:\n\n%s\n", strings.Join(lines, "\n"))
+	}
 }
 
 // markdown writes one scenario's table.
@@ -65,10 +86,13 @@ func (s scenarioResult) markdown(w io.Writer) {
 	if s.Floor != "" {
 		fmt.Fprintf(w, "Floor: %s.\n\n", s.Floor)
 	}
+	if s.Pipelined != "" {
+		fmt.Fprintf(w, "Pipelined floor (`%s`): %s.\n\n", pipelined, s.Pipelined)
+	}
 	if s.Weighed {
 		fmt.Fprintf(w, "| | KiB each | peak MiB | requests each |\n|---|--:|--:|--:|\n")
 	} else {
-		fmt.Fprintf(w, "| | p50 | p99 | per second | × floor | × docent | requests | allocations | peak MiB |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+		fmt.Fprintf(w, "| | p50 | p99 | per second | × floor | × docent | requests | allocations | CPU µs | peak MiB |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	}
 	for _, f := range s.Contenders {
 		switch {
@@ -77,8 +101,8 @@ func (s scenarioResult) markdown(w io.Writer) {
 		case s.Weighed:
 			fmt.Fprintf(w, "| %s | %s | %s | %.1f |\n", f.Contender, number(f.KiBEach, 1), number(f.PeakMiB, 0), f.Requests)
 		default:
-			fmt.Fprintf(w, "| %s | %s | %s | %.0f | %s | %s | %.1f | %s | %s |\n", f.Contender, short(f.P50), short(f.P99), f.Rate,
-				number(f.OfFloor, 2), number(f.OfDocent, 2), f.Requests, number(f.Allocs, 1), number(f.PeakMiB, 0))
+			fmt.Fprintf(w, "| %s | %s | %s | %.0f | %s | %s | %.1f | %s | %s | %s |\n", f.Contender, short(f.P50), short(f.P99), f.Rate,
+				number(f.OfFloor, 2), number(f.OfDocent, 2), f.Requests, number(f.Allocs, 1), number(f.CPU/1e3, 1), number(f.PeakMiB, 0))
 		}
 	}
 	if s.Lacks != "" {

@@ -36,7 +36,7 @@ type peer struct {
 // for what it has to compile. profile is where docent's CPU profile is to go, if
 // anywhere. earlier is this program built at another commit, or empty.
 func locatePeers(ctx context.Context, dir, profile, earlier string) []*peer {
-	all := []*peer{{name: wire}, {name: docent}, {name: gozk}, {name: curator, warm: warmJava}, {name: kazoo}}
+	all := []*peer{{name: wire}, {name: pipelined}, {name: docent}, {name: gozk}, {name: curator, warm: warmJava}, {name: kazoo}}
 	if earlier != "" {
 		command := []string{earlier, "-serve", docent}
 		all = append(all, &peer{name: before, launch: func(ctx context.Context) (*process, error) { return start(ctx, command) }})

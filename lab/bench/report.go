@@ -33,6 +33,7 @@ type scenarioResult struct {
 	Name       string    `json:"name"`
 	Title      string    `json:"title"`
 	Floor      string    `json:"floor,omitempty"`
+	Pipelined  string    `json:"pipelined,omitempty"`
 	Lacks      string    `json:"lacks,omitempty"`
 	ByRate     bool      `json:"byRate"`
 	Weighed    bool      `json:"weighed"`
@@ -51,6 +52,7 @@ type figures struct {
 	OfDocent   float64   `json:"ofDocent"` // cost, docent = 1
 	Requests   float64   `json:"requests"` // an operation, as the servers counted them
 	Allocs     float64   `json:"allocs"`   // an operation; of Go contenders
+	CPU        float64   `json:"cpu"`      // nanoseconds an operation, of the contender's process; 0 is not known
 	PeakMiB    float64   `json:"peakMiB"`  // the most of all rounds
 	KiBEach    float64   `json:"kibEach"`  // by which each waiter or held lock made the process grow
 	Samples    int       `json:"samples"`

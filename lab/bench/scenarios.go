@@ -4,13 +4,14 @@ import "slices"
 
 // The contenders.
 const (
-	wire     = "wire"
-	docent   = "docent"
-	curator  = "Curator"
-	gozk     = "go-zookeeper"
-	kazoo    = "kazoo"
-	before   = "docent-before" // docent at an earlier commit, where a run compares the two
-	memories = 1000            // locks or waiters whose memory is measured
+	wire      = "wire"           // the floor: one request after another, but for what its words say
+	pipelined = "wire-pipelined" // the floor with as many requests at once as docent has workers
+	docent    = "docent"
+	curator   = "Curator"
+	gozk      = "go-zookeeper"
+	kazoo     = "kazoo"
+	before    = "docent-before" // docent at an earlier commit, where a run compares the two
+	memories  = 1000            // locks or waiters whose memory is measured
 )
 
 // A scenario is a load, and the kind of lock of each contender. A contender without a kind takes
@@ -22,8 +23,9 @@ type scenario struct {
 	kinds map[string]string
 	lacks string // why, where it isn't plain
 
-	floor     string // in words: what the wire contender does
-	floorLoad string // where it is another load
+	floor     string            // in words: what the wire contender does
+	pipelined string            // in words: what the pipelined wire contender does, if there is one
+	loads     map[string]string // by contender, where it is another load
 
 	workers int
 	ops     int  // at a loopback's speed
@@ -35,6 +37,19 @@ type scenario struct {
 	bars []bar
 }
 
+// listing is why bars moved in dff21fc9.
+const listing = "a lock lists its directory along with each create"
+
+// bareFloor is a bar against the floor that did not list.
+func bareFloor(limit float64) moved {
+	return moved{limit: limit, floor: "create, delete", until: "dff21fc9^", why: listing + ", so its floor does"}
+}
+
+// theThird is a bar before the goals of a third less cost.
+func theThird(limit float64) moved {
+	return moved{limit: limit, until: "c69f6e15", why: "the goal is a third less cost"}
+}
+
 // scenarios returns the table of all scenarios.
 func scenarios() []scenario {
 	all := []scenario{
@@ -43,20 +58,22 @@ func scenarios() []scenario {
 			kinds: map[string]string{wire: "along", docent: "mutex", gozk: "mutex", curator: "mutex", kazoo: "mutex"},
 			floor: "create, children (sent behind it), delete",
 			bars: []bar{
-				p50AtMost(wire, 1.20).on(loopback), p50AtMost(wire, 1.05).on(remote), rateAtLeast(curator, 1),
-				rateAtLeast(gozk, 1), rateAtLeast(kazoo, 1),
+				p50AtMost(wire, 1.12).on(loopback).since(bareFloor(1.30), theThird(1.20)),
+				p50AtMost(wire, 1.05).on(remote).since(bareFloor(1.10)),
+				rateAtLeast(curator, 1).since(moved{limit: 1.25, until: "dff21fc9^", why: listing}),
+				rateAtLeast(gozk, 1), rateAtLeast(kazoo, 1), allocsOf(before, 0.5), cpuOf(before, 0.67),
 			},
 		},
 		{
 			name: "reentry-goroutine", title: "re-entry by the goroutine, acquire and release", load: "reentry", workers: 1, ops: 200_000,
 			kinds: map[string]string{docent: "mutex", curator: "mutex"},
 			lacks: "the others' locks are not reentrant",
-			bars:  []bar{p50AtMost(curator, 1), allocsAtMost(1)},
+			bars:  []bar{p50AtMost(curator, 1), allocsAtMost(1), perSecond(6_000_000)},
 		},
 		{
 			name: "reentry-owner", title: "re-entry by an explicit owner, acquire and release", load: "reentry", workers: 1, ops: 200_000,
 			kinds: map[string]string{docent: "mutex-owner", curator: "mutex"},
-			bars:  []bar{p50AtMost(curator, 1), allocsAtMost(1)},
+			bars:  []bar{p50AtMost(curator, 1), allocsAtMost(1), perSecond(6_000_000)},
 		},
 		{
 			name: "handoff", title: "hand-off between two sessions", load: "handoff", workers: 2, ops: 100,
@@ -75,19 +92,21 @@ func scenarios() []scenario {
 			name: "paths-64", title: "64 workers on 64 paths", load: "paths", workers: 64, ops: 3000, byRate: true,
 			kinds: map[string]string{wire: "listed", docent: "mutex", gozk: "mutex", curator: "mutex", kazoo: "mutex"},
 			floor: "create, children, delete by 64 workers",
-			bars:  []bar{rateAtLeast(curator, 1.3), rateAtLeast(wire, 1)},
+			bars:  []bar{rateAtLeast(curator, 1.5).since(theThird(1.3)), rateAtLeast(wire, 1)},
 		},
 		{
 			name: "multi-10", title: "a multi-lock of 10", load: "sequence", workers: 1, ops: 100,
 			kinds: map[string]string{wire: "multi", docent: "multi", gozk: "multi", curator: "multi", kazoo: "multi"},
 			floor: "a multi of 10 creates, a multi of 10 deletes",
-			bars:  []bar{rateAtLeast(curator, 4)},
+			bars:  []bar{rateAtLeast(curator, 4), rateAtLeast(wire, 0.76)},
 		},
 		{
 			name: "semaphore", title: "a semaphore mutex, acquire and release", load: "sequence", workers: 1, ops: 200,
-			kinds: map[string]string{wire: "semaphore", docent: "semaphore", curator: "semaphore", kazoo: "semaphore"},
-			floor: "create, create, two deletes at once",
-			bars:  []bar{rateAtLeast(curator, 1.7)},
+			kinds: map[string]string{wire: "semaphore", pipelined: "semaphore-once", docent: "semaphore", curator: "semaphore", kazoo: "semaphore"},
+			floor: "create, create, two deletes at once", pipelined: "create, create, one transaction of two deletes",
+			bars: []bar{
+				rateAtLeast(curator, 1.7).since(moved{limit: 2, until: "dff21fc9^", why: listing}), rateAtLeast(pipelined, 0.79),
+			},
 		},
 		{
 			name: "trylock-refused", title: "an attempt at a lock that is held", load: "refused", workers: 1, ops: 300,
@@ -102,28 +121,31 @@ func scenarios() []scenario {
 // contended returns the scenarios in which workers of one process want one lock.
 func contended() []scenario {
 	mutex := map[string]string{wire: "listed", docent: "mutex", gozk: "mutex", curator: "mutex", kazoo: "mutex"}
+	queue := map[string]string{wire: "listed", pipelined: "along", docent: "mutex", gozk: "mutex", curator: "mutex", kazoo: "mutex"}
+	queueLoads := map[string]string{wire: "sequence", pipelined: "paths"}
+	const behind = "create, children (sent behind it), delete by as many workers at once, each in its own directory"
 	return []scenario{
 		{
 			name: "queue-100", title: "100 waiters drained", load: "queue", workers: 100, byRate: true,
-			kinds: mutex, floorLoad: "sequence", ops: 100,
-			floor: "create, children, delete, 100 times one after another",
-			bars:  []bar{rateAtLeast(curator, 3), rateAtLeast(gozk, 1.3)},
+			kinds: queue, loads: queueLoads, ops: 100,
+			floor: "create, children, delete, 100 times one after another", pipelined: behind,
+			bars: []bar{rateAtLeast(curator, 3), rateAtLeast(gozk, 1.3), rateAtLeast(pipelined, 0.9)},
 		},
 		{
 			name: "queue-1000", title: "1,000 waiters drained", load: "queue", workers: 1000, byRate: true, rounds: 3,
-			kinds: mutex, floorLoad: "sequence", ops: 1000,
-			floor: "create, children, delete, 1,000 times one after another",
-			bars:  []bar{rateAtLeast(curator, 4), rateAtLeast(gozk, 1.5)},
+			kinds: queue, loads: queueLoads, ops: 1000,
+			floor: "create, children, delete, 1,000 times one after another", pipelined: behind,
+			bars: []bar{rateAtLeast(curator, 4), rateAtLeast(gozk, 1.5), rateAtLeast(pipelined, 0.9)},
 		},
 		{
 			name: "path-16", title: "16 workers of one process on one path", load: "shared", workers: 16, ops: 600, byRate: true,
-			kinds: mutex, floorLoad: "sequence",
+			kinds: mutex, loads: map[string]string{wire: "sequence"},
 			floor: "create, children, delete, one after another",
-			bars:  []bar{rateAtLeast(curator, 1.3)},
+			bars:  []bar{rateAtLeast(curator, 1.3).since(moved{limit: 1.5, until: "dff21fc9^", why: listing})},
 		},
 		{
 			name: "path-16-local", title: "16 workers of one process on one path, docent with local hand-off", load: "shared", workers: 16, ops: 2000, byRate: true,
-			kinds: map[string]string{wire: "listed", docent: "mutex-local", gozk: "mutex", curator: "mutex", kazoo: "mutex"}, floorLoad: "sequence",
+			kinds: map[string]string{wire: "listed", docent: "mutex-local", gozk: "mutex", curator: "mutex", kazoo: "mutex"}, loads: map[string]string{wire: "sequence"},
 			floor: "create, children, delete, one after another",
 			bars:  []bar{rateAtLeast(curator, 50)},
 		},
@@ -131,11 +153,13 @@ func contended() []scenario {
 			name: "readers-16", title: "16 readers on one path", load: "shared", workers: 16, ops: 1500, byRate: true,
 			kinds: map[string]string{wire: "listed", docent: "read", curator: "read", kazoo: "read"},
 			floor: "create, children, delete by 16 workers",
-			bars:  []bar{rateAtLeast(curator, 1.3)},
+			bars: []bar{
+				rateAtLeast(curator, 1.3).since(moved{limit: 1.5, until: "dff21fc9^", why: listing}), rateAtLeast(wire, 1.2),
+			},
 		},
 		{
 			name: "mix-90-10", title: "16 workers on one path, 90 % reads, 10 % writes", load: "mix", workers: 16, ops: 800, byRate: true,
-			kinds: map[string]string{wire: "listed", docent: "rw", curator: "rw"}, floorLoad: "shared",
+			kinds: map[string]string{wire: "listed", docent: "rw", curator: "rw"}, loads: map[string]string{wire: "shared"},
 			lacks: "kazoo's ReadLock also waits for writers behind it, so it deadlocks with its WriteLock under this load",
 			floor: "create, children, delete by 16 workers",
 			bars:  []bar{rateAtLeast(curator, 1.5)},
@@ -167,7 +191,7 @@ func memory() []scenario {
 	return []scenario{
 		{
 			name: "memory-waiters", title: "memory of 1,000 waiters, each", load: "queue", workers: memories, rounds: 3, byRate: true, fresh: true,
-			kinds: kinds, bars: []bar{memoryAtMost(16)},
+			kinds: kinds, bars: []bar{memoryAtMost(12).since(theThird(16))},
 		},
 		{
 			name: "memory-held", title: "memory of 1,000 held locks, each", load: "hold", workers: memories, rounds: 3, byRate: true, fresh: true,

@@ -28,6 +28,7 @@ func figuresOf(e *entrant) figures {
 		return f
 	}
 	var all, p50s, rates, allocs, requests, grown []float64
+	var cpu, total float64
 	for _, t := range e.turns {
 		var samples []float64
 		for _, s := range t.Samples {
@@ -40,10 +41,13 @@ func figuresOf(e *entrant) figures {
 		allocs = append(allocs, float64(t.Mallocs)/ops)
 		requests = append(requests, float64(t.requests)/ops)
 		grown = append(grown, float64(t.grown)/1024/ops)
+		cpu += float64(t.client.cpu)
+		total += ops
 		f.PeakMiB = max(f.PeakMiB, float64(t.peak)/(1<<20))
 	}
 	f.Samples, f.RoundsP50, f.RoundsRate = len(all), p50s, rates
 	f.RoundsRequests, f.RoundsAllocs = requests, allocs
+	f.CPU = cpu / total // of all rounds, because the system counts it in steps of 10 ms
 	f.P50, f.P99, f.Rate = median(p50s), quantile(all, 0.99), median(rates)
 	f.Allocs, f.Requests, f.KiBEach = median(allocs), median(requests), median(grown)
 	return f
@@ -51,7 +55,7 @@ func figuresOf(e *entrant) figures {
 
 // summarize compares the entrants and judges the bars.
 func summarize(sc scenario, s setting, in []*entrant) scenarioResult {
-	result := scenarioResult{Name: sc.name, Title: sc.title, Floor: sc.floor, Lacks: sc.lacks, ByRate: sc.byRate, Weighed: sc.fresh}
+	result := scenarioResult{Name: sc.name, Title: sc.title, Floor: sc.floor, Pipelined: sc.pipelined, Lacks: sc.lacks, ByRate: sc.byRate, Weighed: sc.fresh}
 	all := make(map[string]figures)
 	for _, e := range in {
 		all[e.team.peer.name] = figuresOf(e)

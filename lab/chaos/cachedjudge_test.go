@@ -25,7 +25,7 @@ func (r *run) checkCaches(o *oracle) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.judged = counts
+	r.judged, r.missed = counts, len(faults)
 }
 
 // judgeCaches returns what the caches showed that the tree never was.

@@ -41,6 +41,7 @@ type run struct {
 	logged, discarded int
 	contradictions    []string       // of the logs
 	judged            map[string]int // what the oracle has compared with the logs
+	missed            int            // caches in which the oracle found a fault
 }
 
 // A done is a fault that was done.

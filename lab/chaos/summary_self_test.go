@@ -124,3 +124,15 @@ func TestTheStoreHeedsFences(t *testing.T) {
 		t.Errorf("fence %d, want 7", got)
 	}
 }
+
+// The two numbers of a run count every violation of the promise.
+func TestPromises(t *testing.T) {
+	t.Parallel()
+	s := summary{
+		models: map[string]*tally{"mutex": {grants: 5, bad: 1}, "multi": {grants: 2}}, missed: 2, judged: map[string]int{judgedEvents: 3, judgedSettled: 4},
+		succession: history.LossReport{Faults: []string{"late"}}, registers: history.Registers{Faults: []string{"a", "b"}},
+	}
+	if got, want := s.promises(), "overlaps: 4 in 7 grants; missed changes: 2 in 7 events and snapshots of caches"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -24,6 +24,7 @@ type summary struct {
 	stops      int            // of workers while they held
 	counts     map[string]int // what workers have counted
 	judged     map[string]int // what the oracle has compared with the transaction logs
+	missed     int            // caches that missed a change, or showed what was not
 	logged     int            // operations in the logs
 	discarded  int            // transactions that were not committed
 	// What the logs contradict themselves in, which is no fault of a client.
@@ -50,7 +51,7 @@ func (r *run) measure(t *testing.T, length time.Duration) summary {
 	}
 	r.mu.Lock()
 	s.faults, s.stops = slices.Clone(r.faults), len(r.stops)
-	s.judged, s.logged, s.discarded, s.contradictions = r.judged, r.logged, r.discarded, r.contradictions
+	s.judged, s.missed, s.logged, s.discarded, s.contradictions = r.judged, r.missed, r.logged, r.discarded, r.contradictions
 	for _, err := range r.errs {
 		s.violations = append(s.violations, err.Error())
 	}
@@ -94,6 +95,28 @@ func (n *tally) add(t *history.LeaseRecord, last map[string]string) {
 		n.handovers++
 	}
 	last[t.Grant.Group] = t.Grant.Client
+}
+
+// overlaps returns how often the run shows two holders of one lock: histories that no model allows, losses
+// after the next grant, and writes of a former holder.
+func (s summary) overlaps() int {
+	n := len(s.succession.Faults) + len(s.registers.Faults)
+	for _, m := range s.models {
+		n += m.bad
+	}
+	return n
+}
+
+// promises returns in a line what the run shows of the two promises that users rely on.
+func (s summary) promises() string {
+	grants, compared := 0, 0
+	for _, m := range s.models {
+		grants += m.grants
+	}
+	for _, what := range []string{judgedEvents, judgedSettled, judgedSynced} {
+		compared += s.judged[what]
+	}
+	return fmt.Sprintf("overlaps: %d in %d grants; missed changes: %d in %d events and snapshots of caches", s.overlaps(), grants, s.missed, compared)
 }
 
 // judge counts a verdict, and saves the history that porcupine does not accept.
@@ -225,6 +248,7 @@ func (s summary) String() string {
 	for _, what := range slices.Sorted(maps.Keys(s.judged)) {
 		fmt.Fprintf(&b, "  %6d  %s\n", s.judged[what], what)
 	}
+	fmt.Fprintln(&b, s.promises())
 	fmt.Fprintf(&b, "violations: %d (porcupine took %v)\n", len(s.violations), s.took.Round(time.Millisecond))
 	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/fault"
 )
@@ -169,8 +170,11 @@ func (x *cacheLife) checkEnd() {
 }
 
 // checkWatches is the validator of "leaves nothing": when all caches are closed, the server notifies
-// no client of a change.
+// no client of a change. On servers without lasting watches it keeps each watch until it fires.
 func (k *caching) checkWatches() {
+	if k.w.lacks(proto.OpAddWatch) {
+		return
+	}
 	pass(k.w.settling())
 	ctx, cancel := context.WithTimeout(k.w.ctx, time.Minute)
 	defer cancel()

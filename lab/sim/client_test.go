@@ -77,7 +77,7 @@ type record struct {
 func (w *world) newClient(i int, p clientPlan) *client {
 	r := rand.New(rand.NewPCG(p.seed, 2))
 	c := &client{w: w, name: fmt.Sprint("client", i), plan: p, r: r, owner: lock.NewOwner(fmt.Sprint("owner", i))}
-	c.line = newLine(w, rand.New(rand.NewPCG(p.seed, 3)))
+	c.line = newLine(c, rand.New(rand.NewPCG(p.seed, 3)))
 	if x := w.plan.hostility; x != nil && x.client == i {
 		c.around = &surrounding{kind: x.kind, how: x.how, c: c}
 	}

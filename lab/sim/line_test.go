@@ -2,17 +2,23 @@ package sim_test
 
 import (
 	"context"
+	"encoding/binary"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/zkversion"
 )
 
 // A line is one client's connection to the servers. It can be cut, or be dead without a
 // notification, and has delays.
 type line struct {
-	w *world
+	w     *world
+	owner *client
 
 	mu      sync.Mutex
 	r       *rand.Rand
@@ -26,8 +32,8 @@ type lineConn struct {
 	line *line
 }
 
-func newLine(w *world, r *rand.Rand) *line {
-	return &line{w: w, r: r, conns: map[*lineConn]struct{}{}}
+func newLine(c *client, r *rand.Rand) *line {
+	return &line{w: c.w, owner: c, r: r, conns: map[*lineConn]struct{}{}}
 }
 
 // dial connects to a front end that the line chooses: which one does not depend on
@@ -97,7 +103,28 @@ func (c *lineConn) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	pass(takes)
+	c.line.noteUnknown(p)
 	return c.Conn.Write(p)
+}
+
+// noteUnknown notes that the client is harmed if the frame is a request that the servers do not know: the
+// server closes the connection. The client writes each request by one call.
+func (l *line) noteUnknown(frame []byte) {
+	if len(frame) < 12 {
+		return
+	}
+	if op := proto.Opcode(int32(binary.BigEndian.Uint32(frame[8:]))); op > 0 && l.w.lacks(op) {
+		l.w.harm(l.owner, 0)
+		l.w.count(unknownSent, 1)
+	}
+}
+
+// unknownSent counts requests that the servers do not know.
+const unknownSent = "requests unknown to the servers"
+
+// lacks reports whether the servers' version does not know the operation.
+func (w *world) lacks(op proto.Opcode) bool {
+	return slices.Contains(zkversion.Must(w.plan.version).Lacks(), op)
 }
 
 func (c *lineConn) Close() error {

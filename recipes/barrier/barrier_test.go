@@ -162,7 +162,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 func TestAWaitThatEndsInAnOutageSaysSo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := zkserver.Run(t)
+		server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		connect := func() *framework.Client {
 			c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(server.Dial)))(t)
 			t.Cleanup(func() { _ = c.Close() })

@@ -42,6 +42,7 @@ func (f *fixture) newClient(t *testing.T) *framework.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
+	zkenv.Acquaint(t, c, f.server)
 	return c
 }
 

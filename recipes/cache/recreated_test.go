@@ -139,7 +139,7 @@ func TestSyncAndReadyWhileZnodesAreCreated(t *testing.T) {
 					})
 				}
 				made := s.open(t, c, s.path)
-				limit, stop := context.WithTimeout(t.Context(), 3*time.Second)
+				limit, stop := context.WithTimeout(t.Context(), 6*time.Second) // also to find out what the server lacks
 				defer stop()
 				if err := made.Ready(limit); err != nil {
 					t.Errorf("Ready: %v", err)

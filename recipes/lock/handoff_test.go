@@ -18,6 +18,7 @@ import (
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -224,7 +225,9 @@ func TestHandOffOnALaggingFollower(t *testing.T) {
 		const path = "/handoff/lagging"
 		srv := virtualServer(t, zkserver.WithFrontends(3))
 		at := func(i int) *framework.Client {
-			return newClient(t, srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial))
+			c := newClient(t, srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial))
+			zkenv.Acquaint(t, c, srv)
+			return c
 		}
 		operator, holder, c := at(0), at(1), at(2)
 		held := mustLock(t, newMutex(t, holder, path))

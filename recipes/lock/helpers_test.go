@@ -138,7 +138,9 @@ func virtualServer(t testing.TB, opts ...zkserver.Option) *zkserver.Server {
 // virtualClient returns a connected client of srv.
 func virtualClient(t testing.TB, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	return newClient(t, srv.Addr(), append([]framework.Option{framework.WithDialer(srv.Dial)}, opts...)...)
+	c := newClient(t, srv.Addr(), append([]framework.Option{framework.WithDialer(srv.Dial)}, opts...)...)
+	zkenv.Acquaint(t, c, srv)
+	return c
 }
 
 // serverInProcess returns the connect string of a server of the test's own, and

@@ -323,8 +323,11 @@ func TestContendersAtTheCounterEnd(t *testing.T) {
 				var negative atomic.Bool
 				inside := make(chan struct{}, 1)
 				var wg sync.WaitGroup
-				for i := range clients {
-					l := k.lock(t, virtualClient(t, srv), path)
+				var locks []lock.Locker
+				for range clients {
+					locks = append(locks, k.lock(t, virtualClient(t, srv), path))
+				}
+				for i, l := range locks {
 					r := rand.New(rand.NewPCG(1, uint64(i)))
 					wg.Go(func() {
 						for range rounds {

@@ -77,6 +77,7 @@ func countedClients(t *testing.T, n int, opts ...zkserver.Option) []*countedClie
 		proxy.SetLatency(countedRoundTrip)
 		c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(countedTimeout)))(t)
 		t.Cleanup(func() { _ = c.Close() })
+		zkenv.Acquaint(t, c, server)
 		all = append(all, &countedClient{proxy, c, must.Get(lock.NewMutex(c, "/counted/lock"))(t)})
 	}
 	must.OK(t, all[0].lock(t).Release(t.Context()))
@@ -84,6 +85,12 @@ func countedClients(t *testing.T, n int, opts ...zkserver.Option) []*countedClie
 		c.proxy.ResetRequests()
 	}
 	return all
+}
+
+// withCreate2 returns a server that knows all operations: without create2 a lock reads its znode, too.
+func withCreate2(t *testing.T) []zkserver.Option {
+	t.Helper()
+	return zkenv.DrawVersion(t, zkenv.AllOperations("without create2 there is one more read"))
 }
 
 // expectAbout fails the test unless what was sent is at most what is expected, and at most one less.
@@ -98,7 +105,7 @@ func TestRequestsOfAFreeLock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const rounds = 100
-		c := countedClients(t, 1)[0]
+		c := countedClients(t, 1, withCreate2(t)...)[0]
 		for range rounds {
 			must.OK(t, c.lock(t).Release(t.Context()))
 		}
@@ -117,7 +124,7 @@ func TestRequestsOfAFreeLock(t *testing.T) {
 func TestRequestsOfANewDirectory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := countedClients(t, 1)[0]
+		c := countedClients(t, 1, withCreate2(t)...)[0]
 		mutex := must.Get(lock.NewMutex(c.client, "/counted/new"))(t)
 		begun := time.Now()
 		lease := must.Get(mutex.Lock(t.Context()))(t)
@@ -138,7 +145,7 @@ func TestRequestsOfAWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const waiters = 20
-		all := countedClients(t, waiters+1)
+		all := countedClients(t, waiters+1, withCreate2(t)...)
 		first := all[0].lock(t)
 		done := make(chan struct{})
 		for _, c := range all[1:] {
@@ -173,13 +180,16 @@ func TestRequestsOfAMulti(t *testing.T) {
 		opts []zkserver.Option
 		want float64
 	}{
-		"one request lists all":    {nil, 3},
+		"one request lists all":    {nil, 3}, // of a version that is drawn
 		"a server before 3.6":      {[]zkserver.Option{zkserver.WithVersion("3.5.10")}, 2 + members},
 		"Keeper without multiRead": {[]zkserver.Option{zkserver.WithoutOpcodes(zkserver.KeeperLacks()...), zkserver.WithoutReplyToUnknown()}, 2 + members},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
+				if at.opts == nil {
+					at.opts = zkenv.DrawVersion(t, zkenv.AllOperations("multiRead is one of them"))
+				}
 				c := countedClients(t, 1, at.opts...)[0]
 				locks := make([]lock.Locker, members)
 				for i := range locks {

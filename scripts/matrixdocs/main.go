@@ -172,7 +172,7 @@ func versionTable(cells []string, runs map[string]cellRun) string {
 			}
 		}
 		for i, v := range versions {
-			versions[i] = strings.NewReplacer("-", " to ", "keeper", "as of 2023").Replace(v) + remark[v]
+			versions[i] = strings.NewReplacer("-", " to ", "keeper", "as of 2023 and 2026").Replace(v) + remark[v]
 			if passed[v] < all[v] {
 				versions[i] += fmt.Sprintf(", %d of %d cells", passed[v], all[v])
 			}

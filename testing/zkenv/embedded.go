@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
@@ -17,9 +16,9 @@ import (
 type embedded struct{ server *zkserver.Server }
 
 // newEmbedded starts a server with the timings of package zktest's.
-func newEmbedded(t testing.TB, kind Kind, versions []string) host {
+func newEmbedded(t testing.TB, kind Kind, version string) host {
 	t.Helper()
-	server, err := zkserver.Start(append(drawVersion(t, versions, os.Getenv(embeddedVariable)),
+	server, err := zkserver.Start(append(versionOptions(version),
 		zkserver.WithFrontends(kind.Members()),
 		zkserver.WithTick(zktest.DefaultTickTime),
 		zkserver.WithSessionTimeouts(zktest.DefaultMinSessionTimeout, zktest.DefaultMaxSessionTimeout),

@@ -106,9 +106,11 @@ func (w *Env) Ephemerals(t testing.TB, session int64) []string {
 func (w *Env) connect(t testing.TB, addr string, opts []framework.Option) *framework.Client {
 	t.Helper()
 	c := connect(t, addr, opts)
-	_, others := w.host.(outside)
-	if others || w.kind.Virtual() && isKeeper() {
+	switch host := w.host.(type) {
+	case outside:
 		acquaint(t, c)
+	case embedded:
+		Acquaint(t, c, host.server)
 	}
 	return c
 }

@@ -46,9 +46,9 @@ func Versions(reason string, versions ...string) Option {
 	})
 }
 
-// AllOperations says that the test needs operations that ClickHouse Keeper lacks, or counts requests,
-// which are others without them. With ZK_EMBEDDED=keeper it is skipped in the embedded environments, with
-// the reason.
+// AllOperations says that the test needs operations that ClickHouse Keeper or ZooKeeper 3.5 lacks, or
+// counts requests, which are others without them. With ZK_EMBEDDED=keeper, or 3.5.10, it is skipped in the
+// embedded environments, with the reason.
 func AllOperations(reason string) Option {
 	return optionFunc(func(cfg *config) {
 		cfg.limits = append(cfg.limits, limit{reason, allKinds()})
@@ -71,6 +71,10 @@ const realVariable = "ZK_REAL"
 // own, "host:port": tests then run on it alone, as on a standalone server. What needs a server of its own,
 // or another environment, is skipped.
 const connectVariable = "ZK_CONNECT"
+
+// shardVariable names the environment variable that leaves a part of the environments of each test out:
+// "3/7" runs those whose tests' names have the third of seven hashes.
+const shardVariable = "ZK_SHARD"
 
 // newConfig returns the configuration, or all that is wrong with the options.
 func newConfig(opts []Option) (config, error) {

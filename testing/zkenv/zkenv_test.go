@@ -140,7 +140,7 @@ func TestADayInABubble(t *testing.T) {
 // The version of an embedded server follows from the seed and the test's name, or is the one that the
 // environment names.
 func TestDrawVersion(t *testing.T) {
-	for name, want := range map[string]string{"3.8.4": "3.8.4-", "keeper": "3."} {
+	for name, want := range map[string]string{"3.8.4": "3.8.4-", "3.5.10": "3.5.10-", "": "3."} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("ZK_EMBEDDED", name)
 			srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
@@ -154,7 +154,39 @@ func TestDrawVersion(t *testing.T) {
 			}
 			c := must.Get(framework.NewClient(addr))(t)
 			defer c.Close()
-			must.Get(c.Create(t.Context(), "/ttl", nil, framework.TTL(time.Hour)))(t) // which Keeper lacks
+			must.Get(c.Create(t.Context(), "/ttl", nil, framework.TTL(time.Hour)))(t)
+		})
+	}
+	for _, name := range []string{"keeper", "keeper-silent"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("ZK_EMBEDDED", name)
+			srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
+			c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
+			defer c.Close()
+			if _, err := c.Create(t.Context(), "/ttl", nil, framework.TTL(time.Hour)); !errors.Is(err, framework.ErrUnsupported) {
+				t.Errorf("%v, want ErrUnsupported", err)
+			}
+		})
+	}
+}
+
+func TestDrawVersion_skips_a_test_for_others(t *testing.T) {
+	for name, opt := range map[string]zkenv.Option{
+		"keeper": zkenv.AllOperations("it needs them"), "3.5.10": zkenv.AllOperations("it needs them"), "3.8.0": zkenv.Versions("it is new", "3.9.6"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("ZK_EMBEDDED", name)
+			zkenv.DrawVersion(t, opt)
+			t.Error("the test goes on")
+		})
+	}
+	t.Setenv("ZK_EMBEDDED", "")
+	for range 20 { // each name draws another one
+		t.Run("complete", func(t *testing.T) {
+			srv := zkserver.Run(t, zkenv.DrawVersion(t, zkenv.AllOperations("it watches a tree"))...)
+			c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
+			defer c.Close()
+			must.Get(c.WatchTree(t.Context(), "/"))(t).Close()
 		})
 	}
 }

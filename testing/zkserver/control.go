@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 var (
@@ -98,6 +100,9 @@ func (s *Server) setFrozen(frozen bool) {
 
 // sessionIDs returns the ids of all sessions in order.
 func (s *Server) sessionIDs() []int64 { return slices.Sorted(maps.Keys(s.sessions)) }
+
+// Knows reports whether the server knows the operation: see [WithVersion] and [WithoutOpcodes].
+func (s *Server) Knows(opcode int32) bool { return s.config.knows(proto.Opcode(opcode)) }
 
 // Refuse makes all front ends refuse new connections.
 func (s *Server) Refuse() {

@@ -147,12 +147,18 @@ func WithoutReplyToUnknown() Option { return option(func(c *config) { c.mute = t
 // KeeperLacks returns the opcodes that ClickHouse Keeper did not know in 2023, for [WithoutOpcodes]:
 // create2, containers, TTL, multiRead, all that has to do with lasting watches and with the removal of
 // watches, setWatches, getEphemerals, getAllChildrenNumber, SASL and whoAmI.
-func KeeperLacks() []int32 {
-	var opcodes []int32
-	for _, op := range zkversion.KeeperLacks() {
-		opcodes = append(opcodes, int32(op))
+func KeeperLacks() []int32 { return numbers(zkversion.KeeperLacks()) }
+
+// Keeper2026Lacks returns the opcodes that ClickHouse Keeper did not know in the middle of 2026, for
+// [WithoutOpcodes]: getEphemerals, getAllChildrenNumber, SASL and whoAmI.
+func Keeper2026Lacks() []int32 { return numbers(zkversion.Keeper2026Lacks()) }
+
+func numbers(opcodes []proto.Opcode) []int32 {
+	var all []int32
+	for _, op := range opcodes {
+		all = append(all, int32(op))
 	}
-	return opcodes
+	return all
 }
 
 // newConfig applies and checks the options, and fills in what follows from others.

@@ -64,6 +64,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+const getAllChildrenNumber = 104
+
 // An operation that the server lacks ends the connection, with a reply or without one.
 func TestWithoutOpcodes(t *testing.T) {
 	t.Parallel()
@@ -75,16 +77,24 @@ func TestWithoutOpcodes(t *testing.T) {
 		"a version that lacks it": {[]zkserver.Option{zkserver.WithVersion("3.5.10")}, addWatch, true},
 		"taken away":              {[]zkserver.Option{zkserver.WithoutOpcodes(create2)}, create2, true},
 		"Keeper":                  {[]zkserver.Option{zkserver.WithoutOpcodes(zkserver.KeeperLacks()...)}, createContainer, true},
+		"Keeper of 2026":          {[]zkserver.Option{zkserver.WithoutOpcodes(zkserver.Keeper2026Lacks()...)}, getAllChildrenNumber, true},
 		"without a reply":         {[]zkserver.Option{zkserver.WithoutOpcodes(addWatch), zkserver.WithoutReplyToUnknown()}, addWatch, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c := connect(t, zkserver.Run(t, tt.opts...))
+				srv := zkserver.Run(t, tt.opts...)
+				c := connect(t, srv)
 				c.do(t, create, "/plain", []byte(nil), open(), 0)
 				fields := []any{"/n", []byte(nil), open(), 0}
-				if tt.op == addWatch {
+				switch tt.op {
+				case addWatch:
 					fields = []any{"/n", 1}
+				case getAllChildrenNumber:
+					fields = []any{"/n"}
+				}
+				if srv.Knows(tt.op) || !srv.Knows(create) {
+					t.Errorf("Knows(%d) is %v, Knows(%d) %v", tt.op, srv.Knows(tt.op), create, srv.Knows(create))
 				}
 				must.OK(t, c.nc.SetDeadline(time.Now().Add(time.Minute)))
 				must.Get(c.send(tt.op, fields...))(t)

@@ -35,7 +35,7 @@ type Lock interface {
 
 // Libraries returns the libraries by the names that the benchmark has for them.
 func Libraries() map[string]Library {
-	return map[string]Library{"docent": docent{}, "go-zookeeper": goZookeeper{}, "wire": wire{}}
+	return map[string]Library{"docent": docent{}, "go-zookeeper": goZookeeper{}, "wire": wire{}, "wire-pipelined": wire{}}
 }
 
 // sized splits the kind "multi-N" into "multi" and the number of members. Of other kinds the number

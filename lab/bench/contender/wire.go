@@ -40,6 +40,7 @@ func (s wireSession) Close() error { return closeWire(s.conn) }
 //	watched     create, exists with a watch on the other one's znode, its event | delete
 //	multi       one multi of creates | one multi of deletes
 //	semaphore   create, create | the two deletes, at once
+//	semaphore-once  create, create | one multi of the two deletes
 //	children    refused: children
 //
 // where creates are of ephemeral sequential znodes without data.
@@ -60,8 +61,12 @@ func (s wireSession) Lock(kind, path string) (Lock, error) {
 		return &watched{conn: s.conn, path: path, id: s.conn.SessionID()}, nil
 	case "multi":
 		return &multi{conn: s.conn, path: path, members: members}, nil
-	case "semaphore":
-		return &wireSemaphore{lock: wireLock{conn: s.conn, path: path + "/0"}, lease: wireLock{conn: s.conn, path: path + "/1"}}, nil
+	case "semaphore", "semaphore-once":
+		l := wireSemaphore{lock: wireLock{conn: s.conn, path: path + "/0"}, lease: wireLock{conn: s.conn, path: path + "/1"}}
+		if kind == "semaphore-once" {
+			return &wireSemaphoreOnce{l}, nil
+		}
+		return &l, nil
 	default:
 		return nil, errKind(kind)
 	}
@@ -70,7 +75,7 @@ func (s wireSession) Lock(kind, path string) (Lock, error) {
 // makeParents makes path and, for kinds of several directories, those below.
 func (s wireSession) makeParents(kind, path string) error {
 	kind, members := sized(kind)
-	below := map[string]int{"multi": members, "semaphore": 2}[kind]
+	below := map[string]int{"multi": members, "semaphore": 2, "semaphore-once": 2}[kind]
 	var dirs []string
 	for i := range path[1:] {
 		if path[i+1] == '/' {
@@ -226,3 +231,11 @@ func (l *wireSemaphore) Release(ctx context.Context) error {
 }
 
 func (l *wireSemaphore) Refused(context.Context) error { return errNotOffered }
+
+// A wireSemaphoreOnce removes both znodes by one request.
+type wireSemaphoreOnce struct{ wireSemaphore }
+
+func (l *wireSemaphoreOnce) Release(context.Context) error {
+	_, err := l.lock.conn.Multi(&zk.DeleteRequest{Path: l.lease.node, Version: -1}, &zk.DeleteRequest{Path: l.lock.node, Version: -1})
+	return err
+}

@@ -335,7 +335,7 @@ func TestNoServerFromTheBeginningIsReported(t *testing.T) {
 // The last instances leave: the connection keeps none of them, and learns why. An instance without a port
 // is no endpoint, which the error says.
 func TestTheEndOfTheLastInstanceIsReported(t *testing.T) {
-	server, to := zkserver.Run(t), new(conn)
+	server, to := zkserver.Run(t, zkenv.DrawVersion(t)...), new(conn)
 	r := newRegistry(t, server)
 	_, stop := serve(t, r, discovery.Instance[zone]{ID: "a"})
 	build(t, r, to)

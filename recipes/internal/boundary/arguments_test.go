@@ -159,7 +159,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	c := connected(t, zkserver.Run(t, zkenv.DrawVersion(t)...))
+	c := connected(t, zkserver.Run(t, zkenv.DrawVersion(t, zkenv.AllOperations("it has a tree watch"))...))
 	w := newWorldOf(t, c)
 	ctx := within(t, time.Minute)
 	hold := must[*framework.SessionHold](t)(c.HoldSession(ctx))

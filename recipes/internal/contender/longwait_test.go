@@ -21,6 +21,7 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/semaphore"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -85,7 +86,7 @@ func TestEachRecipeLogsLongWaits(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					core, logs := observer.New(zapcore.InfoLevel)
-					server := zkserver.Run(t)
+					server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 					waiter := longWaiter(t, server, framework.WithLogger(zap.New(core)))
 					holder := waiter
 					if !from.own {
@@ -125,7 +126,7 @@ func TestADoubleBarrierLogsLongWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zapcore.InfoLevel)
-		server := zkserver.Run(t)
+		server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		own, other := longWaiter(t, server, framework.WithLogger(zap.New(core))), longWaiter(t, server)
 		d, theirs := must.Get(barrier.NewDouble(own, "/step", 2))(t), must.Get(barrier.NewDouble(other, "/step", 2))(t)
 		expect := func(what string, wait func(context.Context) (*lease.Lease, error)) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -196,7 +197,7 @@ func TestExit_codes(t *testing.T) {
 
 func TestConnect(t *testing.T) {
 	t.Parallel()
-	srv := zkserver.Run(t)
+	srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 	addr, err := srv.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

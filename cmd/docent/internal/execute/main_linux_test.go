@@ -15,6 +15,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -47,7 +48,7 @@ func acceptSignals() {
 // serve returns the address of an embedded server.
 func serve(t *testing.T, opts ...zkserver.Option) (*zkserver.Server, string) {
 	t.Helper()
-	srv := zkserver.Run(t, opts...)
+	srv := zkserver.Run(t, append(zkenv.DrawVersion(t, zkenv.AllOperations("each process finds out what a server lacks, in real time")), opts...)...)
 	addr, err := srv.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

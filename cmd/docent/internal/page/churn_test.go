@@ -68,6 +68,7 @@ func (w *watcher) client() *framework.Client {
 			w.t.Error(err)
 		}
 	})
+	zkenv.Acquaint(w.t, c, w.server)
 	return c
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -76,7 +77,7 @@ func certificate(t *testing.T, host string) (cert, key string, pool *x509.CertPo
 // ensemble returns the address of an embedded server.
 func ensemble(t *testing.T) string {
 	t.Helper()
-	addr, err := zkserver.Run(t).Listen("127.0.0.1:0")
+	addr, err := zkserver.Run(t, zkenv.DrawVersion(t)...).Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

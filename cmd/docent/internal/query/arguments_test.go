@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -77,12 +78,13 @@ func TestBreak_takes_contenders_alone(t *testing.T) {
 // break and who agree on paths with a chroot and a namespace.
 func TestBreak_below_a_chroot_and_a_namespace(t *testing.T) {
 	t.Parallel()
-	_, addr := processes(t)
+	served, addr := processes(t)
 	c, err := framework.NewClient(addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
+	zkenv.Acquaint(t, c, served.server)
 	full := contender(t, c, "/app/ns/locks/a"+guid+"lock-", metadata("h", 1, "", "p"))
 	w := &world{client: c}
 	of := w.target(t, full)
@@ -109,7 +111,7 @@ func TestOutput_on_a_full_disk(t *testing.T) {
 		apptest.Missing(t, "no /dev/full")
 	}
 	t.Cleanup(func() { _ = full.Close() })
-	srv := zkserver.Run(t)
+	srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 	addr, err := srv.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

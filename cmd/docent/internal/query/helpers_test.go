@@ -44,15 +44,24 @@ func virtual(t *testing.T, body func(t *testing.T, w *world), opts ...zkserver.O
 	})
 }
 
+// complete makes the server one that knows all operations: golden files have moments, and what a client
+// finds out takes it time.
+func complete(t *testing.T) []zkserver.Option {
+	t.Helper()
+	return zkenv.DrawVersion(t, zkenv.AllOperations("golden files have moments"))
+}
+
 func (w *world) connect(t *testing.T) *framework.Client {
 	t.Helper()
-	return apptest.Client(t, w.server.Addr(), framework.WithDialer(w.server.Dial))
+	c := apptest.Client(t, w.server.Addr(), framework.WithDialer(w.server.Dial))
+	zkenv.Acquaint(t, c, w.server)
+	return c
 }
 
 // processes returns a world whose server is reached by TCP, in real time.
-func processes(t *testing.T) (w *world, addr string) {
+func processes(t *testing.T, opts ...zkenv.Option) (w *world, addr string) {
 	t.Helper()
-	w = &world{server: zkserver.Run(t, zkenv.DrawVersion(t)...)}
+	w = &world{server: zkserver.Run(t, zkenv.DrawVersion(t, opts...)...)}
 	addr, err := w.server.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

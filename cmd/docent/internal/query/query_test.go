@@ -13,6 +13,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/freeport"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -73,7 +74,7 @@ func TestOutput(t *testing.T) {
 						t.Errorf("the output has the character %U", c)
 					}
 				}
-			})
+			}, complete(t)...)
 		})
 	}
 }
@@ -107,7 +108,7 @@ func TestDoctor(t *testing.T) {
 		if i < 0 || !document.Findings[i].Confirmed || len(document.Findings[i].Edges) != 2 {
 			t.Errorf("findings: %+v", document.Findings)
 		}
-	})
+	}, complete(t)...)
 }
 
 // TestDoctor_names_the_processes_of_an_owner: nested execs wait in one process and hold in another.
@@ -127,7 +128,7 @@ func TestDoctor_names_the_processes_of_an_owner(t *testing.T) {
 // TestDoctor_asks_each_server by TCP, so in real time.
 func TestDoctor_asks_each_server(t *testing.T) {
 	t.Parallel()
-	server := zkserver.Run(t)
+	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 	addr, err := server.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func srvr(version, mode string, outstanding int) string {
 		version, outstanding, mode)
 }
 
-// listening returns the address of an embedded server with TCP.
+// listening returns the address of an embedded server with TCP, of the version that tests expect.
 func listening(t *testing.T) string {
 	t.Helper()
 	addr, err := zkserver.Run(t).Listen("127.0.0.1:0")

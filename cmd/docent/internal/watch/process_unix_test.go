@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -24,7 +25,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // held returns the address of a server with a holder of /locks/report, and its lease.
 func held(t *testing.T) (string, *lock.Lease) {
 	t.Helper()
-	addr, err := zkserver.Run(t).Listen("127.0.0.1:0")
+	addr, err := zkserver.Run(t, zkenv.DrawVersion(t)...).Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
