@@ -120,10 +120,16 @@ func (d *departure) awaitGone(ctx context.Context, member string, held *lease.Le
 		ctx, cancel = held.Context(ctx)
 		defer cancel()
 	}
-	c := d.gate.client
-	watch, err := c.Watch(ctx, framework.JoinPath(d.gate.path, member), framework.WatchData)
+	c, path := d.gate.client, framework.JoinPath(d.gate.path, member)
+	watch, err := c.Watch(ctx, path, framework.WatchData)
 	if err == nil {
-		err = d.awaitFired(ctx, watch, framework.JoinPath(d.gate.path, member))
+		st, _ := watch.Stat()
+		err = d.long.Await(ctx, nil, func() waitqueue.Blocker {
+			return waitqueue.Blocker{Ahead: len(d.inside), Path: path, Data: watch.Data(), Stat: st}
+		}, watch)
+		if err != nil {
+			err = boundary.Ended(ctx, c)
+		}
 		if watch.Event() == framework.EventDeleted {
 			d.inside = slices.DeleteFunc(d.inside, func(name string) bool { return name == member })
 		}
@@ -136,22 +142,6 @@ func (d *departure) awaitGone(ctx context.Context, member string, held *lease.Le
 		return nil
 	}
 	return err
-}
-
-// awaitFired is [framework.Watch.Await] of the znode at path.
-func (d *departure) awaitFired(ctx context.Context, watch *framework.Watch, path string) error {
-	watch.Recheck()
-	for {
-		select {
-		case <-watch.Fired():
-			return nil
-		case <-d.long.Due():
-			st, _ := watch.Stat()
-			d.long.Tell(waitqueue.Blocker{Ahead: len(d.inside), Path: path, Data: watch.Data(), Stat: st})
-		case <-ctx.Done():
-			return boundary.Ended(ctx, d.gate.client)
-		}
-	}
 }
 
 // release releases the lease, unless that was done before.
