@@ -421,8 +421,8 @@ func TestAttemptsToCloseASessionSlowDown(t *testing.T) {
 // TestAwaitSessionEnd: the client abandons a session, which the ensemble has for a while longer.
 func TestAwaitSessionEnd(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		route, other, path := e.Route(t), e.Client(t), fresh(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, other, path := env.Route(t), env.Client(t), fresh(t)
 		c := route.Client(t)
 		must.Get(c.Create(t.Context(), path, nil, framework.Ephemeral()))(t)
 		former := c.Session().ID

@@ -12,7 +12,7 @@ import (
 // A line is one client's connection to the servers. It can be cut, or be dead without a
 // notification, and has delays.
 type line struct {
-	w *world
+	env *environment
 
 	mu      sync.Mutex
 	r       *rand.Rand
@@ -26,8 +26,8 @@ type lineConn struct {
 	line *line
 }
 
-func newLine(w *world, r *rand.Rand) *line {
-	return &line{w: w, r: r, conns: map[*lineConn]struct{}{}}
+func newLine(env *environment, r *rand.Rand) *line {
+	return &line{env: env, r: r, conns: map[*lineConn]struct{}{}}
 }
 
 // dial connects to a front end that the line chooses: which one does not depend on
@@ -38,13 +38,13 @@ func (l *line) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	if l.refuses {
 		return nil, syscall.ECONNREFUSED
 	}
-	fronts := l.w.srv.Frontends()
-	conn, err := l.w.srv.Dial(ctx, network, fronts[l.r.IntN(len(fronts))].Addr())
+	fronts := l.env.srv.Frontends()
+	conn, err := l.env.srv.Dial(ctx, network, fronts[l.r.IntN(len(fronts))].Addr())
 	if err != nil {
 		return nil, err
 	}
-	if l.w.bug.dialed != nil {
-		conn = l.w.bug.dialed(conn)
+	if l.env.bug.dialed != nil {
+		conn = l.env.bug.dialed(conn)
 	}
 	c := &lineConn{conn, l}
 	l.conns[c] = struct{}{}
@@ -68,7 +68,7 @@ func (l *line) cut() {
 
 // look returns whether what passes is lost, and how long it takes if not.
 func (l *line) look() (lost bool, takes time.Duration) {
-	base := l.w.plan.latency
+	base := l.env.plan.latency
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if base > 0 {

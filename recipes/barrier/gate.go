@@ -118,7 +118,7 @@ func (e *entry) create(ctx context.Context) error {
 
 // step looks once, and waits for a change unless the member is let in.
 func (e *entry) step(ctx context.Context) (in bool, err error) {
-	d, err := e.look(ctx)
+	d, err := e.list(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -146,13 +146,13 @@ func (e *entry) step(ctx context.Context) (in bool, err error) {
 	return watch.Event() == framework.EventCreated, err
 }
 
-// look lists the barrier's directory.
-func (e *entry) look(ctx context.Context) (directory, error) {
+// list lists the barrier's directory.
+func (e *entry) list(ctx context.Context) (directory, error) {
 	if names := e.listed; names != nil {
 		e.listed = nil
 		return directory{names, unknownVersion}, nil
 	}
-	d, err := e.gate.look(ctx, e.grant.Client)
+	d, err := e.gate.list(ctx, e.grant.Client)
 	if errors.Is(err, framework.ErrNoNode) {
 		err = errGone
 	}
@@ -176,7 +176,7 @@ func (e *entry) await(ctx context.Context, ready *framework.Watch, earlier bool)
 
 // missing returns how many members have yet to enter. It lists them, because no watch shows that.
 func (e *entry) missing(ctx context.Context) waitqueue.Blocker {
-	d, err := e.gate.look(ctx, e.grant.Client)
+	d, err := e.gate.list(ctx, e.grant.Client)
 	if err != nil {
 		return waitqueue.Blocker{Ahead: -1}
 	}

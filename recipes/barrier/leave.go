@@ -96,7 +96,7 @@ func (d *departure) release(ctx context.Context) error {
 // lost.
 func (d *departure) list(ctx context.Context) (directory, error) {
 	for {
-		listed, err := d.gate.look(ctx, d.gate.client)
+		listed, err := d.gate.list(ctx, d.gate.client)
 		err = except(err, framework.ErrNoNode)
 		lost := errors.Is(d.lease.Err(), lease.ErrLost)
 		switch {
@@ -166,8 +166,8 @@ const unknownVersion = framework.AnyVersion
 // ready returns the path of the znode that lets members in.
 func (g *gate) ready() string { return framework.JoinPath(g.path, readyName) }
 
-// look lists the barrier's directory.
-func (g *gate) look(ctx context.Context, c *framework.Client) (directory, error) {
+// list lists the barrier's directory.
+func (g *gate) list(ctx context.Context, c *framework.Client) (directory, error) {
 	names, st, err := c.Children(ctx, g.path)
 	return directory{names, st.Version}, err
 }

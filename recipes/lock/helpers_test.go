@@ -472,15 +472,15 @@ func awaitEach(t testing.TB, c *framework.Client, paths []string, n ...int) {
 // A foreign is a Locker from elsewhere, that tells what is done with it.
 type foreign struct {
 	lock.Locker
-	path string
-	told func(what string)
-	err  error // of Lock, if it is to fail
+	path   string
+	report func(what string)
+	err    error // of Lock, if it is to fail
 }
 
 func (f *foreign) Path() string { return f.path }
 
 func (f *foreign) Lock(ctx context.Context) (*lock.Lease, error) {
-	f.told("lock " + f.path)
+	f.report("lock " + f.path)
 	if f.err != nil {
 		return nil, f.err
 	}

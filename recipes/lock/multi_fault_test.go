@@ -157,14 +157,14 @@ func TestMultiUndoesInReverse(t *testing.T) {
 		c, route := onRoute(t, env)
 		refusal := errors.New("refusal")
 		var mu sync.Mutex
-		var told []string
+		var calls []string
 		var locks []lock.Locker
 		for _, path := range slices.Backward(paths) {
 			exclusive := must.Get(lock.NewUnfairMutex(c, path))(t)
-			locks = append(locks, &foreign{Locker: exclusive, path: path, told: func(what string) {
+			locks = append(locks, &foreign{Locker: exclusive, path: path, report: func(what string) {
 				mu.Lock()
 				defer mu.Unlock()
-				told = append(told, what)
+				calls = append(calls, what)
 			}})
 		}
 		locks[0].(*foreign).err = refusal
@@ -173,8 +173,8 @@ func TestMultiUndoesInReverse(t *testing.T) {
 			t.Errorf("%v, %v; want no lease and the member's error", lease, err)
 		}
 		want := []string{"lock " + paths[0], "lock " + paths[1], "lock " + paths[2], "lock " + paths[3]}
-		if !slices.Equal(told, want) {
-			t.Errorf("calls %q, want %q", told, want)
+		if !slices.Equal(calls, want) {
+			t.Errorf("calls %q, want %q", calls, want)
 		}
 		var deleted []string
 		for _, rq := range route.Requests() {

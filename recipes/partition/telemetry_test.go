@@ -20,9 +20,9 @@ import (
 // The lease of a key has the spans and metrics of a lock, of the type "partition".
 func TestTelemetryOfKeys(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		spans, reader := tracetest.NewSpanRecorder(), sdkmetric.NewManualReader()
-		c := e.Client(t,
+		c := env.Client(t,
 			framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))),
 			framework.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
 		keys, o := names("key-", 2), newOracle(t)

@@ -20,7 +20,7 @@ func leaseCases() []contractCase {
 		{sentence: "Release waits until the znode is gone", check: (*fixture).releaseDeletes},
 		{sentence: "Release gives ErrReleased where the lease was released already", check: (*fixture).releasedOnce},
 		{sentence: "If ctx ends first, Release's error wraps ctx's, and the deletion goes on", check: (*fixture).releaseWithADeadContext},
-		{sentence: "Whoever has the lease may release it", check: (*fixture).anybodyReleases},
+		{sentence: "Whoever has the lease may release it", check: (*fixture).anotherGoroutineReleases},
 		{sentence: "A transaction with the Guard fails unless the znode still exists", check: (*fixture).guard},
 	}
 }
@@ -131,7 +131,7 @@ func (s *fixture) releaseWithADeadContext() {
 	s.mustBeFree()
 }
 
-func (s *fixture) anybodyReleases() {
+func (s *fixture) anotherGoroutineReleases() {
 	c := s.env.Client(s)
 	lease := s.mustLock(s.locker(c))
 	done := make(chan error, 1)

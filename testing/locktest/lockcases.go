@@ -146,7 +146,7 @@ func (s *fixture) attemptsLeaveNothing() {
 	vacate := s.occupy()
 	c := s.env.Client(s)
 	var failing []<-chan outcome
-	ctx, giveUp := context.WithCancel(s.Context())
+	ctx, withdraw := context.WithCancel(s.Context())
 	for range 3 {
 		owned := lock.ContextWithOwner(ctx, lock.NewOwner("one that gives up"))
 		failing = append(failing, s.lockLater(owned, s.locker(c)))
@@ -154,7 +154,7 @@ func (s *fixture) attemptsLeaveNothing() {
 	s.env.Quiesce()
 	behind := s.lockLater(s.Context(), s.locker(s.env.Client(s)))
 	s.mustWait(behind)
-	giveUp()
+	withdraw()
 	for _, done := range failing {
 		if got := receive(s, done, "the end of the wait"); !errors.Is(got.err, context.Canceled) {
 			s.Errorf("Lock that was cancelled: %v, want context.Canceled", got.err)

@@ -60,7 +60,7 @@ func (p *Proxy) SetLatency(rtt time.Duration) {
 	if rtt < 0 {
 		panic(fmt.Sprintf("zkproxy: rtt %v: must be at least 0", rtt))
 	}
-	p.oneWay.Store(int64(rtt / 2))
+	p.latency.Store(int64(rtt / 2))
 }
 
 // SetBandwidth limits each direction of each connection to n bytes per second. It holds for what is

@@ -30,7 +30,7 @@ type Proxy struct {
 	toClient  *gate // shut by Blackhole
 	admission *gate // shut by Hang
 	refusing  atomic.Bool
-	oneWay    atomic.Int64 // added latency of each direction, in nanoseconds
+	latency   atomic.Int64 // added latency of each direction, in nanoseconds
 	bandwidth atomic.Int64 // of each direction of a connection, in bytes per second; 0 for no limit
 
 	mu        sync.Mutex         // guards following
@@ -195,4 +195,4 @@ func (p *Proxy) serve(conn net.Conn) bool {
 }
 
 // halfTrip returns the latency that is added to each direction.
-func (p *Proxy) halfTrip() time.Duration { return time.Duration(p.oneWay.Load()) }
+func (p *Proxy) halfTrip() time.Duration { return time.Duration(p.latency.Load()) }

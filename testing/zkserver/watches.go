@@ -25,8 +25,8 @@ func (w *watches) fire(zxid int64, c *change) {
 		w.child.fire(zxid, watchPath(parent), eventChildrenChanged, c.parentACL, nil)
 	case changeDelete:
 		parent, _ := parentOf(c.path)
-		told := w.data.fire(zxid, c.path, eventDeleted, c.nodeACL, nil)
-		w.child.fire(zxid, c.path, eventDeleted, c.nodeACL, told)
+		notified := w.data.fire(zxid, c.path, eventDeleted, c.nodeACL, nil)
+		w.child.fire(zxid, c.path, eventDeleted, c.nodeACL, notified)
 		w.child.fire(zxid, watchPath(parent), eventChildrenChanged, c.parentACL, nil)
 	case changeData:
 		w.data.fire(zxid, c.path, eventDataChanged, c.nodeACL, nil)

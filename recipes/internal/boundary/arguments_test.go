@@ -147,8 +147,8 @@ func functions() map[string]any {
 	}
 }
 
-// A world has a connected client, and a value of every type whose methods take a context or a function.
-type world struct {
+// An environment has a connected client, and a value of every type whose methods take a context or a function.
+type environment struct {
 	t      *testing.T
 	client *framework.Client
 	lease  *lease.Lease
@@ -156,10 +156,10 @@ type world struct {
 	uses   map[reflect.Type]func(option any) error // of the options of each package
 }
 
-func newWorld(t *testing.T) *world {
+func newEnvironment(t *testing.T) *environment {
 	t.Helper()
 	c := connected(t, zkserver.Run(t, zkenv.DrawVersion(t)...))
-	w := newWorldOf(t, c)
+	w := newEnvironmentOf(t, c)
 	ctx := within(t, time.Minute)
 	hold := must[*framework.SessionHold](t)(c.HoldSession(ctx))
 	t.Cleanup(hold.Release)
@@ -174,10 +174,10 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// newWorldOf returns a world with what needs no connection.
-func newWorldOf(t *testing.T, c *framework.Client) *world {
+// newEnvironmentOf returns an environment with what needs no connection.
+func newEnvironmentOf(t *testing.T, c *framework.Client) *environment {
 	t.Helper()
-	w := &world{t: t, client: c}
+	w := &environment{t: t, client: c}
 	add := func(made any, err error) any {
 		t.Helper()
 		if err != nil {
@@ -280,11 +280,11 @@ type callable struct {
 }
 
 // all returns the functions and the methods.
-func (w *world) all() (found []callable) {
+func (env *environment) all() (found []callable) {
 	for name, fn := range functions() {
 		found = append(found, callable{name, reflect.ValueOf(fn)})
 	}
-	for _, value := range w.values {
+	for _, value := range env.values {
 		v := reflect.ValueOf(value)
 		for i := range v.NumMethod() {
 			found = append(found, callable{typeName(v.Type()) + "." + v.Type().Method(i).Name, v.Method(i)})
@@ -307,7 +307,7 @@ var (
 )
 
 // arguments returns valid arguments for a call; text is every text.
-func (w *world) arguments(t reflect.Type, text string) []reflect.Value {
+func (env *environment) arguments(t reflect.Type, text string) []reflect.Value {
 	in := make([]reflect.Value, 0, t.NumIn())
 	for i := range t.NumIn() {
 		p := t.In(i)
@@ -317,21 +317,21 @@ func (w *world) arguments(t reflect.Type, text string) []reflect.Value {
 			}
 			break
 		}
-		in = append(in, w.argument(p, text))
+		in = append(in, env.argument(p, text))
 	}
 	return in
 }
 
-func (w *world) argument(p reflect.Type, text string) reflect.Value {
-	for _, given := range append([]any{retry.Never(), w.lease, model.Bytes(), http.NotFoundHandler(),
-		acl.Open(), []string{text}, discovery.Instance[string]{Name: "service", ID: "id"}}, w.values...) {
+func (env *environment) argument(p reflect.Type, text string) reflect.Value {
+	for _, given := range append([]any{retry.Never(), env.lease, model.Bytes(), http.NotFoundHandler(),
+		acl.Open(), []string{text}, discovery.Instance[string]{Name: "service", ID: "id"}}, env.values...) {
 		if v := reflect.ValueOf(given); v.Type() == p || p.Kind() == reflect.Interface && p != anyType && v.Type().Implements(p) && p != contextType {
 			return v
 		}
 	}
 	switch {
 	case p == contextType:
-		return reflect.ValueOf(within(w.t, time.Second))
+		return reflect.ValueOf(within(env.t, time.Second))
 	case p == errorType:
 		return reflect.ValueOf(errors.New("an error")).Convert(p)
 	case p == anyType:
@@ -361,7 +361,7 @@ type outcome struct {
 }
 
 // call calls fn, in virtual time, and ranges over a sequence that it returns.
-func (w *world) call(fn reflect.Value, in []reflect.Value) (o outcome, ended bool) {
+func (env *environment) call(fn reflect.Value, in []reflect.Value) (o outcome, ended bool) {
 	done := make(chan outcome, 1)
 	go func() {
 		var o outcome
@@ -370,7 +370,7 @@ func (w *world) call(fn reflect.Value, in []reflect.Value) (o outcome, ended boo
 			done <- o
 		}()
 		o.out = fn.Call(in)
-		if use := w.useOf(fn.Type()); use != nil {
+		if use := env.useOf(fn.Type()); use != nil {
 			o.err = use(o.out[0].Interface())
 		}
 		for _, v := range o.out {
@@ -431,7 +431,7 @@ var mayBeNil = map[string]string{
 
 func TestNilArguments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnvironment(t)
 		cases := 0
 		for _, x := range w.all() {
 			ft := x.fn.Type()
@@ -468,12 +468,12 @@ func TestNilArguments(t *testing.T) {
 
 // useOf returns a call for each type of options that the function's only result has, one after
 // another; nil for none. It returns the first success, because each has to report the fault.
-func (w *world) useOf(ft reflect.Type) func(option any) error {
+func (env *environment) useOf(ft reflect.Type) func(option any) error {
 	if ft.NumOut() != 1 || ft.Out(0).Kind() != reflect.Interface {
 		return nil
 	}
 	var uses []func(any) error
-	for of, use := range w.uses {
+	for of, use := range env.uses {
 		if ft.Out(0).Implements(of) {
 			uses = append(uses, use)
 		}
@@ -515,7 +515,7 @@ func judge(ft, p reflect.Type, option bool, o outcome, ended bool) string {
 func TestAllCallsAreInTheTable(t *testing.T) {
 	line := regexp.MustCompile(`^(?:func (\w+)|method \(\*?(\w+)[^)]*\) (\w+))(?:\[[^]]*\])?\((.*)`)
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnvironment(t)
 		known := make(map[string]bool)
 		for _, x := range w.all() {
 			known[x.name] = true
@@ -554,7 +554,7 @@ var hostile = []string{
 
 func TestHostileText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnvironment(t)
 		cases := 0
 		for _, x := range w.all() {
 			ft := x.fn.Type()
@@ -573,12 +573,12 @@ func TestHostileText(t *testing.T) {
 				case o.panicked != nil:
 					t.Errorf("%s(%s) panics with %.200v", x.name, short, o.panicked)
 				case o.err != nil:
-					told := o.err.Error()
-					if strings.Contains(told, "\nFORGED") || strings.ContainsAny(told, "\x00\x1b") || !utf8.ValidString(told) {
-						t.Errorf("%s(%s): raw text in the error %.200q", x.name, short, told)
+					text := o.err.Error()
+					if strings.Contains(text, "\nFORGED") || strings.ContainsAny(text, "\x00\x1b") || !utf8.ValidString(text) {
+						t.Errorf("%s(%s): raw text in the error %.200q", x.name, short, text)
 					}
-					if len(told) > 64<<10 {
-						t.Errorf("%s(%s): the error has %d bytes", x.name, short, len(told))
+					if len(text) > 64<<10 {
+						t.Errorf("%s(%s): the error has %d bytes", x.name, short, len(text))
 					}
 				}
 				for _, made := range o.out {
@@ -614,7 +614,7 @@ var usefulZeros = map[string]string{
 // others return nothing, or panic.
 func TestZeroValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnvironment(t)
 		cases := 0
 		for _, value := range w.values {
 			v := reflect.ValueOf(value)
@@ -717,9 +717,9 @@ var needsNoConnection = map[string]string{
 
 const sequence = "the sequence ends with its context"
 
-// nowhere returns a world whose client finds no server: an attempt to connect fails with the fault, or
+// nowhere returns an environment whose client finds no server: an attempt to connect fails with the fault, or
 // gets no reply if that is nil.
-func nowhere(t *testing.T, fault error) *world {
+func nowhere(t *testing.T, fault error) *environment {
 	t.Helper()
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		if fault == nil {
@@ -730,5 +730,5 @@ func nowhere(t *testing.T, fault error) *world {
 	}
 	c := must[*framework.Client](t)(framework.NewClient("192.0.2.1:1", framework.WithDialer(dial)))
 	t.Cleanup(func() { _ = c.Close() })
-	return newWorldOf(t, c)
+	return newEnvironmentOf(t, c)
 }
