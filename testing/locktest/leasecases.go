@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -136,7 +137,7 @@ func (s *fixture) anotherGoroutineReleases() {
 	lease := s.mustLock(s.locker(c))
 	done := make(chan error, 1)
 	s.spawn(func() { done <- s.release(s.Context(), lease) })
-	if err := receive(s, done, "the release"); err != nil {
+	if err := must.Receive(s, done, "the release"); err != nil {
 		s.Errorf("Release on another goroutine: %v", err)
 	}
 	s.mustBeFree()

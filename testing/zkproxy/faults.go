@@ -26,12 +26,12 @@ func (p *Proxy) Cut() int {
 func (p *Proxy) Blackhole(d Direction) {
 	switch d {
 	case ToServer:
-		p.toServer.shut()
+		p.toServer.Set(false)
 	case ToClient:
-		p.toClient.shut()
+		p.toClient.Set(false)
 	case Both:
-		p.toServer.shut()
-		p.toClient.shut()
+		p.toServer.Set(false)
+		p.toClient.Set(false)
 	default:
 		panic(fmt.Sprintf("zkproxy: direction %v: must be ToServer, ToClient or Both", d))
 	}
@@ -47,7 +47,7 @@ func (p *Proxy) Refuse() { p.refusing.Store(true) }
 // Heal, if their clients still wait. It takes the place of Refuse.
 func (p *Proxy) Hang() {
 	p.refusing.Store(false)
-	p.admission.shut()
+	p.admission.Set(false)
 }
 
 // SetLatency adds rtt to the time a round trip takes, one half in each direction.
@@ -76,9 +76,9 @@ func (p *Proxy) SetBandwidth(n int) {
 // stay: SetLatency(0), SetBandwidth(0) and Rules().Clear() end those.
 func (p *Proxy) Heal() {
 	p.refusing.Store(false)
-	p.admission.lift()
-	p.toServer.lift()
-	p.toClient.lift()
+	p.admission.Set(true)
+	p.toServer.Set(true)
+	p.toClient.Set(true)
 }
 
 // refuse resets the connection, the nearest to a refusal that a bound port can do.

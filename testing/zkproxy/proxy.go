@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/internal/gate"
 )
 
 // A Proxy carries connections from clients to one ZooKeeper server. [Start] and
@@ -26,9 +27,9 @@ type Proxy struct {
 	rules fault.Rules
 	log   requestLog
 
-	toServer  *gate // shut by Blackhole
-	toClient  *gate // shut by Blackhole
-	admission *gate // shut by Hang
+	toServer  *gate.Gate // shut by Blackhole
+	toClient  *gate.Gate // shut by Blackhole
+	admission *gate.Gate // shut by Hang
 	refusing  atomic.Bool
 	latency   atomic.Int64 // added latency of each direction, in nanoseconds
 	bandwidth atomic.Int64 // of each direction of a connection, in bytes per second; 0 for no limit
@@ -65,9 +66,9 @@ func newProxy(tr transport) *Proxy {
 		transport: tr,
 		ctx:       ctx,
 		cancel:    cancel,
-		toServer:  newGate(),
-		toClient:  newGate(),
-		admission: newGate(),
+		toServer:  gate.New(),
+		toClient:  gate.New(),
+		admission: gate.New(),
 		links:     make(map[*link]struct{}),
 	}
 }

@@ -216,7 +216,7 @@ func newEnvironmentOf(t *testing.T, c *framework.Client) *environment {
 	add(semaphore.New(c, "/semaphore", 1))
 	queued := listeners.NewQueued[int](func(*listeners.PanicError) {})
 	t.Cleanup(func() { _ = queued.Close(context.Background()) })
-	w.values = append(w.values, queued, new(listeners.Set[int]))
+	w.values = append(w.values, queued)
 	w.uses = uses(c)
 	return w
 }
@@ -605,7 +605,6 @@ func paramsOf(ft reflect.Type) iter.Seq[reflect.Type] {
 // usefulZeros are the types whose zero value is usable, and what it means.
 var usefulZeros = map[string]string{
 	"cache.Snapshot":   "a tree without znodes",
-	"listeners.Set":    "no listener",
 	"listeners.Queued": "a panic of a listener ends the process",
 }
 
