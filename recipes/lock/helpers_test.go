@@ -13,6 +13,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
@@ -33,15 +34,7 @@ const generous = 30 * time.Second
 // newClient returns a connected client that is closed at the end of the test.
 func newClient(t testing.TB, connect string, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	opts = append([]framework.Option{framework.WithSessionTimeout(10 * time.Second)}, opts...)
-	c := must.Get(framework.NewClient(connect, opts...))(t)
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	must.OK(t, c.AwaitConnected(t.Context()))
-	return c
+	return recipetest.Client(t, connect, append([]framework.Option{framework.WithSessionTimeout(10 * time.Second)}, opts...)...)
 }
 
 func newMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.Mutex {
