@@ -242,10 +242,7 @@ func TestCuratorErrorOfTheCleanUpHidesNothing(t *testing.T) {
 			t.Errorf("Lock: %v, %v; want ErrNoAuth", lease, err)
 		}
 		must.Receive(t, failing.Hit(), "the failure to delete")
-		await(time.Minute)
-		if left := znodesBelow(srv, path); len(left) != 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		mustLeaveNothing(t, srv, path)
 	})
 }
 

@@ -323,6 +323,15 @@ func closed(ch <-chan struct{}) bool {
 // await lets virtual time pass.
 func await(d time.Duration) { <-time.After(d) }
 
+// mustLeaveNothing fails the test if there are znodes below the path a minute later.
+func mustLeaveNothing(t testing.TB, srv *zkserver.Server, path string) {
+	t.Helper()
+	await(time.Minute)
+	if left := znodesBelow(srv, path); len(left) != 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
 // znodesBelow returns the znodes below path, as the server has them.
 func znodesBelow(srv *zkserver.Server, path string) []string {
 	var found []string
