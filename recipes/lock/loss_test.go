@@ -250,31 +250,6 @@ func TestOperatorDeletesTheHolder(t *testing.T) {
 	}, oneOfEach())
 }
 
-// TestCloseEndsHoldsAndWaits closes a client that holds the lock and waits for it.
-func TestCloseEndsHoldsAndWaits(t *testing.T) {
-	t.Parallel()
-	eachKindAndEnv(t, kindsThat(kind.exclusive), func(t *testing.T, env *zkenv.Env, k kind, path string) {
-		c := env.Client(t)
-		l := k.lock(t, c, path)
-		lease := mustLock(t, l)
-		waiting := lockLater(t.Context(), l)
-		env.Quiesce()
-		if err := c.Close(); err != nil { // again at the end of the test
-			t.Error(err)
-		}
-		if got := must.Receive(t, waiting, "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
-			t.Errorf("waiting Lock: %v, %v; want ErrClosed", got.lease, got.err)
-		}
-		must.Receive(t, lease.Lost(), "the loss")
-		if err := lease.Err(); !errors.Is(err, framework.ErrClosed) || !errors.Is(err, lock.ErrLost) {
-			t.Errorf("lease of the closed client: %v, want ErrLost and ErrClosed", err)
-		}
-		observer := env.Client(t)
-		mustRelease(t, mustLock(t, k.lock(t, observer, path)))
-		awaitEphemerals(t, observer, path, 0)
-	}, oneOfEach())
-}
-
 // TestLostLeasesLeaveTheOwners never releases leases that were lost. Unlock reports the latest losses
 // of a bounded number of owners.
 func TestLostLeasesLeaveTheOwners(t *testing.T) {

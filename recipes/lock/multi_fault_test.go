@@ -450,32 +450,6 @@ func TestNoDeadlockAmongMultisAndNestedLocks(t *testing.T) {
 	}, zkenv.Only("hundreds of thousands of requests: once in virtual time, once for real", zkenv.EmbeddedEnsemble, zkenv.Standalone))
 }
 
-// TestNoDeadlockOfMultisWithOppositeOrders has two clients lock the same locks in
-// opposite orders (redisson/redisson#467, #4050).
-func TestNoDeadlockOfMultisWithOppositeOrders(t *testing.T) {
-	t.Parallel()
-	const rounds = 50
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		wards := newWards(numbered("/multi/opposite", 4))
-		var wg sync.WaitGroup
-		for range 2 {
-			c, order := env.Client(t), slices.Clone(wards)
-			wg.Go(func() {
-				for range rounds {
-					visitTogether(context.Background(), t, c, order)
-				}
-			})
-			slices.Reverse(wards)
-		}
-		wg.Wait()
-		for _, d := range wards {
-			if d.visits != 2*rounds {
-				t.Errorf("%s: %d visits, want %d", d.path, d.visits, 2*rounds)
-			}
-		}
-	})
-}
-
 // TestMultiGetsThroughWhereOthersOnlyTry has one Multi wait among others that try and withdraw at
 // once, over and over.
 func TestMultiGetsThroughWhereOthersOnlyTry(t *testing.T) {
