@@ -96,8 +96,12 @@ sim: ## Simulate SIM_SCHEDULES schedules of faults, SIM_HOURS hours; SIM_SEED=n 
 	@SIM_SCHEDULES=$(SIM_SCHEDULES) SIM_HOURS=$(SIM_HOURS) go test -C lab -count=1 -v -timeout=30m \
 		-run='^(TestSimulation|TestEveryRequest)$$' ./sim
 
+.PHONY: bugs
+bugs: ## Put each bug of lab/bugs into a copy of the code: the tests have to find it
+	scripts/bugs
+
 .PHONY: guards
-guards: fmt-check vet tidy-check imports api-check fuzz-check release-check ## The checks that take seconds
+guards: fmt-check vet tidy-check api-check fuzz-check release-check ## The checks that take seconds
 
 .PHONY: fmt-check
 fmt-check:
@@ -112,10 +116,6 @@ vet:
 .PHONY: tidy-check
 tidy-check: ## Fail if a go.mod or go.sum is not tidy (scripts/tidy mends it)
 	scripts/tidy -diff
-
-.PHONY: imports
-imports:
-	scripts/check-imports
 
 .PHONY: api
 api: ## Write what docent exports into api/, after a change of the API

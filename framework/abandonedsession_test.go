@@ -165,10 +165,10 @@ func TestAFaultWhileASessionIsClosedCostsAnAttempt(t *testing.T) {
 				if tc.action == fault.DelayReply {
 					rule.Delay = attempt / 2
 				}
-				struck := g.proxy.Rules().Add(rule) // what the client sent earlier it does not meet
+				met := g.proxy.Rules().Add(rule) // what the client sent earlier it does not meet
 				g.heal()
 				g.existsForMargin(t, tc.within)
-				await(t, struck.Hit(), "the fault")
+				await(t, met.Hit(), "the fault")
 			})
 		})
 	}

@@ -48,7 +48,7 @@ func wantOneEach(t *testing.T, c *framework.Client, dirs []string, paths []strin
 	}
 }
 
-func TestCreateAllTellsWhatTheTransactionMade(t *testing.T) {
+func TestCreateAllReportsWhatTheTransactionMade(t *testing.T) {
 	ensemble := zktest.SharedEnsemble(t)
 	followers := must.Get(ensemble.Followers(t.Context()))(t)
 	leader := must.Get(ensemble.Leader(t.Context()))(t)

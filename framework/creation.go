@@ -518,7 +518,7 @@ func (g *protection) conclude(c *core, path string, err error) {
 	}
 	x := deletion{session: g.session, path: path, protected: g, version: AnyVersion}
 	if err := c.deletes.add(x, earlierAttempts{}); err != nil {
-		c.deletes.logGivenUp(x, err)
+		c.deletes.logAbandoned(x, err)
 		g.finish()
 	}
 }

@@ -154,8 +154,8 @@ func TestDeletionTo(t *testing.T) {
 		for _, closes := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", the client is closed"}[closes], func(t *testing.T) {
 				t.Parallel()
-				zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-					route, path := e.Route(t), fresh(t)+"-deletion"
+				zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+					route, path := env.Route(t), fresh(t)+"-deletion"
 					c := route.Client(t)
 					over := make(<-chan struct{})
 					opts := []framework.CreateOption{framework.Ephemeral(), opt, framework.DeletionTo(&over)}

@@ -34,7 +34,7 @@ func TestCuratorWatchersLearnOfTheEndWithoutAServer(t *testing.T) {
 		began := time.Now()
 		wantEvent(t, w, framework.EventSessionEnded)
 		if took := time.Since(began); took > timeout {
-			t.Errorf("told after %v, want that within the session timeout of %v", took, timeout)
+			t.Errorf("notified after %v, want that within the session timeout of %v", took, timeout)
 		}
 	})
 }
@@ -200,8 +200,8 @@ func TestCuratorWorkOfOneSessionIsDoneAgain(t *testing.T) {
 		if firsts != 2 {
 			t.Errorf("the first part was done %d times, want 2", firsts)
 		}
-		if _, stands, err := c.Exists(t.Context(), "/first-1"); err != nil || stands {
-			t.Errorf("the ended session's znode exists: %v, %v", stands, err)
+		if _, exists, err := c.Exists(t.Context(), "/first-1"); err != nil || exists {
+			t.Errorf("the ended session's znode exists: %v, %v", exists, err)
 		}
 	})
 }
@@ -211,7 +211,7 @@ func TestCuratorTTLZnodesGo(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		node := mustCreate(t, c, "/deep/for-a-while", "", framework.TTL(time.Hour))
-		stands := func(when string, want bool) {
+		exists := func(when string, want bool) {
 			t.Helper()
 			if _, ok, err := c.Exists(t.Context(), node); err != nil || ok != want {
 				t.Errorf("%s: it stands: %v (%v), want %v", when, ok, err, want)
@@ -220,9 +220,9 @@ func TestCuratorTTLZnodesGo(t *testing.T) {
 		<-time.After(50 * time.Minute)
 		must.Get(c.Set(t.Context(), node, []byte("touched"), framework.AnyVersion))(t)
 		<-time.After(50 * time.Minute)
-		stands("50 minutes after a change", true)
+		exists("50 minutes after a change", true)
 		<-time.After(20 * time.Minute)
-		stands("70 minutes after it", false)
+		exists("70 minutes after it", false)
 	})
 }
 
@@ -296,8 +296,8 @@ func TestCuratorFailedDeletes(t *testing.T) {
 	g.open()
 	zktest.Eventually(t, patience, "the guaranteed delete is done", func() bool { return c.PendingDeletes() == 0 && c.State() == connected })
 	for path, want := range map[string]bool{ordinary: true, guaranteed: false} {
-		if _, stands, err := c.Exists(t.Context(), path); err != nil || stands != want {
-			t.Errorf("%s stands: %v (%v), want %v", path, stands, err, want)
+		if _, exists, err := c.Exists(t.Context(), path); err != nil || exists != want {
+			t.Errorf("%s stands: %v (%v), want %v", path, exists, err, want)
 		}
 	}
 }

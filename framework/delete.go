@@ -32,7 +32,7 @@ func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) 
 	faults := applyAll(opts, func(o DeleteOption) { o.applyDelete(&cfg) })
 	full, err := c.deletable(path)
 	if err = errors.Join(faults, err, cfg.validate()); err != nil {
-		cfg.over.tell(false)
+		cfg.over.notify(false)
 		return opError("delete", path, err)
 	}
 	err = c.core.deleteNow(ctx, cfg.deletion(c.session, full), &cfg)
@@ -51,7 +51,7 @@ func (c *core) deleteNow(ctx context.Context, x deletion, cfg *deleteConfig) (er
 		if cfg.guaranteed && x.unfinished(err) {
 			err = errors.Join(err, c.deletes.add(x, d))
 		} else {
-			x.over.tell(err == nil || errors.Is(err, ErrNoNode))
+			x.over.notify(err == nil || errors.Is(err, ErrNoNode))
 		}
 	}()
 	return c.delete(ctx, x, byPolicy, &d, cfg.tolerated()...)
@@ -64,13 +64,13 @@ func (c *Client) Discard(path string, opts ...DeleteOption) {
 	faults := applyAll(opts, func(o DeleteOption) { o.applyDelete(&cfg) })
 	full, err := c.deletable(path)
 	if err = errors.Join(faults, err, cfg.validate()); err != nil {
-		cfg.over.tell(false)
-		c.core.deletes.logGivenUp(deletion{path: path}, err)
+		cfg.over.notify(false)
+		c.core.deletes.logAbandoned(deletion{path: path}, err)
 		return
 	}
 	x := cfg.deletion(c.session, full)
 	if err := c.core.deletes.add(x, earlierAttempts{chooses: x.session == 0}); err != nil {
-		c.core.deletes.logGivenUp(x, err)
+		c.core.deletes.logAbandoned(x, err)
 	}
 }
 
@@ -314,15 +314,15 @@ func WhenOver(fn func(gone bool)) DeleteOption {
 type overHook struct{ fn func(gone bool) }
 
 // tell calls the function for the caller of an operation.
-func (h *overHook) tell(gone bool) {
+func (h *overHook) notify(gone bool) {
 	if h != nil && h.fn != nil {
 		h.fn(gone)
 	}
 }
 
-// tellLater calls the function on a goroutine of its own, because Close waits for the goroutines of
+// notifyLater calls the function on a goroutine of its own, because Close waits for the goroutines of
 // the client, and the function may call Close. The goroutine ends when the function returns.
-func (h *overHook) tellLater(log *zap.Logger, gone bool) {
+func (h *overHook) notifyLater(log *zap.Logger, gone bool) {
 	if h != nil {
 		go usercall.Guard(log, "WhenOver", func() { h.fn(gone) })
 	}

@@ -193,11 +193,11 @@ func TestDiscardCreatedBy(t *testing.T) {
 	mustCreate(t, c, path, "", framework.StatTo(&st))
 	for _, step := range []struct {
 		czxid  int64
-		stands bool
+		exists bool
 	}{{st.Czxid - 1, true}, {st.Czxid, false}, {st.Czxid, false}} {
 		c.Discard(path, framework.CreatedBy(step.czxid))
 		zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-		if _, ok, err := c.Exists(t.Context(), path); err != nil || ok != step.stands {
+		if _, ok, err := c.Exists(t.Context(), path); err != nil || ok != step.exists {
 			t.Errorf("after Discard of czxid %d (the znode's is %d): exists %v, %v", step.czxid, st.Czxid, ok, err)
 		}
 	}

@@ -73,7 +73,7 @@ func (d *deletes) add(x deletion, before earlierAttempts) error {
 	}
 	if d.closed {
 		d.mu.Unlock()
-		x.over.tell(false)
+		x.over.notify(false)
 		x.protected.finish()
 		return nil
 	}
@@ -131,9 +131,9 @@ func (d *deletes) finish(x deletion, err error) {
 	delete(d.known, x)
 	d.mu.Unlock()
 	x.protected.finish()
-	x.over.tellLater(d.core.log, err == nil || errors.Is(err, ErrNoNode))
+	x.over.notifyLater(d.core.log, err == nil || errors.Is(err, ErrNoNode))
 	if err != nil && !errors.Is(err, ErrNoNode) && !errors.Is(err, ErrSessionEnded) {
-		d.logGivenUp(x, err)
+		d.logAbandoned(x, err)
 	}
 }
 
@@ -150,7 +150,7 @@ func (d *deletes) logRefusal(x deletion, err error) {
 	}
 }
 
-func (d *deletes) logGivenUp(x deletion, err error) {
+func (d *deletes) logAbandoned(x deletion, err error) {
 	d.core.log.Error("guaranteed delete given up", zap.String(zktel.AttrNodePath, x.path),
 		zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
 }
@@ -164,7 +164,7 @@ func (d *deletes) close() error {
 	d.mu.Unlock()
 	var faults []error
 	for _, x := range left {
-		x.over.tellLater(d.core.log, false)
+		x.over.notifyLater(d.core.log, false)
 		x.protected.finish()
 		if x.session == 0 {
 			faults = append(faults, fmt.Errorf("guaranteed delete of %s not done", errtype.Path(x.path)))

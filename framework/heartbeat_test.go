@@ -193,8 +193,8 @@ func TestHeartbeat_without_answers(t *testing.T) {
 					h = mustHold(t, c)
 				}
 				start := time.Now()
-				struck := proxy.Rules().Add(fault.Rule{Op: tc.op, Action: tc.action})
-				await(t, struck.Hit(), "the fault")
+				met := proxy.Rules().Add(fault.Rule{Op: tc.op, Action: tc.action})
+				await(t, met.Hit(), "the fault")
 				sleep(span)
 				seen.await(t, connecting, connected, suspended, connected)
 				took := seen.last(suspended).At.Sub(start)
@@ -239,14 +239,14 @@ func TestSession_is_abandoned_by(t *testing.T) {
 				h := mustTakeHold(t, c)
 				tc.prepare(t, c)
 				sleep(4 * span)
-				deadline, heard := h.Deadline(), proxy.Requests()
+				deadline, seen := h.Deadline(), proxy.Requests()
 				proxy.Refuse()
 				proxy.Cut()
 				if tc.late {
 					sleep(time.Millisecond) // the loop has looked
 					must.OK(t, h.Secure(t.Context()))
 				}
-				want := heard[len(heard)-1].At.Add(span)
+				want := seen[len(seen)-1].At.Add(span)
 				if !want.After(deadline.Add(span / 8)) {
 					t.Fatalf("the deadline %v and what is presumed %v are too close", deadline, want)
 				}

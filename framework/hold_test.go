@@ -211,20 +211,20 @@ func TestErrNoticesTheDeadlineByItself(t *testing.T) {
 }
 
 // All holders know of the loss before the first of them cleans up, however many there are.
-func TestAllHoldersAreToldBeforeAnyCleansUp(t *testing.T) {
+func TestAllHoldersAreNotifiedBeforeAnyCleansUp(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial))
 		const holds = 20
-		var told atomic.Int32 // holders may be told concurrently
+		var notified atomic.Int32 // holders may be notified concurrently
 		var cleaned int
 		for range holds {
 			h := mustHold(t, c)
-			h.OnLost(func(error) { told.Add(1) })
+			h.OnLost(func(error) { notified.Add(1) })
 			h.AfterLost(func() {
 				cleaned++
-				if n := told.Load(); n != holds {
-					t.Errorf("%d of %d were told when one cleaned up", n, holds)
+				if n := notified.Load(); n != holds {
+					t.Errorf("%d of %d were notified when one cleaned up", n, holds)
 				}
 				if h.Err() == nil {
 					t.Error("it cleans up what is not lost")
@@ -233,8 +233,8 @@ func TestAllHoldersAreToldBeforeAnyCleansUp(t *testing.T) {
 		}
 		mustHold(t, c).Release()
 		must.OK(t, c.Close())
-		if n := told.Load(); n != holds || cleaned != holds {
-			t.Errorf("%d of %d were told, and %d cleaned up", n, holds, cleaned)
+		if n := notified.Load(); n != holds || cleaned != holds {
+			t.Errorf("%d of %d were notified, and %d cleaned up", n, holds, cleaned)
 		}
 	})
 }
@@ -246,7 +246,7 @@ func TestAHoldIsNeverOfASessionThatEnds(t *testing.T) {
 		c, free := cloggedClient(t, srv)
 		h := mustHold(t, c)
 		next := make(chan *framework.SessionHold, 1)
-		gaveUp := make(chan error, 1)
+		ended := make(chan error, 1)
 		h.OnLost(func(error) {
 			go func() {
 				got, err := c.HoldSession(t.Context())
@@ -259,7 +259,7 @@ func TestAHoldIsNeverOfASessionThatEnds(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 				defer cancel()
 				_, err := c.HoldSession(ctx)
-				gaveUp <- err
+				ended <- err
 			}()
 			<-time.After(time.Second) // longer than a listener should take
 		})
@@ -269,7 +269,7 @@ func TestAHoldIsNeverOfASessionThatEnds(t *testing.T) {
 		wantErr(t, "the loss", h.Err(), framework.ErrSessionDeadline)
 		free()
 		srv.Thaw()
-		wantErr(t, "a hold for a millisecond", <-gaveUp, context.DeadlineExceeded)
+		wantErr(t, "a hold for a millisecond", <-ended, context.DeadlineExceeded)
 		if got := <-next; got == nil || got.Session() == h.Session() || got.Err() != nil {
 			t.Errorf("a hold of a session that ends: %v", got)
 		}

@@ -129,14 +129,14 @@ func checkBounded(t *testing.T, name string, call func(context.Context) error) {
 	if took := time.Since(start); took > patience/2 {
 		t.Errorf("%s took %v with a context of 200ms", name, took)
 	}
-	given, giveUp := context.WithCancelCause(t.Context())
-	timer := time.AfterFunc(20*time.Millisecond, func() { giveUp(errGaveUp) })
+	given, abandon := context.WithCancelCause(t.Context())
+	timer := time.AfterFunc(20*time.Millisecond, func() { abandon(errAbandoned) })
 	defer timer.Stop()
-	wantErr(t, name, call(given), context.Canceled, errGaveUp)
+	wantErr(t, name, call(given), context.Canceled, errAbandoned)
 }
 
-// errGaveUp is a cause of a context's end that differs from its error.
-var errGaveUp = errors.New("gave up")
+// errAbandoned is a cause of a context's end that differs from its error.
+var errAbandoned = errors.New("gave up")
 
 func TestCallsUnderADeadContextFailAtOnce(t *testing.T) {
 	t.Parallel()

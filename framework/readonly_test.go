@@ -246,11 +246,11 @@ func TestReadOnlyServersWithoutLocalSessions(t *testing.T) {
 		if c.State() != connecting {
 			t.Errorf("state %v", c.State())
 		}
-		told := logs.FilterMessage("cannot connect to a read-only server").All()
-		if len(told) != 1 {
-			t.Fatalf("%d warnings, want one", len(told))
+		notified := logs.FilterMessage("cannot connect to a read-only server").All()
+		if len(notified) != 1 {
+			t.Fatalf("%d warnings, want one", len(notified))
 		}
-		if why := told[0].ContextMap()["error"]; !strings.Contains(why.(string), "localSessionsEnabled") {
+		if why := notified[0].ContextMap()["error"]; !strings.Contains(why.(string), "localSessionsEnabled") {
 			t.Errorf("the warning says %q", why)
 		}
 	})

@@ -163,14 +163,14 @@ func TestAResumedSessionIsProvenAtOnce(t *testing.T) {
 
 // A holder with OnLost is notified before the ensemble learns of the session's end: the loss is
 // reported before the next grant.
-func TestALossIsPassedOnBeforeCloseTellsTheEnsemble(t *testing.T) {
+func TestALossIsPassedOnBeforeCloseReachesTheEnsemble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var told, early, ended atomic.Bool
+		var notified, early, ended atomic.Bool
 		srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithObserver(func(x zkserver.Transaction) {
 			if x.Ended != 0 {
 				ended.Store(true)
-				early.Store(!told.Load())
+				early.Store(!notified.Load())
 			}
 		}))...)
 		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial))
@@ -179,7 +179,7 @@ func TestALossIsPassedOnBeforeCloseTellsTheEnsemble(t *testing.T) {
 			if !errors.Is(cause, framework.ErrClosed) || !errors.Is(h.Err(), framework.ErrClosed) {
 				t.Errorf("told of %v, and Err is %v; want ErrClosed", cause, h.Err())
 			}
-			told.Store(true)
+			notified.Store(true)
 		})
 		released.OnLost(func(error) { t.Error("a hold that was released is told of a loss") })
 		released.Release()
@@ -191,8 +191,8 @@ func TestALossIsPassedOnBeforeCloseTellsTheEnsemble(t *testing.T) {
 	})
 }
 
-// TestCloseWaitsForALossThatIsBeingToldOf has the socket's Close stuck while the loss is reported.
-func TestCloseWaitsForALossThatIsBeingToldOf(t *testing.T) {
+// TestCloseWaitsForTheNotificationsOfALoss has the socket's Close stuck while the loss is reported.
+func TestCloseWaitsForTheNotificationsOfALoss(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		unstick, goOn := make(chan struct{}), make(chan struct{})
@@ -203,10 +203,10 @@ func TestCloseWaitsForALossThatIsBeingToldOf(t *testing.T) {
 				return &stickyConn{Conn: conn, stuck: &stuck, unstick: unstick}, err
 			}))
 		h := mustHold(t, c)
-		var told atomic.Bool
+		var notified atomic.Bool
 		h.OnLost(func(error) {
 			<-goOn
-			told.Store(true)
+			notified.Store(true)
 		})
 		srv.Freeze()
 		sleep(time.Until(h.Deadline()))
@@ -230,7 +230,7 @@ func TestCloseWaitsForALossThatIsBeingToldOf(t *testing.T) {
 		}
 		close(goOn)
 		<-closed
-		if !told.Load() {
+		if !notified.Load() {
 			t.Error("the loss was not told")
 		}
 	})
@@ -251,7 +251,7 @@ func (c *stickyConn) Close() error {
 	return c.Conn.Close()
 }
 
-func TestWhatEndsASessionIsTold(t *testing.T) {
+func TestWhatEndsASessionIsReported(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		end  func(t *testing.T, srv *zkserver.Server, proxy *zkproxy.Proxy, id int64)
@@ -377,7 +377,7 @@ func TestLog_of_an_abandoned_session(t *testing.T) {
 }
 
 // An attempt that fails after the dial says why there is no connection.
-func TestWhyThereIsNoConnectionIsTold(t *testing.T) {
+func TestWhyThereIsNoConnectionIsReported(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.Garbage, Times: fault.Forever})
@@ -421,8 +421,8 @@ func TestAttemptsToCloseASessionSlowDown(t *testing.T) {
 // TestAwaitSessionEnd: the client abandons a session, which the ensemble has for a while longer.
 func TestAwaitSessionEnd(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		route, other, path := e.Route(t), e.Client(t), fresh(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, other, path := env.Route(t), env.Client(t), fresh(t)
 		c := route.Client(t)
 		must.Get(c.Create(t.Context(), path, nil, framework.Ephemeral()))(t)
 		former := c.Session().ID

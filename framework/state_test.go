@@ -85,7 +85,7 @@ func TestALateSubscriberLearnsThePresentStateFirst(t *testing.T) {
 	late.await(t, closed)
 }
 
-func TestARemovedListenerHearsNoMore(t *testing.T) {
+func TestARemovedListenerIsNotNotified(t *testing.T) {
 	t.Parallel()
 	c := connect(t, zktest.Shared(t).Addr())
 	var gone, stays trail
@@ -299,7 +299,7 @@ func TestCuratorCircuit_closes_when_its_policy_ends(t *testing.T) {
 }
 
 // As testSuspendedToLostRatcheting: of a long flapping there is one Suspended, and one Lost.
-func TestCuratorCircuitTellsOneLoss(t *testing.T) {
+func TestCuratorCircuitReportsOneLoss(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var all, folded trail
 		c := virtual(t, srv, framework.WithStateListener(all.add))

@@ -308,7 +308,7 @@ func TestASpanEndsWithItsContext(t *testing.T) {
 
 func TestWhichOperationsHaveSpans(t *testing.T) {
 	t.Parallel()
-	const ofCaller, ofNobody = "sync (caller, unset) zookeeper.node.path=/\n", "sync (root, unset) zookeeper.node.path=/\n"
+	const ofCaller, ofRoot = "sync (caller, unset) zookeeper.node.path=/\n", "sync (root, unset) zookeeper.node.path=/\n"
 	for _, tc := range []struct {
 		name                          string
 		opts                          []framework.Option
@@ -316,7 +316,7 @@ func TestWhichOperationsHaveSpans(t *testing.T) {
 	}{
 		{"by default those within a sampled span", nil, ofCaller, "", ""},
 		{"none", []framework.Option{framework.WithOperationSpans(false)}, "", "", ""},
-		{"all that the provider samples", []framework.Option{framework.WithOperationSpans(true)}, ofCaller, "", ofNobody},
+		{"all that the provider samples", []framework.Option{framework.WithOperationSpans(true)}, ofCaller, "", ofRoot},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -575,7 +575,7 @@ func TestEachOperationHasASpan(t *testing.T) {
 	})
 }
 
-func TestASpanTellsWhyItsOperationFailed(t *testing.T) {
+func TestASpanSaysWhyItsOperationFailed(t *testing.T) {
 	t.Parallel()
 	spansOf(t, func(t *testing.T, tr *traces, c *framework.Client) {
 		for _, of := range failures() {

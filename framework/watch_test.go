@@ -35,7 +35,7 @@ func wantEvent(t testing.TB, w *framework.Watch, want framework.EventKind) {
 	}
 }
 
-func TestAWatchTellsWhatChanged(t *testing.T) {
+func TestAWatchReportsWhatChanged(t *testing.T) {
 	t.Parallel()
 	addr := zktest.Shared(t).Addr() + fresh(t)
 	c, other := connect(t, addr), connect(t, addr)
@@ -546,7 +546,7 @@ func TestRecheck(t *testing.T) {
 			if again := string(sharing().Data()); (again == "2") != changed {
 				t.Errorf("the next Watch found %q; changed: %v", again, changed)
 			}
-			if told := other.Event() != 0; told != changed {
+			if notified := other.Event() != 0; notified != changed {
 				t.Errorf("a Watch without a recheck fired with %v; changed: %v", other.Event(), changed)
 			}
 		}

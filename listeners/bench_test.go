@@ -7,21 +7,6 @@ import (
 	"github.com/docent-go/docent/listeners"
 )
 
-func BenchmarkSetNotify(b *testing.B) {
-	for _, n := range []int{1, 10} {
-		b.Run(fmt.Sprint("listeners=", n), func(b *testing.B) {
-			b.ReportAllocs()
-			s := listeners.Set[int]{OnPanic: func(p *listeners.PanicError) { b.Error(p) }}
-			for range n {
-				s.Add(func(int) {})
-			}
-			for b.Loop() {
-				s.Notify(1)
-			}
-		})
-	}
-}
-
 func BenchmarkQueuedNotify(b *testing.B) {
 	for _, n := range []int{1, 10} {
 		b.Run(fmt.Sprint("listeners=", n), func(b *testing.B) {

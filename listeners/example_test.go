@@ -8,31 +8,6 @@ import (
 	"github.com/docent-go/docent/listeners"
 )
 
-func ExampleSet() {
-	var started listeners.Set[string] // ready for use
-	remove := started.Add(func(name string) { fmt.Println("watching", name) })
-	started.Add(func(name string) { fmt.Println("counting", name) })
-
-	started.Notify("worker 1")
-	remove()
-	started.Notify("worker 2")
-	// Output:
-	// watching worker 1
-	// counting worker 1
-	// counting worker 2
-}
-
-func ExampleSet_onPanic() {
-	s := listeners.Set[int]{OnPanic: func(p *listeners.PanicError) { fmt.Println(p) }}
-	s.Add(func(int) { panic("out of ideas") })
-	s.Add(func(e int) { fmt.Println("saw", e) })
-
-	s.Notify(1)
-	// Output:
-	// listeners: listener panicked: out of ideas
-	// saw 1
-}
-
 func ExampleQueued() {
 	states := listeners.NewQueued[string](func(p *listeners.PanicError) { fmt.Println(p) })
 	states.Add(func(state string) { fmt.Println("state:", state) })

@@ -111,7 +111,7 @@ func TestQueuedReportsAPanicAndGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reports record[string]
 		q := listeners.NewQueued[int](func(p *listeners.PanicError) {
-			if !strings.Contains(string(p.Stack), "listeners_test.explode") {
+			if !strings.Contains(string(p.Stack), "listeners_test.TestQueued") {
 				t.Errorf("the stack does not show where the panic was:\n%s", p.Stack)
 			}
 			reports.add(p.Error())
@@ -119,7 +119,7 @@ func TestQueuedReportsAPanicAndGoesOn(t *testing.T) {
 		var a, b record[int]
 		q.Add(func(e int) {
 			if e < 3 {
-				explode(e)
+				panic(e)
 			}
 			a.add(e)
 		})

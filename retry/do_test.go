@@ -104,7 +104,7 @@ func TestWithinCountsFromTheStartOfTheFirstAttempt(t *testing.T) {
 	})
 }
 
-func TestExhaustedErrorTellsWhatWasTried(t *testing.T) {
+func TestExhaustedErrorNamesWhatWasTried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		err := retry.Do(t.Context(), retry.Times(2, time.Second), failing(9))

@@ -17,11 +17,11 @@ func TestWorkersTakeTurns(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	worlds := map[string]func(*testing.T) []string{
+	environments := map[string]func(*testing.T) []string{
 		"embedded": func(*testing.T) []string { return nil },
 		"real":     func(t *testing.T) []string { return []string{"-connect", zktest.Shared(t).Addr() + "/chroot"} },
 	}
-	for name, args := range worlds {
+	for name, args := range environments {
 		t.Run(name, func(t *testing.T) {
 			out, err := exec.CommandContext(t.Context(), program, append(args(t), "-workers", "3", "-rounds", "2")...).CombinedOutput()
 			if err != nil {

@@ -24,11 +24,11 @@ func TestTree(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	worlds := map[string]func(*testing.T) []string{
+	environments := map[string]func(*testing.T) []string{
 		"embedded": func(*testing.T) []string { return nil },
 		"real":     func(t *testing.T) []string { return []string{"-connect", zktest.Shared(t).Addr() + "/chroot"} },
 	}
-	for name, args := range worlds {
+	for name, args := range environments {
 		t.Run(name, func(t *testing.T) { runAndCheck(t, program, args(t)) })
 	}
 }

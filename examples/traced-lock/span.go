@@ -33,7 +33,7 @@ type exporter struct {
 // ExportSpans implements sdktrace.SpanExporter.
 func (e *exporter) ExportSpans(_ context.Context, ended []sdktrace.ReadOnlySpan) error {
 	for _, s := range ended {
-		told := &span{
+		exported := &span{
 			Service:    e.service,
 			Trace:      s.SpanContext().TraceID().String(),
 			ID:         s.SpanContext().SpanID().String(),
@@ -43,19 +43,19 @@ func (e *exporter) ExportSpans(_ context.Context, ended []sdktrace.ReadOnlySpan)
 			Attributes: make(map[string]string),
 		}
 		if s.Parent().IsValid() {
-			told.Parent = s.Parent().SpanID().String()
+			exported.Parent = s.Parent().SpanID().String()
 		}
 		for _, a := range s.Attributes() {
-			told.Attributes[string(a.Key)] = a.Value.String()
+			exported.Attributes[string(a.Key)] = a.Value.String()
 		}
 		for _, l := range s.Links() {
 			kind := ""
 			for _, a := range l.Attributes {
 				kind = a.Value.String()
 			}
-			told.Links = append(told.Links, link{l.SpanContext.TraceID().String(), l.SpanContext.SpanID().String(), kind})
+			exported.Links = append(exported.Links, link{l.SpanContext.TraceID().String(), l.SpanContext.SpanID().String(), kind})
 		}
-		if err := e.to.send(message{Span: told}); err != nil {
+		if err := e.to.send(message{Span: exported}); err != nil {
 			return err
 		}
 	}

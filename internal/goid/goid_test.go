@@ -131,7 +131,7 @@ func TestChoice_of_the_header(t *testing.T) {
 	}
 }
 
-func TestFastWayIsTakenWithThisGoVersion(t *testing.T) {
+func TestFastPathIsTakenWithThisGoVersion(t *testing.T) {
 	t.Parallel()
 	got := goid.Choose(goid.FromRecord)
 	if reflect.ValueOf(got).Pointer() != reflect.ValueOf(goid.FromRecord).Pointer() {

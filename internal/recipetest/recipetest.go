@@ -37,6 +37,19 @@ func Patient(t testing.TB) context.Context {
 	return ctx
 }
 
+// Client returns a connected client that is closed at the end of the test.
+func Client(t testing.TB, connect string, opts ...framework.Option) *framework.Client {
+	t.Helper()
+	c := must.Get(framework.NewClient(connect, opts...))(t)
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	must.OK(t, c.AwaitConnected(t.Context()))
+	return c
+}
+
 // An Outcome is the result of a call that waits for a lease.
 type Outcome struct {
 	Lease *lease.Lease

@@ -260,7 +260,7 @@ func Silent(recorded string, now []Bar) []string {
 				if words[6] != fmt.Sprintf("%d earlier", len(b.was)) {
 					faults = append(faults, fmt.Sprintf("%s has %d earlier values, the record has %s", key, len(b.was), words[6]))
 				}
-			} else if !b.tells(limit, floor) {
+			} else if !b.records(limit, floor) {
 				faults = append(faults, fmt.Sprintf("%s is %s (%s), was %s (%s), and no entry of its history says so", key, b.limit, b.floor, limit, floor))
 			}
 		}
@@ -271,8 +271,8 @@ func Silent(recorded string, now []Bar) []string {
 	return faults
 }
 
-// tells reports whether the bar's history has the value. An entry without a floor is of today's.
-func (b Bar) tells(limit, floor string) bool {
+// records reports whether the bar's history has the value. An entry without a floor is of today's.
+func (b Bar) records(limit, floor string) bool {
 	for _, m := range b.was {
 		of := m.floor
 		if of == "" {

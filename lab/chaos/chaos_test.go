@@ -185,7 +185,7 @@ func (r *run) checkOrphans(t *testing.T) {
 	t.Helper()
 	c := connect(t, r.ensemble.Addr())
 	left, fault := make(map[string]int64), error(nil)
-	if await(t.Context(), mendLimit, func() bool {
+	if await(t.Context(), repairLimit, func() bool {
 		clear(left)
 		fault = nil
 		for _, root := range []string{"/chaos", keptRoot, groupRoot, servicesRoot} {

@@ -85,11 +85,11 @@ func (w *worker) comparer(ctx context.Context, t task) {
 		c.Op, c.Arg = history.NumberSet, old
 	}
 	name := fmt.Sprintf("%s %d", t.owner, t.rand.Uint64())
-	tell := func() {
+	report := func() {
 		w.emit(report{Record: history.Record{Kind: called, Lease: name, Group: path, Owner: t.owner}, Number: &c})
 	}
 	c.Call = history.Monotonic()
-	tell()
+	report()
 	switch c.Op {
 	case history.NumberAdd:
 		c.Result, err = n.Add(limited, 1)
@@ -108,7 +108,7 @@ func (w *worker) comparer(ctx context.Context, t task) {
 	case !errors.Is(err, framework.ErrUnknownOutcome):
 		c.Op, c.Unknown = history.NumberGet, true // it has done nothing
 	}
-	tell()
+	report()
 }
 
 // checkCounter is the validator of "applied once", once all is well: of the counter by the transaction

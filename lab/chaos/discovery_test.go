@@ -72,7 +72,7 @@ func (x *registrantLife) register(in instance) *discovery.Registration[string] {
 		panic(err)
 	}
 	if in.ID == permanentID { // so that each list has it
-		ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), repairLimit)
 		defer cancel()
 		err := reg.Await(ctx)
 		away := errors.Is(err, framework.ErrNotConnected) && x.client.State() != framework.Connected // no quorum, all that time
@@ -136,12 +136,12 @@ func (r *run) checkInstances(t *testing.T) {
 	}
 	slices.Sort(want)
 	var ids []string
-	if !await(t.Context(), mendLimit, func() bool {
+	if !await(t.Context(), repairLimit, func() bool {
 		read, err := registry.Instances(t.Context(), serviceName)
 		ids = slices.Sorted(maps.Keys(portsOf(read)))
 		return err == nil && slices.Equal(ids, want)
 	}) {
-		r.fail(fmt.Errorf("registered instances: %v are registered %v after the last fault, want %v", ids, mendLimit, want))
+		r.fail(fmt.Errorf("registered instances: %v are registered %v after the last fault, want %v", ids, repairLimit, want))
 	}
 	if err := registry.Close(t.Context()); err != nil && !errors.Is(err, framework.ErrClosed) {
 		r.fail(err)

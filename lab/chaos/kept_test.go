@@ -48,7 +48,7 @@ func (w *worker) keepers() []errand {
 func (w *worker) keeper(ctx context.Context, t task) {
 	at := path.Join(keptRoot, t.owner[len(t.owner)-1:]+strconv.Itoa(t.rand.IntN(2)))
 	data := fmt.Appendf(nil, "%s %d", t.owner, t.rand.Uint64())
-	w.tellKept(keeping, at, nil)
+	w.recordKept(keeping, at, nil)
 	n, err := node.New(w.client, at, data)
 	if err != nil {
 		panic(err)
@@ -64,7 +64,7 @@ func (w *worker) joiner(ctx context.Context, t task) {
 	}
 	id, _, _ := strings.Cut(w.Name, ".")
 	data := fmt.Appendf(nil, "%s %d", w.Name, t.rand.Uint64())
-	w.tellKept(keeping, path.Join(groupRoot, id), nil)
+	w.recordKept(keeping, path.Join(groupRoot, id), nil)
 	n, err := g.Join(id, data)
 	if err != nil {
 		panic(err)
@@ -100,7 +100,7 @@ func (w *worker) keep(ctx context.Context, t task, n *node.Node, data []byte) {
 		err = n.Await(limited)
 	}
 	for err == nil {
-		w.tellKept(wrote, n.Path(), data)
+		w.recordKept(wrote, n.Path(), data)
 		w.did(keptKnown)
 		pause(limited, t.between(time.Millisecond, 2*time.Second))
 		if limited.Err() != nil {
@@ -113,11 +113,11 @@ func (w *worker) keep(ctx context.Context, t task, n *node.Node, data []byte) {
 	closing, cancel := context.WithTimeout(context.Background(), t.between(time.Millisecond, treeLimit))
 	defer cancel()
 	if err := n.Close(closing); err == nil && at != "" {
-		w.tellKept(closed, at, nil)
+		w.recordKept(closed, at, nil)
 	}
 }
 
-func (w *worker) tellKept(kind history.Kind, at string, data []byte) {
+func (w *worker) recordKept(kind history.Kind, at string, data []byte) {
 	w.emit(report{Record: history.Record{Kind: kind, Group: at}, Path: at, Znode: shown{Path: at, Data: fingerprint(data)}})
 }
 
@@ -204,7 +204,7 @@ func (r *run) checkMembers(t *testing.T) {
 	t.Helper()
 	c := connect(t, r.ensemble.Addr())
 	var missing []string
-	if !await(t.Context(), mendLimit, func() bool {
+	if !await(t.Context(), repairLimit, func() bool {
 		missing = nil
 		for _, s := range r.slots {
 			p := s.current()
@@ -216,7 +216,7 @@ func (r *run) checkMembers(t *testing.T) {
 		}
 		return len(missing) == 0
 	}) {
-		r.fail(fmt.Errorf("every member stays: %v are not members of the group %v after the last fault", missing, mendLimit))
+		r.fail(fmt.Errorf("every member stays: %v are not members of the group %v after the last fault", missing, repairLimit))
 	}
 }
 
@@ -229,7 +229,7 @@ func TestBadKept(t *testing.T) {
 	change := func(zxid, session int64, kind int32) txn {
 		return txn{zxid: zxid, wall: zxid, session: session, kind: kind, path: at, data: 2}
 	}
-	tell := func(kind history.Kind, client string, wall int64, data uint32) report {
+	reportOf := func(kind history.Kind, client string, wall int64, data uint32) report {
 		return report{Record: history.Record{Kind: kind, Client: client}, Path: at, Wall: wall, Znode: shown{Path: at, Data: data}}
 	}
 	for name, c := range map[string]struct {
@@ -238,19 +238,19 @@ func TestBadKept(t *testing.T) {
 		faults  int
 	}{
 		"kept, written and closed": {[]txn{create(1, 1), change(2, 1, txnSet), change(3, 1, txnDelete)},
-			[]report{tell(keeping, "x", 1, 0), tell(wrote, "x", 1, 1), tell(wrote, "x", 2, 2), tell(closed, "x", 3, 0)}, 0},
+			[]report{reportOf(keeping, "x", 1, 0), reportOf(wrote, "x", 1, 1), reportOf(wrote, "x", 2, 2), reportOf(closed, "x", 3, 0)}, 0},
 		"a former session's znode replaced": {[]txn{create(1, 1), change(2, 2, txnDelete), create(3, 2)}, nil, 0},
 		"another's znode deleted":           {[]txn{create(1, 1), change(2, 3, txnDelete)}, nil, 1},
 		"another's znode written":           {[]txn{create(1, 1), change(2, 3, txnSet)}, nil, 1},
-		"data that are not there":           {[]txn{create(1, 1)}, []report{tell(wrote, "x", 1, 2)}, 1},
-		"data that came too late":           {[]txn{create(2, 1)}, []report{tell(wrote, "x", 1, 1)}, 1},
-		"data of another client":            {[]txn{create(1, 3)}, []report{tell(wrote, "x", 1, 1)}, 1},
-		"closed, and it is there":           {[]txn{create(1, 1)}, []report{tell(closed, "x", 2, 0)}, 1},
-		"closed, and it comes later":        {[]txn{create(3, 1)}, []report{tell(closed, "x", 2, 0)}, 1},
-		"closed, and kept again":            {[]txn{create(4, 1)}, []report{tell(closed, "x", 2, 0), tell(keeping, "x", 3, 0)}, 0},
+		"data that are not there":           {[]txn{create(1, 1)}, []report{reportOf(wrote, "x", 1, 2)}, 1},
+		"data that came too late":           {[]txn{create(2, 1)}, []report{reportOf(wrote, "x", 1, 1)}, 1},
+		"data of another client":            {[]txn{create(1, 3)}, []report{reportOf(wrote, "x", 1, 1)}, 1},
+		"closed, and it is there":           {[]txn{create(1, 1)}, []report{reportOf(closed, "x", 2, 0)}, 1},
+		"closed, and it comes later":        {[]txn{create(3, 1)}, []report{reportOf(closed, "x", 2, 0)}, 1},
+		"closed, and kept again":            {[]txn{create(4, 1)}, []report{reportOf(closed, "x", 2, 0), reportOf(keeping, "x", 3, 0)}, 0},
 		"closed after the session was lost": {[]txn{create(1, 1)},
-			[]report{{Record: history.Record{Kind: expired, Client: "x", Session: 1}, Wall: 2}, tell(closed, "x", 2, 0)}, 0},
-		"closed, and another has it": {[]txn{create(3, 3)}, []report{tell(closed, "x", 2, 0)}, 0},
+			[]report{{Record: history.Record{Kind: expired, Client: "x", Session: 1}, Wall: 2}, reportOf(closed, "x", 2, 0)}, 0},
+		"closed, and another has it": {[]txn{create(3, 3)}, []report{reportOf(closed, "x", 2, 0)}, 0},
 	} {
 		o := &oracle{grow(c.log), map[int64]string{1: "x", 2: "x", 3: "y"}}
 		if faults := o.badKept(c.reports); len(faults) != c.faults {

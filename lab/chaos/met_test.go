@@ -51,7 +51,7 @@ func (w *worker) attendant(ctx context.Context, t task) {
 	if err != nil {
 		panic(err)
 	}
-	tell := func(kind history.Kind, call, fence int64) {
+	report := func(kind history.Kind, call, fence int64) {
 		w.emit(report{Record: history.Record{Kind: kind, Owner: t.owner, Group: path, Session: w.client.Session().ID, Call: call, Return: history.Monotonic(), Fence: fence}})
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
@@ -63,17 +63,17 @@ func (w *worker) attendant(ctx context.Context, t task) {
 			attempt, cancel = context.WithTimeout(limited, t.between(time.Millisecond, longRest))
 		}
 		call := history.Monotonic()
-		tell(entering, call, 0)
+		report(entering, call, 0)
 		place, err = d.Enter(attempt)
 		cancel()
 		if err != nil {
-			tell(withdrew, call, 0)
+			report(withdrew, call, 0)
 			if limited.Err() != nil || w.path("meeting") != path {
 				return
 			}
 			continue
 		}
-		tell(entered, call, place.Fence())
+		report(entered, call, place.Fence())
 		if n > 0 {
 			w.did(cameAgain)
 		}
@@ -82,12 +82,12 @@ func (w *worker) attendant(ctx context.Context, t task) {
 	pause(limited, t.between(0, longRest))
 	call := history.Monotonic()
 	if place.Err() == nil { // so it was in at call
-		tell(leaving, call, 0)
+		report(leaving, call, 0)
 	}
 	err = d.Leave(limited, place)
 	switch {
 	case err == nil:
-		tell(left, call, 0)
+		report(left, call, 0)
 		w.did(leftAll)
 	case errors.Is(err, lease.ErrReleased):
 		w.found("all leave together", "a place is released before its Leave: %v", err)

@@ -133,7 +133,7 @@ func (r *run) depose(ctx context.Context, d dice) done {
 	for _, s := range r.others(leader) {
 		both.Go(func() {
 			r.fail(s.Kill())
-			within, cancel := context.WithTimeout(context.Background(), mendLimit)
+			within, cancel := context.WithTimeout(context.Background(), repairLimit)
 			defer cancel()
 			_ = s.Restart(within) // repair restarts what has not found a leader
 		})

@@ -70,12 +70,12 @@ func (r *run) checkShares() {
 		names = append(names, s.current().name)
 	}
 	var served map[string]int
-	if !await(context.Background(), mendLimit, func() bool {
+	if !await(context.Background(), repairLimit, func() bool {
 		served = r.board.shares()
 		return areEqual(served, names)
 	}) {
 		r.fail(fmt.Errorf("equal shares: %d keys of %v are served unequally %v after the last fault: %v",
-			len(partitionKeys), names, mendLimit, served))
+			len(partitionKeys), names, repairLimit, served))
 	}
 }
 

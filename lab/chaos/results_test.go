@@ -23,7 +23,7 @@ type board struct {
 	wanted  []*want
 	counts  map[string]int            // what workers have counted
 	found   []string                  // violations that workers have found
-	told    map[history.Kind][]report // what the oracle judges by the transaction logs
+	byKind  map[history.Kind][]report // what the oracle judges by the transaction logs
 	clients map[int64]string          // by their sessions
 	keys    map[string]history.Record // the grants by which keys of the partition are served
 }
@@ -74,14 +74,14 @@ func newBoard() *board {
 		alive: make(map[string]history.Record), ended: make(map[string]bool), models: make(map[string]string),
 		grants: make(map[string]int64), losses: make(map[string]int64),
 		lost: make(map[string]int), counts: make(map[string]int), keys: make(map[string]history.Record),
-		told: make(map[history.Kind][]report), clients: make(map[int64]string),
+		byKind: make(map[history.Kind][]report), clients: make(map[int64]string),
 	}
 }
 
-func (b *board) add(told report) {
+func (b *board) add(reported report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r := told.Record
+	r := reported.Record
 	if r.Session != 0 {
 		b.clients[r.Session] = r.Client
 	}
@@ -93,7 +93,7 @@ func (b *board) add(told report) {
 		b.found = append(b.found, r.Client+": "+r.Note)
 		return
 	case !slices.Contains(records, r.Kind):
-		b.told[r.Kind] = append(b.told[r.Kind], told)
+		b.byKind[r.Kind] = append(b.byKind[r.Kind], reported)
 		return
 	}
 	switch r.Kind {
@@ -181,7 +181,7 @@ func (b *board) reports() (counts map[string]int, found []string) {
 func (b *board) kinds() []history.Kind {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Sorted(maps.Keys(b.told))
+	return slices.Sorted(maps.Keys(b.byKind))
 }
 
 // reported returns the reports of the kinds, which are of no lock. Those of one worker and kind are
@@ -190,7 +190,7 @@ func (b *board) reported(kinds ...history.Kind) (some []report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, kind := range kinds {
-		some = append(some, b.told[kind]...)
+		some = append(some, b.byKind[kind]...)
 	}
 	return some
 }

@@ -158,7 +158,7 @@ func (r *run) fail(err error) {
 
 // mendLimit is how long the ensemble may take to be whole again, and the locks to be
 // granted again.
-const mendLimit = time.Minute
+const repairLimit = time.Minute
 
 // repair undoes whatever was done to the servers. A server can be left in a state in which
 // it never serves again, which is no matter of the locks: then all are killed, and
@@ -166,7 +166,7 @@ const mendLimit = time.Minute
 func (r *run) repair() {
 	const attempts = 3
 	for n := 1; ; n++ {
-		ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), repairLimit)
 		err := r.ensemble.Repair(ctx)
 		cancel()
 		if err == nil || n == attempts {
@@ -190,8 +190,8 @@ func (r *run) finish(t *testing.T) {
 		s.heal()
 	}
 	at := history.Monotonic()
-	if !await(context.Background(), mendLimit, func() bool { return r.board.grantedSince(at) }) {
-		r.fail(fmt.Errorf("liveness: not every kind of lock was granted within %v after the last fault", mendLimit))
+	if !await(context.Background(), repairLimit, func() bool { return r.board.grantedSince(at) }) {
+		r.fail(fmt.Errorf("liveness: not every kind of lock was granted within %v after the last fault", repairLimit))
 	}
 	r.checkShares()
 	r.checkMembers(t)

@@ -23,7 +23,7 @@ const (
 // mostly reaches each other. The first two faults are done first.
 func (r *run) serverFaults() []fault {
 	stop := func(s *zktest.Server) error {
-		ctx, cancel := context.WithTimeout(context.Background(), mendLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), repairLimit)
 		defer cancel()
 		return s.Stop(ctx)
 	}
@@ -63,7 +63,7 @@ func (r *run) withMaster(name string, do func(s *zktest.Server) error) fault {
 // master returns the member that the observer learns from.
 func (r *run) master(ctx context.Context, _ dice) (master *zktest.Server) {
 	voters, _ := r.members()
-	await(ctx, mendLimit, func() bool {
+	await(ctx, repairLimit, func() bool {
 		i := slices.IndexFunc(voters, func(s *zktest.Server) bool {
 			answer, err := s.FourLetter(ctx, "mntr")
 			return err == nil && strings.Contains(answer, "zk_synced_observers\t1")
@@ -111,7 +111,7 @@ func (r *run) member(ctx context.Context, leader bool, d dice) *zktest.Server {
 		return s
 	}
 	var followers []*zktest.Server
-	if !await(ctx, mendLimit, func() bool {
+	if !await(ctx, repairLimit, func() bool {
 		var err error
 		followers, err = r.ensemble.Followers(ctx)
 		return err == nil && len(followers) > 0

@@ -98,7 +98,7 @@ func (w boardWriter) Write(line []byte) (int, error) {
 
 func many(fault string, n int) []done { return slices.Repeat([]done{{name: fault}}, n) }
 
-func TestTheStoreHeedsFences(t *testing.T) {
+func TestTheStoreObeysFences(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	conn := must.Get(dialStore(s.listener.Addr().String()))(t)

@@ -234,7 +234,7 @@ func (d *jute) buffer() []byte {
 }
 
 // The logs tell what clients were told.
-func TestLogsTellWhatClientsDid(t *testing.T) {
+func TestLogsShowWhatClientsDid(t *testing.T) {
 	t.Parallel()
 	server := zktest.Run(t)
 	c := connect(t, server.Addr())

@@ -130,7 +130,7 @@ func (r *run) move(t *testing.T, home string, members []*zktest.Server) {
 	t.Helper()
 	for _, s := range members {
 		from := history.Monotonic()
-		ctx, cancel := context.WithTimeout(t.Context(), mendLimit)
+		ctx, cancel := context.WithTimeout(t.Context(), repairLimit)
 		err := s.Stop(ctx)
 		if err == nil {
 			err = s.RestartAt(ctx, home)
@@ -141,8 +141,8 @@ func (r *run) move(t *testing.T, home string, members []*zktest.Server) {
 		}
 		at := history.Monotonic()
 		r.note(done{"member restarted with another release", s.Addr(), from, at})
-		if !await(t.Context(), mendLimit, func() bool { return r.board.grantedSince(at) }) {
-			t.Fatalf("liveness: not every kind of lock was granted within %v after %s came back", mendLimit, s.Addr())
+		if !await(t.Context(), repairLimit, func() bool { return r.board.grantedSince(at) }) {
+			t.Fatalf("liveness: not every kind of lock was granted within %v after %s came back", repairLimit, s.Addr())
 		}
 		pause(t.Context(), betweenMembers)
 	}

@@ -69,8 +69,8 @@ func TestBrokenLocksAreFound(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-				h := contend(t, w, c.take)
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				h := contend(t, env, c.take)
 				verdicts := must.Get(h.Check(checkLimit))(t)
 				if len(verdicts) != 1 || verdicts[0].OK() != c.wantOK {
 					t.Errorf("%v; want OK %v", verdicts, c.wantOK)
@@ -89,7 +89,7 @@ func TestBrokenLocksAreFound(t *testing.T) {
 
 // contend has three clients lock and release for a while. One of them is cut off
 // whenever it has the lock, for longer than its session lasts.
-func contend(t *testing.T, w *zkenv.Env, take taker) *history.History {
+func contend(t *testing.T, env *zkenv.Env, take taker) *history.History {
 	t.Helper()
 	var mu sync.Mutex
 	var records []history.Record
@@ -108,13 +108,13 @@ func contend(t *testing.T, w *zkenv.Env, take taker) *history.History {
 		v := visitor{history.NewRecorder(name, clock, emit), e, take(t, c, name), hold, granted}
 		workers.Go(func() { v.work(ctx, t) })
 	}
-	way := w.Route(t)
-	start("cut off", way.Client(t, opts...), 2*brokenSession, func() {
-		way.Blackhole(zkproxy.Both)
-		time.AfterFunc(3*brokenSession/2, way.Heal)
+	route := env.Route(t)
+	start("cut off", route.Client(t, opts...), 2*brokenSession, func() {
+		route.Blackhole(zkproxy.Both)
+		time.AfterFunc(3*brokenSession/2, route.Heal)
 	})
 	for _, name := range []string{"one", "other"} {
-		start(name, w.Client(t, opts...), time.Second, func() {})
+		start(name, env.Client(t, opts...), time.Second, func() {})
 	}
 	workers.Wait()
 	mu.Lock()

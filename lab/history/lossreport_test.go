@@ -17,7 +17,7 @@ func TestSuccession(t *testing.T) {
 	t.Parallel()
 	next := append(grant("2", "y", 6, 1, 31), release("2", 40, 41)...)
 	holder := func(alive, observed int64) story {
-		return tell(history.Mutex(), grant("1", "x", 5, 0, 10), lost(alive, observed), next)
+		return storyOf(history.Mutex(), grant("1", "x", 5, 0, 10), lost(alive, observed), next)
 	}
 	h := holder(20, 25).assemble(t)
 	if s := h.LossReport(); s.Losses != 1 || s.Succeeded != 1 || s.MinGap != 6 || len(s.Faults) > 0 {
@@ -37,12 +37,12 @@ func TestSuccession(t *testing.T) {
 	}
 	releasing := lost(20, 33)
 	releasing[0].Call = 24
-	h = tell(history.Mutex(), grant("1", "x", 5, 0, 10), releasing, next).assemble(t)
+	h = storyOf(history.Mutex(), grant("1", "x", 5, 0, 10), releasing, next).assemble(t)
 	if s := h.LossReport(); s.Losses != 1 || s.Succeeded != 0 || len(s.Faults) > 0 || len(s.Released) != 1 || s.Released[0].Length() != -2 {
 		t.Errorf("a loss that a release tells of: %+v; want no gap", s)
 	}
 	releasing[0].Call = 32
-	h = tell(history.Mutex(), grant("1", "x", 5, 0, 10), releasing, next).assemble(t)
+	h = storyOf(history.Mutex(), grant("1", "x", 5, 0, 10), releasing, next).assemble(t)
 	if s := h.LossReport(); len(s.Faults) != 1 {
 		t.Errorf("a release that reports a loss, and begins after the next grant: %+v; want a fault", s)
 	}
@@ -58,11 +58,11 @@ func TestSuccession(t *testing.T) {
 	}
 	second := lost(51, 52)
 	second[0].Lease = "2"
-	several := tell(history.Mutex(), grant("1", "x", 5, 0, 10), lost(20, 25), grant("2", "y", 6, 1, 50), second, grant("3", "z", 8, 2, 61)).assemble(t)
+	several := storyOf(history.Mutex(), grant("1", "x", 5, 0, 10), lost(20, 25), grant("2", "y", 6, 1, 50), second, grant("3", "z", 8, 2, 61)).assemble(t)
 	if s := several.LossReport(); len(s.Gaps) != 2 || s.MinGap != 9 || s.Gaps[0].Lost.Grant.Owner != "y" || s.Gaps[1].Length() != 25 {
 		t.Errorf("two losses: %+v; want the second's gap of 9ns, then the first's of 25ns", s)
 	}
-	readers := tell(history.ReadWrite(), shared("1", "x", 5, 0, 10), lost(20, 25), shared("3", "z", 7, 1, 12), next).assemble(t)
+	readers := storyOf(history.ReadWrite(), shared("1", "x", 5, 0, 10), lost(20, 25), shared("3", "z", 7, 1, 12), next).assemble(t)
 	if s := readers.LossReport(); s.MinGap != 6 {
 		t.Errorf("a reader beside a reader: %+v; want the writer for its successor", s)
 	}
@@ -79,10 +79,10 @@ func TestRegisters(t *testing.T) {
 	seen := func(lease string, version, fence int64) []history.Record {
 		return []history.Record{{Kind: history.Seen, Lease: lease, Register: "r", Version: version, Fence: fence}}
 	}
-	holders := tell(history.Mutex(), grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 31))
+	holders := storyOf(history.Mutex(), grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 31))
 	with := func(parts ...[]history.Record) *history.History {
 		s := holders
-		s.records = append(slices.Clip(s.records), tell(history.Mutex(), parts...).records...)
+		s.records = append(slices.Clip(s.records), storyOf(history.Mutex(), parts...).records...)
 		return s.assemble(t)
 	}
 

@@ -22,7 +22,7 @@ type story struct {
 }
 
 // tell returns a story in which every lease is of /a, unless its records say otherwise.
-func tell(m history.Model, parts ...[]history.Record) story {
+func storyOf(m history.Model, parts ...[]history.Record) story {
 	s := story{model: m}
 	for _, p := range parts {
 		for _, r := range p {
@@ -98,71 +98,71 @@ func TestModels(t *testing.T) {
 		story story
 		want  porcupine.CheckResult
 	}{
-		{"a mutex goes from hand to hand", tell(mutex, grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 30),
+		{"a mutex goes from hand to hand", storyOf(mutex, grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 30),
 			release("1", 20, 40), release("2", 50, 60)), porcupine.Ok},
-		{"a mutex is held by two", tell(mutex, grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 15),
+		{"a mutex is held by two", storyOf(mutex, grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 15),
 			release("1", 20, 40), release("2", 50, 60)), porcupine.Illegal},
-		{"a mutex is re-entered", tell(mutex, grant("1", "x", 5, 0, 10), grant("2", "x", 5, 11, 12),
+		{"a mutex is re-entered", storyOf(mutex, grant("1", "x", 5, 0, 10), grant("2", "x", 5, 11, 12),
 			release("2", 20, 21), release("1", 30, 31)), porcupine.Illegal},
-		{"a fence does not grow", tell(mutex, grant("1", "x", 5, 0, 10), release("1", 20, 21),
+		{"a fence does not grow", storyOf(mutex, grant("1", "x", 5, 0, 10), release("1", 20, 21),
 			grant("2", "y", 5, 30, 31), release("2", 40, 41)), porcupine.Illegal},
-		{"a loss comes before the succession", tell(mutex, grant("1", "x", 5, 0, 10), lost(20, 30),
+		{"a loss comes before the succession", storyOf(mutex, grant("1", "x", 5, 0, 10), lost(20, 30),
 			grant("2", "y", 6, 1, 31), release("2", 40, 41)), porcupine.Ok},
-		{"a loss is observed late by somebody who had not looked", tell(mutex, grant("1", "x", 5, 0, 10), lost(20, 90),
+		{"a loss is observed late by somebody who had not looked", storyOf(mutex, grant("1", "x", 5, 0, 10), lost(20, 90),
 			grant("2", "y", 6, 1, 31), release("2", 40, 41)), porcupine.Ok},
-		{"a loss comes after the succession", tell(mutex, grant("1", "x", 5, 0, 10), lost(35, 36),
+		{"a loss comes after the succession", storyOf(mutex, grant("1", "x", 5, 0, 10), lost(35, 36),
 			grant("2", "y", 6, 1, 31), release("2", 40, 41)), porcupine.Illegal},
-		{"a killed holder is succeeded", tell(mutex, grant("1", "x", 5, 0, 10), standing("1", 20),
+		{"a killed holder is succeeded", storyOf(mutex, grant("1", "x", 5, 0, 10), standing("1", 20),
 			grant("2", "y", 6, 1, 31)), porcupine.Ok},
-		{"a killed holder is succeeded before its death", tell(mutex, grant("1", "x", 5, 0, 10), standing("1", 32),
+		{"a killed holder is succeeded before its death", storyOf(mutex, grant("1", "x", 5, 0, 10), standing("1", 32),
 			grant("2", "y", 6, 1, 31)), porcupine.Illegal},
 
-		{"an owner re-enters and counts", tell(reentrant, grant("1", "x", 5, 0, 10), grant("2", "x", 5, 11, 12),
+		{"an owner re-enters and counts", storyOf(reentrant, grant("1", "x", 5, 0, 10), grant("2", "x", 5, 11, 12),
 			count("x", 2, 13, 14), release("2", 20, 21), count("x", 1, 22, 23), grant("3", "y", 6, 1, 40),
 			release("1", 30, 31), count("x", 0, 50, 51)), porcupine.Ok},
-		{"another owner gets in before the last lease is released", tell(reentrant, grant("1", "x", 5, 0, 10),
+		{"another owner gets in before the last lease is released", storyOf(reentrant, grant("1", "x", 5, 0, 10),
 			grant("2", "x", 5, 11, 12), release("2", 20, 21), grant("3", "y", 6, 1, 25), release("1", 30, 31)), porcupine.Illegal},
-		{"a count is too great", tell(reentrant, grant("1", "x", 5, 0, 10), count("x", 2, 13, 14), release("1", 30, 31)), porcupine.Illegal},
-		{"a second lease has another znode", tell(reentrant, grant("1", "x", 5, 0, 10), grant("2", "x", 6, 11, 12),
+		{"a count is too great", storyOf(reentrant, grant("1", "x", 5, 0, 10), count("x", 2, 13, 14), release("1", 30, 31)), porcupine.Illegal},
+		{"a second lease has another znode", storyOf(reentrant, grant("1", "x", 5, 0, 10), grant("2", "x", 6, 11, 12),
 			release("2", 20, 21), release("1", 30, 31)), porcupine.Illegal},
 
-		{"readers share, and the writer comes after", tell(readWrite, shared("1", "x", 5, 0, 10), shared("2", "y", 4, 1, 11),
+		{"readers share, and the writer comes after", storyOf(readWrite, shared("1", "x", 5, 0, 10), shared("2", "y", 4, 1, 11),
 			release("1", 20, 21), release("2", 22, 23), grant("3", "z", 6, 2, 24), release("3", 30, 31)), porcupine.Ok},
-		{"a reader is beside a writer", tell(readWrite, grant("1", "x", 5, 0, 10), shared("2", "y", 6, 1, 11),
+		{"a reader is beside a writer", storyOf(readWrite, grant("1", "x", 5, 0, 10), shared("2", "y", 6, 1, 11),
 			release("1", 20, 21), release("2", 22, 23)), porcupine.Illegal},
-		{"a writer is beside a reader", tell(readWrite, shared("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 11),
+		{"a writer is beside a reader", storyOf(readWrite, shared("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 11),
 			release("1", 20, 21), release("2", 22, 23)), porcupine.Illegal},
-		{"a writer goes on as a reader", tell(readWrite, grant("1", "x", 5, 0, 10), shared("2", "x", 5, 11, 12),
+		{"a writer goes on as a reader", storyOf(readWrite, grant("1", "x", 5, 0, 10), shared("2", "x", 5, 11, 12),
 			release("1", 20, 21), shared("3", "y", 6, 1, 22), release("2", 30, 31), release("3", 30, 31)), porcupine.Ok},
-		{"a writer gets in where another goes on as a reader", tell(readWrite, grant("1", "x", 5, 0, 10), shared("2", "x", 5, 11, 12),
+		{"a writer gets in where another goes on as a reader", storyOf(readWrite, grant("1", "x", 5, 0, 10), shared("2", "x", 5, 11, 12),
 			release("1", 20, 21), grant("3", "y", 6, 1, 22), release("2", 30, 31), release("3", 30, 31)), porcupine.Illegal},
-		{"a reader is upgraded", tell(readWrite, shared("1", "x", 5, 0, 10), grant("2", "x", 5, 11, 12),
+		{"a reader is upgraded", storyOf(readWrite, shared("1", "x", 5, 0, 10), grant("2", "x", 5, 11, 12),
 			release("2", 20, 21), release("1", 22, 23)), porcupine.Illegal},
-		{"a writer's fence is below a reader's", tell(readWrite, shared("1", "x", 5, 0, 10), release("1", 11, 12),
+		{"a writer's fence is below a reader's", storyOf(readWrite, shared("1", "x", 5, 0, 10), release("1", 11, 12),
 			grant("2", "y", 4, 20, 21), release("2", 22, 23)), porcupine.Illegal},
 
-		{"multi locks without a lock in common", tell(multi, of("/a,/b", "1", "x", 5, 0, 10), of("/c,/d", "2", "y", 4, 1, 11),
+		{"multi locks without a lock in common", storyOf(multi, of("/a,/b", "1", "x", 5, 0, 10), of("/c,/d", "2", "y", 4, 1, 11),
 			release("1", 20, 21), release("2", 22, 23)), porcupine.Ok},
-		{"multi locks with a lock in common", tell(multi, of("/a,/b", "1", "x", 5, 0, 10), of("/b,/c", "2", "y", 6, 1, 11),
+		{"multi locks with a lock in common", storyOf(multi, of("/a,/b", "1", "x", 5, 0, 10), of("/b,/c", "2", "y", 6, 1, 11),
 			release("1", 20, 21), release("2", 22, 23)), porcupine.Illegal},
-		{"a member alone beside its multi lock", tell(multi, of("/a,/b", "1", "x", 5, 0, 10), of("/b", "2", "y", 6, 1, 11),
+		{"a member alone beside its multi lock", storyOf(multi, of("/a,/b", "1", "x", 5, 0, 10), of("/b", "2", "y", 6, 1, 11),
 			release("1", 20, 21), release("2", 22, 23)), porcupine.Illegal},
-		{"a member's fence does not grow", tell(multi, of("/a,/b", "1", "x", 5, 0, 10), release("1", 20, 21),
+		{"a member's fence does not grow", storyOf(multi, of("/a,/b", "1", "x", 5, 0, 10), release("1", 20, 21),
 			of("/b,/c", "2", "y", 4, 30, 31), release("2", 40, 41)), porcupine.Illegal},
 
-		{"three permits are shared by two holders", tell(semaphore, permits("1", "x", 2, 5, 0, 10), permits("2", "y", 1, 6, 1, 11),
+		{"three permits are shared by two holders", storyOf(semaphore, permits("1", "x", 2, 5, 0, 10), permits("2", "y", 1, 6, 1, 11),
 			release("1", 20, 21), permits("3", "z", 2, 7, 2, 22), release("2", 30, 31), release("3", 30, 31)), porcupine.Ok},
-		{"four of three permits are held", tell(semaphore, permits("1", "x", 2, 5, 0, 10), permits("2", "y", 2, 6, 1, 11),
+		{"four of three permits are held", storyOf(semaphore, permits("1", "x", 2, 5, 0, 10), permits("2", "y", 2, 6, 1, 11),
 			release("1", 20, 21), release("2", 20, 21)), porcupine.Illegal},
-		{"permits are granted after a loss", tell(semaphore, permits("1", "x", 2, 5, 0, 10), lost(20, 30),
+		{"permits are granted after a loss", storyOf(semaphore, permits("1", "x", 2, 5, 0, 10), lost(20, 30),
 			permits("2", "y", 2, 6, 1, 31), release("2", 40, 41)), porcupine.Ok},
-		{"permits are granted before a loss", tell(semaphore, permits("1", "x", 2, 5, 0, 10), lost(35, 36),
+		{"permits are granted before a loss", storyOf(semaphore, permits("1", "x", 2, 5, 0, 10), lost(35, 36),
 			permits("2", "y", 2, 6, 1, 31), release("2", 40, 41)), porcupine.Illegal},
-		{"permits of a killed holder come back", tell(semaphore, permits("1", "x", 3, 5, 0, 10), standing("1", 20),
+		{"permits of a killed holder come back", storyOf(semaphore, permits("1", "x", 3, 5, 0, 10), standing("1", 20),
 			permits("2", "y", 3, 6, 1, 31)), porcupine.Ok},
-		{"permits are granted out of order", tell(semaphore, permits("1", "x", 1, 6, 0, 10),
+		{"permits are granted out of order", storyOf(semaphore, permits("1", "x", 1, 6, 0, 10),
 			permits("2", "y", 1, 5, 11, 12), release("1", 20, 21), release("2", 20, 21)), porcupine.Illegal},
-		{"more permits than there are", tell(semaphore, permits("1", "x", 4, 5, 0, 10), release("1", 20, 21)), porcupine.Illegal},
+		{"more permits than there are", storyOf(semaphore, permits("1", "x", 4, 5, 0, 10), release("1", 20, 21)), porcupine.Illegal},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -177,7 +177,7 @@ func TestModels(t *testing.T) {
 // If another client closes a session, its holds end unannounced.
 func TestARevokedHolderMayBeSucceededAtOnce(t *testing.T) {
 	t.Parallel()
-	s := tell(history.Mutex(), grant("1", "x", 5, 0, 10), lost(35, 36), grant("2", "y", 6, 1, 31), release("2", 40, 41))
+	s := storyOf(history.Mutex(), grant("1", "x", 5, 0, 10), lost(35, 36), grant("2", "y", 6, 1, 31), release("2", 40, 41))
 	for _, c := range []struct {
 		session, at int64
 		want        bool
@@ -199,7 +199,7 @@ func TestARevokedHolderMayBeSucceededAtOnce(t *testing.T) {
 // it no longer has.
 func TestARevokedHolderMayReenter(t *testing.T) {
 	t.Parallel()
-	s := tell(history.Reentrant(), grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 31), grant("3", "x", 5, 32, 33),
+	s := storyOf(history.Reentrant(), grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 31), grant("3", "x", 5, 32, 33),
 		count("y", 1, 34, 35), release("3", 36, 37), lost(38, 39), release("2", 40, 41))
 	s.records = append(s.records, history.Record{
 		Kind: history.Counted, Client: "x", Model: s.model.Name, Group: "/a", Owner: "x", Count: 1, Call: 34, Return: 35,
@@ -218,7 +218,7 @@ func TestARevokedHolderMayReenter(t *testing.T) {
 
 func TestABadHistoryIsSavedWithItsPicture(t *testing.T) {
 	t.Parallel()
-	s := tell(history.Mutex(), grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 15), release("1", 20, 40), release("2", 50, 60))
+	s := storyOf(history.Mutex(), grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 15), release("1", 20, 40), release("2", 50, 60))
 	verdicts := must.Get(s.assemble(t).Check(checkLimit))(t)
 	picture := must.Get(verdicts[0].Save(t.TempDir()))(t)
 	html := must.Get(os.ReadFile(picture))(t)
@@ -242,7 +242,7 @@ func TestAssembleRefusesWhatCannotBe(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"sieve", "semaphore-", "semaphore-0"} {
-		unknown := tell(history.Model{Name: name}, grant("1", "x", 5, 0, 1)).assemble(t)
+		unknown := storyOf(history.Model{Name: name}, grant("1", "x", 5, 0, 1)).assemble(t)
 		if _, err := unknown.Check(checkLimit); err == nil {
 			t.Errorf("the unknown model %s: no error", name)
 		}

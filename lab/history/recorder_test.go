@@ -32,7 +32,7 @@ func closed() chan struct{} {
 	return c
 }
 
-func TestAGrantTellsItsSession(t *testing.T) {
+func TestAGrantHasItsSession(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
@@ -75,7 +75,7 @@ func TestARevokedSessionIsNotTheNextOne(t *testing.T) {
 	}
 	first := grant("1", "x", 5, 10, 20)
 	first[0].Session = 2
-	s := tell(history.Reentrant(), first, again("2", 22), again("3", 26), release("1", 30, 31))
+	s := storyOf(history.Reentrant(), first, again("2", 22), again("3", 26), release("1", 30, 31))
 	h := s.assemble(t)
 	h.Revoke("x", 1, 2)
 	verdicts := must.Get(h.Check(checkLimit))(t)

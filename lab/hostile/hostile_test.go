@@ -57,13 +57,13 @@ func one(t *testing.T, seed uint64) (srv *server) {
 // within plays the script in a bubble, and ends the process if that spins.
 func within(t *testing.T, seed uint64, given []byte) (srv *server) {
 	t.Helper()
-	watchdog := time.AfterFunc(longestRun, func() {
+	limit := time.AfterFunc(longestRun, func() {
 		stacks := make([]byte, 16<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		os.Stderr.Write(stacks)
 		panic("the run of seed " + strconv.FormatUint(seed, 10) + " spins")
 	})
-	defer watchdog.Stop()
+	defer limit.Stop()
 	synctest.Test(t, func(t *testing.T) { srv = play(t, given) })
 	return srv
 }

@@ -52,7 +52,7 @@ const liePath = "/lie"
 type lie struct {
 	name    string
 	opcodes []proto.Opcode
-	tell    func(path string, opcode proto.Opcode, code proto.Code, body []byte) (proto.Code, []byte)
+	reply   func(path string, opcode proto.Opcode, code proto.Code, body []byte) (proto.Code, []byte)
 	event   int32 // the kind of an event of the path that follows each reply; 0 for none
 }
 
@@ -61,7 +61,7 @@ var creates = []proto.Opcode{proto.OpCreate, proto.OpCreate2, proto.OpCreateCont
 // lies returns all lies.
 func lies() []lie {
 	all := []lie{
-		{name: "a create made another path", opcodes: creates, tell: func(_ string, opcode proto.Opcode, code proto.Code, body []byte) (proto.Code, []byte) {
+		{name: "a create made another path", opcodes: creates, reply: func(_ string, opcode proto.Opcode, code proto.Code, body []byte) (proto.Code, []byte) {
 			return code, otherText(body, func(path string) string {
 				if i := strings.LastIndexByte(path, '/'); i >= 0 {
 					return path[:i+1] + "other" + path[i+1:]
@@ -69,26 +69,26 @@ func lies() []lie {
 				return path
 			})
 		}},
-		{name: "a create made a child of another directory", opcodes: creates, tell: func(_ string, _ proto.Opcode, code proto.Code, body []byte) (proto.Code, []byte) {
+		{name: "a create made a child of another directory", opcodes: creates, reply: func(_ string, _ proto.Opcode, code proto.Code, body []byte) (proto.Code, []byte) {
 			return code, otherText(body, func(string) string { return "/elsewhere/lock-0000000000" })
 		}},
-		{name: "a transaction made other paths", opcodes: []proto.Opcode{proto.OpMulti}, tell: func(_ string, _ proto.Opcode, code proto.Code, body []byte) (proto.Code, []byte) {
+		{name: "a transaction made other paths", opcodes: []proto.Opcode{proto.OpMulti}, reply: func(_ string, _ proto.Opcode, code proto.Code, body []byte) (proto.Code, []byte) {
 			return code, []byte(strings.ReplaceAll(string(body), liePath+"/", "/els/"))
 		}},
-		{name: "no children", opcodes: []proto.Opcode{proto.OpGetChildren2}, tell: children(func([]string) []string { return nil })},
-		{name: "a child more", opcodes: []proto.Opcode{proto.OpGetChildren2}, tell: children(func(names []string) []string {
+		{name: "no children", opcodes: []proto.Opcode{proto.OpGetChildren2}, reply: children(func([]string) []string { return nil })},
+		{name: "a child more", opcodes: []proto.Opcode{proto.OpGetChildren2}, reply: children(func(names []string) []string {
 			return append(names, "more", "_c_00000000-0000-0000-0000-000000000000-lock-0000000000", "lease-0000000000", "leases", "ready")
 		})},
-		{name: "other children", opcodes: []proto.Opcode{proto.OpGetChildren2}, tell: children(func(names []string) []string {
+		{name: "other children", opcodes: []proto.Opcode{proto.OpGetChildren2}, reply: children(func(names []string) []string {
 			for i := range names {
 				names[i] = "other" + names[i]
 			}
 			return names
 		})},
-		{name: "other data", opcodes: []proto.Opcode{proto.OpGetData}, tell: func(_ string, _ proto.Opcode, code proto.Code, body []byte) (proto.Code, []byte) {
+		{name: "other data", opcodes: []proto.Opcode{proto.OpGetData}, reply: func(_ string, _ proto.Opcode, code proto.Code, body []byte) (proto.Code, []byte) {
 			return code, otherText(body, func(string) string { return "x" })
 		}},
-		{name: "no data", opcodes: []proto.Opcode{proto.OpGetData}, tell: func(_ string, _ proto.Opcode, code proto.Code, body []byte) (proto.Code, []byte) {
+		{name: "no data", opcodes: []proto.Opcode{proto.OpGetData}, reply: func(_ string, _ proto.Opcode, code proto.Code, body []byte) (proto.Code, []byte) {
 			return code, otherText(body, func(string) string { return "" })
 		}},
 	}
@@ -106,7 +106,7 @@ func lies() []lie {
 			proto.CodeNoNode, proto.CodeNoAuth, proto.CodeBadVersion, proto.CodeNoChildrenForEphemerals, proto.CodeNodeExists, proto.CodeNotEmpty,
 			proto.CodeSessionExpired, -113, proto.CodeInvalidACL, proto.CodeSessionMoved, proto.CodeNotReadOnly, proto.CodeQuotaExceeded, proto.CodeThrottled,
 		} {
-			all = append(all, lie{name: fmt.Sprintf("%s fails with %d", name, code), opcodes: opcodes, tell: func(_ string, opcode proto.Opcode, _ proto.Code, _ []byte) (proto.Code, []byte) {
+			all = append(all, lie{name: fmt.Sprintf("%s fails with %d", name, code), opcodes: opcodes, reply: func(_ string, opcode proto.Opcode, _ proto.Code, _ []byte) (proto.Code, []byte) {
 				if opcode == proto.OpMulti {
 					e := proto.NewEncoder()
 					for _, head := range []struct {
@@ -127,7 +127,7 @@ func lies() []lie {
 			}})
 		}
 		if opcodes[0] == proto.OpDelete || opcodes[0] == proto.OpSync {
-			all = append(all, lie{name: name + " always succeeds", opcodes: opcodes, tell: func(path string, opcode proto.Opcode, _ proto.Code, _ []byte) (proto.Code, []byte) {
+			all = append(all, lie{name: name + " always succeeds", opcodes: opcodes, reply: func(path string, opcode proto.Opcode, _ proto.Code, _ []byte) (proto.Code, []byte) {
 				if opcode == proto.OpSync {
 					return 0, proto.AppendString(nil, path)
 				}
@@ -148,7 +148,7 @@ func lies64() (all []lie) {
 		n := byte(0)
 		all = append(all, lie{
 			name: "another " + f.name + " each time", opcodes: append(slices.Clone(creates), proto.OpExists, proto.OpGetData, proto.OpSetData, proto.OpGetChildren2),
-			tell: func(_ string, _ proto.Opcode, code proto.Code, body []byte) (proto.Code, []byte) {
+			reply: func(_ string, _ proto.Opcode, code proto.Code, body []byte) (proto.Code, []byte) {
 				if at := len(body) - proto.StatSize; code == 0 && at >= 0 {
 					body = slices.Clone(body)
 					n++
@@ -201,7 +201,7 @@ func (l *liar) reply(rq asked, frame []byte) []byte {
 		return slices.Concat(frame, eventFrame(l.lie.event, 3, rq.path))
 	}
 	const head = proto.LengthSize + proto.ReplyHeadSize
-	code, body := l.lie.tell(rq.path, rq.opcode, proto.Code(int32(binary.BigEndian.Uint32(frame[head-4:]))), frame[head:])
+	code, body := l.lie.reply(rq.path, rq.opcode, proto.Code(int32(binary.BigEndian.Uint32(frame[head-4:]))), frame[head:])
 	changed := append(slices.Clone(frame[:head-4]), be32(int32(code))...)
 	return framed(append(changed, body...)[proto.LengthSize:])
 }
@@ -419,8 +419,8 @@ func TestAServerThatLies(t *testing.T) {
 			n++
 			t.Run(name+"/"+l.name, func(t *testing.T) {
 				t.Parallel()
-				watchdog := time.AfterFunc(longestRun, func() { panic(t.Name() + " spins") })
-				defer watchdog.Stop()
+				limit := time.AfterFunc(longestRun, func() { panic(t.Name() + " spins") })
+				defer limit.Stop()
 				synctest.Test(t, func(t *testing.T) { lieTo(t, l, call) })
 			})
 		}

@@ -30,7 +30,7 @@ type contender interface {
 	// has it. A negative limit is none, and 0 is one attempt.
 	lock(limit time.Duration) (held bool, err error)
 	unlock() error
-	giveUp() error    // ends a lock that waits on another goroutine, and the contender with it
+	withdraw() error  // ends a lock that waits on another goroutine, and the contender with it
 	entry() entry     // of the present hold
 	sessionID() int64 // of the session that its znodes belong to
 }
@@ -110,7 +110,7 @@ func (f *foreigner) locked(c *call) (bool, error) {
 	return true, err
 }
 
-func (f *foreigner) giveUp() error {
+func (f *foreigner) withdraw() error {
 	_, _, err := f.do("interrupt").wait()
 	return err
 }
@@ -167,7 +167,7 @@ func (n *native) lock(limit time.Duration) (bool, error) {
 	return err == nil, err
 }
 
-func (n *native) giveUp() error {
+func (n *native) withdraw() error {
 	n.cancel()
 	return nil
 }

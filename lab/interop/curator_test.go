@@ -193,20 +193,20 @@ func TestCuratorWaiterWithdraws(t *testing.T) {
 			path := pathOf(t)
 			ours := func() contender { return k.native(t, path) }
 			theirs := func() contender { return k.foreigner(t, curator, path) }
-			givingUp(t, path, ours(), theirs(), ours())
-			givingUp(t, path, ours(), theirs(), theirs())
-			givingUp(t, path, theirs(), ours(), theirs())
-			givingUp(t, path, theirs(), ours(), ours())
+			withdrawing(t, path, ours(), theirs(), ours())
+			withdrawing(t, path, ours(), theirs(), theirs())
+			withdrawing(t, path, theirs(), ours(), theirs())
+			withdrawing(t, path, theirs(), ours(), ours())
 		})
 	}
 }
 
-func givingUp(t testing.TB, path string, holder, middle, last contender) {
+func withdrawing(t testing.TB, path string, holder, middle, last contender) {
 	t.Helper()
 	observer := newClient(t)
 	mustLock(t, holder)
 	queue := queueUp(t, observer, path, middle, last)
-	must.OK(t, middle.giveUp())
+	must.OK(t, middle.withdraw())
 	if got := <-queue[0]; got.held {
 		t.Fatal("who gave up got the lock of somebody else")
 	}

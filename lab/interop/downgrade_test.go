@@ -119,11 +119,11 @@ func TestCuratorDowngrades(t *testing.T) {
 		writer := writers.native(t, path)
 		queue := queueUp(t, writer.client, path, writer)
 		c := newClient(t)
-		beside := path + "/_c_00000000-0000-4000-8000-000000000000-__READ__" + node[len(node)-10:]
-		must.Get(c.Create(t.Context(), beside, nil, framework.Ephemeral()))(t)
+		readNode := path + "/_c_00000000-0000-4000-8000-000000000000-__READ__" + node[len(node)-10:]
+		must.Get(c.Create(t.Context(), readNode, nil, framework.Ephemeral()))(t)
 		mustUnlock(t, write)
 		mustWait(t, queue[0], "docent's writer behind a writer that became a reader")
-		must.OK(t, c.Delete(t.Context(), beside))
+		must.OK(t, c.Delete(t.Context(), readNode))
 		mustGet(t, queue[0], "docent's writer")
 	})
 }

@@ -73,8 +73,8 @@ func takeTurns(t *testing.T, k kind) {
 	t.Run("One gives up", func(t *testing.T) {
 		t.Parallel()
 		path := pathOf(t)
-		givingUp(t, path, k.native(t, path), k.foreigner(t, curator, path), k.native(t, path))
-		givingUp(t, path, k.foreigner(t, curator, path), k.native(t, path), k.foreigner(t, curator, path))
+		withdrawing(t, path, k.native(t, path), k.foreigner(t, curator, path), k.native(t, path))
+		withdrawing(t, path, k.foreigner(t, curator, path), k.native(t, path), k.foreigner(t, curator, path))
 	})
 }
 

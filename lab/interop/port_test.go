@@ -65,9 +65,9 @@ func (p *process) read(t *testing.T) string {
 	return p.lines.Text()
 }
 
-// TestAPortBesideItsJavaClass runs a Java class and its port at the same time, on one lock. Whichever
+// TestAPortWithItsJavaClass runs a Java class and its port at the same time, on one lock. Whichever
 // writes makes the other busy after 5 seconds, and after its end the other writes.
-func TestAPortBesideItsJavaClass(t *testing.T) {
+func TestAPortWithItsJavaClass(t *testing.T) {
 	t.Parallel()
 	connect := zktest.Shared(t).Addr() + lastingPathOf(t)
 	java := startJava(t, "port-from-curator/ReportJob.java", connect)

@@ -31,8 +31,8 @@ func TestCuratorRevokesDocent(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			path := pathOf(t)
-			heard := make(chan *lock.Lease, 1)
-			holder := k.native(t, path, recipes.WithRevocation(func(l *lock.Lease) { heard <- l }))
+			notified := make(chan *lock.Lease, 1)
+			holder := k.native(t, path, recipes.WithRevocation(func(l *lock.Lease) { notified <- l }))
 			mustLock(t, holder)
 			other := writers.foreigner(t, curator, path)
 			if k.foreign == mutexes.foreign {
@@ -41,7 +41,7 @@ func TestCuratorRevokesDocent(t *testing.T) {
 			granted := lockLater(t, other)
 			newActor(t, curator).must(t, "revoke", nodeOf(t, path, holder))
 			select {
-			case l := <-heard:
+			case l := <-notified:
 				if l != holder.lease {
 					t.Error("the function got another lease than the holder's")
 				}
@@ -59,12 +59,12 @@ func TestCuratorRevokesDocent(t *testing.T) {
 func TestCuratorRevokesDocentInGzip(t *testing.T) {
 	t.Parallel()
 	path := pathOf(t)
-	heard := make(chan *lock.Lease, 1)
-	holder := mutexes.native(t, path, recipes.WithRevocation(func(l *lock.Lease) { heard <- l }))
+	notified := make(chan *lock.Lease, 1)
+	holder := mutexes.native(t, path, recipes.WithRevocation(func(l *lock.Lease) { notified <- l }))
 	mustLock(t, holder)
 	newActor(t, curator).must(t, "set-gzip", nodeOf(t, path, holder), encoded("__REVOKE__"))
 	select {
-	case <-heard:
+	case <-notified:
 	case <-time.After(generous):
 		t.Fatal("docent's holder did not hear of the compressed request")
 	}

@@ -25,7 +25,7 @@ import (
 // users get. The zero value breaks nothing.
 type bug struct {
 	locker   func(k *worker, f *framework.Client, h *handle) lock.Locker
-	fence    func(*world, *lock.Lease) int64
+	fence    func(*environment, *lock.Lease) int64
 	read     func(k *worker, f *framework.Client, h *handle) lock.Locker // who has the write side takes the read side by it
 	guards   func(*lock.Lease) []framework.TxnOp
 	dialed   func(net.Conn) net.Conn
@@ -34,7 +34,7 @@ type bug struct {
 	unlost   func(*lockRecord) bool                         // whether a lost lease is taken to be held
 	do       func(context.Context, lock.Locker, work) error // in place of lock.Do
 	events   func(func(cache.Event)) func(cache.Event)
-	harm     func(*world)
+	harm     func(*environment)
 
 	permits   func(*client) int                                        // how many permits a client takes the semaphore to have
 	adder     func(*client, *framework.Client, *counter.Counter) adder // how a client counts
@@ -121,9 +121,9 @@ func TestEveryValidatorFindsItsBug(t *testing.T) {
 				if bug.plan != nil {
 					bug.plan(p)
 				}
-				w := simulate(t, newWorld(p, bug))
-				if w.reports(b.guarantee, b.says) {
-					t.Logf("found with seed %d, by %v", seed, w.found())
+				env := simulate(t, newEnvironment(p, bug))
+				if env.reports(b.guarantee, b.says) {
+					t.Logf("found with seed %d, by %v", seed, env.found())
 					return
 				}
 			}
@@ -166,10 +166,10 @@ func (p *plan) insist(name string, interval, span time.Duration) {
 }
 
 // reports returns whether a validator of the guarantee has reported what contains the text.
-func (w *world) reports(g guarantee, text string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.violations, func(v violation) bool {
+func (env *environment) reports(g guarantee, text string) bool {
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	return slices.ContainsFunc(env.violations, func(v violation) bool {
 		return v.guarantee == g && strings.Contains(v.text, text)
 	})
 }

@@ -29,12 +29,12 @@ var bugs = []deliberate{
 	{lossFirst, "a connection loses all requests after a while", "no fault explains", func() bug {
 		return onConnections(func(c net.Conn) net.Conn { return &mute{Conn: c} })
 	}},
-	{noGhost, "an attempt that fails leaves a znode in the queue", "nobody wants it", func() bug { return bug{locker: littering} }},
-	{noGhost, "Close does not close the session", "Close of client", func() bug { return onConnections(func(c net.Conn) net.Conn { return &silent{c} }) }},
+	{noOrphan, "an attempt that fails leaves a znode in the queue", "nobody wants it", func() bug { return bug{locker: littering} }},
+	{noOrphan, "Close does not close the session", "Close of client", func() bug { return onConnections(func(c net.Conn) net.Conn { return &silent{c} }) }},
 	{ownSession, "a lease is of another client's session", "and the client's is", func() bug { return bug{locker: borrowing} }},
 	{grantOrder, "the server gives numbers again", "stands ahead", func() bug { return bug{harm: renumber} }},
 	{monotonicFence, "the fence is the number in the znode's name", "after fence", func() bug {
-		return bug{fence: func(_ *world, l *lock.Lease) int64 { _, number, _ := ranks(l.Node()); return number + 1 }}
+		return bug{fence: func(_ *environment, l *lock.Lease) int64 { _, number, _ := ranks(l.Node()); return number + 1 }}
 	}},
 	{monotonicFence, "writes are not guarded", "a write to", func() bug {
 		return bug{guards: func(*lock.Lease) []framework.TxnOp { return nil }}

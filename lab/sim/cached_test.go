@@ -21,7 +21,7 @@ const cachedRoot = "/cached"
 
 func cached() *recipe {
 	return &recipe{
-		name: "cache", live: (*world).cache, bugs: cacheBugs(),
+		name: "cache", live: (*environment).cache, bugs: cacheBugs(),
 		guarantees: []guarantee{
 			truth, everyChange, complete, oneMoment, knownStaleness, leavesNothing,
 		},
@@ -35,7 +35,7 @@ func cached() *recipe {
 
 // A caching is a tree that one writer changes, and the caches of it, one of each client at a time.
 type caching struct {
-	w       *world
+	env     *environment
 	past    *past
 	over    chan struct{} // closed when all is well and the workers have ended
 	writing sync.WaitGroup
@@ -43,10 +43,10 @@ type caching struct {
 }
 
 // cache has the tree written and cached until end is called.
-func (w *world) cache() (end func()) {
-	k := &caching{w: w, past: w.recordPast(cachedRoot), over: make(chan struct{})}
-	k.writing.Go(func() { k.write(rand.New(rand.NewPCG(w.plan.clients[0].seed, 10))) })
-	for i, c := range w.clients {
+func (env *environment) cache() (end func()) {
+	k := &caching{env: env, past: env.recordPast(cachedRoot), over: make(chan struct{})}
+	k.writing.Go(func() { k.write(rand.New(rand.NewPCG(env.plan.clients[0].seed, 10))) })
+	for i, c := range env.clients {
 		pass(apart)
 		r := rand.New(rand.NewPCG(c.plan.seed, uint64(11+i)))
 		k.all.Go(func() { k.live(c, r) })
@@ -60,20 +60,20 @@ func (w *world) cache() (end func()) {
 
 // write changes the tree, in transactions of up to three operations.
 func (k *caching) write(r *rand.Rand) {
-	for number := 0; !k.ended(upTo(r, pick(r, k.w.plan.timeout/50, k.w.plan.timeout/2))); {
-		k.w.mu.Lock()
+	for number := 0; !k.ended(upTo(r, pick(r, k.env.plan.timeout/50, k.env.plan.timeout/2))); {
+		k.env.mu.Lock()
 		next := maps.Clone(k.past.last())
-		k.w.mu.Unlock()
+		k.env.mu.Unlock()
 		var ops []framework.TxnOp
 		for range 1 + r.IntN(3) {
 			number++
 			ops = append(ops, operation(r, next, number))
 		}
-		ctx, cancel := context.WithTimeout(k.w.ctx, k.w.plan.timeout)
-		_, err := k.w.operator.Txn(ctx, ops...) // refused if a former one was applied late
+		ctx, cancel := context.WithTimeout(k.env.ctx, k.env.plan.timeout)
+		_, err := k.env.operator.Txn(ctx, ops...) // refused if a former one was applied late
 		cancel()
-		k.w.inspect(err)
-		k.w.count("cache transactions", 1)
+		k.env.inspect(err)
+		k.env.count("cache transactions", 1)
 	}
 }
 
@@ -148,24 +148,24 @@ func (x *cacheLife) live() {
 	if x.depth >= 0 {
 		opts = append(opts, cache.WithDepth(x.depth))
 	}
-	began := x.past.present(x.w)
+	began := x.past.present(x.env)
 	var err error
 	if x.cache, err = cache.New(x.f, cachedRoot, opts...); err != nil {
-		x.w.violated(nothingHidden, "a new Cache: %v", err)
+		x.env.violated(nothingHidden, "a new Cache: %v", err)
 		return
 	}
 	x.journal = cachetest.NewJournal(cachedRoot)
 	x.cache.OnEvent(x.listener())
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		for s := range x.cache.Snapshots(x.w.ctx) {
+		for s := range x.cache.Snapshots(x.env.ctx) {
 			x.look(s)
 		}
 	})
 	x.ready(began)
 	over := false
 	for range 1 + x.r.IntN(8) {
-		if over = x.ended(upTo(x.r, x.w.plan.timeout)); over {
+		if over = x.ended(upTo(x.r, x.env.plan.timeout)); over {
 			break
 		}
 		x.act()
@@ -176,22 +176,22 @@ func (x *cacheLife) live() {
 	x.close()
 	watching.Wait()
 	if err := x.journal.Err(); err != nil {
-		x.w.violated(everyChange, "%s: %v", x.client.name, err)
+		x.env.violated(everyChange, "%s: %v", x.client.name, err)
 	}
 }
 
 // listener records the events.
 func (x *cacheLife) listener() func(cache.Event) {
 	listen := func(e cache.Event) {
-		x.w.count("cache events", 1)
+		x.env.count("cache events", 1)
 		if e.Kind == cache.Stale {
-			x.w.count("cache stale", 1)
-			x.w.inspect(e.Err)
+			x.env.count("cache stale", 1)
+			x.env.inspect(e.Err)
 		}
 		x.journal.Add(e)
 	}
-	if x.w.bug.events != nil {
-		return x.w.bug.events(listen)
+	if x.env.bug.events != nil {
+		return x.env.bug.events(listen)
 	}
 	return listen
 }
@@ -200,7 +200,7 @@ func (x *cacheLife) listener() func(cache.Event) {
 func (x *cacheLife) act() {
 	switch x.r.IntN(3) {
 	case 0:
-		x.sync(upTo(x.r, 2*x.w.plan.timeout))
+		x.sync(upTo(x.r, 2*x.env.plan.timeout))
 	case 1:
 		x.checkStale()
 	default:
@@ -210,18 +210,18 @@ func (x *cacheLife) act() {
 
 // ready waits until the cache is filled. began is the number of the state when New was called.
 func (x *cacheLife) ready(began int) {
-	if err := x.call("Ready", upTo(x.r, 3*x.w.plan.timeout), x.cache.Ready); err == nil {
+	if err := x.call("Ready", upTo(x.r, 3*x.env.plan.timeout), x.cache.Ready); err == nil {
 		x.checkComplete("Ready", x.cache.Snapshot(), began)
 	}
 }
 
 // sync reports whether Sync returned nil.
 func (x *cacheLife) sync(limit time.Duration) bool {
-	began := x.past.present(x.w)
+	began := x.past.present(x.env)
 	if err := x.call("Sync", limit, x.cache.Sync); err != nil {
 		return false
 	}
-	x.w.count("cache syncs", 1)
+	x.env.count("cache syncs", 1)
 	x.checkComplete("Sync", x.cache.Snapshot(), began)
 	return true
 }
@@ -229,28 +229,28 @@ func (x *cacheLife) sync(limit time.Duration) bool {
 // call is the validator of "bounded calls" for caches. Only the end of the context, and the end of
 // the client, may end a call.
 func (x *cacheLife) call(op string, limit time.Duration, fn func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(x.w.ctx, limit, endedBy[x.r.IntN(len(endedBy))])
+	ctx, cancel := context.WithTimeoutCause(x.env.ctx, limit, endedBy[x.r.IntN(len(endedBy))])
 	defer cancel()
 	began := time.Now()
 	err := fn(ctx)
-	x.w.inspect(err)
-	if late := time.Since(began) - limit; late > promptly && x.w.ctx.Err() == nil {
-		x.w.violated(boundedCalls, "%s of a Cache returned %v late: %v", op, late, err)
+	x.env.inspect(err)
+	if late := time.Since(began) - limit; late > promptly && x.env.ctx.Err() == nil {
+		x.env.violated(boundedCalls, "%s of a Cache returned %v late: %v", op, late, err)
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, framework.ErrClosed) {
-		x.w.violated(nothingHidden, "%s of a Cache returned what no documentation names: %v", op, err)
+		x.env.violated(nothingHidden, "%s of a Cache returned what no documentation names: %v", op, err)
 	}
 	return err
 }
 
 func (x *cacheLife) close() {
 	began := time.Now()
-	x.w.inspect(x.cache.Close())
+	x.env.inspect(x.cache.Close())
 	if took := time.Since(began); took > promptly {
-		x.w.violated(boundedCalls, "Close of a Cache took %v", took)
+		x.env.violated(boundedCalls, "Close of a Cache took %v", took)
 	}
-	if err := x.cache.Ready(x.w.ctx); !errors.Is(err, framework.ErrClosed) {
-		x.w.violated(nothingHidden, "after Close, Ready of a Cache returned %v", err)
+	if err := x.cache.Ready(x.env.ctx); !errors.Is(err, framework.ErrClosed) {
+		x.env.violated(nothingHidden, "after Close, Ready of a Cache returned %v", err)
 	}
-	x.w.count("cache closed", 1)
+	x.env.count("cache closed", 1)
 }

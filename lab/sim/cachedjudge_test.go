@@ -35,31 +35,31 @@ func stateOf(s *cache.Snapshot) treeState {
 // look is the validator of "truth" and of "one moment" for snapshots, one after another.
 func (x *cacheLife) look(s *cache.Snapshot) {
 	shown := stateOf(s)
-	x.w.mu.Lock()
-	defer x.w.mu.Unlock()
+	x.env.mu.Lock()
+	defer x.env.mu.Unlock()
 	for path, v := range shown {
 		if v.mzxid < x.seen[path] {
-			x.w.violatedLocked(truth, "%s shows %s of transaction %#x after that of %#x",
+			x.env.violatedLocked(truth, "%s shows %s of transaction %#x after that of %#x",
 				x.client.name, path, v.mzxid, x.seen[path])
 		}
 		if v.mzxid != x.seen[path] && !x.past.was(path, v) {
-			x.w.violatedLocked(truth, "%s shows %s as it never was: %#x, %#x",
+			x.env.violatedLocked(truth, "%s shows %s as it never was: %#x, %#x",
 				x.client.name, path, v.czxid, v.mzxid)
 		}
 		x.seen[path] = v.mzxid
 	}
 	if !s.Settled() {
-		x.w.counts["cache unsettled snapshots"]++
+		x.env.counts["cache unsettled snapshots"]++
 		return
 	}
-	x.w.counts["cache settled snapshots"]++
+	x.env.counts["cache settled snapshots"]++
 	for i := x.state; i < len(x.past.states); i++ {
 		if maps.Equal(shown, x.past.states[i].within(cachedRoot, x.depth)) {
 			x.state = i
 			return
 		}
 	}
-	x.w.violatedLocked(oneMoment, "%s has a settled snapshot of %d znodes, which is no state since number %d",
+	x.env.violatedLocked(oneMoment, "%s has a settled snapshot of %d znodes, which is no state since number %d",
 		x.client.name, s.Len(), x.state)
 }
 
@@ -81,8 +81,8 @@ func (x *cacheLife) checkComplete(op string, s *cache.Snapshot, since int) {
 
 func (x *cacheLife) checkShows(g guarantee, when string, s *cache.Snapshot, since int) {
 	shown := stateOf(s)
-	x.w.mu.Lock()
-	defer x.w.mu.Unlock()
+	x.env.mu.Lock()
+	defer x.env.mu.Unlock()
 	states := x.past.states[since:]
 	paths := maps.Clone(shown)
 	for _, state := range states {
@@ -90,7 +90,7 @@ func (x *cacheLife) checkShows(g guarantee, when string, s *cache.Snapshot, sinc
 	}
 	for path := range paths {
 		if !wasOneOf(states, path, shown) {
-			x.w.violatedLocked(g, "%s, and %s shows %s of transaction %#x, which is older than state %d",
+			x.env.violatedLocked(g, "%s, and %s shows %s of transaction %#x, which is older than state %d",
 				when, x.client.name, path, shown[path].mzxid, since)
 			return
 		}
@@ -122,25 +122,25 @@ func (x *cacheLife) checkStale() {
 	}
 	pass(promptly) // the client's listeners are called one after another
 	if _, stale := x.cache.Stale(); away() && !stale {
-		x.w.violated(knownStaleness, "%s is %v, and its cache is not stale", x.client.name, x.f.State())
+		x.env.violated(knownStaleness, "%s is %v, and its cache is not stale", x.client.name, x.f.State())
 	}
 }
 
 // checkUndisturbed is the validator of "known staleness" for a cache that claims not to be stale
 // while nothing goes wrong: it is behind by a moment only.
 func (x *cacheLife) checkUndisturbed() {
-	since := x.past.present(x.w)
+	since := x.past.present(x.env)
 	_, stale := x.cache.Stale()
-	pass(x.w.prompt())
+	pass(x.env.prompt())
 	s := x.cache.Snapshot()
 	_, still := x.cache.Stale()
-	x.w.mu.Lock()
-	harmed := x.w.harmedLocked(x.client, x.w.now()-x.w.prompt()-x.w.settling())
-	x.w.mu.Unlock()
+	x.env.mu.Lock()
+	harmed := x.env.harmedLocked(x.client, x.env.now()-x.env.prompt()-x.env.settling())
+	x.env.mu.Unlock()
 	if _, closing := x.client.present(); stale || still || harmed || closing {
 		return
 	}
-	x.w.count("cache undisturbed", 1)
+	x.env.count("cache undisturbed", 1)
 	x.checkShows(knownStaleness, "nothing went wrong", s, since)
 }
 
@@ -150,47 +150,47 @@ func (x *cacheLife) checkEnd() {
 	if x.client.current() != x.f || x.f.State() == framework.Closed {
 		return
 	}
-	if !x.sync(x.w.settling() + 20*time.Second) {
-		x.w.violated(liveness, "all is well, and Sync of the cache of %s fails", x.client.name)
+	if !x.sync(x.env.settling() + 20*time.Second) {
+		x.env.violated(liveness, "all is well, and Sync of the cache of %s fails", x.client.name)
 		return
 	}
 	pass(time.Second) // the events come on another goroutine
 	s := x.cache.Snapshot()
 	if since, stale := x.cache.Stale(); stale {
-		x.w.violated(knownStaleness, "all is well, and the cache of %s is stale since %v", x.client.name, since.Sub(x.w.began))
+		x.env.violated(knownStaleness, "all is well, and the cache of %s is stale since %v", x.client.name, since.Sub(x.env.began))
 	}
 	if !s.Settled() {
-		x.w.violated(oneMoment, "nobody writes, and after Sync the snapshot of %s is not settled", x.client.name)
+		x.env.violated(oneMoment, "nobody writes, and after Sync the snapshot of %s is not settled", x.client.name)
 	}
 	if !x.journal.LeadsTo(s) {
-		x.w.violated(everyChange, "the events of %s do not lead to what its cache has", x.client.name)
+		x.env.violated(everyChange, "the events of %s do not lead to what its cache has", x.client.name)
 	}
-	x.checkShows(complete, "nobody writes", s, x.past.present(x.w))
-	x.w.count("cache at the end", 1)
+	x.checkShows(complete, "nobody writes", s, x.past.present(x.env))
+	x.env.count("cache at the end", 1)
 }
 
 // checkWatches is the validator of "leaves nothing": when all caches are closed, the server notifies
 // no client of a change. On servers without lasting watches it keeps each watch until it fires.
 func (k *caching) checkWatches() {
-	if k.w.lacks(proto.OpAddWatch) {
+	if k.env.lacks(proto.OpAddWatch) {
 		return
 	}
-	pass(k.w.settling())
-	ctx, cancel := context.WithTimeout(k.w.ctx, time.Minute)
+	pass(k.env.settling())
+	ctx, cancel := context.WithTimeout(k.env.ctx, time.Minute)
 	defer cancel()
 	watched := fault.Rule{Op: fault.Event, Path: cachedRoot, Action: fault.Pass, Times: fault.Forever}
-	events := k.w.srv.Rules().Add(watched)
+	events := k.env.srv.Rules().Add(watched)
 	defer events.Release()
-	_, err := k.w.operator.Create(ctx, cachedRoot, nil)
+	_, err := k.env.operator.Create(ctx, cachedRoot, nil)
 	if errors.Is(err, framework.ErrNodeExists) {
-		_, err = k.w.operator.Set(ctx, cachedRoot, nil, framework.AnyVersion)
+		_, err = k.env.operator.Set(ctx, cachedRoot, nil, framework.AnyVersion)
 	}
 	if err != nil {
 		return
 	}
 	pass(time.Second)
 	if n := events.Hits(); n > 0 {
-		k.w.violated(leavesNothing, "all caches are closed, and the server notified %d clients", n)
+		k.env.violated(leavesNothing, "all caches are closed, and the server notified %d clients", n)
 	}
-	k.w.count("cache left nothing", 1)
+	k.env.count("cache left nothing", 1)
 }

@@ -13,9 +13,9 @@ import (
 const promptly = time.Millisecond
 
 // soon is promptly, and the time for which a call waits for a log that blocks.
-func (w *world) soon() time.Duration {
+func (env *environment) soon() time.Duration {
 	const log = 20 * time.Millisecond
-	if w.plan.hostility != nil && w.plan.hostility.kind == "log" {
+	if env.plan.hostility != nil && env.plan.hostility.kind == "log" {
 		return promptly + log
 	}
 	return promptly
@@ -48,10 +48,10 @@ var expected = []struct {
 // those that are documented: the validators of "bounded calls" and, for errors, of
 // "nothing hidden".
 func (k *worker) checkResult(op string, c call, err error) {
-	w := k.w
-	w.tell(k.name, op+" has returned", err)
-	if late := time.Since(c.ends); !c.ends.IsZero() && late > k.w.soon() && time.Since(c.began) > k.w.soon() {
-		w.violated(boundedCalls, "%s of %s returned %v after its context had ended: %v", op, k.name, late, err)
+	env := k.env
+	env.report(k.name, op+" has returned", err)
+	if late := time.Since(c.ends); !c.ends.IsZero() && late > k.env.soon() && time.Since(c.began) > k.env.soon() {
+		env.violated(boundedCalls, "%s of %s returned %v after its context had ended: %v", op, k.name, late, err)
 	}
-	w.judge(c.ctx, k.name, op, err)
+	env.judge(c.ctx, k.name, op, err)
 }

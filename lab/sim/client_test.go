@@ -25,22 +25,22 @@ const (
 // A client is a process that has one framework.Client at a time: when that was closed
 // it makes another.
 type client struct {
-	w      *world       // immutable
+	env    *environment // immutable
 	name   string       // immutable
 	plan   clientPlan   // immutable
 	line   *line        // immutable
 	around *surrounding // immutable; nil for most
 	owner  lock.Owner   // immutable; shared by those workers that have none of their own
 
-	mu      sync.Mutex // guards following; taken before or without world.mu
+	mu      sync.Mutex // guards following; taken before or without environment.mu
 	r       *rand.Rand
 	f       *framework.Client
 	record  *record
 	closing bool
 	locals  map[localKey]*lock.Local // that the workers share
 
-	state     framework.State // guarded by world.mu: that the listener was told of last
-	connected time.Duration   // guarded by world.mu: when that was
+	state     framework.State // guarded by environment.mu: that the listener was told of last
+	connected time.Duration   // guarded by environment.mu: when that was
 }
 
 // A localKey names what the workers of a client have one Local for.
@@ -71,14 +71,14 @@ func (c *client) local(f *framework.Client, path string, m *lock.Mutex) (lock.Lo
 // A record is the notifications that a listener received from one framework.Client.
 type record struct {
 	client  string
-	changes []framework.StateChange // guarded by world.mu
+	changes []framework.StateChange // guarded by environment.mu
 }
 
-func (w *world) newClient(i int, p clientPlan) *client {
+func (env *environment) newClient(i int, p clientPlan) *client {
 	r := rand.New(rand.NewPCG(p.seed, 2))
-	c := &client{w: w, name: fmt.Sprint("client", i), plan: p, r: r, owner: lock.NewOwner(fmt.Sprint("owner", i))}
+	c := &client{env: env, name: fmt.Sprint("client", i), plan: p, r: r, owner: lock.NewOwner(fmt.Sprint("owner", i))}
 	c.line = newLine(c, rand.New(rand.NewPCG(p.seed, 3)))
-	if x := w.plan.hostility; x != nil && x.client == i {
+	if x := env.plan.hostility; x != nil && x.client == i {
 		c.around = &surrounding{kind: x.kind, how: x.how, c: c}
 	}
 	return c
@@ -102,7 +102,7 @@ func (c *client) start() error {
 	rec := &record{client: c.name}
 	opts := []framework.Option{
 		framework.WithDialer(c.dialer(rec)),
-		framework.WithSessionTimeout(c.w.plan.timeout),
+		framework.WithSessionTimeout(c.env.plan.timeout),
 		framework.WithMaxPacket(smallPacket, smallPacket),
 		framework.WithLogger(zap.New(c.logCore())),
 		framework.WithStateListener(c.listener(rec)),
@@ -115,12 +115,12 @@ func (c *client) start() error {
 		opts = append(opts, framework.WithAuth("digest", []byte("user:"+secret)))
 	}
 	if c.plan.slow {
-		opts = append(opts, framework.WithStateListener(func(framework.StateChange) { pass(c.w.plan.timeout / 3) }))
+		opts = append(opts, framework.WithStateListener(func(framework.StateChange) { pass(c.env.plan.timeout / 3) }))
 	}
 	if c.plan.panics {
 		opts = append(opts, framework.WithStateListener(func(framework.StateChange) { panic("a listener's own fault") }))
 	}
-	f, err := framework.NewClient(c.w.srv.Addr(), opts...)
+	f, err := framework.NewClient(c.env.srv.Addr(), opts...)
 	if err != nil {
 		return err
 	}
@@ -136,14 +136,14 @@ const smallPacket = 16 << 10
 
 func (c *client) listener(rec *record) func(framework.StateChange) {
 	listen := func(change framework.StateChange) {
-		c.w.mu.Lock()
-		defer c.w.mu.Unlock()
-		c.w.note(c.name, "is "+change.To.String(), change.Cause)
+		c.env.mu.Lock()
+		defer c.env.mu.Unlock()
+		c.env.note(c.name, "is "+change.To.String(), change.Cause)
 		rec.changes = append(rec.changes, change)
-		c.state, c.connected = change.To, c.w.now()
+		c.state, c.connected = change.To, c.env.now()
 	}
-	if c.w.bug.listener != nil {
-		return c.w.bug.listener(listen)
+	if c.env.bug.listener != nil {
+		return c.env.bug.listener(listen)
 	}
 	return listen
 }
@@ -154,23 +154,23 @@ func (c *client) close() {
 	c.mu.Lock()
 	f, rec := c.f, c.record
 	c.mu.Unlock()
-	c.w.tell(c.name, "Close", nil)
+	c.env.report(c.name, "Close", nil)
 	err := c.closeWatched(f)
-	c.w.tell(c.name, "Close has returned", err)
-	c.w.inspect(err)
+	c.env.report(c.name, "Close has returned", err)
+	c.env.inspect(err)
 	if err != nil && !errors.Is(err, framework.ErrClosed) {
-		c.w.count("closes with deletions undone", 1)
+		c.env.count("closes with deletions undone", 1)
 	}
-	c.w.mu.Lock()
-	defer c.w.mu.Unlock()
-	c.w.checkStates(rec)
+	c.env.mu.Lock()
+	defer c.env.mu.Unlock()
+	c.env.checkStates(rec)
 }
 
 // restart makes a new framework.Client after the old one was closed.
 func (c *client) restart() {
 	c.close()
 	if err := c.start(); err != nil {
-		c.w.violated(liveness, "a new client: %v", err)
+		c.env.violated(liveness, "a new client: %v", err)
 	}
 }
 
@@ -185,7 +185,7 @@ var follows = map[framework.State][]framework.State{
 
 // checkStates is the validator of "honest states" for what a listener heard until its
 // client was closed. It needs w.mu.
-func (w *world) checkStates(rec *record) {
+func (env *environment) checkStates(rec *record) {
 	last := framework.State(0)
 	for _, change := range rec.changes {
 		allowed := false
@@ -193,61 +193,61 @@ func (w *world) checkStates(rec *record) {
 			allowed = allowed || to == change.To
 		}
 		if change.From != last || !allowed {
-			w.violatedLocked(honestStates, "%s heard of %v after %v", rec.client, change, last)
+			env.violatedLocked(honestStates, "%s heard of %v after %v", rec.client, change, last)
 		}
 		last = change.To
 	}
 	if last != framework.Closed {
-		w.violatedLocked(honestStates, "%s was closed and the last that was heard is %v", rec.client, last)
+		env.violatedLocked(honestStates, "%s was closed and the last that was heard is %v", rec.client, last)
 	}
 }
 
 // asked is the function of WithRevocation.
 func (c *client) asked(l *lock.Lease) {
 	c.mu.Lock()
-	heeds := c.r.IntN(2) == 0
+	obeys := c.r.IntN(2) == 0
 	c.mu.Unlock()
-	c.w.tell(c.name, "is asked to let go", l.Node())
+	c.env.report(c.name, "is asked to let go", l.Node())
 	c.around.act("revocation")
-	if !heeds {
+	if !obeys {
 		return
 	}
-	c.w.askedToLeave(l)
-	ctx, cancel := context.WithTimeout(c.w.ctx, c.w.plan.timeout)
+	c.env.askedToLeave(l)
+	ctx, cancel := context.WithTimeout(c.env.ctx, c.env.plan.timeout)
 	defer cancel()
-	c.w.inspect(l.Release(ctx))
-	c.w.count("revocations heeded", 1)
+	c.env.inspect(l.Release(ctx))
+	c.env.count("revocations heeded", 1)
 }
 
 // inspect is the validator of "nothing hidden" for the text of an error.
-func (w *world) inspect(err error) {
+func (env *environment) inspect(err error) {
 	if err == nil {
 		return
 	}
-	if w.bug.err != nil {
-		err = w.bug.err(err)
+	if env.bug.err != nil {
+		err = env.bug.err(err)
 	}
-	w.inspectText("an error", err.Error())
+	env.inspectText("an error", err.Error())
 }
 
-func (w *world) inspectText(where, text string) {
+func (env *environment) inspectText(where, text string) {
 	if strings.Contains(text, secret) || strings.Contains(text, canary) {
-		w.violated(nothingHidden, "%s tells a secret: %s", where, text)
+		env.violated(nothingHidden, "%s tells a secret: %s", where, text)
 	}
 }
 
 // logCore returns the sink of the client's log.
 func (c *client) logCore() zapcore.Core {
 	if c.around == nil {
-		return &eavesdropper{LevelEnabler: zapcore.InfoLevel, w: c.w}
+		return &eavesdropper{LevelEnabler: zapcore.InfoLevel, env: c.env}
 	}
-	return surroundingCore{&eavesdropper{LevelEnabler: zapcore.DebugLevel, w: c.w}, c.around}
+	return surroundingCore{&eavesdropper{LevelEnabler: zapcore.DebugLevel, env: c.env}, c.around}
 }
 
 // An eavesdropper is a log whose lines are looked through for secrets.
 type eavesdropper struct {
 	zapcore.LevelEnabler
-	w *world
+	env *environment
 }
 
 func (e *eavesdropper) With([]zapcore.Field) zapcore.Core { return e }
@@ -261,11 +261,11 @@ func (e *eavesdropper) Check(entry zapcore.Entry, ce *zapcore.CheckedEntry) *zap
 }
 
 func (e *eavesdropper) Write(entry zapcore.Entry, fields []zapcore.Field) error {
-	e.w.inspectText("the log", entry.Message)
+	e.env.inspectText("the log", entry.Message)
 	for _, f := range fields {
-		e.w.inspectText("the log", f.String)
+		e.env.inspectText("the log", f.String)
 		if f.Interface != nil {
-			e.w.inspectText("the log", fmt.Sprint(f.Interface))
+			e.env.inspectText("the log", fmt.Sprint(f.Interface))
 		}
 	}
 	return nil

@@ -21,8 +21,8 @@ func (c *flatterer) Read(p []byte) (int, error) {
 	const at = 8 // behind the frame's length and the protocol's version
 	n, err := c.Conn.Read(p)
 	if from := at - c.passed; from >= 0 && from+4 <= n {
-		told := p[from : from+4]
-		binary.BigEndian.PutUint32(told, 2*binary.BigEndian.Uint32(told))
+		counted := p[from : from+4]
+		binary.BigEndian.PutUint32(counted, 2*binary.BigEndian.Uint32(counted))
 	}
 	c.passed += n
 	return n, err

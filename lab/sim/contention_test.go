@@ -41,29 +41,29 @@ func (t *target) directories() []string {
 // directoryKinds are what an operator may do to the directory of a lock.
 func directoryKinds() []*faultKind {
 	return []*faultKind{
-		sparing(always("write to a lock's directory", 3, func(w *world, r *rand.Rand, span time.Duration) func() {
-			w.operate(r, span, func(ctx context.Context, dir string) error {
-				_, err := w.operator.Set(ctx, dir, nil, framework.AnyVersion)
+		sparing(always("write to a lock's directory", 3, func(env *environment, r *rand.Rand, span time.Duration) func() {
+			env.operate(r, span, func(ctx context.Context, dir string) error {
+				_, err := env.operator.Set(ctx, dir, nil, framework.AnyVersion)
 				return err
 			})
 			return nil
 		})),
-		sparing(always("leave a child in a lock's directory", 3, func(w *world, r *rand.Rand, span time.Duration) func() {
-			w.operate(r, span, func(ctx context.Context, dir string) error {
+		sparing(always("leave a child in a lock's directory", 3, func(env *environment, r *rand.Rand, span time.Duration) func() {
+			env.operate(r, span, func(ctx context.Context, dir string) error {
 				if strings.HasSuffix(dir, "/leases") {
 					return nil // a semaphore counts all children, and the deletion may fail
 				}
-				note, err := w.operator.Create(ctx, dir+"/note-", nil, framework.Sequential())
+				note, err := env.operator.Create(ctx, dir+"/note-", nil, framework.Sequential())
 				if err != nil {
 					return err
 				}
-				return w.operator.Delete(ctx, note, framework.Guaranteed())
+				return env.operator.Delete(ctx, note, framework.Guaranteed())
 			})
 			return nil
 		})),
-		sparing(always("make a lock's directory anew", 3, func(w *world, r *rand.Rand, span time.Duration) func() {
-			w.operate(r, span, func(ctx context.Context, dir string) error {
-				_, err := w.operator.Txn(ctx, framework.OpDelete(dir, framework.AnyVersion), framework.OpCreate(dir, nil))
+		sparing(always("make a lock's directory anew", 3, func(env *environment, r *rand.Rand, span time.Duration) func() {
+			env.operate(r, span, func(ctx context.Context, dir string) error {
+				_, err := env.operator.Txn(ctx, framework.OpDelete(dir, framework.AnyVersion), framework.OpCreate(dir, nil))
 				return err // seldom none: it must be empty at that moment
 			})
 			return nil
@@ -72,9 +72,9 @@ func directoryKinds() []*faultKind {
 }
 
 // operate has an operator do something to the directory of a lock, now and again within the span.
-func (w *world) operate(r *rand.Rand, span time.Duration, do func(ctx context.Context, dir string) error) {
+func (env *environment) operate(r *rand.Rand, span time.Duration, do func(ctx context.Context, dir string) error) {
 	var dirs []string
-	for _, t := range w.plan.targets {
+	for _, t := range env.plan.targets {
 		dirs = append(dirs, t.directories()...)
 	}
 	if len(dirs) == 0 {
@@ -82,12 +82,12 @@ func (w *world) operate(r *rand.Rand, span time.Duration, do func(ctx context.Co
 	}
 	dir := dirs[r.IntN(len(dirs))]
 	times := 1 + r.IntN(20)
-	w.tasks.Go(func() { // ends with its context at the latest; world.run waits for it
-		ctx, cancel := context.WithTimeout(w.ctx, max(span, time.Second))
+	env.tasks.Go(func() { // ends with its context at the latest; environment.run waits for it
+		ctx, cancel := context.WithTimeout(env.ctx, max(span, time.Second))
 		defer cancel()
 		for range times {
 			if err := do(ctx, dir); err == nil {
-				w.count("directories worked on", 1)
+				env.count("directories worked on", 1)
 			}
 			pass(upTo(r, span/time.Duration(times)))
 		}

@@ -20,7 +20,7 @@ const countersRoot, valuePath = "/counted", "/valued"
 
 func counted() *recipe {
 	return &recipe{
-		name: "counter", oneIn: 15, live: (*world).counting, bugs: counterBugs(),
+		name: "counter", oneIn: 15, live: (*environment).counting, bugs: counterBugs(),
 		guarantees: []guarantee{appliedOnce, oneOrder, latestValue},
 		met: []string{
 			"Add: ok", "Add: unknown outcome", "CompareAndSet: ok", "additions applied", "additions of unknown outcome",
@@ -31,12 +31,12 @@ func counted() *recipe {
 
 // A counting is the counters and the value of a schedule.
 type counting struct {
-	w     *world
+	env   *environment
 	over  chan struct{} // closed when all is well and the workers have ended
 	all   sync.WaitGroup
 	shows sync.WaitGroup // those that follow the value
 
-	// guarded by world.mu
+	// guarded by environment.mu
 	writes       map[string][]written // by path
 	additions    []*addition
 	replacements []*replacement
@@ -50,13 +50,13 @@ type written struct {
 }
 
 // counting has each client count until end is called.
-func (w *world) counting() (end func()) {
-	k := &counting{w: w, over: make(chan struct{}), writes: map[string][]written{}, shown: map[*client]int{}}
-	w.mu.Lock()
-	w.observers = append(w.observers, k.observe)
-	w.mu.Unlock()
-	ctx, cancel := context.WithCancel(w.ctx)
-	for _, c := range w.clients {
+func (env *environment) counting() (end func()) {
+	k := &counting{env: env, over: make(chan struct{}), writes: map[string][]written{}, shown: map[*client]int{}}
+	env.mu.Lock()
+	env.observers = append(env.observers, k.observe)
+	env.mu.Unlock()
+	ctx, cancel := context.WithCancel(env.ctx)
+	for _, c := range env.clients {
 		pass(apart)
 		for i, act := range []func(*client, *framework.Client, *rand.Rand){k.add, k.add, k.add, k.replace} {
 			r := rand.New(rand.NewPCG(c.plan.seed, uint64(17+i)))
@@ -67,7 +67,7 @@ func (w *world) counting() (end func()) {
 	return func() {
 		close(k.over)
 		k.all.Wait()
-		pass(w.settling()) // a request may be under way
+		pass(env.settling()) // a request may be under way
 		k.checkAdditions()
 		k.checkReplacements()
 		k.checkLatest()
@@ -81,7 +81,7 @@ func (k *counting) observe(x zkserver.Transaction) {
 	for _, c := range x.Changes {
 		counts := c.Path == valuePath || strings.HasPrefix(c.Path, countersRoot+"/")
 		if counts && (c.Kind == zkserver.Created || c.Kind == zkserver.DataSet) {
-			k.writes[c.Path] = append(k.writes[c.Path], written{k.w.now(), string(c.Data)})
+			k.writes[c.Path] = append(k.writes[c.Path], written{k.env.now(), string(c.Data)})
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (k *counting) again(c *client, r *rand.Rand, act func(*client, *framework.C
 		if f, closing := c.present(); !closing && f.State() != framework.Closed {
 			act(c, f, r)
 		}
-		rest := upTo(r, k.w.plan.timeout/2)
+		rest := upTo(r, k.env.plan.timeout/2)
 		if r.IntN(3) == 0 {
 			rest = upTo(r, 5*time.Millisecond)
 		}
@@ -148,20 +148,20 @@ type adder interface {
 
 // add makes an addition, by Add or by CompareAndSet.
 func (k *counting) add(c *client, f *framework.Client, r *rand.Rand) {
-	k.w.mu.Lock()
+	k.env.mu.Lock()
 	n := len(k.additions)
-	a := &addition{path: fmt.Sprintf("%s/%d", countersRoot, n/digits), digit: n % digits, began: k.w.now()}
+	a := &addition{path: fmt.Sprintf("%s/%d", countersRoot, n/digits), digit: n % digits, began: k.env.now()}
 	k.additions = append(k.additions, a)
-	k.w.mu.Unlock()
+	k.env.mu.Unlock()
 	number, err := counter.New(f, a.path)
 	if err != nil {
 		panic(err) // the arguments are ours
 	}
 	by := adder(number)
-	if k.w.bug.adder != nil {
-		by = k.w.bug.adder(c, f, number)
+	if k.env.bug.adder != nil {
+		by = k.env.bug.adder(c, f, number)
 	}
-	limit := upTo(r, k.w.plan.timeout)
+	limit := upTo(r, k.env.plan.timeout)
 	if r.IntN(3) > 0 {
 		err = c.call("Add", r, limit, func(ctx context.Context) (err error) {
 			a.result, err = by.Add(ctx, a.delta())
@@ -171,8 +171,8 @@ func (k *counting) add(c *client, f *framework.Client, r *rand.Rand) {
 	} else {
 		a.outcome = k.swap(c, a, by, r, limit)
 	}
-	a.returned = k.w.now()
-	k.w.tell(c.name, fmt.Sprintf("an addition is %s: digit %d of", a.outcome, a.digit), a.path)
+	a.returned = k.env.now()
+	k.env.report(c.name, fmt.Sprintf("an addition is %s: digit %d of", a.outcome, a.digit), a.path)
 }
 
 // swap makes an addition to the number that Get returns.
@@ -185,7 +185,7 @@ func (k *counting) swap(c *client, a *addition, by adder, r *rand.Rand, limit ti
 		return refused
 	}
 	swapped := false
-	a.began, a.result = k.w.now(), old+a.delta()
+	a.began, a.result = k.env.now(), old+a.delta()
 	err := c.call("CompareAndSet", r, limit, func(ctx context.Context) (err error) {
 		swapped, err = by.CompareAndSet(ctx, old, a.result)
 		return err

@@ -20,7 +20,7 @@ func counterBugs() []deliberate {
 		}},
 		{oneOrder, "one of the clients counts at another path", "lacks an addition", func() bug {
 			return bug{adder: func(c *client, f *framework.Client, n *counter.Counter) adder {
-				if c != c.w.clients[0] {
+				if c != c.env.clients[0] {
 					return n
 				}
 				other, err := counter.New(f, n.Path()+"-other")
@@ -54,11 +54,11 @@ func (n repeating) Add(ctx context.Context, delta int64) (int64, error) {
 }
 
 // dropReplies has the server drop the reply to a write of a counter, now and then.
-func dropReplies(w *world) {
-	for w.now() < w.plan.horizon {
-		w.harm(nil, w.plan.timeout/4)
-		w.srv.Rules().Add(fault.Rule{Op: fault.SetData, Path: countersRoot + "/**", Action: fault.DropReply})
-		pass(w.plan.timeout / 4)
+func dropReplies(env *environment) {
+	for env.now() < env.plan.horizon {
+		env.harm(nil, env.plan.timeout/4)
+		env.srv.Rules().Add(fault.Rule{Op: fault.SetData, Path: countersRoot + "/**", Action: fault.DropReply})
+		pass(env.plan.timeout / 4)
 	}
 }
 

@@ -17,8 +17,8 @@ const (
 
 // checkAdditions is the validator of "applied once" and "one order" for counters.
 func (k *counting) checkAdditions() {
-	k.w.mu.Lock()
-	defer k.w.mu.Unlock()
+	k.env.mu.Lock()
+	defer k.env.mu.Unlock()
 	byPath := make(map[string][]*addition)
 	for _, a := range k.additions {
 		byPath[a.path] = append(byPath[a.path], a)
@@ -38,7 +38,7 @@ func (k *counting) checkAdditions() {
 // checkTimes is the validator of "applied once": the number that remains has an addition as often as its
 // client knows.
 func (k *counting) checkTimes(a *addition, number int64) {
-	k.w.counts["additions "+string(a.outcome)]++
+	k.env.counts["additions "+string(a.outcome)]++
 	least, most := 0, 0
 	switch a.outcome {
 	case applied:
@@ -47,7 +47,7 @@ func (k *counting) checkTimes(a *addition, number int64) {
 		most = 1
 	}
 	if n := a.times(number); n < least || n > most {
-		k.w.violatedLocked(appliedOnce, "the addition of digit %d to %s is %s, and was applied %d times", a.digit, a.path, a.outcome, n)
+		k.env.violatedLocked(appliedOnce, "the addition of digit %d to %s is %s, and was applied %d times", a.digit, a.path, a.outcome, n)
 	}
 }
 
@@ -55,23 +55,23 @@ func (k *counting) checkTimes(a *addition, number int64) {
 // smaller results, of all calls that had returned before, and of no later call.
 func (k *counting) checkOrder(additions []*addition, writes int) {
 	known := slices.DeleteFunc(slices.Clone(additions), func(a *addition) bool { return a.outcome != applied })
-	k.w.counts["additions combined"] += max(0, len(known)-writes)
+	k.env.counts["additions combined"] += max(0, len(known)-writes)
 	slices.SortFunc(known, func(a, b *addition) int {
 		return cmp.Compare(bits.OnesCount64(uint64(a.result)), bits.OnesCount64(uint64(b.result)))
 	})
 	before := int64(0)
 	for _, a := range known {
 		if a.result&before != before || a.result == before || a.times(a.result) != 1 {
-			k.w.violatedLocked(oneOrder, "the result %x of %s lacks an addition of %x", a.result, a.path, before)
+			k.env.violatedLocked(oneOrder, "the result %x of %s lacks an addition of %x", a.result, a.path, before)
 		}
 		before = a.result
 		for _, other := range additions {
 			n := other.times(a.result)
 			switch {
 			case n > 1, n > 0 && (other.began > a.returned || other.outcome == refused):
-				k.w.violatedLocked(oneOrder, "the result %x of %s has an addition %d times that is %s", a.result, a.path, n, other.outcome)
+				k.env.violatedLocked(oneOrder, "the result %x of %s has an addition %d times that is %s", a.result, a.path, n, other.outcome)
 			case n == 0 && other.outcome == applied && other.returned < a.began:
-				k.w.violatedLocked(oneOrder, "the result %x of %s lacks an addition that had returned", a.result, a.path)
+				k.env.violatedLocked(oneOrder, "the result %x of %s lacks an addition that had returned", a.result, a.path)
 			}
 		}
 	}
@@ -79,14 +79,14 @@ func (k *counting) checkOrder(additions []*addition, writes int) {
 
 // checkReplacements is the validator of "applied once" and "one order" for the value.
 func (k *counting) checkReplacements() {
-	k.w.mu.Lock()
-	defer k.w.mu.Unlock()
+	k.env.mu.Lock()
+	defer k.env.mu.Unlock()
 	at := make(map[int64][]int) // the numbers of writes, by what they set
 	values := []int64{0}        // before each write
-	for i, w := range k.writes[valuePath] {
-		v, err := strconv.ParseInt(w.data, 10, 64)
+	for i, write := range k.writes[valuePath] {
+		v, err := strconv.ParseInt(write.data, 10, 64)
 		if err != nil {
-			k.w.violatedLocked(appliedOnce, "the value is %q", w.data)
+			k.env.violatedLocked(appliedOnce, "the value is %q", write.data)
 		}
 		at[v], values = append(at[v], i), append(values, v)
 	}
@@ -97,19 +97,19 @@ func (k *counting) checkReplacements() {
 
 func (k *counting) checkReplacement(s *replacement, writes []int, values []int64) {
 	if n := len(writes); n > 1 || n == 1 && s.outcome == refused || n == 0 && s.outcome == applied {
-		k.w.violatedLocked(appliedOnce, "a change of the value that is %s was applied %d times", s.outcome, n)
+		k.env.violatedLocked(appliedOnce, "a change of the value that is %s was applied %d times", s.outcome, n)
 		return
 	}
 	if len(writes) == 0 {
 		return
 	}
-	k.w.counts["values replaced"]++
+	k.env.counts["values replaced"]++
 	i := writes[0]
 	when := k.writes[valuePath][i].at
 	if when < s.began || s.outcome == applied && when > s.returned {
-		k.w.violatedLocked(oneOrder, "the call that set %d lasted from %v to %v, and it was set at %v", s.set, s.began, s.returned, when)
+		k.env.violatedLocked(oneOrder, "the call that set %d lasted from %v to %v, and it was set at %v", s.set, s.began, s.returned, when)
 	}
 	if s.outcome == applied && s.old >= 0 && values[i] != s.old {
-		k.w.violatedLocked(oneOrder, "%d was to be replaced by %d, and %d was", s.old, s.set, values[i])
+		k.env.violatedLocked(oneOrder, "%d was to be replaced by %d, and %d was", s.old, s.set, values[i])
 	}
 }

@@ -29,7 +29,7 @@ type instance = discovery.Instance[string]
 
 func discovered() *recipe {
 	return &recipe{
-		name: "discovery", oneIn: 15, plan: (*plan).takePaths, live: (*world).discover, bugs: discoveryBugs(),
+		name: "discovery", oneIn: 15, plan: (*plan).takePaths, live: (*environment).discover, bugs: discoveryBugs(),
 		guarantees: []guarantee{registeredOnly, lastGoodList},
 		met: append(comeAgain("discovery"),
 			"discovery lists", "discovery stale lists", "discovery changes", "discovery reads", "discovery updates",
@@ -40,7 +40,7 @@ func discovered() *recipe {
 
 // A discovering is a service whose instances the clients are.
 type discovering struct {
-	w       *world
+	env     *environment
 	past    *past
 	number  atomic.Int64  // of the latest port
 	over    chan struct{} // closed when all is well and the workers have ended
@@ -50,11 +50,11 @@ type discovering struct {
 }
 
 // discover has each client register and find instances until end is called.
-func (w *world) discover() (end func()) {
-	k := &discovering{w: w, past: w.recordPast(servicesRoot), over: make(chan struct{}), done: make(chan struct{})}
+func (env *environment) discover() (end func()) {
+	k := &discovering{env: env, past: env.recordPast(servicesRoot), over: make(chan struct{}), done: make(chan struct{})}
 	k.registerPermanent()
-	k.checked.Add(len(w.clients))
-	for _, c := range w.clients {
+	k.checked.Add(len(env.clients))
+	for _, c := range env.clients {
 		pass(apart)
 		r := rand.New(rand.NewPCG(c.plan.seed, 15))
 		k.all.Go(func() {
@@ -73,7 +73,7 @@ func (w *world) discover() (end func()) {
 
 // registerPermanent makes the instance that always exists.
 func (k *discovering) registerPermanent() {
-	registry, err := discovery.New[string](k.w.operator, servicesRoot)
+	registry, err := discovery.New[string](k.env.operator, servicesRoot)
 	if err != nil {
 		panic(err) // the arguments are ours
 	}
@@ -81,10 +81,10 @@ func (k *discovering) registerPermanent() {
 	in.Kind = discovery.Permanent
 	reg, err := registry.Register(in)
 	if err == nil {
-		err = errors.Join(reg.Await(k.w.ctx), registry.Close(k.w.ctx))
+		err = errors.Join(reg.Await(k.env.ctx), registry.Close(k.env.ctx))
 	}
 	if err != nil {
-		k.w.violated(liveness, "the registration of the permanent instance: %v", err)
+		k.env.violated(liveness, "the registration of the permanent instance: %v", err)
 	}
 }
 
@@ -119,25 +119,25 @@ func (k *discovering) live(c *client, r *rand.Rand) (checked bool) {
 	if err := x.start(); err != nil {
 		x.close()
 		if !errors.Is(err, framework.ErrClosed) {
-			k.w.violated(nothingHidden, "a new registry: %v", err)
+			k.env.violated(nothingHidden, "a new registry: %v", err)
 		}
 		return false
 	}
-	ctx, cancel := context.WithCancel(k.w.ctx)
+	ctx, cancel := context.WithCancel(k.env.ctx)
 	defer cancel()
 	var following sync.WaitGroup
 	defer following.Wait()
 	following.Go(func() {
 		for list, err := range x.service.Changes(ctx) {
 			if err != nil {
-				x.w.violated(nothingHidden, "no read is refused, and Changes says: %v", err)
+				x.env.violated(nothingHidden, "no read is refused, and Changes says: %v", err)
 			}
-			x.w.count("discovery changes", 1)
+			x.env.count("discovery changes", 1)
 			x.checkList("Changes", false, list)
 		}
 	})
 	for range 1 + r.IntN(12) {
-		if k.ended(upTo(r, k.w.plan.timeout/2)) {
+		if k.ended(upTo(r, k.env.plan.timeout/2)) {
 			break
 		}
 		x.act()
@@ -171,17 +171,17 @@ func (k *discovering) ended(d time.Duration) bool {
 
 // act does one thing with the registry.
 func (x *registrant) act() {
-	limit := upTo(x.r, x.w.plan.timeout)
+	limit := upTo(x.r, x.env.plan.timeout)
 	switch x.r.IntN(3) {
 	case 0:
 		next := x.instance(x.client.name)
 		_ = x.call("Update", limit, func(ctx context.Context) error { return x.registration.Update(ctx, next) })
-		x.w.count("discovery updates", 1)
+		x.env.count("discovery updates", 1)
 	case 1:
 		_ = x.call("Instances", limit, func(ctx context.Context) error {
 			list, err := x.registry.Instances(ctx, serviceName)
 			if err == nil {
-				x.w.count("discovery reads", 1)
+				x.env.count("discovery reads", 1)
 				x.checkList("Instances", false, list)
 			}
 			return err
@@ -196,18 +196,18 @@ func (x *registrant) act() {
 
 // call is the validator of "bounded calls" for registries.
 func (x *registrant) call(op string, limit time.Duration, fn func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(x.w.ctx, limit)
+	ctx, cancel := context.WithTimeout(x.env.ctx, limit)
 	defer cancel()
 	began := time.Now()
 	err := fn(ctx)
-	x.w.inspect(err)
-	if late := time.Since(began) - limit; late > promptly && x.w.ctx.Err() == nil {
-		x.w.violated(boundedCalls, "%s of discovery returned %v late: %v", op, late, err)
+	x.env.inspect(err)
+	if late := time.Since(began) - limit; late > promptly && x.env.ctx.Err() == nil {
+		x.env.violated(boundedCalls, "%s of discovery returned %v late: %v", op, late, err)
 	}
 	return err
 }
 
 // close ends the registry.
 func (x *registrant) close() {
-	_ = x.call("Close", upTo(x.r, x.w.plan.timeout), x.registry.Close)
+	_ = x.call("Close", upTo(x.r, x.env.plan.timeout), x.registry.Close)
 }

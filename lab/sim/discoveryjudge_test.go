@@ -12,15 +12,15 @@ import (
 // checkList is the validator of "last good list": the permanent instance is in every list that was read
 // once, also during an outage.
 func (x *registrant) checkList(what string, stale bool, list []instance) {
-	if x.w.bug.instances != nil {
-		list = x.w.bug.instances(stale, list)
+	if x.env.bug.instances != nil {
+		list = x.env.bug.instances(stale, list)
 	}
-	x.w.count("discovery lists", 1)
+	x.env.count("discovery lists", 1)
 	if stale {
-		x.w.count("discovery stale lists", 1)
+		x.env.count("discovery stale lists", 1)
 	}
 	if !slices.ContainsFunc(list, func(in instance) bool { return in.ID == permanentID }) {
-		x.w.violated(lastGoodList, "%s of %s has %d instances, and none is the permanent one (stale: %v)",
+		x.env.violated(lastGoodList, "%s of %s has %d instances, and none is the permanent one (stale: %v)",
 			what, x.client.name, len(list), stale)
 	}
 }
@@ -28,29 +28,29 @@ func (x *registrant) checkList(what string, stale bool, list []instance) {
 // checkEnd is the validator of "registered instances", once all is well: the client's instance is
 // registered as it was last updated, no instance but the clients' is, and all lists show the same.
 func (x *registrant) checkEnd() {
-	limit := time.Now().Add(2*x.w.settling() + 30*time.Second)
+	limit := time.Now().Add(2*x.env.settling() + 30*time.Second)
 	for {
 		problem := x.problem()
 		if problem == "" {
-			x.w.count("discovery at the end", 1)
+			x.env.count("discovery at the end", 1)
 			return
 		}
-		if x.w.ctx.Err() != nil {
+		if x.env.ctx.Err() != nil {
 			return
 		}
 		if time.Now().After(limit) {
-			x.w.violated(registeredOnly, "all is well, and for %s %s", x.client.name, problem)
+			x.env.violated(registeredOnly, "all is well, and for %s %s", x.client.name, problem)
 			return
 		}
-		pass(x.w.plan.timeout / 40)
+		pass(x.env.plan.timeout / 40)
 	}
 }
 
 // problem returns what is not as it has to be at the end.
 func (x *registrant) problem() string {
 	exist := x.exist()
-	ids := append(make([]string, 0, len(x.w.clients)+1), permanentID)
-	for _, c := range x.w.clients {
+	ids := append(make([]string, 0, len(x.env.clients)+1), permanentID)
+	for _, c := range x.env.clients {
 		ids = append(ids, c.name)
 	}
 	slices.Sort(ids)
@@ -60,10 +60,10 @@ func (x *registrant) problem() string {
 	if !maps.Equal(ports(x.service.Instances()), exist) {
 		return "the list is not what is registered"
 	}
-	ctx, cancel := context.WithTimeout(x.w.ctx, time.Second)
+	ctx, cancel := context.WithTimeout(x.env.ctx, time.Second)
 	defer cancel()
 	read, err := x.registry.Instances(ctx, serviceName)
-	x.w.inspect(err)
+	x.env.inspect(err)
 	if err != nil || !maps.Equal(ports(read), exist) {
 		return "Instances does not return what is registered"
 	}
@@ -72,8 +72,8 @@ func (x *registrant) problem() string {
 
 // exist returns the ports of the instances in the tree, by ID.
 func (k *discovering) exist() map[string]int {
-	k.w.mu.Lock()
-	defer k.w.mu.Unlock()
+	k.env.mu.Lock()
+	defer k.env.mu.Unlock()
 	found := make(map[string]int)
 	for path, v := range k.past.last() {
 		if path == servicesRoot || path == servicesRoot+"/"+serviceName {
@@ -87,7 +87,7 @@ func (k *discovering) exist() map[string]int {
 			Port int
 		}
 		if err := json.Unmarshal([]byte(v.data), &in); err != nil {
-			k.w.violatedLocked(registeredOnly, "%s is no instance", path)
+			k.env.violatedLocked(registeredOnly, "%s is no instance", path)
 		}
 		found[in.ID] = in.Port
 	}

@@ -14,10 +14,10 @@ func TestWaitersGoOnAfterDroppedEvents(t *testing.T) {
 		p := newPlan(seed)
 		p.faults, p.horizon = nil, 12*p.timeout
 		p.insist("DropEvent", 6*p.timeout, 2*time.Second)
-		w := simulate(t, newWorld(p, bug{}))
-		addCounts(total, w.counts)
-		if err := w.err(); err != nil {
-			t.Fatalf("seed %d: %v\n\n%s", seed, err, tail(w.trace()))
+		env := simulate(t, newEnvironment(p, bug{}))
+		addCounts(total, env.counts)
+		if err := env.err(); err != nil {
+			t.Fatalf("seed %d: %v\n\n%s", seed, err, tail(env.trace()))
 		}
 	}
 	if total["fault DropEvent"] == 0 {

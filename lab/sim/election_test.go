@@ -66,7 +66,7 @@ var errStepDown = errors.New("the candidate steps down")
 // run leads for one to three terms, and steps down, unless its context ends before. If the last term was lost, an
 // error does not end Run, so it steps down in the next.
 func (k *worker) run(h *handle) {
-	c := k.call(8 * k.w.plan.timeout)
+	c := k.call(8 * k.env.plan.timeout)
 	defer c.stop()
 	k.do("Run " + h.name)
 	k.waits(h, false)
@@ -74,18 +74,18 @@ func (k *worker) run(h *handle) {
 	terms := 1 + k.r.IntN(3)
 	led := false
 	err := h.run(c.ctx, func(ctx context.Context, term *lease.Lease) error {
-		t := k.w.enter(k, k.f, h, term)
+		t := k.env.enter(k, k.f, h, term)
 		led, k.held = true, append(k.held, t)
 		k.waitEnded()
 		select {
 		case <-ctx.Done():
-		case <-time.After(upTo(k.r, k.w.plan.timeout)):
+		case <-time.After(upTo(k.r, k.env.plan.timeout)):
 		}
-		k.w.checkLoss(t)
+		k.env.checkLoss(t)
 		k.held = k.held[:len(k.held)-1]
-		k.w.leave(t, k.name)
+		k.env.leave(t, k.name)
 		t.cancel()
-		k.w.count("terms of Run", 1)
+		k.env.count("terms of Run", 1)
 		if terms--; terms <= 0 {
 			return errStepDown
 		}
@@ -96,13 +96,13 @@ func (k *worker) run(h *handle) {
 	}
 	switch {
 	case err == nil:
-		k.w.violated(nothingHidden, "Run of %s returned nil", h.name)
+		k.env.violated(nothingHidden, "Run of %s returned nil", h.name)
 	case errors.Is(err, errStepDown):
-		k.w.inspect(err)
+		k.env.inspect(err)
 	default:
 		k.checkResult("Run", c, err)
-		if c.ctx.Err() == nil && !errors.Is(err, framework.ErrClosed) && k.w.ctx.Err() == nil {
-			k.w.violated(liveness, "Run of %s ended by itself: %v", h.name, err)
+		if c.ctx.Err() == nil && !errors.Is(err, framework.ErrClosed) && k.env.ctx.Err() == nil {
+			k.env.violated(liveness, "Run of %s ended by itself: %v", h.name, err)
 		}
 	}
 }

@@ -76,10 +76,10 @@ func meetEach(t *testing.T, m mishap) int {
 	t.Helper()
 	const most = 60 // far above what an acquire and release take
 	for ; m.number < most; m.number++ {
-		w, hit := meet(t, m)
+		env, hit := meet(t, m)
 		fmt.Printf("%s%v\n", saysSeed, m)
-		if err := w.err(); err != nil {
-			t.Fatalf("%v: %v\n\n%s", m, err, tail(w.trace()))
+		if err := env.err(); err != nil {
+			t.Fatalf("%v: %v\n\n%s", m, err, tail(env.trace()))
 		}
 		if !hit {
 			break
@@ -92,11 +92,11 @@ func meetEach(t *testing.T, m mishap) int {
 }
 
 // meet runs one acquire and release with the mishap, and reports whether there was such a request.
-func meet(t *testing.T, m mishap) (w *world, hit bool) {
+func meet(t *testing.T, m mishap) (env *environment, hit bool) {
 	t.Helper()
-	w = newWorld(m.plan(), bug{})
-	w.script = func() { hit = w.meet(m) }
-	return simulate(t, w), hit
+	env = newEnvironment(m.plan(), bug{})
+	env.script = func() { hit = env.meet(m) }
+	return simulate(t, env), hit
 }
 
 // plan has two clients with a worker each.
@@ -129,32 +129,32 @@ func (m mishap) plan() *plan {
 	return p
 }
 
-func (w *world) meet(m mishap) bool {
-	k, other := w.workers[0], w.workers[1]
-	for _, k := range w.workers {
+func (env *environment) meet(m mishap) bool {
+	k, other := env.workers[0], env.workers[1]
+	for _, k := range env.workers {
 		k.refresh()
-		if err := k.f.AwaitConnected(w.ctx); err != nil {
-			w.violated(liveness, "%s does not connect: %v", k.name, err)
+		if err := k.f.AwaitConnected(env.ctx); err != nil {
+			env.violated(liveness, "%s does not connect: %v", k.name, err)
 			return false
 		}
 	}
-	if m.again && !w.warm(k) {
+	if m.again && !env.warm(k) {
 		return false
 	}
 	var theirs *leaseRecord
 	if m.contended {
-		l, err := other.handles[0].locker.Lock(w.ctx)
+		l, err := other.handles[0].locker.Lock(env.ctx)
 		if err != nil {
-			w.violated(liveness, "the lock is free and can't be had: %v", err)
+			env.violated(liveness, "the lock is free and can't be had: %v", err)
 			return false
 		}
-		theirs = w.enter(other, other.f, other.handles[0], l)
+		theirs = env.enter(other, other.f, other.handles[0], l)
 	}
 	rule := fault.Rule{Session: k.f.Session().ID, Action: m.action, Skip: m.number}
 	if m.action == fault.DelayRequest || m.action == fault.DelayReply {
 		rule.Delay = time.Second
 	}
-	h := w.srv.Rules().Add(rule)
+	h := env.srv.Rules().Add(rule)
 	done := make(chan struct{})
 	go func() { // ends with the calls, whose context ends at the latest
 		defer close(done)
@@ -162,18 +162,18 @@ func (w *world) meet(m mishap) bool {
 	}()
 	if theirs != nil {
 		pass(time.Second)
-		w.leave(theirs, other.name)
-		if err := theirs.lease.Release(w.ctx); err != nil {
-			w.violated(liveness, "the release: %v", err)
+		env.leave(theirs, other.name)
+		if err := theirs.lease.Release(env.ctx); err != nil {
+			env.violated(liveness, "the release: %v", err)
 		}
 	}
 	select {
 	case <-done:
-	case <-time.After(2 * w.plan.timeout): // what is held, is held for so long
+	case <-time.After(2 * env.plan.timeout): // what is held, is held for so long
 		h.Release()
 		<-done
 	}
-	w.heal()
+	env.heal()
 	return h.Hits() > 0
 }
 
@@ -181,14 +181,14 @@ func (w *world) meet(m mishap) bool {
 const usesToKnow = 4
 
 // warm has the worker have its lock a few times, undisturbed.
-func (w *world) warm(k *worker) bool {
+func (env *environment) warm(k *worker) bool {
 	for range usesToKnow {
-		l, err := k.handles[0].locker.Lock(w.ctx)
+		l, err := k.handles[0].locker.Lock(env.ctx)
 		if err == nil {
-			err = l.Release(w.ctx)
+			err = l.Release(env.ctx)
 		}
 		if err != nil {
-			w.violated(liveness, "the lock is free and can't be had: %v", err)
+			env.violated(liveness, "the lock is free and can't be had: %v", err)
 			return false
 		}
 	}
@@ -198,7 +198,7 @@ func (w *world) warm(k *worker) bool {
 // lockAndRelease is what the mishap meets.
 func (k *worker) lockAndRelease(m mishap, h *fault.Handle) {
 	c := call{began: time.Now(), ends: time.Now().Add(10 * time.Minute)}
-	ctx, cancel := context.WithDeadline(k.w.ctx, c.ends)
+	ctx, cancel := context.WithDeadline(k.env.ctx, c.ends)
 	defer cancel()
 	c.ctx = ctx
 	if m.ends {
@@ -209,22 +209,22 @@ func (k *worker) lockAndRelease(m mishap, h *fault.Handle) {
 			defer close(stopped)
 			select {
 			case <-h.Hit():
-				k.w.mu.Lock()
+				k.env.mu.Lock()
 				c.ends = time.Now()
-				k.w.mu.Unlock()
+				k.env.mu.Unlock()
 				cancel()
 			case <-ctx.Done():
 			}
 		}()
 	}
 	judge := func(op string, err error) {
-		k.w.mu.Lock()
+		k.env.mu.Lock()
 		now := c
-		k.w.mu.Unlock()
+		k.env.mu.Unlock()
 		k.checkResult(op, now, err)
 	}
 	use := k.handles[0]
-	for _, l := range k.ways(m, use) {
+	for _, l := range k.lockers(m, use) {
 		k.do("Lock")
 		c.began = time.Now()
 		lease, err := l.Lock(ctx)
@@ -232,11 +232,11 @@ func (k *worker) lockAndRelease(m mishap, h *fault.Handle) {
 		if err != nil {
 			break
 		}
-		k.held = append(k.held, k.w.enter(k, k.f, use, lease))
+		k.held = append(k.held, k.env.enter(k, k.f, use, lease))
 		pass(100 * time.Millisecond) // until the znode is watched
 	}
 	for _, t := range k.held {
-		k.w.leave(t, k.name)
+		k.env.leave(t, k.name)
 		k.do("Release")
 		c.began = time.Now()
 		judge("Release", t.lease.Release(ctx))
@@ -246,7 +246,7 @@ func (k *worker) lockAndRelease(m mishap, h *fault.Handle) {
 }
 
 // ways are what is locked, one after the other, and released in the same order.
-func (k *worker) ways(m mishap, h *handle) []lock.Locker {
+func (k *worker) lockers(m mishap, h *handle) []lock.Locker {
 	if m.kind == "downgrade" {
 		return []lock.Locker{h.locker, h.downgrade}
 	}

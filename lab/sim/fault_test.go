@@ -24,10 +24,10 @@ type faultKind struct {
 	weight   int
 	ensemble bool         // needs more than one front end
 	led      bool         // needs a front end that leads
-	spares   bool         // harms no client's connection, or names the client that it harms: see world.harm
+	spares   bool         // harms no client's connection, or names the client that it harms: see environment.harm
 	action   fault.Action // of a rule; 0 if the kind is none
 	ops      []fault.Op   // of a rule, which has one of them
-	begin    func(w *world, r *rand.Rand, span time.Duration) (end func())
+	begin    func(env *environment, r *rand.Rand, span time.Duration) (end func())
 }
 
 // newFates draws the faults of a schedule.
@@ -59,7 +59,7 @@ func (p *plan) sortFaults() {
 }
 
 // injectFaults has everything go wrong that is planned, and ends all of it at the horizon.
-func (w *world) injectFaults() {
+func (env *environment) injectFaults() {
 	type ending struct {
 		at   time.Duration
 		name string
@@ -68,49 +68,49 @@ func (w *world) injectFaults() {
 	var pending []ending
 	endUntil := func(limit time.Duration) {
 		for len(pending) > 0 && pending[0].at <= limit {
-			pass(pending[0].at - w.now())
-			w.tell("fault", "ends "+pending[0].name, nil)
+			pass(pending[0].at - env.now())
+			env.report("fault", "ends "+pending[0].name, nil)
 			pending[0].end()
 			pending = pending[1:]
 		}
-		pass(limit - w.now())
+		pass(limit - env.now())
 	}
-	for _, f := range w.plan.faults {
+	for _, f := range env.plan.faults {
 		endUntil(f.at)
-		w.tell("fault", f.kind.name, f.span)
+		env.report("fault", f.kind.name, f.span)
 		if !f.kind.spares {
-			w.harm(nil, f.span)
+			env.harm(nil, f.span)
 		}
-		if end := f.kind.begin(w, rand.New(rand.NewPCG(f.seed, 5)), f.span); end != nil {
-			pending = append(pending, ending{min(f.at+f.span, w.plan.horizon), f.kind.name, end})
+		if end := f.kind.begin(env, rand.New(rand.NewPCG(f.seed, 5)), f.span); end != nil {
+			pending = append(pending, ending{min(f.at+f.span, env.plan.horizon), f.kind.name, end})
 			slices.SortStableFunc(pending, func(a, b ending) int { return cmp.Compare(a.at, b.at) })
 		}
 	}
-	endUntil(w.plan.horizon)
-	w.heal()
+	endUntil(env.plan.horizon)
+	env.heal()
 }
 
 // heal repairs what may be broken. A watch whose event was dropped stays lost.
-func (w *world) heal() {
-	w.tell("fault", "all is well again", nil)
-	w.harm(nil, 0)
-	w.srv.Rules().Clear()
-	w.srv.Thaw()
-	w.srv.Accept()
-	for _, f := range w.srv.Frontends() {
+func (env *environment) heal() {
+	env.report("fault", "all is well again", nil)
+	env.harm(nil, 0)
+	env.srv.Rules().Clear()
+	env.srv.Thaw()
+	env.srv.Accept()
+	for _, f := range env.srv.Frontends() {
 		f.Heal()
 		f.CatchUp()
 	}
-	for _, c := range w.clients {
+	for _, c := range env.clients {
 		c.line.set(false, false)
 	}
 }
 
-func (w *world) now() time.Duration { return time.Since(w.began) }
+func (env *environment) now() time.Duration { return time.Since(env.began) }
 
 // target returns the target with the path.
-func (w *world) target(path string) *target {
-	for _, t := range w.plan.targets {
+func (env *environment) target(path string) *target {
+	for _, t := range env.plan.targets {
 		if t.path == path {
 			return t
 		}

@@ -19,7 +19,7 @@ import (
 // An introduced connection records whose the session of its handshake is.
 type introduced struct {
 	net.Conn
-	w    *world
+	env  *environment
 	who  *record
 	head []byte // of the answer to the handshake; used by Read alone
 }
@@ -35,21 +35,21 @@ func (c *introduced) Read(p []byte) (int, error) {
 		return n, err
 	}
 	id := int64(big.Uint64(c.head[session:]))
-	c.w.mu.Lock()
-	defer c.w.mu.Unlock()
-	if who, began := c.w.whose[id]; began && who == nil { // else the answer is one of a fault
-		c.w.whose[id] = c.who
+	c.env.mu.Lock()
+	defer c.env.mu.Unlock()
+	if who, began := c.env.whose[id]; began && who == nil { // else the answer is one of a fault
+		c.env.whose[id] = c.who
 	}
 	return n, err
 }
 
 // dialOperator connects the operator.
-func (w *world) dialOperator(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := w.srv.Dial(ctx, network, addr)
+func (env *environment) dialOperator(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := env.srv.Dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
-	return &introduced{Conn: conn, w: w, who: theOperator}, nil
+	return &introduced{Conn: conn, env: env, who: theOperator}, nil
 }
 
 // theOperator is the record of the operator, which has no listener.
@@ -57,9 +57,9 @@ var theOperator = &record{client: "the operator"}
 
 // checkDeletion is the validator of "own session only" for deletions: clients delete no ephemeral znodes
 // but their own. The operator may delete any. It needs w.mu.
-func (w *world) checkDeletion(x zkserver.Transaction, path string, n znode) {
-	if by := w.whose[x.By]; by != nil && by != theOperator && by != w.whose[n.owner] {
-		w.violatedLocked(ownSession, "%s has deleted %s, which belongs to session %v", by.client, path, hex(n.owner))
+func (env *environment) checkDeletion(x zkserver.Transaction, path string, n znode) {
+	if by := env.whose[x.By]; by != nil && by != theOperator && by != env.whose[n.owner] {
+		env.violatedLocked(ownSession, "%s has deleted %s, which belongs to session %v", by.client, path, hex(n.owner))
 	}
 }
 
@@ -79,7 +79,7 @@ type end struct {
 const atOnce = 50 * time.Millisecond
 
 // placeOf returns what the znode is of; "" if it is not to be counted. It needs w.mu.
-func (w *world) placeOf(znode string) string {
+func (env *environment) placeOf(znode string) string {
 	dir, _ := framework.SplitPath(znode)
 	switch dir {
 	case path.Clean(keptDir):
@@ -89,7 +89,7 @@ func (w *world) placeOf(znode string) string {
 	case partitionMembers:
 		return "member"
 	}
-	for _, t := range w.plan.targets {
+	for _, t := range env.plan.targets {
 		if t.path == znode || t.path == dir || slices.Contains(t.directories(), dir) {
 			return t.kind
 		}
@@ -99,21 +99,21 @@ func (w *world) placeOf(znode string) string {
 
 // cameAgain counts clients that create a znode in another session than their former one, or at once. It
 // needs w.mu.
-func (w *world) cameAgain(znode string, session int64) {
-	at := place{w.whose[session], w.placeOf(znode)}
-	former, again := w.ends[at]
+func (env *environment) cameAgain(znode string, session int64) {
+	at := place{env.whose[session], env.placeOf(znode)}
+	former, again := env.ends[at]
 	switch {
 	case !again || at.who == nil || at.what == "":
 	case former.session != session:
-		w.counts["again in another session: "+at.what]++
-	case w.now()-former.at <= atOnce:
-		w.counts["again at once: "+at.what]++
+		env.counts["again in another session: "+at.what]++
+	case env.now()-former.at <= atOnce:
+		env.counts["again at once: "+at.what]++
 	}
 }
 
 // leftPlace records the end of a znode. It needs w.mu.
-func (w *world) leftPlace(path string, n znode) {
-	w.ends[place{w.whose[n.owner], w.placeOf(path)}] = end{n.owner, w.now()}
+func (env *environment) leftPlace(path string, n znode) {
+	env.ends[place{env.whose[n.owner], env.placeOf(path)}] = end{n.owner, env.now()}
 }
 
 // comeAgain are the counts of cameAgain that must not be 0 after many schedules.
@@ -127,7 +127,7 @@ func (p *plan) takePaths(r *rand.Rand) {
 	if r.IntN(2) == 0 || slices.ContainsFunc(p.faults, func(f plannedFault) bool { return f.kind.name == takes }) {
 		return
 	}
-	kind := &faultKind{name: takes, spares: true, begin: (*world).takePath}
+	kind := &faultKind{name: takes, spares: true, begin: (*environment).takePath}
 	for at := upTo(r, p.timeout); at < p.horizon; at += p.timeout + upTo(r, 2*p.timeout) {
 		p.faults = append(p.faults, plannedFault{kind: kind, at: at, span: upTo(r, p.timeout*5/2), seed: r.Uint64()})
 	}
@@ -138,11 +138,11 @@ func (p *plan) takePaths(r *rand.Rand) {
 const takes = "take the path of a kept znode"
 
 // takePath is the fault. The operator keeps the path until some time after the outage.
-func (w *world) takePath(r *rand.Rand, span time.Duration) (end func()) {
-	w.mu.Lock()
+func (env *environment) takePath(r *rand.Rand, span time.Duration) (end func()) {
+	env.mu.Lock()
 	var paths []string
-	for at := range w.nodes {
-		if slices.Contains([]string{"node", "discovery", "member"}, w.placeOf(at)) {
+	for at := range env.nodes {
+		if slices.Contains([]string{"node", "discovery", "member"}, env.placeOf(at)) {
 			paths = append(paths, at)
 		}
 	}
@@ -151,19 +151,19 @@ func (w *world) takePath(r *rand.Rand, span time.Duration) (end func()) {
 	at := ""
 	if len(paths) > 0 {
 		at = paths[r.IntN(len(paths))]
-		cut = w.clientOf(w.nodes[at].owner)
+		cut = env.clientOf(env.nodes[at].owner)
 	}
-	if cut == nil || w.taken[at] {
-		w.mu.Unlock()
+	if cut == nil || env.taken[at] {
+		env.mu.Unlock()
 		return nil
 	}
-	w.doomed[nodeKey{at, w.nodes[at].czxid}], w.taken[at] = true, true
-	w.mu.Unlock()
-	w.harm(cut, span)
+	env.doomed[nodeKey{at, env.nodes[at].czxid}], env.taken[at] = true, true
+	env.mu.Unlock()
+	env.harm(cut, span)
 	cut.line.set(true, false)
 	cut.line.cut()
-	healed, longer := make(chan struct{}), upTo(r, w.plan.timeout)
-	w.tasks.Go(func() { w.holdPath(at, healed, longer) }) // ends soon after the outage
+	healed, longer := make(chan struct{}), upTo(r, env.plan.timeout)
+	env.tasks.Go(func() { env.holdPath(at, healed, longer) }) // ends soon after the outage
 	return func() {
 		cut.line.set(false, false)
 		close(healed)
@@ -171,39 +171,39 @@ func (w *world) takePath(r *rand.Rand, span time.Duration) (end func()) {
 }
 
 // clientOf returns the client whose session it is; nil if it is the operator's. It needs w.mu.
-func (w *world) clientOf(session int64) *client {
-	i := slices.IndexFunc(w.clients, func(c *client) bool {
-		return w.whose[session] != nil && w.whose[session].client == c.name
+func (env *environment) clientOf(session int64) *client {
+	i := slices.IndexFunc(env.clients, func(c *client) bool {
+		return env.whose[session] != nil && env.whose[session].client == c.name
 	})
 	if i < 0 {
 		return nil
 	}
-	return w.clients[i]
+	return env.clients[i]
 }
 
 // holdPath has the operator keep a znode at the path until some time after the outage.
-func (w *world) holdPath(at string, healed <-chan struct{}, longer time.Duration) {
-	ctx, cancel := context.WithTimeout(w.ctx, w.settling())
+func (env *environment) holdPath(at string, healed <-chan struct{}, longer time.Duration) {
+	ctx, cancel := context.WithTimeout(env.ctx, env.settling())
 	defer cancel()
-	if _, err := w.operator.Txn(ctx, framework.OpDelete(at, framework.AnyVersion),
+	if _, err := env.operator.Txn(ctx, framework.OpDelete(at, framework.AnyVersion),
 		framework.OpCreate(at, []byte(canary), framework.Ephemeral())); err == nil {
-		w.count("fault "+takes, 1)
+		env.count("fault "+takes, 1)
 	}
 	select {
 	case <-healed:
 		pass(longer)
-	case <-w.ctx.Done():
+	case <-env.ctx.Done():
 	}
-	for w.operator.Sync(w.ctx, at) != nil && w.ctx.Err() == nil { // else the transaction may be applied later
+	for env.operator.Sync(env.ctx, at) != nil && env.ctx.Err() == nil { // else the transaction may be applied later
 		pass(time.Second)
 	}
-	w.mu.Lock()
-	own, exists := w.nodes[at]
-	exists = exists && w.whose[own.owner] == theOperator
-	delete(w.taken, at)
-	w.mu.Unlock()
+	env.mu.Lock()
+	own, exists := env.nodes[at]
+	exists = exists && env.whose[own.owner] == theOperator
+	delete(env.taken, at)
+	env.mu.Unlock()
 	if exists {
-		w.operator.Discard(at, framework.CreatedBy(own.czxid))
+		env.operator.Discard(at, framework.CreatedBy(own.czxid))
 	}
 }
 
@@ -214,8 +214,8 @@ type closer interface {
 
 // closerOf returns what closes the Node.
 func (k *keeping) closerOf(f *framework.Client, n *node.Node) closer {
-	if k.w.bug.close != nil {
-		return k.w.bug.close(f, n)
+	if k.env.bug.close != nil {
+		return k.env.bug.close(f, n)
 	}
 	return n
 }

@@ -14,7 +14,7 @@ func barrierBugs() []deliberate {
 	meets := func(path string) func() bug {
 		return func() bug {
 			return bug{meets: func(c *client, members int) (string, int) {
-				if c == c.w.clients[0] {
+				if c == c.env.clients[0] {
 					return path, 1
 				}
 				return meetingPath, members

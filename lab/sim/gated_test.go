@@ -18,7 +18,7 @@ const gatePath = "/gate"
 
 func gated() *recipe {
 	return &recipe{
-		name: "barrier", oneIn: 15, plan: (*plan).meet, live: (*world).gate, bugs: barrierBugs(),
+		name: "barrier", oneIn: 15, plan: (*plan).meet, live: (*environment).gate, bugs: barrierBugs(),
 		guarantees: []guarantee{setHolds, removedPasses, allEnter, allLeave},
 		met: append(comeAgain(meetingKind),
 			"barrier passed", "barrier held", "barrier at the end", "own barrier held", "Enter: ok", "Leave: ok", "Leave: lost",
@@ -29,7 +29,7 @@ func gated() *recipe {
 
 // A gating is the barrier and the double barrier of a schedule.
 type gating struct {
-	w       *world
+	env     *environment
 	over    chan struct{} // closed when all is well and the workers have ended
 	setting sync.WaitGroup
 	all     sync.WaitGroup
@@ -37,20 +37,20 @@ type gating struct {
 	closing chan struct{} // closed when the operator has set the barrier for the last time
 	meeting meeting
 
-	opened []span // guarded by world.mu: when the barrier was not set, as the leader knows
+	opened []span // guarded by environment.mu: when the barrier was not set, as the leader knows
 }
 
 // A span is a time, until to; 0 for now.
 type span struct{ from, to time.Duration }
 
 // gate has the clients wait for one another until end is called.
-func (w *world) gate() (end func()) {
-	k := &gating{w: w, over: make(chan struct{}), closing: make(chan struct{}), opened: []span{{}}}
-	k.meeting.quiet.Add(len(w.clients))
-	w.mu.Lock()
-	w.observers = append(w.observers, k.observe)
-	w.mu.Unlock()
-	for i, c := range w.clients {
+func (env *environment) gate() (end func()) {
+	k := &gating{env: env, over: make(chan struct{}), closing: make(chan struct{}), opened: []span{{}}}
+	k.meeting.quiet.Add(len(env.clients))
+	env.mu.Lock()
+	env.observers = append(env.observers, k.observe)
+	env.mu.Unlock()
+	for i, c := range env.clients {
 		pass(apart)
 		waits, meets := rand.New(rand.NewPCG(c.plan.seed, 21)), rand.New(rand.NewPCG(c.plan.seed, 22))
 		k.all.Go(func() { k.waitAgain(c, waits) })
@@ -74,11 +74,11 @@ func (k *gating) observe(x zkserver.Transaction) {
 		last := &k.opened[len(k.opened)-1]
 		switch {
 		case c.Path != gatePath:
-			k.meeting.observe(k.w, x.Zxid, c)
+			k.meeting.observe(k.env, x.Zxid, c)
 		case c.Kind == zkserver.Created:
-			last.to = k.w.now()
+			last.to = k.env.now()
 		case c.Kind == zkserver.Deleted:
-			k.opened = append(k.opened, span{from: k.w.now()})
+			k.opened = append(k.opened, span{from: k.env.now()})
 		}
 	}
 }
@@ -100,8 +100,8 @@ func (k *gating) gateOf(c *client) gate {
 	if err != nil {
 		panic(err) // the arguments are ours
 	}
-	if k.w.bug.gate != nil {
-		return k.w.bug.gate(b)
+	if k.env.bug.gate != nil {
+		return k.env.bug.gate(b)
 	}
 	return b
 }
@@ -116,7 +116,7 @@ func (k *gating) rest(d time.Duration) {
 
 // setAgain sets the barrier, waits at it, and removes it, again and again.
 func (k *gating) setAgain(c *client, r *rand.Rand) {
-	timeout := k.w.plan.timeout
+	timeout := k.env.plan.timeout
 	for ; !closed(k.over); k.rest(upTo(r, timeout/2)) {
 		b := k.gateOf(c)
 		if b == nil {
@@ -134,29 +134,29 @@ func (k *gating) setAgain(c *client, r *rand.Rand) {
 // waitOwn is the validator of "a set barrier holds" for the client that has set it: every server that
 // the client then reads from has the barrier.
 func (k *gating) waitOwn(c *client, b gate, r *rand.Rand) {
-	since := k.w.now()
-	err := c.call("Wait", r, upTo(r, k.w.plan.timeout/2), b.Wait)
+	since := k.env.now()
+	err := c.call("Wait", r, upTo(r, k.env.plan.timeout/2), b.Wait)
 	if err == nil {
 		k.checkOpened(c, since)
 		return
 	}
-	k.w.count("own barrier held", 1)
+	k.env.count("own barrier held", 1)
 }
 
 // waitAgain waits at the barrier again and again, and once more at the end.
 func (k *gating) waitAgain(c *client, r *rand.Rand) {
-	for ; !closed(k.over); k.rest(upTo(r, k.w.plan.timeout/8)) {
+	for ; !closed(k.over); k.rest(upTo(r, k.env.plan.timeout/8)) {
 		b := k.gateOf(c)
 		if b == nil {
 			continue
 		}
-		since := k.w.now()
-		switch err := c.call("Wait", r, upTo(r, 3*k.w.plan.timeout), b.Wait); {
+		since := k.env.now()
+		switch err := c.call("Wait", r, upTo(r, 3*k.env.plan.timeout), b.Wait); {
 		case err == nil && !k.lags(since):
-			k.w.count("barrier passed", 1)
+			k.env.count("barrier passed", 1)
 			k.checkOpened(c, since)
 		case errors.Is(err, context.DeadlineExceeded):
-			k.w.count("barrier held", 1)
+			k.env.count("barrier held", 1)
 		}
 	}
 	<-k.closing

@@ -23,58 +23,58 @@ const (
 
 // lags reports whether a server may have been behind the leader since the moment.
 func (k *gating) lags(since time.Duration) bool {
-	k.w.mu.Lock()
-	defer k.w.mu.Unlock()
-	return len(k.w.srv.Frontends()) > 1 && k.w.harmedLocked(nil, since-k.w.settling())
+	k.env.mu.Lock()
+	defer k.env.mu.Unlock()
+	return len(k.env.srv.Frontends()) > 1 && k.env.harmedLocked(nil, since-k.env.settling())
 }
 
 // checkOpened is the validator of "a set barrier holds": it was not set at some moment since.
 func (k *gating) checkOpened(c *client, since time.Duration) {
-	k.w.mu.Lock()
-	defer k.w.mu.Unlock()
+	k.env.mu.Lock()
+	defer k.env.mu.Unlock()
 	last := k.opened[len(k.opened)-1]
 	if last.to != 0 && last.to < since {
-		k.w.violatedLocked(setHolds, "%s waits since %v and passes, and the barrier was set at %v", c.name, since, last.to)
+		k.env.violatedLocked(setHolds, "%s waits since %v and passes, and the barrier was set at %v", c.name, since, last.to)
 	}
 }
 
 // atEnd bounds a call once all is well.
-func (k *gating) atEnd() time.Duration { return 2*k.w.settling() + 30*time.Second }
+func (k *gating) atEnd() time.Duration { return 2*k.env.settling() + 30*time.Second }
 
 // setLast sets the barrier, and removes it while all clients wait.
 func (k *gating) setLast() {
-	ctx, cancel := context.WithTimeout(k.w.ctx, k.atEnd())
+	ctx, cancel := context.WithTimeout(k.env.ctx, k.atEnd())
 	defer cancel()
-	_, err := k.w.operator.Create(ctx, gatePath, nil)
+	_, err := k.env.operator.Create(ctx, gatePath, nil)
 	if errors.Is(err, framework.ErrUnknownOutcome) { // a late handshake had made its connection void
-		_, err = k.w.operator.Create(ctx, gatePath, nil)
+		_, err = k.env.operator.Create(ctx, gatePath, nil)
 	}
 	close(k.closing)
-	pass(k.w.plan.timeout)
+	pass(k.env.plan.timeout)
 	if err == nil || errors.Is(err, framework.ErrNodeExists) {
-		err = k.w.operator.Delete(ctx, gatePath, framework.Idempotent()) // a client's last Remove may come late
+		err = k.env.operator.Delete(ctx, gatePath, framework.Idempotent()) // a client's last Remove may come late
 	}
-	if err != nil && k.w.ctx.Err() == nil {
-		k.w.violated(liveness, "all is well, and the operator can't set and remove the barrier: %v", err)
+	if err != nil && k.env.ctx.Err() == nil {
+		k.env.violated(liveness, "all is well, and the operator can't set and remove the barrier: %v", err)
 	}
 }
 
 // waitLast is the validator of "a removed barrier passes", once all is well.
 func (k *gating) waitLast(c *client) {
-	ctx, cancel := context.WithTimeout(k.w.ctx, k.atEnd()+k.w.plan.timeout)
+	ctx, cancel := context.WithTimeout(k.env.ctx, k.atEnd()+k.env.plan.timeout)
 	defer cancel()
-	if err := k.gateOf(c).Wait(ctx); err != nil && k.w.ctx.Err() == nil {
-		k.w.violated(removedPasses, "all is well, and %s does not pass: %v", c.name, err)
+	if err := k.gateOf(c).Wait(ctx); err != nil && k.env.ctx.Err() == nil {
+		k.env.violated(removedPasses, "all is well, and %s does not pass: %v", c.name, err)
 		return
 	}
-	k.w.count("barrier at the end", 1)
+	k.env.count("barrier at the end", 1)
 }
 
 // checkReady is the validator of "all enter together" for the creation of ready: since the earliest
 // member has entered, there was a znode of each of as many clients as have to enter, at one moment. It
-// needs world.mu.
-func (m *meeting) checkReady(w *world) {
-	w.counts["meetings"]++
+// needs environment.mu.
+func (m *meeting) checkReady(env *environment) {
+	env.counts["meetings"]++
 	earliest := int64(math.MaxInt64)
 	for _, member := range m.members {
 		earliest = min(earliest, member.czxid)
@@ -85,16 +85,16 @@ func (m *meeting) checkReady(w *world) {
 			most = c
 		}
 	}
-	if most.clients < len(w.clients) {
-		w.violatedLocked(allEnter, "ready was created when there had been members of %d clients at most, of %d, with %d znodes",
-			most.clients, len(w.clients), most.znodes)
+	if most.clients < len(env.clients) {
+		env.violatedLocked(allEnter, "ready was created when there had been members of %d clients at most, of %d, with %d znodes",
+			most.clients, len(env.clients), most.znodes)
 	}
 }
 
 // readyAfter returns the transaction that created the first ready after the member; 0 if none did. It
-// needs world.mu.
+// needs environment.mu.
 func (k *gating) readyAfter(l *lease.Lease) int64 {
-	own := k.w.made[l.Node()].czxid
+	own := k.env.made[l.Node()].czxid
 	i, _ := slices.BinarySearchFunc(k.meeting.readies, own, cmp.Compare[int64])
 	if i == len(k.meeting.readies) {
 		return 0
@@ -104,17 +104,17 @@ func (k *gating) readyAfter(l *lease.Lease) int64 {
 
 // checkEntered is the validator of "all enter together" for a member: ready was created after it.
 func (k *gating) checkEntered(c *client, l *lease.Lease) {
-	k.w.mu.Lock()
-	defer k.w.mu.Unlock()
+	k.env.mu.Lock()
+	defer k.env.mu.Unlock()
 	if k.readyAfter(l) == 0 {
-		k.w.violatedLocked(allEnter, "%s has entered by %s, and no ready was created since", c.name, l.Node())
+		k.env.violatedLocked(allEnter, "%s has entered by %s, and no ready was created since", c.name, l.Node())
 	}
 }
 
 // inside returns the znodes of the members that are in together with the member.
 func (k *gating) inside(l *lease.Lease) []nodeKey {
-	k.w.mu.Lock()
-	defer k.w.mu.Unlock()
+	k.env.mu.Lock()
+	defer k.env.mu.Unlock()
 	ready := k.readyAfter(l)
 	var in []nodeKey
 	for path, member := range k.meeting.members {
@@ -128,19 +128,19 @@ func (k *gating) inside(l *lease.Lease) []nodeKey {
 // checkLeft is the validator of "all leave together": the znodes of the members that were in are gone, and
 // so is the client's own. Any of them would be counted in the next meeting.
 func (k *gating) checkLeft(c *client, inside []nodeKey) {
-	k.w.mu.Lock()
-	defer k.w.mu.Unlock()
+	k.env.mu.Lock()
+	defer k.env.mu.Unlock()
 	for _, member := range inside {
 		if k.meeting.members[member.path].czxid == member.czxid {
-			k.w.violatedLocked(allLeave, "%s has left, and %s is in", c.name, member.path)
+			k.env.violatedLocked(allLeave, "%s has left, and %s is in", c.name, member.path)
 		}
 	}
 }
 
 // meetLast is the validator of "liveness" for the double barrier, once all is well.
 func (k *gating) meetLast(c *client, r *rand.Rand) {
-	pass(k.w.settling()) // znodes of members that withdrew are deleted
-	ctx, cancel := context.WithTimeout(k.w.ctx, k.atEnd())
+	pass(k.env.settling()) // znodes of members that withdrew are deleted
+	ctx, cancel := context.WithTimeout(k.env.ctx, k.atEnd())
 	defer cancel()
 	_, d := k.meeterOf(c)
 	l, err := d.Enter(ctx)
@@ -148,9 +148,9 @@ func (k *gating) meetLast(c *client, r *rand.Rand) {
 		pass(upTo(r, time.Second))
 		err = d.Leave(ctx, l)
 	}
-	if err != nil && k.w.ctx.Err() == nil {
-		k.w.violated(liveness, "all is well, and %s can't enter and leave: %v", c.name, err)
+	if err != nil && k.env.ctx.Err() == nil {
+		k.env.violated(liveness, "all is well, and %s can't enter and leave: %v", c.name, err)
 		return
 	}
-	k.w.count("meetings at the end", 1)
+	k.env.count("meetings at the end", 1)
 }

@@ -11,16 +11,16 @@ type harm struct {
 
 // harm notes that a fault begins, and harms the client, or every client if c is nil, for the
 // span at most.
-func (w *world) harm(c *client, span time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.harms = append(w.harms, harm{c, w.now(), w.now() + span})
+func (env *environment) harm(c *client, span time.Duration) {
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	env.harms = append(env.harms, harm{c, env.now(), env.now() + span})
 }
 
 // harmedLocked returns whether a fault harmed the client, or any client if c is nil, at any time
 // since the moment. It needs w.mu.
-func (w *world) harmedLocked(c *client, since time.Duration) bool {
-	for _, h := range w.harms {
+func (env *environment) harmedLocked(c *client, since time.Duration) bool {
+	for _, h := range env.harms {
 		if (c == nil || h.client == nil || h.client == c) && h.to >= since {
 			return true
 		}
@@ -30,4 +30,4 @@ func (w *world) harmedLocked(c *client, since time.Duration) bool {
 
 // aftermath is for how long a fault that is over explains the loss of a lease: a client that
 // has proven nothing since the fault began loses the lease a session timeout later, at most.
-func (w *world) aftermath() time.Duration { return w.plan.timeout + time.Second }
+func (env *environment) aftermath() time.Duration { return env.plan.timeout + time.Second }

@@ -14,7 +14,7 @@ import (
 
 // The guarantee of kept znodes, in addition to those of locks. While the client is Connected and
 // the Node is open, the znode exists in the client's present session.
-const stands guarantee = "stands"
+const ownedKept guarantee = "kept"
 
 // Each client keeps a znode of its own in keptDir, and all contend for keptCommon.
 const (
@@ -24,23 +24,23 @@ const (
 
 // A keeping is what the clients of a schedule keep, in addition to their locks.
 type keeping struct {
-	w    *world
+	env  *environment
 	over chan struct{} // closed when all is well and the workers have ended
 	all  sync.WaitGroup
 }
 
 func kept() *recipe {
 	return &recipe{
-		name: "kept", plan: (*plan).takePaths, live: (*world).keep, bugs: keptBugs(),
+		name: "kept", plan: (*plan).takePaths, live: (*environment).keep, bugs: keptBugs(),
 		met: append(comeAgain("node"), "kept Made", "kept Away", "kept Taken", "kept at the end",
 			"fault "+takes, "kept closed while another has the path"),
 	}
 }
 
 // keep has each client keep znodes until end is called.
-func (w *world) keep() (end func()) {
-	k := &keeping{w: w, over: make(chan struct{})}
-	for i, c := range w.clients {
+func (env *environment) keep() (end func()) {
+	k := &keeping{env: env, over: make(chan struct{})}
+	for i, c := range env.clients {
 		pass(apart)
 		r := rand.New(rand.NewPCG(c.plan.seed, uint64(9+i)))
 		k.all.Go(func() { k.live(c, r) })
@@ -65,14 +65,14 @@ func (k *keeping) live(c *client, r *rand.Rand) {
 		}
 		n, err := node.New(f, path, fmt.Appendf(nil, "%s of %s, round %d", canary, c.name, round))
 		if err != nil {
-			k.w.violated(nothingHidden, "a new Node: %v", err)
+			k.env.violated(nothingHidden, "a new Node: %v", err)
 			return
 		}
 		remove := n.OnChange(func(change node.Change) { k.changed(n, change) })
-		if k.ended(upTo(r, 3*k.w.plan.timeout)) {
+		if k.ended(upTo(r, 3*k.env.plan.timeout)) {
 			k.check(f, n, path)
 		}
-		k.close(f, n, upTo(r, k.w.plan.timeout))
+		k.close(f, n, upTo(r, k.env.plan.timeout))
 		remove()
 	}
 }
@@ -94,18 +94,18 @@ func (k *keeping) ended(d time.Duration) bool {
 // changed is the validator of "own session only": no client but the operator deletes a kept znode, or
 // ends its session.
 func (k *keeping) changed(n *node.Node, change node.Change) {
-	k.w.inspect(change.Err)
-	k.w.count("kept "+change.Kind.String(), 1)
+	k.env.inspect(change.Err)
+	k.env.count("kept "+change.Kind.String(), 1)
 	if errors.Is(change.Err, framework.ErrNoNode) && !k.deleted(change.Path) && !k.expired(change.Path) {
-		k.w.violated(ownSession, "%s was deleted, and not by the operator (closed: %v)", change.Path, n.Closed())
+		k.env.violated(ownSession, "%s was deleted, and not by the operator (closed: %v)", change.Path, n.Closed())
 	}
 }
 
 // deleted reports whether the operator has deleted a znode at the path.
 func (k *keeping) deleted(path string) bool {
-	k.w.mu.Lock()
-	defer k.w.mu.Unlock()
-	for key := range k.w.doomed {
+	k.env.mu.Lock()
+	defer k.env.mu.Unlock()
+	for key := range k.env.doomed {
 		if key.path == path {
 			return true
 		}
@@ -116,9 +116,9 @@ func (k *keeping) deleted(path string) bool {
 // expired reports whether the operator has ended the session of the latest znode at the path. The server
 // may notify the client of the znode's deletion before it closes the connection.
 func (k *keeping) expired(path string) bool {
-	k.w.mu.Lock()
-	defer k.w.mu.Unlock()
-	return k.w.killed[k.w.made[path].owner]
+	k.env.mu.Lock()
+	defer k.env.mu.Unlock()
+	return k.env.killed[k.env.made[path].owner]
 }
 
 // check validates kept znodes, once all is well. Of the path that all clients contend for, only
@@ -128,34 +128,34 @@ func (k *keeping) check(f *framework.Client, n *node.Node, path string) {
 	if k.deleted(path) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(k.w.ctx, 3*k.w.plan.timeout+15*time.Second) // a Node pauses for 10 s
+	ctx, cancel := context.WithTimeout(k.env.ctx, 3*k.env.plan.timeout+15*time.Second) // a Node pauses for 10 s
 	defer cancel()
 	err := n.Await(ctx)
 	if n.Closed() || errors.Is(err, node.ErrTaken) && path == keptCommon {
 		return
 	}
-	k.w.mu.Lock()
-	owner := k.w.nodes[path].owner
-	k.w.mu.Unlock()
-	k.w.count("kept at the end", 1)
+	k.env.mu.Lock()
+	owner := k.env.nodes[path].owner
+	k.env.mu.Unlock()
+	k.env.count("kept at the end", 1)
 	if own := f.Session().ID; err != nil || !n.Exists() || owner != own {
-		k.w.violated(stands, "%s belongs to session %v; the Node of session %v says %v, %v", path, hex(owner), hex(own), n.Exists(), err)
+		k.env.violated(ownedKept, "%s belongs to session %v; the Node of session %v says %v, %v", path, hex(owner), hex(own), n.Exists(), err)
 	}
 }
 
 // close is the validator of "bounded calls" for Close. Its leftovers are noticed at the end.
 func (k *keeping) close(f *framework.Client, n *node.Node, limit time.Duration) {
-	ctx, cancel := context.WithTimeout(k.w.ctx, limit)
+	ctx, cancel := context.WithTimeout(k.env.ctx, limit)
 	defer cancel()
 	began := time.Now()
-	k.w.mu.Lock()
-	if k.w.taken[n.Path()] {
-		k.w.counts["kept closed while another has the path"]++
+	k.env.mu.Lock()
+	if k.env.taken[n.Path()] {
+		k.env.counts["kept closed while another has the path"]++
 	}
-	k.w.mu.Unlock()
+	k.env.mu.Unlock()
 	err := k.closerOf(f, n).Close(ctx)
-	k.w.inspect(err)
-	if late := time.Since(began) - limit; late > promptly && k.w.ctx.Err() == nil {
-		k.w.violated(boundedCalls, "Close of a Node returned %v after its context had ended: %v", late, err)
+	k.env.inspect(err)
+	if late := time.Since(began) - limit; late > promptly && k.env.ctx.Err() == nil {
+		k.env.violated(boundedCalls, "Close of a Node returned %v after its context had ended: %v", late, err)
 	}
 }

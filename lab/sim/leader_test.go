@@ -11,19 +11,19 @@ import (
 // leaderKinds are what may happen to the front end that leads.
 func leaderKinds() []*faultKind {
 	kinds := []*faultKind{
-		always("isolate the leader", 5, func(w *world, _ *rand.Rand, _ time.Duration) func() {
-			return w.isolateLeader()
+		always("isolate the leader", 5, func(env *environment, _ *rand.Rand, _ time.Duration) func() {
+			return env.isolateLeader()
 		}),
-		always("isolate the leader, and elect another at once", 8, func(w *world, r *rand.Rand, span time.Duration) func() {
-			heal := w.isolateLeader()
+		always("isolate the leader, and elect another at once", 8, func(env *environment, r *rand.Rand, span time.Duration) func() {
+			heal := env.isolateLeader()
 			pass(upTo(r, span/50))
-			w.srv.Elect()
+			env.srv.Elect()
 			return heal
 		}),
-		always("freeze the leader, and elect another at once", 4, func(w *world, _ *rand.Rand, _ time.Duration) func() {
-			leader := w.leader()
+		always("freeze the leader, and elect another at once", 4, func(env *environment, _ *rand.Rand, _ time.Duration) func() {
+			leader := env.leader()
 			leader.Freeze()
-			w.srv.Elect()
+			env.srv.Elect()
 			return leader.Thaw
 		}),
 	}
@@ -34,18 +34,18 @@ func leaderKinds() []*faultKind {
 }
 
 // isolateLeader cuts the leader off from the others, but not from its clients.
-func (w *world) isolateLeader() (heal func()) {
-	leader := w.leader()
+func (env *environment) isolateLeader() (heal func()) {
+	leader := env.leader()
 	leader.Isolate()
 	return leader.Heal
 }
 
 // leader returns the front end that leads, or any if none does.
-func (w *world) leader() *zkserver.Frontend {
-	if f := w.srv.Leader(); f != nil {
+func (env *environment) leader() *zkserver.Frontend {
+	if f := env.srv.Leader(); f != nil {
 		return f
 	}
-	return w.srv.Frontend(0)
+	return env.srv.Frontend(0)
 }
 
 // depose has an ensemble whose leader is isolated and deposed again and again. Each time lasts
@@ -60,14 +60,14 @@ func (p *plan) depose() {
 
 // TestLossBeforeSuccessionOnIsolatedLeader has leaders that are isolated answer from their memory
 // while others have been elected. A client that takes such an answer for a proof keeps a lease
-// for too long: that deliberate bug is found in the same world.
+// for too long: that deliberate bug is found in the same environment.
 func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
 	for seed := uint64(1); seed <= seedsToFind; seed++ {
 		p := newPlan(seed)
 		p.depose()
-		w := simulate(t, newWorld(p, bug{}))
-		if err := w.err(); err != nil {
-			t.Fatalf("seed %d: %v\n\n%s", seed, err, tail(w.trace()))
+		env := simulate(t, newEnvironment(p, bug{}))
+		if err := env.err(); err != nil {
+			t.Fatalf("seed %d: %v\n\n%s", seed, err, tail(env.trace()))
 		}
 	}
 }

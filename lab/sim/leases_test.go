@@ -22,8 +22,8 @@ type leaseRecord struct {
 	cancel context.CancelFunc
 
 	began  time.Duration // when it was granted
-	left   bool          // guarded by world.mu: Release or Unlock has been called
-	lostAt time.Time     // guarded by world.mu: when it was seen to be lost
+	left   bool          // guarded by environment.mu: Release or Unlock has been called
+	lostAt time.Time     // guarded by environment.mu: when it was seen to be lost
 }
 
 // A lockRecord is a lease's share in one target.
@@ -40,12 +40,12 @@ type lockRecord struct {
 
 // over reports whether the holder has given the lease up, or has been told that it is
 // lost. It needs w.mu.
-func (w *world) over(s *lockRecord) bool {
-	if s.record.left || w.released[s.lease] {
+func (env *environment) over(s *lockRecord) bool {
+	if s.record.left || env.released[s.lease] {
 		return true
 	}
 	lost := closed(s.lease.Lost()) || closed(s.record.lease.Lost())
-	return lost && (w.bug.unlost == nil || !w.bug.unlost(s))
+	return lost && (env.bug.unlost == nil || !env.bug.unlost(s))
 }
 
 func closed(ch <-chan struct{}) bool {
@@ -58,91 +58,91 @@ func closed(ch <-chan struct{}) bool {
 }
 
 // enter records a grant and compares it with what is known of all other holders.
-func (w *world) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) *leaseRecord {
+func (env *environment) enter(k *worker, f *framework.Client, h *handle, l *lock.Lease) *leaseRecord {
 	session := f.Session().ID // before any check whether the lease is lost
-	t := &leaseRecord{lease: l, client: k.c, f: f, handle: h, began: w.now()}
-	t.ctx, t.cancel = l.Context(w.ctx)
+	t := &leaseRecord{lease: l, client: k.c, f: f, handle: h, began: env.now()}
+	t.ctx, t.cancel = l.Context(env.ctx)
 	leases := l.Members()
 	if leases == nil {
 		leases = []*lock.Lease{l}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.note(k.name, "has "+h.name, nodeOf(l))
-	w.counts["grants"]++
-	w.counts["grants "+h.kind()]++
-	t.left = w.released[l]
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	env.note(k.name, "has "+h.name, nodeOf(l))
+	env.counts["grants"]++
+	env.counts["grants "+h.kind()]++
+	t.left = env.released[l]
 	for _, member := range leases {
 		at := h.target
 		if at == nil {
-			at = w.target(member.Path())
+			at = env.target(member.Path())
 		}
 		kind, _, _ := ranks(member.Node())
-		for _, node := range w.nodesOf(at, member) {
+		for _, node := range env.nodesOf(at, member) {
 			s := &lockRecord{target: at, record: t, party: k.party(), lease: member, session: session, node: node}
 			s.shared = kind == "read" || at.permits > 0
-			s.fence = w.fenceOf(member)
+			s.fence = env.fenceOf(member)
 			t.stakes = append(t.stakes, s)
-			w.admitLocked(s)
+			env.admitLocked(s)
 		}
 	}
-	w.checkPermits(t)
-	w.leases[l] = t
-	w.watchLoss(t)
+	env.checkPermits(t)
+	env.leases[l] = t
+	env.watchLoss(t)
 	return t
 }
 
 // identify returns which znode a lease is held by. Those in queues have names of their
 // own. It needs w.mu.
-func (w *world) identify(l *lock.Lease) nodeKey {
-	key := nodeKey{l.Node(), w.made[l.Node()].czxid}
+func (env *environment) identify(l *lock.Lease) nodeKey {
+	key := nodeKey{l.Node(), env.made[l.Node()].czxid}
 	if l.Node() == l.Path() {
 		key.czxid = l.Fence()
 	}
 	return key
 }
 
-func (w *world) fenceOf(l *lock.Lease) int64 {
-	if w.bug.fence != nil {
-		return w.bug.fence(w, l)
+func (env *environment) fenceOf(l *lock.Lease) int64 {
+	if env.bug.fence != nil {
+		return env.bug.fence(env, l)
 	}
 	return l.Fence()
 }
 
 // admitLocked holds a new lock against the guarantees. It needs w.mu.
-func (w *world) admitLocked(s *lockRecord) {
+func (env *environment) admitLocked(s *lockRecord) {
 	t := s.target
-	t.stakes = slices.DeleteFunc(t.stakes, func(other *lockRecord) bool { return w.over(other) })
-	if w.over(s) {
+	t.stakes = slices.DeleteFunc(t.stakes, func(other *lockRecord) bool { return env.over(other) })
+	if env.over(s) {
 		return
 	}
 	for _, other := range t.stakes {
-		if w.conflict(s, other) {
-			w.violatedLocked(t.alone(), "%s is granted to %s with %s while %s has it with %s, neither lost nor released",
+		if env.conflict(s, other) {
+			env.violatedLocked(t.alone(), "%s is granted to %s with %s while %s has it with %s, neither lost nor released",
 				t.path, s.party, s.node.path, other.party, other.node.path)
 		}
 	}
 	t.stakes = append(t.stakes, s)
-	if w.excused(s) {
+	if env.excused(s) {
 		return
 	}
-	w.checkNumber(t)
-	w.checkSession(s)
+	env.checkNumber(t)
+	env.checkSession(s)
 	before, again := t.granted[s.node]
 	t.granted[s.node] = s.party
 	if again && (t.reentrant() || t.kind == mixedKind) {
 		if t.kind != "rw" && before != s.party {
-			w.counts["passed on"]++ // by a Local: these share a fence
+			env.counts["passed on"]++ // by a Local: these share a fence
 		}
 		return
 	}
-	w.checkOrder(s)
-	w.checkFence(s)
+	env.checkOrder(s)
+	env.checkFence(s)
 }
 
-func (w *world) conflict(s, other *lockRecord) bool {
+func (env *environment) conflict(s, other *lockRecord) bool {
 	switch {
-	case s.shared && other.shared, w.excused(s), w.excused(other):
+	case s.shared && other.shared, env.excused(s), env.excused(other):
 		return false
 	case s.target.reentrant() && s.party == other.party:
 		return false
@@ -152,47 +152,47 @@ func (w *world) conflict(s, other *lockRecord) bool {
 
 // excused reports whether another client has ended the lock's session, or deleted its znode, in a
 // way that its holder can't know of in time.
-func (w *world) excused(s *lockRecord) bool {
-	return w.doomed[s.node] || w.killed[w.made[s.node.path].owner] || w.killed[s.session]
+func (env *environment) excused(s *lockRecord) bool {
+	return env.doomed[s.node] || env.killed[env.made[s.node.path].owner] || env.killed[s.session]
 }
 
 // checkSession is the validator of "own session only".
-func (w *world) checkSession(s *lockRecord) {
-	n, stands := w.nodes[s.node.path]
+func (env *environment) checkSession(s *lockRecord) {
+	n, exists := env.nodes[s.node.path]
 	switch {
-	case !stands:
-		w.violatedLocked(ownSession, "%s is granted on %s, which does not stand", s.target.path, s.node.path)
+	case !exists:
+		env.violatedLocked(ownSession, "%s is granted on %s, which does not stand", s.target.path, s.node.path)
 	case n.owner != s.session:
-		w.violatedLocked(ownSession, "%s is granted on %s of session %#x, and the client's is %#x",
+		env.violatedLocked(ownSession, "%s is granted on %s of session %#x, and the client's is %#x",
 			s.target.path, s.node.path, n.owner, s.session)
 	}
 }
 
 // checkOrder is the validator of "order": when a lock is granted, no contender is ahead that has
 // to be waited for.
-func (w *world) checkOrder(s *lockRecord) {
+func (env *environment) checkOrder(s *lockRecord) {
 	kind, own, ok := ranks(s.node.path)
 	if !ok || s.target.kind == "exclusive" || s.target.permits > 0 {
 		return // of a semaphore, see permitsMade
 	}
-	w.checkTurn(s)
+	env.checkTurn(s)
 	dir, _ := framework.SplitPath(s.node.path)
-	for _, n := range w.inDir[dir] {
+	for _, n := range env.inDir[dir] {
 		other, number, ok := ranks(n)
-		if other == "read" && w.nodes[n].czxid > s.node.czxid {
+		if other == "read" && env.nodes[n].czxid > s.node.czxid {
 			continue // a downgrade's: where its writer still has the lock, it is for "exclusion"
 		}
 		if s.target.kind == mixedKind && other != kind {
 			continue // it was refused, and its deletion is pending
 		}
 		if ok && number < own && (kind != "read" || other == "write") {
-			w.violatedLocked(grantOrder, "%s is granted to %s while %s stands ahead", s.target.path, s.node.path, n)
+			env.violatedLocked(grantOrder, "%s is granted to %s while %s stands ahead", s.target.path, s.node.path, n)
 		}
 	}
 }
 
 // checkFence is the validator of "monotonic fence", as far as grants go.
-func (w *world) checkFence(s *lockRecord) {
+func (env *environment) checkFence(s *lockRecord) {
 	t := s.target
 	floor, own := t.highest, fence{s.fence, s.party}
 	if s.shared { // those that share may come in any order
@@ -200,7 +200,7 @@ func (w *world) checkFence(s *lockRecord) {
 	}
 	// The sides of a read/write lock have one fence while an owner has both.
 	if own.number <= floor.number && own != floor {
-		w.violatedLocked(monotonicFence, "fence %d of %s after fence %d", s.fence, s.node.path, floor.number)
+		env.violatedLocked(monotonicFence, "fence %d of %s after fence %d", s.fence, s.node.path, floor.number)
 	}
 	if own.number > t.highest.number {
 		t.highest = own
@@ -212,45 +212,45 @@ func (w *world) checkFence(s *lockRecord) {
 
 // leave records that a lease is about to be released. If it is lost, leave checks that its end was
 // reported everywhere.
-func (w *world) leave(t *leaseRecord, by string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.note(by, "gives up "+t.handle.name, nodeOf(t.lease))
+func (env *environment) leave(t *leaseRecord, by string) {
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	env.note(by, "gives up "+t.handle.name, nodeOf(t.lease))
 	t.left = true
-	w.freedLocked(t)
-	w.released[t.lease] = true
-	delete(w.leases, t.lease)
+	env.freedLocked(t)
+	env.released[t.lease] = true
+	delete(env.leases, t.lease)
 }
 
 // askedToLeave is called with a lease of the client whose release was requested. Its holder may
 // not have entered it yet.
-func (w *world) askedToLeave(l *lock.Lease) {
-	w.mu.Lock()
-	t := w.leases[l]
-	w.released[l] = true
-	w.mu.Unlock()
+func (env *environment) askedToLeave(l *lock.Lease) {
+	env.mu.Lock()
+	t := env.leases[l]
+	env.released[l] = true
+	env.mu.Unlock()
 	if t != nil {
-		w.leave(t, "revocation")
+		env.leave(t, "revocation")
 	}
 }
 
 // checkLoss checks that a lease that is lost says so in all ways.
-func (w *world) checkLoss(t *leaseRecord) {
+func (env *environment) checkLoss(t *leaseRecord) {
 	if !closed(t.lease.Lost()) {
 		return
 	}
 	err := t.lease.Err()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.counts["losses"]++
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	env.counts["losses"]++
 	if !errors.Is(err, lock.ErrLost) && !errors.Is(err, lock.ErrReleased) {
-		w.violatedLocked(lossFirst, "Lost is closed and Err is %v", err)
+		env.violatedLocked(lossFirst, "Lost is closed and Err is %v", err)
 	}
 	switch {
 	case t.lostAt.IsZero():
 		t.lostAt = time.Now()
 	case t.ctx.Err() == nil && time.Since(t.lostAt) > 0:
-		w.violatedLocked(lossFirst, "the lease of %s is lost since %v and its context has not ended",
+		env.violatedLocked(lossFirst, "the lease of %s is lost since %v and its context has not ended",
 			nodeOf(t.lease), time.Since(t.lostAt))
 	}
 }

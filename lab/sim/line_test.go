@@ -17,7 +17,7 @@ import (
 // A line is one client's connection to the servers. It can be cut, or be dead without a
 // notification, and has delays.
 type line struct {
-	w     *world
+	env   *environment
 	owner *client
 
 	mu      sync.Mutex
@@ -33,7 +33,7 @@ type lineConn struct {
 }
 
 func newLine(c *client, r *rand.Rand) *line {
-	return &line{w: c.w, owner: c, r: r, conns: map[*lineConn]struct{}{}}
+	return &line{env: c.env, owner: c, r: r, conns: map[*lineConn]struct{}{}}
 }
 
 // dial connects to a front end that the line chooses: which one does not depend on
@@ -44,13 +44,13 @@ func (l *line) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	if l.refuses {
 		return nil, syscall.ECONNREFUSED
 	}
-	fronts := l.w.srv.Frontends()
-	conn, err := l.w.srv.Dial(ctx, network, fronts[l.r.IntN(len(fronts))].Addr())
+	fronts := l.env.srv.Frontends()
+	conn, err := l.env.srv.Dial(ctx, network, fronts[l.r.IntN(len(fronts))].Addr())
 	if err != nil {
 		return nil, err
 	}
-	if l.w.bug.dialed != nil {
-		conn = l.w.bug.dialed(conn)
+	if l.env.bug.dialed != nil {
+		conn = l.env.bug.dialed(conn)
 	}
 	c := &lineConn{conn, l}
 	l.conns[c] = struct{}{}
@@ -74,7 +74,7 @@ func (l *line) cut() {
 
 // look returns whether what passes is lost, and how long it takes if not.
 func (l *line) look() (lost bool, takes time.Duration) {
-	base := l.w.plan.latency
+	base := l.env.plan.latency
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if base > 0 {
@@ -107,15 +107,15 @@ func (c *lineConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// noteUnknown notes that the client is harmed if the frame is a request that the servers do not know: the
-// server closes the connection. The client writes each request by one call.
-func (l *line) noteUnknown(frame []byte) {
-	if len(frame) < 12 {
-		return
-	}
-	if op := proto.Opcode(int32(binary.BigEndian.Uint32(frame[8:]))); op > 0 && l.w.lacks(op) {
-		l.w.harm(l.owner, 0)
-		l.w.count(unknownSent, 1)
+// noteUnknown notes that the client is harmed if one of the frames is a request that the servers do not
+// know: the server closes the connection. The client writes whole frames.
+func (l *line) noteUnknown(frames []byte) {
+	for len(frames) >= 12 {
+		if op := proto.Opcode(int32(binary.BigEndian.Uint32(frames[8:]))); op > 0 && l.env.lacks(op) {
+			l.env.harm(l.owner, 0)
+			l.env.count(unknownSent, 1)
+		}
+		frames = frames[min(len(frames), proto.LengthSize+int(binary.BigEndian.Uint32(frames))):]
 	}
 }
 
@@ -123,8 +123,8 @@ func (l *line) noteUnknown(frame []byte) {
 const unknownSent = "requests unknown to the servers"
 
 // lacks reports whether the servers' version does not know the operation.
-func (w *world) lacks(op proto.Opcode) bool {
-	return slices.Contains(zkversion.Must(w.plan.version).Lacks(), op)
+func (env *environment) lacks(op proto.Opcode) bool {
+	return slices.Contains(zkversion.Must(env.plan.version).Lacks(), op)
 }
 
 func (c *lineConn) Close() error {

@@ -14,7 +14,7 @@ import (
 
 // elsewhere has every client but the first lock a path of its own.
 func elsewhere(k *worker, f *framework.Client, h *handle) lock.Locker {
-	if h.kind() != "mutex" || k.c == k.w.clients[0] {
+	if h.kind() != "mutex" || k.c == k.env.clients[0] {
 		return h.locker
 	}
 	other, err := lock.NewMutex(f, h.target.path+"-other")
@@ -39,7 +39,7 @@ func littering(_ *worker, f *framework.Client, h *handle) lock.Locker {
 
 // borrowing has clients lock by the connection of the last of them.
 func borrowing(k *worker, f *framework.Client, h *handle) lock.Locker {
-	lender := k.w.clients[len(k.w.clients)-1].current()
+	lender := k.env.clients[len(k.env.clients)-1].current()
 	if f == lender {
 		return h.locker
 	}
@@ -51,11 +51,11 @@ func borrowing(k *worker, f *framework.Client, h *handle) lock.Locker {
 }
 
 // renumber has the server begin its sequence numbers again, now and then.
-func renumber(w *world) {
-	for w.now() < w.plan.horizon {
-		pass(w.plan.timeout / 4)
-		for _, t := range w.plan.targets {
-			_ = w.srv.SetNextSequence(t.path, 0) // the directory may not exist
+func renumber(env *environment) {
+	for env.now() < env.plan.horizon {
+		pass(env.plan.timeout / 4)
+		for _, t := range env.plan.targets {
+			_ = env.srv.SetNextSequence(t.path, 0) // the directory may not exist
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (p *plan) meet(*rand.Rand) {
 type meeting struct {
 	quiet sync.WaitGroup // until no client enters before the end
 
-	// guarded by world.mu
+	// guarded by environment.mu
 	members map[string]znode // by path
 	counts  []memberCount    // after each change
 	readies []int64          // the transactions that created ready
@@ -42,17 +42,17 @@ type memberCount struct {
 	znodes, clients int
 }
 
-// count returns how many members there are. It needs world.mu.
-func (m *meeting) count(w *world, zxid int64) memberCount {
+// count returns how many members there are. It needs environment.mu.
+func (m *meeting) count(env *environment, zxid int64) memberCount {
 	clients := make(map[*record]bool)
 	for _, member := range m.members {
-		clients[w.whose[member.owner]] = true
+		clients[env.whose[member.owner]] = true
 	}
 	return memberCount{zxid, len(m.members), len(clients)}
 }
 
-// observe records a change. It needs world.mu.
-func (m *meeting) observe(w *world, zxid int64, c zkserver.Change) {
+// observe records a change. It needs environment.mu.
+func (m *meeting) observe(env *environment, zxid int64, c zkserver.Change) {
 	dir, name := framework.SplitPath(c.Path)
 	if dir != meetingPath || c.Kind != zkserver.Created && c.Kind != zkserver.Deleted {
 		return
@@ -63,7 +63,7 @@ func (m *meeting) observe(w *world, zxid int64, c zkserver.Change) {
 	switch {
 	case name == "ready" && c.Kind == zkserver.Created:
 		m.readies = append(m.readies, zxid)
-		m.checkReady(w)
+		m.checkReady(env)
 		return
 	case name == "ready":
 		return
@@ -72,7 +72,7 @@ func (m *meeting) observe(w *world, zxid int64, c zkserver.Change) {
 	default:
 		delete(m.members, c.Path)
 	}
-	m.counts = append(m.counts, m.count(w, zxid))
+	m.counts = append(m.counts, m.count(env, zxid))
 }
 
 // A meeter is what members meet by.
@@ -87,16 +87,16 @@ func (k *gating) meeterOf(c *client) (*framework.Client, meeter) {
 	if closing || f.State() == framework.Closed {
 		return nil, nil
 	}
-	path, members := meetingPath, len(k.w.clients)
-	if k.w.bug.meets != nil {
-		path, members = k.w.bug.meets(c, members)
+	path, members := meetingPath, len(k.env.clients)
+	if k.env.bug.meets != nil {
+		path, members = k.env.bug.meets(c, members)
 	}
 	d, err := barrier.NewDouble(f, path, members)
 	if err != nil {
 		panic(err) // the arguments are ours
 	}
-	if k.w.bug.meeter != nil {
-		return f, k.w.bug.meeter(f, d)
+	if k.env.bug.meeter != nil {
+		return f, k.env.bug.meeter(f, d)
 	}
 	return f, d
 }
@@ -104,7 +104,7 @@ func (k *gating) meeterOf(c *client) (*framework.Client, meeter) {
 // meetAgain enters and leaves again and again, and once more at the end. Before some entries, it
 // withdraws and comes again at once.
 func (k *gating) meetAgain(c *client, r *rand.Rand) {
-	timeout := k.w.plan.timeout
+	timeout := k.env.plan.timeout
 	for ; !closed(k.over); k.rest(upTo(r, timeout/4)) {
 		f, d := k.meeterOf(c)
 		if d == nil {
@@ -123,21 +123,21 @@ func (k *gating) meetAgain(c *client, r *rand.Rand) {
 // withdraw enters with little time. Without it, what the member left behind is seldom met.
 func (k *gating) withdraw(c *client, d meeter, r *rand.Rand) {
 	var l *lease.Lease
-	err := c.call("Enter", r, upTo(r, k.w.prompt()), func(ctx context.Context) (err error) {
+	err := c.call("Enter", r, upTo(r, k.env.prompt()), func(ctx context.Context) (err error) {
 		l, err = d.Enter(ctx)
 		return err
 	})
 	if err != nil {
-		k.w.count("members that withdrew", 1)
+		k.env.count("members that withdrew", 1)
 		return
 	}
 	k.checkEntered(c, l)
-	_ = c.call("Release of a place", r, k.w.plan.timeout, l.Release)
+	_ = c.call("Release of a place", r, k.env.plan.timeout, l.Release)
 }
 
 // meet enters, stays for a while, and leaves.
 func (k *gating) meet(c *client, f *framework.Client, d meeter, r *rand.Rand) {
-	timeout := k.w.plan.timeout
+	timeout := k.env.plan.timeout
 	var l *lease.Lease
 	if c.call("Enter", r, upTo(r, 4*timeout), func(ctx context.Context) (err error) {
 		l, err = d.Enter(ctx)
@@ -145,16 +145,16 @@ func (k *gating) meet(c *client, f *framework.Client, d meeter, r *rand.Rand) {
 	}) != nil {
 		return
 	}
-	m := &worker{w: k.w, c: c, name: c.name + "/member", r: r, f: f}
-	t := k.w.enter(m, f, &handle{name: meetingKind + " " + meetingPath, target: k.w.target(meetingPath)}, l)
+	m := &worker{env: k.env, c: c, name: c.name + "/member", r: r, f: f}
+	t := k.env.enter(m, f, &handle{name: meetingKind + " " + meetingPath, target: k.env.target(meetingPath)}, l)
 	defer t.cancel()
 	k.checkEntered(c, l)
 	k.rest(upTo(r, timeout/2))
-	k.w.checkLoss(t)
-	k.w.leave(t, m.name)
+	k.env.checkLoss(t)
+	k.env.leave(t, m.name)
 	if r.IntN(8) == 0 {
 		_ = c.call("Release of a place", r, upTo(r, timeout), l.Release)
-		k.w.count("members left by release", 1)
+		k.env.count("members left by release", 1)
 		return
 	}
 	inside := k.inside(l)

@@ -62,7 +62,7 @@ func (p *plan) mix(r *rand.Rand) {
 	}
 }
 
-// kindsSeen is which kind the first contender on the path was of, as the leader knows. The world's mutex
+// kindsSeen is which kind the first contender on the path was of, as the leader knows. The environment's mutex
 // guards it.
 type kindsSeen struct {
 	contenders map[string]znode // by path
@@ -138,18 +138,18 @@ func (k *worker) checkRefusal(h *handle, began time.Duration, err error) {
 	if !errors.Is(err, lock.ErrMixed) {
 		return
 	}
-	w := k.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.ctx.Err() != nil || len(w.srv.Frontends()) > 1 && w.harmedLocked(nil, began-w.settling()) {
+	env := k.env
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	if env.ctx.Err() != nil || len(env.srv.Frontends()) > 1 && env.harmedLocked(nil, began-env.settling()) {
 		return
 	}
 	_, kind, _ := strings.Cut(h.kind(), "/")
-	if h.target == nil || h.target.kind != mixedKind || !w.kinds.other(kind, began) {
-		w.violatedLocked(oneKind, "%s is refused %s, and no other kind has been first since %v: %v", k.name, h.name, began, err)
+	if h.target == nil || h.target.kind != mixedKind || !env.kinds.other(kind, began) {
+		env.violatedLocked(oneKind, "%s is refused %s, and no other kind has been first since %v: %v", k.name, h.name, began, err)
 		return
 	}
-	w.counts["refused rightly: "+kind]++
+	env.counts["refused rightly: "+kind]++
 }
 
 // mixedBugs are what the validators have to find.
@@ -163,7 +163,7 @@ func mixedBugs() []deliberate {
 
 // blindToKinds has the first client see no contenders but its own.
 func blindToKinds(k *worker, f *framework.Client, h *handle) lock.Locker {
-	if h.target == nil || h.target.kind != mixedKind || k.c != k.w.clients[0] {
+	if h.target == nil || h.target.kind != mixedKind || k.c != k.env.clients[0] {
 		return h.locker
 	}
 	other, err := lock.NewMutex(f, mixedPath+"-other")

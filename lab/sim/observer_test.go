@@ -19,81 +19,81 @@ type znode struct {
 
 // observe receives the leader's decisions, before any client can know them: they are the truth
 // that the validators use.
-func (w *world) observe(x zkserver.Transaction) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (env *environment) observe(x zkserver.Transaction) {
+	env.mu.Lock()
+	defer env.mu.Unlock()
 	if x.Began != 0 {
-		w.note("server", "begins session", hex(x.Began))
-		w.whose[x.Began] = nil
+		env.note("server", "begins session", hex(x.Began))
+		env.whose[x.Began] = nil
 	}
 	if x.Ended != 0 {
 		how := "expires session"
 		if x.ByClient {
 			how = "closes session"
 		}
-		w.note("server", how, hex(x.Ended))
+		env.note("server", how, hex(x.Ended))
 	}
 	for _, c := range x.Changes {
 		switch c.Kind {
 		case zkserver.Created:
-			w.created(x, c)
+			env.created(x, c)
 		case zkserver.Deleted:
-			w.deleted(x, c)
+			env.deleted(x, c)
 		case zkserver.DataSet:
-			w.written(c)
+			env.written(c)
 		}
 	}
-	w.kinds.observe(w.now(), x)
-	for _, observe := range w.observers {
+	env.kinds.observe(env.now(), x)
+	for _, observe := range env.observers {
 		observe(x)
 	}
 	if x.Ended != 0 && !x.ByClient {
-		w.counts["sessions expired"]++
-		w.checkExpiry(x.Ended)
+		env.counts["sessions expired"]++
+		env.checkExpiry(x.Ended)
 	}
 }
 
-func (w *world) created(x zkserver.Transaction, c zkserver.Change) {
+func (env *environment) created(x zkserver.Transaction, c zkserver.Change) {
 	if c.Owner == 0 || c.Owner>>63 != 0 { // no session's, or a container
 		return
 	}
-	w.note("server", "creates", c.Path)
-	w.nodes[c.Path] = znode{c.Owner, x.Zxid}
-	w.made[c.Path] = w.nodes[c.Path]
+	env.note("server", "creates", c.Path)
+	env.nodes[c.Path] = znode{c.Owner, x.Zxid}
+	env.made[c.Path] = env.nodes[c.Path]
 	dir, _ := framework.SplitPath(c.Path)
-	w.inDir[dir] = append(w.inDir[dir], c.Path)
-	w.cameAgain(c.Path, c.Owner)
-	w.permitsMade(x, c)
+	env.inDir[dir] = append(env.inDir[dir], c.Path)
+	env.cameAgain(c.Path, c.Owner)
+	env.permitsMade(x, c)
 }
 
 // deleted compares the end of a znode with the leases that it carried. At that moment another
 // client can be granted the lock.
-func (w *world) deleted(x zkserver.Transaction, c zkserver.Change) {
-	n, ok := w.nodes[c.Path]
+func (env *environment) deleted(x zkserver.Transaction, c zkserver.Change) {
+	n, ok := env.nodes[c.Path]
 	if !ok {
 		return
 	}
-	w.note("server", "deletes", c.Path)
-	w.checkDeletion(x, c.Path, n)
+	env.note("server", "deletes", c.Path)
+	env.checkDeletion(x, c.Path, n)
 	key := nodeKey{c.Path, n.czxid}
-	for _, t := range w.plan.targets {
+	for _, t := range env.plan.targets {
 		for _, s := range t.stakes {
-			if s.node == key && !w.over(s) && !w.excused(s) {
-				w.violatedLocked(lossFirst, "%s, which %s has %s by, is gone with session %#x, and the lease is neither lost nor released",
+			if s.node == key && !env.over(s) && !env.excused(s) {
+				env.violatedLocked(lossFirst, "%s, which %s has %s by, is gone with session %#x, and the lease is neither lost nor released",
 					c.Path, s.party, t.path, x.Ended)
 			}
 		}
 	}
-	delete(w.nodes, c.Path)
+	delete(env.nodes, c.Path)
 	dir, _ := framework.SplitPath(c.Path)
-	w.leftPlace(c.Path, n)
-	w.inDir[dir] = slices.DeleteFunc(w.inDir[dir], func(p string) bool { return p == c.Path })
+	env.leftPlace(c.Path, n)
+	env.inDir[dir] = slices.DeleteFunc(env.inDir[dir], func(p string) bool { return p == c.Path })
 }
 
 // written is the validator of guarded writes: what a former holder writes late must
 // not come after its successor's.
-func (w *world) written(c zkserver.Change) {
-	for _, t := range w.plan.targets {
+func (env *environment) written(c zkserver.Change) {
+	for _, t := range env.plan.targets {
 		if c.Path != t.registerPath() {
 			continue
 		}
@@ -102,9 +102,9 @@ func (w *world) written(c zkserver.Change) {
 		if err != nil {
 			continue
 		}
-		w.counts["guarded writes"]++
+		env.counts["guarded writes"]++
 		if fence < t.register {
-			w.violatedLocked(monotonicFence, "a write to %s of the holder with fence %d after one with %d", c.Path, fence, t.register)
+			env.violatedLocked(monotonicFence, "a write to %s of the holder with fence %d after one with %d", c.Path, fence, t.register)
 		}
 		t.register = max(t.register, fence)
 	}
@@ -112,25 +112,25 @@ func (w *world) written(c zkserver.Change) {
 
 // told is how long after the end of its session at the server a client may still take
 // itself to be in it: it has to know before, and the little is for an end at the same instant.
-const told = 20 * time.Millisecond
+const notice = 20 * time.Millisecond
 
 // checkExpiry is the validator of "honest states" for a session that the server has expired: its
 // client has found out by its own clock. A front end of an ensemble may still answer. If no lease
 // is held in the session, the client can't know then. A client that is being closed has lost all
 // it had, and reports Closed at the end of that.
-func (w *world) checkExpiry(session int64) {
-	if w.killed[session] || len(w.srv.Frontends()) > 1 {
+func (env *environment) checkExpiry(session int64) {
+	if env.killed[session] || len(env.srv.Frontends()) > 1 {
 		return
 	}
-	for _, c := range w.clients {
-		time.AfterFunc(told, func() {
+	for _, c := range env.clients {
+		time.AfterFunc(notice, func() {
 			f, closing := c.present()
 			state := f.State()
 			if closing {
 				return // it has nothing, and tells of one more state only
 			}
 			if f.Session().ID == session && (state == framework.Connected || state == framework.Suspended) && f.State() == state {
-				w.violated(honestStates, "%s is %v in session %#x, which the server has ended %v ago", c.name, state, session, told)
+				env.violated(honestStates, "%s is %v in session %#x, which the server has ended %v ago", c.name, state, session, notice)
 			}
 		})
 	}

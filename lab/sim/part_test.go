@@ -159,28 +159,28 @@ func liveAll(t *testing.T, p part, total map[string]int) {
 	traces := map[uint64]bool{}
 	for seed := p.First; total[schedulesKey] < int(p.Schedules) || total[virtualKey] < int(p.Virtual/time.Millisecond); seed += p.Step {
 		fmt.Printf("%s%d\n", saysSeed, seed)
-		w := simulate(t, newWorld(newPlan(seed), bug{}))
-		addCounts(total, w.counts)
+		env := simulate(t, newEnvironment(newPlan(seed), bug{}))
+		addCounts(total, env.counts)
 		total[schedulesKey]++
 		if p.Repeat {
-			traces[hashOf(w.sortedTrace())] = true
+			traces[hashOf(env.sortedTrace())] = true
 			total[tracesKey] = len(traces)
 		}
-		save(t, fmt.Sprintf("%d-%d.trace", seed, total[schedulesKey]), w)
-		if err := w.err(); err != nil {
-			t.Fatalf("%v\n\n%s", err, tail(w.trace()))
+		save(t, fmt.Sprintf("%d-%d.trace", seed, total[schedulesKey]), env)
+		if err := env.err(); err != nil {
+			t.Fatalf("%v\n\n%s", err, tail(env.trace()))
 		}
 	}
 }
 
 // save writes a trace to the directory SIM_TRACES, if there is one.
-func save(t *testing.T, name string, w *world) {
+func save(t *testing.T, name string, env *environment) {
 	t.Helper()
 	dir := os.Getenv("SIM_TRACES")
 	if dir == "" {
 		return
 	}
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(w.trace()), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(env.trace()), 0o600); err != nil {
 		t.Error(err)
 	}
 }

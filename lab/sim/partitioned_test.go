@@ -38,7 +38,7 @@ var partitionKeys = []string{"a", "b", "c", "d"}
 
 func partitioned() *recipe {
 	return &recipe{
-		name: partitionKind, oneIn: 15, plan: (*plan).divide, live: (*world).divide, bugs: partitionBugs(),
+		name: partitionKind, oneIn: 15, plan: (*plan).divide, live: (*environment).divide, bugs: partitionBugs(),
 		guarantees: []guarantee{oneServer, everyKey, equalShares},
 		met:        append(comeAgain("member"), "grants partition", "keys moved", "keys lost", "members left", "shares at the end"),
 	}
@@ -61,16 +61,16 @@ func (p *plan) contended() []*target {
 
 // A partitioning is the keys that the clients divide among themselves.
 type partitioning struct {
-	w    *world
+	env  *environment
 	over chan struct{} // closed when all is well and the workers have ended
 	done chan struct{} // closed when the shares have been checked
 	all  sync.WaitGroup
 }
 
 // divide has each client serve keys until end is called.
-func (w *world) divide() (end func()) {
-	k := &partitioning{w: w, over: make(chan struct{}), done: make(chan struct{})}
-	for _, c := range w.clients {
+func (env *environment) divide() (end func()) {
+	k := &partitioning{env: env, over: make(chan struct{}), done: make(chan struct{})}
+	for _, c := range env.clients {
 		pass(apart)
 		r := rand.New(rand.NewPCG(c.plan.seed, 14))
 		k.all.Go(func() { k.live(c, r) })
@@ -92,7 +92,7 @@ func (k *partitioning) live(c *client, r *rand.Rand) {
 		}
 		k.member(c, r)
 		if !closed(k.over) && r.IntN(2) == 0 { // else it comes again at once
-			pass(upTo(r, k.w.plan.timeout/2))
+			pass(upTo(r, k.env.plan.timeout/2))
 		}
 	}
 }
@@ -107,23 +107,23 @@ type member struct {
 // member serves keys for a while, or until the shares have been checked.
 func (k *partitioning) member(c *client, r *rand.Rand) {
 	f := c.current()
-	m := &member{worker: &worker{w: k.w, c: c, name: c.name + "/keys", r: r, f: f}}
+	m := &member{worker: &worker{env: k.env, c: c, name: c.name + "/keys", r: r, f: f}}
 	opts := []partition.Option{partition.WithID(c.name), recipes.WithSettle(upTo(r, time.Second))}
 	if c.plan.onLoss {
 		opts = append(opts, recipes.WithLossPolicy(lease.OnSuspend))
 	}
 	root := partitionRoot
-	if k.w.bug.dividedAt != nil {
-		root = k.w.bug.dividedAt(c)
+	if k.env.bug.dividedAt != nil {
+		root = k.env.bug.dividedAt(c)
 	}
 	p, err := partition.New(f, root, partitionKeys, opts...)
 	if err != nil {
-		k.w.violated(nothingHidden, "a new Partition: %v", err)
+		k.env.violated(nothingHidden, "a new Partition: %v", err)
 		return
 	}
-	ctx, cancel := context.WithCancel(k.w.ctx)
+	ctx, cancel := context.WithCancel(k.env.ctx)
 	defer cancel()
-	life := time.After(upTo(r, 4*k.w.plan.timeout))
+	life := time.After(upTo(r, 4*k.env.plan.timeout))
 	ran := make(chan error, 1)
 	k.all.Go(func() { ran <- p.Run(ctx, m.serve) })
 	select {
@@ -136,12 +136,12 @@ func (k *partitioning) member(c *client, r *rand.Rand) {
 		}
 	case <-life:
 		err = m.leave(cancel, ran)
-		k.w.count("members left", 1)
+		k.env.count("members left", 1)
 	}
-	k.w.tell(m.name, "Run has returned", err)
-	k.w.inspect(err)
-	if k.w.ctx.Err() == nil && !errors.Is(err, framework.ErrClosed) && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) {
-		k.w.violated(nothingHidden, "Run of %s returned what no documentation names: %v", m.name, err)
+	k.env.report(m.name, "Run has returned", err)
+	k.env.inspect(err)
+	if k.env.ctx.Err() == nil && !errors.Is(err, framework.ErrClosed) && (ctx.Err() == nil || !errors.Is(err, ctx.Err())) {
+		k.env.violated(nothingHidden, "Run of %s returned what no documentation names: %v", m.name, err)
 	}
 }
 
@@ -153,14 +153,14 @@ func (m *member) leave(cancel context.CancelFunc, ran <-chan error) error {
 	began := time.Now()
 	cancel()
 	err := <-ran
-	if took := time.Since(began); took > m.linger()+leaveLimit+promptly && m.w.ctx.Err() == nil {
-		m.w.violated(boundedCalls, "Run of %s returned %v after its context had ended: %v", m.name, took, err)
+	if took := time.Since(began); took > m.linger()+leaveLimit+promptly && m.env.ctx.Err() == nil {
+		m.env.violated(boundedCalls, "Run of %s returned %v after its context had ended: %v", m.name, took, err)
 	}
 	return err
 }
 
 // linger is for how long a key is served at most when its context has ended.
-func (m *member) linger() time.Duration { return m.w.plan.timeout / 4 }
+func (m *member) linger() time.Duration { return m.env.plan.timeout / 4 }
 
 // draw returns how long a key is served at most, and for how long after the end of its context.
 func (m *member) draw() (span, linger time.Duration) {
@@ -169,13 +169,13 @@ func (m *member) draw() (span, linger time.Duration) {
 	if m.r.IntN(2) == 0 {
 		linger = upTo(m.r, m.linger())
 	}
-	return upTo(m.r, 4*m.w.plan.timeout), linger
+	return upTo(m.r, 4*m.env.plan.timeout), linger
 }
 
 // serve serves a key.
 func (m *member) serve(ctx context.Context, key string, l *lease.Lease) error {
-	at := m.w.target(keysDir + key)
-	t := m.w.enter(m.worker, m.f, &handle{name: partitionKind + " " + at.path, target: at}, l)
+	at := m.env.target(keysDir + key)
+	t := m.env.enter(m.worker, m.f, &handle{name: partitionKind + " " + at.path, target: at}, l)
 	span, linger := m.draw()
 	select {
 	case <-time.After(span):
@@ -183,8 +183,8 @@ func (m *member) serve(ctx context.Context, key string, l *lease.Lease) error {
 		m.ended(context.Cause(ctx))
 		pass(linger)
 	}
-	m.w.checkLoss(t)
-	m.w.leave(t, m.name)
+	m.env.checkLoss(t)
+	m.env.leave(t, m.name)
 	t.cancel()
 	return nil
 }
@@ -194,8 +194,8 @@ func (m *member) ended(cause error) {
 	var lost *lease.LostError
 	switch {
 	case errors.Is(cause, partition.ErrMoved):
-		m.w.count("keys moved", 1)
+		m.env.count("keys moved", 1)
 	case errors.As(cause, &lost):
-		m.w.count("keys lost", 1)
+		m.env.count("keys lost", 1)
 	}
 }

@@ -12,43 +12,43 @@ import (
 // checkShares is the validator of "every key is served" and of "equal shares", once all is well. A
 // server may have returned early: its key is served again a second later.
 func (k *partitioning) checkShares() {
-	limit := time.Now().Add(2*k.w.settling() + 30*time.Second)
+	limit := time.Now().Add(2*k.env.settling() + 30*time.Second)
 	for {
 		servers, least, most := k.shares()
 		if len(servers) == len(partitionKeys) && most-least <= 1 {
-			k.w.count("shares at the end", 1)
+			k.env.count("shares at the end", 1)
 			return
 		}
-		if k.w.ctx.Err() != nil {
+		if k.env.ctx.Err() != nil {
 			return
 		}
 		if time.Now().After(limit) {
 			if len(servers) < len(partitionKeys) {
-				k.w.violated(everyKey, "all is well, and only %d keys are served: %v", len(servers), servers)
+				k.env.violated(everyKey, "all is well, and only %d keys are served: %v", len(servers), servers)
 			}
 			if most-least > 1 {
-				k.w.violated(equalShares, "all is well, and members serve from %d to %d keys: %v", least, most, servers)
+				k.env.violated(equalShares, "all is well, and members serve from %d to %d keys: %v", least, most, servers)
 			}
 			return
 		}
-		pass(k.w.plan.timeout / 40)
+		pass(k.env.plan.timeout / 40)
 	}
 }
 
 // shares returns who serves each key, and how many keys members serve at least and at most.
 func (k *partitioning) shares() (servers map[string]string, least, most int) {
-	k.w.mu.Lock()
-	defer k.w.mu.Unlock()
+	k.env.mu.Lock()
+	defer k.env.mu.Unlock()
 	servers = make(map[string]string)
-	for _, t := range k.w.plan.targets {
+	for _, t := range k.env.plan.targets {
 		for _, s := range t.stakes {
-			if t.kind == partitionKind && !k.w.over(s) {
+			if t.kind == partitionKind && !k.env.over(s) {
 				servers[t.path] = s.record.client.name
 			}
 		}
 	}
 	counts := make(map[string]int)
-	for _, c := range k.w.clients {
+	for _, c := range k.env.clients {
 		counts[c.name] = 0
 	}
 	for _, name := range servers {
@@ -63,7 +63,7 @@ func partitionBugs() []deliberate {
 	return []deliberate{
 		{oneServer, "one of the members divides the keys at another path", "has it with", func() bug {
 			return bug{dividedAt: func(c *client) string {
-				if c == c.w.clients[0] {
+				if c == c.env.clients[0] {
 					return partitionRoot + "-other"
 				}
 				return partitionRoot
@@ -81,10 +81,10 @@ func partitionBugs() []deliberate {
 }
 
 // keepKey has the operator hold the lease of a key.
-func keepKey(w *world) {
-	m, err := lock.NewMutex(w.operator, keysDir+partitionKeys[0])
+func keepKey(env *environment) {
+	m, err := lock.NewMutex(env.operator, keysDir+partitionKeys[0])
 	if err == nil {
-		_, err = m.Lock(w.ctx)
+		_, err = m.Lock(env.ctx)
 	}
 	if err != nil {
 		panic(err)

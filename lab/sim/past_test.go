@@ -8,7 +8,7 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// A past is what a part of the tree was after each transaction, as the leader knows. The world's mutex
+// A past is what a part of the tree was after each transaction, as the leader knows. The environment's mutex
 // guards it.
 type past struct {
 	root   string
@@ -25,11 +25,11 @@ type version struct {
 }
 
 // recordPast records the past of a part of the tree from now on, while nothing exists there.
-func (w *world) recordPast(root string) *past {
+func (env *environment) recordPast(root string) *past {
 	p := &past{root: root, states: []treeState{{}}}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.observers = append(w.observers, p.observe)
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	env.observers = append(env.observers, p.observe)
 	return p
 }
 
@@ -60,10 +60,10 @@ func (p *past) has(c zkserver.Change) bool {
 
 func (p *past) last() treeState { return p.states[len(p.states)-1] }
 
-// present returns the number of the last state. It takes the world's mutex.
-func (p *past) present(w *world) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// present returns the number of the last state. It takes the environment's mutex.
+func (p *past) present(env *environment) int {
+	env.mu.Lock()
+	defer env.mu.Unlock()
 	return len(p.states) - 1
 }
 

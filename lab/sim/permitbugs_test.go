@@ -12,7 +12,7 @@ func permitBugs() []deliberate {
 	return []deliberate{
 		{atMostN, "a client takes the semaphore to have twice the permits", "of 3 permits", func() bug {
 			return bug{permits: func(c *client) int {
-				if c == c.w.clients[0] {
+				if c == c.env.clients[0] {
 					return 2 * semaphorePermits
 				}
 				return semaphorePermits
@@ -39,22 +39,22 @@ func modest(_ *worker, _ *framework.Client, h *handle) lock.Locker {
 }
 
 // leavePermit has the operator leave a znode among the permits'.
-func leavePermit(w *world) { w.putPermit() }
+func leavePermit(env *environment) { env.putPermit() }
 
 // jumpQueue has the operator create a permit's znode now and then, and delete it.
-func jumpQueue(w *world) {
-	for w.now() < w.plan.horizon {
-		if path := w.putPermit(framework.Ephemeral()); path != "" {
-			_ = w.operator.Delete(w.ctx, path, framework.Guaranteed()) // the fault is done
+func jumpQueue(env *environment) {
+	for env.now() < env.plan.horizon {
+		if path := env.putPermit(framework.Ephemeral()); path != "" {
+			_ = env.operator.Delete(env.ctx, path, framework.Guaranteed()) // the fault is done
 		}
-		pass(w.plan.timeout / 8)
+		pass(env.plan.timeout / 8)
 	}
 }
 
-func (w *world) putPermit(opts ...framework.CreateOption) string {
-	ctx, cancel := context.WithTimeout(w.ctx, w.plan.timeout)
+func (env *environment) putPermit(opts ...framework.CreateOption) string {
+	ctx, cancel := context.WithTimeout(env.ctx, env.plan.timeout)
 	defer cancel()
-	path, err := w.operator.Create(ctx, permitsPath+"/leases/_c_-lease-", nil,
+	path, err := env.operator.Create(ctx, permitsPath+"/leases/_c_-lease-", nil,
 		append(opts, framework.Sequential(), framework.WithParents())...)
 	if err != nil {
 		return ""

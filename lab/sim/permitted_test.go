@@ -22,7 +22,7 @@ const semaphorePermits = 3
 
 func permitted() *recipe {
 	return &recipe{
-		name: permitsKind, oneIn: 15, plan: (*plan).permit, live: (*world).permit, bugs: permitBugs(),
+		name: permitsKind, oneIn: 15, plan: (*plan).permit, live: (*environment).permit, bugs: permitBugs(),
 		guarantees: []guarantee{atMostN, allAtOnce, permitsReturn},
 		met:        append(comeAgain(permitsKind), "grants permits", "grants of 1", "grants of 3", "permits shared", "turns checked", "all permits at the end"),
 		lockers:    map[string]lockerOf{permitsKind: acquires},
@@ -60,8 +60,8 @@ func acquires(k *worker, f *framework.Client, at string, h *handle) error {
 		opts = append(opts, recipes.WithQueuePosition(func(int) {}))
 	}
 	number := semaphorePermits
-	if k.w.bug.permits != nil {
-		number = k.w.bug.permits(k.c)
+	if k.env.bug.permits != nil {
+		number = k.env.bug.permits(k.c)
 	}
 	s, err := semaphore.New(f, at, number, opts...)
 	if err == nil {
@@ -72,4 +72,4 @@ func acquires(k *worker, f *framework.Client, at string, h *handle) error {
 }
 
 // permit checks the permits when all is well and the workers have ended.
-func (w *world) permit() (end func()) { return w.checkReturned }
+func (env *environment) permit() (end func()) { return env.checkReturned }

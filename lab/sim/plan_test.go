@@ -79,7 +79,7 @@ func newPlan(seed uint64) *plan {
 		p.clients = append(p.clients, p.client(r))
 	}
 	p.faults = newFates(r, p)
-	p.strikeReads(rand.New(rand.NewPCG(seed, 25)))
+	p.dropReads(rand.New(rand.NewPCG(seed, 25)))
 	p.crowd(rand.New(rand.NewPCG(seed, 6)))
 	p.choose(seed)
 	return p

@@ -13,13 +13,13 @@ import (
 // like election_test.go or kept_test.go, and add a row to recipes.
 type recipe struct {
 	name       string
-	oneIn      int                         // the schedules that have it; 0 for 3
-	guarantees []guarantee                 // that only this recipe has; a deliberate bug breaks each
-	plan       func(p *plan, r *rand.Rand) // adds targets and workers to a plan; nil if there are none
-	live       func(w *world) (end func()) // starts other work; end ends it, when all is well; nil if there is none
-	met        []string                    // counts that must not be 0 after many schedules
-	bugs       []deliberate                // for the guarantees
-	lockers    map[string]lockerOf         // by the kinds of the targets
+	oneIn      int                                 // the schedules that have it; 0 for 3
+	guarantees []guarantee                         // that only this recipe has; a deliberate bug breaks each
+	plan       func(p *plan, r *rand.Rand)         // adds targets and workers to a plan; nil if there are none
+	live       func(env *environment) (end func()) // starts other work; end ends it, when all is well; nil if there is none
+	met        []string                            // counts that must not be 0 after many schedules
+	bugs       []deliberate                        // for the guarantees
+	lockers    map[string]lockerOf                 // by the kinds of the targets
 }
 
 // A lockerOf sets how a worker acquires a target of a recipe at a path: see handle.
@@ -54,11 +54,11 @@ func (p *plan) have(x *recipe, r *rand.Rand) {
 }
 
 // liveRecipes starts the work of the plan's recipes until end is called.
-func (w *world) liveRecipes() (end func()) {
+func (env *environment) liveRecipes() (end func()) {
 	var ends []func()
-	for _, x := range w.plan.recipes {
+	for _, x := range env.plan.recipes {
 		if x.live != nil {
-			ends = append(ends, x.live(w))
+			ends = append(ends, x.live(env))
 		}
 	}
 	return func() {

@@ -16,7 +16,7 @@ func faultKinds() []*faultKind {
 }
 
 // struck are the operations of rules. Those of locks are in it more often.
-var struck = []fault.Op{
+var faulty = []fault.Op{
 	fault.Create, fault.Create, fault.Delete, fault.Delete, fault.Exists, fault.GetData, fault.GetChildren,
 	fault.GetChildren, fault.Sync, fault.Multi, fault.Ping, fault.CloseSession, 0,
 }
@@ -28,7 +28,7 @@ func ruleKinds() []*faultKind {
 		fault.CutBefore, fault.DropReply, fault.HoldRequest, fault.HoldReply, fault.DelayRequest, fault.DelayReply,
 		fault.Garbage, fault.HalfAnswer, fault.OtherSession,
 	} {
-		kind := newRuleKind(action.String(), action, struck)
+		kind := newRuleKind(action.String(), action, faulty)
 		switch action {
 		case fault.DropReply:
 			kind.weight = 10
@@ -36,17 +36,17 @@ func ruleKinds() []*faultKind {
 			kind.ops = []fault.Op{fault.Connect}
 			kind.weight = 2
 		case fault.CutBefore, fault.HoldReply, fault.DelayReply:
-			kind.ops = append(slices.Clone(struck), fault.Event, fault.Event, fault.Connect)
+			kind.ops = append(slices.Clone(faulty), fault.Event, fault.Event, fault.Connect)
 		}
 		kinds = append(kinds, kind)
 	}
-	return append(kinds, &faultKind{name: fault.DropEvent.String(), weight: 4, spares: true, begin: (*world).dropEvents})
+	return append(kinds, &faultKind{name: fault.DropEvent.String(), weight: 4, spares: true, begin: (*environment).dropEvents})
 }
 
 // newRuleKind returns the kind of fault that adds a rule with the action and one of ops.
 func newRuleKind(name string, action fault.Action, ops []fault.Op) *faultKind {
 	kind := &faultKind{name: name, weight: 5, action: action, ops: ops}
-	kind.begin = func(w *world, r *rand.Rand, span time.Duration) func() { return w.addRule(r, kind, span) }
+	kind.begin = func(env *environment, r *rand.Rand, span time.Duration) func() { return env.addRule(r, kind, span) }
 	return kind
 }
 
@@ -64,7 +64,7 @@ func readKinds() []*faultKind {
 
 // strikeReads adds faults of readKinds to most plans. They are drawn from r, which draws
 // nothing else, so the other faults of a seed don't depend on them.
-func (p *plan) strikeReads(r *rand.Rand) {
+func (p *plan) dropReads(r *rand.Rand) {
 	for range r.IntN(4) {
 		p.faults = append(p.faults, plannedFault{
 			kind: pick(r, readKinds()...), at: upTo(r, p.horizon), span: upTo(r, p.timeout), seed: r.Uint64(),
@@ -76,32 +76,32 @@ func (p *plan) strikeReads(r *rand.Rand) {
 // dropEvents adds a rule by which servers drop events of one lock's znodes. Servers do so if a
 // session may not read the znode at that moment. The watch ends with the event, and the connection
 // stays.
-func (w *world) dropEvents(r *rand.Rand, span time.Duration) func() {
-	t := w.plan.targets[r.IntN(len(w.plan.targets))]
+func (env *environment) dropEvents(r *rand.Rand, span time.Duration) func() {
+	t := env.plan.targets[r.IntN(len(env.plan.targets))]
 	rule := fault.Rule{Op: fault.Event, Path: t.path + "**", Action: fault.DropEvent, Times: fault.Forever}
 	if r.IntN(2) == 0 {
-		rule.Session = max(1, w.clients[r.IntN(len(w.clients))].current().Session().ID) // 0 would mean every session
+		rule.Session = max(1, env.clients[r.IntN(len(env.clients))].current().Session().ID) // 0 would mean every session
 	}
-	w.tell("fault", "adds the rule", rule)
-	w.mu.Lock()
-	t.drops = max(t.drops, w.now()+span)
-	w.mu.Unlock()
-	h := w.srv.Rules().Add(rule)
+	env.report("fault", "adds the rule", rule)
+	env.mu.Lock()
+	t.drops = max(t.drops, env.now()+span)
+	env.mu.Unlock()
+	h := env.srv.Rules().Add(rule)
 	return func() {
 		h.Release()
-		w.count("fault "+fault.DropEvent.String(), h.Hits())
+		env.count("fault "+fault.DropEvent.String(), h.Hits())
 	}
 }
 
 // addRule adds a rule and returns the function that removes it. A rule for a handshake needs a
 // client that connects.
-func (w *world) addRule(r *rand.Rand, kind *faultKind, span time.Duration) func() {
+func (env *environment) addRule(r *rand.Rand, kind *faultKind, span time.Duration) func() {
 	action := kind.action
 	rule := fault.Rule{Op: pick(r, kind.ops...), Action: action, Skip: r.IntN(4), Times: 1 + r.IntN(3)}
 	if action == fault.DelayRequest || action == fault.DelayReply {
 		rule.Delay = 1 + span
 	}
-	c := w.clients[r.IntN(len(w.clients))]
+	c := env.clients[r.IntN(len(env.clients))]
 	if rule.Op == fault.Connect {
 		rule.Skip = 0
 	}
@@ -109,14 +109,14 @@ func (w *world) addRule(r *rand.Rand, kind *faultKind, span time.Duration) func(
 		// A new session's id is what it is told to be; only who resumes can be told another's.
 		rule.Session = max(1, c.current().Session().ID) // 0 would mean every session
 	}
-	w.tell("fault", "adds the rule", rule)
+	env.report("fault", "adds the rule", rule)
 	var seen *fault.Handle // of Garbage: the client hangs up before it has heard all of it
 	if action == fault.Garbage {
 		met := rule
 		met.Action = fault.Pass
-		seen = w.srv.Rules().Add(met)
+		seen = env.srv.Rules().Add(met)
 	}
-	h := w.srv.Rules().Add(rule)
+	h := env.srv.Rules().Add(rule)
 	if rule.Op == fault.Connect {
 		c.line.cut()
 	}
@@ -127,6 +127,6 @@ func (w *world) addRule(r *rand.Rand, kind *faultKind, span time.Duration) func(
 			seen.Release()
 			hits = seen.Hits()
 		}
-		w.count("fault "+kind.name, hits)
+		env.count("fault "+kind.name, hits)
 	}
 }

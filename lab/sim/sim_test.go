@@ -82,8 +82,8 @@ func setting(t *testing.T, name string, otherwise uint64) uint64 {
 }
 
 // simulate runs the schedule of a seed.
-func simulate(t *testing.T, w *world) *world {
+func simulate(t *testing.T, env *environment) *environment {
 	t.Helper()
-	synctest.Test(t, func(*testing.T) { w.run() })
-	return w
+	synctest.Test(t, func(*testing.T) { env.run() })
+	return env
 }

@@ -60,10 +60,10 @@ func (p *plan) hostile(seed uint64, kind string) {
 	p.insist("set the server's clock", p.horizon/3, 0)
 }
 
-func hostileAnd(fault func(*client)) func(w *world, _ *rand.Rand, span time.Duration) func() {
-	return func(w *world, _ *rand.Rand, span time.Duration) func() {
-		c := w.clients[w.plan.hostility.client]
-		w.harm(c, span)
+func hostileAnd(fault func(*client)) func(env *environment, _ *rand.Rand, span time.Duration) func() {
+	return func(env *environment, _ *rand.Rand, span time.Duration) func() {
+		c := env.clients[env.plan.hostility.client]
+		env.harm(c, span)
 		c.around.begin()
 		fault(c)
 		return func() {
@@ -114,7 +114,7 @@ func (s *surrounding) act(kind string) {
 	if release == nil {
 		return
 	}
-	s.c.w.count("hostile "+kind, 1)
+	s.c.env.count("hostile "+kind, 1)
 	switch s.how {
 	case "blocks":
 		<-release
@@ -137,7 +137,7 @@ func (s *surrounding) callBack() {
 	if f == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(s.c.w.ctx, time.Second)
+	ctx, cancel := context.WithTimeout(s.c.env.ctx, time.Second)
 	defer cancel()
 	_, _, _ = f.Children(ctx, "/") // that it returns is the test
 	f.State()
@@ -162,8 +162,8 @@ func (s *surrounding) holds(f *framework.Client) {
 	if s == nil || s.kind != "OnLost" {
 		return
 	}
-	s.c.w.tasks.Go(func() { // ends with its context, or the client
-		h, err := f.HoldSession(s.c.w.ctx)
+	s.c.env.tasks.Go(func() { // ends with its context, or the client
+		h, err := f.HoldSession(s.c.env.ctx)
 		if err == nil {
 			h.OnLost(func(error) { s.act("OnLost") })
 			h.AfterLost(func() { s.act("OnLost") })
@@ -211,7 +211,7 @@ func (c *client) dialer(rec *record) func(ctx context.Context, network, addr str
 		if err != nil {
 			return nil, err
 		}
-		conn = &introduced{Conn: conn, w: c.w, who: rec}
+		conn = &introduced{Conn: conn, env: c.env, who: rec}
 		if c.around == nil {
 			return conn, nil
 		}
@@ -249,11 +249,11 @@ func TestHostileSurroundings(t *testing.T) {
 				p = newPlan(seed)
 			}
 			p.hostile(seed, kind)
-			w := simulate(t, newWorld(p, bug{}))
-			if err := w.err(); err != nil {
-				t.Fatalf("%s, seed %d: %v\n\n%s", kind, seed, err, tail(w.trace()))
+			env := simulate(t, newEnvironment(p, bug{}))
+			if err := env.err(); err != nil {
+				t.Fatalf("%s, seed %d: %v\n\n%s", kind, seed, err, tail(env.trace()))
 			}
-			addCounts(met, w.counts)
+			addCounts(met, env.counts)
 		}
 		if met["hostile "+kind] == 0 {
 			t.Errorf("never met: a hostile %s", kind)

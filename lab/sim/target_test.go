@@ -19,7 +19,7 @@ type target struct {
 	path, kind string // immutable
 	permits    int    // immutable; how many leases share it, 0 for a lock
 
-	// guarded by world.mu
+	// guarded by environment.mu
 	stakes    []*lockRecord
 	granted   map[nodeKey]string  // to which owner, at last
 	made      map[int64][]nodeKey // the permits' znodes, by the transaction that created them
@@ -119,7 +119,7 @@ func (k *worker) handle(f *framework.Client, use string) (*handle, error) {
 	kind, at, _ := strings.Cut(use, " ")
 	h := &handle{name: use, reentrant: kind == "mutex" || kind == "read" || kind == "write"}
 	if at != "" {
-		h.target = k.w.target(at)
+		h.target = k.env.target(at)
 	}
 	var err error
 	switch kind {
@@ -156,14 +156,14 @@ func (k *worker) handle(f *framework.Client, use string) (*handle, error) {
 	case "multi":
 		err = k.multi(f, h)
 	default:
-		err = k.w.plan.lockerOf(kind)(k, f, at, h)
+		err = k.env.plan.lockerOf(kind)(k, f, at, h)
 	}
-	if err == nil && k.w.bug.locker != nil {
+	if err == nil && k.env.bug.locker != nil {
 		sound := *h
-		h.locker = k.w.bug.locker(k, f, &sound)
+		h.locker = k.env.bug.locker(k, f, &sound)
 	}
-	if err == nil && k.w.bug.read != nil && h.downgrade != nil {
-		h.downgrade = k.w.bug.read(k, f, h)
+	if err == nil && k.env.bug.read != nil && h.downgrade != nil {
+		h.downgrade = k.env.bug.read(k, f, h)
 	}
 	return h, err
 }
@@ -172,7 +172,7 @@ func (k *worker) handle(f *framework.Client, use string) (*handle, error) {
 func (k *worker) multi(f *framework.Client, h *handle) error {
 	var members []lock.Locker
 	for _, at := range k.plan.multi {
-		use := k.w.target(at).uses()
+		use := k.env.target(at).uses()
 		member, err := k.handle(f, use[len(use)-1])
 		if err != nil {
 			return err

@@ -28,25 +28,25 @@ type value interface {
 	All(ctx context.Context) iter.Seq2[int64, error]
 }
 
-func (w *world) value(f *framework.Client) value {
+func (env *environment) value(f *framework.Client) value {
 	v, err := counter.NewValue(f, valuePath, model.JSON[int64]())
 	if err != nil {
 		panic(err) // the arguments are ours
 	}
-	if w.bug.value != nil {
-		return w.bug.value(v)
+	if env.bug.value != nil {
+		return env.bug.value(v)
 	}
 	return v
 }
 
 // replace changes the value, by Update or by Set.
 func (k *counting) replace(c *client, f *framework.Client, r *rand.Rand) {
-	by := k.w.value(f)
-	k.w.mu.Lock()
-	s := &replacement{old: -1, set: int64(len(k.replacements) + 1), began: k.w.now()}
+	by := k.env.value(f)
+	k.env.mu.Lock()
+	s := &replacement{old: -1, set: int64(len(k.replacements) + 1), began: k.env.now()}
 	k.replacements = append(k.replacements, s)
-	k.w.mu.Unlock()
-	limit := upTo(r, k.w.plan.timeout)
+	k.env.mu.Unlock()
+	limit := upTo(r, k.env.plan.timeout)
 	var err error
 	if r.IntN(3) == 0 {
 		err = c.call("Set", r, limit, func(ctx context.Context) error { return by.Set(ctx, s.set) })
@@ -59,7 +59,7 @@ func (k *counting) replace(c *client, f *framework.Client, r *rand.Rand) {
 			return err
 		})
 	}
-	s.outcome, s.returned = outcomeFrom(err), k.w.now()
+	s.outcome, s.returned = outcomeFrom(err), k.env.now()
 }
 
 // follow is the validator of "latest value" while the value changes: a client is shown values in the
@@ -72,10 +72,10 @@ func (k *counting) follow(ctx context.Context, c *client) {
 			continue
 		}
 		last := 0
-		for v, err := range k.w.value(f).All(ctx) {
+		for v, err := range k.env.value(f).All(ctx) {
 			if err != nil {
 				if !errors.Is(err, framework.ErrNoNode) {
-					k.w.violated(nothingHidden, "All of %s: %v", c.name, err)
+					k.env.violated(nothingHidden, "All of %s: %v", c.name, err)
 				}
 				continue
 			}
@@ -86,12 +86,12 @@ func (k *counting) follow(ctx context.Context, c *client) {
 
 // show records that the client is shown the value, and returns how many writes came before.
 func (k *counting) show(c *client, v int64, last int) int {
-	k.w.mu.Lock()
-	defer k.w.mu.Unlock()
-	k.w.counts["values shown"]++
+	k.env.mu.Lock()
+	defer k.env.mu.Unlock()
+	k.env.counts["values shown"]++
 	i := slices.IndexFunc(k.writes[valuePath], func(at written) bool { return at.data == strconv.FormatInt(v, 10) })
 	if i < last {
-		k.w.violatedLocked(latestValue, "%s is shown value %d, which was number %d, after number %d", c.name, v, i, last)
+		k.env.violatedLocked(latestValue, "%s is shown value %d, which was number %d, after number %d", c.name, v, i, last)
 	}
 	k.shown[c] = i
 	return max(i, last)
@@ -99,24 +99,24 @@ func (k *counting) show(c *client, v int64, last int) int {
 
 // checkLatest is the validator of "latest value" once all is well and no client changes it.
 func (k *counting) checkLatest() {
-	limit := time.Now().Add(2*k.w.settling() + 30*time.Second)
-	for _, c := range k.w.clients {
+	limit := time.Now().Add(2*k.env.settling() + 30*time.Second)
+	for _, c := range k.env.clients {
 		for {
-			k.w.mu.Lock()
+			k.env.mu.Lock()
 			behind := len(k.writes[valuePath]) - 1 - k.shown[c]
-			k.w.mu.Unlock()
+			k.env.mu.Unlock()
 			if behind <= 0 {
-				k.w.count("values at the end", 1)
+				k.env.count("values at the end", 1)
 				break
 			}
-			if k.w.ctx.Err() != nil {
+			if k.env.ctx.Err() != nil {
 				return
 			}
 			if time.Now().After(limit) {
-				k.w.violated(latestValue, "all is well, and %s is not shown the latest value: %d follow", c.name, behind)
+				k.env.violated(latestValue, "all is well, and %s is not shown the latest value: %d follow", c.name, behind)
 				return
 			}
-			pass(k.w.plan.timeout / 40)
+			pass(k.env.plan.timeout / 40)
 		}
 	}
 }

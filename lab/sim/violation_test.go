@@ -16,7 +16,7 @@ type guarantee string
 const (
 	exclusion      guarantee = "exclusion"
 	lossFirst      guarantee = "loss before succession"
-	noGhost        guarantee = "no orphan"
+	noOrphan       guarantee = "no orphan"
 	ownSession     guarantee = "own session only"
 	grantOrder     guarantee = "order"
 	monotonicFence guarantee = "monotonic fence"
@@ -29,7 +29,7 @@ const (
 
 func guarantees() []guarantee {
 	return []guarantee{
-		exclusion, lossFirst, noGhost, ownSession, grantOrder,
+		exclusion, lossFirst, noOrphan, ownSession, grantOrder,
 		monotonicFence, boundedCalls, honestAnswers, liveness, honestStates, nothingHidden,
 	}
 }
@@ -67,43 +67,43 @@ func (e event) String() string {
 }
 
 // note adds a line to the trace. It needs w.mu.
-func (w *world) note(actor, what string, detail any) {
-	w.events = append(w.events, event{w.now(), actor, what, detail})
+func (env *environment) note(actor, what string, detail any) {
+	env.events = append(env.events, event{env.now(), actor, what, detail})
 }
 
 // tell is note for those without w.mu.
-func (w *world) tell(actor, what string, detail any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.note(actor, what, detail)
+func (env *environment) report(actor, what string, detail any) {
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	env.note(actor, what, detail)
 }
 
 // violatedLocked reports a violation. It needs w.mu.
-func (w *world) violatedLocked(g guarantee, format string, args ...any) {
-	v := violation{g, w.now(), guid.ReplaceAllString(fmt.Sprintf(format, args...), "_c_*")}
-	w.violations = append(w.violations, v)
-	w.note("VALIDATOR", "VIOLATION of "+string(g)+": "+v.text, nil)
+func (env *environment) violatedLocked(g guarantee, format string, args ...any) {
+	v := violation{g, env.now(), guid.ReplaceAllString(fmt.Sprintf(format, args...), "_c_*")}
+	env.violations = append(env.violations, v)
+	env.note("VALIDATOR", "VIOLATION of "+string(g)+": "+v.text, nil)
 }
 
-func (w *world) violated(g guarantee, format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.violatedLocked(g, format, args...)
+func (env *environment) violated(g guarantee, format string, args ...any) {
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	env.violatedLocked(g, format, args...)
 }
 
 // count adds to what the run's summary tells.
-func (w *world) count(what string, n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.counts[what] += n
+func (env *environment) count(what string, n int) {
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	env.counts[what] += n
 }
 
 // trace returns the trace in words.
-func (w *world) trace() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (env *environment) trace() string {
+	env.mu.Lock()
+	defer env.mu.Unlock()
 	var b strings.Builder
-	for _, e := range w.events {
+	for _, e := range env.events {
 		fmt.Fprintln(&b, e)
 	}
 	return b.String()
@@ -111,11 +111,11 @@ func (w *world) trace() string {
 
 // sortedTrace is the trace with what happened at one instant in the order of its words:
 // two runs that differ in nothing else are the same.
-func (w *world) sortedTrace() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	lines := make([]string, len(w.events))
-	for i, e := range w.events {
+func (env *environment) sortedTrace() string {
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	lines := make([]string, len(env.events))
+	for i, e := range env.events {
 		lines[i] = fmt.Sprintf("%20d %v", e.at, e)
 	}
 	slices.Sort(lines)
@@ -123,11 +123,11 @@ func (w *world) sortedTrace() string {
 }
 
 // found returns the guarantees that are violated.
-func (w *world) found() []guarantee {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (env *environment) found() []guarantee {
+	env.mu.Lock()
+	defer env.mu.Unlock()
 	var all []guarantee
-	for _, v := range w.violations {
+	for _, v := range env.violations {
 		if !slices.Contains(all, v.guarantee) {
 			all = append(all, v.guarantee)
 		}
@@ -136,11 +136,11 @@ func (w *world) found() []guarantee {
 }
 
 // err returns the violations, nil if there are none.
-func (w *world) err() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (env *environment) err() error {
+	env.mu.Lock()
+	defer env.mu.Unlock()
 	var all []error
-	for _, v := range w.violations {
+	for _, v := range env.violations {
 		all = append(all, errors.New(v.String()))
 	}
 	return errors.Join(all...)

@@ -16,17 +16,17 @@ func (k *worker) lock(h *handle, of lock.Locker, op string, ask func(context.Con
 	if !h.reentrant && slices.ContainsFunc(k.held, func(t *leaseRecord) bool { return t.handle.name == h.name }) {
 		return // it would wait for itself
 	}
-	c := k.call(4 * k.w.plan.timeout)
+	c := k.call(4 * k.env.plan.timeout)
 	defer c.stop()
 	k.do(op + " " + h.name)
-	began := k.w.now()
+	began := k.env.now()
 	k.waits(h, of == h.downgrade || h.kind() == "read")
 	defer k.waitEnded()
 	l, err := ask(c.ctx)
 	k.checkResult(op+" "+h.kind(), c, err)
 	k.checkRefusal(h, began, err)
 	if (l == nil) == (err == nil) {
-		k.w.violated(nothingHidden, "%s of %s returned lease %v with error %v", op, h.name, l, err)
+		k.env.violated(nothingHidden, "%s of %s returned lease %v with error %v", op, h.name, l, err)
 	}
 	if err != nil {
 		return
@@ -34,7 +34,7 @@ func (k *worker) lock(h *handle, of lock.Locker, op string, ask func(context.Con
 	if of == h.downgrade {
 		h = &handle{name: "read" + h.name[len("write"):], target: h.target, reentrant: true}
 	}
-	k.held = append(k.held, k.w.enter(k, k.f, h, l))
+	k.held = append(k.held, k.env.enter(k, k.f, h, l))
 }
 
 // doLocked is lock.Do with something to do.
@@ -42,11 +42,11 @@ func (k *worker) doLocked(h *handle) {
 	if !h.reentrant && len(k.held) > 0 {
 		return
 	}
-	c := k.call(4 * k.w.plan.timeout)
+	c := k.call(4 * k.env.plan.timeout)
 	defer c.stop()
 	k.do("Do " + h.name)
-	began := k.w.now()
-	span := upTo(k.r, k.w.plan.timeout)
+	began := k.env.now()
+	span := upTo(k.r, k.env.plan.timeout)
 	panics := k.r.IntN(8) == 0
 	called := false
 	var returned time.Time // of fn
@@ -58,12 +58,12 @@ func (k *worker) doLocked(h *handle) {
 			panic(v)
 		}
 	}()
-	do := k.w.bug.do
+	do := k.env.bug.do
 	if do == nil {
 		do = func(ctx context.Context, l lock.Locker, fn work) error { return lock.Do(ctx, l, fn) }
 	}
 	err := do(c.ctx, spy{h.locker, func(l *lock.Lease) {
-		k.held = append(k.held, k.w.enter(k, k.f, h, l))
+		k.held = append(k.held, k.env.enter(k, k.f, h, l))
 		k.waitEnded()
 	}}, func(ctx context.Context, _ *lock.Lease) error {
 		called = true
@@ -72,9 +72,9 @@ func (k *worker) doLocked(h *handle) {
 		case <-ctx.Done():
 		case <-time.After(span):
 		}
-		k.w.checkLoss(t)
+		k.env.checkLoss(t)
 		k.held = k.held[:len(k.held)-1]
-		k.w.leave(t, k.name)
+		k.env.leave(t, k.name)
 		t.cancel()
 		returned, ended = time.Now(), t.lease.Err()
 		if panics {
@@ -87,37 +87,37 @@ func (k *worker) doLocked(h *handle) {
 		k.checkRefusal(h, began, err)
 		return
 	}
-	k.w.inspect(err)
+	k.env.inspect(err)
 	k.checkAnswer(h, err, ended, time.Since(returned))
 }
 
 // checkAnswer is the validator of "honest answers": Do says what happened to fn, which returned nil,
 // and nothing that happened after it. ended is the lease's error when fn returned.
 func (k *worker) checkAnswer(h *handle, err, ended error, late time.Duration) {
-	w := k.w
+	env := k.env
 	foundGone := slices.ContainsFunc([]error{lock.ErrNodeDeleted, framework.ErrSessionExpired, framework.ErrSessionReplaced},
 		func(cause error) bool { return errors.Is(err, cause) })
 	switch {
-	case w.ctx.Err() != nil: // the end of the run
-	case late > releaseWait+w.soon():
-		w.violated(boundedCalls, "Do of %s returned %v after fn", h.name, late)
+	case env.ctx.Err() != nil: // the end of the run
+	case late > releaseWait+env.soon():
+		env.violated(boundedCalls, "Do of %s returned %v after fn", h.name, late)
 	case errors.Is(ended, lock.ErrLost) && !errors.Is(err, lock.ErrLost):
-		w.violated(honestAnswers, "Do of %s returned %v, although the lease was lost before fn returned", h.name, err)
+		env.violated(honestAnswers, "Do of %s returned %v, although the lease was lost before fn returned", h.name, err)
 	case ended == nil && errors.Is(err, lock.ErrLost) && !foundGone:
-		w.violated(honestAnswers, "Do of %s returned %v, although the lease was valid when fn returned", h.name, err)
+		env.violated(honestAnswers, "Do of %s returned %v, although the lease was valid when fn returned", h.name, err)
 	}
 }
 
 // A spy tells of the lease that Do gets.
 type spy struct {
 	lock.Locker
-	told func(*lock.Lease)
+	grants func(*lock.Lease)
 }
 
 func (s spy) Lock(ctx context.Context) (*lock.Lease, error) {
 	l, err := s.Locker.Lock(ctx)
 	if err == nil {
-		s.told(l)
+		s.grants(l)
 	}
 	return l, err
 }
@@ -126,8 +126,8 @@ func (s spy) Lock(ctx context.Context) (*lock.Lease, error) {
 func (k *worker) release() {
 	i := k.r.IntN(len(k.held))
 	t := k.held[i]
-	k.w.checkLoss(t)
-	c := k.call(2 * k.w.plan.timeout)
+	k.env.checkLoss(t)
+	c := k.call(2 * k.env.plan.timeout)
 	defer c.stop()
 	byOwner := !k.plan.owned && k.r.IntN(2) == 0
 	if byOwner { // then it is the latest that goes
@@ -136,7 +136,7 @@ func (k *worker) release() {
 		byOwner = byOwner && t.handle.unlock != nil
 	}
 	k.held = slices.Delete(k.held, i, i+1)
-	k.w.leave(t, k.name)
+	k.env.leave(t, k.name)
 	defer t.cancel()
 	if byOwner {
 		k.do("Unlock " + t.handle.name)
@@ -168,8 +168,8 @@ func (k *worker) latest(t *leaseRecord) (int, bool) {
 
 // revoke requests the release of a lock.
 func (k *worker) revoke(h *handle) {
-	began := k.w.now()
-	c := k.call(k.w.plan.timeout)
+	began := k.env.now()
+	c := k.call(k.env.plan.timeout)
 	defer c.stop()
 	k.do("Participants " + h.name)
 	found, err := h.list(c.ctx)
@@ -178,7 +178,7 @@ func (k *worker) revoke(h *handle) {
 	if len(found) == 0 || h.kind() == "exclusive" {
 		return
 	}
-	c = k.call(k.w.plan.timeout)
+	c = k.call(k.env.plan.timeout)
 	defer c.stop()
 	k.do("Revoke " + h.name)
 	k.checkResult("Revoke", c, lock.Revoke(c.ctx, k.f, found[k.r.IntN(len(found))].Path))
@@ -193,16 +193,16 @@ func (k *worker) write() {
 	t := k.held[i]
 	s := t.stakes[0]
 	ops := s.lease.Guards()
-	if k.w.bug.guards != nil {
-		ops = k.w.bug.guards(s.lease)
+	if k.env.bug.guards != nil {
+		ops = k.env.bug.guards(s.lease)
 	}
-	c := k.call(k.w.plan.timeout)
+	c := k.call(k.env.plan.timeout)
 	defer c.stop()
 	k.do("write guarded by " + t.handle.name)
 	data := fmt.Sprintf("%d %s", s.fence, canary)
 	_, err := t.client.current().Txn(c.ctx, append(ops, framework.OpSet(s.target.registerPath(), []byte(data), framework.AnyVersion))...)
 	if errors.Is(err, framework.ErrNoNode) {
-		k.w.count("guarded writes refused", 1)
+		k.env.count("guarded writes refused", 1)
 		return
 	}
 	k.checkResult("Txn", c, err)

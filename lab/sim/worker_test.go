@@ -12,7 +12,7 @@ import (
 
 // A worker is a goroutine of a client that locks and releases.
 type worker struct {
-	w    *world
+	env  *environment
 	c    *client
 	name string
 	plan workerPlan
@@ -21,12 +21,12 @@ type worker struct {
 	f       *framework.Client // that the handles are of
 	handles []*handle
 	held    []*leaseRecord
-	doing   string // guarded by world.mu
-	waiting *wait  // guarded by world.mu; nil if it does not wait
+	doing   string // guarded by environment.mu
+	waiting *wait  // guarded by environment.mu; nil if it does not wait
 }
 
 func (c *client) newWorker(i int, p workerPlan) *worker {
-	return &worker{w: c.w, c: c, name: fmt.Sprintf("%s/%d", c.name, i), plan: p, r: rand.New(rand.NewPCG(p.seed, 4))}
+	return &worker{env: c.env, c: c, name: fmt.Sprintf("%s/%d", c.name, i), plan: p, r: rand.New(rand.NewPCG(p.seed, 4))}
 }
 
 // party is who a call is made by, for the oracle.
@@ -44,10 +44,10 @@ func (h *handle) kind() string {
 	return h.name[:len(h.name)-len(h.target.path)-1]
 }
 
-// work runs until the horizon, and then releases what it has. world.run starts it and waits for
+// work runs until the horizon, and then releases what it has. environment.run starts it and waits for
 // it.
 func (k *worker) work() {
-	for k.w.now() < k.w.plan.horizon && k.w.ctx.Err() == nil {
+	for k.env.now() < k.env.plan.horizon && k.env.ctx.Err() == nil {
 		k.refresh()
 		k.step(k.handles[k.r.IntN(len(k.handles))])
 		k.rest()
@@ -90,7 +90,7 @@ func (k *worker) step(h *handle) {
 	case n == 17 && h.list != nil:
 		k.revoke(h)
 	case n == 18 && h.held != nil:
-		h.held(k.owned(k.w.ctx))
+		h.held(k.owned(k.env.ctx))
 	default:
 		k.write()
 	}
@@ -99,9 +99,9 @@ func (k *worker) step(h *handle) {
 // rest lets time pass with what is held, or without, and releases some.
 func (k *worker) rest() {
 	for _, t := range k.held {
-		k.w.checkLoss(t)
+		k.env.checkLoss(t)
 	}
-	span := k.w.plan.timeout
+	span := k.env.plan.timeout
 	if k.plan.brisk && k.r.IntN(8) > 0 {
 		span /= 200
 	}
@@ -134,10 +134,10 @@ func (k *worker) owned(ctx context.Context) context.Context {
 
 // do records what the worker is about to do, for when it hangs.
 func (k *worker) do(what string) {
-	k.w.mu.Lock()
-	defer k.w.mu.Unlock()
+	k.env.mu.Lock()
+	defer k.env.mu.Unlock()
 	k.doing = what
-	k.w.note(k.name, what, nil)
+	k.env.note(k.name, what, nil)
 }
 
 // call returns a context that ends anywhere, and not before limit has passed at the
@@ -145,7 +145,7 @@ func (k *worker) do(what string) {
 func (k *worker) call(limit time.Duration) call {
 	now := time.Now()
 	c := call{began: now}
-	parent := k.owned(k.w.ctx)
+	parent := k.owned(k.env.ctx)
 	var span time.Duration
 	switch k.r.IntN(8) {
 	case 0:

@@ -37,10 +37,7 @@ func TestMembersThatComeAgainAfterTheServersWereAwayAreCountedOnce(t *testing.T)
 func meetAcrossAnOutage(t *testing.T, addr string, repair func(), servers ...*zktest.Server) {
 	t.Helper()
 	connect := func(opts ...framework.Option) *framework.Client {
-		c := must.Get(framework.NewClient(addr, opts...))(t)
-		t.Cleanup(func() { must.OK(t, c.Close()) })
-		must.OK(t, c.AwaitConnected(t.Context()))
-		return c
+		return recipetest.Client(t, addr, opts...)
 	}
 	members := []*framework.Client{
 		connect(framework.WithSessionTimeout(shortSession)), connect(framework.WithSessionTimeout(shortSession)),

@@ -164,9 +164,7 @@ func TestAWaitThatEndsInAnOutageSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		connect := func() *framework.Client {
-			c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(server.Dial)))(t)
-			t.Cleanup(func() { _ = c.Close() })
-			return c
+			return recipetest.Client(t, server.Addr(), framework.WithDialer(server.Dial))
 		}
 		c, other := connect(), connect()
 		b := must.Get(barrier.New(c, "/barrier"))(t)

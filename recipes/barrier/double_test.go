@@ -18,9 +18,9 @@ import (
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
-// TestNobodyEntersBeforeAll has five members use one barrier again and again. A count outside
+// TestNoMemberEntersBeforeAll has five members use one barrier again and again. A count outside
 // ZooKeeper says how many have come and gone.
-func TestNobodyEntersBeforeAll(t *testing.T) {
+func TestNoMemberEntersBeforeAll(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const members, rounds = 5, 4
@@ -60,9 +60,9 @@ func TestNobodyEntersBeforeAll(t *testing.T) {
 	})
 }
 
-// TestAReadyLeftBehindLetsNobodyPass: the last member of an earlier round died. Curator lets the
+// TestAReadyLeftBehindLetsNoMemberPass: the last member of an earlier round died. Curator lets the
 // first of five members pass alone.
-func TestAReadyLeftBehindLetsNobodyPass(t *testing.T) {
+func TestAReadyLeftBehindLetsNoMemberPass(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
@@ -134,9 +134,9 @@ func TestALostReplyIsNoFailure(t *testing.T) {
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone))
 }
 
-// TestALostMemberKeepsNobodyIn: a member's session ends while all are in. Its lease is lost, and
+// TestALostMemberKeepsNoOtherIn: a member's session ends while all are in. Its lease is lost, and
 // the others leave without it.
-func TestALostMemberKeepsNobodyIn(t *testing.T) {
+func TestALostMemberKeepsNoOtherIn(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)

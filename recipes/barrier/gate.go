@@ -1,6 +1,7 @@
 package barrier
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -117,7 +118,7 @@ func (e *entry) create(ctx context.Context) error {
 
 // step looks once, and waits for a change unless the member is let in.
 func (e *entry) step(ctx context.Context) (in bool, err error) {
-	d, err := e.look(ctx)
+	d, err := e.list(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -145,13 +146,13 @@ func (e *entry) step(ctx context.Context) (in bool, err error) {
 	return watch.Event() == framework.EventCreated, err
 }
 
-// look lists the barrier's directory.
-func (e *entry) look(ctx context.Context) (directory, error) {
+// list lists the barrier's directory.
+func (e *entry) list(ctx context.Context) (directory, error) {
 	if names := e.listed; names != nil {
 		e.listed = nil
 		return directory{names, unknownVersion}, nil
 	}
-	d, err := e.gate.look(ctx, e.grant.Client)
+	d, err := e.gate.list(ctx, e.grant.Client)
 	if errors.Is(err, framework.ErrNoNode) {
 		err = errGone
 	}
@@ -161,37 +162,25 @@ func (e *entry) look(ctx context.Context) (directory, error) {
 // await waits for a change of ready. If ready is an earlier one, await also watches the members,
 // because a member that leaves or dies may leave it behind.
 func (e *entry) await(ctx context.Context, ready *framework.Watch, earlier bool) error {
-	var changed <-chan struct{}
+	var members *framework.Watch
 	if earlier {
-		members, err := e.grant.Client.Watch(ctx, e.gate.path, framework.WatchChildren)
-		if err != nil {
+		var err error
+		if members, err = e.grant.Client.Watch(ctx, e.gate.path, framework.WatchChildren); err != nil {
 			return err
 		}
 		defer members.Close()
-		changed = members.Fired()
 	}
-	ready.Recheck()
-	for {
-		select {
-		case <-ready.Fired():
-		case <-changed:
-		case <-e.long.Due():
-			e.tellMissing(ctx)
-			continue
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		return e.grant.Session.Err()
-	}
+	err := e.long.Await(ctx, e.grant.Session, func() waitqueue.Blocker { return e.missing(ctx) }, ready, members)
+	return cmp.Or(err, e.grant.Session.Err())
 }
 
-// tellMissing reports how many members have yet to enter. It lists them, because no event has told.
-func (e *entry) tellMissing(ctx context.Context) {
-	missing := -1
-	if d, err := e.gate.look(ctx, e.grant.Client); err == nil {
-		missing = e.gate.members - len(membersOf(d.names))
+// missing returns how many members have yet to enter. It lists them, because no watch shows that.
+func (e *entry) missing(ctx context.Context) waitqueue.Blocker {
+	d, err := e.gate.list(ctx, e.grant.Client)
+	if err != nil {
+		return waitqueue.Blocker{Ahead: -1}
 	}
-	e.long.Tell(waitqueue.Blocker{Ahead: missing})
+	return waitqueue.Blocker{Ahead: e.gate.members - len(membersOf(d.names))}
 }
 
 // withdraw deletes the member's znode in the background.

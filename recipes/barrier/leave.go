@@ -96,7 +96,7 @@ func (d *departure) release(ctx context.Context) error {
 // lost.
 func (d *departure) list(ctx context.Context) (directory, error) {
 	for {
-		listed, err := d.gate.look(ctx, d.gate.client)
+		listed, err := d.gate.list(ctx, d.gate.client)
 		err = except(err, framework.ErrNoNode)
 		lost := errors.Is(d.lease.Err(), lease.ErrLost)
 		switch {
@@ -120,10 +120,16 @@ func (d *departure) awaitGone(ctx context.Context, member string, held *lease.Le
 		ctx, cancel = held.Context(ctx)
 		defer cancel()
 	}
-	c := d.gate.client
-	watch, err := c.Watch(ctx, framework.JoinPath(d.gate.path, member), framework.WatchData)
+	c, path := d.gate.client, framework.JoinPath(d.gate.path, member)
+	watch, err := c.Watch(ctx, path, framework.WatchData)
 	if err == nil {
-		err = d.awaitFired(ctx, watch, framework.JoinPath(d.gate.path, member))
+		st, _ := watch.Stat()
+		err = d.long.Await(ctx, nil, func() waitqueue.Blocker {
+			return waitqueue.Blocker{Ahead: len(d.inside), Path: path, Data: watch.Data(), Stat: st}
+		}, watch)
+		if err != nil {
+			err = boundary.Ended(ctx, c)
+		}
 		if watch.Event() == framework.EventDeleted {
 			d.inside = slices.DeleteFunc(d.inside, func(name string) bool { return name == member })
 		}
@@ -136,22 +142,6 @@ func (d *departure) awaitGone(ctx context.Context, member string, held *lease.Le
 		return nil
 	}
 	return err
-}
-
-// awaitFired is [framework.Watch.Await] of the znode at path.
-func (d *departure) awaitFired(ctx context.Context, watch *framework.Watch, path string) error {
-	watch.Recheck()
-	for {
-		select {
-		case <-watch.Fired():
-			return nil
-		case <-d.long.Due():
-			st, _ := watch.Stat()
-			d.long.Tell(waitqueue.Blocker{Ahead: len(d.inside), Path: path, Data: watch.Data(), Stat: st})
-		case <-ctx.Done():
-			return boundary.Ended(ctx, d.gate.client)
-		}
-	}
 }
 
 // release releases the lease, unless that was done before.
@@ -176,8 +166,8 @@ const unknownVersion = framework.AnyVersion
 // ready returns the path of the znode that lets members in.
 func (g *gate) ready() string { return framework.JoinPath(g.path, readyName) }
 
-// look lists the barrier's directory.
-func (g *gate) look(ctx context.Context, c *framework.Client) (directory, error) {
+// list lists the barrier's directory.
+func (g *gate) list(ctx context.Context, c *framework.Client) (directory, error) {
 	names, st, err := c.Children(ctx, g.path)
 	return directory{names, st.Version}, err
 }

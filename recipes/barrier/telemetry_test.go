@@ -6,17 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/barrier"
-	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
@@ -25,8 +20,8 @@ import (
 func TestTelemetryOfAPlace(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		spans := tracetest.NewSpanRecorder()
-		c := env.Client(t, framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))))
+		recorder := recipetest.Record("double_barrier", "start")
+		c := env.Client(t, recorder.Options()...)
 		path := recipetest.Path(t)
 		d, err := barrier.NewDouble(c, path, 2, recipes.WithName("start"))
 		if err != nil {
@@ -51,24 +46,13 @@ func TestTelemetryOfAPlace(t *testing.T) {
 		left(t, leaveLater(t.Context(), other, theirs))
 		left(t, leaving)
 
-		var names, failed []string
-		for _, span := range spans.Ended() {
-			if !slices.Contains(span.Attributes(), attribute.String(locktel.AttrType, "double_barrier")) {
-				continue
-			}
-			names = append(names, span.Name())
-			if !slices.Contains(span.Attributes(), attribute.String(locktel.AttrName, "start")) {
-				t.Errorf("span %s has no name of the barrier: %v", span.Name(), span.Attributes())
-			}
+		recorder.MustHaveSpans(t,
+			"lock.acquire start", "lock.acquire start", "lock.hold", "lock.release", "lock.wait", "lock.wait")
+		var failed []string
+		for _, span := range recorder.Spans() {
 			if span.Status().Code == codes.Error {
 				failed = append(failed, span.Name())
 			}
-		}
-		slices.Sort(names)
-		slices.Sort(failed)
-		want := []string{"lock.acquire start", "lock.acquire start", "lock.hold", "lock.release", "lock.wait", "lock.wait"}
-		if !slices.Equal(names, want) {
-			t.Errorf("spans %q, want %q", names, want)
 		}
 		if want := []string{"lock.acquire start", "lock.wait"}; !slices.Equal(failed, want) {
 			t.Errorf("spans %q failed, want those of the entry that was withdrawn", failed)

@@ -169,7 +169,7 @@ func TestASettledSnapshotIsTheTreeAtOneInstant(t *testing.T) {
 	})
 }
 
-func TestAZnodeMadeAnewDuringAnOutageIsTold(t *testing.T) {
+func TestAZnodeMadeAgainDuringAnOutageIsReported(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
 		other, route := s.Client(t), s.Route(t)
 		s.create(t, other, "/a/b", "old")
@@ -200,7 +200,7 @@ func TestAZnodeMadeAnewDuringAnOutageIsTold(t *testing.T) {
 	})
 }
 
-func TestStaleIsToldAtSuspendedAndReadyAfterTheResync(t *testing.T) {
+func TestStaleIsReportedAtSuspendedAndReadyAfterTheResync(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
 		other, route := s.Client(t), s.Route(t)
 		s.create(t, other, "/a", "1")

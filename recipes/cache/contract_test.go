@@ -182,19 +182,7 @@ func (c oldConn) Write(p []byte) (int, error) {
 
 func newClient(t *testing.T, srv *zkserver.Server, dial framework.Dialer) *framework.Client {
 	t.Helper()
-	c, err := framework.NewClient(srv.Addr(), framework.WithDialer(dial))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := c.AwaitConnected(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return recipetest.Client(t, srv.Addr(), framework.WithDialer(dial))
 }
 
 func TestWhatMayNotBeReadIsLeftOut(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -27,16 +28,7 @@ func virtual(t *testing.T, body func(t *testing.T, v *virtually)) {
 // another returns one more client.
 func (v *virtually) another(t testing.TB) *framework.Client {
 	t.Helper()
-	c, err := framework.NewClient(v.server.Addr(), framework.WithDialer(v.server.Dial))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
+	return recipetest.Client(t, v.server.Addr(), framework.WithDialer(v.server.Dial))
 }
 
 func (v *virtually) setVersion(t testing.TB, path string, version int32) {

@@ -24,8 +24,8 @@ func TestARegistrationInTheNextSessionHidesNoInstance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-				base, route, observer := recipetest.Path(t), e.Route(t), e.Client(t)
+			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+				base, route, observer := recipetest.Path(t), env.Route(t), env.Client(t)
 				c := route.Client(t)
 				looking := newRegistry(t, observer, base)
 				reg := mustRegister(t, newRegistry(t, c, base), web("i1", 80))
@@ -38,7 +38,7 @@ func TestARegistrationInTheNextSessionHidesNoInstance(t *testing.T) {
 				zktest.Eventually(t, recipetest.Generous, "the next session", func() bool {
 					return c.State() == framework.Connected && c.Session().ID != former
 				})
-				e.Quiesce()
+				env.Quiesce()
 				if got := listed(t, observer, looking); got != "i1:80" {
 					t.Errorf("instances %s while the client registers again", got)
 				}

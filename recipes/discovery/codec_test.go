@@ -22,9 +22,9 @@ import (
 func registered() time.Time { return time.UnixMilli(1795319723988).UTC() }
 
 // write registers the instance and returns the data of its znode.
-func write[T any](t *testing.T, e *zkenv.Env, in discovery.Instance[T], opts ...discovery.Option) (string, framework.Stat) {
+func write[T any](t *testing.T, env *zkenv.Env, in discovery.Instance[T], opts ...discovery.Option) (string, framework.Stat) {
 	t.Helper()
-	c, base := e.Client(t), recipetest.Path(t)
+	c, base := env.Client(t), recipetest.Path(t)
 	r, err := discovery.New[T](c, base, opts...)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestTheBytesAreCurators(t *testing.T) {
 	const after = `,"registrationTimeUTC":1795319723988,"serviceType":`
 	const uriText = `{"parts":[{"value":"scheme","variable":true},{"value":"://","variable":false}]}}`
 	parts := []discovery.URIPart{{Value: "scheme", Variable: true}, {Value: "://"}}
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		check := func(what, got, want string) {
 			t.Helper()
 			if got != want {
@@ -83,27 +83,27 @@ func TestTheBytesAreCurators(t *testing.T) {
 			}
 		}
 		for kind, ephemeral := range map[discovery.Kind]bool{discovery.Dynamic: true, discovery.Static: false, discovery.Permanent: false} {
-			data, st := write(t, e, discovery.Instance[any]{Address: "10.0.0.1", Port: 80, Kind: kind})
+			data, st := write(t, env, discovery.Instance[any]{Address: "10.0.0.1", Port: 80, Kind: kind})
 			check(kind.String(), data, before+"null"+after+`"`+kind.String()+`","uriSpec":null}`)
 			if (st.EphemeralOwner != 0) != ephemeral {
 				t.Errorf("%v: owner %#x", kind, st.EphemeralOwner)
 			}
 		}
-		data, _ := write(t, e, discovery.Instance[string]{Address: "10.0.0.1", Port: 80, Payload: "a<b>&"})
+		data, _ := write(t, env, discovery.Instance[string]{Address: "10.0.0.1", Port: 80, Payload: "a<b>&"})
 		check("a string", data, before+`"a<b>&"`+after+`"DYNAMIC","uriSpec":null}`)
 		type place struct {
 			Zone   string `json:"zone"`
 			Weight int    `json:"weight"`
 		}
-		data, _ = write(t, e, discovery.Instance[place]{Address: "10.0.0.1", Port: 80, Payload: place{"eu", 3}, URI: parts},
+		data, _ = write(t, env, discovery.Instance[place]{Address: "10.0.0.1", Port: 80, Payload: place{"eu", 3}, URI: parts},
 			discovery.WithClass("com.example.P"))
 		check("a class", data, before+`{"@class":"com.example.P","zone":"eu","weight":3}`+after+`"DYNAMIC","uriSpec":`+uriText)
-		data, _ = write(t, e, discovery.Instance[struct{}]{Address: "10.0.0.1", Port: 80, Disabled: true},
+		data, _ = write(t, env, discovery.Instance[struct{}]{Address: "10.0.0.1", Port: 80, Disabled: true},
 			discovery.WithClass("com.example.P"), discovery.WithDisabledField())
 		check("disabled", data, before+`{"@class":"com.example.P"}`+after+`"DYNAMIC","uriSpec":null,"enabled":false}`)
-		data, _ = write(t, e, discovery.Instance[any]{SSLPort: 443}, discovery.WithClass("com.example.P"))
+		data, _ = write(t, env, discovery.Instance[any]{SSLPort: 443}, discovery.WithClass("com.example.P"))
 		check("without a payload", data, `{"name":"web","id":"i1","address":null,"port":null,"sslPort":443,"payload":null`+after+`"DYNAMIC","uriSpec":null}`)
-		data, _ = write(t, e, discovery.Instance[map[string]string]{Payload: map[string]string{"@class": "java.util.LinkedHashMap"}}, discovery.WithClass("com.example.P"))
+		data, _ = write(t, env, discovery.Instance[map[string]string]{Payload: map[string]string{"@class": "java.util.LinkedHashMap"}}, discovery.WithClass("com.example.P"))
 		check("a class of its own", data, `{"name":"web","id":"i1","address":null,"port":null,"sslPort":null,"payload":{"@class":"java.util.LinkedHashMap"}`+after+`"DYNAMIC","uriSpec":null}`)
 	}, zkenv.Only("the bytes are the same in all", zkenv.Embedded, zkenv.Standalone))
 }
@@ -111,8 +111,8 @@ func TestTheBytesAreCurators(t *testing.T) {
 // As TestJsonInstanceSerializer: fields that are missing or unknown, and all kinds.
 func TestCuratorInstancesAreRead(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		c := e.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		for data, want := range map[string]instance{
 			`{"name":"web","id":"i1"}`: {Name: "web", ID: "i1", Registered: time.UnixMilli(0).UTC()},
 			`{"id":"i1","new":{"a":[1]},"name":"web","enabled":false,"serviceType":"DYNAMIC_SEQUENTIAL","payload":{"zone":"eu","@class":"x.Y"}}`: {
@@ -138,11 +138,11 @@ func TestCuratorInstancesAreRead(t *testing.T) {
 // One bad znode hides no other. Curator's query fails for all.
 func TestAnUnreadableInstanceHidesNoOther(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		c, base := e.Client(t), recipetest.Path(t)
-		told := make(chan string, 100)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, base := env.Client(t), recipetest.Path(t)
+		logged := make(chan string, 100)
 		r := newRegistry(t, c, base, discovery.WithUnreadable(func(path string, err error) {
-			told <- strings.TrimPrefix(path, base) + ": " + err.Error()
+			logged <- strings.TrimPrefix(path, base) + ": " + err.Error()
 		}))
 		mustRegister(t, r, web("i1", 80))
 		mustRegister(t, r, web("z9", 81))
@@ -169,11 +169,11 @@ func TestAnUnreadableInstanceHidesNoOther(t *testing.T) {
 				t.Errorf("Instances: %s", got)
 			}
 		}
-		if len(told) != len(bad) {
-			t.Errorf("%d reports, want one for each of %d", len(told), len(bad))
+		if len(logged) != len(bad) {
+			t.Errorf("%d reports, want one for each of %d", len(logged), len(bad))
 		}
-		for range len(told) {
-			report := <-told
+		for range len(logged) {
+			report := <-logged
 			name, text, _ := strings.Cut(strings.TrimPrefix(report, "/web/"), ": ")
 			if !strings.Contains(text, bad[name][1]) || strings.Contains(text, secret) {
 				t.Errorf("%s: want an error with %q, and none of the data", report, bad[name][1])
@@ -189,19 +189,19 @@ func TestAnUnreadableInstanceHidesNoOther(t *testing.T) {
 // A znode that may not be read hides no other.
 func TestAnInstanceWithoutPermissionHidesNoOther(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		c, base := e.Client(t), recipetest.Path(t)
-		told := make(chan error, 1)
-		r := newRegistry(t, c, base, discovery.WithUnreadable(func(_ string, err error) { told <- err }))
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, base := env.Client(t), recipetest.Path(t)
+		logged := make(chan error, 1)
+		r := newRegistry(t, c, base, discovery.WithUnreadable(func(_ string, err error) { logged <- err }))
 		mustRegister(t, r, web("i1", 80))
-		nobody := framework.WithACL(acl.Entry{Perms: acl.Write, Scheme: "world", ID: "anyone"})
-		if _, err := c.Create(t.Context(), base+"/web/hidden", nil, nobody); err != nil {
+		unreadable := framework.WithACL(acl.Entry{Perms: acl.Write, Scheme: "world", ID: "anyone"})
+		if _, err := c.Create(t.Context(), base+"/web/hidden", nil, unreadable); err != nil {
 			t.Fatal(err)
 		}
 		if got := listed(t, c, r); got != "i1:80" {
 			t.Errorf("Instances: %s", got)
 		}
-		if err := <-told; !errors.Is(err, framework.ErrNoAuth) {
+		if err := <-logged; !errors.Is(err, framework.ErrNoAuth) {
 			t.Errorf("reported %v, want ErrNoAuth", err)
 		}
 		awaitInstances(t, mustWatch(t, r, "web"), "i1:80")
@@ -210,8 +210,8 @@ func TestAnInstanceWithoutPermissionHidesNoOther(t *testing.T) {
 
 func TestRegisterRefuses(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		route, base := e.Route(t), recipetest.Path(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, base := env.Route(t), recipetest.Path(t)
 		c := route.Client(t)
 		r := newRegistry(t, c, base)
 		route.ResetRequests()
@@ -286,8 +286,8 @@ func TestRegisterRefuses(t *testing.T) {
 
 func TestNewReportsAllFaults(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		_, err := discovery.New[zone](e.Client(t), "services", nil, discovery.WithClass(""), recipes.WithACL(), discovery.WithUnreadable(nil))
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		_, err := discovery.New[zone](env.Client(t), "services", nil, discovery.WithClass(""), recipes.WithACL(), discovery.WithUnreadable(nil))
 		for _, want := range []string{
 			"discovery: new services: ", "option 0: must not be nil", "class: must not be empty",
 			"ACL: must have at least one entry", "unreadable: the function must not be nil",

@@ -21,9 +21,9 @@ import (
 // As TestServiceDiscovery.testBasic and testMultipleInstances, and TestServiceCache.testUpdate.
 func TestInstancesFollowTheTree(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		base, c := recipetest.Path(t), e.Client(t)
-		r, other := newRegistry(t, c, base), newRegistry(t, e.Client(t), base)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		base, c := recipetest.Path(t), env.Client(t)
+		r, other := newRegistry(t, c, base), newRegistry(t, env.Client(t), base)
 		if all, err := other.Services(t.Context()); err != nil || len(all) != 0 {
 			t.Errorf("services %v, %v of a base without a znode", all, err)
 		}
@@ -65,9 +65,9 @@ func TestInstancesFollowTheTree(t *testing.T) {
 // The last good list outlives an outage, at the end of which the instances are those of the tree.
 func TestAnOutageEmptiesNoList(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		base, route := recipetest.Path(t), e.Route(t)
-		other := newRegistry(t, e.Client(t), base)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		base, route := recipetest.Path(t), env.Route(t)
+		other := newRegistry(t, env.Client(t), base)
 		mustRegister(t, other, web("i1", 80))
 		c := route.Client(t, framework.WithSessionTimeout(2*time.Second))
 		s := mustWatch(t, newRegistry(t, c, base), "web")
@@ -89,8 +89,8 @@ func TestAnOutageEmptiesNoList(t *testing.T) {
 // CURATOR-181: what is registered again is the updated data.
 func TestUpdatedDataIsRegisteredAgain(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		base, route, observer := recipetest.Path(t), e.Route(t), e.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		base, route, observer := recipetest.Path(t), env.Route(t), env.Client(t)
 		c := route.Client(t, framework.WithSessionTimeout(2*time.Second))
 		reg := mustRegister(t, newRegistry(t, c, base), web("i1", 80))
 		s := mustWatch(t, newRegistry(t, observer, base), "web")
@@ -114,8 +114,8 @@ func TestUpdatedDataIsRegisteredAgain(t *testing.T) {
 // As TestServiceDiscovery.testNoServerOnStart (CURATOR-175).
 func TestRegistersAndFindsWithoutAServerAtTheStart(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		base, route := recipetest.Path(t), e.Route(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		base, route := recipetest.Path(t), env.Route(t)
 		c := route.Client(t)
 		route.Refuse()
 		route.Cut()
@@ -149,14 +149,14 @@ func TestRegistersAndFindsWithoutAServerAtTheStart(t *testing.T) {
 // CURATOR-320: connections that come and go create at most one znode for each session.
 func TestFlapsMakeNoStormOfRegistrations(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		base, route := recipetest.Path(t), e.Route(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		base, route := recipetest.Path(t), env.Route(t)
 		c := route.Client(t)
 		r := newRegistry(t, c, base)
-		mustRegister(t, newRegistry(t, e.Client(t), base), web("z", 1)) // keeps the parents
+		mustRegister(t, newRegistry(t, env.Client(t), base), web("z", 1)) // keeps the parents
 		const instances = 5
 		flaps := 20
-		if !e.Kind().Virtual() {
+		if !env.Kind().Virtual() {
 			flaps = 5 // each takes a second
 		}
 		for i := range instances {
@@ -199,8 +199,8 @@ func TestFlapsMakeNoStormOfRegistrations(t *testing.T) {
 // Curator's close deletes Static and Permanent instances, too.
 func TestCloseTakesBackWhatIsDynamicAndNothingElse(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		base, c, observer := recipetest.Path(t), e.Client(t), e.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		base, c, observer := recipetest.Path(t), env.Client(t), env.Client(t)
 		r, looking := newRegistry(t, c, base), newRegistry(t, observer, base)
 		foreign := mustRegister(t, looking, web("z", 1))
 		for i, kind := range []discovery.Kind{discovery.Dynamic, discovery.Static, discovery.Permanent} {
@@ -225,8 +225,8 @@ func TestCloseTakesBackWhatIsDynamicAndNothingElse(t *testing.T) {
 		if err := s.Ready(t.Context()); !errors.Is(err, framework.ErrClosed) {
 			t.Errorf("Ready of a service of a closed registry: %v", err)
 		}
-		if len(e.Ephemerals(t, c.Session().ID)) != 0 {
-			t.Errorf("ephemeral znodes %v are left", e.Ephemerals(t, c.Session().ID))
+		if len(env.Ephemerals(t, c.Session().ID)) != 0 {
+			t.Errorf("ephemeral znodes %v are left", env.Ephemerals(t, c.Session().ID))
 		}
 		again := newRegistry(t, c, base)
 		in := web("i1", 80)
@@ -248,9 +248,9 @@ func TestCloseTakesBackWhatIsDynamicAndNothingElse(t *testing.T) {
 // Another client's instance is neither replaced nor deleted.
 func TestAnInstanceOfAnotherClientIsNotTaken(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		base, c := recipetest.Path(t), e.Client(t)
-		first, second := newRegistry(t, e.Client(t), base), newRegistry(t, c, base)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		base, c := recipetest.Path(t), env.Client(t)
+		first, second := newRegistry(t, env.Client(t), base), newRegistry(t, c, base)
 		reg := mustRegister(t, first, web("i1", 80))
 		late, err := second.Register(web("i1", 81))
 		if err != nil {
@@ -272,10 +272,10 @@ func TestAnInstanceOfAnotherClientIsNotTaken(t *testing.T) {
 // TestDiscoveryRequests counts, at the server's door, what the page of the recipe promises.
 func TestDiscoveryRequests(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		route, base := e.Route(t), recipetest.Path(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, base := env.Route(t), recipetest.Path(t)
 		c := route.Client(t)
-		r, other := newRegistry(t, c, base), newRegistry(t, e.Client(t), base)
+		r, other := newRegistry(t, c, base), newRegistry(t, env.Client(t), base)
 		mustRegister(t, other, web("i0", 80)) // the parents exist
 		check := func(what string, want ...fault.Op) {
 			t.Helper()
@@ -303,11 +303,11 @@ func TestDiscoveryRequests(t *testing.T) {
 		check("Close of the registration", fault.Sync, fault.Exists, fault.Delete)
 		s := mustWatch(t, r, "web")
 		awaitInstances(t, s, "i0:80")
-		e.Quiesce()
+		env.Quiesce()
 		route.ResetRequests()
 		mustRegister(t, other, web("i2", 82))
 		awaitInstances(t, s, "i0:80 i2:82")
-		e.Quiesce()
+		env.Quiesce()
 		check("a new instance", fault.GetData)
 		for range 10 {
 			s.Instances()

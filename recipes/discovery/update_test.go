@@ -16,9 +16,9 @@ import (
 // Several rounds of concurrent updates leave the same instance in Instance and in the znode.
 func TestUpdateConcurrently(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		const rounds, updaters = 20, 32
-		c := e.Client(t)
+		c := env.Client(t)
 		r := newRegistry(t, c, recipetest.Path(t))
 		reg := mustRegister(t, r, web("i1", 80))
 		ctx := recipetest.Patient(t)
@@ -46,8 +46,8 @@ func TestUpdateConcurrently(t *testing.T) {
 // An update that is refused changes neither Instance nor the znode.
 func TestUpdateRefused(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, e *zkenv.Env) {
-		c := e.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		r := newRegistry(t, c, recipetest.Path(t))
 		reg := mustRegister(t, r, web("i1", 80))
 		large := web("i1", 81)

@@ -56,7 +56,7 @@ func awaitSight(t testing.TB, sights <-chan sight, node string) {
 	}
 }
 
-func TestObserveSeesNobody(t *testing.T) {
+func TestObserveWithoutALeader(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)

@@ -109,7 +109,7 @@ var calamities = map[string]func(t *testing.T, env *zkenv.Env, route *zkenv.Rout
 // Run leads again, in a later term, whatever ends one: CURATOR-15, -16, -73, -104, -518.
 func TestRunLeadsAgainAfterEveryFault(t *testing.T) {
 	t.Parallel()
-	for name, strike := range calamities {
+	for name, harm := range calamities {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
@@ -119,7 +119,7 @@ func TestRunLeadsAgainAfterEveryFault(t *testing.T) {
 					_ = term.Release(context.WithoutCancel(t.Context())) // ends lead's context
 				})))
 				first := must.Receive(t, r.terms, "the first term")
-				strike(t, env, route, first)
+				harm(t, env, route, first)
 				second := must.Receive(t, r.terms, "the second term")
 				if first.Err() == nil || second.Fence() <= first.Fence() {
 					t.Errorf("term %d (%v) after term %d (%v): must grow", second.Fence(), second.Err(), first.Fence(), first.Err())

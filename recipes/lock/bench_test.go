@@ -227,13 +227,13 @@ func loseAll(b *testing.B, n int) loss {
 		<-l.Lost()
 		<-ended[i]
 	}
-	told := time.Now()
+	notified := time.Now()
 	deadline := held[0].Deadline()
 	at := <-granted
-	if at.Before(told) {
-		b.Errorf("the successor was granted %v before all were told", told.Sub(at))
+	if at.Before(notified) {
+		b.Errorf("the successor was granted %v before all were told", notified.Sub(at))
 	}
-	return loss{told.Sub(deadline), at.Sub(told)}
+	return loss{notified.Sub(deadline), at.Sub(notified)}
 }
 
 // lockMany locks n mutexes, many at a time.

@@ -453,10 +453,7 @@ func TestNoOrphan_when_the_search_ends_by_a_cause(t *testing.T) {
 			t.Errorf("Lock: %v, want an error that matches context.Canceled", got.err)
 		}
 		listing.Release()
-		await(time.Minute)
-		if left := znodesBelow(srv, path); len(left) != 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		mustLeaveNothing(t, srv, path)
 	})
 }
 
@@ -480,9 +477,6 @@ func TestRelease_with_a_cause_like_an_answer(t *testing.T) {
 		}
 		held.Remove()
 		srv.Cut()
-		await(time.Minute)
-		if left := znodesBelow(srv, path); len(left) != 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		mustLeaveNothing(t, srv, path)
 	})
 }

@@ -182,35 +182,6 @@ func TestCuratorDataIsCopied(t *testing.T) {
 	})
 }
 
-// As testWaitingProcessKilledServer: the server goes away under holder and waiter, who are
-// of one client, and comes back before the session ends. Other than there, the holder has
-// the lock all the time.
-func TestCuratorServerGoesAwayUnderHolderAndWaiter(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
-		c := virtualClient(t, srv)
-		m := newMutex(t, c, "/curator/away")
-		held := mustLock(t, m)
-		done := lockLater(lock.ContextWithOwner(t.Context(), lock.NewOwner("waiter")), m)
-		synctest.Wait()
-		srv.Refuse()
-		srv.Cut()
-		await(time.Second)
-		if state := c.State(); state != framework.Suspended {
-			t.Fatalf("state %v without a server", state)
-		}
-		srv.Accept()
-		must.OK(t, c.AwaitConnected(t.Context()))
-		mustWait(t, "whoever waits for the holder", done)
-		if err := held.Err(); err != nil {
-			t.Errorf("the holder's lease: %v", err)
-		}
-		mustRelease(t, held)
-		mustRelease(t, granted(t, done, "the waiter's grant"))
-	})
-}
-
 // As testContainerCleanup: goroutines come and go, and then the server removes the directory.
 func TestCuratorDirectoryIsRemovedAfterUse(t *testing.T) {
 	t.Parallel()
@@ -271,10 +242,7 @@ func TestCuratorErrorOfTheCleanUpHidesNothing(t *testing.T) {
 			t.Errorf("Lock: %v, %v; want ErrNoAuth", lease, err)
 		}
 		must.Receive(t, failing.Hit(), "the failure to delete")
-		await(time.Minute)
-		if left := znodesBelow(srv, path); len(left) != 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		mustLeaveNothing(t, srv, path)
 	})
 }
 

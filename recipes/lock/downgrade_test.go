@@ -149,8 +149,8 @@ func TestDowngradeByAnOwnerOfTwoGoroutines(t *testing.T) {
 	rw := newReadWrite(t, c, path)
 	held := mustLockAs(asOwner(t, "other"), t, rw.Write())
 	one := asOwner(t, "one")
-	giving, giveUp := context.WithCancel(one)
-	writer := queueUp(giving, t, rw.Write(), c, path, 2)
+	withdrawing, withdraw := context.WithCancel(one)
+	writer := queueUp(withdrawing, t, rw.Write(), c, path, 2)
 	mustBeHeld(one, t, rw.Read())
 	reader := lockLater(one, rw.Read())
 	mustWait(t, "both goroutines", writer, reader)
@@ -160,7 +160,7 @@ func TestDowngradeByAnOwnerOfTwoGoroutines(t *testing.T) {
 		t.Errorf("nodes %s and %s, want one number", writing.Node(), reading.Node())
 	}
 	mustRelease(t, writing)
-	giveUp()
+	withdraw()
 	mustRelease(t, reading)
 }
 
@@ -175,14 +175,14 @@ func TestWhoWaitsForTheOtherSideIsNotForgotten(t *testing.T) {
 	held := mustLockAs(asOwner(t, "reader"), t, rw.Read())
 	for range 10 {
 		one := asOwner(t, "one")
-		giving, giveUp := context.WithCancel(one)
-		writers := []<-chan result{queueUp(giving, t, rw.Write(), c, path, 2)}
+		withdrawing, withdraw := context.WithCancel(one)
+		writers := []<-chan result{queueUp(withdrawing, t, rw.Write(), c, path, 2)}
 		for range 8 {
-			writers = append(writers, lockLater(giving, rw.Write()))
+			writers = append(writers, lockLater(withdrawing, rw.Write()))
 		}
 		reader := lockLater(one, rw.Read())
 		zktest.Never(t, 20*time.Millisecond, "the end of an attempt", func() bool { return len(reader) > 0 })
-		giveUp()
+		withdraw()
 		for _, done := range writers {
 			if got := must.Receive(t, done, "the end of the attempt"); !errors.Is(got.err, context.Canceled) {
 				t.Errorf("Lock: %v, want an error that matches Canceled", got.err)

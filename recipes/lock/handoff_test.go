@@ -122,14 +122,14 @@ func TestHandOffWhenAnOperatorDeletesBoth(t *testing.T) {
 					}
 					// It was granted by a new znode, or before it was notified of the end of its
 					// own znode. Both equal an end a moment after the grant.
-					_, stands, err := operator.Exists(t.Context(), got.lease.Node())
+					_, exists, err := operator.Exists(t.Context(), got.lease.Node())
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := got.lease.Err(); stands != (err == nil) || !stands && !errors.Is(err, lock.ErrNodeDeleted) {
-						t.Errorf("the lease's znode stands: %v; the lease: %v", stands, err)
+					if err := got.lease.Err(); exists != (err == nil) || !exists && !errors.Is(err, lock.ErrNodeDeleted) {
+						t.Errorf("the lease's znode stands: %v; the lease: %v", exists, err)
 					}
-					if ownFirst && !stands {
+					if ownFirst && !exists {
 						t.Error("granted though the end of the own znode was heard of before")
 					}
 					_ = got.lease.Release(t.Context())
@@ -320,8 +320,8 @@ func TestWaitersOfOneClientLearnFromOneAnother(t *testing.T) {
 	})
 }
 
-// TestAWaiterIsToldOfItsPredecessorsGrant: it is behind the holder then, whatever it was before.
-func TestAWaiterIsToldOfItsPredecessorsGrant(t *testing.T) {
+// TestAWaiterIsNotifiedOfItsPredecessorsGrant: it is behind the holder then, whatever it was before.
+func TestAWaiterIsNotifiedOfItsPredecessorsGrant(t *testing.T) {
 	t.Parallel()
 	const path = "/drain/position"
 	synctest.Test(t, func(t *testing.T) {

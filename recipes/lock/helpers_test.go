@@ -13,6 +13,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
@@ -33,15 +34,7 @@ const generous = 30 * time.Second
 // newClient returns a connected client that is closed at the end of the test.
 func newClient(t testing.TB, connect string, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	opts = append([]framework.Option{framework.WithSessionTimeout(10 * time.Second)}, opts...)
-	c := must.Get(framework.NewClient(connect, opts...))(t)
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	must.OK(t, c.AwaitConnected(t.Context()))
-	return c
+	return recipetest.Client(t, connect, append([]framework.Option{framework.WithSessionTimeout(10 * time.Second)}, opts...)...)
 }
 
 func newMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.Mutex {
@@ -332,6 +325,15 @@ func closed(ch <-chan struct{}) bool {
 // await lets virtual time pass.
 func await(d time.Duration) { <-time.After(d) }
 
+// mustLeaveNothing fails the test if there are znodes below the path a minute later.
+func mustLeaveNothing(t testing.TB, srv *zkserver.Server, path string) {
+	t.Helper()
+	await(time.Minute)
+	if left := znodesBelow(srv, path); len(left) != 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
 // znodesBelow returns the znodes below path, as the server has them.
 func znodesBelow(srv *zkserver.Server, path string) []string {
 	var found []string
@@ -474,15 +476,15 @@ func awaitEach(t testing.TB, c *framework.Client, paths []string, n ...int) {
 // A foreign is a Locker from elsewhere, that tells what is done with it.
 type foreign struct {
 	lock.Locker
-	path string
-	told func(what string)
-	err  error // of Lock, if it is to fail
+	path   string
+	report func(what string)
+	err    error // of Lock, if it is to fail
 }
 
 func (f *foreign) Path() string { return f.path }
 
 func (f *foreign) Lock(ctx context.Context) (*lock.Lease, error) {
-	f.told("lock " + f.path)
+	f.report("lock " + f.path)
 	if f.err != nil {
 		return nil, f.err
 	}

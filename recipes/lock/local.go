@@ -80,17 +80,7 @@ func (l *Local) Lock(ctx context.Context) (*Lease, error) {
 	if err != nil {
 		return nil, callError(ctx, "lock", l.Path(), l.waitError(ctx, err))
 	}
-	switch {
-	case handed == nil:
-		return l.lock(ctx, l.mutex.Lock)
-	case ctx.Err() != nil: // both at once: a caller that has gone gets no lease
-		l.giveUp(handed)
-		return nil, callError(ctx, "lock", l.Path(), l.waitError(ctx, ctx.Err()))
-	case handed.Err() != nil: // lost during the hand-off
-		contender.ShareOf(handed).Discard()
-		return l.lock(ctx, l.mutex.Lock)
-	}
-	return l.lease(handed), nil
+	return l.lock(ctx, "lock", handed, l.mutex.Lock)
 }
 
 // TryLock returns a lease, or [ErrHeld] if another call of this Local or another contender holds
@@ -103,7 +93,7 @@ func (l *Local) TryLock(ctx context.Context) (*Lease, error) {
 	if busy {
 		return nil, opError("try lock", l.Path(), ErrHeld)
 	}
-	return l.lock(ctx, l.mutex.TryLock)
+	return l.lock(ctx, "try lock", nil, l.mutex.TryLock)
 }
 
 // Path returns the mutex's path.
@@ -114,19 +104,29 @@ func (l *Local) waitError(ctx context.Context, err error) error {
 	return contender.WaitError(ctx, l.mutex.queueLock.queue.Client, l.Path(), -1, nil, err)
 }
 
-// lock locks the mutex, for a call that has the turn.
-func (l *Local) lock(ctx context.Context, lock func(context.Context) (*Lease, error)) (*Lease, error) {
-	var granted *Lease
-	defer func() {
-		if granted == nil { // also if a function of the user's panicked
-			l.pass(nil)
+// lock returns a lease of the mutex's, for a call that has the turn. Unless that lease was handed on, and is
+// still held, lock locks the mutex.
+func (l *Local) lock(
+	ctx context.Context, op string, of *Lease, lock func(context.Context) (*Lease, error),
+) (*Lease, error) {
+	return contender.Attempt(ctx, func() (err error) {
+		if of != nil && of.Err() != nil { // lost during the hand-off
+			contender.ShareOf(of).Discard()
+			of = nil
 		}
-	}()
-	granted, err := lock(ContextWithOwner(ctx, NewOwner("local")))
-	if err != nil {
-		return nil, err
-	}
-	return l.lease(granted), nil
+		if of == nil {
+			of, err = lock(ContextWithOwner(ctx, NewOwner("local")))
+		}
+		return err
+	}, func() *Lease {
+		return l.lease(of)
+	}, func(err error) error {
+		if of != nil { // ctx has ended
+			err = callError(ctx, op, l.Path(), l.waitError(ctx, err))
+		}
+		l.withdraw(of)
+		return err
+	})
 }
 
 // lease returns a lease of the mutex's lease.
@@ -185,12 +185,12 @@ func (l *Local) quit(w *localWaiter) {
 	}
 	l.mu.Unlock()
 	if i < 0 {
-		l.giveUp(w.lease)
+		l.withdraw(w.lease)
 	}
 }
 
-// giveUp passes the turn on. If the mutex is not handed on, it is released in the background.
-func (l *Local) giveUp(handed *Lease) {
+// withdraw passes the turn on. If the mutex is not handed on, it is released in the background.
+func (l *Local) withdraw(handed *Lease) {
 	if !l.pass(handed) && handed != nil {
 		contender.ShareOf(handed).Discard()
 	}

@@ -56,8 +56,8 @@ func TestOnSuspend(t *testing.T) {
 // there again, in the function that is told of the grant.
 func TestOnSuspend_before_the_lease_is_watched(t *testing.T) {
 	t.Parallel()
-	told := kindsThat(func(k kind) bool { return k.fair && k.name != "multi" })
-	for _, k := range told {
+	fair := kindsThat(func(k kind) bool { return k.fair && k.name != "multi" })
+	for _, k := range fair {
 		t.Run(k.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				srv := virtualServer(t)
@@ -77,7 +77,7 @@ func TestOnSuspend_before_the_lease_is_watched(t *testing.T) {
 				held := mustLock(t, l)
 				synctest.Wait()
 				if err := held.Err(); !errors.Is(err, errSuspended) || calls != 1 {
-					t.Errorf("after a break before the lease was watched, told of %d grants: %v, want ErrSuspended", calls, err)
+					t.Errorf("after a break before the lease was watched, notified of %d grants: %v, want ErrSuspended", calls, err)
 				}
 				unbroken := mustLock(t, newMutex(t, c, "/suspended/after", recipes.WithLossPolicy(lease.OnSuspend)))
 				synctest.Wait()
@@ -92,8 +92,8 @@ func TestOnSuspend_before_the_lease_is_watched(t *testing.T) {
 // While the monitor's read of the znode is retried, it obeys a broken connection.
 func TestLossOnSuspend_while_the_monitor_reads(t *testing.T) {
 	t.Parallel()
-	if told, _ := cutOffAt(t, 0, lease.OnSuspend); told > 20*time.Millisecond {
-		t.Errorf("the loss was told %v after the connection broke, want at once", told)
+	if lost, _ := cutOffAt(t, 0, lease.OnSuspend); lost > 20*time.Millisecond {
+		t.Errorf("the loss was reported %v after the connection broke, want at once", lost)
 	}
 }
 
@@ -247,31 +247,6 @@ func TestOperatorDeletesTheHolder(t *testing.T) {
 			}
 		}
 		awaitEphemerals(t, operator, path, 0)
-	}, oneOfEach())
-}
-
-// TestCloseEndsHoldsAndWaits closes a client that holds the lock and waits for it.
-func TestCloseEndsHoldsAndWaits(t *testing.T) {
-	t.Parallel()
-	eachKindAndEnv(t, kindsThat(kind.exclusive), func(t *testing.T, env *zkenv.Env, k kind, path string) {
-		c := env.Client(t)
-		l := k.lock(t, c, path)
-		lease := mustLock(t, l)
-		waiting := lockLater(t.Context(), l)
-		env.Quiesce()
-		if err := c.Close(); err != nil { // again at the end of the test
-			t.Error(err)
-		}
-		if got := must.Receive(t, waiting, "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
-			t.Errorf("waiting Lock: %v, %v; want ErrClosed", got.lease, got.err)
-		}
-		must.Receive(t, lease.Lost(), "the loss")
-		if err := lease.Err(); !errors.Is(err, framework.ErrClosed) || !errors.Is(err, lock.ErrLost) {
-			t.Errorf("lease of the closed client: %v, want ErrLost and ErrClosed", err)
-		}
-		observer := env.Client(t)
-		mustRelease(t, mustLock(t, k.lock(t, observer, path)))
-		awaitEphemerals(t, observer, path, 0)
 	}, oneOfEach())
 }
 

@@ -268,9 +268,9 @@ func TestKindsThatComeTogether(t *testing.T) {
 	}, zkenv.Only("every pair at one server", zkenv.Embedded))
 }
 
-// TestKindsAreCheckedByEveryWayToAGrant has the requests fail or be late by which a contender of another
+// TestKindsAreCheckedBeforeEveryGrant has the requests fail or be late by which a contender of another
 // kind would be seen first. No later request grants the lock at the same time.
-func TestKindsAreCheckedByEveryWayToAGrant(t *testing.T) {
+func TestKindsAreCheckedBeforeEveryGrant(t *testing.T) {
 	t.Parallel()
 	for name, make := range map[string]func(t *testing.T, c *framework.Client, path string) lock.Locker{
 		"mutex": func(t *testing.T, c *framework.Client, path string) lock.Locker {

@@ -243,40 +243,40 @@ func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
 	}, zkenv.Only("numbers are the same everywhere", zkenv.Embedded, zkenv.Standalone), zkenv.AllOperations("it counts requests"))
 }
 
-// TestMultiTellsQueuePositions has each member's callback told as it is by the
+// TestMultiReportsQueuePositions has each member's callback told as it is by the
 // member's own Lock, and by no attempt that only tries.
-func TestMultiTellsQueuePositions(t *testing.T) {
+func TestMultiReportsQueuePositions(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/position", 3)
 		holder, c := env.Client(t), env.Client(t)
 		var mu sync.Mutex
-		told := make(map[string][]int)
+		positions := make(map[string][]int)
 		var locks []lock.Locker
 		for _, path := range paths {
 			locks = append(locks, newMutex(t, c, path, recipes.WithQueuePosition(func(position int) {
 				mu.Lock()
 				defer mu.Unlock()
-				told[path] = append(told[path], position)
+				positions[path] = append(positions[path], position)
 			})))
 		}
 		m := newMulti(t, locks...)
 		held := mustLock(t, newMutex(t, holder, paths[1]))
 		mustBeHeld(t.Context(), t, m)
-		if len(told) != 0 {
-			t.Errorf("told %v by a try, want nothing", told)
+		if len(positions) != 0 {
+			t.Errorf("told %v by a try, want nothing", positions)
 		}
 		done := lockLater(t.Context(), m)
 		awaitEach(t, holder, paths, 1, 2, 0)
 		zktest.Eventually(t, generous, "the position", func() bool {
 			mu.Lock()
 			defer mu.Unlock()
-			return len(told[paths[1]]) == 1
+			return len(positions[paths[1]]) == 1
 		})
 		mustRelease(t, held)
 		mustRelease(t, granted(t, done, "the grant of all"))
 		for i, want := range [][]int{{0}, {1, 0}, {0}} {
-			if got := told[paths[i]]; !slices.Equal(got, want) {
+			if got := positions[paths[i]]; !slices.Equal(got, want) {
 				t.Errorf("%s: told %v, want %v", paths[i], got, want)
 			}
 		}

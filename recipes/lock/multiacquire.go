@@ -28,27 +28,29 @@ type acquisition struct {
 
 // run returns a lease of each member, or none and an error.
 func (a *acquisition) run(ctx context.Context) ([]*Lease, error) {
-	returned := false
-	defer func() {
-		if !returned { // a function of the user's panicked
-			a.abandon()
+	return contender.Attempt(ctx, func() error {
+		return a.repeat(ctx)
+	}, func() []*Lease {
+		return a.leases
+	}, func(err error) error {
+		if a.leases != nil { // ctx ended with the last of them
+			err = a.opError(a.name, err)
 		}
-	}()
-	leases, err := a.repeat(ctx)
-	returned = true
-	return leases, err
+		a.abandon()
+		return err
+	})
 }
 
 // repeat advances until no lease is lost meanwhile.
-func (a *acquisition) repeat(ctx context.Context) ([]*Lease, error) {
+func (a *acquisition) repeat(ctx context.Context) error {
 	for {
 		err := a.advance(ctx)
 		if err == nil && !a.lost() {
-			return a.leases, nil
+			return nil
 		}
 		undone := a.undo(ctx)
 		if err != nil {
-			return nil, errors.Join(err, undone)
+			return errors.Join(err, undone)
 		}
 		// One was lost while others were waited for: undone says no more than that.
 	}

@@ -39,8 +39,8 @@ func ExampleMutex_TryLock() {
 	mutex, closeAll := exampleMutex("/locks/report")
 	defer closeAll()
 	ctx := context.Background()
-	somebody := lock.ContextWithOwner(ctx, lock.NewOwner("somebody else"))
-	lease, err := mutex.Lock(somebody)
+	another := lock.ContextWithOwner(ctx, lock.NewOwner("somebody else"))
+	lease, err := mutex.Lock(another)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,46 +18,7 @@ import (
 	"github.com/docent-go/docent/testing/fault"
 )
 
-// If a user's function panics, or ends its goroutine, in the middle of Lock, it leaves no orphan.
-// Callers such as net/http continue after it.
-func TestNoOrphan_when_a_callback_panics(t *testing.T) {
-	t.Parallel()
-	tests := map[string]func(){
-		"panics":             func() { panic("by the test") },
-		"ends its goroutine": runtime.Goexit,
-	}
-	for name, fail := range tests {
-		for _, at := range []int{0, 1} {
-			t.Run(fmt.Sprintf("%s at %d", name, at), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					const path = "/interleaved/panic"
-					srv := virtualServer(t)
-					holder := newMutex(t, virtualClient(t, srv), path)
-					held := mustLock(t, holder)
-					failing := newMutex(t, virtualClient(t, srv), path, recipes.WithQueuePosition(func(position int) {
-						if position == at {
-							fail()
-						}
-					}))
-					var done sync.WaitGroup
-					done.Go(func() {
-						defer func() { _ = recover() }()
-						_, _ = failing.Lock(t.Context())
-					})
-					synctest.Wait()
-					mustRelease(t, held)
-					done.Wait()
-					await(time.Minute)
-					if left := znodesBelow(srv, path); len(left) != 0 {
-						t.Errorf("left behind: %q", left)
-					}
-				})
-			})
-		}
-	}
-}
-
-// A retry observer that panics when the reply to the create was lost leaves nothing either.
+// A retry observer that panics when the reply to the create was lost leaves no orphan.
 func TestNoOrphan_when_a_retry_observer_panics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,10 +41,7 @@ func TestNoOrphan_when_a_retry_observer_panics(t *testing.T) {
 		if dropped.Hits() != 1 {
 			t.Fatalf("%d replies dropped, want 1", dropped.Hits())
 		}
-		await(time.Minute)
-		if left := znodesBelow(srv, path); len(left) != 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		mustLeaveNothing(t, srv, path)
 	})
 }
 
@@ -97,7 +54,8 @@ var multiOfAllKinds = kind{
 	},
 }
 
-// TestNoOrphanWhenAFunctionOfTheUsersFails has the user's functions panic, or end their goroutine.
+// TestNoOrphanWhenAFunctionOfTheUsersFails has the user's functions panic, or end their goroutine. Callers
+// such as net/http continue after that.
 // These are the queue position and the ACL provider, at each of their calls in turn, in all kinds
 // of locks.
 func TestNoOrphanWhenAFunctionOfTheUsersFails(t *testing.T) {

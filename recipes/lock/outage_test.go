@@ -102,13 +102,14 @@ func awaitWait(t testing.TB, route *zkenv.Route, path string) {
 	zktest.Eventually(t, generous, "it waits", func() bool { return waits(route, path) })
 }
 
-// TestWaiterKeepsItsPlaceThroughAnOutage cuts the connections of a waiter, once while the lock is
-// released (zk-ruby 51, kazoo 282: it must neither queue twice nor hang).
+// TestWaiterKeepsItsPlaceThroughAnOutage cuts the connections of the holder, which keeps its lease, and of a
+// waiter, once while the lock is released (zk-ruby 51, kazoo 282: it must neither queue twice nor hang).
 func TestWaiterKeepsItsPlaceThroughAnOutage(t *testing.T) {
 	t.Parallel()
 	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
-		holder := env.Client(t)
+		holder, holderRoute := onRoute(t, env)
 		held := mustLock(t, k.rivalOf(t, holder, path))
+		session := holder.Session().ID
 		c, route := onRoute(t, env)
 		first := lockLater(t.Context(), k.lock(t, c, path))
 		awaitWait(t, route, path)
@@ -117,10 +118,15 @@ func TestWaiterKeepsItsPlaceThroughAnOutage(t *testing.T) {
 		awaitWait(t, nextRoute, path)
 		for range 5 {
 			route.Cut()
+			holderRoute.Cut()
 			must.OK(t, c.AwaitConnected(t.Context()))
+			must.OK(t, holder.AwaitConnected(t.Context()))
 			if n := len(ephemerals(t, holder, path)); k.queue && n != 3 {
 				t.Fatalf("%d contenders after an outage, want 3", n)
 			}
+		}
+		if now := holder.Session().ID; now != session || held.Err() != nil {
+			t.Errorf("session %#x, lease %v after outages; want %#x and nil", now, held.Err(), session)
 		}
 		route.Refuse()
 		route.Cut()

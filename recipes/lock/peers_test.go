@@ -238,27 +238,6 @@ func TestPeerSessionIsSubstituted(t *testing.T) {
 	})
 }
 
-func TestPeerShortOutageKeepsTheLock(t *testing.T) {
-	peer(t, "apache/curator#655, redisson/redisson#3636", func(p *peerCase) {
-		c, proxy := behindProxy(p, p.server)
-		lease := mustLock(p, p.locker(c))
-		before := c.Session().ID
-		for range 3 {
-			proxy.Cut()
-			if err := c.AwaitConnected(p.Context()); err != nil {
-				p.Fatal(err)
-			}
-		}
-		if _, err := newMutex(p, c, p.path+"-other").TryLock(p.Context()); err != nil {
-			p.Error(err)
-		}
-		if now := c.Session().ID; now != before || lease.Err() != nil {
-			p.Errorf("session %#x, lease %v after outages; want %#x and nil", now, lease.Err(), before)
-		}
-		mustRelease(p, lease)
-	})
-}
-
 func TestPeerRefusedTriesUnderAFlakyNetwork(t *testing.T) {
 	peer(t, "python-zk/kazoo#732, python-zk/kazoo#429, spring-projects/spring-integration#2557", func(p *peerCase) {
 		observer := newClient(p, p.server.Addr())

@@ -151,8 +151,8 @@ func TestOwnersJoinOneAttempt(t *testing.T) {
 		held := mustLock(t, newMutex(t, holder, path))
 		m := newMutex(t, env.Client(t), path)
 		owned := lock.ContextWithOwner(t.Context(), lock.NewOwner("joined"))
-		first, giveUp := context.WithCancel(owned)
-		defer giveUp()
+		first, withdraw := context.WithCancel(owned)
+		defer withdraw()
 		firstDone := lockLater(first, m)
 		awaitContenders(t, holder, path, 2)
 		place := contenders(t, holder, path)
@@ -164,7 +164,7 @@ func TestOwnersJoinOneAttempt(t *testing.T) {
 			t.Errorf("TryLock while the owner waits: %v, want ErrHeld", err)
 		}
 		env.Quiesce() // the rest have joined
-		giveUp()
+		withdraw()
 		if got := must.Receive(t, firstDone, "the one that gave up"); !errors.Is(got.err, context.Canceled) {
 			t.Errorf("the one that gave up: %v, want Canceled", got.err)
 		}
@@ -200,7 +200,7 @@ func TestOwnersJoinOneAttempt(t *testing.T) {
 	})
 }
 
-func TestAllJoinersGiveUp(t *testing.T) {
+func TestAllJoinersWithdraw(t *testing.T) {
 	t.Parallel()
 	const path = "/reentrant/give-up"
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {

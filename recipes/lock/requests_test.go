@@ -413,8 +413,8 @@ func TestSharedListingUnderFaults(t *testing.T) {
 		"the reply to a shared listing is lost":      {Op: fault.GetChildren, Path: path, Action: fault.DropReply},
 		"the connection breaks at a creation":        {Op: fault.Create, Path: path + "/*", Skip: 6, Action: fault.CutBefore},
 	} {
-		for _, givenUp := range []int{0, 1, 7, attempts - 1} {
-			t.Run(fmt.Sprintf("%s, %d give up", name, givenUp), func(t *testing.T) {
+		for _, withdrawn := range []int{0, 1, 7, attempts - 1} {
+			t.Run(fmt.Sprintf("%s, %d give up", name, withdrawn), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
 					m := newMutex(t, virtualClient(t, srv), path)
@@ -427,7 +427,7 @@ func TestSharedListingUnderFaults(t *testing.T) {
 					defer cancel()
 					var wanted []<-chan result
 					for i := range attempts {
-						if i < givenUp {
+						if i < withdrawn {
 							go func() {
 								if lease, err := m.Lock(ctx); err == nil {
 									_ = lease.Release(t.Context())

@@ -99,7 +99,7 @@ func TestRevokeWritesCuratorsRequest(t *testing.T) {
 	}
 }
 
-func TestCuratorsRequestsAreHeeded(t *testing.T) {
+func TestCuratorsRequestsAreReported(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
 	c, curator := newClient(t, server.Addr()), newClient(t, server.Addr())
@@ -165,8 +165,8 @@ func TestEachRequestIsReportedOnce(t *testing.T) {
 	}
 }
 
-// TestAnOwnersOldestLeaseIsTold, and the lock is given back with the last.
-func TestAnOwnersOldestLeaseIsTold(t *testing.T) {
+// TestAnOwnersOldestLeaseIsRevoked, and the lock is given back with the last.
+func TestAnOwnersOldestLeaseIsRevoked(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, zktest.Shared(t).Addr())
 	option, calls := revocable()

@@ -190,11 +190,11 @@ func TestLossBeforeSuccession_on_an_isolated_leader(t *testing.T) {
 	}
 }
 
-// TestLossBeforeSuccessionOnStalledWay stalls the route from the holder to its follower while a
+// TestLossBeforeSuccessionOnStalledRoute stalls the route from the holder to its follower while a
 // read and the heartbeat that is to prove it are sent. Both arrive together, and the follower is
 // isolated before it reports the read to the leader. So the heartbeat's answer proves nothing
 // of that read: the leader counts from what it learned before.
-func TestLossBeforeSuccessionOnStalledWay(t *testing.T) {
+func TestLossBeforeSuccessionOnStalledRoute(t *testing.T) {
 	t.Parallel()
 	const (
 		timeout = 20 * time.Second
@@ -261,7 +261,7 @@ func TestLossBeforeSuccession_while_the_monitor_reads(t *testing.T) {
 // cutOffAt holds a mutex, made with the options, from a moment after the connection on. The server
 // vanishes while it reads the znode for the monitor. cutOffAt returns how long after that the loss
 // was reported, and how long the znode had been gone then.
-func cutOffAt(t *testing.T, moment time.Duration, policy lease.LossPolicy, opts ...framework.Option) (told, late time.Duration) {
+func cutOffAt(t *testing.T, moment time.Duration, policy lease.LossPolicy, opts ...framework.Option) (lost, late time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/interleaved/watchdog"
@@ -284,13 +284,13 @@ func cutOffAt(t *testing.T, moment time.Duration, policy lease.LossPolicy, opts 
 			gone <- time.Now()
 		}()
 		<-lease.Lost()
-		told = time.Since(cut)
-		if at := <-gone; at.Before(cut.Add(told)) {
-			late = cut.Add(told).Sub(at)
+		lost = time.Since(cut)
+		if at := <-gone; at.Before(cut.Add(lost)) {
+			late = cut.Add(lost).Sub(at)
 		}
 		srv.Accept()
 	})
-	return told, late
+	return lost, late
 }
 
 // A holder that abandons its session by its own clock is back, in a new session, as soon as the
@@ -311,10 +311,10 @@ func TestAbandonedSessionDelaysNoClient(t *testing.T) {
 					next = virtualClient(t, srv)
 				}
 				lease := mustLock(t, newMutex(t, holder, path))
-				var told time.Time
+				var lost time.Time
 				ended, cancel := lease.Context(t.Context())
 				defer cancel()
-				context.AfterFunc(ended, func() { told = time.Now() })
+				context.AfterFunc(ended, func() { lost = time.Now() })
 
 				proxy.Blackhole(zkproxy.Both)
 				must.Receive(t, lease.Lost(), "the loss")
@@ -329,8 +329,8 @@ func TestAbandonedSessionDelaysNoClient(t *testing.T) {
 				if took := got.at.Sub(healed); took > margin+time.Second {
 					t.Errorf("granted %v after the network was back", took)
 				}
-				if told.IsZero() || got.at.Sub(told) < margin {
-					t.Errorf("told of the loss at %v, the next was granted at %v: want the lease margin of %v between them", told, got.at, margin)
+				if lost.IsZero() || got.at.Sub(lost) < margin {
+					t.Errorf("told of the loss at %v, the next was granted at %v: want the lease margin of %v between them", lost, got.at, margin)
 				}
 				mustRelease(t, got.lease)
 				_ = lease.Release(t.Context()) // lost long ago
@@ -341,7 +341,7 @@ func TestAbandonedSessionDelaysNoClient(t *testing.T) {
 
 // Loss before succession, also where the client ends the session itself: a lease's Lost
 // is closed when its znode goes.
-func TestLossIsToldBeforeCloseGivesTheLockAway(t *testing.T) {
+func TestLossIsReportedBeforeCloseReleasesTheLock(t *testing.T) {
 	t.Parallel()
 	const path = "/close/lock"
 	for _, k := range kindsThat(kind.exclusive) {

@@ -649,13 +649,13 @@ func TestNoSecrets(t *testing.T) {
 				}
 			}
 			for _, s := range []*service{a, b} {
-				told := everythingToldBy(t, s)
-				if !strings.Contains(told, "/locks/observed") {
+				telemetry := everythingReportedBy(t, s)
+				if !strings.Contains(telemetry, "/locks/observed") {
 					t.Errorf("%s tells nothing of its locks", k.name)
 				}
 				for _, secret := range []string{password, data, base64.StdEncoding.EncodeToString([]byte(data))} {
-					if i := strings.Index(told, secret); i >= 0 {
-						t.Errorf("%s tells %q: …%s…", k.name, secret, told[max(0, i-200):i+len(secret)])
+					if i := strings.Index(telemetry, secret); i >= 0 {
+						t.Errorf("%s tells %q: …%s…", k.name, secret, telemetry[max(0, i-200):i+len(secret)])
 					}
 				}
 			}
@@ -664,7 +664,7 @@ func TestNoSecrets(t *testing.T) {
 }
 
 // everythingToldBy returns all spans, metrics and log lines of a service as text.
-func everythingToldBy(t testing.TB, s *service) string {
+func everythingReportedBy(t testing.TB, s *service) string {
 	t.Helper()
 	var out bytes.Buffer
 	for _, span := range s.spans.GetSpans() {

@@ -16,17 +16,17 @@ import (
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
-// An unfairAttempt is one call's acquire of an unfair mutex, while it occupies the gate. One
-// goroutine uses it.
+// An unfairAttempt is one call's acquire of an unfair mutex. One goroutine uses it.
 type unfairAttempt struct {
-	mutex  *UnfairMutex
-	gate   *gate
-	data   []byte
-	seen   *telemetry.Acquire // telemetry of the call
-	held   bool               // it has seen another holder
-	holder *Participant       // the one that it waited for last; nil for none
-	wakes  int                // how often it has woken
-	long   waitqueue.LongWait
+	mutex   *UnfairMutex
+	gate    *gate
+	entered bool // it occupies the gate
+	data    []byte
+	seen    *telemetry.Acquire // telemetry of the call
+	held    bool               // it has seen another holder
+	holder  *Participant       // the one that it waited for last; nil for none
+	wakes   int                // how often it has woken
+	long    waitqueue.LongWait
 
 	client  *framework.Client // bound to the hold's session
 	session *framework.SessionHold
@@ -115,12 +115,15 @@ func (a *unfairAttempt) unbind() {
 	}
 }
 
-// giveUp ends the attempt. If it has created a znode, that is deleted in the background, and
+// withdraw ends the attempt. If it has created a znode, that is deleted in the background, and
 // occupies the gate until then.
-func (a *unfairAttempt) giveUp() {
-	if a.stat.Czxid == 0 {
+func (a *unfairAttempt) withdraw() {
+	switch {
+	case !a.entered:
+		a.gate.forget()
+	case a.stat.Czxid == 0:
 		a.gate.leave()
-	} else {
+	default:
 		a.client.Discard(a.mutex.path, a.grant().which()...)
 	}
 	a.unbind()
@@ -159,7 +162,9 @@ func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 			a.sees(watch)
 			st, _ := watch.Stat()
 			if err = checkKind(a.mutex.path, st); err == nil {
-				err = a.awaitFired(ctx, watch)
+				err = a.long.Await(ctx, a.session, func() waitqueue.Blocker {
+					return waitqueue.Blocker{Ahead: -1, Path: a.mutex.path, Data: watch.Data(), Stat: st}
+				}, watch)
 			}
 			watch.Close()
 		case waitqueue.Disconnected(err) && ctx.Err() == nil:
@@ -215,23 +220,6 @@ func (a *unfairAttempt) sees(watch *framework.Watch) {
 	p := contender.At(a.mutex.path, watch.Data(), st)
 	p.Holder = true
 	a.holder = &p
-}
-
-func (a *unfairAttempt) awaitFired(ctx context.Context, watch *framework.Watch) error {
-	watch.Recheck()
-	for {
-		select {
-		case <-watch.Fired():
-			return nil
-		case <-a.long.Due():
-			st, _ := watch.Stat()
-			a.long.Tell(waitqueue.Blocker{Ahead: -1, Path: a.mutex.path, Data: watch.Data(), Stat: st})
-		case <-a.session.Lost():
-			return a.session.Err()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
 
 // A waiter that wakes pauses for a random time before it looks again. The bound doubles with each

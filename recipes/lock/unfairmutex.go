@@ -131,19 +131,17 @@ func (m *UnfairMutex) acquire(ctx context.Context, try bool) (*Lease, error) {
 }
 
 func (m *UnfairMutex) contend(ctx context.Context, seen *telemetry.Acquire, try bool) (*Lease, error) {
-	long := waitqueue.LongWait{Report: m.longWait}
-	gate, waited, err := m.enter(ctx, try, seen, &long)
-	if err != nil {
-		return nil, contender.WaitError(ctx, m.client, m.path, -1, nil, err)
-	}
-	a := &unfairAttempt{mutex: m, gate: gate, seen: seen, held: waited, long: long}
+	a := &unfairAttempt{mutex: m, gate: m.gates.want(m.full), seen: seen, long: waitqueue.LongWait{Report: m.longWait}}
 	return contender.Attempt(ctx, func() error {
+		if err := a.enter(ctx, try); err != nil {
+			return err
+		}
 		a.data = m.attemptData(ctx, seen)
 		return a.run(ctx, try)
 	}, func() *Lease {
 		return a.lease(ctx)
 	}, func(err error) error {
-		defer a.giveUp()
+		defer a.withdraw()
 		if try {
 			return err
 		}
@@ -207,44 +205,36 @@ func gatesOf(c *framework.Client) *gates {
 	return framework.Shared(c, func() *gates { return &gates{byPath: make(map[string]*gate)} })
 }
 
-// enter waits for the mutex's gate until ctx ends. With try it does not wait, and returns ErrHeld.
-// waited reports whether another attempt occupied the gate.
-func (m *UnfairMutex) enter(
-	ctx context.Context, try bool, seen *telemetry.Acquire, long *waitqueue.LongWait,
-) (_ *gate, waited bool, err error) {
-	g := m.gates.want(m.full)
-	taken := false
-	defer func() {
-		if !taken { // also if a user's function panicked
-			g.forget()
-		}
-	}()
+// enter waits for the mutex's gate until ctx ends. With try it does not wait, and returns ErrHeld. If
+// another attempt occupied the gate, the attempt has seen another holder.
+func (a *unfairAttempt) enter(ctx context.Context, try bool) error {
+	m, g := a.mutex, a.gate
 	select {
 	case g.turn <- struct{}{}:
-		taken = true
-		g.occupant.Store(seen)
-		return g, false, nil
+		a.entered = true
 	default:
+		if try {
+			return ErrHeld
+		}
+		a.held = true
+		a.seen.Waits(telemetry.NoQueue)
+		a.seen.BehindAcquire(g.occupant.Load())
 	}
-	if try {
-		return nil, false, ErrHeld
-	}
-	seen.Waits(telemetry.NoQueue)
-	seen.BehindAcquire(g.occupant.Load())
-	for {
+	for !a.entered {
 		select {
 		case g.turn <- struct{}{}:
-			taken = true
-			g.occupant.Store(seen)
-			return g, true, nil
-		case <-long.Due(): // the znode is this session's, or will be
-			long.Tell(waitqueue.Blocker{Ahead: -1, Path: m.path, Stat: framework.Stat{EphemeralOwner: m.client.Session().ID}})
+			a.entered = true
+		case <-a.long.Due(): // the znode is this session's, or will be
+			a.long.Notify(waitqueue.Blocker{Ahead: -1, Path: m.path, Stat: framework.Stat{EphemeralOwner: m.client.Session().ID}})
 		case <-ctx.Done():
-			return nil, false, ctx.Err()
+			return ctx.Err()
 		}
 	}
+	g.occupant.Store(a.seen)
+	return nil
 }
 
+// want returns the gate of the path for a call that has to leave it, or to forget it before it has entered.
 func (s *gates) want(path string) *gate {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -150,8 +150,8 @@ func TestAFormerZnodeIsReplacedAtOnceOrNotAtAll(t *testing.T) {
 // notified. Both znodes have version 0, so the Set is applied, but the znode does not become the Node's.
 func TestSetMeetsAnotherClientsZnode(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		route, other, path := w.Route(t), w.Client(t), recipetest.Path(t)+"/n"
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, other, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, route.Client(t), path, "ours")
 		mustAwait(t, n)
 		dropped := route.Rules().Add(fault.Rule{Op: fault.Event, Path: path, Action: fault.DropEvent, Times: fault.Forever})
@@ -162,6 +162,6 @@ func TestSetMeetsAnotherClientsZnode(t *testing.T) {
 			t.Errorf("Set: %v, want ErrTaken", err)
 		}
 		must.OK(t, n.Close(t.Context()))
-		mustHold(t, w.Client(t), other, path, "ours again")
+		mustHold(t, env.Client(t), other, path, "ours again")
 	})
 }

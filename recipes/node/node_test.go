@@ -246,7 +246,7 @@ func TestCloseRightAfterNewLeavesNothing(t *testing.T) {
 }
 
 // A Node is closed while the create of its znode is held up, or its reply lost.
-func TestCloseWhileTheCreateIsUnderWayLeavesNothing(t *testing.T) {
+func TestCloseDuringTheCreateLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
 		t.Run(action.String(), func(t *testing.T) {

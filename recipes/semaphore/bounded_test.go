@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -25,9 +25,7 @@ func TestTryAcquireIsBounded(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-				c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
-				defer func() { must.OK(t, c.Close()) }()
-				must.OK(t, c.AwaitConnected(t.Context()))
+				c := recipetest.Client(t, srv.Addr(), framework.WithDialer(srv.Dial))
 				s := newSemaphore(t, c, "/permits", 2)
 				mustRelease(t, mustAcquire(t, s, 2))
 				outage(srv)
@@ -53,9 +51,7 @@ func TestDoWithPermits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
-		defer func() { must.OK(t, c.Close()) }()
-		must.OK(t, c.AwaitConnected(t.Context()))
+		c := recipetest.Client(t, srv.Addr(), framework.WithDialer(srv.Dial))
 		began := time.Now()
 		err := lock.Do(t.Context(), permits{newSemaphore(t, c, "/permits", 2), 2}, func(context.Context, *lock.Lease) error {
 			srv.Refuse()

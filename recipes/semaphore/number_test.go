@@ -85,8 +85,8 @@ func TestMorePermitsWakeWhoWaits(t *testing.T) {
 	})
 }
 
-// TestACorruptNumberLetsNobodyIn: nothing is granted, and nothing is overwritten.
-func TestACorruptNumberLetsNobodyIn(t *testing.T) {
+// TestACorruptNumberGrantsNothing: nothing is granted, and nothing is overwritten.
+func TestACorruptNumberGrantsNothing(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)

@@ -1,17 +1,10 @@
 package semaphore_test
 
 import (
-	"slices"
 	"testing"
 
-	"go.opentelemetry.io/otel/attribute"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
-	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
@@ -20,8 +13,8 @@ import (
 func TestTelemetryOfPermits(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		spans := tracetest.NewSpanRecorder()
-		c := env.Client(t, framework.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))))
+		recorder := recipetest.Record("semaphore", "downloads")
+		c := env.Client(t, recorder.Options()...)
 		s := newSemaphore(t, c, recipetest.Path(t), 2, recipes.WithName("downloads"))
 		held := mustAcquire(t, s, 2)
 		recipetest.AwaitChildren(t, c, s.Path()+"/locks", 0)
@@ -31,22 +24,12 @@ func TestTelemetryOfPermits(t *testing.T) {
 		mustRelease(t, held)
 		mustRelease(t, recipetest.Granted(t, done))
 
-		var names []string
-		links := 0
-		for _, span := range spans.Ended() {
-			if slices.Contains(span.Attributes(), attribute.String(locktel.AttrType, "semaphore")) &&
-				slices.Contains(span.Attributes(), attribute.String(locktel.AttrName, "downloads")) {
-				names = append(names, span.Name())
-				links += len(span.Links())
-			}
-		}
-		slices.Sort(names)
-		want := []string{
+		recorder.MustHaveSpans(t,
 			"lock.acquire downloads", "lock.acquire downloads", "lock.hold", "lock.hold",
-			"lock.release", "lock.release", "lock.wait",
-		}
-		if !slices.Equal(names, want) {
-			t.Errorf("spans %v, want %v", names, want)
+			"lock.release", "lock.release", "lock.wait")
+		links := 0
+		for _, span := range recorder.Spans() {
+			links += len(span.Links())
 		}
 		if links == 0 {
 			t.Error("no span links to the holder that the second call waited for")

@@ -58,7 +58,7 @@ func run(t *testing.T, env *zkenv.Env, route *zkenv.Route, writer *writer, made 
 		}
 	})
 	for range rounds {
-		heal := strike(t, writer, route)
+		heal := harm(t, writer, route)
 		for range 20 {
 			writer.write(ctx, t)
 			if writer.random.IntN(8) == 0 {
@@ -85,7 +85,7 @@ func run(t *testing.T, env *zkenv.Env, route *zkenv.Route, writer *writer, made 
 }
 
 // strike has a fault meet the cache's client, and returns what ends it.
-func strike(t testing.TB, writer *writer, route *zkenv.Route) (heal func()) {
+func harm(t testing.TB, writer *writer, route *zkenv.Route) (heal func()) {
 	t.Helper()
 	none := func() {}
 	switch writer.random.IntN(10) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -94,7 +95,7 @@ func (s *fixture) doLoses() {
 	c := route.Client(s)
 	err := lock.Do(s.Context(), s.locker(c), func(ctx context.Context, _ *lock.Lease) error {
 		route.Expire(s)
-		receive(s, ctx.Done(), "the end of fn's context")
+		must.Receive(s, ctx.Done(), "the end of fn's context")
 		if cause := context.Cause(ctx); !errors.Is(cause, lock.ErrLost) {
 			s.Errorf("cause %v, want ErrLost", cause)
 		}

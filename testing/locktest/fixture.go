@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
@@ -198,7 +199,7 @@ func (s *fixture) lockLater(ctx context.Context, l lock.Locker) <-chan outcome {
 // mustGet waits for the lease that a Lock on another goroutine gets.
 func (s *fixture) mustGet(done <-chan outcome) *lock.Lease {
 	s.Helper()
-	got := receive(s, done, "the grant")
+	got := must.Receive(s, done, "the grant")
 	if got.err != nil {
 		s.Fatalf("Lock: %v", got.err)
 	}
@@ -259,17 +260,5 @@ func within(t testing.TB, what string, fn func() error) error {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- fn() }()
-	return receive(t, done, "the end of "+what)
-}
-
-// receive waits for what ch delivers, or fails the test.
-func receive[T any](t testing.TB, ch <-chan T, what string) T {
-	t.Helper()
-	select {
-	case v := <-ch:
-		return v
-	case <-time.After(generous):
-		t.Fatalf("not within %v: %s", generous, what)
-		panic("unreachable")
-	}
+	return must.Receive(t, done, "the end of "+what)
 }

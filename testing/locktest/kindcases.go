@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -37,7 +38,7 @@ func (s *fixture) fair() {
 	}
 	vacate()
 	for want := range waiters {
-		if got := receive(s, grants, "the next grant"); got != want {
+		if got := must.Receive(s, grants, "the next grant"); got != want {
 			s.Errorf("grant %d went to waiter %d", want, got)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -20,7 +21,7 @@ func leaseCases() []contractCase {
 		{sentence: "Release waits until the znode is gone", check: (*fixture).releaseDeletes},
 		{sentence: "Release gives ErrReleased where the lease was released already", check: (*fixture).releasedOnce},
 		{sentence: "If ctx ends first, Release's error wraps ctx's, and the deletion goes on", check: (*fixture).releaseWithADeadContext},
-		{sentence: "Whoever has the lease may release it", check: (*fixture).anybodyReleases},
+		{sentence: "Whoever has the lease may release it", check: (*fixture).anotherGoroutineReleases},
 		{sentence: "A transaction with the Guard fails unless the znode still exists", check: (*fixture).guard},
 	}
 }
@@ -131,12 +132,12 @@ func (s *fixture) releaseWithADeadContext() {
 	s.mustBeFree()
 }
 
-func (s *fixture) anybodyReleases() {
+func (s *fixture) anotherGoroutineReleases() {
 	c := s.env.Client(s)
 	lease := s.mustLock(s.locker(c))
 	done := make(chan error, 1)
 	s.spawn(func() { done <- s.release(s.Context(), lease) })
-	if err := receive(s, done, "the release"); err != nil {
+	if err := must.Receive(s, done, "the release"); err != nil {
 		s.Errorf("Release on another goroutine: %v", err)
 	}
 	s.mustBeFree()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkproxy"
 )
@@ -128,13 +129,13 @@ func (s *fixture) ctxEndsTheWait() {
 	done := s.lockLater(ctx, l)
 	s.mustWait(done)
 	cancel()
-	if got := receive(s, done, "the end of the wait"); !errors.Is(got.err, context.Canceled) {
+	if got := must.Receive(s, done, "the end of the wait"); !errors.Is(got.err, context.Canceled) {
 		s.Errorf("Lock that was cancelled: %v, want context.Canceled", got.err)
 	}
 
 	ctx, cancel = context.WithTimeout(s.Context(), brief)
 	defer cancel()
-	if got := receive(s, s.lockLater(ctx, l), "the end of the wait"); !errors.Is(got.err, context.DeadlineExceeded) {
+	if got := must.Receive(s, s.lockLater(ctx, l), "the end of the wait"); !errors.Is(got.err, context.DeadlineExceeded) {
 		s.Errorf("Lock that timed out: %v, want context.DeadlineExceeded", got.err)
 	}
 	vacate()
@@ -146,7 +147,7 @@ func (s *fixture) attemptsLeaveNothing() {
 	vacate := s.occupy()
 	c := s.env.Client(s)
 	var failing []<-chan outcome
-	ctx, giveUp := context.WithCancel(s.Context())
+	ctx, withdraw := context.WithCancel(s.Context())
 	for range 3 {
 		owned := lock.ContextWithOwner(ctx, lock.NewOwner("one that gives up"))
 		failing = append(failing, s.lockLater(owned, s.locker(c)))
@@ -154,9 +155,9 @@ func (s *fixture) attemptsLeaveNothing() {
 	s.env.Quiesce()
 	behind := s.lockLater(s.Context(), s.locker(s.env.Client(s)))
 	s.mustWait(behind)
-	giveUp()
+	withdraw()
 	for _, done := range failing {
-		if got := receive(s, done, "the end of the wait"); !errors.Is(got.err, context.Canceled) {
+		if got := must.Receive(s, done, "the end of the wait"); !errors.Is(got.err, context.Canceled) {
 			s.Errorf("Lock that was cancelled: %v, want context.Canceled", got.err)
 		}
 	}
@@ -243,7 +244,7 @@ func (s *fixture) callsLeaveNoGoroutine() {
 		done := s.lockLater(ctx, s.locker(c))
 		s.mustWait(done)
 		cancel()
-		receive(s, done, "the end of the wait")
+		must.Receive(s, done, "the end of the wait")
 		if _, err := s.tryLock(s.Context(), s.locker(c)); !errors.Is(err, lock.ErrHeld) {
 			s.Errorf("TryLock: %v, want ErrHeld", err)
 		}

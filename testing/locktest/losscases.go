@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -58,7 +59,7 @@ func (s *fixture) cutOffAfter(phase time.Duration, direction zkproxy.Direction) 
 	s.mustWait(done)
 	<-time.After(phase)
 	route.Blackhole(direction)
-	receive(s, lease.Lost(), "the loss of the lease")
+	must.Receive(s, lease.Lost(), "the loss of the lease")
 	s.mustRelease(s.mustGet(done))
 	route.Heal()
 	if err := errors.Join(holder.Close(), next.Close()); err != nil {
@@ -69,7 +70,7 @@ func (s *fixture) cutOffAfter(phase time.Duration, direction zkproxy.Direction) 
 // mustBeLost waits for the loss of a lease and holds what it tells against cause.
 func (s *fixture) mustBeLost(lease *lock.Lease, cause error) {
 	s.Helper()
-	receive(s, lease.Lost(), "the loss of the lease")
+	must.Receive(s, lease.Lost(), "the loss of the lease")
 	var lostErr *lock.LostError
 	err := lease.Err()
 	if !errors.As(err, &lostErr) || !errors.Is(err, lock.ErrLost) || !errors.Is(err, cause) || lostErr.Path != lease.Path() {
@@ -101,7 +102,7 @@ func (s *fixture) contextEndsWithTheLoss() {
 	held, cancel := lease.Context(s.Context())
 	defer cancel()
 	route.Expire(s)
-	receive(s, held.Done(), "the end of the context")
+	must.Receive(s, held.Done(), "the end of the context")
 	late, cancelLate := lease.Context(s.Context())
 	defer cancelLate()
 	for _, ctx := range []context.Context{held, late} {
@@ -138,7 +139,7 @@ func (s *fixture) sessionEndsWaiting() {
 	route.Expire(s)
 	s.env.Quiesce()
 	vacate()
-	got := receive(s, done, "the end of the wait")
+	got := must.Receive(s, done, "the end of the wait")
 	if got.err == nil {
 		st, ok, err := c.Exists(s.Context(), firstOf(got.lease).Node())
 		if err != nil || !ok || st.EphemeralOwner != c.Session().ID {
@@ -167,7 +168,7 @@ func (s *fixture) sessionEndsReleasing() {
 		s.Error("no request of the release was held")
 	}
 	route.Expire(s)
-	if err := receive(s, done, "the release"); err != nil && !errors.Is(err, lock.ErrLost) {
+	if err := must.Receive(s, done, "the release"); err != nil && !errors.Is(err, lock.ErrLost) {
 		s.Errorf("Release: %v, want nil or ErrLost", err)
 	}
 	if err := lease.Err(); !errors.Is(err, lock.ErrReleased) {
@@ -206,7 +207,7 @@ func (s *fixture) clientClosed() {
 	if err := waiting.Close(); err != nil {
 		s.Error(err)
 	}
-	if err := receive(s, done, "the end of the wait"); !errors.Is(err, framework.ErrClosed) {
+	if err := must.Receive(s, done, "the end of the wait"); !errors.Is(err, framework.ErrClosed) {
 		s.Errorf("Lock when its client was closed: %v, want ErrClosed", err)
 	}
 	if _, err := l.Lock(s.Context()); !errors.Is(err, framework.ErrClosed) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -120,7 +121,7 @@ func (s *fixture) meet(m mishap, n int, other *framework.Client) bool {
 		if m.expires {
 			route.Expire(s)
 		}
-		err = receive(s, done, fmt.Sprintf("the end of Lock and Release after %v of request %d", m, n))
+		err = must.Receive(s, done, fmt.Sprintf("the end of Lock and Release after %v of request %d", m, n))
 	case err = <-done:
 	}
 	hit := rule.Hits() > 0

@@ -12,13 +12,13 @@ import (
 // one client's way to the server, and sees to it that the client finds out.
 func ExampleForEach() {
 	test := func(t *testing.T) { // func TestCreateIsRepeated
-		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-			way := w.Route(t)
-			way.Rules().Add(fault.Rule{Op: fault.Create, Path: "/node", Action: fault.DropReply})
-			if _, err := way.Client(t).Create(t.Context(), "/node", nil, framework.Idempotent()); err != nil {
+		zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+			route := env.Route(t)
+			route.Rules().Add(fault.Rule{Op: fault.Create, Path: "/node", Action: fault.DropReply})
+			if _, err := route.Client(t).Create(t.Context(), "/node", nil, framework.Idempotent()); err != nil {
 				t.Error(err)
 			}
-			if _, ok, err := w.Client(t).Exists(t.Context(), "/node"); err != nil || !ok {
+			if _, ok, err := env.Client(t).Exists(t.Context(), "/node"); err != nil || !ok {
 				t.Errorf("exists: %v, %v; want true", ok, err)
 			}
 		})

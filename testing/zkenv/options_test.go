@@ -30,31 +30,31 @@ func TestMisuse(t *testing.T) {
 	case "ensemble":
 		zkenv.ForEach(t, nothing, zkenv.Only("it takes a quorum", zkenv.EmbeddedEnsemble, zkenv.Ensemble))
 	case "freeze":
-		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) { w.Members()[0].Freeze(t) }, zkenv.Only("quick", zkenv.Embedded))
+		zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) { env.Members()[0].Freeze(t) }, zkenv.Only("quick", zkenv.Embedded))
 	case "isolate":
-		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) { w.Members()[0].Isolate(t) },
+		zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) { env.Members()[0].Isolate(t) },
 			zkenv.Breakable(), zkenv.Only("quick", zkenv.Embedded))
 	case "expire":
-		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) { w.Route(t).Expire(t) }, zkenv.Only("quick", zkenv.Embedded))
+		zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) { env.Route(t).Expire(t) }, zkenv.Only("quick", zkenv.Embedded))
 	case "outside":
-		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-			way := w.Route(t)
-			c := way.Client(t)
+		zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+			route := env.Route(t)
+			c := route.Client(t)
 			before := c.Session().ID
 			node := must.Get(c.Create(t.Context(), "/outside-", nil, framework.Ephemeral(), framework.Sequential()))(t)
-			if got := w.Ephemerals(t, before); !slices.Equal(got, []string{node}) {
+			if got := env.Ephemerals(t, before); !slices.Equal(got, []string{node}) {
 				t.Errorf("ephemerals %q, want %q", got, node)
 			}
-			way.Expire(t)
+			route.Expire(t)
 			zktest.Eventually(t, generous, "the next session", func() bool {
 				return c.State() == framework.Connected && c.Session().ID != before
 			})
-			if got := w.Ephemerals(t, before); len(got) != 0 {
+			if got := env.Ephemerals(t, before); len(got) != 0 {
 				t.Errorf("ephemerals %q of a session that has ended, want none", got)
 			}
 		})
 	case "outside broken":
-		zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) { w.Members()[0].Freeze(t) }, zkenv.Breakable())
+		zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) { env.Members()[0].Freeze(t) }, zkenv.Breakable())
 	case "goroutine":
 		zkenv.ForEach(t, func(t *testing.T, _ *zkenv.Env) { go func() { select {} }() }, zkenv.Only("quick", zkenv.Embedded))
 	}

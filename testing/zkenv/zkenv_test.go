@@ -23,8 +23,8 @@ const generous = 30 * time.Second
 
 func TestClientsOfAnEnvSeeOneTree(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		a, b := w.Client(t), w.Client(t, framework.WithNamespace("seen"))
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		a, b := env.Client(t), env.Client(t, framework.WithNamespace("seen"))
 		must.Get(a.Create(t.Context(), "/seen/node", []byte("x"), framework.WithParents()))(t)
 		must.OK(t, b.Sync(t.Context(), "/node"))
 		if data, _, err := b.Get(t.Context(), "/node"); err != nil || string(data) != "x" {
@@ -36,22 +36,22 @@ func TestClientsOfAnEnvSeeOneTree(t *testing.T) {
 	})
 }
 
-func TestWayIsHarmedAlone(t *testing.T) {
+func TestRouteIsHarmedAlone(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way := w.Route(t)
-		harmed, other := way.Client(t), w.Client(t)
-		way.ResetRequests()
-		lost := way.Rules().Add(fault.Rule{Op: fault.Exists, Path: "/", Action: fault.DropReply})
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route := env.Route(t)
+		harmed, other := route.Client(t), env.Client(t)
+		route.ResetRequests()
+		lost := route.Rules().Add(fault.Rule{Op: fault.Exists, Path: "/", Action: fault.DropReply})
 		for _, c := range []*framework.Client{harmed, other} {
 			if _, _, err := c.Exists(t.Context(), "/"); err != nil {
 				t.Error(err)
 			}
 		}
-		if lost.Hits() != 1 || way.Count(fault.Exists) != 2 {
-			t.Errorf("%d hits, %d requests; want 1 and 2", lost.Hits(), way.Count(fault.Exists))
+		if lost.Hits() != 1 || route.Count(fault.Exists) != 2 {
+			t.Errorf("%d hits, %d requests; want 1 and 2", lost.Hits(), route.Count(fault.Exists))
 		}
-		way.Blackhole(zkproxy.Both)
+		route.Blackhole(zkproxy.Both)
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		if _, _, err := harmed.Exists(ctx, "/"); !errors.Is(err, context.DeadlineExceeded) {
@@ -65,24 +65,24 @@ func TestWayIsHarmedAlone(t *testing.T) {
 
 func TestExpireEndsTheSessionsOfAWay(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way := w.Route(t)
-		c := way.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route := env.Route(t)
+		c := route.Client(t)
 		before := c.Session().ID
 		node := must.Get(c.Create(t.Context(), "/expired-", nil, framework.Ephemeral(), framework.Sequential()))(t)
-		zktest.Eventually(t, generous, "the node is listed", func() bool { return slices.Equal(w.Ephemerals(t, before), []string{node}) })
-		way.Expire(t)
+		zktest.Eventually(t, generous, "the node is listed", func() bool { return slices.Equal(env.Ephemerals(t, before), []string{node}) })
+		route.Expire(t)
 		zktest.Eventually(t, generous, "the next session", func() bool {
 			return c.State() == framework.Connected && c.Session().ID != before
 		})
-		zktest.Eventually(t, generous, "the node is gone", func() bool { return len(w.Ephemerals(t, before)) == 0 })
+		zktest.Eventually(t, generous, "the node is gone", func() bool { return len(env.Ephemerals(t, before)) == 0 })
 	})
 }
 
 func TestFrozenMemberAnswersNothing(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		members := w.Members()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		members := env.Members()
 		first, last := members[0], members[len(members)-1]
 		c := first.Client(t)
 		first.Freeze(t)
@@ -105,8 +105,8 @@ func TestFrozenMemberAnswersNothing(t *testing.T) {
 
 func TestIsolatedMemberAnswersFromWhatItHas(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		members := w.Members()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		members := env.Members()
 		follower, other := members[0], members[len(members)-1].Client(t)
 		c := follower.Client(t)
 		must.Get(other.Create(t.Context(), "/node", []byte("old"), framework.Idempotent()))(t)
@@ -127,8 +127,8 @@ func TestIsolatedMemberAnswersFromWhatItHas(t *testing.T) {
 // TestADayInABubble has no real environment: it would take a day.
 func TestADayInABubble(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		c := w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c := env.Client(t)
 		before := c.Session().ID
 		<-time.After(24 * time.Hour)
 		if now := c.Session().ID; c.State() != framework.Connected || now != before {

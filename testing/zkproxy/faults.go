@@ -26,12 +26,12 @@ func (p *Proxy) Cut() int {
 func (p *Proxy) Blackhole(d Direction) {
 	switch d {
 	case ToServer:
-		p.toServer.shut()
+		p.toServer.Set(false)
 	case ToClient:
-		p.toClient.shut()
+		p.toClient.Set(false)
 	case Both:
-		p.toServer.shut()
-		p.toClient.shut()
+		p.toServer.Set(false)
+		p.toClient.Set(false)
 	default:
 		panic(fmt.Sprintf("zkproxy: direction %v: must be ToServer, ToClient or Both", d))
 	}
@@ -47,7 +47,7 @@ func (p *Proxy) Refuse() { p.refusing.Store(true) }
 // Heal, if their clients still wait. It takes the place of Refuse.
 func (p *Proxy) Hang() {
 	p.refusing.Store(false)
-	p.admission.shut()
+	p.admission.Set(false)
 }
 
 // SetLatency adds rtt to the time a round trip takes, one half in each direction.
@@ -60,7 +60,7 @@ func (p *Proxy) SetLatency(rtt time.Duration) {
 	if rtt < 0 {
 		panic(fmt.Sprintf("zkproxy: rtt %v: must be at least 0", rtt))
 	}
-	p.oneWay.Store(int64(rtt / 2))
+	p.latency.Store(int64(rtt / 2))
 }
 
 // SetBandwidth limits each direction of each connection to n bytes per second. It holds for what is
@@ -76,9 +76,9 @@ func (p *Proxy) SetBandwidth(n int) {
 // stay: SetLatency(0), SetBandwidth(0) and Rules().Clear() end those.
 func (p *Proxy) Heal() {
 	p.refusing.Store(false)
-	p.admission.lift()
-	p.toServer.lift()
-	p.toClient.lift()
+	p.admission.Set(true)
+	p.toServer.Set(true)
+	p.toClient.Set(true)
 }
 
 // refuse resets the connection, the nearest to a refusal that a bound port can do.

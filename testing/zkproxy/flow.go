@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/internal/gate"
 )
 
 // queueLength is how many pieces may be under way in one direction of a connection. With 100 ms of
@@ -27,7 +28,7 @@ type flow struct {
 	link *link
 	from *source
 	to   net.Conn
-	gate *gate
+	gate *gate.Gate
 	// ctx ends when nothing that comes can be delivered any more: the loops go on,
 	// and discard.
 	ctx   context.Context
@@ -91,7 +92,7 @@ func (f *flow) deliver(p parcel) error {
 	case !p.end:
 		return f.write(p.bytes)
 	}
-	if err := f.gate.pass(f.ctx); err != nil {
+	if err := f.gate.Pass(f.ctx); err != nil {
 		return err
 	}
 	f.finish()
@@ -135,7 +136,7 @@ const packet = 1460
 
 // write writes bytes, once the direction isn't blackholed and as fast as the bandwidth allows.
 func (f *flow) write(bytes []byte) error {
-	if err := f.gate.pass(f.ctx); err != nil {
+	if err := f.gate.Pass(f.ctx); err != nil {
 		return err
 	}
 	for len(bytes) > 0 {

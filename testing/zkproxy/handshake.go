@@ -60,7 +60,7 @@ func (l *link) answerGarbage(injection *fault.Injection, arrived time.Time) {
 	if l.proxy.transport.sleepUntil(l.ctx, arrived.Add(2*l.proxy.halfTrip())) != nil {
 		return
 	}
-	if l.proxy.toServer.pass(l.ctx) != nil || l.proxy.toClient.pass(l.ctx) != nil {
+	if l.proxy.toServer.Pass(l.ctx) != nil || l.proxy.toClient.Pass(l.ctx) != nil {
 		return
 	}
 	if _, err := io.WriteString(l.client, garbage); err != nil {

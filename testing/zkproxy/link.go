@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/internal/gate"
 )
 
 // A link is one client's connection and the connection to the server that goes with
@@ -38,7 +39,7 @@ func newLink(p *Proxy, client net.Conn) *link {
 func (l *link) run() {
 	defer l.cut()
 	defer l.abandon()
-	if l.proxy.admission.pass(l.ctx) != nil {
+	if l.proxy.admission.Pass(l.ctx) != nil {
 		return
 	}
 	fromClient := newSource(l.client)
@@ -56,7 +57,7 @@ func (l *link) run() {
 // dial connects to the server, once the way there isn't blackholed: a server closes
 // connections that keep silent, which would end the blackhole early.
 func (l *link) dial() (net.Conn, bool) {
-	if l.proxy.toServer.pass(l.ctx) != nil {
+	if l.proxy.toServer.Pass(l.ctx) != nil {
 		return nil, false
 	}
 	server, err := l.proxy.transport.dial(l.ctx)
@@ -109,7 +110,7 @@ func (l *link) carry(first parcel, fromClient *source, server net.Conn) {
 	down.quit()
 }
 
-func (l *link) newFlow(from *source, to net.Conn, g *gate) *flow {
+func (l *link) newFlow(from *source, to net.Conn, g *gate.Gate) *flow {
 	ctx, quit := context.WithCancel(l.ctx)
 	return &flow{link: l, from: from, to: to, gate: g, ctx: ctx, quit: quit, queue: make(chan parcel, queueLength)}
 }

@@ -211,7 +211,7 @@ func silent(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-func TestCloseEndsWhateverIsUnderWay(t *testing.T) {
+func TestCloseEndsWhatIsInProgress(t *testing.T) {
 	hold := func(action fault.Action, delay time.Duration) func(*zkproxy.Proxy) {
 		return func(p *zkproxy.Proxy) {
 			p.Rules().Add(fault.Rule{Op: fault.Connect, Action: action, Delay: delay})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/internal/gate"
 )
 
 // A Proxy carries connections from clients to one ZooKeeper server. [Start] and
@@ -26,11 +27,11 @@ type Proxy struct {
 	rules fault.Rules
 	log   requestLog
 
-	toServer  *gate // shut by Blackhole
-	toClient  *gate // shut by Blackhole
-	admission *gate // shut by Hang
+	toServer  *gate.Gate // shut by Blackhole
+	toClient  *gate.Gate // shut by Blackhole
+	admission *gate.Gate // shut by Hang
 	refusing  atomic.Bool
-	oneWay    atomic.Int64 // added latency of each direction, in nanoseconds
+	latency   atomic.Int64 // added latency of each direction, in nanoseconds
 	bandwidth atomic.Int64 // of each direction of a connection, in bytes per second; 0 for no limit
 
 	mu        sync.Mutex         // guards following
@@ -65,9 +66,9 @@ func newProxy(tr transport) *Proxy {
 		transport: tr,
 		ctx:       ctx,
 		cancel:    cancel,
-		toServer:  newGate(),
-		toClient:  newGate(),
-		admission: newGate(),
+		toServer:  gate.New(),
+		toClient:  gate.New(),
+		admission: gate.New(),
 		links:     make(map[*link]struct{}),
 	}
 }
@@ -195,4 +196,4 @@ func (p *Proxy) serve(conn net.Conn) bool {
 }
 
 // halfTrip returns the latency that is added to each direction.
-func (p *Proxy) halfTrip() time.Duration { return time.Duration(p.oneWay.Load()) }
+func (p *Proxy) halfTrip() time.Duration { return time.Duration(p.latency.Load()) }

@@ -245,7 +245,7 @@ func TestRulesSelect(t *testing.T) {
 	})
 }
 
-func TestRequestsOfOneXidAreToldApart(t *testing.T) {
+func TestRequestsOfOneXidAreDistinguished(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	held := s.proxy.Rules().Add(fault.Rule{Op: fault.Ping, Action: fault.HoldReply, Skip: 1})

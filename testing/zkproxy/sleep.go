@@ -3,6 +3,8 @@ package zkproxy
 import (
 	"context"
 	"time"
+
+	"github.com/docent-go/docent/internal/pace"
 )
 
 // timerSlack is how late Go's timers may fire: the runtime waits in whole
@@ -29,12 +31,5 @@ func sleep(ctx context.Context, due time.Time) error {
 	if left <= 0 {
 		return nil
 	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return pace.Sleep(ctx, left)
 }

@@ -31,7 +31,7 @@ type acl struct {
 }
 
 // world is the identity that every client has.
-func world() authID { return authID{scheme: "world", id: "anyone"} }
+func anyone() authID { return authID{scheme: "world", id: "anyone"} }
 
 // permits reports whether a client with the given identities has one of the
 // permissions wanted. An empty list permits everything, as ZooKeeper's does.
@@ -43,7 +43,7 @@ func permits(list []acl, ids []authID, wanted int32) bool {
 		if entry.perms&wanted == 0 {
 			continue
 		}
-		if entry.id == world() {
+		if entry.id == anyone() {
 			return true
 		}
 		if slices.ContainsFunc(ids, entry.id.matches) {
@@ -75,7 +75,7 @@ func expandACL(list []acl, ids []authID) ([]acl, bool) {
 	for i, entry := range list {
 		switch {
 		case slices.Contains(list[:i], entry):
-		case entry.id == world():
+		case entry.id == anyone():
 			expanded = append(expanded, entry)
 		case entry.id.scheme == "auth":
 			before := len(expanded)

@@ -69,7 +69,7 @@ func (c *conn) work(a arrival) bool {
 // fault rule for its reply is then kept in c.injection.
 func (c *conn) admit(a *arrival) bool {
 	if a.injection != nil && !a.injection.Action().OnReply() {
-		if !c.strikeRequest(a) {
+		if !c.applyRequestFault(a) {
 			return false
 		}
 		a.injection = nil
@@ -88,7 +88,7 @@ func (c *conn) admit(a *arrival) bool {
 
 // strikeRequest does to a request what a fault rule says and reports whether the
 // request is then to be carried out.
-func (c *conn) strikeRequest(a *arrival) bool {
+func (c *conn) applyRequestFault(a *arrival) bool {
 	switch a.injection.Action() {
 	case fault.CutBefore:
 		c.kill()
@@ -152,7 +152,7 @@ func (c *conn) handshake(r *proto.ConnectRequest) bool {
 	if r.Session == 0 {
 		return c.lockWhen(c.front.proposes) && c.await(s.openSession(c, r))
 	}
-	if !c.lockWhen(c.front.hearsLeader) {
+	if !c.lockWhen(c.front.receivesFromLeader) {
 		return false
 	}
 	defer s.mu.Unlock()
@@ -173,7 +173,7 @@ func (c *conn) handshake(r *proto.ConnectRequest) bool {
 func (c *conn) serveByLeader(r *request) bool {
 	ready := c.front.proposes
 	if r.op == proto.OpSync {
-		ready = c.front.hearsLeader
+		ready = c.front.receivesFromLeader
 	}
 	if !c.lockWhen(ready) {
 		return false

@@ -39,7 +39,7 @@ func (c *conn) writeLoop() {
 // alone. It returns how many it has dealt with and whether the connection goes on.
 func (c *conn) writeSome(items []outgoing) (taken int, ok bool) {
 	if items[0].injection != nil {
-		return 1, c.writeStruck(items[0])
+		return 1, c.writeFaulty(items[0])
 	}
 	var buf []byte
 	for taken < len(items) && items[taken].injection == nil {
@@ -92,7 +92,7 @@ func (c *conn) awaitThaw() bool {
 }
 
 // writeStruck does to a frame what a fault rule says.
-func (c *conn) writeStruck(item outgoing) bool {
+func (c *conn) writeFaulty(item outgoing) bool {
 	injection := item.injection
 	switch injection.Action() {
 	case fault.CutBefore, fault.DropReply:

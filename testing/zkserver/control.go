@@ -138,34 +138,26 @@ func (s *Server) ShiftClock(d time.Duration) {
 // SetNextSequence sets the number that the next sequential child of path gets. It
 // returns ErrNoNode if there is no such node.
 func (s *Server) SetNextSequence(path string, next int32) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := s.tree.nodes[path]
-	if n == nil {
-		return fmt.Errorf("zkserver: set next sequence of %s: %w", path, ErrNoNode)
-	}
-	n.stat.Cversion = next
-	for _, f := range s.frontends {
-		if behind := f.view().nodes[path]; behind != nil {
-			behind.stat.Cversion = next
-		}
-	}
-	return nil
+	return s.setStat("next sequence", path, func(st *proto.Stat) { st.Cversion = next })
 }
 
 // SetVersion sets the version of the data of the node at path. It returns ErrNoNode if there is no
 // such node.
 func (s *Server) SetVersion(path string, version int32) error {
+	return s.setStat("version", path, func(st *proto.Stat) { st.Version = version })
+}
+
+func (s *Server) setStat(what, path string, set func(*proto.Stat)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.tree.nodes[path]
 	if n == nil {
-		return fmt.Errorf("zkserver: set version of %s: %w", path, ErrNoNode)
+		return fmt.Errorf("zkserver: set %s of %s: %w", what, path, ErrNoNode)
 	}
-	n.stat.Version = version
+	set(&n.stat)
 	for _, f := range s.frontends {
 		if behind := f.view().nodes[path]; behind != nil {
-			behind.stat.Version = version
+			set(&behind.stat)
 		}
 	}
 	return nil

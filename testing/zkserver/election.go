@@ -163,7 +163,7 @@ func (f *Frontend) leads() bool { return f.reign != nil || f == f.server.leader 
 
 // hearsLeader reports whether a leader answers what the front end asks it: by itself, if
 // it leads.
-func (f *Frontend) hearsLeader() bool {
+func (f *Frontend) receivesFromLeader() bool {
 	switch {
 	case f.looking:
 		return false
@@ -177,13 +177,13 @@ func (f *Frontend) hearsLeader() bool {
 
 // proposes reports whether a write that is sent to the front end is proposed. The proposals of a
 // leader that has been replaced have no effect, so none of them is kept.
-func (f *Frontend) proposes() bool { return f.hearsLeader() && f.reign == nil }
+func (f *Frontend) proposes() bool { return f.receivesFromLeader() && f.reign == nil }
 
 // reviewLeader starts the time that the front end has left once it is without its leader,
 // or leads without a quorum, and stops it otherwise.
 func (f *Frontend) reviewLeader() {
 	s := f.server
-	missed := !f.hearsLeader()
+	missed := !f.receivesFromLeader()
 	if f.leads() {
 		missed = f.reign != nil || !s.decides()
 	}

@@ -84,7 +84,7 @@ func (s *Server) dump() string {
 	fmt.Fprintf(&b, "SessionTracker dump:\nSession Sets (%d)/(%d):\n", len(s.sessions), len(s.sessions))
 	for _, id := range slices.Sorted(maps.Keys(s.sessions)) {
 		sess := s.sessions[id]
-		fmt.Fprintf(&b, "1 expire at %s:\n\t0x%x\n", sess.heard.Add(sess.timeout).Format(time.UnixDate), id)
+		fmt.Fprintf(&b, "1 expire at %s:\n\t0x%x\n", sess.latest.Add(sess.timeout).Format(time.UnixDate), id)
 	}
 	fmt.Fprintf(&b, "ephemeral nodes dump:\nSessions with Ephemerals (%d):\n", len(s.tree.ephemerals))
 	for _, id := range slices.Sorted(maps.Keys(s.tree.ephemerals)) {

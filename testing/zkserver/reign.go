@@ -37,7 +37,7 @@ func (f *Frontend) lapsed(sess *session) bool {
 	if f.reign == nil && f.server.decides() {
 		return false
 	}
-	if !sess.heard.Add(sess.timeout).After(time.Now()) {
+	if !sess.latest.Add(sess.timeout).After(time.Now()) {
 		sess.closing = true
 	}
 	return sess.closing

@@ -16,7 +16,7 @@ type session struct {
 	timer    *time.Timer // runs to the deadline at the latest; nil in a reign
 	closing  bool        // a leader without a quorum would end it
 
-	heard     time.Time // when the leader last received something from the client
+	latest    time.Time // when the leader last received something from the client
 	touched   time.Time // a sign of life that a front end has yet to pass on; zero if none
 	touchedBy *Frontend // that front end
 }
@@ -29,7 +29,7 @@ func (s *Server) newSession(timeout time.Duration, owner *Frontend) *session {
 		password: make([]byte, proto.PasswordSize),
 		timeout:  timeout,
 		owner:    owner,
-		heard:    time.Now(),
+		latest:   time.Now(),
 	}
 	rand.Read(sess.password) // never fails
 	return sess
@@ -46,7 +46,7 @@ func (s *Server) track(sess *session) {
 func (s *Server) resumeSession(sess *session, timeout time.Duration, f *Frontend) {
 	sess.owner = f
 	sess.timeout = timeout
-	sess.heard = time.Now()
+	sess.latest = time.Now()
 	if sess.timer != nil {
 		sess.timer.Reset(timeout)
 	}
@@ -57,10 +57,10 @@ func (s *Server) resumeSession(sess *session, timeout time.Duration, f *Frontend
 func (s *Server) touch(sess *session, f *Frontend) {
 	now := time.Now()
 	switch {
-	case !f.hearsLeader():
+	case !f.receivesFromLeader():
 	case f.leads() || len(s.frontends) == 1:
 		if !f.lapsed(sess) {
-			sess.heard = now
+			sess.latest = now
 		}
 	default:
 		s.settle(sess, now)
@@ -80,8 +80,8 @@ func (s *Server) settle(sess *session, now time.Time) {
 	if passedOn.After(now) {
 		return
 	}
-	if passedOn.After(sess.heard) {
-		sess.heard = passedOn
+	if passedOn.After(sess.latest) {
+		sess.latest = passedOn
 	}
 	sess.touched = time.Time{}
 }
@@ -114,7 +114,7 @@ func (s *Server) expireIfDue(sess *session) {
 	}
 	now := time.Now()
 	s.settle(sess, now)
-	if left := sess.heard.Add(sess.timeout).Sub(now); left > 0 && !sess.closing {
+	if left := sess.latest.Add(sess.timeout).Sub(now); left > 0 && !sess.closing {
 		sess.timer.Reset(left)
 		return
 	}

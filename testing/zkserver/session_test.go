@@ -20,13 +20,13 @@ func TestSessionExpiresExactlyAtItsTimeout(t *testing.T) {
 		watcher.do(t, exists, "/dying", true)
 		pass(T / 2)
 		dying.do(t, ping) // the last sign of life
-		heard := time.Now()
+		latest := time.Now()
 		watcher.idle(t, T-time.Nanosecond)
 		if !watcher.has(t, "/dying") {
 			t.Fatalf("the node is gone %v before the session's end", time.Nanosecond)
 		}
 		watcher.event(t, 2, "/dying")
-		if got := time.Since(heard); got != T {
+		if got := time.Since(latest); got != T {
 			t.Errorf("the session ended after %v, want %v", got, T)
 		}
 		dying.closed(t)

@@ -25,8 +25,8 @@ func (w *watches) fire(zxid int64, c *change) {
 		w.child.fire(zxid, watchPath(parent), eventChildrenChanged, c.parentACL, nil)
 	case changeDelete:
 		parent, _ := parentOf(c.path)
-		told := w.data.fire(zxid, c.path, eventDeleted, c.nodeACL, nil)
-		w.child.fire(zxid, c.path, eventDeleted, c.nodeACL, told)
+		notified := w.data.fire(zxid, c.path, eventDeleted, c.nodeACL, nil)
+		w.child.fire(zxid, c.path, eventDeleted, c.nodeACL, notified)
 		w.child.fire(zxid, watchPath(parent), eventChildrenChanged, c.parentACL, nil)
 	case changeData:
 		w.data.fire(zxid, c.path, eventDataChanged, c.nodeACL, nil)
@@ -36,16 +36,7 @@ func (w *watches) fire(zxid int64, c *change) {
 // resume sets the watches of a client that has reconnected. It notifies the client at once of the
 // znodes that have changed since the zxid that the client has seen.
 func (w *watches) resume(t *tree, c *conn, r *watchResume) {
-	for _, path := range r.data {
-		switch n := t.nodes[path]; {
-		case n == nil:
-			c.enqueueEvent(noZxid, path, eventDeleted)
-		case n.stat.Mzxid > r.relativeZxid:
-			w.catchUp(c, n, path, eventDataChanged)
-		default:
-			w.data.add(path, c, watchOnce)
-		}
-	}
+	w.resumeTable(t, c, r, w.data, r.data, eventDataChanged, func(n *node) int64 { return n.stat.Mzxid })
 	for _, path := range r.exist {
 		if n := t.nodes[path]; n != nil {
 			w.catchUp(c, n, path, eventCreated)
@@ -53,21 +44,29 @@ func (w *watches) resume(t *tree, c *conn, r *watchResume) {
 			w.data.add(path, c, watchOnce)
 		}
 	}
-	for _, path := range r.child {
-		switch n := t.nodes[path]; {
-		case n == nil:
-			c.enqueueEvent(noZxid, path, eventDeleted)
-		case n.stat.Pzxid > r.relativeZxid:
-			w.catchUp(c, n, path, eventChildrenChanged)
-		default:
-			w.child.add(path, c, watchOnce)
-		}
-	}
+	w.resumeTable(t, c, r, w.child, r.child, eventChildrenChanged, func(n *node) int64 { return n.stat.Pzxid })
 	for _, path := range r.persistent {
 		w.add(path, c, watchPersistent)
 	}
 	for _, path := range r.persistentTrees {
 		w.add(path, c, watchTree)
+	}
+}
+
+// resumeTable sets the watches of a table on the paths. changed returns the zxid of the latest change of a
+// znode that the table's watches are for.
+func (w *watches) resumeTable(
+	t *tree, c *conn, r *watchResume, table *watchTable, paths []string, event eventType, changed func(*node) int64,
+) {
+	for _, path := range paths {
+		switch n := t.nodes[path]; {
+		case n == nil:
+			c.enqueueEvent(noZxid, path, eventDeleted)
+		case changed(n) > r.relativeZxid:
+			w.catchUp(c, n, path, event)
+		default:
+			table.add(path, c, watchOnce)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/testing/internal/gate"
 )
 
 var ErrPortTaken = errPortTaken
@@ -42,13 +43,13 @@ type TestLink struct {
 }
 
 func NewLink(target string) (TestLink, error) {
-	g := newGate()
+	g := gate.New()
 	l, err := newLink(target, g, g)
 	if err != nil {
 		return TestLink{}, err
 	}
 	l.start(nil)
-	return TestLink{Port: l.port(), SetOpen: g.set, Close: l.close}, nil
+	return TestLink{Port: l.port(), SetOpen: g.Set, Close: l.close}, nil
 }
 
 // Announce applies the greeting of a member whose election port is election.

@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/docent-go/docent/testing/internal/gate"
 )
 
 const (
@@ -23,8 +25,8 @@ const (
 type link struct {
 	listener    net.Listener
 	target      string
-	forth, back *gate     // to the target and from it
-	greet       handshake // what is done to a connection's first bytes; set by start
+	forth, back *gate.Gate // to the target and from it
+	greet       handshake  // what is done to a connection's first bytes; set by start
 
 	ctx    context.Context // ends at close
 	cancel context.CancelFunc
@@ -36,7 +38,7 @@ type link struct {
 type handshake func(io.Reader) ([]byte, error)
 
 // newLink returns a link that listens; it forwards once started.
-func newLink(target string, forth, back *gate) (*link, error) {
+func newLink(target string, forth, back *gate.Gate) (*link, error) {
 	listener, err := net.Listen("tcp4", loopback(0))
 	if err != nil {
 		return nil, err
@@ -85,7 +87,7 @@ func (l *link) forward(from net.Conn) {
 	defer from.Close()
 	stop := context.AfterFunc(l.ctx, func() { _ = from.Close() })
 	defer stop()
-	if !l.forth.pass(l.ctx) || !l.back.pass(l.ctx) { // a handshake goes both ways
+	if l.forth.Pass(l.ctx) != nil || l.back.Pass(l.ctx) != nil { // a handshake goes both ways
 		return
 	}
 	to, err := l.dial()
@@ -122,11 +124,11 @@ func (l *link) introduce(to io.Writer, from io.Reader) error {
 
 // pump copies from src to dst until either ends, and then closes both. The end of
 // a connection is held back like its bytes.
-func (l *link) pump(dst, src net.Conn, g *gate) {
+func (l *link) pump(dst, src net.Conn, g *gate.Gate) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, readErr := src.Read(buf)
-		if !g.pass(l.ctx) {
+		if g.Pass(l.ctx) != nil {
 			return // the link's end closes both
 		}
 		_, writeErr := dst.Write(buf[:n])

@@ -31,7 +31,7 @@ var children = map[string]func(){
 	"freezes":       func() { _ = childServer().Freeze(); fmt.Println("frozen"); select {} },
 	"panics":        func() { childServer(); go panic("as told"); select {} },
 	"parts":         func() { childEnsemble(); select {} },
-	"hears":         hears,
+	"hears":         receives,
 	"says":          says,
 	"panics within": func() { zktest.Main(runner(func() int { childShared(); panic("as told") })) },
 	"leaks":         func() { zktest.Main(runner(leak), zktest.WithLeakCheck()) },

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/internal/freeport"
+	"github.com/docent-go/docent/testing/internal/gate"
 )
 
 // A mesh is the network of an ensemble whose members all are on the loopback interface. It
@@ -15,7 +16,7 @@ type mesh struct {
 	clients []int  // ports
 	members []peer // with the ports on which they listen
 	links   []meshLink
-	gates   [][]*gate // by the indexes of who sends and who receives; shared by their links
+	gates   [][]*gate.Gate // by the indexes of who sends and who receives; shared by their links
 }
 
 // A meshLink is a link with the indexes of the members at its ends.
@@ -31,11 +32,11 @@ func newMesh(n int) (*mesh, error) {
 	if err != nil {
 		return nil, fmt.Errorf("zktest: %w", err)
 	}
-	m := &mesh{clients: ports[:n], members: make([]peer, n), gates: make([][]*gate, n)}
+	m := &mesh{clients: ports[:n], members: make([]peer, n), gates: make([][]*gate.Gate, n)}
 	for i := range m.members {
 		m.members[i] = peer{id: i + 1, host: localhost, quorum: ports[n+i], election: ports[2*n+i]}
 		for range m.members {
-			m.gates[i] = append(m.gates[i], newGate())
+			m.gates[i] = append(m.gates[i], gate.New())
 		}
 	}
 	if err := m.connect(); err != nil {
@@ -106,7 +107,7 @@ func (m *mesh) set(c cuts) error {
 	}
 	for from, gates := range m.gates {
 		for to, g := range gates {
-			g.set(!c.drop(from, to))
+			g.Set(!c.drop(from, to))
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ func show(n network, members int) TestNetwork {
 	none := func() cuts { return newCuts(members) }
 	t := TestNetwork{
 		network:    n,
-		Cut:        func(from, to int) error { c := none(); c.oneWay[from][to] = true; return n.set(c) },
+		Cut:        func(from, to int) error { c := none(); c.dropped[from][to] = true; return n.set(c) },
 		CutClients: func(member int) error { c := none(); c.clients[member] = true; return n.set(c) },
 		Heal:       func() error { return n.set(none()) },
 		Close:      n.close,

@@ -42,7 +42,7 @@ func within(t testing.TB, n zktest.TestNetwork, member int, name string) *talker
 }
 
 // Messages during a cut are lost, in that direction alone, and no side is notified.
-func TestACutDropsOneWayAndNoOther(t *testing.T) {
+func TestACutDropsOneDirection(t *testing.T) {
 	t.Parallel()
 	needNamespaces(t)
 	n, other := newNetwork(t, 3), newNetwork(t, 3)
@@ -78,7 +78,7 @@ func TestACutDropsOneWayAndNoOther(t *testing.T) {
 	}
 }
 
-func TestClientsThatAreCutOffAreNotToldSo(t *testing.T) {
+func TestClientsThatAreCutOffAreNotNotified(t *testing.T) {
 	t.Parallel()
 	needNamespaces(t)
 	n := newNetwork(t, 2)

@@ -25,7 +25,7 @@ func (e *Ensemble) Isolate(s *Server) error {
 // else it is as Isolate.
 func (e *Ensemble) Cut(from, to *Server) error {
 	i, j := e.index(from), e.index(to)
-	return e.change(func(c *cuts) { c.oneWay[i][j] = true })
+	return e.change(func(c *cuts) { c.dropped[i][j] = true })
 }
 
 // CutClients drops everything that a member and its clients send each other, until

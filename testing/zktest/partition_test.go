@@ -30,7 +30,7 @@ func TestPartitions(t *testing.T) {
 			c.need(t)
 			e := zktest.RunEnsemble(t, 3, c.opts...)
 			cutMember(t, e)
-			oneWay(t, e)
+			oneDirection(t, e)
 			cutClients(t, e)
 		})
 	}
@@ -49,7 +49,7 @@ func parts(t testing.TB, e *zktest.Ensemble) (leader *zktest.Server, followers [
 }
 
 // gaveUp reports whether a member answers its clients, and says that it serves no client.
-func gaveUp(t testing.TB, s *zktest.Server) bool {
+func abandoned(t testing.TB, s *zktest.Server) bool {
 	t.Helper()
 	_, err := s.Mode(t.Context())
 	return errors.Is(err, zktest.ErrNotServing)
@@ -62,7 +62,7 @@ func cutMember(t *testing.T, e *zktest.Ensemble) {
 		cut, client := followers[0], connect(t, leader)
 
 		must.OK(t, e.Isolate(cut))
-		zktest.Eventually(t, soon, "the member gives up, and its clients reach it to hear so", func() bool { return gaveUp(t, cut) })
+		zktest.Eventually(t, soon, "the member gives up, and its clients reach it to hear so", func() bool { return abandoned(t, cut) })
 		create(t, client, "/written-by-the-majority", 0)
 		conn, _, err := zk.Connect([]string{cut.Addr()}, time.Second, zk.WithLogger(quiet{}))
 		must.OK(t, err)
@@ -81,7 +81,7 @@ func cutMember(t *testing.T, e *zktest.Ensemble) {
 }
 
 // Either way of a connection is enough to bring it down.
-func oneWay(t *testing.T, e *zktest.Ensemble) {
+func oneDirection(t *testing.T, e *zktest.Ensemble) {
 	t.Helper()
 	t.Run("a follower needs both ways to its leader", func(t *testing.T) {
 		for _, unheard := range []string{"follower", "leader"} {
@@ -92,7 +92,7 @@ func oneWay(t *testing.T, e *zktest.Ensemble) {
 			} else {
 				must.OK(t, e.Cut(follower, leader))
 			}
-			zktest.Eventually(t, soon, "with an unheard "+unheard+" the follower gives up", func() bool { return gaveUp(t, follower) })
+			zktest.Eventually(t, soon, "with an unheard "+unheard+" the follower gives up", func() bool { return abandoned(t, follower) })
 			zktest.Eventually(t, soon, "the other follower follows", func() bool {
 				mode, err := other.Mode(t.Context())
 				return err == nil && mode == zktest.Follower

@@ -22,7 +22,7 @@ type talker struct {
 const wordPort = "7000"
 
 // hears is a child that prints each datagram it gets.
-func hears() {
+func receives() {
 	conn, err := net.ListenPacket("udp4", ":"+wordPort)
 	if err != nil {
 		panic(err)

@@ -288,8 +288,8 @@ func TestLive_shows_an_unfair_mutex_that_was_revoked(t *testing.T) {
 // the data of contenders alone, at the rate that it was given.
 func TestFollow_reads_no_data_of_others(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, c := w.Route(t), w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, c := env.Route(t), env.Client(t)
 		const others, rate = 500, 100
 		mustCreate(t, c, "/app", "")
 		for i := range others {
@@ -301,11 +301,11 @@ func TestFollow_reads_no_data_of_others(t *testing.T) {
 		unfair := must(must(lock.NewUnfairMutex(c, "/unfair/lock")).Lock(t.Context()))
 		mustCreate(t, c, "/semaphore", "2")
 		mustCreate(t, c, "/semaphore/"+strings.Repeat("0a", 16), "", framework.Ephemeral())
-		observer := way.Client(t)
+		observer := route.Client(t)
 		if err := observer.AwaitConnected(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		way.ResetRequests()
+		route.ResetRequests()
 		begun := time.Now()
 		live := must(inspect.Follow(observer, "/", inspect.FollowLimits{Rate: rate}))
 		defer func() {
@@ -320,7 +320,7 @@ func TestFollow_reads_no_data_of_others(t *testing.T) {
 			}
 		}
 		took, reads, most := time.Since(begun), 0, time.Duration(0)
-		for _, rq := range way.Requests() {
+		for _, rq := range route.Requests() {
 			switch rq.Op {
 			case fault.GetData:
 				reads++

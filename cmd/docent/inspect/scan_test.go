@@ -138,19 +138,19 @@ func TestScan_ends_with_the_client(t *testing.T) {
 // TestRequests counts what the page of the command promises, and that nothing is written.
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, w *zkenv.Env) {
-		way, c := w.Route(t), w.Client(t)
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, c := env.Route(t), env.Client(t)
 		for range 3 {
 			contender(t, c, "/inspected/lock", "")
 		}
-		observer := way.Client(t)
+		observer := route.Client(t)
 		if err := observer.AwaitConnected(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		expect := func(what string, want map[fault.Op]int) {
 			t.Helper()
 			got := map[fault.Op]int{}
-			for _, rq := range way.Requests() {
+			for _, rq := range route.Requests() {
 				if rq.Op != fault.Ping && rq.Op != fault.SetWatches && rq.Op != fault.Connect {
 					got[rq.Op]++
 				}
@@ -158,9 +158,9 @@ func TestRequests(t *testing.T) {
 			if fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("%s: requests %v, want %v", what, got, want)
 			}
-			way.ResetRequests()
+			route.ResetRequests()
 		}
-		way.ResetRequests()
+		route.ResetRequests()
 		mustRead(t, observer, "/inspected/lock")
 		expect("Read", map[fault.Op]int{fault.Sync: 1, fault.GetChildren: 1, fault.MultiRead: 1})
 		mustScan(t, observer, "/inspected", inspect.Limits{})

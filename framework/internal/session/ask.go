@@ -53,7 +53,7 @@ func (s *Session) probe() {
 	s.sent.probe = s.spawn(func() { // ends with the reply or the connection
 		answer, err := s.tap.Ask(proto.OpExists, append(proto.AppendString(nil, "/"), 0), probeLimit)
 		s.mu.Lock()
-		s.sent.probe, s.heard = false, err == nil && answer.Code != proto.CodeAuthRequired
+		s.sent.probe, s.probed = false, err == nil && answer.Code != proto.CodeAuthRequired
 		s.mu.Unlock()
 		if err == nil { // else the end of the connection wakes the loop
 			s.Wake()
@@ -68,5 +68,5 @@ const probeLimit = 1 << 10
 func (s *Session) accepted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.heard
+	return s.probed
 }

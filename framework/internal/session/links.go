@@ -199,6 +199,6 @@ func (s *Session) unlink() bool {
 	defer s.mu.Unlock()
 	was := s.linked
 	s.departure.departedLocked()
-	s.up, s.linked, s.heard, s.beaten = time.Time{}, false, false, time.Time{}
+	s.up, s.linked, s.probed, s.beaten = time.Time{}, false, false, time.Time{}
 	return was
 }

@@ -113,14 +113,14 @@ func (s *Session) touchLocked(due *soonest, at time.Time) {
 	}
 }
 
-// sendLocked sends a request of the session's own. underWay is true until it has ended. If the connection
+// sendLocked sends a request of the session's own. pending is true until it has ended. If the connection
 // has ended, nothing is sent, and the report of that end follows. It needs mu.
-func (s *Session) sendLocked(rq requests.Request[struct{}], underWay *bool, failed func(error)) {
+func (s *Session) sendLocked(rq requests.Request[struct{}], pending *bool, failed func(error)) {
 	sent := &tap.Request{Opcode: rq.Opcode, Body: rq.Body, Limit: s.cfg.MaxReply}
 	if !s.tap.Send(sent) {
 		return
 	}
-	*underWay = s.spawn(func() { // ends with the reply or the connection
+	*pending = s.spawn(func() { // ends with the reply or the connection
 		<-sent.Done()
 		answer, err := sent.Answer()
 		if err == nil {
@@ -130,7 +130,7 @@ func (s *Session) sendLocked(rq requests.Request[struct{}], underWay *bool, fail
 			failed(err)
 		}
 		s.mu.Lock()
-		*underWay = false
+		*pending = false
 		s.mu.Unlock()
 		s.Wake()
 	})

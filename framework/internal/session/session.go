@@ -40,7 +40,7 @@ type connState struct {
 	links  []link
 	up     time.Time               // when the wire got its connection, zero if it has none
 	linked bool                    // that connection serves
-	heard  bool                    // the server has answered the probe on this connection
+	probed bool                    // the server has answered the probe on this connection
 	target hosts.Target            // of the latest connection
 	leave  context.CancelCauseFunc // ends the attempt to connect that is under way
 	beaten time.Time               // when the latest heartbeat of this connection was sent

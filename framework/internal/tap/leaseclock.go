@@ -31,14 +31,14 @@ import "time"
 // All times are times of sending, read from the monotonic clock before the frame was sent. So each
 // time is earlier than the server's processing of the frame.
 type leaseClock struct {
-	timeout  time.Duration // T
-	margin   time.Duration
-	base     time.Time // the leader learned at this time or later that the client lives
-	contacts []contact // of this connection, oldest first, not yet proven
-	resumed  time.Time // sending of this connection's handshake; zero once it is proven
-	proven   time.Time // sending of the latest proof on this connection
-	heard    time.Time // sending of the latest request with a reply from any server
-	latest   time.Time // sending of the latest request
+	timeout    time.Duration // T
+	margin     time.Duration
+	base       time.Time // the leader learned at this time or later that the client lives
+	contacts   []contact // of this connection, oldest first, not yet proven
+	resumed    time.Time // sending of this connection's handshake; zero once it is proven
+	proven     time.Time // sending of the latest proof on this connection
+	answeredAt time.Time // sending of the latest request with a reply from any server
+	latest     time.Time // sending of the latest request
 }
 
 // A contact is an answered request by which the server records that the client lives.
@@ -55,7 +55,7 @@ const contactsPerTimeout = 256
 // says that it began the session.
 func (c *leaseClock) handshake(t time.Time, isNew bool, timeout, margin time.Duration) {
 	c.timeout, c.margin = timeout, margin
-	c.heard, c.latest = later(c.heard, t), t
+	c.answeredAt, c.latest = later(c.answeredAt, t), t
 	c.contacts = append(c.contacts[:0], contact{t, time.Now()})
 	c.resumed, c.proven = t, time.Time{}
 	if isNew {
@@ -73,7 +73,7 @@ func (c *leaseClock) sent(t time.Time) { c.latest = t }
 // answered records the reply to a request that was sent at t. isContact and isProof say whether the
 // request is a contact and a proof.
 func (c *leaseClock) answered(t time.Time, isContact, isProof bool) {
-	c.heard = later(c.heard, t)
+	c.answeredAt = later(c.answeredAt, t)
 	if isContact {
 		c.contact(t, time.Now())
 	}
@@ -117,7 +117,7 @@ func (c *leaseClock) prove(t time.Time) {
 func (c *leaseClock) deadline() time.Time { return c.after(c.base) }
 
 // presumed returns until when the session may be presumed to exist.
-func (c *leaseClock) presumed() time.Time { return c.after(c.heard) }
+func (c *leaseClock) presumed() time.Time { return c.after(c.answeredAt) }
 
 func (c *leaseClock) after(t time.Time) time.Time {
 	if t.IsZero() {

@@ -66,12 +66,12 @@ func (o *Opcodes) replied(server string, op proto.Opcode, code proto.Code) {
 	}
 }
 
-func (o *Opcodes) learnReply(op proto.Opcode, code proto.Code) (tell bool) {
+func (o *Opcodes) learnReply(op proto.Opcode, code proto.Code) (report bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if code == proto.CodeUnimplemented {
 		setIn(&o.unknown, op, time.Now())
-		return o.tellsLocked(op)
+		return o.reportsLocked(op)
 	}
 	if !o.known[op] {
 		setIn(&o.known, op, true)
@@ -88,7 +88,7 @@ func (o *Opcodes) closed(server string, op proto.Opcode) {
 	}
 }
 
-func (o *Opcodes) learnClose(op proto.Opcode) (tell bool) {
+func (o *Opcodes) learnClose(op proto.Opcode) (report bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.known[op] {
@@ -99,11 +99,11 @@ func (o *Opcodes) learnClose(op proto.Opcode) (tell bool) {
 		return false
 	}
 	setIn(&o.unknown, op, time.Now())
-	return o.tellsLocked(op)
+	return o.reportsLocked(op)
 }
 
-// tellsLocked reports whether OnMissing is to be called: once for an operation. It needs mu.
-func (o *Opcodes) tellsLocked(op proto.Opcode) bool {
+// reportsLocked reports whether OnMissing is to be called: once for an operation. It needs mu.
+func (o *Opcodes) reportsLocked(op proto.Opcode) bool {
 	if o.reported[op] || o.OnMissing == nil {
 		return false
 	}

@@ -19,10 +19,10 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 )
 
-// A mechanism says what it is given to say, and keeps what it is told.
+// A mechanism says what it is given to say, and keeps its challenges.
 type mechanism struct {
-	steps []step
-	told  []string
+	steps      []step
+	challenges []string
 }
 
 type step struct {
@@ -32,8 +32,8 @@ type step struct {
 }
 
 func (m *mechanism) Next(challenge []byte) ([]byte, bool, error) {
-	m.told = append(m.told, string(challenge))
-	next := m.steps[min(len(m.told), len(m.steps))-1]
+	m.challenges = append(m.challenges, string(challenge))
+	next := m.steps[min(len(m.challenges), len(m.steps))-1]
 	return next.response, next.done, next.err
 }
 
@@ -71,21 +71,21 @@ func TestSASL_comes_before_the_handshakes_answer(t *testing.T) {
 	broken := errors.New("no proof")
 	pong := append([]byte{0xff, 0xff, 0xff, 0xfe}, make([]byte, 12)...)
 	for name, tc := range map[string]struct {
-		steps   []step
-		answers []token
-		told    []string
-		refused bool
-		other   error
+		steps      []step
+		answers    []token
+		challenges []string
+		refused    bool
+		other      error
 	}{
 		"the server has the last word": {
 			steps:   []step{{[]byte{}, false, nil}, {[]byte("a"), false, nil}, {nil, true, nil}},
-			answers: []token{{0, []byte("x")}, {0, []byte("y")}}, told: []string{"", "x", "y"},
+			answers: []token{{0, []byte("x")}, {0, []byte("y")}}, challenges: []string{"", "x", "y"},
 		},
 		"the client has the last word": {
 			steps:   []step{{[]byte("a"), false, nil}, {[]byte("b"), true, nil}},
-			answers: []token{{0, []byte("x")}, {0, nil}}, told: []string{"", "x"},
+			answers: []token{{0, []byte("x")}, {0, nil}}, challenges: []string{"", "x"},
 		},
-		"an empty token is none":         {steps: []step{{[]byte("a"), false, nil}, {nil, true, nil}}, answers: []token{{0, []byte{}}}, told: []string{"", ""}},
+		"an empty token is none":         {steps: []step{{[]byte("a"), false, nil}, {nil, true, nil}}, answers: []token{{0, []byte{}}}, challenges: []string{"", ""}},
 		"a server without SASL":          {steps: []step{{[]byte("a"), false, nil}}, answers: []token{{0, nil}}, refused: true},
 		"a server that refuses":          {steps: []step{{[]byte("a"), false, nil}}, answers: []token{{-115, nil}}, refused: true},
 		"a server that refuses the last": {steps: []step{{[]byte("a"), true, nil}}, answers: []token{{-115, nil}}, refused: true},
@@ -107,13 +107,13 @@ func TestSASL_comes_before_the_handshakes_answer(t *testing.T) {
 				go func() {
 					_, _ = p.server.Write(framed(greeting(7)))
 					answerTokens(p.server, tc.answers)
-					if tc.told != nil {
+					if tc.challenges != nil {
 						_, _ = p.server.Write(framed(pong))
 					}
 					_ = p.server.Close()
 				}()
 				passed, err := io.ReadAll(p.client)
-				if tc.told == nil {
+				if tc.challenges == nil {
 					if len(passed) > 0 || errors.Is(err, tap.ErrRefused) != tc.refused || tc.other != nil && !errors.Is(err, tc.other) {
 						t.Errorf("%x was handed on, %v", passed, err)
 					}
@@ -125,8 +125,8 @@ func TestSASL_comes_before_the_handshakes_answer(t *testing.T) {
 				if want := string(framed(greeting(7))) + string(framed(pong)); string(passed) != want {
 					t.Errorf("%x was handed on, want %x", passed, want)
 				}
-				if !slices.Equal(m.told, tc.told) {
-					t.Errorf("the mechanism was told %q, want %q", m.told, tc.told)
+				if !slices.Equal(m.challenges, tc.challenges) {
+					t.Errorf("the mechanism was given %q, want %q", m.challenges, tc.challenges)
 				}
 				if got := p.tap.Presumed(); got != presumed {
 					t.Errorf("the session is presumed to stand until %v after the handshake, want %v", got.Sub(presumed)+timeout, timeout)
@@ -191,8 +191,8 @@ func TestAnExpiredSessionIsNotAuthenticated(t *testing.T) {
 		p.client.UseSASL(t.Context(), m)
 		p.send(make([]byte, 44))
 		p.reply(greeting(0))
-		if len(m.told) > 0 || !errors.Is(p.tap.Ended(), tap.ErrExpired) {
-			t.Errorf("the mechanism was told %q, the session ended by %v", m.told, p.tap.Ended())
+		if len(m.challenges) > 0 || !errors.Is(p.tap.Ended(), tap.ErrExpired) {
+			t.Errorf("the mechanism was given %q, the session ended by %v", m.challenges, p.tap.Ended())
 		}
 	})
 }

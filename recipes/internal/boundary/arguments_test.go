@@ -148,8 +148,8 @@ func functions() map[string]any {
 	}
 }
 
-// A world has a connected client, and a value of every type whose methods take a context or a function.
-type world struct {
+// An environment has a connected client, and a value of every type whose methods take a context or a function.
+type environment struct {
 	t      *testing.T
 	client *framework.Client
 	lease  *lease.Lease
@@ -157,10 +157,10 @@ type world struct {
 	uses   map[reflect.Type]func(option any) error // of the options of each package
 }
 
-func newWorld(t *testing.T) *world {
+func newEnvironment(t *testing.T) *environment {
 	t.Helper()
 	c := connected(t, zkserver.Run(t, zkenv.DrawVersion(t, zkenv.AllOperations("it has a tree watch"))...))
-	w := newWorldOf(t, c)
+	w := newEnvironmentOf(t, c)
 	ctx := within(t, time.Minute)
 	hold := must[*framework.SessionHold](t)(c.HoldSession(ctx))
 	t.Cleanup(hold.Release)
@@ -175,10 +175,10 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// newWorldOf returns a world with what needs no connection.
-func newWorldOf(t *testing.T, c *framework.Client) *world {
+// newEnvironmentOf returns an environment with what needs no connection.
+func newEnvironmentOf(t *testing.T, c *framework.Client) *environment {
 	t.Helper()
-	w := &world{t: t, client: c}
+	w := &environment{t: t, client: c}
 	add := func(made any, err error) any {
 		t.Helper()
 		if err != nil {
@@ -217,7 +217,7 @@ func newWorldOf(t *testing.T, c *framework.Client) *world {
 	add(semaphore.New(c, "/semaphore", 1))
 	queued := listeners.NewQueued[int](func(*listeners.PanicError) {})
 	t.Cleanup(func() { _ = queued.Close(context.Background()) })
-	w.values = append(w.values, queued, new(listeners.Set[int]))
+	w.values = append(w.values, queued)
 	w.uses = uses(c)
 	return w
 }
@@ -281,11 +281,11 @@ type callable struct {
 }
 
 // all returns the functions and the methods.
-func (w *world) all() (found []callable) {
+func (env *environment) all() (found []callable) {
 	for name, fn := range functions() {
 		found = append(found, callable{name, reflect.ValueOf(fn)})
 	}
-	for _, value := range w.values {
+	for _, value := range env.values {
 		v := reflect.ValueOf(value)
 		for i := range v.NumMethod() {
 			found = append(found, callable{typeName(v.Type()) + "." + v.Type().Method(i).Name, v.Method(i)})
@@ -308,7 +308,7 @@ var (
 )
 
 // arguments returns valid arguments for a call; text is every text.
-func (w *world) arguments(t reflect.Type, text string) []reflect.Value {
+func (env *environment) arguments(t reflect.Type, text string) []reflect.Value {
 	in := make([]reflect.Value, 0, t.NumIn())
 	for i := range t.NumIn() {
 		p := t.In(i)
@@ -318,21 +318,21 @@ func (w *world) arguments(t reflect.Type, text string) []reflect.Value {
 			}
 			break
 		}
-		in = append(in, w.argument(p, text))
+		in = append(in, env.argument(p, text))
 	}
 	return in
 }
 
-func (w *world) argument(p reflect.Type, text string) reflect.Value {
-	for _, given := range append([]any{retry.Never(), w.lease, model.Bytes(), http.NotFoundHandler(),
-		acl.Open(), []string{text}, discovery.Instance[string]{Name: "service", ID: "id"}}, w.values...) {
+func (env *environment) argument(p reflect.Type, text string) reflect.Value {
+	for _, given := range append([]any{retry.Never(), env.lease, model.Bytes(), http.NotFoundHandler(),
+		acl.Open(), []string{text}, discovery.Instance[string]{Name: "service", ID: "id"}}, env.values...) {
 		if v := reflect.ValueOf(given); v.Type() == p || p.Kind() == reflect.Interface && p != anyType && v.Type().Implements(p) && p != contextType {
 			return v
 		}
 	}
 	switch {
 	case p == contextType:
-		return reflect.ValueOf(within(w.t, time.Second))
+		return reflect.ValueOf(within(env.t, time.Second))
 	case p == errorType:
 		return reflect.ValueOf(errors.New("an error")).Convert(p)
 	case p == anyType:
@@ -362,7 +362,7 @@ type outcome struct {
 }
 
 // call calls fn, in virtual time, and ranges over a sequence that it returns.
-func (w *world) call(fn reflect.Value, in []reflect.Value) (o outcome, ended bool) {
+func (env *environment) call(fn reflect.Value, in []reflect.Value) (o outcome, ended bool) {
 	done := make(chan outcome, 1)
 	go func() {
 		var o outcome
@@ -371,7 +371,7 @@ func (w *world) call(fn reflect.Value, in []reflect.Value) (o outcome, ended boo
 			done <- o
 		}()
 		o.out = fn.Call(in)
-		if use := w.useOf(fn.Type()); use != nil {
+		if use := env.useOf(fn.Type()); use != nil {
 			o.err = use(o.out[0].Interface())
 		}
 		for _, v := range o.out {
@@ -432,7 +432,7 @@ var mayBeNil = map[string]string{
 
 func TestNilArguments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnvironment(t)
 		cases := 0
 		for _, x := range w.all() {
 			ft := x.fn.Type()
@@ -469,12 +469,12 @@ func TestNilArguments(t *testing.T) {
 
 // useOf returns a call for each type of options that the function's only result has, one after
 // another; nil for none. It returns the first success, because each has to report the fault.
-func (w *world) useOf(ft reflect.Type) func(option any) error {
+func (env *environment) useOf(ft reflect.Type) func(option any) error {
 	if ft.NumOut() != 1 || ft.Out(0).Kind() != reflect.Interface {
 		return nil
 	}
 	var uses []func(any) error
-	for of, use := range w.uses {
+	for of, use := range env.uses {
 		if ft.Out(0).Implements(of) {
 			uses = append(uses, use)
 		}
@@ -516,7 +516,7 @@ func judge(ft, p reflect.Type, option bool, o outcome, ended bool) string {
 func TestAllCallsAreInTheTable(t *testing.T) {
 	line := regexp.MustCompile(`^(?:func (\w+)|method \(\*?(\w+)[^)]*\) (\w+))(?:\[[^]]*\])?\((.*)`)
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnvironment(t)
 		known := make(map[string]bool)
 		for _, x := range w.all() {
 			known[x.name] = true
@@ -555,7 +555,7 @@ var hostile = []string{
 
 func TestHostileText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnvironment(t)
 		cases := 0
 		for _, x := range w.all() {
 			ft := x.fn.Type()
@@ -574,12 +574,12 @@ func TestHostileText(t *testing.T) {
 				case o.panicked != nil:
 					t.Errorf("%s(%s) panics with %.200v", x.name, short, o.panicked)
 				case o.err != nil:
-					told := o.err.Error()
-					if strings.Contains(told, "\nFORGED") || strings.ContainsAny(told, "\x00\x1b") || !utf8.ValidString(told) {
-						t.Errorf("%s(%s): raw text in the error %.200q", x.name, short, told)
+					text := o.err.Error()
+					if strings.Contains(text, "\nFORGED") || strings.ContainsAny(text, "\x00\x1b") || !utf8.ValidString(text) {
+						t.Errorf("%s(%s): raw text in the error %.200q", x.name, short, text)
 					}
-					if len(told) > 64<<10 {
-						t.Errorf("%s(%s): the error has %d bytes", x.name, short, len(told))
+					if len(text) > 64<<10 {
+						t.Errorf("%s(%s): the error has %d bytes", x.name, short, len(text))
 					}
 				}
 				for _, made := range o.out {
@@ -606,7 +606,6 @@ func paramsOf(ft reflect.Type) iter.Seq[reflect.Type] {
 // usefulZeros are the types whose zero value is usable, and what it means.
 var usefulZeros = map[string]string{
 	"cache.Snapshot":   "a tree without znodes",
-	"listeners.Set":    "no listener",
 	"listeners.Queued": "a panic of a listener ends the process",
 }
 
@@ -615,7 +614,7 @@ var usefulZeros = map[string]string{
 // others return nothing, or panic.
 func TestZeroValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newEnvironment(t)
 		cases := 0
 		for _, value := range w.values {
 			v := reflect.ValueOf(value)
@@ -741,10 +740,10 @@ func peer(text string) framework.Dialer {
 	}
 }
 
-// nowhere returns a world whose client finds no ZooKeeper at its address.
-func nowhere(t *testing.T, dial framework.Dialer) *world {
+// nowhere returns an environment whose client finds no ZooKeeper at its address.
+func nowhere(t *testing.T, dial framework.Dialer) *environment {
 	t.Helper()
 	c := must[*framework.Client](t)(framework.NewClient("192.0.2.1:1", framework.WithDialer(dial)))
 	t.Cleanup(func() { _ = c.Close() })
-	return newWorldOf(t, c)
+	return newEnvironmentOf(t, c)
 }

@@ -192,8 +192,5 @@ func linesOfAWait(
 
 func longWaiter(t *testing.T, server *zkserver.Server, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	c := must.Get(framework.NewClient(server.Addr(), append(opts, framework.WithDialer(server.Dial))...))(t)
-	t.Cleanup(func() { _ = c.Close() })
-	must.OK(t, c.AwaitConnected(t.Context()))
-	return c
+	return recipetest.Client(t, server.Addr(), append(opts, framework.WithDialer(server.Dial))...)
 }

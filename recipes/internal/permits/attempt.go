@@ -266,7 +266,7 @@ func (a *attempt) tryOnce(ctx context.Context) error {
 		return err
 	}
 	if behind != "" || len(names) > a.number.permits {
-		return a.giveUp(ctx)
+		return a.cancel(ctx)
 	}
 	a.countBreaks()
 	return a.turn.Session.Err()
@@ -282,10 +282,10 @@ func (a *attempt) looksFree(ctx context.Context) (bool, error) {
 	return len(names)+a.n <= a.number.permits, err
 }
 
-// giveUp deletes the attempt's znodes, for which there are no permits, and returns ErrHeld. It waits
+// cancel deletes the attempt's znodes, for which there are no permits, and returns ErrHeld. It waits
 // for the deletions, because the next TryAcquire must not find these znodes. If they are not
 // confirmed, their error is joined.
-func (a *attempt) giveUp(ctx context.Context) error {
+func (a *attempt) cancel(ctx context.Context) error {
 	err := deleteNodes(ctx, a.nodes)
 	a.nodes = nil
 	if over(err) {

@@ -149,37 +149,16 @@ func (a *attempt) oldest(names []string) string {
 // awaitFired returns nil when a watch has fired, or may have missed something. The attempt waits for the
 // znode at blocker, maybe among others.
 func (a *attempt) awaitFired(ctx context.Context, watch *framework.Watch, blocker string) error {
-	watch.Recheck()
-	for {
-		select {
-		case <-watch.Fired():
-			if watch.Event() == framework.EventUnseen { // and the other watches' events may be dropped, too
-				closeWatch(a.own)
-				a.own = nil // to be read again
-				a.forgetNumber()
-			}
-			return nil
-		case <-fired(a.number.watch):
-			return nil
-		case <-a.own.Fired():
-			return nil
-		case <-a.long.Due():
-			data, st, _ := a.turn.Client.Get(ctx, blocker) // rarely, so it may cost a request; an error costs these fields
-			a.long.Tell(waitqueue.Blocker{Ahead: 1, Path: blocker, Data: data, Stat: st})
-		case <-a.turn.Session.Lost():
-			return a.turn.Session.Err()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	err := a.long.Await(ctx, a.turn.Session, func() waitqueue.Blocker {
+		data, st, _ := a.turn.Client.Get(ctx, blocker) // rarely, so it may cost a request; an error costs these fields
+		return waitqueue.Blocker{Ahead: 1, Path: blocker, Data: data, Stat: st}
+	}, watch, a.own, a.number.watch)
+	if err == nil && watch.Event() == framework.EventUnseen { // and the other watches' events may be dropped, too
+		closeWatch(a.own)
+		a.own = nil // to be read again
+		a.forgetNumber()
 	}
-}
-
-// fired returns a channel that is closed when the watch fires; nil if there is no watch.
-func fired(w *framework.Watch) <-chan struct{} {
-	if w == nil {
-		return nil
-	}
-	return w.Fired()
+	return err
 }
 
 // watchTurn keeps a watch on the znode in the queue. If an operator deletes it, the successor

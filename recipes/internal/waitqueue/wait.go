@@ -52,7 +52,7 @@ const (
 	maxLongWait   = 5 * time.Minute
 )
 
-// Due returns a channel that is ready when Tell is to be called; nil for never. The first call begins the
+// Due returns a channel that is ready when Notify is to be called; nil for never. The first call begins the
 // wait.
 func (w *LongWait) Due() <-chan time.Time {
 	if w.Report == nil {
@@ -64,11 +64,52 @@ func (w *LongWait) Due() <-chan time.Time {
 	return w.timer.C
 }
 
-// Tell reports that the call waits because of by.
-func (w *LongWait) Tell(by Blocker) {
+// Notify reports that the call waits because of by.
+func (w *LongWait) Notify(by Blocker) {
 	w.count++
 	w.timer.Reset(pace.Doubled(firstLongWait, maxLongWait, w.count))
 	w.Report(time.Since(w.begun), by)
+}
+
+// Await returns nil when the watch has fired, which also rechecks itself, or one of at most two others,
+// which may be nil. It returns the error of the session if that ends first, and ctx's. A nil session does
+// not end. blocker returns what the call waits for.
+func (w *LongWait) Await(
+	ctx context.Context, session *framework.SessionHold, blocker func() Blocker, watch *framework.Watch, others ...*framework.Watch,
+) error {
+	var lost <-chan struct{}
+	if session != nil {
+		lost = session.Lost()
+	}
+	var other [2]<-chan struct{}
+	for i := range others {
+		other[i] = fired(others[i])
+	}
+	watch.Recheck()
+	for {
+		select {
+		case <-watch.Fired():
+			return nil
+		case <-other[0]:
+			return nil
+		case <-other[1]:
+			return nil
+		case <-w.Due():
+			w.Notify(blocker())
+		case <-lost:
+			return session.Err()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// fired returns a channel that is closed when the watch fires; nil if there is no watch.
+func fired(w *framework.Watch) <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.Fired()
 }
 
 // waits returns what the attempt has while it waits.
@@ -170,14 +211,14 @@ func (w *waiter) step(ctx context.Context, pos position) (position, error) {
 			if err := w.rereadOwn(ctx); err != nil { // the event of either node may have been dropped
 				return pos, err
 			}
-		case <-w.second.fired():
+		case <-fired(w.second.watch):
 			return w.predecessorGone(pos)
 		case <-w.granted:
 			return pos.behindHolder(), nil
 		case <-w.own.watch.Fired():
 			return pos, errStale
 		case <-w.long.Due():
-			w.long.Tell(w.blocker())
+			w.long.Notify(w.blocker())
 		case <-w.attempt.hold.Lost():
 			return pos, w.attempt.hold.Err()
 		case <-ctx.Done():
@@ -345,14 +386,6 @@ func (w *nodeWatch) deleted() bool {
 // unseen reports whether the watch has fired because the server may have dropped an event.
 func (w *nodeWatch) unseen() bool {
 	return w.watch != nil && w.watch.Event() == framework.EventUnseen
-}
-
-// fired returns a channel that is closed when the watch fires; nil if there is no watch.
-func (w *nodeWatch) fired() <-chan struct{} {
-	if w.watch == nil {
-		return nil
-	}
-	return w.watch.Fired()
 }
 
 // retarget makes w the watch of the node with the name, and reports whether that watch has to be

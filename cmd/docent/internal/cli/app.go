@@ -99,6 +99,6 @@ func (a *App) newRoot(begin func(*cobra.Command)) *cobra.Command {
 		&cobra.Group{ID: ToShow, Title: "Show locks:"}, &cobra.Group{ID: ToEnd, Title: "End a hold:"})
 	root.AddCommand(a.newVersion())
 	root.AddCommand(topics()...)
-	mendHelp(root)
+	fixHelp(root)
 	return root
 }

@@ -46,7 +46,7 @@ func noSuchCommand(root *cobra.Command, args []string) error {
 }
 
 // mendHelp makes "docent help TOPIC" fail if there is no such topic or command, and completes topics.
-func mendHelp(root *cobra.Command) {
+func fixHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	show, commands := help.Run, help.ValidArgsFunction

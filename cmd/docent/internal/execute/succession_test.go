@@ -148,8 +148,8 @@ func play(t *testing.T, seed uint64, mutant bool) (o observation) {
 	timeout := between(4*time.Second, 40*time.Second)
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSessionTimeouts(time.Second, time.Minute))...)
-		way := &network{srv: srv}
-		holder := newClient(t, srv, framework.WithDialer(way.dial), framework.WithSessionTimeout(timeout))
+		route := &network{srv: srv}
+		holder := newClient(t, srv, framework.WithDialer(route.dial), framework.WithSessionTimeout(timeout))
 		next := newClient(t, srv, framework.WithDialer(srv.Dial))
 		l, err := newMutex(t, holder).Lock(lock.ContextWithOwner(t.Context(), lock.NewOwner("")))
 		if err != nil {
@@ -180,12 +180,12 @@ func play(t *testing.T, seed uint64, mutant bool) (o observation) {
 		go func() {
 			for range random.IntN(3) {
 				<-time.After(between(0, timeout))
-				way.set(true)
+				route.set(true)
 				<-time.After(between(0, timeout/3))
-				way.set(false)
+				route.set(false)
 			}
 			<-time.After(between(0, timeout))
-			way.set(true)
+			route.set(true)
 		}()
 		o.verdict = s.Run()
 		o.deadline = l.Deadline()
@@ -267,8 +267,8 @@ func TestOutage_that_is_ridden_out(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			timeout := 4*time.Second + time.Duration(random.Int64N(int64(36*time.Second)))
 			srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSessionTimeouts(time.Second, time.Minute))...)
-			way := &network{srv: srv}
-			c := newClient(t, srv, framework.WithDialer(way.dial), framework.WithSessionTimeout(timeout))
+			route := &network{srv: srv}
+			c := newClient(t, srv, framework.WithDialer(route.dial), framework.WithSessionTimeout(timeout))
 			l, err := newMutex(t, c).Lock(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -288,10 +288,10 @@ func TestOutage_that_is_ridden_out(t *testing.T) {
 			var running sync.WaitGroup
 			running.Go(func() { verdict = s.Run() })
 			<-time.After(time.Duration(random.Int64N(int64(timeout))))
-			way.set(true)
+			route.set(true)
 			// The client needs a moment to connect again, and for the first proof.
 			<-time.After((execute.Remains(timeout, margin) - b.Grace - b.Reserve) * 2 / 3)
-			way.set(false)
+			route.set(false)
 			<-time.After(3 * timeout)
 			if !group.warned.IsZero() || l.Err() != nil {
 				t.Errorf("seed %d: warned at %v, lease %v", seed, group.warned, l.Err())

@@ -85,11 +85,11 @@ func (s *Supervisor) Run() Verdict {
 	lost, leader, revoked := s.Holding.Lost(), s.Program.Leader(), s.Revoked
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var told time.Time // the deadline that the guard knows
+	var known time.Time // the deadline that the guard knows
 	for {
 		deadline := s.Holding.Deadline()
-		if !deadline.Equal(told) {
-			told = deadline
+		if !deadline.Equal(known) {
+			known = deadline
 			s.Program.Guarded(s.Budget.Kill(deadline))
 		}
 		timer.Reset(s.act(deadline))

@@ -176,7 +176,7 @@ func TestServer_folds_a_long_queue(t *testing.T) {
 }
 
 // Two threads of one Curator client, and two clients of one host, are told apart.
-func TestServer_tells_contenders_of_Curator_apart(t *testing.T) {
+func TestServer_distinguishes_contenders_of_Curator(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nil)
 	s.published(bySessions(mutex("/locks/a", "x", "y", "z"), inspect.Curator, 4))

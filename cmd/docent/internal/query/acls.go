@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/pace"
 )
 
 // checkACLs reads the ACL of each lock's directory, at --rate, and reports those in which every client
@@ -57,12 +58,5 @@ func (d *doctor) pause(ctx context.Context) error {
 	if d.scan.rate == 0 {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(time.Second / time.Duration(d.scan.rate))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return pace.Sleep(ctx, time.Second/time.Duration(d.scan.rate))
 }

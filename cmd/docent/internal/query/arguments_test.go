@@ -33,18 +33,18 @@ func TestArguments_are_checked_first(t *testing.T) {
 // Roots at the edge of what there is.
 func TestRoots(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
-		w.fill(t)
+	virtual(t, func(t *testing.T, env *environment) {
+		env.fill(t)
 		for root, want := range map[string]string{
 			"/": "3 locks", "/locks": "3 locks", "/locks/report": "1 lock", "/zookeeper": "0 locks",
 			"/locks/import/leases": "0 locks", "/locks/report" + guid + "lock-0000000000": "0 locks",
 		} {
-			if r := w.docent(t, "ls", root); r.code != 0 || !strings.Contains(r.out, want) {
+			if r := env.docent(t, "ls", root); r.code != 0 || !strings.Contains(r.out, want) {
 				t.Errorf("%s: exit code %d: %s%s", root, r.code, r.out, r.err)
 			}
-			w.docent(t, "ls", root, "-o", "json") // compares the form
-			w.docent(t, "ls", root, "-o", "jsonl")
-			w.docent(t, "doctor", root, "-o", "json", "--servers=false")
+			env.docent(t, "ls", root, "-o", "json") // compares the form
+			env.docent(t, "ls", root, "-o", "jsonl")
+			env.docent(t, "doctor", root, "-o", "json", "--servers=false")
 		}
 	})
 }
@@ -52,24 +52,24 @@ func TestRoots(t *testing.T) {
 // break takes contenders alone, and of those one that nothing is below.
 func TestBreak_takes_contenders_alone(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
-		w.fill(t)
-		before := len(w.server.Paths())
+	virtual(t, func(t *testing.T, env *environment) {
+		env.fill(t)
+		before := len(env.server.Paths())
 		for _, path := range []string{"/", "/zookeeper", "/zookeeper/config", "/missing", "/missing/lock-0000000000", "/lock-0000000000", "/locks/import/leases", "/locks/import"} {
-			if r := w.docent(t, "break", path, "--session", "0x1", "--yes", "--czxid", "1"); r.code != 1 {
+			if r := env.docent(t, "break", path, "--session", "0x1", "--yes", "--czxid", "1"); r.code != 1 {
 				t.Errorf("%s: exit code %d: %s", path, r.code, r.err)
 			}
 		}
-		if after := len(w.server.Paths()); after != before {
+		if after := len(env.server.Paths()); after != before {
 			t.Errorf("%d paths, before %d", after, before)
 		}
 		// A directory with the name of a contender.
 		path := "/odd/lock-0000000007"
-		if _, err := w.client.Create(t.Context(), path+"/below", nil, framework.WithParents()); err != nil {
+		if _, err := env.client.Create(t.Context(), path+"/below", nil, framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}
-		of := w.target(t, path)
-		if r := w.docent(t, "break", path, "--persistent", "--yes", "--czxid", of.czxid); r.code != 1 || !w.exists(t, path) {
+		of := env.target(t, path)
+		if r := env.docent(t, "break", path, "--persistent", "--yes", "--czxid", of.czxid); r.code != 1 || !env.exists(t, path) {
 			t.Errorf("a directory: exit code %d: %s", r.code, r.err)
 		}
 	})
@@ -86,7 +86,7 @@ func TestBreak_below_a_chroot_and_a_namespace(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	zkenv.Acquaint(t, c, served.server)
 	full := contender(t, c, "/app/ns/locks/a"+guid+"lock-", metadata("h", 1, "", "p"))
-	w := &world{client: c}
+	w := &environment{client: c}
 	of := w.target(t, full)
 	inside := strings.TrimPrefix(full, "/app/ns")
 	args := func(rest ...string) []string {

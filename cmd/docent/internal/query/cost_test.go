@@ -64,19 +64,19 @@ func TestCost(t *testing.T) {
 // TestRate: a search keeps --rate. --timeout ends it, and the command shows the locks found by then.
 func TestRate(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
+	virtual(t, func(t *testing.T, env *environment) {
 		for i := range 60 {
-			contender(t, w.client, fmt.Sprintf("/locks/%02d%slock-", i, guid), "")
+			contender(t, env.client, fmt.Sprintf("/locks/%02d%slock-", i, guid), "")
 		}
 		began := time.Now() // virtual
-		if r := w.docent(t, "ls", "--rate", "10"); r.code != 0 || !strings.Contains(r.out, "60 locks") {
+		if r := env.docent(t, "ls", "--rate", "10"); r.code != 0 || !strings.Contains(r.out, "60 locks") {
 			t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 		}
 		if took := time.Since(began); took < 11*time.Second || took > 13*time.Second {
 			t.Errorf("some 122 requests at 10 a second took %v", took)
 		}
 		began = time.Now()
-		r := w.docent(t, "ls", "--rate", "10", "--timeout", "8s", "-o", "json")
+		r := env.docent(t, "ls", "--rate", "10", "--timeout", "8s", "-o", "json")
 		if took := time.Since(began); took < 7*time.Second || took > 9*time.Second {
 			t.Errorf("with --timeout 8s it took %v", took)
 		}
@@ -87,8 +87,8 @@ func TestRate(t *testing.T) {
 		if n := len(document.Locks); r.code != 0 || document.Complete || n < 5 || n > 30 || !strings.Contains(r.err, "--timeout ended the search") {
 			t.Errorf("exit code %d, %d locks, complete %v: %s", r.code, n, document.Complete, r.err)
 		}
-		w.env = append(w.env, "DOCENT_TIMEOUT=8s")
-		if r := w.docent(t, "doctor", "--rate", "10", "--servers=false"); r.code != 0 || !strings.Contains(r.err, "deadlocks may be missed") {
+		env.env = append(env.env, "DOCENT_TIMEOUT=8s")
+		if r := env.docent(t, "doctor", "--rate", "10", "--servers=false"); r.code != 0 || !strings.Contains(r.err, "deadlocks may be missed") {
 			t.Errorf("exit code %d: %s", r.code, r.err)
 		}
 	})

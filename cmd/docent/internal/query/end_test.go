@@ -13,18 +13,18 @@ import (
 // A target is a contender's znode, as break has to name it.
 type target struct{ path, session, czxid string }
 
-func (w *world) target(t *testing.T, path string) target {
+func (env *environment) target(t *testing.T, path string) target {
 	t.Helper()
-	st, ok, err := w.client.Exists(t.Context(), path)
+	st, ok, err := env.client.Exists(t.Context(), path)
 	if err != nil || !ok {
 		t.Fatalf("%s: %v, %v", path, ok, err)
 	}
 	return target{path, "0x" + strconv.FormatInt(st.EphemeralOwner, 16), strconv.FormatInt(st.Czxid, 10)}
 }
 
-func (w *world) exists(t *testing.T, path string) bool {
+func (env *environment) exists(t *testing.T, path string) bool {
 	t.Helper()
-	_, ok, err := w.client.Exists(t.Context(), path)
+	_, ok, err := env.client.Exists(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,10 +33,10 @@ func (w *world) exists(t *testing.T, path string) bool {
 
 func TestBreak(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
-		w.fill(t)
-		first := w.target(t, "/locks/report"+guid+"lock-0000000000")
-		second := w.target(t, "/locks/report"+guid+"lock-0000000001")
+	virtual(t, func(t *testing.T, env *environment) {
+		env.fill(t)
+		first := env.target(t, "/locks/report"+guid+"lock-0000000000")
+		second := env.target(t, "/locks/report"+guid+"lock-0000000001")
 		for name, test := range map[string]struct {
 			args []string
 			code int
@@ -51,12 +51,12 @@ func TestBreak(t *testing.T) {
 			"no terminal, no --yes":    {[]string{"break", first.path, "--session", first.session, "--czxid", first.czxid}, 2},
 			"not a number":             {[]string{"break", first.path, "--session", "zero", "--yes", "--czxid", first.czxid}, 2},
 		} {
-			if r := w.docent(t, test.args...); r.code != test.code || !w.exists(t, first.path) {
+			if r := env.docent(t, test.args...); r.code != test.code || !env.exists(t, first.path) {
 				t.Errorf("%s: exit code %d, want %d; %s", name, r.code, test.code, r.err)
 			}
 		}
-		r := w.docent(t, "break", first.path, "--session", first.session, "--yes", "--czxid", first.czxid)
-		if r.code != 0 || w.exists(t, first.path) || !w.exists(t, second.path) {
+		r := env.docent(t, "break", first.path, "--session", first.session, "--yes", "--czxid", first.czxid)
+		if r.code != 0 || env.exists(t, first.path) || !env.exists(t, second.path) {
 			t.Errorf("exit code %d: %s", r.code, r.err)
 		}
 		golden(t, "break", r.out+r.err)
@@ -65,16 +65,16 @@ func TestBreak(t *testing.T) {
 
 func TestBreak_of_a_znode_without_a_session(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
+	virtual(t, func(t *testing.T, env *environment) {
 		path := "/stays" + guid + "lock-0000000001"
-		if _, err := w.client.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
+		if _, err := env.client.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}
-		of := w.target(t, path)
-		if r := w.docent(t, "break", path, "--session", "0x0", "--yes", "--czxid", of.czxid); r.code != 1 || !w.exists(t, path) {
+		of := env.target(t, path)
+		if r := env.docent(t, "break", path, "--session", "0x0", "--yes", "--czxid", of.czxid); r.code != 1 || !env.exists(t, path) {
 			t.Errorf("with a session: exit code %d, %s", r.code, r.err)
 		}
-		if r := w.docent(t, "break", path, "--persistent", "--yes", "--czxid", of.czxid); r.code != 0 || w.exists(t, path) {
+		if r := env.docent(t, "break", path, "--persistent", "--yes", "--czxid", of.czxid); r.code != 0 || env.exists(t, path) {
 			t.Errorf("exit code %d: %s", r.code, r.err)
 		}
 	})
@@ -82,31 +82,31 @@ func TestBreak_of_a_znode_without_a_session(t *testing.T) {
 
 func TestRevoke(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
-		w.fill(t)
+	virtual(t, func(t *testing.T, env *environment) {
+		env.fill(t)
 		data := func(path string) string {
-			read, _, err := w.client.Get(t.Context(), path)
+			read, _, err := env.client.Get(t.Context(), path)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return string(read)
 		}
 		first, second := "/locks/report"+guid+"lock-0000000000", "/locks/report"+guid+"lock-0000000001"
-		r := w.docent(t, "revoke", "/locks/report")
+		r := env.docent(t, "revoke", "/locks/report")
 		golden(t, "revoke", r.out+r.err)
 		if r.code != 0 || data(first) != "__REVOKE__" || data(second) == "__REVOKE__" {
 			t.Errorf("exit code %d: %s", r.code, r.err)
 		}
-		if r := w.docent(t, "revoke", second); r.code != 0 || data(second) != "__REVOKE__" {
+		if r := env.docent(t, "revoke", second); r.code != 0 || data(second) != "__REVOKE__" {
 			t.Errorf("of a waiter: exit code %d: %s", r.code, r.err)
 		}
-		if r := w.docent(t, "revoke", "/locks/import"); r.code != 2 {
+		if r := env.docent(t, "revoke", "/locks/import"); r.code != 2 {
 			t.Errorf("of two holders: exit code %d: %s", r.code, r.err)
 		}
-		if r := w.docent(t, "revoke", "/locks/import", "--all-holders"); r.code != 0 || strings.Count(r.out, "asking") != 2 {
+		if r := env.docent(t, "revoke", "/locks/import", "--all-holders"); r.code != 0 || strings.Count(r.out, "asking") != 2 {
 			t.Errorf("of all holders: exit code %d: %s", r.code, r.out+r.err)
 		}
-		if r := w.docent(t, "revoke", "/locks"); r.code != 1 {
+		if r := env.docent(t, "revoke", "/locks"); r.code != 1 {
 			t.Errorf("of a directory: exit code %d: %s", r.code, r.err)
 		}
 	})
@@ -115,22 +115,22 @@ func TestRevoke(t *testing.T) {
 // TestAProtectedContext has to be named before a command ends a hold.
 func TestAProtectedContext(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
-		w.fill(t)
+	virtual(t, func(t *testing.T, env *environment) {
+		env.fill(t)
 		file := filepath.Join(t.TempDir(), "config.json")
 		text := `{"current":"prod","contexts":{"prod":{"connect":"ignored:1","protected":true}}}`
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		of := w.target(t, "/locks/report"+guid+"lock-0000000000")
+		of := env.target(t, "/locks/report"+guid+"lock-0000000000")
 		args := []string{"--config", file, "break", of.path, "--session", of.session, "--yes", "--czxid", of.czxid}
-		if r := w.docent(t, args...); r.code != 2 || !w.exists(t, of.path) {
+		if r := env.docent(t, args...); r.code != 2 || !env.exists(t, of.path) {
 			t.Errorf("unnamed: exit code %d: %s", r.code, r.err)
 		}
-		if r := w.docent(t, append(args, "--confirm-context", "test")...); r.code != 2 || !w.exists(t, of.path) {
+		if r := env.docent(t, append(args, "--confirm-context", "test")...); r.code != 2 || !env.exists(t, of.path) {
 			t.Errorf("misnamed: exit code %d: %s", r.code, r.err)
 		}
-		if r := w.docent(t, append(args, "--confirm-context", "prod")...); r.code != 0 || w.exists(t, of.path) {
+		if r := env.docent(t, append(args, "--confirm-context", "prod")...); r.code != 0 || env.exists(t, of.path) {
 			t.Errorf("named: exit code %d: %s", r.code, r.err)
 		}
 	})

@@ -26,19 +26,19 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// A world is an embedded ensemble in virtual time, and a client of it.
-type world struct {
+// An environment is an embedded ensemble in virtual time, and a client of it.
+type environment struct {
 	server *zkserver.Server
 	client *framework.Client
 	env    []string
 	in     string
 }
 
-func virtual(t *testing.T, body func(t *testing.T, w *world), opts ...zkserver.Option) {
+func virtual(t *testing.T, body func(t *testing.T, env *environment), opts ...zkserver.Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		opts := append(append(zkenv.DrawVersion(t), zkserver.WithSeed(1)), opts...)
-		w := &world{server: zkserver.Run(t, opts...), env: []string{"LANG=C.UTF-8"}}
+		w := &environment{server: zkserver.Run(t, opts...), env: []string{"LANG=C.UTF-8"}}
 		w.client = w.connect(t)
 		body(t, w)
 	})
@@ -51,17 +51,17 @@ func complete(t *testing.T) []zkserver.Option {
 	return zkenv.DrawVersion(t, zkenv.AllOperations("golden files have moments"))
 }
 
-func (w *world) connect(t *testing.T) *framework.Client {
+func (env *environment) connect(t *testing.T) *framework.Client {
 	t.Helper()
-	c := apptest.Client(t, w.server.Addr(), framework.WithDialer(w.server.Dial))
-	zkenv.Acquaint(t, c, w.server)
+	c := apptest.Client(t, env.server.Addr(), framework.WithDialer(env.server.Dial))
+	zkenv.Acquaint(t, c, env.server)
 	return c
 }
 
-// processes returns a world whose server is reached by TCP, in real time.
-func processes(t *testing.T, opts ...zkenv.Option) (w *world, addr string) {
+// processes returns an environment whose server is reached by TCP, in real time.
+func processes(t *testing.T, opts ...zkenv.Option) (w *environment, addr string) {
 	t.Helper()
-	w = &world{server: zkserver.Run(t, zkenv.DrawVersion(t, opts...)...)}
+	w = &environment{server: zkserver.Run(t, zkenv.DrawVersion(t, opts...)...)}
 	addr, err := w.server.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -76,17 +76,17 @@ type result struct {
 	out, err string
 }
 
-// docent runs the command on the world's ensemble.
-func (w *world) docent(t *testing.T, args ...string) result {
+// docent runs the command on the environment's ensemble.
+func (env *environment) docent(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	app := &cli.App{
-		In: strings.NewReader(w.in), Out: &out, Err: &errs, Env: w.env,
+		In: strings.NewReader(env.in), Out: &out, Err: &errs, Env: env.env,
 		Options: []framework.Option{framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-			return w.server.Dial(ctx, network, addr)
+			return env.server.Dial(ctx, network, addr)
 		})},
 	}
-	args = append([]string{"--connect", w.server.Addr()}, args...)
+	args = append([]string{"--connect", env.server.Addr()}, args...)
 	code := app.Main(t.Context(), args, query.Commands()...)
 	checkForm(t, args, out.String(), errs.String())
 	return result{code, out.String(), errs.String()}
@@ -156,14 +156,14 @@ func metadata(host string, pid int, owner, party string) string {
 const guid = "/_c_90aa3c2e-0e4c-4b1e-8c77-3a1f9d0b6a11-"
 
 // fill makes the locks of the tests: a mutex with a queue, a semaphore, a deadlock, hostile names.
-func (w *world) fill(t *testing.T) {
+func (env *environment) fill(t *testing.T) {
 	t.Helper()
-	other := w.connect(t)
-	contender(t, w.client, "/locks/report"+guid+"lock-", metadata("batch-3", 811, "nightly", "6f1c"))
+	other := env.connect(t)
+	contender(t, env.client, "/locks/report"+guid+"lock-", metadata("batch-3", 811, "nightly", "6f1c"))
 	<-time.After(4*time.Minute + 12*time.Second) // virtual
 	contender(t, other, "/locks/report"+guid+"lock-", "10.0.3.9")
-	contender(t, w.client, "/locks/report"+guid+"lock-", metadata("web-1", 7, "", "7a2d"))
-	contender(t, w.client, "/locks/import/leases"+guid+"lease-", metadata("etl-1", 4411, "", "1111"))
+	contender(t, env.client, "/locks/report"+guid+"lock-", metadata("web-1", 7, "", "7a2d"))
+	contender(t, env.client, "/locks/import/leases"+guid+"lease-", metadata("etl-1", 4411, "", "1111"))
 	contender(t, other, "/locks/import/leases"+guid+"lease-", metadata("etl-2", 12, "", "2222"))
 	contender(t, other, "/locks/rw"+guid+"__READ__", metadata("web-1", 7, "", "7a2d"))
 	contender(t, other, "/locks/rw"+guid+"__WRIT__", "\x1b[31mred\u202e\r\n"+strings.Repeat("x", 100))
@@ -171,10 +171,10 @@ func (w *world) fill(t *testing.T) {
 }
 
 // deadlock makes two owners wait for each other.
-func (w *world) deadlock(t *testing.T) {
+func (env *environment) deadlock(t *testing.T) {
 	t.Helper()
 	for _, step := range [][2]string{{"a", "one"}, {"b", "two"}, {"b", "one"}, {"a", "two"}} {
-		contender(t, w.client, "/dead/"+step[0]+guid+"lock-", metadata("h-"+step[1], 1, "", step[1]))
+		contender(t, env.client, "/dead/"+step[0]+guid+"lock-", metadata("h-"+step[1], 1, "", step[1]))
 		<-time.After(time.Second) // virtual
 	}
 }

@@ -12,8 +12,8 @@ import (
 // UTF-8. The locale changes the tree's branches alone.
 func TestHostileText(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
-		w.env = nil
+	virtual(t, func(t *testing.T, env *environment) {
+		env.env = nil
 		for _, lock := range [][2]string{
 			{"/x/a\u2066b\u202ec", metadata("h\r\nERROR", 1, "\x1b]0;title\x07", "p")},
 			{"/x/größe 锁", metadata("größe", 1, "锁", "q")},
@@ -21,7 +21,7 @@ func TestHostileText(t *testing.T) {
 			{"/x/invalid", "\xff\xfe\x00"},
 			{"/x/large", strings.Repeat("d", 64<<10)},
 		} {
-			contender(t, w.client, lock[0]+guid+"lock-", lock[1])
+			contender(t, env.client, lock[0]+guid+"lock-", lock[1])
 		}
 		<-time.After(time.Second) // virtual
 		for name, args := range map[string][]string{
@@ -36,8 +36,8 @@ func TestHostileText(t *testing.T) {
 		} {
 			in := map[string]result{}
 			for _, locale := range []string{"C", "C.UTF-8"} {
-				w.env = []string{"LC_ALL=" + locale}
-				in[locale] = w.docent(t, args...)
+				env.env = []string{"LC_ALL=" + locale}
+				in[locale] = env.docent(t, args...)
 			}
 			if name != "tree" && name != "ls-json" && in["C"].out != in["C.UTF-8"].out {
 				t.Errorf("%s: the locale changes\n%s\nto\n%s", name, in["C.UTF-8"].out, in["C"].out)
@@ -60,10 +60,10 @@ func TestHostileText(t *testing.T) {
 // have it whole.
 func TestLongNames(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
+	virtual(t, func(t *testing.T, env *environment) {
 		long := "/x/" + strings.Repeat("long", 150)
-		contender(t, w.client, "/x/short"+guid+"lock-", metadata("h", 1, "", "p"))
-		contender(t, w.client, long+guid+"lock-", metadata("h", 1, strings.Repeat("o", 600), "q"))
+		contender(t, env.client, "/x/short"+guid+"lock-", metadata("h", 1, "", "p"))
+		contender(t, env.client, long+guid+"lock-", metadata("h", 1, strings.Repeat("o", 600), "q"))
 		for _, test := range []struct {
 			args  []string
 			width int  // of the widest row
@@ -74,7 +74,7 @@ func TestLongNames(t *testing.T) {
 			{[]string{"ls", "-o", "name"}, 2000, true},
 			{[]string{"queue", long}, 250, false},
 		} {
-			r := w.docent(t, test.args...)
+			r := env.docent(t, test.args...)
 			widest := 0
 			for line := range strings.Lines(r.out) {
 				widest = max(widest, utf8.RuneCountInString(strings.TrimSpace(line)))

@@ -62,9 +62,9 @@ func TestOutput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			virtual(t, func(t *testing.T, w *world) {
-				w.fill(t)
-				r := w.docent(t, append([]string{"--quiet"}, test.args...)...)
+			virtual(t, func(t *testing.T, env *environment) {
+				env.fill(t)
+				r := env.docent(t, append([]string{"--quiet"}, test.args...)...)
 				if r.code != test.code {
 					t.Errorf("exit code %d, want %d: %s", r.code, test.code, r.err)
 				}
@@ -82,24 +82,24 @@ func TestOutput(t *testing.T) {
 // TestTree_in_ASCII: without UTF-8 in the locale.
 func TestTree_in_ASCII(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
-		w.fill(t)
-		w.env = []string{"LANG=C"}
-		golden(t, "tree-ascii", w.docent(t, "tree", "/locks/report").out)
+	virtual(t, func(t *testing.T, env *environment) {
+		env.fill(t)
+		env.env = []string{"LANG=C"}
+		golden(t, "tree-ascii", env.docent(t, "tree", "/locks/report").out)
 	})
 }
 
 // TestDoctor finds a deadlock, twice, and shows each wait.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
-		w.deadlock(t)
-		r := w.docent(t, "doctor", "--quiet", "--servers=false")
+	virtual(t, func(t *testing.T, env *environment) {
+		env.deadlock(t)
+		r := env.docent(t, "doctor", "--quiet", "--servers=false")
 		if r.code != 4 {
 			t.Errorf("exit code %d, want 4: %s", r.code, r.err)
 		}
 		golden(t, "doctor", r.out)
-		r = w.docent(t, "doctor", "-o", "json", "--servers=false")
+		r = env.docent(t, "doctor", "-o", "json", "--servers=false")
 		var document form.Snapshot
 		if err := json.Unmarshal([]byte(r.out), &document); err != nil {
 			t.Fatal(err)
@@ -114,11 +114,11 @@ func TestDoctor(t *testing.T) {
 // TestDoctor_names_the_processes_of_an_owner: nested execs wait in one process and hold in another.
 func TestDoctor_names_the_processes_of_an_owner(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
+	virtual(t, func(t *testing.T, env *environment) {
 		for i, step := range [][2]string{{"a", "one"}, {"b", "two"}, {"b", "one"}, {"a", "two"}} {
-			contender(t, w.client, "/dead/"+step[0]+guid+"lock-", metadata("h", i, "", step[1]))
+			contender(t, env.client, "/dead/"+step[0]+guid+"lock-", metadata("h", i, "", step[1]))
 		}
-		r := w.docent(t, "doctor", "--quiet", "--servers=false")
+		r := env.docent(t, "doctor", "--quiet", "--servers=false")
 		if !strings.Contains(r.out, "by h:1\n") || !strings.Contains(r.out, " h:3 (same owner as h:1) waits for /dead/a") {
 			t.Errorf("the cycle can't be seen:\n%s", r.out)
 		}
@@ -147,13 +147,13 @@ func TestDoctor_asks_each_server(t *testing.T) {
 // TestDoctor_draws the wait-for graph, with hostile names.
 func TestDoctor_draws(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
-		w.deadlock(t)
-		contender(t, w.client, "/dead/a\"<&>\u202e"+guid+"lock-", metadata("h\"<x>\\", 1, "", "three"))
-		contender(t, w.client, "/dead/a\"<&>\u202e"+guid+"lock-", metadata("h-four", 1, "", "four"))
-		contender(t, w.client, "/dead/a"+guid+"lock-", metadata("h-five", 1, "", "five"))
+	virtual(t, func(t *testing.T, env *environment) {
+		env.deadlock(t)
+		contender(t, env.client, "/dead/a\"<&>\u202e"+guid+"lock-", metadata("h\"<x>\\", 1, "", "three"))
+		contender(t, env.client, "/dead/a\"<&>\u202e"+guid+"lock-", metadata("h-four", 1, "", "four"))
+		contender(t, env.client, "/dead/a"+guid+"lock-", metadata("h-five", 1, "", "five"))
 		for _, format := range []string{"dot", "svg"} {
-			r := w.docent(t, "doctor", "/dead", "-o", format, "--servers=false")
+			r := env.docent(t, "doctor", "/dead", "-o", format, "--servers=false")
 			if r.code != 4 || !strings.Contains(r.err, "2 locks") && !strings.Contains(r.err, "3 locks") {
 				t.Errorf("exit code %d: %s", r.code, r.err)
 			}
@@ -162,11 +162,11 @@ func TestDoctor_draws(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		r := w.docent(t, "doctor", "/empty", "-o", "svg", "--servers=false")
+		r := env.docent(t, "doctor", "/empty", "-o", "svg", "--servers=false")
 		if r.code != 0 || !strings.Contains(r.out, "No contender waits.") || strings.Contains(r.out, `"0 0 0 0"`) {
 			t.Errorf("without waits: exit code %d: %s", r.code, r.out)
 		}
-		if r := w.docent(t, "ls", "-o", "svg"); r.code != 2 || !strings.Contains(r.err, "ls draws nothing") {
+		if r := env.docent(t, "ls", "-o", "svg"); r.code != 2 || !strings.Contains(r.err, "ls draws nothing") {
 			t.Errorf("ls: exit code %d: %s", r.code, r.err)
 		}
 	})
@@ -175,24 +175,24 @@ func TestDoctor_draws(t *testing.T) {
 // TestDoctor_reads_ACLs: directories in which all clients may delete, and one of the operator's own.
 func TestDoctor_reads_ACLs(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
-		contender(t, w.client, "/jobs/a"+guid+"lock-", "")
-		contender(t, w.client, "/jobs/b"+guid+"lock-", "")
+	virtual(t, func(t *testing.T, env *environment) {
+		contender(t, env.client, "/jobs/a"+guid+"lock-", "")
+		contender(t, env.client, "/jobs/b"+guid+"lock-", "")
 		run := func(args ...string) result {
-			return w.docent(t, append([]string{"doctor", "--acls", "--servers=false", "--fail-on", "warning"}, args...)...)
+			return env.docent(t, append([]string{"doctor", "--acls", "--servers=false", "--fail-on", "warning"}, args...)...)
 		}
 		if r := run(); r.code != 0 || !strings.Contains(r.out, "INFO    open-acl   /jobs/a: every client may delete the contenders of 2 locks of 2") {
 			t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 		}
-		w.env = append(w.env, "DOCENT_AUTH=digest:a:b")
+		env.env = append(env.env, "DOCENT_AUTH=digest:a:b")
 		if r := run(); r.code != 4 || !strings.Contains(r.out, "WARNING open-acl") {
 			t.Errorf("with credentials: exit code %d: %s%s", r.code, r.out, r.err)
 		}
 		closed := framework.WithACL(acl.Entry{Perms: acl.Create | acl.Read, Scheme: "world", ID: "anyone"})
-		if _, err := w.client.Create(t.Context(), "/own/a", nil, closed, framework.WithParents()); err != nil {
+		if _, err := env.client.Create(t.Context(), "/own/a", nil, closed, framework.WithParents()); err != nil {
 			t.Fatal(err)
 		}
-		contender(t, w.client, "/own/a"+guid+"lock-", "")
+		contender(t, env.client, "/own/a"+guid+"lock-", "")
 		if r := run("/own/a"); r.code != 0 || strings.Contains(r.out, "open-acl") {
 			t.Errorf("without the permission to delete: exit code %d: %s%s", r.code, r.out, r.err)
 		}
@@ -211,16 +211,16 @@ func TestSchemaCommand(t *testing.T) {
 // change.
 func TestQueriesWriteNothing(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
-		w.fill(t)
-		before := fmt.Sprint(w.server.Paths())
+	virtual(t, func(t *testing.T, env *environment) {
+		env.fill(t)
+		before := fmt.Sprint(env.server.Paths())
 		for _, args := range [][]string{{"ls"}, {"who", "/locks/report"}, {"queue", "/locks/report"}, {"tree"}, {"doctor", "--servers=false"}} {
-			w.docent(t, args...)
+			env.docent(t, args...)
 		}
-		if after := fmt.Sprint(w.server.Paths()); after != before {
+		if after := fmt.Sprint(env.server.Paths()); after != before {
 			t.Errorf("paths before\n%s\nafter\n%s", before, after)
 		}
-		st, _, err := w.client.Exists(t.Context(), "/locks/report")
+		st, _, err := env.client.Exists(t.Context(), "/locks/report")
 		if err != nil || st.Version != 0 || st.Cversion != 3 {
 			t.Errorf("the lock's directory was changed: %+v, %v", st, err)
 		}
@@ -229,14 +229,14 @@ func TestQueriesWriteNothing(t *testing.T) {
 
 func TestList_shows_what_it_can_not_read(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
-		w.fill(t)
+	virtual(t, func(t *testing.T, env *environment) {
+		env.fill(t)
 		closed := framework.WithACL(acl.Entry{Perms: acl.Create | acl.Admin, Scheme: "world", ID: "anyone"})
-		if _, err := w.client.Create(t.Context(), "/locks/secret", nil, closed); err != nil {
+		if _, err := env.client.Create(t.Context(), "/locks/secret", nil, closed); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, "ls-unread", w.docent(t, "ls", "/locks").out)
-		r := w.docent(t, "who", "/locks/secret", "-o", "json")
+		golden(t, "ls-unread", env.docent(t, "ls", "/locks").out)
+		r := env.docent(t, "who", "/locks/secret", "-o", "json")
 		if r.code != 1 || !strings.Contains(r.err, `"type":"no_auth"`) {
 			t.Errorf("who of a secret lock: exit code %d, %s", r.code, r.err)
 		}

@@ -12,10 +12,10 @@ import (
 )
 
 // waiting runs "docent wait" in the background.
-func (w *world) waiting(t *testing.T, args ...string) <-chan result {
+func (env *environment) waiting(t *testing.T, args ...string) <-chan result {
 	t.Helper()
 	ended := make(chan result, 1)
-	go func() { ended <- w.docent(t, append([]string{"wait"}, args...)...) }() // ends with the wait
+	go func() { ended <- env.docent(t, append([]string{"wait"}, args...)...) }() // ends with the wait
 	synctest.Wait()
 	return ended
 }
@@ -40,18 +40,18 @@ func TestWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			virtual(t, func(t *testing.T, w *world) {
+			virtual(t, func(t *testing.T, env *environment) {
 				var znodes []string
 				for _, path := range holders {
-					znodes = append(znodes, contender(t, w.client, path, data))
+					znodes = append(znodes, contender(t, env.client, path, data))
 				}
-				ended := w.waiting(t, "/locks/a")
+				ended := env.waiting(t, "/locks/a")
 				<-time.After(time.Hour) // virtual
 				for _, znode := range znodes {
 					if hasEnded(ended) {
 						t.Fatalf("it returned while %s was there: %+v", znode, <-ended)
 					}
-					if err := w.client.Delete(t.Context(), znode); err != nil {
+					if err := env.client.Delete(t.Context(), znode); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -71,18 +71,18 @@ func TestWait(t *testing.T) {
 // TestWait_for_several locks: all must be free together.
 func TestWait_for_several(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
-		a := contender(t, w.client, "/locks/a"+guid+"lock-", "")
-		ended := w.waiting(t, "/locks/free", "/locks/a", "/missing")
-		free := contender(t, w.client, "/locks/free"+guid+"lock-", "") // after wait has seen it free
-		if err := w.client.Delete(t.Context(), a); err != nil {
+	virtual(t, func(t *testing.T, env *environment) {
+		a := contender(t, env.client, "/locks/a"+guid+"lock-", "")
+		ended := env.waiting(t, "/locks/free", "/locks/a", "/missing")
+		free := contender(t, env.client, "/locks/free"+guid+"lock-", "") // after wait has seen it free
+		if err := env.client.Delete(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(time.Minute) // virtual
 		if hasEnded(ended) {
 			t.Fatalf("it returned while /locks/free was held: %+v", <-ended)
 		}
-		if err := w.client.Delete(t.Context(), free); err != nil {
+		if err := env.client.Delete(t.Context(), free); err != nil {
 			t.Fatal(err)
 		}
 		if r := <-ended; r.code != 0 {
@@ -94,35 +94,35 @@ func TestWait_for_several(t *testing.T) {
 // TestWait_ends otherwise: by --timeout of the command line alone, by a signal, and not by an outage.
 func TestWait_ends(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T, w *world) {
-		znode := contender(t, w.client, "/locks/a"+guid+"lock-", metadata("batch-3", 811, "", "6f1c"))
+	virtual(t, func(t *testing.T, env *environment) {
+		znode := contender(t, env.client, "/locks/a"+guid+"lock-", metadata("batch-3", 811, "", "6f1c"))
 		began := time.Now() // virtual
-		r := w.docent(t, "wait", "--timeout", "5s", "/locks/a")
+		r := env.docent(t, "wait", "--timeout", "5s", "/locks/a")
 		if took := time.Since(began); r.code != 124 || !strings.Contains(r.err, "--timeout 5s is over: /locks/a is held by batch-3:811") || took < 5*time.Second || took > 7*time.Second {
 			t.Errorf("after %v: exit code %d: %s", took, r.code, r.err)
 		}
-		if r := w.docent(t, "wait", "--timeout", "5s", "/locks/a", "-o", "json"); r.code != 124 || !strings.Contains(r.err, `"type":"deadline_exceeded"`) {
+		if r := env.docent(t, "wait", "--timeout", "5s", "/locks/a", "-o", "json"); r.code != 124 || !strings.Contains(r.err, `"type":"deadline_exceeded"`) {
 			t.Errorf("exit code %d: %s", r.code, r.err)
 		}
 		for _, args := range [][]string{{}, {"locks"}, {"/a", "//"}} {
-			if r := w.docent(t, append([]string{"wait"}, args...)...); r.code != 2 {
+			if r := env.docent(t, append([]string{"wait"}, args...)...); r.code != 2 {
 				t.Errorf("%q: exit code %d: %s", args, r.code, r.err)
 			}
 		}
-		w.env = append(w.env, "DOCENT_TIMEOUT=5s")
-		ended := w.waiting(t, "/locks/a")
+		env.env = append(env.env, "DOCENT_TIMEOUT=5s")
+		ended := env.waiting(t, "/locks/a")
 		<-time.After(time.Minute) // virtual
 		if hasEnded(ended) {
 			t.Fatalf("the environment's time of queries ended it: %+v", <-ended)
 		}
-		w.server.Refuse()
-		w.server.Cut()
+		env.server.Refuse()
+		env.server.Cut()
 		<-time.After(time.Minute) // virtual
-		w.server.Accept()
+		env.server.Accept()
 		if hasEnded(ended) {
 			t.Fatalf("an outage ended it: %+v", <-ended)
 		}
-		_ = w.client.Delete(t.Context(), znode) // or it has ended with its session
+		_ = env.client.Delete(t.Context(), znode) // or it has ended with its session
 		if r := <-ended; r.code != 0 {
 			t.Errorf("after an outage: exit code %d: %s", r.code, r.err)
 		}
@@ -141,13 +141,13 @@ func TestWait_for_a_hidden_holder(t *testing.T) {
 	}
 }
 
-func waitForAHiddenHolder(t *testing.T, w *world) {
+func waitForAHiddenHolder(t *testing.T, env *environment) {
 	t.Helper()
-	owner := w.connect(t)
+	owner := env.connect(t)
 	if err := owner.AddAuth(t.Context(), "digest", []byte("u:p")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.client.Create(t.Context(), "/locks/a", nil, framework.WithParents()); err != nil {
+	if _, err := env.client.Create(t.Context(), "/locks/a", nil, framework.WithParents()); err != nil {
 		t.Fatal(err)
 	}
 	znode, err := owner.Create(t.Context(), "/locks/a"+guid+"lock-", nil, framework.Ephemeral(), framework.Sequential(),
@@ -155,7 +155,7 @@ func waitForAHiddenHolder(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := w.waiting(t, "/locks/a")
+	ended := env.waiting(t, "/locks/a")
 	<-time.After(time.Minute) // virtual
 	if hasEnded(ended) {
 		t.Fatalf("it returned: %+v", <-ended)

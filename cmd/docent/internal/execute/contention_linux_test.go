@@ -19,11 +19,11 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// worldVariable sets the number of schedules of TestWorld.
-const worldVariable = "DOCENT_EXEC_WORLD"
+// contentionVariable sets the number of schedules of TestContention.
+const contentionVariable = "DOCENT_EXEC_CONTENTION"
 
-// parallelWorlds is how many paths are contended for at once, with many schedules.
-const parallelWorlds = 4
+// parallelEnvironments is how many paths are contended for at once, with many schedules.
+const parallelEnvironments = 4
 
 // faults are what may happen to a holder.
 func faults() map[string]func(t *testing.T, o *oracle, v victim) {
@@ -92,20 +92,20 @@ func stopDocent(t *testing.T, o *oracle, v victim) {
 // point of its life. When the next command begins, no process of an earlier one is alive. The log never
 // goes back to an earlier fence, and no orphan is left. With -v the test ends with the number of
 // schedules, of runs and of overlaps, and with what docent itself announced as not covered.
-func TestWorld(t *testing.T) {
+func TestContention(t *testing.T) {
 	t.Parallel()
-	schedules := countOf(t, worldVariable, 10)
+	schedules := countOf(t, contentionVariable, 10)
 	server := zktest.Shared(t).Addr()
-	worlds := 1
+	environments := 1
 	if schedules > 100 {
-		worlds = parallelWorlds
+		environments = parallelEnvironments
 	}
 	var playing sync.WaitGroup
-	sums := make([]sum, worlds)
-	for world := range worlds {
+	sums := make([]sum, environments)
+	for environment := range environments {
 		seed := rand.Uint64()
-		t.Logf("world %d: seed %d", world, seed)
-		playing.Go(func() { sums[world] = playWorld(t, server, world, schedules/worlds, seed) })
+		t.Logf("environment %d: seed %d", environment, seed)
+		playing.Go(func() { sums[environment] = contendBySchedules(t, server, environment, schedules/environments, seed) })
 	}
 	playing.Wait()
 	runs, overlaps, announced := 0, 0, map[string]int{}
@@ -119,11 +119,11 @@ func TestWorld(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d schedules, %d runs, %d overlaps; announced as not covered: %v", schedules/worlds*worlds, runs, overlaps, announced)
+	t.Logf("%d schedules, %d runs, %d overlaps; announced as not covered: %v", schedules/environments*environments, runs, overlaps, announced)
 }
 
-// playWorld plays the schedules of one path.
-func playWorld(t *testing.T, server string, world, schedules int, seed uint64) sum {
+// contendBySchedules plays the schedules of one path.
+func contendBySchedules(t *testing.T, server string, environment, schedules int, seed uint64) sum {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 0))
 	var mu sync.Mutex // guards shaper
@@ -139,7 +139,7 @@ func playWorld(t *testing.T, server string, world, schedules int, seed uint64) s
 		proxies[i] = zkproxy.Run(t, server)
 		addrs[i] = proxies[i].Addr()
 	}
-	o := contend(t, fmt.Sprintf("/exec/world-%d-%d", os.Getpid(), world), addrs, shape)
+	o := contend(t, fmt.Sprintf("/exec/environment-%d-%d", os.Getpid(), environment), addrs, shape)
 	names := namesOf(faults())
 	var last *program
 	for n := range schedules {
@@ -147,7 +147,7 @@ func playWorld(t *testing.T, server string, world, schedules int, seed uint64) s
 		last = holder
 		how := names[(n+int(seed%uint64(len(names))))%len(names)] // all of them, also with few schedules
 		<-time.After(time.Duration(random.IntN(300)) * time.Millisecond)
-		t.Logf("world %d, schedule %d: %s", world, n, how)
+		t.Logf("environment %d, schedule %d: %s", environment, n, how)
 		faults()[how](t, o, victim{holder, holder.Process.Pid, workerOf(holder), proxies[contender]})
 		<-time.After(time.Duration(random.IntN(100)) * time.Millisecond)
 		_ = holder.Process.Kill() // the next one, if this one runs on

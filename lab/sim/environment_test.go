@@ -15,8 +15,8 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// A world is one run: a server, its clients, their faults, and the truth about it.
-type world struct {
+// An environment is one run: a server, its clients, their faults, and the truth about it.
+type environment struct {
 	plan     *plan  // immutable
 	bug      bug    // immutable; what is broken on purpose
 	script   func() // immutable; what happens instead of the plan, nil for nothing
@@ -49,8 +49,8 @@ type world struct {
 	observers  []func(zkserver.Transaction) // of recipes; called with mu held
 }
 
-func newWorld(p *plan, b bug) *world {
-	return &world{
+func newEnvironment(p *plan, b bug) *environment {
+	return &environment{
 		plan: p, bug: b, counts: map[string]int{}, nodes: map[string]znode{}, made: map[string]znode{}, inDir: map[string][]string{},
 		leases: map[*lock.Lease]*leaseRecord{}, released: map[*lock.Lease]bool{}, killed: map[int64]bool{}, doomed: map[nodeKey]bool{},
 		closing: map[*framework.Client]bool{}, whose: map[int64]*record{}, taken: map[string]bool{}, ends: map[place]end{},
@@ -62,78 +62,78 @@ func newWorld(p *plan, b bug) *world {
 const apart = 1013 * time.Microsecond
 
 // run runs the schedule, inside a bubble.
-func (w *world) run() {
+func (env *environment) run() {
 	before := goroutines()
-	w.began = time.Now()
-	w.ctx, w.cancel = context.WithCancel(context.Background())
-	defer w.cancel()
-	if err := w.start(); err != nil {
-		w.violated(liveness, "the start: %v", err)
+	env.began = time.Now()
+	env.ctx, env.cancel = context.WithCancel(context.Background())
+	defer env.cancel()
+	if err := env.start(); err != nil {
+		env.violated(liveness, "the start: %v", err)
 		return
 	}
-	if w.script != nil {
-		w.script()
+	if env.script != nil {
+		env.script()
 	} else {
-		w.live()
+		env.live()
 	}
-	w.settle()
-	w.shutDown()
-	w.checkGoroutines(before)
-	w.counts[virtualKey] = int(w.now() / time.Millisecond)
+	env.settle()
+	env.shutDown()
+	env.checkGoroutines(before)
+	env.counts[virtualKey] = int(env.now() / time.Millisecond)
 }
 
 // live has all clients do what is planned, and injects the planned faults.
-func (w *world) live() {
+func (env *environment) live() {
 	var working sync.WaitGroup
-	for _, k := range w.workers {
+	for _, k := range env.workers {
 		pass(apart) // what happens at one instant happens in no certain order
 		working.Go(k.work)
 	}
-	if w.bug.harm != nil {
-		w.tasks.Go(func() { w.bug.harm(w) })
+	if env.bug.harm != nil {
+		env.tasks.Go(func() { env.bug.harm(env) })
 	}
-	endRecipes := w.liveRecipes()
+	endRecipes := env.liveRecipes()
 	over := make(chan struct{})
-	go w.watchWaits(over) // ends when the workers have
-	w.injectFaults()
-	w.tasks.Wait()
-	w.finish(&working)
+	go env.watchWaits(over) // ends when the workers have
+	env.injectFaults()
+	env.tasks.Wait()
+	env.finish(&working)
 	close(over)
 	endRecipes()
 }
 
 // start starts the server, makes what is to be there, and starts the clients.
-func (w *world) start() error {
+func (env *environment) start() error {
 	opts := []zkserver.Option{
-		zkserver.WithVersion(w.plan.version), zkserver.WithFrontends(w.plan.frontends), zkserver.WithReapInterval(time.Second), zkserver.WithObserver(w.observe),
+		zkserver.WithVersion(env.plan.version), zkserver.WithFrontends(env.plan.frontends), zkserver.WithReapInterval(time.Second), zkserver.WithObserver(env.observe),
 		zkserver.WithSessionTimeouts(2*zkserver.DefaultTick, time.Hour),
 	}
-	if w.plan.leader >= 0 {
-		opts = append(opts, zkserver.WithLeader(w.plan.leader))
+	if env.plan.leader >= 0 {
+		opts = append(opts, zkserver.WithLeader(env.plan.leader))
 	}
 	var err error
-	if w.srv, err = zkserver.Start(opts...); err != nil {
+	if env.srv, err = zkserver.Start(opts...); err != nil {
 		return err
 	}
-	w.count(versionKey(w.plan.version), 1)
-	w.operator, err = framework.NewClient(w.srv.Addr(), framework.WithDialer(w.dialOperator),
-		framework.WithMaxPacket(smallPacket, smallPacket), framework.WithSessionTimeout(w.plan.timeout))
+	env.count(versionKey(env.plan.version), 1)
+	env.operator, err = framework.NewClient(env.srv.Addr(), framework.WithDialer(env.dialOperator),
+		framework.WithMaxPacket(smallPacket, smallPacket), framework.WithSessionTimeout(env.plan.timeout))
 	if err != nil {
 		return err
 	}
-	for _, t := range w.plan.targets {
-		if _, err := w.operator.Create(w.ctx, t.registerPath(), nil, framework.WithParents()); err != nil {
+	for _, t := range env.plan.targets {
+		if _, err := env.operator.Create(env.ctx, t.registerPath(), nil, framework.WithParents()); err != nil {
 			return err
 		}
 	}
-	for i, p := range w.plan.clients {
-		c := w.newClient(i, p)
-		w.clients = append(w.clients, c)
+	for i, p := range env.plan.clients {
+		c := env.newClient(i, p)
+		env.clients = append(env.clients, c)
 		for j, p := range p.workers {
-			w.workers = append(w.workers, c.newWorker(j, p))
+			env.workers = append(env.workers, c.newWorker(j, p))
 		}
 	}
-	for _, c := range w.clients {
+	for _, c := range env.clients {
 		pass(apart)
 		if err := c.start(); err != nil {
 			return err
@@ -144,14 +144,14 @@ func (w *world) start() error {
 
 // patience is how long workers may take to end once all is well: at the most, each waits for all
 // others in turn, and each keeps what it has for up to three session timeouts.
-func (w *world) patience() time.Duration {
-	turn := 3*w.plan.timeout + 5*w.prompt()
-	return w.settling() + time.Duration(len(w.workers))*turn
+func (env *environment) patience() time.Duration {
+	turn := 3*env.plan.timeout + 5*env.prompt()
+	return env.settling() + time.Duration(len(env.workers))*turn
 }
 
 // finish waits for the workers. One that does not end waits for something that
 // does not come.
-func (w *world) finish(working *sync.WaitGroup) {
+func (env *environment) finish(working *sync.WaitGroup) {
 	done := make(chan struct{})
 	go func() { // ends with the workers
 		working.Wait()
@@ -160,59 +160,59 @@ func (w *world) finish(working *sync.WaitGroup) {
 	select {
 	case <-done:
 		return
-	case <-time.After(w.patience()):
+	case <-time.After(env.patience()):
 	}
-	w.mu.Lock()
+	env.mu.Lock()
 	var hang []string
-	for _, k := range w.workers {
+	for _, k := range env.workers {
 		if k.doing != "has ended" {
 			hang = append(hang, k.name+": "+k.doing)
 		}
 	}
-	w.violatedLocked(liveness, "%v after all was well: %s", w.patience(), strings.Join(hang, ", "))
-	w.mu.Unlock()
-	w.cancel()
+	env.violatedLocked(liveness, "%v after all was well: %s", env.patience(), strings.Join(hang, ", "))
+	env.mu.Unlock()
+	env.cancel()
 	select {
 	case <-done:
-	case <-time.After(w.patience()):
-		w.violated(boundedCalls, "%s, and its context has ended", strings.Join(hang, ", "))
-		panic(w.trace()) // the bubble can't end
+	case <-time.After(env.patience()):
+		env.violated(boundedCalls, "%s, and its context has ended", strings.Join(hang, ", "))
+		panic(env.trace()) // the bubble can't end
 	}
 }
 
 // settle checks what must hold once all is well and all workers have ended.
-func (w *world) settle() {
-	pass(3*w.plan.timeout + 30*time.Second)
-	w.mu.Lock()
-	for path, n := range w.nodes {
-		w.violatedLocked(noGhost, "%s of session %v still stands, and nobody wants it", path, hex(n.owner))
+func (env *environment) settle() {
+	pass(3*env.plan.timeout + 30*time.Second)
+	env.mu.Lock()
+	for path, n := range env.nodes {
+		env.violatedLocked(noOrphan, "%s of session %v still stands, and nobody wants it", path, hex(n.owner))
 	}
-	w.mu.Unlock()
-	for _, c := range w.clients {
+	env.mu.Unlock()
+	for _, c := range env.clients {
 		f := c.current()
 		if n := f.PendingDeletes(); n != 0 {
-			w.violated(noGhost, "%s has %d deletions to do", c.name, n)
+			env.violated(noOrphan, "%s has %d deletions to do", c.name, n)
 		}
 		if s := f.State(); s != framework.Connected {
-			w.violated(liveness, "%s is %v", c.name, s)
+			env.violated(liveness, "%s is %v", c.name, s)
 		}
 	}
-	if w.ctx.Err() == nil && len(w.found()) == 0 {
-		w.probe()
+	if env.ctx.Err() == nil && len(env.found()) == 0 {
+		env.probe()
 	}
 }
 
 // shutDown closes everything.
-func (w *world) shutDown() {
-	for _, c := range w.clients {
+func (env *environment) shutDown() {
+	for _, c := range env.clients {
 		c.close()
 	}
-	_ = w.operator.Close()                       // it owes nothing
-	if left := w.srv.Sessions(); len(left) > 0 { // at once: they would expire
-		w.violated(noGhost, "%d sessions exist although every client was closed", len(left))
+	_ = env.operator.Close()                       // it owes nothing
+	if left := env.srv.Sessions(); len(left) > 0 { // at once: they would expire
+		env.violated(noOrphan, "%d sessions exist although every client was closed", len(left))
 	}
-	pass(w.plan.timeout + 10*time.Second) // slow listeners return
-	_ = w.srv.Close()                     // always nil
+	pass(env.plan.timeout + 10*time.Second) // slow listeners return
+	_ = env.srv.Close()                     // always nil
 }
 
 // A census is of goroutines.
@@ -233,17 +233,17 @@ func stacks() string {
 
 // checkGoroutines is the validator of "nothing hidden" for goroutines: there are as many as
 // before the run.
-func (w *world) checkGoroutines(before census) {
-	w.cancel()
+func (env *environment) checkGoroutines(before census) {
+	env.cancel()
 	synctest.Wait()
 	if runtime.NumGoroutine() > before.all { // else it is not worth the dump
 		if n := goroutines().inBubble - before.inBubble; n > 0 {
-			w.violated(nothingHidden, "%d goroutines are left", n)
-			w.tell("VALIDATOR", "the goroutines", stacks())
+			env.violated(nothingHidden, "%d goroutines are left", n)
+			env.report("VALIDATOR", "the goroutines", stacks())
 		}
 	}
-	if w.bug.end != nil {
-		w.bug.end()
+	if env.bug.end != nil {
+		env.bug.end()
 	}
 }
 
