@@ -3,6 +3,7 @@ package tap
 import (
 	"errors"
 	"io"
+	"maps"
 	"sync"
 	"syscall"
 	"time"
@@ -14,8 +15,9 @@ import (
 // sent.
 var ErrUnknownOpcode = errors.New("the server does not know the operation")
 
-// unknownFor is for how long an operation is not sent again to a server that does not know it. Each such
-// request costs the connection. A newer server may replace the server.
+// unknownFor is for how long an operation is not sent again to servers that do not know it. Each such
+// request costs the connection, which leases may depend on. So an operation is tried again only on a new
+// connection, as to a server of a newer version.
 const unknownFor = 10 * time.Minute
 
 // enoughCloses is how many connections in a row have to end instead of a reply to an operation, until it
@@ -55,8 +57,18 @@ func (o *Opcodes) Lacks(op proto.Opcode) bool {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	at, unknown := o.unknown[op]
-	return unknown && time.Since(at) < unknownFor
+	_, unknown := o.unknown[op]
+	return unknown
+}
+
+// forget makes operations known again that have been unknown for long.
+func (o *Opcodes) forget() {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.unknown, func(_ proto.Opcode, at time.Time) bool { return time.Since(at) >= unknownFor })
 }
 
 // replied records the code in a reply to the operation.
@@ -120,7 +132,10 @@ func setIn[K comparable, V any](m *map[K]V, key K, value V) {
 
 // UseOpcodes makes the connection, which leads to the server, leave out what the server does not know.
 // It has to be called before the connection is used.
-func (c *Conn) UseOpcodes(o *Opcodes, server string) { c.opcodes, c.server = o, server }
+func (c *Conn) UseOpcodes(o *Opcodes, server string) {
+	o.forget()
+	c.opcodes, c.server = o, server
+}
 
 // lacks reports whether the server of the connection is known not to know the operation.
 func (c *Conn) lacks(op proto.Opcode) bool { return c.opcodes.Lacks(op) }

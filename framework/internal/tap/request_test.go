@@ -241,10 +241,8 @@ func TestRequestsAreSentInOrderAndWithoutWaiting(t *testing.T) {
 			if _, err := rq.Answer(); !errors.Is(err, tap.ErrUnanswered) {
 				t.Errorf("%v, want ErrUnanswered", err)
 			}
-			if _, err := p.client.Read(make([]byte, 1)); err == nil {
-				t.Error("the connection goes on")
-			}
 		}
+		synctest.Wait() // OnEnd follows Done
 		if unsent := new(tap.Request); p.tap.Send(unsent) || ended != 1 {
 			t.Errorf("sent after the end, or OnEnd called %d times, want 1", ended)
 		}
@@ -308,6 +306,39 @@ func TestAReadLeavesAWatchUnlessThereIsARecursiveOne(t *testing.T) {
 		if want := []byte{1, 0, 0, 1}; !bytes.Equal(got, want) {
 			t.Errorf("watch flags %v, want %v", got, want)
 		}
+		p.client.Close()
+	})
+}
+
+// An operation that the servers lack is tried again on a new connection alone: trying costs the
+// connection, which leases may depend on.
+func TestAnUnknownOperationIsTriedAgainOnANewConnectionAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{t: t, tap: newTap()}
+		opcodes := new(tap.Opcodes)
+		connect := func() {
+			p.dial()
+			p.client.UseOpcodes(opcodes, "server")
+			p.greet()
+			go io.Copy(io.Discard, p.client) // ends with the connection
+		}
+		lacks := func(when string, want bool) {
+			t.Helper()
+			if got := p.tap.Lacks(opWhoAmI); got != want {
+				t.Errorf("%s: lacks it: %t, want %t", when, got, want)
+			}
+		}
+		connect()
+		arrived, came := p.ask(opWhoAmI, nil, 100)
+		go p.server.Write(framed(answerTo(arrived, int32(proto.CodeUnimplemented), "")))
+		<-came
+		lacks("at once", true)
+		<-time.After(time.Hour)
+		lacks("on the same connection", true)
+		p.tap.Send(&tap.Request{Opcode: opWhoAmI}) // is not sent
+		p.server.Close()
+		connect()
+		lacks("on a new connection", false)
 		p.client.Close()
 	})
 }
