@@ -43,8 +43,10 @@ func OfCode(code proto.Code) error {
 		return fmt.Errorf("%w: the server sheds load", ErrNotConnected)
 	case proto.CodeAuthRequired:
 		return fmt.Errorf("%w: the server requires another one", ErrAuthFailed)
-	case proto.CodeSessionExpired, proto.CodeSessionMoved:
+	case proto.CodeSessionExpired:
 		return fmt.Errorf("%w: code %d", ErrUnknownOutcome, code)
+	case proto.CodeSessionMoved: // the leader refuses it before it has an effect
+		return fmt.Errorf("%w: the session has moved to another server", ErrNotConnected)
 	case proto.CodeNotReadOnly:
 		return ErrReadOnly
 	}

@@ -18,6 +18,7 @@ func TestOfCode(t *testing.T) {
 		proto.CodeUnimplemented:  zkerr.ErrUnsupported,
 		proto.CodeThrottled:      zkerr.ErrNotConnected,
 		proto.CodeSessionExpired: zkerr.ErrUnknownOutcome,
+		proto.CodeSessionMoved:   zkerr.ErrNotConnected,
 		proto.CodeNotReadOnly:    zkerr.ErrReadOnly,
 		proto.CodeAuthRequired:   zkerr.ErrAuthFailed,
 		-117:                     zkerr.ErrServer,
