@@ -110,8 +110,12 @@ func TestAnOldServerIsAskedOnce(t *testing.T) {
 		if n := old.asked.Load(); n != 2 {
 			t.Errorf("the server was asked %d times, want once for each", n)
 		}
-		<-time.After(time.Hour) // a newer one may have taken its place
+		<-time.After(time.Hour)
 		old.renewed.Store(true)
+		_, err := c.WhoAmI(t.Context())
+		wantErr(t, "WhoAmI on the same connection", err, framework.ErrUnsupported)
+		srv.Cut() // a newer server may have taken its place
+		synctest.Wait()
 		if _, err := c.WhoAmI(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -202,7 +206,7 @@ func (l late) Done() <-chan struct{} {
 // The context of a GetEach ends just when its replies have come: they say more.
 func TestGetEach_whose_context_ends_with_the_replies(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+	virtuallyWithAll(t, "it counts multiReads", func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		mustCreate(t, c, "/a", "data")
 		asked := srv.Rules().Add(fault.Rule{Op: fault.MultiRead, Action: fault.Pass, Times: fault.Forever})

@@ -354,7 +354,7 @@ func TestCreate_makes_missing_parents_in_few_requests(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
+				srv := zkserver.Run(t, zkenv.DrawVersion(t, zkenv.AllOperations("it counts requests"))...)
 				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
 				proxy.SetLatency(roundTrip)
 				c := connect(t, srv.Addr(), framework.WithDialer(proxy.Dial))

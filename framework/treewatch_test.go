@@ -68,7 +68,7 @@ func mustDelete(t *testing.T, c *framework.Client, path string) {
 func onEachServer(t *testing.T, fn func(t *testing.T, c *framework.Client)) {
 	t.Helper()
 	t.Run("embedded", func(t *testing.T) {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) { fn(t, virtual(t, srv)) })
+		virtuallyWithAll(t, "it has a tree watch", func(t *testing.T, srv *zkserver.Server) { fn(t, virtual(t, srv)) })
 	})
 	t.Run("real", func(t *testing.T) {
 		t.Parallel()
@@ -145,7 +145,7 @@ func TestWatchTree_is_not_ended_by_other_watches_on_its_path(t *testing.T) {
 }
 
 func TestWatchTree_reports_a_lost_connection(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+	virtuallyWithAll(t, "it has a tree watch", func(t *testing.T, srv *zkserver.Server) {
 		c, other := virtual(t, srv), virtual(t, srv)
 		w := watchTree(t, c, "/a")
 		for name, away := range map[string]func(){
@@ -209,7 +209,7 @@ func TestWatchTree_of_an_old_server(t *testing.T) {
 }
 
 func TestWatchTree_waits_as_long_as_its_context(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+	virtuallyWithAll(t, "it has a tree watch", func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		srv.Refuse()
 		srv.Cut()
@@ -227,7 +227,7 @@ func TestWatchTree_waits_as_long_as_its_context(t *testing.T) {
 }
 
 func TestTreeWatch_is_valid_between_lost_connections(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+	virtuallyWithAll(t, "it has a tree watch", func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		w, same := watchTree(t, c, "/a"), watchTree(t, c, "/a")
 		wantValid := func(want bool) {
@@ -355,7 +355,7 @@ func TestTreeWatch_after_Close(t *testing.T) {
 		"of the client":    func(c *framework.Client, _ *framework.TreeWatch) { _ = c.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			virtuallyWithAll(t, "it has a tree watch", func(t *testing.T, srv *zkserver.Server) {
 				c := virtual(t, srv)
 				w := watchTree(t, c, "/a")
 				mustCreate(t, c, "/a", "")

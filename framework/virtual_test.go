@@ -1,6 +1,8 @@
 package framework_test
 
 import (
+	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,8 +21,19 @@ import (
 // virtually runs fn in virtual time with a server.
 func virtually(t *testing.T, fn func(t *testing.T, srv *zkserver.Server), opts ...zkserver.Option) {
 	t.Helper()
+	if keeper := os.Getenv("ZK_EMBEDDED"); strings.HasPrefix(keeper, "keeper") {
+		t.Skipf("SKIPPED, NOT TESTED: ZK_EMBEDDED=%s, and the test counts what a client does", keeper)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		fn(t, zkserver.Run(t, append(zkenv.DrawVersion(t), opts...)...))
+	})
+}
+
+// virtuallyWithAll is virtually with a server that lacks no operation, which the reason says why.
+func virtuallyWithAll(t *testing.T, reason string, fn func(t *testing.T, srv *zkserver.Server)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		fn(t, zkserver.Run(t, zkenv.DrawVersion(t, zkenv.AllOperations(reason))...))
 	})
 }
 
