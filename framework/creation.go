@@ -95,6 +95,9 @@ func (cr *creation) send(ctx context.Context, s *session.Session) (string, error
 	}
 	var names [][]string
 	if err == nil {
+		if cr.lists != nil && p.lists.session == nil {
+			p.lists = cr.list(s)
+		}
 		names = p.lists.names(ctx)
 	}
 	cr.storeLists(names)
@@ -299,8 +302,8 @@ type sentCreate struct {
 // server serves a session's requests in the order in which they are sent.
 func (cr *creation) begin(s *session.Session) sentCreate {
 	sent := sentCreate{Pending: session.Begin(s, requests.Create(cr.path, cr.data, cr.flags(), cr.acls, cr.ttl))}
-	if cr.lists != nil {
-		sent.lists = sendReads(s, cr.core.limits(), proto.OpGetChildren, cr.listed(nil))
+	if cr.lists != nil && readsEarly(s, len(cr.lists)) {
+		sent.lists = cr.list(s)
 	}
 	if cr.watch != nil && !cr.has(withSequential) {
 		begun := cr.core.beginWatch(s, watchreg.Key{Kind: watchreg.Exists, Path: cr.path}, false)
@@ -327,6 +330,11 @@ func (cr *creation) storeWatch(ctx context.Context, b *beginning, made requests.
 	default:
 		*cr.watch = w
 	}
+}
+
+// list sends the listings that the options ask for.
+func (cr *creation) list(s *session.Session) readsSent {
+	return sendReads(s, cr.core.limits(), proto.OpGetChildren, cr.listed(nil))
 }
 
 // listed appends the directories that the options ask to list.

@@ -65,7 +65,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if err != nil {
 		c.tap.broke(c, err)
 		if closedByServer(err) {
-			c.opcodes.closed(c.server, c.oldestOpcode())
+			c.opcodes.closed(c.server, c.opcodesInFlight())
 		}
 		c.abandonRequests()
 	}

@@ -92,20 +92,33 @@ func (o *Opcodes) learnReply(op proto.Opcode, code proto.Code) (report bool) {
 	return false
 }
 
-// closed records that the server closed a connection, and that the operation was the oldest on it without
-// a reply.
-func (o *Opcodes) closed(server string, op proto.Opcode) {
-	if o != nil && optional(op) && o.learnClose(op) {
-		o.OnMissing(server, op)
+// closed records that the server closed a connection with the requests in flight. The first operation
+// that no server is known to know is the suspect: a request ahead of it may have lost its reply by that
+// close.
+func (o *Opcodes) closed(server string, inFlight []proto.Opcode) {
+	if o == nil {
+		return
 	}
+	for _, op := range inFlight {
+		if !optional(op) || o.knows(op) {
+			continue
+		}
+		if o.learnClose(op) {
+			o.OnMissing(server, op)
+		}
+		return
+	}
+}
+
+func (o *Opcodes) knows(op proto.Opcode) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.known[op]
 }
 
 func (o *Opcodes) learnClose(op proto.Opcode) (report bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.known[op] {
-		return false
-	}
 	setIn(&o.closes, op, o.closes[op]+1)
 	if o.closes[op] < enoughCloses {
 		return false
@@ -148,17 +161,25 @@ func (t *Tap) Lacks(op proto.Opcode) bool {
 	return c != nil && c.lacks(op)
 }
 
+// Untried reports whether it is not known yet whether the servers know the operation.
+func (t *Tap) Untried(op proto.Opcode) bool {
+	t.mu.Lock()
+	c := t.conn
+	t.mu.Unlock()
+	return c != nil && c.opcodes != nil && !c.opcodes.knows(op) && !c.lacks(op)
+}
+
 // closedByServer reports whether err of a read says that the server closed the connection.
 func closedByServer(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// oldestOpcode returns the opcode of the oldest request without a reply, 0 if there is none.
-func (c *Conn) oldestOpcode() proto.Opcode {
+// opcodesInFlight returns the opcodes of the requests without a reply, the oldest first.
+func (c *Conn) opcodesInFlight() (all []proto.Opcode) {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
-	if oldest := c.inflight.oldest(); oldest != nil {
-		return oldest.Opcode
+	for _, rq := range c.inflight.all() {
+		all = append(all, rq.Opcode)
 	}
-	return 0
+	return all
 }
