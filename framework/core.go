@@ -279,7 +279,7 @@ func (c *core) awaitSession(ctx context.Context) (*session.Session, error) {
 	var found *session.Session
 	err := c.await(ctx, func() (bool, error) {
 		found = c.session
-		return c.state == Connected && found.Ended() == nil && found.Tap().Open(), nil
+		return c.state == Connected && found.Serves(), nil
 	})
 	return found, err
 }
@@ -291,7 +291,7 @@ func (c *core) awaitLink(ctx context.Context, s *session.Session) error {
 		if err := s.Ended(); err != nil {
 			return false, err
 		}
-		return c.state == Connected && c.session == s && s.Tap().Open(), nil
+		return c.state == Connected && c.session == s && s.Serves(), nil
 	})
 }
 

@@ -65,7 +65,7 @@ func sendReads(s *session.Session, most limits, opcode proto.Opcode, paths []str
 
 // readsEarly reports whether n reads may be sent before the reply to the request ahead of them. A server
 // that does not know multiRead may close the connection, and that reply would be lost.
-func readsEarly(s *session.Session, n int) bool { return n < 2 || !s.Tap().Untried(proto.OpMultiRead) }
+func readsEarly(s *session.Session, n int) bool { return n < 2 || !s.Tap().Doubtful(proto.OpMultiRead) }
 
 // together returns how many of the first paths have one request.
 func (r *readsSent) together(paths []string) (n int) {

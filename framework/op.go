@@ -84,7 +84,7 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 			bound = s.ID()
 		}
 		breaks := c.breaks.Load()
-		v, err := attempt(ctx, s)
+		v, err := attemptOn(ctx, s, attempt)
 		if err == nil {
 			return v, nil
 		}
@@ -96,6 +96,16 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 		err = fmt.Errorf("%w; an earlier attempt: %w", err, ErrUnknownOutcome)
 	}
 	return v, err
+}
+
+// attemptOn makes an attempt. The client leaves no server by its own decision before the attempt is over.
+func attemptOn[T any](ctx context.Context, s *session.Session, attempt func(context.Context, *session.Session) (T, error)) (T, error) {
+	if !s.EnterAttempt() {
+		var zero T
+		return zero, ErrNotConnected
+	}
+	defer s.LeaveAttempt()
+	return attempt(ctx, s)
 }
 
 // unanswered reports whether no server has replied to the attempt that failed with err. If an earlier
@@ -169,7 +179,7 @@ func (c *core) retryOptions(rq request, o *otelzk.Observation) []retry.DoOption 
 
 // nextConnection is closed at the next transition to Connected, and to Closed. A retried operation
 // failed for lack of a connection, so once there is one, a longer pause has no use. There may be one
-// already: the wire client reports some requests only after it has connected again.
+// already.
 func (c *core) nextConnection(f retry.Failure) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -174,13 +174,13 @@ func (c *core) awaitServer(ctx context.Context, reads bool) (*session.Session, e
 	err := c.await(ctx, func() (bool, error) {
 		found = c.session
 		if c.state != ReadOnly {
-			return c.state == Connected && found.Ended() == nil && found.Tap().Open(), nil
+			return c.state == Connected && found.Serves(), nil
 		}
 		if !reads {
 			return false, ErrReadOnly
 		}
 		found = c.readOnly.session
-		return found.UnlessEnded() != nil && found.Tap().Open(), nil
+		return found != nil && found.Serves(), nil
 	})
 	return found, err
 }

@@ -39,10 +39,10 @@ func Of[T any](opcode proto.Opcode, body []byte, decode func(d *proto.Decoder) T
 	}}
 }
 
-// open returns a Decoder of the answer's body, or the error that the answer is.
+// open returns a Decoder of the answer's body, and the error of its code.
 func open(a tap.Answer) (proto.Decoder, error) { return proto.NewDecoder(a.Body), zkerr.OfCode(a.Code) }
 
-// whole returns what d had, if d had it whole.
+// whole returns v, unless d has found a fault in the body.
 func whole[T any](d *proto.Decoder, v T) (T, error) {
 	if d.Err() != nil {
 		var zero T
@@ -84,7 +84,7 @@ func Exists(path string) Request[proto.Node] {
 
 // Shared returns the request with a result that several goroutines may have.
 func Shared(rq Request[proto.Node]) Request[*proto.Node] {
-	return Request[*proto.Node]{Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Decode: func(a tap.Answer) (*proto.Node, error) {
+	return Request[*proto.Node]{Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Limit: rq.Limit, Decode: func(a tap.Answer) (*proto.Node, error) {
 		found, err := rq.Decode(a)
 		return &found, err
 	}}
@@ -137,7 +137,7 @@ func created(a tap.Answer) (Created, error) {
 		return Created{}, err
 	}
 	c := Created{Path: d.Path()}
-	if len(d.Rest()) > 0 { // not from a plain create
+	if len(d.Rest()) >= proto.StatSize { // not from a plain create
 		c.Stat = d.Stat()
 	}
 	return whole(&d, c)

@@ -35,7 +35,7 @@ func askError(err error) error {
 		return nil
 	case errors.Is(err, tap.ErrUnsent):
 		return zkerr.ErrNotConnected
-	case errors.Is(err, tap.ErrTooLarge):
+	case errors.Is(err, tap.ErrTooLarge), errors.Is(err, tap.ErrRequestTooLarge):
 		return fmt.Errorf("%w: %s", zkerr.ErrTooLarge, err.Error())
 	}
 	return fmt.Errorf("%w: %s", zkerr.ErrUnknownOutcome, err.Error())

@@ -64,6 +64,7 @@ type Config struct {
 
 	Timeout        time.Duration // to ask for
 	ConnectTimeout time.Duration // of an attempt to connect and of a probe
+	MaxRequest     int           // in bytes
 	MaxReply       int           // in bytes
 
 	// Margin returns the lease margin for the negotiated timeout. Wanted is the margin that the

@@ -21,7 +21,7 @@ const (
 
 // A departure is a session's connection that is being left. It is guarded by Session.mu.
 type departure struct {
-	requests int       // of callers, without an outcome
+	requests int       // of callers, and attempts, without an outcome
 	by       time.Time // when the connection is closed at the latest; zero if it is not being left
 	closing  bool      // the connection is being closed
 }
@@ -78,6 +78,7 @@ func (s *Session) tendDepartureLocked(due *soonest) {
 	case d.by.IsZero() || d.closing:
 	case d.requests == 0 || !d.by.After(due.now):
 		d.closing = true
+		s.leaving.Store(true)
 		due.cut = errRemoved
 	default:
 		due.at(d.by)
@@ -86,6 +87,16 @@ func (s *Session) tendDepartureLocked(due *soonest) {
 
 // departedLocked records that the connection has ended. It needs mu.
 func (d *departure) departedLocked() { d.by, d.closing = time.Time{}, false }
+
+// EnterAttempt is called before a caller's attempt at an operation, which may take several requests, and
+// LeaveAttempt after it. If EnterAttempt returns false, a later connection has to carry the attempt.
+func (s *Session) EnterAttempt() bool { return s.enterRequest() }
+
+// LeaveAttempt follows an EnterAttempt that returned true.
+func (s *Session) LeaveAttempt() { s.leaveRequest() }
+
+// Serves reports whether the session has not ended and has a connection for requests.
+func (s *Session) Serves() bool { return s.Ended() == nil && s.tap.Open() && !s.leaving.Load() }
 
 // enterRequest is called before a caller's request is sent, and leaveRequest when it has its outcome. If
 // no connection serves, or the connection is being closed, enterRequest returns false: a later one has to

@@ -199,6 +199,7 @@ func (s *Session) unlink() bool {
 	defer s.mu.Unlock()
 	was := s.linked
 	s.departure.departedLocked()
+	s.leaving.Store(false)
 	s.up, s.linked, s.probed, s.beaten = time.Time{}, false, false, time.Time{}
 	return was
 }

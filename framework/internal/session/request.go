@@ -33,8 +33,10 @@ func Begin[T any](s *Session, rq requests.Request[T]) *Pending[T] {
 	p := &Pending[T]{session: s, decode: rq.Decode}
 	p.request = tap.Request{Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Limit: limit, OnEnd: s.leaveOne}
 	switch {
+	case proto.RequestHeadSize+len(rq.Body) > s.cfg.MaxRequest:
+		p.request.Refuse(fmt.Errorf("%w: %d bytes", tap.ErrRequestTooLarge, len(rq.Body)))
 	case s.client.Err() != nil || !s.enterRequest():
-		p.request.Refuse()
+		p.request.Refuse(tap.ErrUnsent)
 	case !s.tap.Send(&p.request):
 		s.leaveRequest()
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/hosts"
@@ -19,6 +20,7 @@ type Session struct {
 	wire     *zkconn.Conn
 	watches  *watchreg.Registry
 	leaveOne func()          // leaveRequest
+	leaving  atomic.Bool     // the connection is being closed for another server
 	client   context.Context // ends when the client is closed
 	ctx      context.Context // ends with the session; has its cause
 	cancel   context.CancelCauseFunc

@@ -104,6 +104,7 @@ func withLoggingSession(
 			Servers:        hosts.New([]string{srv.Addr()}, nil, nil),
 			Timeout:        timeout,
 			ConnectTimeout: time.Second,
+			MaxRequest:     1 << 20,
 			MaxReply:       1 << 20,
 			Margin:         func(timeout time.Duration) time.Duration { return timeout / 5 },
 			Opcodes:        new(tap.Opcodes),

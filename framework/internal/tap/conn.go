@@ -1,6 +1,7 @@
 package tap
 
 import (
+	"bytes"
 	"encoding/binary"
 	"net"
 	"sync"
@@ -10,8 +11,8 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// A Conn is one connection of a Tap's session. The wire client writes from one goroutine at a time
-// and reads from another, as net.Conn allows.
+// A Conn is one connection of a Tap's session. The wire client reads from one goroutine; a goroutine of
+// the Conn writes.
 type Conn struct {
 	net.Conn
 	tap          *Tap
@@ -29,9 +30,9 @@ type Conn struct {
 	// guarded by tap.mu
 	inflight requestQueue // answered in this order, credentials apart
 	pings    []time.Time
-	refusal  error  // see Tap.Refusal
-	out      []byte // frames that the writer has not taken yet
-	over     bool   // it carries no more requests, and ended is closed
+	refusal  error      // see Tap.Refusal
+	out      []outFrame // that the writer has not taken yet
+	over     bool       // it carries no more requests, and ended is closed
 
 	wake    chan struct{} // capacity 1: out has frames
 	ended   chan struct{} // closed with over
@@ -123,32 +124,92 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// outgoing records the frame p. It returns the frame to send for a handshake, and queues any other.
+// outgoing returns the frame to send for a handshake, and queues any other.
 func (c *Conn) outgoing(p []byte) (hello []byte, queued bool) {
-	now := time.Now()
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
 	if !c.greeted {
-		c.greeted, c.sentAt = true, now
+		c.greeted, c.sentAt = true, time.Now()
 		c.begins = len(p) >= greetingID+8 && int64At(p, greetingID) == 0
 		return completeGreeting(p, c.tap.config.ReadOnly, c.tap.Zxid()), false
 	}
-	c.out = append(c.out, p...)
-	c.wakeWriter()
-	if len(p) < proto.LengthSize+proto.RequestHeadSize || int(binary.BigEndian.Uint32(p)) != len(p)-proto.LengthSize {
-		return nil, true
+	f := outFrame{raw: bytes.Clone(p)}
+	if len(p) >= proto.LengthSize+proto.RequestHeadSize && int(binary.BigEndian.Uint32(p)) == len(p)-proto.LengthSize {
+		f.rq = &Request{xid: int32At(p, proto.LengthSize), Opcode: proto.Opcode(int32At(p, proto.LengthSize+4))}
+		if f.rq.xid != proto.XidPing {
+			c.inflight.add(f.rq)
+		}
 	}
-	c.tap.clock.sent(now)
-	if xid := int32At(p, proto.LengthSize); xid == proto.XidPing {
-		c.pings = append(c.pings, now)
-	} else {
-		c.inflight.add(&Request{xid: xid, Opcode: proto.Opcode(int32At(p, proto.LengthSize+4)), sent: now})
-	}
+	c.queueLocked(f)
 	return nil, true
 }
 
-// maxKeptOut is the largest buffer that is kept for the next frames.
-const maxKeptOut = 16 << 10
+// An outFrame is a frame that is to be written.
+type outFrame struct {
+	rq    *Request // nil for bytes of the wire client that are no request
+	raw   []byte   // the frame, if it is the wire client's; else nil
+	watch bool     // the last byte of rq's body is to be 1
+}
+
+// append appends the frame to b.
+func (f outFrame) append(b []byte) []byte {
+	if f.raw != nil {
+		return append(b, f.raw...)
+	}
+	b = binary.BigEndian.AppendUint32(b, uint32(proto.RequestHeadSize+len(f.rq.Body)))
+	b = binary.BigEndian.AppendUint32(b, uint32(f.rq.xid))
+	b = binary.BigEndian.AppendUint32(b, uint32(f.rq.Opcode))
+	b = append(b, f.rq.Body...)
+	if f.watch {
+		b[len(b)-1] = 1
+	}
+	f.rq.Body = nil // nothing reads it any more
+	return b
+}
+
+func (f outFrame) size() int {
+	if f.raw != nil {
+		return len(f.raw)
+	}
+	return proto.LengthSize + proto.RequestHeadSize + len(f.rq.Body)
+}
+
+// queueLocked has the writer write the frame. It needs mu.
+func (c *Conn) queueLocked(f outFrame) {
+	c.out = append(c.out, f)
+	c.wakeWriter()
+}
+
+// maxWrite is how many bytes one write has at most, unless one frame has more. A write has one deadline.
+const maxWrite = 16 << 10
+
+// takeFrames returns all frames of out, which gets the memory of taken.
+func (c *Conn) takeFrames(taken []outFrame) []outFrame {
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	taken, c.out = c.out, taken[:0]
+	return taken
+}
+
+// sendFrames returns how many of the frames are the next write. They count as sent from now on.
+func (c *Conn) sendFrames(frames []outFrame) (n int) {
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
+	now, size := time.Now(), 0
+	for i, f := range frames {
+		if size += f.size(); size > maxWrite && i > 0 {
+			return i
+		}
+		if f.rq == nil {
+			continue
+		}
+		c.tap.clock.sent(now)
+		if f.rq.sent = now; f.rq.xid == proto.XidPing {
+			c.pings = append(c.pings, now)
+		}
+	}
+	return len(frames)
+}
 
 // startWriter starts the writer, once the handshake is complete.
 func (c *Conn) startWriter() {
@@ -186,27 +247,31 @@ func (c *Conn) writeFrames() {
 	}
 }
 
-// writeUntilEnd is writeFrames without the consequences of a failure. All frames that are there are
-// one write.
+// writeUntilEnd is writeFrames without the consequences of a failure.
 func (c *Conn) writeUntilEnd() error {
-	var frames []byte
+	var taken []outFrame
+	var buf []byte
 	for {
 		select {
 		case <-c.wake:
 		case <-c.ended:
 			return nil
 		}
-		if cap(frames) > maxKeptOut {
-			frames = nil
+		taken = c.takeFrames(taken)
+		for rest := taken; len(rest) > 0; {
+			n := c.sendFrames(rest)
+			buf = buf[:0]
+			for _, f := range rest[:n] {
+				buf = f.append(buf)
+			}
+			if err := c.write(buf); err != nil {
+				return err
+			}
+			clear(rest[:n])
+			rest = rest[n:]
 		}
-		c.tap.mu.Lock()
-		frames, c.out = c.out, frames[:0]
-		c.tap.mu.Unlock()
-		if len(frames) == 0 {
-			continue
-		}
-		if err := c.write(frames); err != nil {
-			return err
+		if cap(buf) > 2*maxWrite {
+			buf = nil
 		}
 	}
 }
@@ -214,6 +279,9 @@ func (c *Conn) writeUntilEnd() error {
 // oldestUnansweredLocked is [Tap.OldestUnanswered]; it needs tap.mu.
 func (c *Conn) oldestUnansweredLocked() (time.Time, bool) {
 	oldest := c.inflight.oldest()
+	if oldest != nil && oldest.sent.IsZero() {
+		oldest = nil // it waits to be written, behind others
+	}
 	switch {
 	case oldest == nil && len(c.pings) == 0:
 		return time.Time{}, false

@@ -23,7 +23,12 @@ func Outgoing(c *Conn, p []byte) []byte {
 	}
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
-	return c.out
+	var sent []byte
+	for _, f := range c.out {
+		sent = f.append(sent)
+	}
+	c.out = nil
+	return sent
 }
 
 // InFlight records a request as sent that no caller waits for, and whose answer may have limit bytes.

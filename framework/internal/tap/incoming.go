@@ -21,7 +21,7 @@ func (c *Conn) incoming(frame []byte) (pass bool, err error) {
 	}
 	rq := c.requestOf(frame)
 	switch {
-	case rq == nil:
+	case rq == nil || rq.sent.IsZero():
 		return false, fmt.Errorf("%w: a reply to request %d, which is not in flight", ErrProtocol, rp.xid)
 	case rp.code == 0:
 		err = checkBody(rq.Opcode, rp.body)
@@ -88,13 +88,13 @@ func (c *Conn) pong(code proto.Code) error {
 // leftOut is called after the reply to a request that was sent at that time. It returns an error if the
 // server has not replied to an earlier request that is older than the session timeout. A server replies
 // in order, so it will never reply. The session timeout is more time than any server needs, should one
-// reply out of order. Without this, each such request would keep a goroutine for as long as the server
-// replies to others.
+// reply out of order. Without this, such a request would be in flight for as long as the server replies
+// to others.
 func (c *Conn) leftOut(sent time.Time) error {
 	c.tap.mu.Lock()
 	defer c.tap.mu.Unlock()
 	oldest := c.inflight.oldest()
-	if oldest == nil || !oldest.sent.Before(sent) || time.Since(oldest.sent) < c.tap.timeout {
+	if oldest == nil || oldest.sent.IsZero() || !oldest.sent.Before(sent) || time.Since(oldest.sent) < c.tap.timeout {
 		return nil
 	}
 	return fmt.Errorf("%w: no reply to a request for %v, and one to a later request", ErrProtocol, c.tap.timeout)

@@ -147,6 +147,8 @@ func setIn[K comparable, V any](m *map[K]V, key K, value V) {
 // It has to be called before the connection is used.
 func (c *Conn) UseOpcodes(o *Opcodes, server string) {
 	o.forget()
+	c.tap.mu.Lock()
+	defer c.tap.mu.Unlock()
 	c.opcodes, c.server = o, server
 }
 
@@ -156,17 +158,26 @@ func (c *Conn) lacks(op proto.Opcode) bool { return c.opcodes.Lacks(op) }
 // Lacks reports whether the server of the present connection is known not to know the operation.
 func (t *Tap) Lacks(op proto.Opcode) bool {
 	t.mu.Lock()
-	c := t.conn
-	t.mu.Unlock()
-	return c != nil && c.lacks(op)
+	defer t.mu.Unlock()
+	return t.conn != nil && t.conn.lacks(op)
 }
 
-// Untried reports whether it is not known yet whether the servers know the operation.
-func (t *Tap) Untried(op proto.Opcode) bool {
+// Doubtful reports whether the servers may not know the operation: they seem to lack another one, and have
+// not replied to this one yet.
+func (t *Tap) Doubtful(op proto.Opcode) bool {
 	t.mu.Lock()
-	c := t.conn
-	t.mu.Unlock()
-	return c != nil && c.opcodes != nil && !c.opcodes.knows(op) && !c.lacks(op)
+	defer t.mu.Unlock()
+	return t.conn != nil && t.conn.opcodes.doubtful(op)
+}
+
+func (o *Opcodes) doubtful(op proto.Opcode) bool {
+	if o == nil {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, unknown := o.unknown[op]
+	return !o.known[op] && !unknown && len(o.closes)+len(o.unknown) > 0
 }
 
 // closedByServer reports whether err of a read says that the server closed the connection.

@@ -17,6 +17,8 @@ var (
 	ErrUnsent = errors.New("no connection")
 	// ErrUnanswered is the error if the connection ended between the request and its answer.
 	ErrUnanswered = errors.New("connection ended before the answer")
+	// ErrRequestTooLarge is the error of a request that is longer than servers accept: nothing was sent.
+	ErrRequestTooLarge = errors.New("request too large")
 	// ErrTooLarge is the error if the answer is longer than the limit. The connection remains.
 	ErrTooLarge = errors.New("answer too large")
 )
@@ -35,14 +37,14 @@ type Answer struct {
 // A Request is a request of the session and, once it has ended, its answer. [Tap.Send] sends it, once.
 type Request struct {
 	Opcode proto.Opcode
-	Body   []byte
+	Body   []byte // must not be changed
 	Limit  int    // the length that the answer's body may have, in bytes
 	Watch  bool   // it is a read that leaves a watch; the last byte of Body is its watch flag
 	OnEnd  func() // called when a sent request has ended, without a lock; must not block; may be nil
 
 	// set by Send, then guarded by Tap.mu until the request has ended
 	xid  int32
-	sent time.Time
+	sent time.Time     // zero until it is written
 	tree string        // path of a recursive watch that it sets; else ""
 	done chan struct{} // closed when answer and err are set; nil for a request of the wire client
 	answer
@@ -95,15 +97,15 @@ func (t *Tap) Open() bool {
 
 // openLocked returns the connection for requests, or nil. It needs mu.
 func (t *Tap) openLocked() *Conn {
-	if t.conn == nil || !t.conn.established.Load() || t.conn.over {
+	if t.conn == nil || !t.conn.established.Load() || t.conn.over || t.conn.refusal != nil || t.ended != nil {
 		return nil
 	}
 	return t.conn
 }
 
-// Refuse ends a request that is not sent, as a [Tap] without a connection does.
-func (rq *Request) Refuse() {
-	rq.done, rq.err = make(chan struct{}), ErrUnsent
+// Refuse ends a request that is not sent, because of err.
+func (rq *Request) Refuse(err error) {
+	rq.done, rq.err = make(chan struct{}), err
 	close(rq.done)
 }
 
@@ -121,17 +123,9 @@ func (t *Tap) sendLocked(rq *Request) error {
 		t.asked = firstXid
 	}
 	t.followTreeLocked(rq)
-	rq.xid, rq.sent = t.asked, time.Now()
-	t.clock.sent(rq.sent)
+	rq.xid = t.asked
 	c.inflight.add(rq)
-	c.out = binary.BigEndian.AppendUint32(c.out, uint32(proto.RequestHeadSize+len(rq.Body)))
-	c.out = binary.BigEndian.AppendUint32(c.out, uint32(rq.xid))
-	c.out = binary.BigEndian.AppendUint32(c.out, uint32(rq.Opcode))
-	c.out = append(c.out, rq.Body...)
-	if rq.Watch && !t.hasTreeLocked(rq.Body) {
-		c.out[len(c.out)-1] = 1
-	}
-	c.wakeWriter()
+	c.queueLocked(outFrame{rq: rq, watch: rq.Watch && !t.hasTreeLocked(rq.Body)})
 	return nil
 }
 

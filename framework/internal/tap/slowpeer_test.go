@@ -1,0 +1,191 @@
+package tap_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/proto"
+)
+
+// Each write has a deadline of its own, however many frames wait.
+func TestFramesToASlowPeerHaveADeadlineEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		const n = 24
+		step := timeout * 2 / 3 / 8 // each frame takes an eighth of what a frame may take
+		ended := make(chan error, n)
+		for range n {
+			rq := &tap.Request{Opcode: opExists, Body: make([]byte, 64<<10), Limit: 1000}
+			if !p.tap.Send(rq) {
+				t.Fatal("not sent")
+			}
+			go func() { <-rq.Done(); _, err := rq.Answer(); ended <- err }()
+		}
+		go func() { // a server behind a slow link: reads a frame, answers, takes its time
+			for {
+				head := make([]byte, 4)
+				if _, err := io.ReadFull(p.server, head); err != nil {
+					return
+				}
+				b := make([]byte, binary.BigEndian.Uint32(head))
+				if _, err := io.ReadFull(p.server, b); err != nil {
+					return
+				}
+				a := answerTo(b, -101, "")
+				if _, err := p.server.Write(framed(a)); err != nil {
+					return
+				}
+				<-time.After(step)
+			}
+		}()
+		go func() { _, _ = io.Copy(io.Discard, p.client) }()
+		for i := range n {
+			if err := <-ended; err != nil {
+				t.Errorf("request %d of %d: %v; fault %v", i, n, err, p.tap.Fault())
+				break
+			}
+		}
+		p.client.Close()
+		p.server.Close()
+		<-time.After(timeout) // the server's goroutine ends
+	})
+}
+
+// A request that waits for others to be written is no sign that the server is silent.
+func TestARequestCountsFromItsWriting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		const n = 6
+		step, start := timeout/10, time.Now()
+		var last *tap.Request
+		for range n {
+			last = &tap.Request{Opcode: opExists, Body: make([]byte, 64<<10), Limit: 1000}
+			p.tap.Send(last)
+		}
+		go func() { _, _ = io.Copy(io.Discard, p.client) }()
+		for range n {
+			head := make([]byte, 4)
+			_, _ = io.ReadFull(p.server, head)
+			b := make([]byte, binary.BigEndian.Uint32(head))
+			_, _ = io.ReadFull(p.server, b)
+			_, _ = p.server.Write(framed(answerTo(b, -101, "")))
+			<-time.After(step)
+		}
+		<-last.Done()
+		if got, want := p.tap.Presumed().Sub(start), timeout+3*step; got < want {
+			t.Errorf("presumed until %v after the calls, want at least %v", got, want)
+		}
+		p.client.Close()
+		p.server.Close()
+	})
+}
+
+// A session that has ended, by the server's word or the client's, takes no requests.
+func TestAnExpiredHandshakeTakesNoRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		p.dial()
+		hello := make([]byte, 44)
+		binary.BigEndian.PutUint64(hello[16:], 7)
+		p.send(hello)
+		p.reply(greeting(0)[:37])
+		if p.tap.Ended() == nil {
+			t.Fatal("not ended")
+		}
+		if p.tap.Open() {
+			t.Error("the connection of an expired session is open for requests")
+		}
+		go func() { _, _ = io.Copy(io.Discard, p.server) }() // as the buffers of the sockets do
+		rq := &tap.Request{Opcode: opExists, Limit: 1}
+		if p.tap.Send(rq) {
+			t.Error("a request was sent in a session that the server has ended")
+		}
+		<-time.After(time.Hour)
+		select {
+		case <-rq.Done():
+		default:
+			t.Error("the request has not ended an hour later")
+		}
+		p.client.Close()
+		p.server.Close()
+	})
+}
+
+func TestARequestAfterTheSessionsEndIsNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		p.tap.End(errors.New("deadline"))
+		if p.tap.Send(&tap.Request{Opcode: opCreate, Limit: 1}) {
+			t.Error("a create was sent in an abandoned session")
+		}
+		p.client.Close()
+		p.server.Close()
+	})
+}
+
+func TestARefusedConnectionTakesNoRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		p.dial()
+		p.client.UseCredentials([]tap.Credential{{Scheme: "digest", Secret: []byte("u:p")}})
+		hello := make([]byte, 44)
+		binary.BigEndian.PutUint64(hello[16:], 7)
+		p.send(hello)
+		go func() {
+			_, _ = p.server.Write(framed(greeting(7)))
+			head := make([]byte, 4)
+			_, _ = io.ReadFull(p.server, head)
+			b := make([]byte, binary.BigEndian.Uint32(head))
+			_, _ = io.ReadFull(p.server, b)
+			_, _ = p.server.Write(framed(answerTo(b, codeRefused, "")))
+		}()
+		if _, err := io.ReadFull(p.client, make([]byte, len(greeting(7))+4)); err != nil {
+			t.Fatal(err)
+		}
+		if !errors.Is(p.tap.Refusal(), tap.ErrCredential) {
+			t.Fatalf("refusal %v", p.tap.Refusal())
+		}
+		if p.tap.Open() {
+			t.Error("a connection whose credential was refused is open for requests")
+		}
+		p.client.Close()
+		p.server.Close()
+	})
+}
+
+// Requests ask for what the servers lack while a connection is made.
+func TestLacksWhileAConnectionIsMade(t *testing.T) {
+	tp := newTap()
+	o := new(tap.Opcodes)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				tp.Lacks(proto.OpMultiRead)
+			}
+		}
+	})
+	for range 200 {
+		client, server := net.Pipe()
+		c, err := tp.Wrap(client, time.Now().Add(time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.UseOpcodes(o, "a:1")
+		c.Close()
+		server.Close()
+	}
+	close(stop)
+	wg.Wait()
+}
