@@ -189,7 +189,7 @@ func join(ctx context.Context, client *framework.Client) error {
 		return err
 	}
 	if err := n.Await(ctx); err != nil {
-		return err // node.ErrTaken: another process has this id
+		return err // node.ErrTaken: another process has this id, or the crashed one's session
 	}
 	for members, err := range g.Changes(ctx) {
 		fmt.Println(len(members), "members", err) // err: the client may not read them now

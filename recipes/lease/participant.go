@@ -70,7 +70,8 @@ func DecodeMetadata(data []byte) (*Metadata, bool) {
 // returns it when its context ends. It wraps the context's error. If and only if the client was not
 // Connected when the wait ended, it also wraps [framework.ErrNotConnected]. So a service can
 // distinguish a busy lock from an unreachable ZooKeeper, whether the outage began before or during
-// the wait.
+// the wait. A server that is silent is noticed after the connect timeout, or a quarter of the session
+// timeout. If a wait ends before that, Ahead is -1 and BlockedBy is nil, because no reply came.
 type WaitError struct {
 	Path string // of the lock, as it was given to its constructor
 

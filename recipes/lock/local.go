@@ -101,7 +101,7 @@ func (l *Local) Path() string { return l.mutex.Path() }
 
 // waitError returns the WaitError of a wait for calls of this Local.
 func (l *Local) waitError(ctx context.Context, err error) error {
-	return contender.WaitError(ctx, l.mutex.queueLock.queue.Client, l.Path(), -1, nil, err)
+	return contender.WaitError(ctx, l.mutex.queueLock.queue.Client, l.Path(), 1, nil, err) // the holder is ahead
 }
 
 // lock returns a lease of the mutex's, for a call that has the turn. Unless that lease was handed on, and is

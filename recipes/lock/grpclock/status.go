@@ -24,7 +24,10 @@ var unavailable = [...]error{
 //     closed;
 //   - Canceled if ctx was cancelled, and DeadlineExceeded if its deadline passed: the caller has
 //     ended the call;
-//   - Aborted if another owner holds the lock: [lock.ErrHeld], or a [lock.WaitError];
+//   - Aborted if another owner holds the lock: [lock.ErrHeld], or a [lock.WaitError] that saw a
+//     contender;
+//   - Unavailable if a wait ended that saw none: ZooKeeper did not reply, and the client had not noticed
+//     yet;
 //   - Unknown for any other error that has no status of its own, and that status for one that has.
 //
 // ctx is the call's.
@@ -40,7 +43,11 @@ func Code(ctx context.Context, err error) codes.Code {
 		return codes.Unavailable
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return status.FromContextError(ctx.Err()).Code()
-	case errors.Is(err, lock.ErrHeld), errors.As(err, &waited):
+	case errors.Is(err, lock.ErrHeld):
+		return codes.Aborted
+	case errors.As(err, &waited) && waited.Ahead < 0 && waited.BlockedBy == nil:
+		return codes.Unavailable
+	case waited != nil:
 		return codes.Aborted
 	}
 	return status.Code(err)

@@ -296,15 +296,16 @@ func TestStatus(t *testing.T) {
 		err  error
 		want int
 	}{
-		"nil":                 {nil, 200},
-		"held":                {lock.ErrHeld, 409},
-		"a wait that ended":   {&lock.WaitError{Err: context.DeadlineExceeded}, 409},
-		"an outage":           {away, 503},
-		"the session's end":   {framework.ErrSessionExpired, 503},
-		"the request's end":   {errors.Join(httplock.ErrRequestEnded, &lock.WaitError{Err: context.Canceled}), 503},
-		"lost":                {&lock.LostError{Cause: framework.ErrSessionExpired}, 500},
-		"lost, then busy":     {errors.Join(lock.ErrHeld, &lock.LostError{Cause: framework.ErrClosed}), 500},
-		"a refused operation": {framework.ErrNoAuth, 500},
+		"nil":                  {nil, 200},
+		"held":                 {lock.ErrHeld, 409},
+		"a wait that ended":    {&lock.WaitError{Err: context.DeadlineExceeded}, 409},
+		"a wait without reply": {&lock.WaitError{Ahead: -1, Err: context.DeadlineExceeded}, 503},
+		"an outage":            {away, 503},
+		"the session's end":    {framework.ErrSessionExpired, 503},
+		"the request's end":    {errors.Join(httplock.ErrRequestEnded, &lock.WaitError{Err: context.Canceled}), 503},
+		"lost":                 {&lock.LostError{Cause: framework.ErrSessionExpired}, 500},
+		"lost, then busy":      {errors.Join(lock.ErrHeld, &lock.LostError{Cause: framework.ErrClosed}), 500},
+		"a refused operation":  {framework.ErrNoAuth, 500},
 	} {
 		if got := httplock.Status(c.err); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)

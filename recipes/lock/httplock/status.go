@@ -14,7 +14,8 @@ import (
 //     may have run together with the next holder's;
 //   - 503 if ZooKeeper can't be reached, also if that began during the wait, or the client is closed;
 //   - 503, too, if the request's context ended before the lock was held: [ErrRequestEnded];
-//   - 409 if another owner holds the lock: [lock.ErrHeld], or a [lock.WaitError];
+//   - 409 if another owner holds the lock: [lock.ErrHeld], or a [lock.WaitError] that saw a contender;
+//   - 503 if a wait ended that saw none: ZooKeeper did not reply, and the client had not noticed yet;
 //   - 500 for any other error.
 func Status(err error) int {
 	var waited *lock.WaitError
@@ -25,7 +26,11 @@ func Status(err error) int {
 		return http.StatusInternalServerError
 	case isUnavailable(err):
 		return http.StatusServiceUnavailable
-	case errors.Is(err, lock.ErrHeld), errors.As(err, &waited):
+	case errors.Is(err, lock.ErrHeld):
+		return http.StatusConflict
+	case errors.As(err, &waited) && waited.Ahead < 0 && waited.BlockedBy == nil:
+		return http.StatusServiceUnavailable
+	case waited != nil:
 		return http.StatusConflict
 	}
 	return http.StatusInternalServerError

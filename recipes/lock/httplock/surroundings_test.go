@@ -344,12 +344,8 @@ func TestSurroundings_outage_before(t *testing.T) {
 					h := s.serving(t, nil, nil, plain, c.opts...)
 					begin(s)
 					began := time.Now()
-					want := away503
-					if name == "one second" && how == "silent" {
-						want = held409 // its client knows of no outage yet
-					}
-					if got := h.ask(t.Context(), t, http.MethodPost); got != want {
-						t.Errorf("the client sees %v, want %v", got, want)
+					if got := h.ask(t.Context(), t, http.MethodPost); got != away503 {
+						t.Errorf("the client sees %v, want %v", got, away503)
 					}
 					if took := time.Since(began); took > c.limit {
 						t.Errorf("answered after %v, want %v", took, c.limit)
