@@ -8,7 +8,8 @@ import (
 	"testing/synctest"
 )
 
-// ForEach runs body in each environment, as subtests by the environments' names. They are parallel
+// ForEach runs body in each environment, as subtests by the environments' names; the embedded ones run
+// in a bubble of [testing/synctest]. They are parallel
 // tests, so that ForEach may return before they have run, as t.Run does with those. Everything
 // that the body needs from outside has to exist until t ends. ForEach fails the test if an option
 // is faulty.

@@ -4,7 +4,8 @@
 //
 // The first contender of the queue creates its permits' znodes, and holds the permits when the
 // directory has no more children than there are permits. It then leaves the queue. Children of any
-// creator count, as for Curator. Four properties keep "at most n":
+// creator count, as for Curator. The first three of four properties keep "at most n", however many
+// contenders have znodes in leases; the fourth is for progress:
 //
 //   - A listing grants only by the number that was valid when the listing was answered: a watch on the
 //     number is valid then, because a server notifies of a change before it replies from a later state.
@@ -27,6 +28,8 @@
 //   - Progress: two that try at once both queue. A contender in the queue waits for such a znode as for a
 //     holder's, until its deletion, or the end of its session if its process stops. Each pool tries again
 //     only after a grant without a wait, so new contenders can't keep one in the queue waiting by this.
+//
+// Package inspect of the command and docs/recipes/semaphore.md describe the same order and znodes.
 package permits
 
 import (

@@ -24,6 +24,10 @@ import (
 )
 
 // A Queue is a directory of contenders. It is immutable.
+//
+// A new node comes behind all nodes that exist, MayReplace apart. Three shortcuts rely on that: the
+// deletion of the last predecessor grants; so does that of the last two; and what one attempt of a client
+// is granted is news to its successor. A queue in which nodes come ahead has to turn all three off.
 type Queue struct {
 	Client *framework.Client
 	Dir    string
@@ -31,7 +35,8 @@ type Queue struct {
 	ACL    []acl.Entry // of contenders and missing parents; nil for the client's
 
 	// Predecessor returns the index of the node that the node at own waits for, among those before
-	// the given index; -1 if there is none. The nodes are in the order of [queuenode.Compare].
+	// the given index; -1 if there is none. The nodes are in the order of [queuenode.Compare], and no
+	// node waits for one behind it in that order.
 	Predecessor func(nodes []queuenode.Node, own, before int) int
 
 	// OnPosition is called with the number of contenders ahead of a waiting attempt. It may be nil.

@@ -331,7 +331,7 @@ func (a *Attempt) secure(ctx context.Context) error {
 	return err
 }
 
-// grant ends the attempt and returns its grant.
+// grant ends the wait and returns the grant. The attempt keeps its node and its session.
 func (a *Attempt) grant() *Grant {
 	g := &Grant{
 		Znode: hold.Znode{Client: a.client, Session: a.hold, Path: a.node, Stat: a.stat, Breaks: a.breaks},
