@@ -44,9 +44,10 @@ type Conn struct {
 
 	deadlines struct{ read, write limit } // only for the reader, and for the writer
 
-	closing  sync.Once
-	closed   chan struct{} // closed when the socket's Close has returned closeErr
-	closeErr error
+	suspected sync.Once
+	closing   sync.Once
+	closed    chan struct{} // closed when the socket's Close has returned closeErr
+	closeErr  error
 }
 
 func newConn(t *Tap, conn net.Conn, deadline time.Time) *Conn {
@@ -65,9 +66,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.reader.read(p)
 	if err != nil {
 		c.tap.broke(c, err)
-		if closedByServer(err) {
-			c.opcodes.closed(c.server, c.opcodesInFlight())
-		}
+		c.suspect(err)
 		c.abandonRequests()
 	}
 	return n, err
@@ -243,6 +242,7 @@ func (c *Conn) writeFrames() {
 	close(c.written)
 	if err != nil {
 		c.tap.broke(c, err)
+		c.suspect(err)
 		_ = c.Close() // err has the cause, and Read will return it
 	}
 }

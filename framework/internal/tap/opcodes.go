@@ -180,9 +180,15 @@ func (o *Opcodes) doubtful(op proto.Opcode) bool {
 	return !o.known[op] && !unknown && len(o.closes)+len(o.unknown) > 0
 }
 
-// closedByServer reports whether err of a read says that the server closed the connection.
-func closedByServer(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+// suspect records, once, which operation may have made the server close the connection, if err of a read
+// or a write says that it did.
+func (c *Conn) suspect(err error) {
+	for _, closed := range []error{io.EOF, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, closed) {
+			c.suspected.Do(func() { c.opcodes.closed(c.server, c.opcodesInFlight()) })
+			return
+		}
+	}
 }
 
 // opcodesInFlight returns the opcodes of the requests without a reply, the oldest first.
