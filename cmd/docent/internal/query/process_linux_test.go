@@ -47,7 +47,7 @@ func TestJQ(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(string(page), "There is no `-o yaml`")
+	_, rest, found := strings.Cut(string(page), "`jq` prints what you need")
 	_, rest, _ = strings.Cut(rest, "```sh\n")
 	script, _, _ := strings.Cut(rest, "```")
 	if !found || strings.Count(script, "jq ") != 2 {
