@@ -157,16 +157,18 @@ func (env *environment) takePath(r *rand.Rand, span time.Duration) (end func()) 
 		env.mu.Unlock()
 		return nil
 	}
-	env.doomed[nodeKey{at, env.nodes[at].czxid}], env.taken[at] = true, true
+	own := env.nodes[at]
+	env.doomed[nodeKey{at, own.czxid}], env.taken[at] = true, true
 	env.mu.Unlock()
 	env.harm(cut, span)
 	cut.line.set(true, false)
 	cut.line.cut()
-	healed, longer := make(chan struct{}), upTo(r, env.plan.timeout)
-	env.tasks.Go(func() { env.holdPath(at, healed, longer) }) // ends soon after the outage
+	outage, heal := context.WithCancel(env.ctx)
+	longer := upTo(r, env.plan.timeout)
+	env.tasks.Go(func() { env.holdPath(outage, at, own.czxid, longer) }) // ends soon after the outage
 	return func() {
+		heal()
 		cut.line.set(false, false)
-		close(healed)
 	}
 }
 
@@ -181,18 +183,17 @@ func (env *environment) clientOf(session int64) *client {
 	return env.clients[i]
 }
 
-// holdPath has the operator keep a znode at the path until some time after the outage.
-func (env *environment) holdPath(at string, healed <-chan struct{}, longer time.Duration) {
-	ctx, cancel := context.WithTimeout(env.ctx, env.settling())
-	defer cancel()
-	if _, err := env.operator.Txn(ctx, framework.OpDelete(at, framework.AnyVersion),
+// holdPath has the operator keep a znode at the path until some time after the outage, in place of the
+// client's, which the czxid created. It takes the path during the outage or not at all: a deletion that is
+// on its way meets whatever znode is at its path by then.
+func (env *environment) holdPath(outage context.Context, at string, czxid int64, longer time.Duration) {
+	if _, err := env.operator.Txn(outage, framework.OpDelete(at, framework.AnyVersion, framework.CreatedBy(czxid)),
 		framework.OpCreate(at, []byte(canary), framework.Ephemeral())); err == nil {
 		env.count("fault "+takes, 1)
 	}
-	select {
-	case <-healed:
+	<-outage.Done()
+	if env.ctx.Err() == nil {
 		pass(longer)
-	case <-env.ctx.Done():
 	}
 	for env.operator.Sync(env.ctx, at) != nil && env.ctx.Err() == nil { // else the transaction may be applied later
 		pass(time.Second)
