@@ -95,6 +95,7 @@ func TestWithRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := newClient(t, srv, srv.Dial)
+		zkenv.Acquaint(t, c, srv)
 		if _, err := c.Create(t.Context(), "/cached", nil); err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ type atOnce struct {
 
 func newAtOnce(t *testing.T, opts ...zkserver.Option) *atOnce {
 	t.Helper()
-	srv := virtualServer(t, opts...)
+	srv := zkserver.Run(t, opts...) // by the options alone: what a drawn server lacks, it might lack as well
 	a := &atOnce{srv: srv, c: virtualClient(t, srv), other: virtualClient(t, srv)}
 	createDirs(t, a.other, atOncePath+"/locks", atOncePath+"/leases")
 	a.m = newSemaphoreMutex(t, a.c, atOncePath)

@@ -192,5 +192,7 @@ func linesOfAWait(
 
 func longWaiter(t *testing.T, server *zkserver.Server, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	return recipetest.Client(t, server.Addr(), append(opts, framework.WithDialer(server.Dial))...)
+	c := recipetest.Client(t, server.Addr(), append(opts, framework.WithDialer(server.Dial))...)
+	zkenv.Acquaint(t, c, server)
+	return c
 }

@@ -42,6 +42,7 @@ func newClient(t *testing.T, server *zkserver.Server) *framework.Client {
 	if err := c.AwaitConnected(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	zkenv.Acquaint(t, c, server)
 	return c
 }
 

@@ -45,6 +45,7 @@ func (s *service) client(t *testing.T) *framework.Client {
 		}
 	})
 	must.OK(t, c.AwaitConnected(t.Context()))
+	zkenv.Acquaint(t, c, s.server)
 	return c
 }
 
