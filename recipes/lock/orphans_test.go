@@ -63,7 +63,7 @@ func TestNoOrphanWhenAFunctionOfTheUsersFails(t *testing.T) {
 	failures := map[string]func(){"panic": func() { panic("by the test") }, "Goexit": runtime.Goexit}
 	for _, k := range append(slices.Clone(kinds), multiOfAllKinds) {
 		for name, fail := range failures {
-			for _, op := range []string{"Lock", "Lock contended", "TryLock", "TryLock contended"} {
+			for _, op := range []string{"Lock", "Lock contended", lockCrowded, "TryLock", "TryLock contended"} {
 				t.Run(k.name+"/"+name+"/"+op, func(t *testing.T) {
 					t.Parallel()
 					for n, failed := int32(1), true; failed && !t.Failed(); n++ {
@@ -74,6 +74,9 @@ func TestNoOrphanWhenAFunctionOfTheUsersFails(t *testing.T) {
 		}
 	}
 }
+
+// lockCrowded is a Lock while another attempt of the client waits.
+const lockCrowded = "Lock crowded and contended"
 
 // panicAt has the n-th call of a user's function fail, and reports whether there was one.
 func panicAt(t *testing.T, k kind, op string, n int32, fail func()) bool {
@@ -89,7 +92,6 @@ func panicAt(t *testing.T, k kind, op string, n int32, fail func()) bool {
 		}
 	}
 	failing := virtualClient(t, srv, framework.WithACLProvider(func(string) []acl.Entry { called(); return nil }))
-	known.Store(true)
 	var opts []lock.Option
 	if k.callbacks {
 		opts = append(opts, recipes.WithQueuePosition(func(int) { called() }))
@@ -100,16 +102,23 @@ func panicAt(t *testing.T, k kind, op string, n int32, fail func()) bool {
 		held = mustLock(t, k.rivalOf(t, operator, path))
 	}
 	var done sync.WaitGroup
-	done.Go(func() {
-		defer func() { _ = recover() }()
-		if strings.HasPrefix(op, "TryLock") {
-			l = tryLock{l}
-		}
-		if lease, err := l.Lock(t.Context()); err == nil {
-			mustRelease(t, lease)
-		}
-	})
-	synctest.Wait()
+	call := func(l lock.Locker) {
+		done.Go(func() {
+			defer func() { _ = recover() }()
+			if lease, err := l.Lock(t.Context()); err == nil {
+				mustRelease(t, lease)
+			}
+		})
+		synctest.Wait()
+	}
+	if op == lockCrowded {
+		call(k.lock(t, failing, path))
+	}
+	known.Store(true)
+	if strings.HasPrefix(op, "TryLock") {
+		l = tryLock{l}
+	}
+	call(l)
 	if held != nil {
 		mustRelease(t, held)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/queuenode"
+	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
@@ -35,16 +36,18 @@ type Attempt struct {
 	hold   *framework.SessionHold
 	key    listingKey // set with hold
 
-	node   string         // path of the node; "" if there is none
-	self   queuenode.Node // the node
-	stat   framework.Stat
-	breaks int64    // of the connection when the grant was certain
-	listed []string // what was listed along with the creation of the node; nil once used
-	fresh  bool     // the node has not been listed yet
-	warned bool     // of contenders of another kind that came later
+	node    string         // path of the node; "" if there is none
+	self    queuenode.Node // the node
+	stat    framework.Stat
+	breaks  int64    // of the connection when the grant was certain
+	listed  []string // what was listed along with the creation of the node; nil once used
+	fresh   bool     // the node has not been listed yet
+	warned  bool     // of contenders of another kind that came later
+	crowded bool     // other attempts of the client contended when Run began
 
 	admitted bool          // a listing showed the node, and no contender of another kind ahead of it
 	took     time.Duration // from the call that created the node to its return
+	pos      position      // as it was last found; only an attempt that waits uses it
 	waiter   *waiter       // since it began to wait
 	rounds   pace.Pace     // of restarts and listings
 }
@@ -67,8 +70,11 @@ func (q *Queue) NewAttempt(kind string, data func() []byte) *Attempt {
 // Run drives the attempt until it is granted, ctx ends or a request fails. With an error the
 // attempt keeps what it has, its node included: Run again, or Withdraw.
 func (a *Attempt) Run(ctx context.Context) (*Grant, error) {
+	attempts := clientAttemptsOf(a.queue.Client)
+	a.crowded = attempts.begin(a.queue.Dir)
+	defer attempts.end(a.queue.Dir)
 	for {
-		if err := a.enter(ctx); err != nil {
+		if err := a.apart(func() error { return a.enter(ctx) }); err != nil {
 			return nil, err
 		}
 		err := a.await(ctx)
@@ -87,6 +93,18 @@ func (a *Attempt) Run(ctx context.Context) (*Grant, error) {
 			return nil, err
 		}
 	}
+}
+
+// apart calls fn, which makes requests: these need a stack of 8 KiB, the wait behind them one of 4. If other
+// attempts of the client contend, this one will probably wait, and fn has a goroutine of its own. That costs
+// more time than it saves memory if the attempt is granted at once.
+//
+// This is an optimisation: without it, each of many waiters of a process needs 4 KiB more.
+func (a *Attempt) apart(fn func() error) error {
+	if a.crowded {
+		return usercall.Apart(fn)
+	}
+	return fn()
 }
 
 // Try waits for no other contender: it returns a grant, or [ErrBusy] with its node deleted. If it

@@ -18,8 +18,6 @@ type waiter struct {
 	own         nodeWatch // if an operator deletes the node, the attempt queues again
 	predecessor nodeWatch // the node that it waits for
 	second      nodeWatch // the node that it would wait for then; see await
-	ahead       int       // how many contenders the last listing showed ahead
-	behindFirst bool      // the predecessor holds the lock
 
 	// Closed when the predecessor is granted; nil if that is another client's. Then second is
 	// not watched.
@@ -112,14 +110,6 @@ func fired(w *framework.Watch) <-chan struct{} {
 	return w.Fired()
 }
 
-// waits returns what the attempt has while it waits.
-func (a *Attempt) waits() *waiter {
-	if a.waiter == nil {
-		a.waiter = &waiter{attempt: a, long: LongWait{Report: a.queue.OnLongWait}}
-	}
-	return a.waiter
-}
-
 // BlockedBy returns the number of contenders that the last listing showed ahead of the attempt, its
 // predecessor, and whether that holds the lock. data and st are the predecessor's when it was read to
 // be watched. ahead is -1 if no listing showed a contender. It is for the goroutine that drives the attempt, after the attempt
@@ -134,7 +124,7 @@ func (a *Attempt) BlockedBy() (ahead int, by queuenode.Node, holds bool, data []
 		by, _ = queuenode.ParseAny(predecessor.name)
 	}
 	st, _ = predecessor.watch.Stat()
-	return a.waiter.ahead, by, a.waiter.behindFirst, predecessor.watch.Data(), st
+	return a.pos.ahead, by, a.pos.behindFirst, predecessor.watch.Data(), st
 }
 
 // end closes the watches, but for the watch on the own node, which it returns if there is one.
@@ -148,7 +138,7 @@ func (w *waiter) end() (own *framework.Watch) {
 func (w *waiter) blocker() Blocker {
 	st, _ := w.predecessor.watch.Stat()
 	path := framework.JoinPath(w.attempt.queue.Dir, w.predecessor.name)
-	return Blocker{Ahead: w.ahead, Path: path, Data: w.predecessor.watch.Data(), Stat: st}
+	return Blocker{Ahead: w.attempt.pos.ahead, Path: path, Data: w.predecessor.watch.Data(), Stat: st}
 }
 
 // errStale means that the attempt has to list again to know its position.
@@ -165,13 +155,9 @@ var errStale = errors.New("waitqueue: what was listed is out of date")
 // attempt of the same client, its grant shows as much, and the second is not watched.
 func (a *Attempt) await(ctx context.Context) error {
 	for {
-		pos, err := a.position(ctx)
-		for err == nil && pos.predecessor != "" {
-			a.report(pos.ahead)
-			if a.Observer != nil {
-				a.Observer.Waits(pos.ahead)
-			}
-			pos, err = a.waits().step(ctx, pos)
+		err := a.apart(func() error { return a.look(ctx) })
+		for err == nil && a.pos.predecessor != "" {
+			err = a.waiter.next(ctx)
 		}
 		switch {
 		case err == nil:
@@ -186,66 +172,94 @@ func (a *Attempt) await(ctx context.Context) error {
 	}
 }
 
+// look finds the attempt's position, and watches what it has to wait for.
+func (a *Attempt) look(ctx context.Context) error {
+	pos, err := a.position(ctx)
+	if err != nil {
+		return err
+	}
+	if a.pos = pos; pos.predecessor == "" {
+		return nil
+	}
+	if a.waiter == nil {
+		a.waiter = &waiter{attempt: a, long: LongWait{Report: a.queue.OnLongWait}}
+	}
+	return a.waiter.watch(ctx)
+}
+
 // Disconnected reports whether err is only for lack of a connection.
 func Disconnected(err error) bool {
 	return errors.Is(err, framework.ErrNotConnected) || errors.Is(err, framework.ErrUnknownOutcome)
 }
 
-// step waits for the next event and returns the position after it: the zero position if there is no
-// predecessor any more. It returns errStale if only a listing shows the position.
-func (w *waiter) step(ctx context.Context, pos position) (position, error) {
-	w.ahead, w.behindFirst = pos.ahead, pos.behindFirst
-	for {
-		if err := w.setWatches(ctx, pos); err != nil {
-			return pos, err
-		}
-		if w.predecessor.gone || w.second.gone {
-			return w.predecessorGone(pos)
-		}
+// watch reports the attempt's position, and sets the watches for it.
+func (w *waiter) watch(ctx context.Context) error {
+	ahead := w.attempt.pos.ahead
+	w.attempt.report(ahead)
+	if observer := w.attempt.Observer; observer != nil {
+		observer.Waits(ahead)
+	}
+	return w.setWatches(ctx)
+}
+
+// next waits for the next event, finds the position after it and watches what is left to wait for. It
+// returns errStale if only a listing shows the position.
+func (w *waiter) next(ctx context.Context) error {
+	for !w.predecessor.gone && !w.second.gone {
 		w.predecessor.watch.Recheck()
 		select {
 		case <-w.predecessor.watch.Fired():
 			if !w.predecessor.unseen() {
-				return w.predecessorGone(pos)
+				return w.advance(ctx)
 			}
-			if err := w.rereadOwn(ctx); err != nil { // the event of either node may have been dropped
-				return pos, err
+			if err := w.reread(ctx); err != nil { // the event of either node may have been dropped
+				return err
 			}
 		case <-fired(w.second.watch):
-			return w.predecessorGone(pos)
+			return w.advance(ctx)
 		case <-w.granted:
-			return pos.behindHolder(), nil
+			return w.advance(ctx)
 		case <-w.own.watch.Fired():
-			return pos, errStale
+			return errStale
 		case <-w.long.Due():
-			w.long.Notify(w.blocker())
+			w.notifyLong()
 		case <-w.attempt.hold.Lost():
-			return pos, w.attempt.hold.Err()
+			return w.attempt.hold.Err()
 		case <-ctx.Done():
-			return pos, ctx.Err()
+			return ctx.Err()
 		}
 	}
+	return w.advance(ctx)
 }
 
-// predecessorGone returns the position after an event of the predecessor or of the second. It
-// returns errStale if the last listing does not show that position.
-func (w *waiter) predecessorGone(pos position) (position, error) {
+// notifyLong is a function of its own, so that the stack of each wait need not have its frame.
+func (w *waiter) notifyLong() { w.long.Notify(w.blocker()) }
+
+// advance finds the position after an event of the predecessor or of the second. It returns errStale if the
+// last listing does not show that position.
+func (w *waiter) advance(ctx context.Context) error {
+	pos := &w.attempt.pos
+	granted := false
 	select {
 	case <-w.granted:
-		pos = pos.behindHolder()
+		*pos, granted = pos.behindHolder(), true
 	default:
 	}
 	switch {
 	case pos.deletionGrants && w.predecessor.deleted() && w.own.watch.Valid():
-		return position{}, nil
+		*pos = position{}
+		return nil
 	case pos.bothDeletionsGrant && w.second.deleted() && !w.predecessor.deleted():
-		return pos.withoutSecond(), nil
+		*pos = pos.withoutSecond()
+	case !granted || w.predecessor.deleted():
+		return errStale
 	}
-	return pos, errStale
+	return w.watch(ctx)
 }
 
 // setWatches sets the watches that are missing, within one round trip.
-func (w *waiter) setWatches(ctx context.Context, pos position) error {
+func (w *waiter) setWatches(ctx context.Context) error {
+	pos := &w.attempt.pos
 	var missing []*nodeWatch
 	var paths []string
 	second := pos.second
@@ -280,17 +294,22 @@ func (w *waiter) setWatches(ctx context.Context, pos position) error {
 	return fault
 }
 
-// rereadOwn reads the own node, and not only what an earlier watch found, as setWatches would.
-func (w *waiter) rereadOwn(ctx context.Context) error {
+// reread reads the own node, and not only what an earlier watch found, as setWatches would, and then what
+// else is not watched.
+func (w *waiter) reread(ctx context.Context) error {
 	name := w.own.name
 	w.own.close()
 	w.own.name = name
-	return w.own.set(w.attempt.client.Watch(ctx, framework.JoinPath(w.attempt.queue.Dir, name), framework.WatchData))
+	err := w.own.set(w.attempt.client.Watch(ctx, framework.JoinPath(w.attempt.queue.Dir, name), framework.WatchData))
+	if err != nil {
+		return err
+	}
+	return w.setWatches(ctx)
 }
 
 // predecessorsGrant returns a channel that is closed when the predecessor is granted. It returns nil
 // if that grant would not be news, or if the predecessor is another client's.
-func (w *waiter) predecessorsGrant(pos position) <-chan struct{} {
+func (w *waiter) predecessorsGrant(pos *position) <-chan struct{} {
 	if pos.second == "" || pos.foreign || !w.attempt.queue.inTurn() {
 		return nil
 	}
