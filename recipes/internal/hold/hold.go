@@ -127,6 +127,14 @@ type Hold struct {
 	lost   chan struct{}
 	err    error     // set once, before lost is closed
 	ending *lostHold // what finish has to do; nil before the loss, and after finish
+
+	// The first of each is allocated with the hold: most have one.
+	first struct {
+		share    Share
+		shares   [1]*Share
+		monitor  monitor
+		monitors [1]*monitor
+	}
 }
 
 // A lostHold is what is left to do for a hold that is lost and whose users know.
@@ -143,10 +151,10 @@ func New(o Options, members ...*Share) *Share {
 	first := h.Join()
 	first.members = members
 	if o.Znode != nil {
-		h.monitors = append(h.monitors, newMonitor(h, o.Znode))
+		h.addMonitor(o.Znode)
 	}
 	for _, z := range o.More {
-		h.monitors = append(h.monitors, newMonitor(h, z))
+		h.addMonitor(z)
 	}
 	o.Grant.OnLost(h.notify, h.finish)
 	for _, m := range h.monitors {
@@ -163,8 +171,13 @@ func (h *Hold) Join() *Share {
 	if h.leased && len(h.shares) == 0 || h.err != nil {
 		return nil
 	}
-	s := &Share{hold: h, first: !h.leased}
-	h.leased = true
+	s := &h.first.share
+	if h.leased {
+		s = new(Share)
+	} else {
+		h.leased, h.shares, s.first = true, h.first.shares[:0], true
+	}
+	s.hold = h
 	h.shares = append(h.shares, s)
 	h.Hooks.Leased(len(h.shares))
 	return s
@@ -318,11 +331,10 @@ func (h *Hold) stopMonitors() {
 // methods for users.
 type Share struct {
 	hold    *Hold    // immutable, as are the following
-	first   bool     // it is the hold's first share
 	members []*Share // of a Multi's lease; nil for others
+	first   bool     // it is the hold's first share
 
-	// guarded by hold.mu
-	released  bool
+	released  bool                       // guarded by hold.mu, as are the following
 	contexts  map[*shareContext]struct{} // nil before the first
 	onLost    func(error)                // nil if there is none, as afterLost
 	afterLost func()

@@ -28,15 +28,22 @@ type monitor struct {
 	ctx     context.Context // of the inspections; nil before the first: most holds end before that
 	cancel  context.CancelFunc
 	own     *framework.Watch
-	trigger func() bool    // stops the timer or watch of the next inspection; nil while one runs
+	timer   *time.Timer    // of the next inspection; nil if there is none
+	unwatch func() bool    // stops the watch of the next inspection; nil if there is none
 	over    bool           // there are no further inspections
 	running sync.WaitGroup // the inspection; added to under mu
 }
 
-func newMonitor(h *Hold, z *Znode) *monitor {
-	m := &monitor{hold: h, znode: z, own: z.Own}
-	m.revocation.hold = h
-	return m
+// addMonitor adds a monitor of the znode, which does nothing before its start.
+func (h *Hold) addMonitor(z *Znode) {
+	m := &h.first.monitor
+	if h.monitors == nil {
+		h.monitors = h.first.monitors[:0]
+	} else {
+		m = new(monitor)
+	}
+	m.hold, m.znode, m.own, m.revocation.hold = h, z, z.Own, h
+	h.monitors = append(h.monitors, m)
 }
 
 // context returns the context of the inspections, which ends with the monitor.
@@ -95,7 +102,7 @@ func (m *monitor) after(delay time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.over {
-		m.trigger = time.AfterFunc(delay, m.run).Stop
+		m.timer = time.AfterFunc(delay, m.run)
 	}
 }
 
@@ -108,7 +115,7 @@ func (m *monitor) await(own *framework.Watch) {
 		return
 	}
 	m.own = own
-	m.trigger = own.AfterFire(m.run)
+	m.unwatch = own.AfterFire(m.run)
 }
 
 // run runs an inspection, soon if many others of the client run. A timer or a watch starts it.
@@ -122,7 +129,7 @@ func (m *monitor) inspect() {
 		m.mu.Unlock()
 		return
 	}
-	m.trigger = nil
+	m.timer, m.unwatch = nil, nil
 	m.running.Add(1)
 	m.mu.Unlock()
 	defer m.running.Done()
@@ -177,14 +184,17 @@ func (m *monitor) untouched() bool {
 // inspection may call it.
 func (m *monitor) stop() {
 	m.mu.Lock()
-	own, trigger, cancel := m.own, m.trigger, m.cancel
-	m.over, m.own, m.trigger = true, nil, nil
+	own, timer, unwatch, cancel := m.own, m.timer, m.unwatch, m.cancel
+	m.over, m.own, m.timer, m.unwatch = true, nil, nil, nil
 	m.mu.Unlock()
 	if cancel != nil {
 		cancel()
 	}
-	if trigger != nil {
-		trigger()
+	if timer != nil {
+		timer.Stop()
+	}
+	if unwatch != nil {
+		unwatch()
 	}
 	if own != nil {
 		own.Close()

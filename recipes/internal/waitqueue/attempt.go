@@ -74,7 +74,7 @@ func (a *Attempt) Run(ctx context.Context) (*Grant, error) {
 	a.crowded = attempts.begin(a.queue.Dir)
 	defer attempts.end(a.queue.Dir)
 	for {
-		if err := a.apart(func() error { return a.enter(ctx) }); err != nil {
+		if err := a.apart(ctx, (*Attempt).enter); err != nil {
 			return nil, err
 		}
 		err := a.await(ctx)
@@ -100,11 +100,11 @@ func (a *Attempt) Run(ctx context.Context) (*Grant, error) {
 // more time than it saves memory if the attempt is granted at once.
 //
 // This is an optimisation: without it, each of many waiters of a process needs 4 KiB more.
-func (a *Attempt) apart(fn func() error) error {
+func (a *Attempt) apart(ctx context.Context, fn func(*Attempt, context.Context) error) error {
 	if a.crowded {
-		return usercall.Apart(fn)
+		return usercall.Apart(func() error { return fn(a, ctx) })
 	}
-	return fn()
+	return fn(a, ctx)
 }
 
 // Try waits for no other contender: it returns a grant, or [ErrBusy] with its node deleted. If it
@@ -301,9 +301,10 @@ func (a *Attempt) last(nodes []queuenode.Node) queuenode.Node {
 // create creates the node. It lists along with the creation if not too many other attempts do.
 func (a *Attempt) create(ctx context.Context) error {
 	data := a.data() // first: it may be a user's, and other attempts may wait for the listing
-	along, end := listingsOf(a.client).begin(a.key)
-	c := a.creation(along)
-	defer func() { end(c.names) }()
+	lists := listingsOf(a.client)
+	along := lists.begin(a.key)
+	c := a.creation(along != nil)
+	defer func() { lists.end(a.key, along, c.names) }()
 	node, err := a.client.Create(ctx, framework.JoinPath(a.queue.Dir, c.name), data, c.opts...)
 	if err != nil {
 		return creationError(err)

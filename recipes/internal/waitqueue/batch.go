@@ -72,9 +72,10 @@ func createAll(ctx context.Context, attempts []*Attempt) error {
 	creates := make([]framework.TxnOp, len(attempts))
 	creations := make([]*creation, len(attempts))
 	for i, a := range attempts {
-		along, end := listingsOf(a.client).begin(a.key)
-		defer end(nil)
-		creations[i] = a.creation(along)
+		lists := listingsOf(a.client)
+		along := lists.begin(a.key)
+		defer lists.end(a.key, along, nil)
+		creations[i] = a.creation(along != nil)
 		path := a.client.AbsolutePath(framework.JoinPath(a.queue.Dir, creations[i].name))
 		creates[i] = framework.OpCreate(path, data[i], creations[i].opts...)
 	}

@@ -30,9 +30,10 @@ type listingKey struct {
 
 // underway is what is on its way for one key.
 type underway struct {
-	along  []*alongListing // sent behind creations, in the order in which these began
-	latest *alongListing   // of those that have ended, the last one with names; nil for none
-	shared *sharedListing  // nil for none
+	along  []*alongListing            // sent behind creations, in the order in which these began
+	few    [alongAtMost]*alongListing // the memory of along
+	latest *alongListing              // of those that have ended, the last one with names; nil for none
+	shared *sharedListing             // nil for none
 }
 
 // An alongListing is a listing that is sent along with the creation of an attempt's node, right
@@ -65,31 +66,40 @@ func listingsOf(c *framework.Client) *listings {
 	return framework.Shared(c, func() *listings { return &listings{all: make(map[listingKey]*underway)} })
 }
 
-// begin reports whether an attempt has to list along with its creation. The attempt calls end when
-// the creation has been answered or has failed, with the names that were listed; nil for none.
-func (ls *listings) begin(key listingKey) (along bool, end func(names []string)) {
+// begin returns the listing that an attempt has to send along with its creation; nil if it need not. The
+// attempt calls end when the creation has been answered or has failed.
+func (ls *listings) begin(key listingKey) *alongListing {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	u := ls.underwayLocked(key)
 	if len(u.along) >= alongAtMost || u.shared != nil {
-		return false, func([]string) {}
+		return nil
+	}
+	if u.along == nil {
+		u.along = u.few[:0]
 	}
 	l := new(alongListing)
 	u.along = append(u.along, l)
-	return true, func(names []string) {
-		ls.mu.Lock()
-		defer ls.mu.Unlock()
-		l.names = names
-		if names != nil {
-			u.latest = l
-		}
-		if l.ended != nil {
-			close(l.ended)
-		}
-		i := slices.Index(u.along, l)
-		u.along = slices.Delete(u.along, i, i+1)
-		ls.forgetLocked(key)
+	return l
+}
+
+// end ends the listing with the names that were listed; nil for none.
+func (ls *listings) end(key listingKey, l *alongListing, names []string) {
+	if l == nil {
+		return
 	}
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	u := ls.all[key]
+	if l.names = names; names != nil {
+		u.latest = l
+	}
+	if l.ended != nil {
+		close(l.ended)
+	}
+	i := slices.Index(u.along, l)
+	u.along = slices.Delete(u.along, i, i+1)
+	ls.forgetLocked(key)
 }
 
 // listedAlong returns what the creation of another attempt has listed, if that contains the node

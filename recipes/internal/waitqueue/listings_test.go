@@ -180,15 +180,15 @@ func TestListings(t *testing.T) {
 	t.Run("only so many list along with their creations", func(t *testing.T) {
 		t.Parallel()
 		inListings(t, func(t *testing.T, _ *ensembleOfOne, ls *listings) {
-			var ends []func([]string)
+			var begun []*alongListing
 			for i := range 2 * alongAtMost {
-				along, end := ls.begin(sharedKey)
-				if ends = append(ends, end); along != (i < alongAtMost) {
+				along := ls.begin(sharedKey)
+				if begun = append(begun, along); (along != nil) != (i < alongAtMost) {
 					t.Errorf("attempt %d lists along: %v", i, along)
 				}
 			}
-			for _, end := range ends {
-				end(nil)
+			for _, along := range begun {
+				ls.end(sharedKey, along, nil)
 			}
 		})
 	})
@@ -196,7 +196,7 @@ func TestListings(t *testing.T) {
 		t.Parallel()
 		inListings(t, func(t *testing.T, e *ensembleOfOne, ls *listings) {
 			first := e.sharer(t, ls, "a")
-			if along, _ := ls.begin(sharedKey); along {
+			if ls.begin(sharedKey) != nil {
 				t.Error("two listings at once")
 			}
 			e.answer(named("a"), nil)
