@@ -226,7 +226,7 @@ type traffic struct {
 	sent     int64 // bytes
 	received int64
 	dials    int
-	commits  *atomic.Int64 // transactions that the leader has committed; nil if nobody counts them
+	commits  *atomic.Int64 // transactions that the leader has committed; nil if they are not counted
 	earlier  int64         // of those, before began
 }
 
