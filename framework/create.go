@@ -131,15 +131,15 @@ func (cr *creation) validate(path string) error {
 			err = errors.Join(err, ValidatePath(l.dir))
 		}
 	}
-	if cr.has(withTTL) && (cr.ttl < time.Millisecond || cr.ttl > MaxTTL) {
-		err = errors.Join(err, fmt.Errorf("option TTL %v: must be between 1ms and %v", cr.ttl, MaxTTL))
+	if cr.has(withTTL) && (cr.ttl < time.Millisecond || cr.ttl > maxTTL) {
+		err = errors.Join(err, fmt.Errorf("option TTL %v: must be between 1ms and %v", cr.ttl, maxTTL))
 	}
 	return err
 }
 
-// MaxTTL is the longest time that a server keeps a znode created with [TTL]: as many milliseconds
+// maxTTL is the longest time that a server keeps a znode created with [TTL]: as many milliseconds
 // as 40 bits hold.
-const MaxTTL = (1<<40 - 1) * time.Millisecond
+const maxTTL = (1<<40 - 1) * time.Millisecond
 
 func (cr *creation) flags() int32 {
 	switch {
@@ -197,7 +197,7 @@ func Container() CreateOption {
 }
 
 // TTL makes a znode that the server removes if it has had no children and no change for d. The
-// servers' configuration must allow such znodes. d must lie between 1 ms and [MaxTTL].
+// servers' configuration must allow such znodes. d must lie between 1 ms and 34 years.
 func TTL(d time.Duration) CreateOption {
 	return createOption(func(cfg *createConfig) { cfg.ttl, cfg.given = d, cfg.given|withTTL })
 }

@@ -16,6 +16,8 @@ const (
 	MinPacket         = minPacket
 	MinSessionTimeout = minSessionTimeout
 	MaxPendingDeletes = maxPendingDeletes
+	DefaultMaxRequest = defaultMaxRequest
+	DefaultMaxReply   = defaultMaxReply
 )
 
 // SessionSecret returns what it takes to resume, and so to end, the client's

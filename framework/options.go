@@ -130,7 +130,7 @@ func WithCompression() Option {
 // fails with ErrTooLarge; other requests are not affected.
 //
 // Both sizes must lie between 4 KiB and 1 GiB. The client keeps no buffers of these sizes. The defaults
-// are [DefaultMaxRequest] and [DefaultMaxReply].
+// are 1 MiB - 1, as by default for the servers, and 1 MiB + 64 KiB.
 func WithMaxPacket(request, reply int) Option {
 	return optionFunc(func(cfg *config) { cfg.maxRequest, cfg.maxReply = request, reply })
 }
@@ -247,11 +247,11 @@ const (
 	// DefaultLeaseMargin is the most that the lease margin is by default. It covers observer masters
 	// with a tick of up to three seconds; a server's default tick is two. See [WithLeaseMargin].
 	DefaultLeaseMargin = 3500 * time.Millisecond
-	// DefaultMaxRequest is the longest request that a server with the default configuration accepts
+	// defaultMaxRequest is the longest request that a server with the default configuration accepts
 	// (jute.maxbuffer).
-	DefaultMaxRequest = 1<<20 - 1
-	// DefaultMaxReply is the size of the largest znode and of the rest of its reply.
-	DefaultMaxReply = 1<<20 + 64<<10
+	defaultMaxRequest = 1<<20 - 1
+	// defaultMaxReply is the size of the largest znode and of the rest of its reply.
+	defaultMaxReply = 1<<20 + 64<<10
 )
 
 // Bounds of options.
@@ -335,8 +335,8 @@ func newConfig(connect string, opts []Option) (config, error) {
 		znodeConfig:     znodeConfig{acl: acl.Open()},
 		telemetryConfig: telemetryConfig{logger: zap.NewNop(), lines: new(usercall.Queue)},
 		retry:           retry.BoundedExponential(50*time.Millisecond, 2*time.Second, 5),
-		maxRequest:      DefaultMaxRequest,
-		maxReply:        DefaultMaxReply,
+		maxRequest:      defaultMaxRequest,
+		maxReply:        defaultMaxReply,
 	}
 	for i, opt := range opts {
 		if opt == nil {

@@ -230,7 +230,7 @@ func TestRegisterRefuses(t *testing.T) {
 			`kind DYNAMIC_SEQUENTIAL: must be Dynamic, Static or Perman`: change(func(in *instance) { in.Kind = discovery.DynamicSequential }),
 			`kind Kind(7)`: change(func(in *instance) { in.Kind = 7 }),
 			`disabled: must not be set without the option WithDisabledF`: change(func(in *instance) { in.Disabled = true }),
-			`too large`: change(func(in *instance) { in.Payload.Zone = strings.Repeat("x", framework.DefaultMaxRequest) }),
+			`too large`: change(func(in *instance) { in.Payload.Zone = strings.Repeat("x", 1<<20) }),
 		} {
 			if _, err := r.Register(in); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("Register(%s): %v, want an error with %q", want, err, want)

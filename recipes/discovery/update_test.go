@@ -51,7 +51,7 @@ func TestUpdateRefused(t *testing.T) {
 		r := newRegistry(t, c, recipetest.Path(t))
 		reg := mustRegister(t, r, web("i1", 80))
 		large := web("i1", 81)
-		large.Payload.Zone = strings.Repeat("z", framework.DefaultMaxRequest)
+		large.Payload.Zone = strings.Repeat("z", 1<<20)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		for _, ctx := range []context.Context{t.Context(), ended} {

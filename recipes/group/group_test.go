@@ -174,7 +174,7 @@ func TestJoinRefuses(t *testing.T) {
 				t.Errorf("Join(%q): %v, want an error with %q", id, err, want)
 			}
 		}
-		if _, err := g.Join("b", make([]byte, framework.DefaultMaxRequest)); !errors.Is(err, framework.ErrTooLarge) {
+		if _, err := g.Join("b", make([]byte, 1<<20)); !errors.Is(err, framework.ErrTooLarge) {
 			t.Errorf("Join with too much data: %v, want ErrTooLarge", err)
 		}
 		if err := n.Close(t.Context()); err != nil {

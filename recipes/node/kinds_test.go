@@ -162,11 +162,11 @@ func TestNewReportsAllFaults(t *testing.T) {
 			"a path without its slash": {"n", 0, []node.Option{nil, recipes.WithACL()}, []string{"node: new n: ", "option 0: must not be nil", "ACL: must have at least one entry", `invalid path "n"`}},
 			"the root":                 {"/", 0, nil, []string{"path: must not be the root"}},
 			"a TTL that is too short":  {"/n", 0, []node.Option{node.WithTTL(time.Microsecond)}, []string{"TTL 1µs: must be between 1ms and"}},
-			"a TTL that is too long":   {"/n", 0, []node.Option{node.WithTTL(framework.MaxTTL + 1)}, []string{"must be between 1ms and"}},
+			"a TTL that is too long":   {"/n", 0, []node.Option{node.WithTTL(35 * 365 * 24 * time.Hour)}, []string{"must be between 1ms and"}},
 			"kinds that don't go together": {
 				"/n", 0, []node.Option{node.Sequential(), node.WithTTL(time.Second)}, []string{"Sequential, Persistent and WithTTL: must not be combined"},
 			},
-			"data beyond the packet": {"/n", framework.DefaultMaxRequest, nil, []string{framework.ErrTooLarge.Error()}},
+			"data beyond the packet": {"/n", 1 << 20, nil, []string{framework.ErrTooLarge.Error()}},
 		} {
 			_, err := node.New(c, tt.path, make([]byte, tt.data), tt.opts...)
 			for _, want := range tt.want {
@@ -185,7 +185,7 @@ func TestSetRefusesDataBeyondThePacket(t *testing.T) {
 		c, operator, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, c, path, "small")
 		mustAwait(t, n)
-		if err := n.Set(t.Context(), make([]byte, framework.DefaultMaxRequest)); !errors.Is(err, framework.ErrTooLarge) {
+		if err := n.Set(t.Context(), make([]byte, 1<<20)); !errors.Is(err, framework.ErrTooLarge) {
 			t.Errorf("Set: %v, want ErrTooLarge", err)
 		}
 		if err := operator.Delete(t.Context(), path); err != nil {

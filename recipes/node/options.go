@@ -52,7 +52,7 @@ func WithAdoption(fn func(data []byte) bool) Option {
 // WithTTL keeps a znode that belongs to no session, and that the ensemble deletes when no Node has kept
 // it for d. Its layout is that of Curator's PersistentTtlNode: the Node writes to a child, "touch",
 // every d/2, which notifies no watch of the data. An existing znode is adopted as with [Persistent]. d
-// must be between 1 ms and [framework.MaxTTL], and the servers have to allow TTL znodes.
+// must be between 1 ms and 34 years, and the servers have to allow TTL znodes.
 func WithTTL(d time.Duration) Option {
 	return option(func(cfg *config) { cfg.ttl, cfg.ttlSet = d, true })
 }
