@@ -4,40 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
+	"github.com/docent-go/docent/internal/epochpath"
 	"github.com/docent-go/docent/internal/pace"
 )
 
-// EpochOf returns the path of the epoch of a path. The epoch is a persistent znode next to the
-// path. Its version tells apart the znodes that exist at the path one after another. [WithEpoch]
-// sets it.
-func EpochOf(path string) string { return path + epochSuffix }
-
-// epochSuffix ends the names of epochs. No other znode has such a name: see [IsEpoch].
-const epochSuffix = ".docent-epoch"
-
-// IsEpoch reports whether path is that of an epoch, or is below one. Such a path has no epoch itself,
-// and docent's locks refuse it. So no lock's znode is another lock's epoch, whatever paths their users
-// choose.
-func IsEpoch(path string) bool {
-	if !strings.Contains(path, epochSuffix) {
-		return false
-	}
-	for element := range strings.SplitSeq(path, "/") {
-		if strings.HasSuffix(element, epochSuffix) {
-			return true
-		}
-	}
-	return false
-}
-
 // WithEpoch makes the transaction that creates the znode also set its epoch, and stores the epoch's
-// version in version. [EpochOf] returns the epoch's path. Each znode that is created like this at
-// the path has another version. [AtEpoch] and [OpAtEpoch] identify the znode by it.
+// version in version. The epoch is a persistent znode next to the path, <path>.docent-epoch. Each
+// znode that is created like this at the path has another version. [AtEpoch] and [OpAtEpoch] identify
+// the znode by it.
 //
 // If there is no epoch, Create creates it with the ACL of the znode. The client never deletes it,
 // because a new epoch would repeat the versions of earlier znodes. Every client that creates the
@@ -126,7 +104,7 @@ func culpritOf(err error) (int, error) {
 
 // deleteAtEpoch makes one attempt at a deletion at an epoch.
 func (x deletion) deleteAtEpoch(ctx context.Context, s *session.Session, d *earlierAttempts) error {
-	e := epoch{path: EpochOf(x.path), exists: true, version: x.epoch}
+	e := epoch{path: epochpath.Of(x.path), exists: true, version: x.epoch}
 	if d.unknown { // a client that does not set the epoch may have created another znode
 		if err := x.confirm(ctx, s, x.czxid, d); err != nil {
 			return err
@@ -152,7 +130,7 @@ func (x deletion) deleteAtEpoch(ctx context.Context, s *session.Session, d *earl
 // epochOps returns the transaction that creates the znode and sets its epoch.
 func (cr *creation) epochOps() []TxnOp {
 	return []TxnOp{
-		{kind: txnSet, path: EpochOf(cr.path), data: []byte{}, version: AnyVersion},
+		{kind: txnSet, path: epochpath.Of(cr.path), data: []byte{}, version: AnyVersion},
 		{kind: txnCreate, path: cr.path, data: cr.data, flags: cr.flags(), acl: cr.acls},
 	}
 }
@@ -187,7 +165,7 @@ func (cr *creation) sendWithEpoch(ctx context.Context, s *session.Session) (stri
 
 // makeEpoch creates the epoch, and the parents with WithParents. An epoch that exists is no fault.
 func (cr *creation) makeEpoch(ctx context.Context, s *session.Session) error {
-	path := EpochOf(cr.path)
+	path := epochpath.Of(cr.path)
 	acl := cr.aclOf(path)
 	if err := errors.Join(validateACL("ACL of "+path, acl), validateEpochACL(path, acl)); err != nil {
 		return err

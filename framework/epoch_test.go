@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/epochpath"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -37,7 +38,7 @@ func mustCreateAtEpoch(t testing.TB, c *framework.Client, path string) (int32, f
 // wantEpoch fails the test unless the epoch of the path has the version.
 func wantEpoch(t testing.TB, c *framework.Client, path string, version int32) {
 	t.Helper()
-	st, ok, err := c.Exists(t.Context(), framework.EpochOf(path))
+	st, ok, err := c.Exists(t.Context(), epochpath.Of(path))
 	if err != nil || !ok || st.Version != version || st.EphemeralOwner != 0 {
 		t.Errorf("epoch %+v (%v, %v), want version %d of a persistent znode", st, ok, err, version)
 	}
@@ -158,7 +159,7 @@ func TestEpochChangesWhileAReplyIsLost(t *testing.T) {
 				}()
 				await(t, lost.Hit(), "the create")
 				first, _, _ := operator.Exists(t.Context(), "/changed/one")
-				must.OK(t, change(t.Context(), operator, framework.EpochOf("/changed/one")))
+				must.OK(t, change(t.Context(), operator, epochpath.Of("/changed/one")))
 				g.open()
 				if err := <-done; err != nil {
 					t.Fatal(err)
@@ -190,7 +191,7 @@ func TestEpochHasTheACLOfTheZnode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			acl, _, err := c.ACL(t.Context(), framework.EpochOf("/acl/one"))
+			acl, _, err := c.ACL(t.Context(), epochpath.Of("/acl/one"))
 			if err != nil || len(acl) != 1 || acl[0] != usable {
 				t.Errorf("ACL %+v, %v; want %+v", acl, err, usable)
 			}
@@ -210,7 +211,7 @@ func TestEpochThatMayNotBeWritten(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		mustCreate(t, c, "/refused", "")
-		mustCreate(t, c, framework.EpochOf("/refused/one"), "", framework.WithACL(acl.ReadOnly()...))
+		mustCreate(t, c, epochpath.Of("/refused/one"), "", framework.WithACL(acl.ReadOnly()...))
 		_, _, err := createAtEpoch(t, c, "/refused/one")
 		wantErr(t, "Create", err, framework.ErrNoAuth)
 		if _, ok, err := c.Exists(t.Context(), "/refused/one"); err != nil || ok || c.PendingDeletes() != 0 {
@@ -227,7 +228,7 @@ func TestEpochOptionsThatDoNotFit(t *testing.T) {
 			"option WithEpoch: must be": second(c.Create(t.Context(), "/x", nil, framework.Ephemeral(), epoch)),
 			"and not with ListTo":       second(c.Create(t.Context(), "/x", nil, knownByData(epoch, framework.ListTo("", &names))...)),
 			"options: must be among":    second(c.Txn(t.Context(), framework.OpCreate("/x", nil, knownByData(epoch)...))),
-			"an epoch has no epoch":     second(c.Create(t.Context(), framework.EpochOf("/x"), nil, knownByData(epoch)...)),
+			"an epoch has no epoch":     second(c.Create(t.Context(), epochpath.Of("/x"), nil, knownByData(epoch)...)),
 			"combined with CreatedBy":   c.Delete(t.Context(), "/x", framework.AtEpoch(1)),
 			"combined with AtVersion":   c.Delete(t.Context(), "/x", framework.AtEpoch(1), framework.CreatedBy(1), framework.AtVersion(1)),
 		} {
@@ -235,7 +236,7 @@ func TestEpochOptionsThatDoNotFit(t *testing.T) {
 				t.Errorf("error %v, want one that says %q", err, what)
 			}
 		}
-		for _, path := range []string{"/x", framework.EpochOf("/x")} {
+		for _, path := range []string{"/x", epochpath.Of("/x")} {
 			if _, ok, err := c.Exists(t.Context(), path); err != nil || ok {
 				t.Errorf("%s exists: %v, %v", path, ok, err)
 			}
@@ -245,7 +246,7 @@ func TestEpochOptionsThatDoNotFit(t *testing.T) {
 
 // TestDeleteAtEpochFindsItsZnode has an operator change the epoch, or the reply be lost.
 func TestDeleteAtEpochFindsItsZnode(t *testing.T) {
-	epoch := framework.EpochOf("/found/one")
+	epoch := epochpath.Of("/found/one")
 	for name, change := range map[string]func(t *testing.T, srv *zkserver.Server, operator *framework.Client){
 		"nothing happened": func(*testing.T, *zkserver.Server, *framework.Client) {},
 		"epoch written": func(t *testing.T, _ *zkserver.Server, operator *framework.Client) {

@@ -11,6 +11,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/internal/epochpath"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
@@ -202,7 +203,7 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 	}
 	for i, op := range full {
 		if op.kind == txnAtEpoch {
-			check := TxnOp{kind: txnCheck, path: EpochOf(op.path), version: op.epoch, of: i}
+			check := TxnOp{kind: txnCheck, path: epochpath.Of(op.path), version: op.epoch, of: i}
 			size += check.size()
 			full = append(full, check)
 		}

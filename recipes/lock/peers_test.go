@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/epochpath"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
@@ -43,7 +44,7 @@ func (p *peerCase) locker(c *framework.Client) lock.Locker {
 // refuses to delete a directory that is not empty.
 func (p *peerCase) remove(ctx context.Context, c *framework.Client) {
 	if p.kind.name == "unfair mutex" {
-		_ = c.Delete(ctx, framework.EpochOf(p.path+"/lock"))
+		_ = c.Delete(ctx, epochpath.Of(p.path+"/lock"))
 	}
 	_ = c.Delete(ctx, p.path)
 }

@@ -25,7 +25,7 @@ import (
 // It has no owner and is not reentrant: a holder that locks again waits, forever if no other
 // goroutine releases. Curator has no such lock. Its methods may be called concurrently.
 //
-// A persistent znode next to the lock's, its epoch (see [framework.EpochOf]), counts the holders.
+// A persistent znode next to the lock's, its epoch (see [framework.WithEpoch]), counts the holders.
 // By the epoch, a release and [lease.Lease.Guard] distinguish one holder's znode from the next one's. The
 // first holder creates the epoch, and docent never deletes it. All contenders must be allowed to
 // read and write it. Its ACL is that of the first holder's znode: see recipes.WithACL.

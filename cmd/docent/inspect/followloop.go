@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/epochpath"
 	"github.com/docent-go/docent/recipes/cache"
 )
 
@@ -134,7 +135,7 @@ func (f *followLoop) lockAt(tree *cache.Snapshot, path string) (Lock, bool) {
 		return l, true
 	}
 	// An unfair mutex whose metadata were replaced: its epoch shows it.
-	if _, ok := tree.Get(framework.EpochOf(path)); ok && z.Stat.EphemeralOwner != 0 && len(z.Children) == 0 {
+	if _, ok := tree.Get(epochpath.Of(path)); ok && z.Stat.EphemeralOwner != 0 && len(z.Children) == 0 {
 		return exclusiveAt(z, contenderOf(z, Contender{Side: Alone, State: Holds})), true
 	}
 	return Lock{}, false

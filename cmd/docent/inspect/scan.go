@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/epochpath"
 	"github.com/docent-go/docent/internal/pace"
 )
 
@@ -157,8 +158,8 @@ func (s *scan) children(ctx context.Context, dir Znode, l Lock) ([]string, error
 	for _, z := range dir.Children {
 		name := z.name()
 		switch {
-		case isPartOf(l, z), framework.IsEpoch(name), isSystem(s.reader.client, z.Path):
-		case names[framework.EpochOf(name)]:
+		case isPartOf(l, z), epochpath.Is(name), isSystem(s.reader.client, z.Path):
+		case names[epochpath.Of(name)]:
 			_, found, err := s.reader.exclusive(ctx, z.Path)
 			if err != nil {
 				return nil, err

@@ -57,9 +57,7 @@ func functions() map[string]any {
 	return map[string]any{
 		"framework.CircuitBreaking": framework.CircuitBreaking,
 		"framework.DigestMD5":       framework.DigestMD5,
-		"framework.EpochOf":         framework.EpochOf,
 		"framework.ErrorType":       framework.ErrorType,
-		"framework.IsEpoch":         framework.IsEpoch,
 		"framework.JoinPath":        framework.JoinPath,
 		"framework.NewClient":       framework.NewClient,
 		"framework.OpAtEpoch":       framework.OpAtEpoch,

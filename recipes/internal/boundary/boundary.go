@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/epochpath"
 	"github.com/docent-go/docent/internal/errtype"
 )
 
@@ -77,7 +78,7 @@ func Target(c *framework.Client, path string) (faults []error) {
 		faults = append(faults, err)
 	} else if path == "/" {
 		faults = append(faults, errors.New("path: must not be the root"))
-	} else if framework.IsEpoch(path) || c != nil && framework.IsEpoch(c.AbsolutePath(path)) {
+	} else if epochpath.Is(path) || c != nil && epochpath.Is(c.AbsolutePath(path)) {
 		faults = append(faults, fmt.Errorf("path %q: is the epoch of another lock, or below it", path))
 	}
 	return faults
