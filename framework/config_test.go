@@ -200,15 +200,15 @@ func TestOperation_ends_with_its_session_by_policy(t *testing.T) {
 	proxy := zkproxy.Run(t, server.Addr())
 	for _, tc := range []struct {
 		name string
-		opts []framework.Option
+		view func(*framework.Client) *framework.Client
 		want error
 	}{
-		{"by default it is tried in the next session", nil, nil},
-		{"within one session it fails", []framework.Option{framework.WithinSession()}, framework.ErrSessionEnded},
+		{"by default it is tried in the next session", func(c *framework.Client) *framework.Client { return c }, nil},
+		{"within one session it fails", func(c *framework.Client) *framework.Client { return c.InSession(c.Session().ID) }, framework.ErrSessionEnded},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var g gate
-			c := connect(t, proxy.Addr(), append(tc.opts, framework.WithDialer(g.dial), framework.WithSessionTimeout(20*time.Second))...)
+			c := tc.view(connect(t, proxy.Addr(), framework.WithDialer(g.dial), framework.WithSessionTimeout(20*time.Second)))
 			id, password := framework.SessionSecret(c)
 			g.shut()
 			cut := proxy.Rules().Add(fault.Rule{Session: id, Op: fault.GetChildren, Action: fault.CutBefore})

@@ -80,9 +80,6 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 		if err != nil {
 			return zero, classify(repeat, err, false)
 		}
-		if c.cfg.oneSession {
-			bound = s.ID()
-		}
 		breaks := c.breaks.Load()
 		v, err := attemptOn(ctx, s, attempt)
 		if err == nil {

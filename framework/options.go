@@ -135,13 +135,6 @@ func WithMaxPacket(request, reply int) Option {
 	return optionFunc(func(cfg *config) { cfg.maxRequest, cfg.maxReply = request, reply })
 }
 
-// WithinSession bounds each operation to one session: if the session ends during the attempts, the
-// operation fails with [ErrSessionEnded]. The default is to continue in the next session.
-// [Client.InSession] binds operations to a given session.
-func WithinSession() Option {
-	return optionFunc(func(cfg *config) { cfg.oneSession = true })
-}
-
 // WithRetryObserver sets a function that is called before each pause between two attempts of an
 // operation. fn runs on the goroutine of the operation, so it must be quick. It may be called
 // concurrently.
@@ -281,7 +274,6 @@ type config struct {
 	sasl       Mechanism // nil for none
 	maxRequest int
 	maxReply   int
-	oneSession bool
 	tracking   bool
 	readOnly   bool
 	onRetry    func(Retry)
