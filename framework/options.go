@@ -42,8 +42,7 @@ func WithSessionTimeout(timeout time.Duration) Option {
 // ZooKeeper's handshake. While a session can still be kept, an attempt gets at most a quarter of
 // the session timeout. The connect timeout also bounds how long an operation waits for a connection
 // before that counts as an attempt ([ErrNotConnected]), and how long an attempt at a lock takes that
-// does not wait for another holder (TryLock). It must be positive. The default is
-// [DefaultConnectTimeout].
+// does not wait for another holder (TryLock). It must be positive. The default is 5 s.
 func WithConnectTimeout(timeout time.Duration) Option {
 	return optionFunc(func(cfg *config) { cfg.connectTimeout = timeout })
 }
@@ -234,9 +233,9 @@ const (
 	// short enough to free a crashed holder's locks within half a minute. A server caps it at 20 of
 	// its ticks (40 s by default).
 	DefaultSessionTimeout = 30 * time.Second
-	// DefaultConnectTimeout covers a TCP and TLS handshake over a slow network (dial, first reply
+	// defaultConnectTimeout covers a TCP and TLS handshake over a slow network (dial, first reply
 	// of the server). It leaves time to try other servers before a session ends.
-	DefaultConnectTimeout = 5 * time.Second
+	defaultConnectTimeout = 5 * time.Second
 	// DefaultLeaseMargin is the most that the lease margin is by default. It covers observer masters
 	// with a tick of up to three seconds; a server's default tick is two. See [WithLeaseMargin].
 	DefaultLeaseMargin = 3500 * time.Millisecond
@@ -322,7 +321,7 @@ type telemetryConfig struct {
 // newConfig returns the configuration, or all its faults.
 func newConfig(connect string, opts []Option) (config, error) {
 	cfg := config{
-		connectConfig:   connectConfig{connectTimeout: DefaultConnectTimeout, calls: new(usercall.Calls)},
+		connectConfig:   connectConfig{connectTimeout: defaultConnectTimeout, calls: new(usercall.Calls)},
 		leaseConfig:     leaseConfig{sessionTimeout: DefaultSessionTimeout, leaseMargin: DefaultLeaseMargin},
 		znodeConfig:     znodeConfig{acl: acl.Open()},
 		telemetryConfig: telemetryConfig{logger: zap.NewNop(), lines: new(usercall.Queue)},

@@ -259,7 +259,7 @@ func TestAwaitConnected_reports_its_context(t *testing.T) {
 			srv.Refuse()
 			srv.Cut()
 			synctest.Wait()
-			ctx, cancel := context.WithTimeout(t.Context(), 2*framework.DefaultConnectTimeout)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*connectTimeout)
 			defer cancel()
 			if err := c.AwaitConnected(ctx); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%v, want an error that matches DeadlineExceeded", err)

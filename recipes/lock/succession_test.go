@@ -239,7 +239,7 @@ func TestLossBeforeSuccession_while_the_monitor_reads(t *testing.T) {
 	}{
 		{"the default policy", retry.BoundedExponential(50*time.Millisecond, 2*time.Second, 5), 2 * time.Second},
 		{"an exponential policy", retry.Exponential(time.Second, 3), 2 * time.Second},
-		{"a pause of a minute", retry.Forever(time.Minute), framework.DefaultConnectTimeout},
+		{"a pause of a minute", retry.Forever(time.Minute), connectTimeout},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
