@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/instrument"
 	"github.com/docent-go/docent/internal/version"
 )
 
@@ -42,21 +42,15 @@ type instruments struct {
 func newInstruments(c *framework.Client, name string, kinds []string) *instruments {
 	meter := c.MeterProvider().Meter(scopeName, metric.WithInstrumentationVersion(version.Module()))
 	t := new(instruments)
-	var errs [4]error
-	t.nodes, errs[0] = meter.Int64UpDownCounter(metricNodes, metric.WithUnit("{znode}"),
-		metric.WithDescription("Znodes that caches have."))
-	t.events, errs[1] = meter.Int64Counter(metricEvents, metric.WithUnit("{event}"),
-		metric.WithDescription("Events of caches."))
-	t.resyncs, errs[2] = meter.Float64Histogram(metricResync, metric.WithUnit("s"),
+	t.nodes = instrument.Of(meter.Int64UpDownCounter(metricNodes, metric.WithUnit("{znode}"),
+		metric.WithDescription("Znodes that caches have.")))
+	t.events = instrument.Of(meter.Int64Counter(metricEvents, metric.WithUnit("{event}"),
+		metric.WithDescription("Events of caches.")))
+	t.resyncs = instrument.Of(meter.Float64Histogram(metricResync, metric.WithUnit("s"),
 		metric.WithDescription("Time it took to fill a cache, also again after an outage."),
-		metric.WithExplicitBucketBoundaries(.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300))
-	t.stale, errs[3] = meter.Int64UpDownCounter(metricStale, metric.WithUnit("{cache}"),
-		metric.WithDescription("Caches that may be behind."))
-	for _, err := range errs {
-		if err != nil {
-			otel.Handle(err)
-		}
-	}
+		metric.WithExplicitBucketBoundaries(.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300)))
+	t.stale = instrument.Of(meter.Int64UpDownCounter(metricStale, metric.WithUnit("{cache}"),
+		metric.WithDescription("Caches that may be behind.")))
 	var base []attribute.KeyValue
 	if name != "" {
 		base = append(base, attribute.String(attrName, name))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/instrument"
 	"github.com/docent-go/docent/internal/version"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/recipes/locktel"
@@ -38,16 +38,10 @@ func newInstruments(c *framework.Client, name, path string) instruments {
 		n.labels = metric.WithAttributes(attribute.String(locktel.AttrNodeName, name))
 		n.log = n.log.With(zap.String(locktel.AttrNodeName, name))
 	}
-	var errs [2]error
-	n.count, errs[0] = meter.Int64UpDownCounter(locktel.MetricNodeCount, metric.WithUnit("{node}"),
-		metric.WithDescription("Kept znodes that exist."))
-	n.creations, errs[1] = meter.Int64Counter(locktel.MetricNodeCreations, metric.WithUnit("{creation}"),
-		metric.WithDescription("Creations of kept znodes."))
-	for _, err := range errs {
-		if err != nil {
-			otel.Handle(err)
-		}
-	}
+	n.count = instrument.Of(meter.Int64UpDownCounter(locktel.MetricNodeCount, metric.WithUnit("{node}"),
+		metric.WithDescription("Kept znodes that exist.")))
+	n.creations = instrument.Of(meter.Int64Counter(locktel.MetricNodeCreations, metric.WithUnit("{creation}"),
+		metric.WithDescription("Creations of kept znodes.")))
 	return n
 }
 

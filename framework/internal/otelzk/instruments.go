@@ -13,6 +13,7 @@ import (
 
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/instrument"
 	"github.com/docent-go/docent/internal/version"
 )
 
@@ -64,15 +65,11 @@ func New(cfg Config) *Telemetry {
 		tracer: cfg.Tracers.Tracer(zktel.ScopeName,
 			trace.WithInstrumentationVersion(version.Module()), trace.WithSchemaURL(semconv.SchemaURL)),
 	}
-	var err error
-	t.duration, err = meter.Float64Histogram(zktel.MetricOperationDuration, metric.WithUnit("s"),
+	t.duration = instrument.Of(meter.Float64Histogram(zktel.MetricOperationDuration, metric.WithUnit("s"),
 		metric.WithDescription("Duration of database client operations."),
-		metric.WithExplicitBucketBoundaries(0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10))
-	report(err)
+		metric.WithExplicitBucketBoundaries(0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10)))
 	counter := func(name, unit, description string) metric.Int64Counter {
-		instrument, err := meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description))
-		report(err)
-		return instrument
+		return instrument.Of(meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description)))
 	}
 	t.retries = counter(zktel.MetricRetries, "{retry}", "Failed attempts of operations that were followed by another.")
 	t.transitions = counter(zktel.MetricTransitions, "{transition}", "Changes of the client's state, by the new state.")
@@ -97,9 +94,7 @@ func (t *Telemetry) begin(cfg Config) {
 // watch registers a callback that reads the client's state whenever metrics are collected.
 func (t *Telemetry) watch(cfg Config, meter metric.Meter) {
 	gauge := func(name, unit, description string) metric.Int64ObservableUpDownCounter {
-		instrument, err := meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
-		report(err)
-		return instrument
+		return instrument.Of(meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description)))
 	}
 	states := gauge(zktel.MetricConnectionState, "{client}", "Clients that are in the state.")
 	deletes := gauge(zktel.MetricBackgroundDeletes, "{node}", "Guaranteed deletions that are still to be done.")

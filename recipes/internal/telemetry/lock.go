@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/instrument"
 	"github.com/docent-go/docent/internal/slogcore"
 	"github.com/docent-go/docent/internal/version"
 	"github.com/docent-go/docent/recipes/internal/hold"
@@ -120,22 +120,16 @@ func (i *instruments) make(c *framework.Client) {
 	meter := c.MeterProvider().Meter(locktel.ScopeName,
 		metric.WithInstrumentationVersion(version.Module()), metric.WithSchemaURL(semconv.SchemaURL))
 	bounds := []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300}
-	var errs [4]error
-	i.acquires, errs[0] = meter.Float64Histogram(locktel.MetricAcquireDuration, metric.WithUnit("s"),
+	i.acquires = instrument.Of(meter.Float64Histogram(locktel.MetricAcquireDuration, metric.WithUnit("s"),
 		metric.WithDescription("Duration of acquires, also failed ones."),
-		metric.WithExplicitBucketBoundaries(bounds...))
-	i.holds, errs[1] = meter.Float64Histogram(locktel.MetricHoldDuration, metric.WithUnit("s"),
+		metric.WithExplicitBucketBoundaries(bounds...)))
+	i.holds = instrument.Of(meter.Float64Histogram(locktel.MetricHoldDuration, metric.WithUnit("s"),
 		metric.WithDescription("Duration of holds."),
-		metric.WithExplicitBucketBoundaries(append(bounds, 1800, 3600)...))
-	i.count, errs[2] = meter.Int64UpDownCounter(locktel.MetricCount, metric.WithUnit("{lock}"),
-		metric.WithDescription("Locks that this process holds or waits for."))
-	i.losses, errs[3] = meter.Int64Counter(locktel.MetricLosses, metric.WithUnit("{loss}"),
-		metric.WithDescription("Lost locks."))
-	for _, err := range errs {
-		if err != nil {
-			otel.Handle(err)
-		}
-	}
+		metric.WithExplicitBucketBoundaries(append(bounds, 1800, 3600)...)))
+	i.count = instrument.Of(meter.Int64UpDownCounter(locktel.MetricCount, metric.WithUnit("{lock}"),
+		metric.WithDescription("Locks that this process holds or waits for.")))
+	i.losses = instrument.Of(meter.Int64Counter(locktel.MetricLosses, metric.WithUnit("{loss}"),
+		metric.WithDescription("Lost locks.")))
 }
 
 func (i *instruments) labels(kind, name string) *labels {
