@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
 // An Instance is one process or place that offers a service.
@@ -58,12 +58,7 @@ func (k Kind) String() string {
 
 // faults returns what prevents the registration of the instance, whose znode is at path.
 func (in *Instance[T]) faults(path string, cfg *config) error {
-	var faults []error
-	for _, part := range [][2]string{{"name", in.Name}, {"ID", in.ID}} {
-		if part[1] == "" || strings.Contains(part[1], "/") {
-			faults = append(faults, fmt.Errorf("%s %q: must not be empty or contain a slash", part[0], part[1]))
-		}
-	}
+	faults := []error{boundary.Element("name", in.Name), boundary.Element("ID", in.ID)}
 	for name, port := range map[string]int{"port": in.Port, "SSL port": in.SSLPort} {
 		if port < 0 || port > math.MaxUint16 {
 			faults = append(faults, fmt.Errorf("%s %d: must be from 0 to %d", name, port, math.MaxUint16))

@@ -5,11 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/boundary"
@@ -130,8 +128,8 @@ func (r *Registry[T]) Close(ctx context.Context) error {
 // pathOf returns the path of the service's znode.
 func (r *Registry[T]) pathOf(service string) (string, error) {
 	path := framework.JoinPath(r.base, service)
-	if service == "" || strings.Contains(service, "/") {
-		return path, fmt.Errorf("service %q: must not be empty or contain a slash", errtype.Shortened(service))
+	if err := boundary.Element("service", service); err != nil {
+		return path, err
 	}
 	return path, framework.ValidatePath(path)
 }

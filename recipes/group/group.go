@@ -15,11 +15,9 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/boundary"
@@ -68,8 +66,8 @@ func (g *Group) Join(id string, data []byte) (*node.Node, error) {
 }
 
 func (g *Group) join(id string, data []byte) (*node.Node, error) {
-	if id == "" || strings.Contains(id, "/") {
-		return nil, fmt.Errorf("id %q: must not be empty or contain a slash", errtype.Shortened(id))
+	if err := boundary.Element("id", id); err != nil {
+		return nil, err
 	}
 	n, err := membership.Open(&g.joined, id, func() (*node.Node, error) {
 		return node.New(g.client, framework.JoinPath(g.path, id), data, &g.cfg)

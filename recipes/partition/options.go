@@ -3,11 +3,9 @@ package partition
 import (
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 )
 
@@ -31,8 +29,8 @@ type config struct {
 // or contain a slash. The default has the names of the host and the process, and a random part.
 func WithID(id string) Option {
 	return option(func(cfg *config) {
-		if id == "" || strings.Contains(id, "/") {
-			cfg.Fault("id %q: must not be empty or contain a slash", errtype.Shortened(id))
+		if err := boundary.Element("id", id); err != nil {
+			cfg.Fault("%w", err)
 		}
 		cfg.id = id
 	})

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
@@ -65,6 +66,14 @@ func Function(name string, given bool) error {
 func Codec(encode, decode bool) error {
 	if !encode || !decode {
 		return errors.New("codec: must have Encode and Decode")
+	}
+	return nil
+}
+
+// Element returns the fault of a name that can't be an element of a path; what says whose name it is.
+func Element(what, name string) error {
+	if name == "" || strings.Contains(name, "/") {
+		return fmt.Errorf("%s %q: must not be empty or contain a slash", what, errtype.Shortened(name))
 	}
 	return nil
 }
