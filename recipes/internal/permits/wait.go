@@ -87,6 +87,11 @@ func (a *attempt) among(names []string) bool {
 	})
 }
 
+// owns reports whether the znode at path is one of the attempt's.
+func (a *attempt) owns(path string) bool {
+	return slices.ContainsFunc(a.nodes, func(node *waitqueue.Grant) bool { return node.Path == path })
+}
+
 // observe reports the holders to telemetry, while the attempt is the first in the queue.
 func (a *attempt) observe(ctx context.Context, leases []string) {
 	if a.seen == nil {
@@ -96,7 +101,7 @@ func (a *attempt) observe(ctx context.Context, leases []string) {
 	dir := LeasesDir(a.pool.Path)
 	for _, name := range leases {
 		path := framework.JoinPath(dir, name)
-		if !slices.ContainsFunc(a.nodes, func(node *waitqueue.Grant) bool { return node.Path == path }) {
+		if !a.owns(path) {
 			a.seen.BehindNode(ctx, a.turn.Client, path)
 		}
 	}
@@ -139,7 +144,7 @@ func (a *attempt) oldest(names []string) string {
 	leases := a.pool.leases()
 	for _, node := range queuenode.Sort(names, leaseKind) {
 		path := framework.JoinPath(leases.Dir, node.Name)
-		if !slices.ContainsFunc(a.nodes, func(own *waitqueue.Grant) bool { return own.Path == path }) {
+		if !a.owns(path) {
 			return path
 		}
 	}
