@@ -24,7 +24,7 @@ func TestBracketsInGodocAreLinks(t *testing.T) {
 	for _, pkg := range documented(t) {
 		packages[pkg] = parsePackage(t, pkg)
 		for name := range docsOf(packages[pkg]) {
-			for _, one := range strings.Split(name, ", ") {
+			for one := range strings.SplitSeq(name, ", ") {
 				named[module+"/"+pkg+"."+one] = true
 			}
 		}
@@ -135,8 +135,7 @@ var bracketed = regexp.MustCompile(`(?:^|[^\w"])(\[\*?(?:[a-z]\w*\.)?[A-Z]\w*(?:
 
 // linksOf returns the names that a comment links, and what is in brackets and is no link.
 func linksOf(d *comment.Doc) (links, broken []string) {
-	var text func(list []comment.Text)
-	text = func(list []comment.Text) {
+	text := func(list []comment.Text) {
 		for _, part := range list {
 			switch part := part.(type) {
 			case comment.Plain:

@@ -339,7 +339,7 @@ func (c *core) await(ctx context.Context, ready func() (bool, error)) error {
 func (c *core) refusal() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return cmp.Or(c.refusedBy, error(ErrAuthFailed))
+	return cmp.Or(c.refusedBy, ErrAuthFailed)
 }
 
 // endedBefore returns the error of a call whose context had ended when the call began. It says why

@@ -59,12 +59,12 @@ func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	prices, err := cache.New(client, "/prices")
 	if err != nil {
 		return err
 	}
-	defer prices.Close()
+	defer func() { _ = prices.Close() }()
 	prices.OnEvent(func(e cache.Event) { show(out, e) })
 	rounds, err := counter.New(client, "/rounds")
 	if err != nil {

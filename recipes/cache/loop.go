@@ -44,7 +44,7 @@ type loop struct {
 
 // newLoop returns a loop that has yet to run.
 func newLoop(opts loopOptions) *loop {
-	over, cancel := context.WithCancel(context.Background()) // ended at once: drain does not wait
+	over, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // ended at once: drain does not wait
 	cancel()
 	return &loop{opts: opts, refused: make(map[string]struct{}), leftOut: make(map[string]map[string]struct{}), over: over}
 }

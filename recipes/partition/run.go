@@ -261,7 +261,7 @@ func (r *run) keep(ctx context.Context, key string) error {
 		}
 		return failed
 	case ctx.Err() != nil:
-		return nil
+		return nil //nolint:nilerr // err is why the key's work has ended
 	}
 	return err
 }

@@ -216,7 +216,7 @@ func (q *requestQueue) remove(rq *Request) bool {
 // request is sent, reads of the path leave no watch. The recursive watch notifies of the same
 // changes. It needs mu.
 func (t *Tap) followTreeLocked(rq *Request) {
-	switch path, _, ok := readString(rq.Body); {
+	switch path, ok := readString(rq.Body); {
 	case !ok:
 	case rq.Opcode == proto.OpAddWatch:
 		rq.tree = string(path)
@@ -229,7 +229,7 @@ func (t *Tap) followTreeLocked(rq *Request) {
 // hasTreeLocked reports whether the server has a recursive watch on the path of a read, or whether one
 // is being set. It needs mu.
 func (t *Tap) hasTreeLocked(read []byte) bool {
-	path, _, _ := readString(read)
+	path, _ := readString(read)
 	_, has := t.trees[string(path)]
 	return has
 }

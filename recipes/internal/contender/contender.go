@@ -60,7 +60,7 @@ var LocalAddress = sync.OnceValue(func() []byte { //nolint:gochecknoglobals // a
 const lookupLimit = 200 * time.Millisecond
 
 func addressOf(r *net.Resolver, host string) []byte {
-	ctx, cancel := context.WithTimeout(context.Background(), lookupLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), lookupLimit) //nolint:forbidigo // one lookup is for all callers
 	defer cancel()
 	addrs, err := r.LookupIP(ctx, "ip", host)
 	if err != nil || len(addrs) == 0 {

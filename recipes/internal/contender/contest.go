@@ -74,7 +74,7 @@ func (c *Contest) Repeat(
 ) (failed, err error) {
 	waits := Pauses.NewBackOff()
 	for {
-		wait := pause
+		var wait time.Duration
 		l, err := c.Acquire(ctx)
 		switch {
 		case err == nil:
@@ -229,7 +229,7 @@ func isLate(err error) bool {
 // none. An error that wraps several with a text of its own is one error.
 func every(err error, is func(error) bool) bool {
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
-		joined, ok := inner.(interface{ Unwrap() []error }) //nolint:errorlint // errors.As would not tell a join from other wrappers
+		joined, ok := inner.(interface{ Unwrap() []error }) // errors.As would not tell a join from other wrappers
 		if !ok {
 			continue
 		}

@@ -208,7 +208,7 @@ func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, sel
 // with the czxid; for any if that is 0. It returns [ErrMixed] if there is one, and "" if there is none.
 // If one of the nodes of kin, which are children of kinDir, is older than all others, the others are
 // refused. OtherAhead then returns the name of the oldest, which the caller has to wait for.
-func OtherAhead(
+func OtherAhead( //nolint:revive // two directories, with what is listed of each
 	ctx context.Context, c *framework.Client, dir string, others []queuenode.Node, kinDir string, kin []queuenode.Node, czxid int64,
 ) (name string, err error) {
 	oldest := int64(0)
