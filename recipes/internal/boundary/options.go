@@ -31,7 +31,6 @@ func (o *Options) Shared() *Options { return o }
 
 // The options of each recipe. An option has a method for each recipe that takes it, so that the
 // compiler refuses it elsewhere.
-
 type (
 	BarrierOption   interface{ ForBarrier(cfg Config) }
 	CacheOption     interface{ ForCache(cfg Config) }
