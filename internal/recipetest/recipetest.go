@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/fault"
@@ -32,7 +33,13 @@ func Path(t testing.TB) string {
 // Patient returns a context that ends after Generous.
 func Patient(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), Generous)
+	return Within(t, Generous)
+}
+
+// Within returns a context that ends after d.
+func Within(t testing.TB, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -103,4 +110,20 @@ func Ops(route *zkenv.Route, path string) []fault.Op {
 		}
 	}
 	return all
+}
+
+// MustHaveSent fails the test unless the requests on the route about the path are of these kinds, as Ops
+// returns them. It resets the route's log.
+func MustHaveSent(t testing.TB, what string, route *zkenv.Route, path string, want ...fault.Op) {
+	t.Helper()
+	if got := Ops(route, path); !slices.Equal(got, want) {
+		t.Errorf("%s: requests %v, want %v", what, got, want)
+	}
+	route.ResetRequests()
+}
+
+// Permit sets which permissions every client has on the znode.
+func Permit(t testing.TB, c *framework.Client, path string, perms acl.Permission) {
+	t.Helper()
+	must.Get(c.SetACL(t.Context(), path, []acl.Entry{{Perms: perms, Scheme: "world", ID: "anyone"}}, framework.AnyVersion))(t)
 }
