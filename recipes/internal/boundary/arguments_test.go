@@ -23,6 +23,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/health"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/barrier"
@@ -160,14 +161,14 @@ func newEnvironment(t *testing.T) *environment {
 	c := connected(t, zkserver.Run(t, zkenv.DrawVersion(t, zkenv.AllOperations("it has a tree watch"))...))
 	w := newEnvironmentOf(t, c)
 	ctx := within(t, time.Minute)
-	hold := must[*framework.SessionHold](t)(c.HoldSession(ctx))
+	hold := must.Get(c.HoldSession(ctx))(t)
 	t.Cleanup(hold.Release)
-	watch := must[*framework.Watch](t)(c.Watch(ctx, "/", framework.WatchData))
-	tree := must[*framework.TreeWatch](t)(c.WatchTree(ctx, "/"))
+	watch := must.Get(c.Watch(ctx, "/", framework.WatchData))(t)
+	tree := must.Get(c.WatchTree(ctx, "/"))(t)
 	t.Cleanup(tree.Close)
 	w.values = append(w.values, hold, watch, tree)
-	permits := must[*semaphore.Semaphore](t)(semaphore.New(c, "/semaphore", 1))
-	w.lease = must[*lease.Lease](t)(permits.Acquire(ctx, 1))
+	permits := must.Get(semaphore.New(c, "/semaphore", 1))(t)
+	w.lease = must.Get(permits.Acquire(ctx, 1))(t)
 	t.Cleanup(func() { _ = w.lease.Release(context.Background()) })
 	w.values = append(w.values, w.lease)
 	return w
@@ -199,6 +200,7 @@ func newEnvironmentOf(t *testing.T, c *framework.Client) *environment {
 	add(registry.Watch("service"))
 	members := add(group.New(c, "/group")).(*group.Group)
 	t.Cleanup(func() { _ = members.Close(context.Background()) })
+	must.Get(members.Join("member", nil))(t)
 	add(leader.New(c, "/election"))
 	mutex := add(lock.NewMutex(c, "/mutex")).(*lock.Mutex)
 	add(lock.NewLocal(mutex, 1))
@@ -291,6 +293,26 @@ func (env *environment) all() (found []callable) {
 	}
 	slices.SortFunc(found, func(a, b callable) int { return strings.Compare(a.name, b.name) })
 	return found
+}
+
+// named returns the function or method of that name.
+func (env *environment) named(name string) reflect.Value {
+	all := env.all()
+	return all[slices.IndexFunc(all, func(x callable) bool { return x.name == name })].fn
+}
+
+// contextCalls returns the names of the calls that take a context.
+func contextCalls(t *testing.T) map[string]bool {
+	t.Helper()
+	names := make(map[string]bool)
+	synctest.Test(t, func(t *testing.T) {
+		for _, x := range nowhere(t, peer("")).all() {
+			if ft := x.fn.Type(); ft.NumIn() > 0 && ft.In(0) == contextType {
+				names[x.name] = true
+			}
+		}
+	})
+	return names
 }
 
 // typeName returns the name of the type that t points to, without its parameters.
@@ -521,10 +543,7 @@ func TestAllCallsAreInTheTable(t *testing.T) {
 		}
 		seen := 0
 		for _, pkg := range packages {
-			file, err := os.Open(filepath.Join("../../../api", filepath.FromSlash(pkg)+".txt"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(os.Open(filepath.Join("../../../api", filepath.FromSlash(pkg)+".txt")))(t)
 			defer file.Close()
 			for lines := bufio.NewScanner(file); lines.Scan(); {
 				m := line.FindStringSubmatch(lines.Text())
@@ -643,14 +662,7 @@ func TestAWrongAddressIsInEveryError(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("dial tcp 192.0.2.1:1: connect: connection refused")
 	refuse := func(context.Context, string, string) (net.Conn, error) { return nil, refused }
-	names := make(map[string]bool) // of the calls
-	synctest.Test(t, func(t *testing.T) {
-		for _, x := range nowhere(t, refuse).all() {
-			if ft := x.fn.Type(); ft.NumIn() > 0 && ft.In(0) == contextType {
-				names[x.name] = true
-			}
-		}
-	})
+	names := contextCalls(t)
 	for why, dial := range map[string]framework.Dialer{
 		refused.Error(): refuse,
 		"no reply yet from 192.0.2.1:1": func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -665,14 +677,13 @@ func TestAWrongAddressIsInEveryError(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := nowhere(t, dial)
-					all := w.all()
-					x := all[slices.IndexFunc(all, func(x callable) bool { return x.name == name })]
+					fn := w.named(name)
 					text := "/arguments"
 					if name == "discovery.Registry.Instances" {
 						text = "service"
 					}
 					synctest.Wait() // until the first attempt has failed
-					o, ended := w.call(x.fn, w.arguments(x.fn.Type(), text))
+					o, ended := w.call(fn, w.arguments(fn.Type(), text))
 					waits := errors.Is(o.err, context.DeadlineExceeded) || errors.Is(o.err, framework.ErrNotConnected)
 					switch {
 					case !ended:
@@ -741,7 +752,7 @@ func peer(text string) framework.Dialer {
 // nowhere returns an environment whose client finds no ZooKeeper at its address.
 func nowhere(t *testing.T, dial framework.Dialer) *environment {
 	t.Helper()
-	c := must[*framework.Client](t)(framework.NewClient("192.0.2.1:1", framework.WithDialer(dial)))
+	c := must.Get(framework.NewClient("192.0.2.1:1", framework.WithDialer(dial)))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return newEnvironmentOf(t, c)
 }

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/cache"
@@ -31,40 +33,38 @@ import (
 // cuts all connections, so that watches are set again.
 type trip struct {
 	name string
-	use  func(ctx context.Context, c, other *framework.Client, path string, pause func()) error
+	use  tripFunc
 }
+
+type tripFunc func(t *testing.T, c, other *framework.Client, path string, pause func())
 
 // trips returns a trip of each recipe.
 func trips() []trip {
 	return []trip{
-		{"mutex", turns(func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewMutex(c, path) })},
-		{"read side", turns(func(c *framework.Client, path string) (lock.Locker, error) {
-			rw, err := lock.NewRWMutex(c, path)
-			return rw.Read(), err
+		{"mutex", turns(func(_ *testing.T, c *framework.Client, path string) (lock.Locker, error) {
+			return lock.NewMutex(c, path)
 		})},
-		{"write side", turns(func(c *framework.Client, path string) (lock.Locker, error) {
-			rw, err := lock.NewRWMutex(c, path)
-			return rw.Write(), err
+		{"read side", turns(func(t *testing.T, c *framework.Client, path string) (lock.Locker, error) {
+			return must.Get(lock.NewRWMutex(c, path))(t).Read(), nil
 		})},
-		{"semaphore mutex", turns(func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewSemaphoreMutex(c, path) })},
-		{"unfair mutex", turns(func(c *framework.Client, path string) (lock.Locker, error) { return lock.NewUnfairMutex(c, path) })},
-		{"multi", turns(func(c *framework.Client, path string) (lock.Locker, error) {
+		{"write side", turns(func(t *testing.T, c *framework.Client, path string) (lock.Locker, error) {
+			return must.Get(lock.NewRWMutex(c, path))(t).Write(), nil
+		})},
+		{"semaphore mutex", turns(func(_ *testing.T, c *framework.Client, path string) (lock.Locker, error) {
+			return lock.NewSemaphoreMutex(c, path)
+		})},
+		{"unfair mutex", turns(func(_ *testing.T, c *framework.Client, path string) (lock.Locker, error) {
+			return lock.NewUnfairMutex(c, path)
+		})},
+		{"multi", turns(func(t *testing.T, c *framework.Client, path string) (lock.Locker, error) {
 			var all []lock.Locker
 			for i := range 3 {
-				m, err := lock.NewMutex(c, fmt.Sprint(path, "/", i))
-				if err != nil {
-					return nil, err
-				}
-				all = append(all, m)
+				all = append(all, must.Get(lock.NewMutex(c, fmt.Sprint(path, "/", i)))(t))
 			}
 			return lock.NewMulti(all...)
 		})},
-		{"local", turns(func(c *framework.Client, path string) (lock.Locker, error) {
-			m, err := lock.NewMutex(c, path)
-			if err != nil {
-				return nil, err
-			}
-			return lock.NewLocal(m, 10)
+		{"local", turns(func(t *testing.T, c *framework.Client, path string) (lock.Locker, error) {
+			return lock.NewLocal(must.Get(lock.NewMutex(c, path))(t), 10)
 		})},
 		{"leader", ledInTurn},
 		{"semaphore", permitsInTurn},
@@ -81,99 +81,61 @@ func trips() []trip {
 }
 
 // turns has two clients hold the lock one after the other.
-func turns(newLock func(c *framework.Client, path string) (lock.Locker, error)) func(context.Context, *framework.Client, *framework.Client, string, func()) error {
-	return func(ctx context.Context, c, other *framework.Client, path string, pause func()) error {
-		first, err := newLock(c, path)
-		if err != nil {
-			return err
-		}
-		second, err := newLock(other, path)
-		if err != nil {
-			return err
-		}
-		return inTurn(ctx, first.Lock, second.Lock, pause)
+func turns(newLock func(*testing.T, *framework.Client, string) (lock.Locker, error)) tripFunc {
+	return func(t *testing.T, c, other *framework.Client, path string, pause func()) {
+		inTurn(t, must.Get(newLock(t, c, path))(t).Lock, must.Get(newLock(t, other, path))(t).Lock, pause)
 	}
 }
 
-func ledInTurn(ctx context.Context, c, other *framework.Client, path string, pause func()) error {
-	first, err := leader.New(c, path)
-	if err != nil {
-		return err
+func ledInTurn(t *testing.T, c, other *framework.Client, path string, pause func()) {
+	t.Helper()
+	first, second := must.Get(leader.New(c, path))(t), must.Get(leader.New(other, path))(t)
+	inTurn(t, first.Campaign, second.Campaign, pause)
+	if all := must.Get(first.Participants(t.Context()))(t); len(all) != 0 {
+		t.Errorf("participants %v", all)
 	}
-	second, err := leader.New(other, path)
-	if err != nil {
-		return err
-	}
-	if err := inTurn(ctx, first.Campaign, second.Campaign, pause); err != nil {
-		return err
-	}
-	if all, err := first.Participants(ctx); err != nil || len(all) != 0 {
-		return fmt.Errorf("participants %v, %w", all, err)
-	}
-	return nil
 }
 
-func permitsInTurn(ctx context.Context, c, other *framework.Client, path string, pause func()) error {
+func permitsInTurn(t *testing.T, c, other *framework.Client, path string, pause func()) {
+	t.Helper()
 	acquire := func(c *framework.Client) func(context.Context) (*lease.Lease, error) {
-		return func(ctx context.Context) (*lease.Lease, error) {
-			s, err := semaphore.New(c, path, 2)
-			if err != nil {
-				return nil, err
-			}
-			return s.Acquire(ctx, 2)
-		}
+		s := must.Get(semaphore.New(c, path, 2))(t)
+		return func(ctx context.Context) (*lease.Lease, error) { return s.Acquire(ctx, 2) }
 	}
-	return inTurn(ctx, acquire(c), acquire(other), pause)
+	inTurn(t, acquire(c), acquire(other), pause)
 }
 
 // inTurn acquires by both, the second while the first holds.
-func inTurn(ctx context.Context, first, second func(context.Context) (*lease.Lease, error), pause func()) error {
-	held, err := first(ctx)
-	if err != nil {
-		return fmt.Errorf("first: %w", err)
-	}
-	next := make(chan error, 1)
-	go func() {
-		l, err := second(ctx)
-		if err == nil {
-			err = l.Release(ctx)
-		}
-		next <- err
-	}()
+func inTurn(t *testing.T, first, second func(context.Context) (*lease.Lease, error), pause func()) {
+	t.Helper()
+	ctx := within(t, tripTime)
+	held := must.Get(first(ctx))(t)
+	next := recipetest.Later(ctx, second)
 	pause()
-	if err := held.Release(ctx); err != nil {
-		return fmt.Errorf("release: %w", err)
-	}
-	return <-next
+	must.OK(t, held.Release(ctx))
+	got := <-next
+	must.OK(t, got.Err)
+	must.OK(t, got.Lease.Release(ctx))
 }
 
-func waited(ctx context.Context, c, other *framework.Client, path string, pause func()) error {
-	b, err := barrier.New(c, path)
-	if err != nil {
-		return err
-	}
-	theirs, err := barrier.New(other, path)
-	if err != nil {
-		return err
-	}
-	if err := b.Set(ctx); err != nil {
-		return err
-	}
+func waited(t *testing.T, c, other *framework.Client, path string, pause func()) {
+	t.Helper()
+	ctx := within(t, tripTime)
+	b, theirs := must.Get(barrier.New(c, path))(t), must.Get(barrier.New(other, path))(t)
+	must.OK(t, b.Set(ctx))
 	done := make(chan error, 1)
 	go func() { done <- theirs.Wait(ctx) }()
 	pause()
-	return errors.Join(b.Remove(ctx), <-done)
+	must.OK(t, errors.Join(b.Remove(ctx), <-done))
 }
 
-func entered(ctx context.Context, c, other *framework.Client, path string, pause func()) error {
+func entered(t *testing.T, c, other *framework.Client, path string, pause func()) {
+	t.Helper()
+	ctx := within(t, tripTime)
 	through := func(c *framework.Client) <-chan error {
+		d := must.Get(barrier.NewDouble(c, path, 2))(t)
 		done := make(chan error, 1)
 		go func() {
-			d, err := barrier.NewDouble(c, path, 2)
-			if err != nil {
-				done <- err
-				return
-			}
 			place, err := d.Enter(ctx)
 			if err == nil {
 				err = d.Leave(ctx, place)
@@ -184,151 +146,93 @@ func entered(ctx context.Context, c, other *framework.Client, path string, pause
 	}
 	first := through(c)
 	pause()
-	return errors.Join(<-through(other), <-first)
+	must.OK(t, errors.Join(<-through(other), <-first))
 }
 
-func counted(ctx context.Context, c, other *framework.Client, path string, pause func()) error {
-	n, err := counter.New(c, path)
-	if err != nil {
-		return err
-	}
-	theirs, err := counter.New(other, path)
-	if err != nil {
-		return err
-	}
-	if _, err := n.Add(ctx, 2); err != nil {
-		return err
-	}
+func counted(t *testing.T, c, other *framework.Client, path string, pause func()) {
+	t.Helper()
+	ctx := within(t, tripTime)
+	n, theirs := must.Get(counter.New(c, path))(t), must.Get(counter.New(other, path))(t)
+	must.Get(n.Add(ctx, 2))(t)
 	pause()
-	if got, err := theirs.Add(ctx, 3); err != nil || got != 5 {
-		return fmt.Errorf("the number is %d, want 5: %w", got, err)
+	if got := must.Get(theirs.Add(ctx, 3))(t); got != 5 {
+		t.Errorf("the number is %d, want 5", got)
 	}
-	return nil
 }
 
-func valued(ctx context.Context, c, other *framework.Client, path string, pause func()) error {
-	v, err := counter.NewValue(c, path, model.JSON[int]())
-	if err != nil {
-		return err
-	}
-	theirs, err := counter.NewValue(other, path, model.JSON[int]())
-	if err != nil {
-		return err
-	}
-	if err := v.Set(ctx, 1); err != nil {
-		return err
-	}
+func valued(t *testing.T, c, other *framework.Client, path string, pause func()) {
+	t.Helper()
+	ctx := within(t, tripTime)
+	v := must.Get(counter.NewValue(c, path, model.JSON[int]()))(t)
+	theirs := must.Get(counter.NewValue(other, path, model.JSON[int]()))(t)
+	must.OK(t, v.Set(ctx, 1))
 	set := make(chan error, 1)
 	go func() { pause(); set <- v.Set(ctx, 2) }()
-	return errors.Join(await(theirs.All(ctx), func(value int) bool { return value == 2 }), <-set)
+	must.OK(t, errors.Join(await(theirs.All(ctx), func(value int) bool { return value == 2 }), <-set))
 }
 
-func kept(ctx context.Context, c, other *framework.Client, path string, pause func()) error {
-	n, err := node.New(c, path, []byte("1"))
-	if err != nil {
-		return err
-	}
-	if err := n.Await(ctx); err != nil {
-		return err
-	}
-	if err := other.Delete(ctx, path); err != nil {
-		return err
-	}
+func kept(t *testing.T, c, other *framework.Client, path string, pause func()) {
+	t.Helper()
+	ctx := within(t, tripTime)
+	n := must.Get(node.New(c, path, []byte("1")))(t)
+	must.OK(t, n.Await(ctx))
+	must.OK(t, other.Delete(ctx, path))
 	pause() // it creates the znode again
-	if err := errors.Join(n.Await(ctx), n.Set(ctx, []byte("2"))); err != nil {
-		return err
+	must.OK(t, errors.Join(n.Await(ctx), n.Set(ctx, []byte("2"))))
+	if data, _ := must.Get2(other.Get(ctx, path))(t); string(data) != "2" {
+		t.Errorf("data %q, want 2", data)
 	}
-	if data, _, err := other.Get(ctx, path); err != nil || string(data) != "2" {
-		return fmt.Errorf("data %q, want 2: %w", data, err)
-	}
-	return n.Close(ctx)
+	must.OK(t, n.Close(ctx))
 }
 
-func joined(ctx context.Context, c, other *framework.Client, path string, pause func()) error {
-	g, err := group.New(c, path)
-	if err != nil {
-		return err
-	}
-	theirs, err := group.New(other, path)
-	if err != nil {
-		return err
-	}
-	n, err := g.Join("a", []byte("1"))
-	if err != nil {
-		return err
-	}
-	if err := n.Await(ctx); err != nil {
-		return err
-	}
+func joined(t *testing.T, c, other *framework.Client, path string, pause func()) {
+	t.Helper()
+	ctx := within(t, tripTime)
+	g, theirs := must.Get(group.New(c, path))(t), must.Get(group.New(other, path))(t)
+	must.OK(t, must.Get(g.Join("a", []byte("1")))(t).Await(ctx))
 	both := make(chan error, 1)
 	go func() {
 		both <- await(theirs.Changes(ctx), func(all []group.Member) bool { return len(all) == 2 })
 	}()
 	pause()
-	_, err = g.Join("b", []byte("2"))
-	return errors.Join(err, <-both, theirs.Close(ctx), g.Close(ctx))
+	must.Get(g.Join("b", []byte("2")))(t)
+	must.OK(t, errors.Join(<-both, theirs.Close(ctx), g.Close(ctx)))
 }
 
-func cached(ctx context.Context, c, other *framework.Client, path string, pause func()) error {
-	if _, err := other.Create(ctx, path+"/a", []byte("1"), framework.WithParents()); err != nil {
-		return err
-	}
-	made, err := cache.New(c, path)
-	if err != nil {
-		return err
-	}
-	if err := made.Ready(ctx); err != nil {
-		return err
-	}
+func cached(t *testing.T, c, other *framework.Client, path string, pause func()) {
+	t.Helper()
+	ctx := within(t, tripTime)
+	must.Get(other.Create(ctx, path+"/a", []byte("1"), framework.WithParents()))(t)
+	made := must.Get(cache.New(c, path))(t)
+	must.OK(t, made.Ready(ctx))
 	pause()
-	if _, err := other.Create(ctx, path+"/b", []byte("2")); err != nil {
-		return err
-	}
-	if err := made.Sync(ctx); err != nil {
-		return err
-	}
+	must.Get(other.Create(ctx, path+"/b", []byte("2")))(t)
+	must.OK(t, made.Sync(ctx))
 	if b, ok := made.Get(path + "/b"); !ok || string(b.Data) != "2" || made.Snapshot().Len() != 3 {
-		return fmt.Errorf("%d znodes, b is %v, %v", made.Snapshot().Len(), b, ok)
+		t.Errorf("%d znodes, b is %v, %v", made.Snapshot().Len(), b, ok)
 	}
-	return made.Close()
+	must.OK(t, made.Close())
 }
 
-func registered(ctx context.Context, c, other *framework.Client, path string, pause func()) error {
-	registry, err := discovery.New[int](c, path)
-	if err != nil {
-		return err
-	}
-	theirs, err := discovery.New[int](other, path)
-	if err != nil {
-		return err
-	}
-	r, err := registry.Register(discovery.Instance[int]{Name: "web", ID: "a", Port: 80})
-	if err != nil {
-		return err
-	}
-	if err := r.Await(ctx); err != nil {
-		return err
-	}
-	s, err := theirs.Watch("web")
-	if err != nil {
-		return err
-	}
+func registered(t *testing.T, c, other *framework.Client, path string, pause func()) {
+	t.Helper()
+	ctx := within(t, tripTime)
+	registry, theirs := must.Get(discovery.New[int](c, path))(t), must.Get(discovery.New[int](other, path))(t)
+	must.OK(t, must.Get(registry.Register(discovery.Instance[int]{Name: "web", ID: "a", Port: 80}))(t).Await(ctx))
+	s := must.Get(theirs.Watch("web"))(t)
 	pause()
-	if err := await(s.Changes(ctx), func(all []discovery.Instance[int]) bool { return len(all) == 1 }); err != nil {
-		return err
+	must.OK(t, await(s.Changes(ctx), func(all []discovery.Instance[int]) bool { return len(all) == 1 }))
+	if all := must.Get(theirs.Instances(ctx, "web"))(t); len(all) != 1 {
+		t.Errorf("instances %v", all)
 	}
-	if all, err := theirs.Instances(ctx, "web"); err != nil || len(all) != 1 {
-		return fmt.Errorf("instances %v, %w", all, err)
-	}
-	return errors.Join(s.Close(), theirs.Close(ctx), registry.Close(ctx))
+	must.OK(t, errors.Join(s.Close(), theirs.Close(ctx), registry.Close(ctx)))
 }
 
-func partitioned(ctx context.Context, c, _ *framework.Client, path string, pause func()) error {
-	p, err := partition.New(c, path, []string{"a", "b"}, recipes.WithSettle(0))
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
+func partitioned(t *testing.T, c, _ *framework.Client, path string, pause func()) {
+	t.Helper()
+	p := must.Get(partition.New(c, path, []string{"a", "b"}, recipes.WithSettle(0)))(t)
+	ctx, cancel := context.WithCancel(within(t, tripTime))
+	defer cancel()
 	serving := make(chan string, 10)
 	done := make(chan error, 1)
 	go func() {
@@ -339,19 +243,15 @@ func partitioned(ctx context.Context, c, _ *framework.Client, path string, pause
 		})
 	}()
 	if first, second := <-serving, <-serving; first == second {
-		cancel()
-		return fmt.Errorf("key %s is served twice", first)
+		t.Errorf("key %s is served twice", first)
 	}
 	pause()
-	owners, err := p.Owners(ctx)
+	owners := must.Get(p.Owners(ctx))(t)
 	cancel()
-	if ended := <-done; !errors.Is(ended, context.Canceled) {
-		return ended
+	recipetest.Fails(t, "Run", <-done, context.Canceled)
+	if len(owners) != 2 {
+		t.Errorf("owners %v", owners)
 	}
-	if err != nil || len(owners) != 2 {
-		return fmt.Errorf("owners %v, %w", owners, err)
-	}
-	return nil
 }
 
 // await returns when a value is as wanted.
@@ -405,9 +305,7 @@ func TestRecipesWithoutAnOperation(t *testing.T) {
 							<-time.After(2 * time.Second)
 						}
 						for _, path := range []string{"/first/path", "/second/path"} {
-							if err := x.use(within(t, tripTime), c, other, path, pause); err != nil {
-								t.Errorf("%s: %v", path, err)
-							}
+							x.use(t, c, other, path, pause)
 						}
 					})
 				})
