@@ -1,0 +1,16 @@
+package recipetest
+
+import (
+	"testing"
+
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// Subtest runs body as a parallel subtest, in each environment that the options leave.
+func Subtest(t *testing.T, name string, body func(t *testing.T, env *zkenv.Env), opts ...zkenv.Option) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		zkenv.ForEach(t, body, opts...)
+	})
+}
