@@ -3,12 +3,11 @@ package counter
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -29,10 +28,7 @@ func virtually(t *testing.T, body func(t *testing.T, f *fixture)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fixture{server: zkserver.Run(t, zkenv.DrawVersion(t)...)}
-		var err error
-		if f.client, err = framework.NewClient(f.server.Addr(), framework.WithDialer(f.server.Dial)); err != nil {
-			t.Fatal(err)
-		}
+		f.client = must.Get(framework.NewClient(f.server.Addr(), framework.WithDialer(f.server.Dial)))(t)
 		t.Cleanup(func() { _ = f.client.Close() })
 		f.combiner = of(f.client, path, false, nil)
 		f.mustAdd(t, 1, 1)
@@ -119,28 +115,6 @@ func TestACallThatIsCancelledInTheMiddleOfItsWriteLeavesTheOthers(t *testing.T) 
 	})
 }
 
-// All callers leave: the request ends, and the next call begins with a read.
-func TestTheLastCallThatLeavesEndsTheWrite(t *testing.T) {
-	virtually(t, func(t *testing.T, f *fixture) {
-		sent, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		waiting, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		held := f.server.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.HoldRequest})
-		calls := map[bool]<-chan result{true: f.start(sent, plus(10)), false: f.start(waiting, plus(100))}
-		for unknown, call := range calls {
-			got := <-call
-			if !errors.Is(got.err, context.DeadlineExceeded) || errors.Is(got.err, framework.ErrUnknownOutcome) != unknown {
-				t.Errorf("a call that was sent, %v: %v", unknown, got.err)
-			}
-		}
-		held.Release()
-		synctest.Wait()
-		v, _ := f.stored(t)
-		f.mustAdd(t, 1, v+1)
-	})
-}
-
 func TestAnUnknownOutcomeIsThatOfAllCallsOfTheWrite(t *testing.T) {
 	virtually(t, func(t *testing.T, f *fixture) {
 		refuse := errors.New("refused")
@@ -173,38 +147,11 @@ func TestAChangeThatFailsIsLeftOut(t *testing.T) {
 	})
 }
 
-func TestCombinedWritesRunThroughMinusOne(t *testing.T) {
-	virtually(t, func(t *testing.T, f *fixture) {
-		for at, want := range map[int32]int32{-3: -2, -2: 0} {
-			if err := f.server.SetVersion(path, at); err != nil {
-				t.Fatal(err)
-			}
-			v, _ := f.stored(t)
-			f.mustAdd(t, 1, v+1) // it reads first: its version was another one
-			if _, got := f.stored(t); got != want {
-				t.Errorf("version %d after a change at %d, want %d", got, at, want)
-			}
-		}
-		if err := f.server.SetVersion(path, -1); err != nil {
-			t.Fatal(err)
-		}
-		before, _ := f.stored(t)
-		if _, _, err := f.combiner.do(t.Context(), plus(1)); !errors.Is(err, ErrVersion) {
-			t.Errorf("change at version -1: %v, want ErrVersion", err)
-		}
-		if after, version := f.stored(t); after != before || version != -1 {
-			t.Errorf("number %d at version %d, want it unchanged", after, version)
-		}
-	})
-}
-
 func TestCloseEndsAllCalls(t *testing.T) {
 	virtually(t, func(t *testing.T, f *fixture) {
 		f.server.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.HoldRequest})
 		calls := []<-chan result{f.start(t.Context(), plus(1)), f.start(t.Context(), plus(2)), f.start(t.Context(), plus(3))}
-		if err := f.client.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, f.client.Close())
 		for i, call := range calls {
 			if got := <-call; !errors.Is(got.err, framework.ErrClosed) {
 				t.Errorf("call %d: %+v, want ErrClosed", i, got)
@@ -212,33 +159,6 @@ func TestCloseEndsAllCalls(t *testing.T) {
 		}
 		if _, _, err := f.combiner.do(t.Context(), plus(1)); !errors.Is(err, framework.ErrClosed) {
 			t.Errorf("a call after Close: %v, want ErrClosed", err)
-		}
-	})
-}
-
-// Each result is that of its own change, in an order of the changes.
-func TestResultsAreThoseOfOneOrder(t *testing.T) {
-	virtually(t, func(t *testing.T, f *fixture) {
-		const calls = 100
-		done := make(chan int64, calls)
-		for range calls {
-			go func() {
-				after, _, err := f.combiner.do(t.Context(), plus(1))
-				if err != nil {
-					t.Error(err)
-				}
-				done <- after
-			}()
-		}
-		var all []int64
-		for range calls {
-			all = append(all, <-done)
-		}
-		slices.Sort(all)
-		for i, v := range all {
-			if v != int64(i)+2 {
-				t.Fatalf("results %v, want each number once", all)
-			}
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/counter"
@@ -31,9 +32,7 @@ func TestCounter(t *testing.T) {
 			t.Errorf("first of 3 numbers after 5: %d, %v; want 6", first, err)
 		}
 		mustBe(t, n, 8)
-		if err := n.Set(t.Context(), -7); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, n.Set(t.Context(), -7))
 		if swapped, err := n.CompareAndSet(t.Context(), -7, 40); !swapped || err != nil {
 			t.Errorf("compare and set from -7: %v, %v; want true", swapped, err)
 		}
@@ -64,9 +63,7 @@ func TestOverflowWritesNothing(t *testing.T) {
 		} {
 			n := newCounter(t, c, path+name, tc.opts...)
 			for at, delta := range map[int64]int64{tc.max: 1, tc.least: -1, tc.max - 1: 2, tc.least + 2: tc.least} {
-				if err := n.Set(t.Context(), at); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, n.Set(t.Context(), at))
 				if v, err := n.Add(t.Context(), delta); !errors.Is(err, counter.ErrOverflow) {
 					t.Errorf("%s: %d added to %d: %d, %v; want ErrOverflow", name, delta, at, v, err)
 				}
@@ -74,9 +71,7 @@ func TestOverflowWritesNothing(t *testing.T) {
 			}
 		}
 		small := newCounter(t, c, path+"int32", counter.WithInt32())
-		if err := small.Set(t.Context(), math.MaxInt32+1); !errors.Is(err, counter.ErrOverflow) {
-			t.Errorf("set beyond int32: %v, want ErrOverflow", err)
-		}
+		recipetest.Fails(t, "set beyond int32", small.Set(t.Context(), math.MaxInt32+1), counter.ErrOverflow)
 		if data, _, err := c.Get(t.Context(), path+"int32"); err != nil || len(data) != 4 {
 			t.Errorf("data %q, %v; want 4 bytes", data, err)
 		}
@@ -87,9 +82,7 @@ func TestCorruptDataIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
-		if _, err := c.Create(t.Context(), path, []byte("12345"), framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), path, []byte("12345"), framework.WithParents()))(t)
 		n := newCounter(t, c, path)
 		_, get := n.Get(t.Context())
 		_, add := n.Add(t.Context(), 1)
@@ -103,9 +96,7 @@ func TestCorruptDataIsLeftAlone(t *testing.T) {
 		if data, st, err := c.Get(t.Context(), path); err != nil || string(data) != "12345" || st.Version != 0 {
 			t.Errorf("data %q at version %d, %v; want it unchanged", data, st.Version, err)
 		}
-		if _, err := c.Set(t.Context(), path, nil, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Set(t.Context(), path, nil, 0))(t)
 		if v := mustAdd(t, n, 3); v != 3 {
 			t.Errorf("3 added to no data: %d, want 3 as for Curator", v)
 		}
@@ -116,17 +107,9 @@ func TestArgumentsAreChecked(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		_, err := counter.New(nil, "bad", nil, recipes.WithACL())
-		for _, want := range []string{"counter: new counter bad", "client: must not be nil", `"bad"`, "option 0", "ACL: must have"} {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("New: %v, want an error that says %q", err, want)
-			}
-		}
+		recipetest.Says(t, err, "counter: new counter bad", "client: must not be nil", `"bad"`, "option 0", "ACL: must have")
 		_, err = counter.NewValue(nil, "/", model.Codec[int]{}, counter.WithInt32())
-		for _, want := range []string{"counter: new value /", "client: must not", "root", "codec: must have", "WithInt32"} {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("NewValue: %v, want an error that says %q", err, want)
-			}
-		}
+		recipetest.Says(t, err, "counter: new value /", "client: must not", "root", "codec: must have", "WithInt32")
 		route, path := env.Route(t), recipetest.Path(t)
 		n := newCounter(t, route.Client(t), path)
 		route.ResetRequests()

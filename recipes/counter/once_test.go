@@ -136,10 +136,7 @@ func TestRequestsOfACounter(t *testing.T) {
 		n := newCounter(t, route.Client(t), path)
 		expect := func(what string, want ...fault.Op) {
 			t.Helper()
-			if got := recipetest.Ops(route, path); !slices.Equal(got, want) {
-				t.Errorf("%s: requests %v, want %v", what, got, want)
-			}
-			route.ResetRequests()
+			recipetest.MustHaveSent(t, what, route, path, want...)
 		}
 		mustAdd(t, n, 1)
 		route.ResetRequests()
@@ -167,9 +164,7 @@ func TestVersionsRunThroughMinusOne(t *testing.T) {
 	virtual(t, func(t *testing.T, v *virtually) {
 		n, val := newCounter(t, v.client, "/n"), newValue(t, v.client, "/v")
 		mustAdd(t, n, 1)
-		if err := val.Set(t.Context(), []string{"a"}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, val.Set(t.Context(), []string{"a"}))
 		for _, path := range []string{"/n", "/v"} {
 			v.setVersion(t, path, -3)
 		}
@@ -203,9 +198,7 @@ func TestARecreatedZnodeIsSaid(t *testing.T) {
 		c, path := env.Client(t), recipetest.Path(t)
 		n := newCounter(t, c, path)
 		mustAdd(t, n, 5)
-		if err := c.Delete(t.Context(), path); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Delete(t.Context(), path))
 		mustAdd(t, newCounter(t, env.Client(t), path), 100) // its version is 0 again
 		if _, err := n.Add(t.Context(), 1); !errors.Is(err, counter.ErrVersion) {
 			t.Errorf("addition to a znode that was created again: %v, want ErrVersion", err)

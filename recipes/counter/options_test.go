@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -49,15 +50,9 @@ func TestCompareAndSetOfARecreatedZnode(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, other, path := env.Client(t), env.Client(t), recipetest.Path(t)
 		n := newCounter(t, c, path)
-		if err := n.Set(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := other.Delete(t.Context(), path); err != nil {
-			t.Fatal(err)
-		}
-		if err := newCounter(t, other, path).Set(t.Context(), 2); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, n.Set(t.Context(), 1))
+		must.OK(t, other.Delete(t.Context(), path))
+		must.OK(t, newCounter(t, other, path).Set(t.Context(), 2))
 		if swapped, err := n.CompareAndSet(t.Context(), 2, 3); err != nil || !swapped {
 			t.Errorf("CompareAndSet of the present number: %v, %v", swapped, err)
 		}
@@ -71,9 +66,7 @@ func TestAllOutlivesARefusal(t *testing.T) {
 	virtual(t, func(t *testing.T, in *virtually) {
 		c := in.client
 		v := newValue(t, c, "/value")
-		if err := v.Set(t.Context(), []string{"a"}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, v.Set(t.Context(), []string{"a"}))
 		set := func(list ...acl.Entry) {
 			if _, err := c.SetACL(t.Context(), "/value", list, framework.AnyVersion); err != nil {
 				t.Error(err)
@@ -96,10 +89,7 @@ func TestAllOutlivesARefusal(t *testing.T) {
 
 // The client keeps nothing of Counters that the program has dropped.
 func TestCountersLeaveNothing(t *testing.T) {
-	c, err := framework.NewClient("localhost:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient("localhost:1"))(t)
 	defer c.Close()
 	const counters = 20000
 	heap := func() uint64 {

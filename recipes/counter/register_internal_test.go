@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -29,10 +31,7 @@ func registerVirtually(t *testing.T, body func(t *testing.T, f *registerFixture)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &registerFixture{server: zkserver.Run(t, zkenv.DrawVersion(t)...)}
-		var err error
-		if f.client, err = framework.NewClient(f.server.Addr(), framework.WithDialer(f.server.Dial)); err != nil {
-			t.Fatal(err)
-		}
+		f.client = must.Get(framework.NewClient(f.server.Addr(), framework.WithDialer(f.server.Dial)))(t)
 		t.Cleanup(func() { _ = f.client.Close() })
 		f.register = register{client: f.client, path: registerPath}
 		body(t, f)
@@ -41,20 +40,12 @@ func registerVirtually(t *testing.T, body func(t *testing.T, f *registerFixture)
 
 func (f *registerFixture) read(t *testing.T) state {
 	t.Helper()
-	at, err := f.register.read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return at
+	return must.Get(f.register.read(t.Context()))(t)
 }
 
 func (f *registerFixture) replace(t *testing.T, from state, data string) state {
 	t.Helper()
-	at, err := f.register.replace(t.Context(), from, []byte(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return at
+	return must.Get(f.register.replace(t.Context(), from, []byte(data)))(t)
 }
 
 // expect fails the test unless the register has the data.
@@ -79,9 +70,7 @@ func TestAStateIsReplacedOnce(t *testing.T) {
 			}
 		}
 		f.expect(t, "b")
-		if err := f.client.Delete(t.Context(), registerPath); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, f.client.Delete(t.Context(), registerPath))
 		if at, err := f.readLatest(t.Context()); err != nil || at.exists {
 			t.Errorf("ReadLatest of no znode: %+v, %v", at, err)
 		}
@@ -123,13 +112,9 @@ func TestAFunctionThatPanicsWritesNothing(t *testing.T) {
 			_ = f.update(t.Context(), func(state) ([]byte, error) { panic("in fn") })
 		}()
 		refused := errors.New("refused")
-		if err := f.update(t.Context(), func(state) ([]byte, error) { return []byte("x"), refused }); !errors.Is(err, refused) {
-			t.Errorf("Update: %v, want the function's error", err)
-		}
+		recipetest.Fails(t, "Update", f.update(t.Context(), func(state) ([]byte, error) { return []byte("x"), refused }), refused)
 		f.expect(t, "a")
-		if err := f.update(t.Context(), func(state) ([]byte, error) { return []byte("b"), nil }); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, f.update(t.Context(), func(state) ([]byte, error) { return []byte("b"), nil }))
 		f.expect(t, "b")
 	})
 }
@@ -138,21 +123,15 @@ func TestVersionsRunThroughMinusOne(t *testing.T) {
 	registerVirtually(t, func(t *testing.T, f *registerFixture) {
 		f.replace(t, state{}, "a")
 		for _, c := range []struct{ at, want int32 }{{2147483647, -2147483648}, {-3, -2}, {-2, 0}} {
-			if err := f.server.SetVersion(registerPath, c.at); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, f.server.SetVersion(registerPath, c.at))
 			f.replace(t, f.read(t), fmt.Sprint(c.at))
 			if _, st, err := f.client.Get(t.Context(), registerPath); err != nil || st.Version != c.want {
 				t.Errorf("version %d after a change at %d, %v; want %d", st.Version, c.at, err, c.want)
 			}
 		}
-		if err := f.server.SetVersion(registerPath, -1); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, f.server.SetVersion(registerPath, -1))
 		at := f.read(t)
-		if _, err := f.register.replace(t.Context(), at, []byte("x")); !errors.Is(err, ErrVersion) {
-			t.Errorf("Replace at version -1: %v, want ErrVersion", err)
-		}
+		recipetest.Fails(t, "Replace at version -1", recipetest.Err(f.register.replace(t.Context(), at, []byte("x"))), ErrVersion)
 		f.expect(t, "-2")
 	})
 }
@@ -161,9 +140,7 @@ func TestVersionsRunThroughMinusOne(t *testing.T) {
 func TestAStaleChangeAtMinusTwoWritesNothing(t *testing.T) {
 	registerVirtually(t, func(t *testing.T, f *registerFixture) {
 		f.replace(t, state{}, "a")
-		if err := f.server.SetVersion(registerPath, -2); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, f.server.SetVersion(registerPath, -2))
 		at := f.read(t)
 		f.replace(t, at, "b")
 		if _, err := f.register.replace(t.Context(), at, []byte("c")); err != errStale { //nolint:errorlint // it is never wrapped
@@ -200,9 +177,7 @@ func TestAllEndsWithItsClientItsContextAndItsLoop(t *testing.T) {
 			}
 			break
 		}
-		if err := f.client.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, f.client.Close())
 		<-second
 		close(seen)
 		var all []string

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -59,31 +58,22 @@ func TestValue(t *testing.T) {
 		if got, err := v.Get(t.Context()); !errors.Is(err, framework.ErrNoNode) {
 			t.Errorf("Get of a missing znode: %q, %v; want ErrNoNode", got, err)
 		}
-		if err := v.Set(t.Context(), []string{"a", "b"}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, v.Set(t.Context(), []string{"a", "b"}))
 		if got, err := v.Get(t.Context()); err != nil || !slices.Equal(got, []string{"a", "b"}) || v.Path() != path {
 			t.Errorf("Get: %q, %v", got, err)
 		}
 		if _, err := v.Update(t.Context(), func([]string, bool) ([]string, error) { return nil, errStop }); !errors.Is(err, errStop) {
 			t.Errorf("Update whose function fails: %v, want its error", err)
 		}
-		if _, err := c.Set(t.Context(), path, []byte("{"), framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := v.Get(t.Context()); err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("Get of other data: %v, want an error with the path", err)
-		}
+		must.Get(c.Set(t.Context(), path, []byte("{"), framework.AnyVersion))(t)
+		recipetest.Says(t, recipetest.Err(v.Get(t.Context())), path)
 		if _, err := v.Update(t.Context(), func(old []string, _ bool) ([]string, error) { return old, nil }); err == nil {
 			t.Error("Update of other data: no error")
 		}
 		if err := v.Set(t.Context(), []string{"c"}); err != nil {
 			t.Errorf("Set of other data: %v", err)
 		}
-		raw, err := counter.NewValue(c, path, model.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(counter.NewValue(c, path, model.Bytes()))(t)
 		if data, err := raw.Get(t.Context()); err != nil || string(data) != `["c"]` {
 			t.Errorf("Bytes: %q, %v", data, err)
 		}
@@ -96,14 +86,10 @@ func TestUpdateWithItsReplyLost(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		v := newValue(t, route.Client(t), path)
-		if err := v.Set(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, v.Set(t.Context(), nil))
 		route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.DropReply})
 		_, err := v.Update(t.Context(), func(old []string, _ bool) ([]string, error) { return append(old, "a"), nil })
-		if !errors.Is(err, framework.ErrUnknownOutcome) {
-			t.Errorf("Update: %v, want ErrUnknownOutcome", err)
-		}
+		recipetest.Fails(t, "Update", err, framework.ErrUnknownOutcome)
 		if got, err := v.Get(t.Context()); err != nil || len(got) != 1 {
 			t.Errorf("Get: %q, %v; want the update once", got, err)
 		}
@@ -132,24 +118,18 @@ func TestAllShowsTheLatestValue(t *testing.T) {
 		if got := must.Receive(t, seen, "the missing znode"); !errors.Is(got.err, framework.ErrNoNode) {
 			t.Errorf("%q, %v; want ErrNoNode", got.value, got.err)
 		}
-		if err := source.Set(t.Context(), []string{"a"}); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, source.Set(t.Context(), []string{"a"}))
 		if got := must.Receive(t, seen, "the first value"); got.err != nil || !slices.Equal(got.value, []string{"a"}) {
 			t.Errorf("%q, %v; want a", got.value, got.err)
 		}
-		if _, err := writer.Set(t.Context(), path, []byte("?"), framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(writer.Set(t.Context(), path, []byte("?"), framework.AnyVersion))(t)
 		if got := must.Receive(t, seen, "other data"); got.err == nil {
 			t.Errorf("%q for other data, want an error", got.value)
 		}
 		route.Refuse()
 		route.Cut()
 		for _, value := range []string{"b", "c"} {
-			if err := source.Set(t.Context(), []string{value}); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, source.Set(t.Context(), []string{value}))
 		}
 		route.Heal()
 		if got := must.Receive(t, seen, "the value after the outage"); got.err != nil || !slices.Equal(got.value, []string{"c"}) {
@@ -161,29 +141,4 @@ func TestAllShowsTheLatestValue(t *testing.T) {
 			t.Errorf("also shown: %v", <-seen)
 		}
 	})
-}
-
-// TestAllEnds with its loop, and with the client.
-func TestAllEnds(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), recipetest.Path(t)
-		v := newValue(t, c, path)
-		if err := v.Set(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
-		for range v.All(t.Context()) {
-			break
-		}
-		shown := 0
-		for range v.All(t.Context()) {
-			shown++
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-		if shown != 1 {
-			t.Errorf("%d values, want 1 before the client was closed", shown)
-		}
-	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
 }

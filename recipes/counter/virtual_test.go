@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -33,7 +34,5 @@ func (v *virtually) another(t testing.TB) *framework.Client {
 
 func (v *virtually) setVersion(t testing.TB, path string, version int32) {
 	t.Helper()
-	if err := v.server.SetVersion(path, version); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, v.server.SetVersion(path, version))
 }
