@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/group"
@@ -22,30 +22,16 @@ import (
 // newGroup returns a group that has been read and is closed at the end of the test.
 func newGroup(t testing.TB, c *framework.Client, path string, opts ...group.Option) *group.Group {
 	t.Helper()
-	g, err := group.New(c, path, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := g.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	if err := g.Ready(recipetest.Patient(t)); err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(group.New(c, path, opts...))(t)
+	t.Cleanup(func() { must.OK(t, g.Close(context.WithoutCancel(t.Context()))) })
+	must.OK(t, g.Ready(recipetest.Patient(t)))
 	return g
 }
 
 func mustJoin(t testing.TB, g *group.Group, id, data string) *node.Node {
 	t.Helper()
-	n, err := g.Join(id, []byte(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Await(recipetest.Patient(t)); err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(g.Join(id, []byte(data)))(t)
+	must.OK(t, n.Await(recipetest.Patient(t)))
 	return n
 }
 
@@ -63,40 +49,16 @@ func awaitMembers(t testing.TB, g *group.Group, want string) {
 	zktest.Eventually(t, recipetest.Generous, "the members "+want, func() bool { return members(g) == want })
 }
 
-// A diary is what Changes has returned, each as in "a=1 b=2".
-type diary struct {
-	mu   sync.Mutex
-	seen []string
-}
-
-// follow ranges over the group's changes until the end of the test.
-func follow(t testing.TB, g *group.Group) *diary {
+// follow ranges over the group's changes until the end of the test. A line is as in "a=1 b=2".
+func follow(t testing.TB, g *group.Group) *recipetest.Diary {
 	t.Helper()
-	d := new(diary)
-	ctx, cancel := context.WithCancel(t.Context())
-	var done sync.WaitGroup
-	done.Go(func() {
-		for all, err := range g.Changes(ctx) {
-			if err != nil {
-				t.Errorf("Changes: %v", err)
-			}
-			var line []string
-			for _, m := range all {
-				line = append(line, fmt.Sprintf("%s=%s", m.ID, m.Data))
-			}
-			d.mu.Lock()
-			d.seen = append(d.seen, strings.Join(line, " "))
-			d.mu.Unlock()
+	return recipetest.Follow(t, g.Changes, func(all []group.Member) string {
+		var line []string
+		for _, m := range all {
+			line = append(line, fmt.Sprintf("%s=%s", m.ID, m.Data))
 		}
+		return strings.Join(line, " ")
 	})
-	t.Cleanup(func() { cancel(); done.Wait() })
-	return d
-}
-
-func (d *diary) String() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return strings.Join(d.seen, " | ")
 }
 
 func TestMembershipFollowsTheTree(t *testing.T) {
@@ -112,26 +74,18 @@ func TestMembershipFollowsTheTree(t *testing.T) {
 		mustJoin(t, looking, "a", "1")
 		awaitMembers(t, looking, "a=1 b=2")
 		awaitMembers(t, other, "a=1 b=2")
-		if err := b.Set(recipetest.Patient(t), []byte("3")); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, b.Set(recipetest.Patient(t), []byte("3")))
 		awaitMembers(t, looking, "a=1 b=3")
-		if _, err := operator.Create(t.Context(), path+"/c", []byte("4"), framework.Ephemeral()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(operator.Create(t.Context(), path+"/c", []byte("4"), framework.Ephemeral()))(t)
 		awaitMembers(t, looking, "a=1 b=3 c=4")
 		route.Expire(t)
 		awaitMembers(t, other, "a=1 b=3 c=4")
 		awaitMembers(t, looking, "a=1 b=3 c=4")
-		if err := b.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, b.Close(t.Context()))
 		awaitMembers(t, looking, "a=1 c=4")
 		mustJoin(t, other, "b", "5")
 		awaitMembers(t, looking, "a=1 b=5 c=4")
-		if err := other.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, other.Close(t.Context()))
 		awaitMembers(t, looking, "a=1 c=4")
 	})
 }
@@ -143,17 +97,10 @@ func TestAnIDThatIsTakenIsRefused(t *testing.T) {
 		path := recipetest.Path(t)
 		first, second := newGroup(t, env.Client(t), path), newGroup(t, env.Client(t), path)
 		n := mustJoin(t, first, "a", "first")
-		late, err := second.Join("a", []byte("second"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := late.Await(recipetest.Patient(t)); !errors.Is(err, node.ErrTaken) {
-			t.Errorf("Await: %v, want ErrTaken", err)
-		}
+		late := must.Get(second.Join("a", []byte("second")))(t)
+		recipetest.Fails(t, "Await", late.Await(recipetest.Patient(t)), node.ErrTaken)
 		awaitMembers(t, second, "a=first")
-		if err := n.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, n.Close(t.Context()))
 		awaitMembers(t, first, "a=second")
 	})
 }
@@ -177,16 +124,10 @@ func TestJoinRefuses(t *testing.T) {
 		if _, err := g.Join("b", make([]byte, 1<<20)); !errors.Is(err, framework.ErrTooLarge) {
 			t.Errorf("Join with too much data: %v, want ErrTooLarge", err)
 		}
-		if err := n.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, n.Close(t.Context()))
 		mustJoin(t, g, "a", "again")
-		if err := g.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := g.Join("c", nil); !errors.Is(err, framework.ErrClosed) {
-			t.Errorf("Join after Close: %v, want ErrClosed", err)
-		}
+		must.OK(t, g.Close(t.Context()))
+		recipetest.Fails(t, "Join after Close", recipetest.Err(g.Join("c", nil)), framework.ErrClosed)
 		if err := g.Close(t.Context()); err != nil {
 			t.Errorf("Close again: %v, want nil", err)
 		}
@@ -197,11 +138,8 @@ func TestNewReportsAllFaults(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		_, err := group.New(env.Client(t), "members", nil, recipes.WithSettle(-1), recipes.WithACL())
-		for _, want := range []string{"group: new members: ", "option 0: must not be nil", "settle -1ns: must not be negative", "ACL: must have at least one entry"} {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("New: %v, want an error with %q", err, want)
-			}
-		}
+		recipetest.Says(t, err, "group: new members: ", "option 0: must not be nil",
+			"settle -1ns: must not be negative", "ACL: must have at least one entry")
 	}, zkenv.Only("nothing is sent", zkenv.Embedded))
 }
 
@@ -221,9 +159,7 @@ func TestSettleEndsARollingRestart(t *testing.T) {
 		seen := follow(t, looking)
 		zktest.Eventually(t, recipetest.Generous, "the members at first", func() bool { return seen.String() == "a=old b=old c=old" })
 		for _, id := range []string{"a", "b", "c"} {
-			if err := nodes[id].Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, nodes[id].Close(t.Context()))
 			<-time.After(settle / 10)
 			mustJoin(t, joining, id, "new")
 			<-time.After(settle / 10)
@@ -247,9 +183,7 @@ func TestSettleIsBounded(t *testing.T) {
 		zktest.Eventually(t, recipetest.Generous, "the members at first", func() bool { return seen.String() == "a=0" })
 		began := time.Now()
 		for i := 1; seen.String() == "a=0"; i++ {
-			if err := n.Set(recipetest.Patient(t), fmt.Append(nil, i)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, n.Set(recipetest.Patient(t), fmt.Append(nil, i)))
 			<-time.After(settle / 4)
 			if time.Since(began) > 11*settle {
 				t.Fatalf("no change within %v", time.Since(began))
@@ -268,10 +202,7 @@ func TestSelfIsNotListedBeforeItExists(t *testing.T) {
 		path, route := recipetest.Path(t), env.Route(t)
 		g := newGroup(t, route.Client(t), path)
 		stuck := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/a", Action: fault.HoldRequest})
-		n, err := g.Join("a", []byte("1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(g.Join("a", []byte("1")))(t)
 		<-stuck.Hit()
 		if got := members(g); got != "" || n.Exists() {
 			t.Errorf("members %q before the znode exists, want none", got)
@@ -285,27 +216,22 @@ func TestSelfIsNotListedBeforeItExists(t *testing.T) {
 func TestChangesEndWithTheGroup(t *testing.T) {
 	t.Parallel()
 	for _, settle := range []time.Duration{0, time.Minute} {
-		t.Run(settle.String(), func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				g := newGroup(t, env.Client(t), recipetest.Path(t), recipes.WithSettle(settle))
-				ended := make(chan int, 1)
-				go func() {
-					n := 0
-					for range g.Changes(t.Context()) {
-						n++
-					}
-					ended <- n
-				}()
-				env.Quiesce()
-				if err := g.Close(t.Context()); err != nil {
-					t.Fatal(err)
+		recipetest.Subtest(t, settle.String(), func(t *testing.T, env *zkenv.Env) {
+			g := newGroup(t, env.Client(t), recipetest.Path(t), recipes.WithSettle(settle))
+			ended := make(chan int, 1)
+			go func() {
+				n := 0
+				for range g.Changes(t.Context()) {
+					n++
 				}
-				if n := <-ended; n != 1 {
-					t.Errorf("%d changes, want the members at first", n)
-				}
-			}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
-		})
+				ended <- n
+			}()
+			env.Quiesce()
+			must.OK(t, g.Close(t.Context()))
+			if n := <-ended; n != 1 {
+				t.Errorf("%d changes, want the members at first", n)
+			}
+		}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
 	}
 }
 

@@ -1,7 +1,6 @@
 package group_test
 
 import (
-	"context"
 	"errors"
 	"iter"
 	"testing"
@@ -21,9 +20,7 @@ func TestChangesOutliveARefusedGroup(t *testing.T) {
 		route, other, path := env.Route(t), env.Client(t), recipetest.Path(t)
 		g := newGroup(t, route.Client(t), path)
 		mustJoin(t, g, "a", "1")
-		ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous)
-		defer cancel()
-		next, stop := iter.Pull2(g.Changes(ctx))
+		next, stop := iter.Pull2(g.Changes(recipetest.Patient(t)))
 		defer stop()
 		var all []string
 		read := func() error {
@@ -41,8 +38,7 @@ func TestChangesOutliveARefusedGroup(t *testing.T) {
 		for len(all) == 0 {
 			must.OK(t, read())
 		}
-		hidden := acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"}
-		must.Get(other.SetACL(t.Context(), path, []acl.Entry{hidden}, framework.AnyVersion))(t)
+		recipetest.Permit(t, other, path, acl.All&^acl.Read)
 		route.Cut() // so that the group is read again
 		err := read()
 		for err == nil {
@@ -51,8 +47,7 @@ func TestChangesOutliveARefusedGroup(t *testing.T) {
 		if !errors.Is(err, framework.ErrNoAuth) || len(all) != 1 {
 			t.Errorf("Changes of a refused group: %v, %v; want the last members and ErrNoAuth", all, err)
 		}
-		open := acl.Entry{Perms: acl.All, Scheme: "world", ID: "anyone"}
-		must.Get(other.SetACL(t.Context(), path, []acl.Entry{open}, framework.AnyVersion))(t)
+		recipetest.Permit(t, other, path, acl.All)
 		for err != nil || len(all) != 2 {
 			if err = read(); err == nil && len(all) == 1 {
 				must.Get(other.Create(t.Context(), path+"/b", nil))(t)
