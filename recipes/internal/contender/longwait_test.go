@@ -171,8 +171,7 @@ func linesOfAWait(
 	t *testing.T, logs *observer.ObservedLogs, d time.Duration, wait func(context.Context) (*lease.Lease, error),
 ) (lines []longLine) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	defer cancel()
+	ctx := recipetest.Within(t, d)
 	began := time.Now()
 	if _, err := wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the wait ends with %v", err)

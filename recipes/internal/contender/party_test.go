@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -12,10 +13,7 @@ import (
 // TestPartyOfGoroutineAllocatesOnce bounds what a party costs each acquire.
 func TestPartyOfGoroutineAllocatesOnce(t *testing.T) {
 	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
-	c, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(server.Dial)))(t)
 	defer func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)

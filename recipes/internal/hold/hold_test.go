@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
@@ -86,17 +88,11 @@ func TestHoldIsReleasedWithItsLastShare(t *testing.T) {
 	if !errors.Is(context.Cause(ctx), hold.ErrReleased) || !errors.Is(f.first.Err(), hold.ErrReleased) || second.Err() != nil {
 		t.Errorf("after the first release: context %v, shares %v, %v", context.Cause(ctx), f.first.Err(), second.Err())
 	}
-	if err := f.first.Release(t.Context()); !errors.Is(err, hold.ErrReleased) {
-		t.Errorf("second release of a share: %v", err)
-	}
-	if err := second.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	recipetest.Fails(t, "second release of a share", f.first.Release(t.Context()), hold.ErrReleased)
+	must.OK(t, second.Release(t.Context()))
 	f.mustHaveEnded(t, nil, 1, 0)
 	f.grant.onLost(errOver)
-	if err := second.Err(); !errors.Is(err, hold.ErrReleased) {
-		t.Errorf("a release that a loss followed: %v", err)
-	}
+	recipetest.Fails(t, "a release that a loss followed", second.Err(), hold.ErrReleased)
 	f.mustHaveEnded(t, nil, 1, 0)
 }
 
@@ -131,9 +127,7 @@ func TestHoldIsLostOnce(t *testing.T) {
 		default:
 			t.Error("Lost is open")
 		}
-		if err := s.Err(); !errors.Is(err, errOver) {
-			t.Errorf("share: %v", err)
-		}
+		recipetest.Fails(t, "share", s.Err(), errOver)
 	}
 	if !errors.Is(context.Cause(ctx), errOver) || len(passedOn) != 1 || !errors.Is(passedOn[0], errOver) {
 		t.Errorf("context %v, passed on %v", context.Cause(ctx), passedOn)
@@ -143,18 +137,14 @@ func TestHoldIsLostOnce(t *testing.T) {
 	if !errors.Is(context.Cause(late), errOver) || f.first.OnLost(func(error) {}, func() {}) {
 		t.Errorf("after the loss: context %v, or OnLost is taken", context.Cause(late))
 	}
-	if err := second.Release(t.Context()); !errors.Is(err, errOver) {
-		t.Errorf("release after the loss: %v", err)
-	}
+	recipetest.Fails(t, "release after the loss", second.Release(t.Context()), errOver)
 	f.mustHaveEnded(t, errOver, 0, 1)
 }
 
 func TestHoldOfAGrantThatIsOver(t *testing.T) {
 	t.Parallel()
 	f := newFixture(errOver)
-	if err := f.first.Err(); !errors.Is(err, errOver) {
-		t.Errorf("share: %v", err)
-	}
+	recipetest.Fails(t, "share", f.first.Err(), errOver)
 	f.mustHaveEnded(t, errOver, 0, 1)
 }
 

@@ -1,12 +1,12 @@
 package membership
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
@@ -43,8 +43,7 @@ func (c *caller) create(t *testing.T, unknown bool) (name string) {
 	t.Helper()
 	session := c.Session().ID
 	bound := c.InSession(session)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := recipetest.Within(t, time.Minute)
 	err := c.names.Create(ctx, bound, session, func(given string, opts []framework.CreateOption) error {
 		if name = given; unknown {
 			return framework.ErrUnknownOutcome
@@ -84,25 +83,22 @@ func TestALateCreateMeetsAZnodeOrNoSession(t *testing.T) {
 			return markers
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				route, other := env.Route(t), env.Client(t)
-				c := &caller{Client: route.Client(t, framework.WithLeaseMargin(3*time.Second), framework.WithSessionTimeout(6*time.Second)), route: route}
-				names, done := NamesOf(c.Client, directory)
-				defer done()
-				c.names = names
-				markers := live(t, c)
-				used := c.create(t, false)
-				must.OK(t, other.Sync(t.Context(), "/"))
-				for name, marker := range markers {
-					_, exists, err := other.Exists(t.Context(), marker)
-					must.OK(t, err)
-					if exists && name != used {
-						t.Errorf("the create of %s may still be applied, and its name is not in use", name)
-					}
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			route, other := env.Route(t), env.Client(t)
+			c := &caller{Client: route.Client(t, framework.WithLeaseMargin(3*time.Second), framework.WithSessionTimeout(6*time.Second)), route: route}
+			names, done := NamesOf(c.Client, directory)
+			defer done()
+			c.names = names
+			markers := live(t, c)
+			used := c.create(t, false)
+			must.OK(t, other.Sync(t.Context(), "/"))
+			for name, marker := range markers {
+				_, exists, err := other.Exists(t.Context(), marker)
+				must.OK(t, err)
+				if exists && name != used {
+					t.Errorf("the create of %s may still be applied, and its name is not in use", name)
 				}
-			})
+			}
 		})
 	}
 }

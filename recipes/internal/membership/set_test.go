@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 )
 
 // A door counts how many times it was closed.
@@ -36,19 +38,13 @@ func TestASetClosesWhatIsOpen(t *testing.T) {
 		if got, err := open(&s, "a", d); err != nil || got != d {
 			t.Fatalf("Open: %v, %v", got, err)
 		}
-		if _, err := open(&s, "a", new(door)); !errors.Is(err, ErrOpen) {
-			t.Errorf("Open of a key that is open: %v, want ErrOpen", err)
-		}
+		recipetest.Fails(t, "Open of a key that is open", recipetest.Err(open(&s, "a", new(door))), ErrOpen)
 		if d == first {
 			_ = d.Close(t.Context()) // the key is free again
 		}
 	}
-	if _, err := open(&s, "b", other); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(t.Context()); !errors.Is(err, fault) {
-		t.Errorf("Close: %v, want the member's error", err)
-	}
+	must.Get(open(&s, "b", other))(t)
+	recipetest.Fails(t, "Close", s.Close(t.Context()), fault)
 	if err := s.Close(t.Context()); err != nil {
 		t.Errorf("a further Close: %v", err)
 	}
@@ -57,18 +53,14 @@ func TestASetClosesWhatIsOpen(t *testing.T) {
 			t.Errorf("%s was closed %d times, want once", name, n)
 		}
 	}
-	if _, err := open(&s, "c", new(door)); !errors.Is(err, framework.ErrClosed) {
-		t.Errorf("Open after Close: %v, want ErrClosed", err)
-	}
+	recipetest.Fails(t, "Open after Close", recipetest.Err(open(&s, "c", new(door))), framework.ErrClosed)
 }
 
 func TestAFailedOpenAddsNothing(t *testing.T) {
 	t.Parallel()
 	var s Set
 	fault := errors.New("no door")
-	if _, err := Open(&s, "a", func() (*door, error) { return nil, fault }); !errors.Is(err, fault) {
-		t.Errorf("Open: %v", err)
-	}
+	recipetest.Fails(t, "Open", recipetest.Err(Open(&s, "a", func() (*door, error) { return nil, fault })), fault)
 	if _, err := open(&s, "a", new(door)); err != nil {
 		t.Errorf("Open after a failed one: %v", err)
 	}
@@ -83,9 +75,7 @@ func TestASetForgetsWhatIsClosed(t *testing.T) {
 	for i := range doors {
 		d := new(door)
 		runtime.AddCleanup(d, func(int) { freed.Add(1) }, i)
-		if _, err := open(&s, i, d); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(open(&s, i, d))(t)
 		_ = d.Close(t.Context())
 	}
 	for range 100 {

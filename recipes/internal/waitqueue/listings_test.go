@@ -63,15 +63,19 @@ func (e *ensembleOfOne) sharer(t *testing.T, ls *listings, name string) *sharer 
 	return s
 }
 
-func inListings(t *testing.T, body func(t *testing.T, e *ensembleOfOne, ls *listings)) {
+// inListings runs the body as a subtest, in virtual time. At the end nobody may wait.
+func inListings(t *testing.T, name string, body func(t *testing.T, e *ensembleOfOne, ls *listings)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		e, ls := &ensembleOfOne{answers: make(chan answer)}, &listings{all: make(map[listingKey]*underway)}
-		body(t, e, ls)
-		synctest.Wait()
-		if len(ls.all) != 0 {
-			t.Errorf("kept although nobody waits: %v", ls.all)
-		}
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			e, ls := &ensembleOfOne{answers: make(chan answer)}, &listings{all: make(map[listingKey]*underway)}
+			body(t, e, ls)
+			synctest.Wait()
+			if len(ls.all) != 0 {
+				t.Errorf("kept although nobody waits: %v", ls.all)
+			}
+		})
 	})
 }
 
@@ -93,114 +97,90 @@ func (s *sharer) mustHave(t *testing.T, name string) {
 
 func TestListings(t *testing.T) {
 	t.Parallel()
-	t.Run("those who wait share the next one", func(t *testing.T) {
-		t.Parallel()
-		inListings(t, func(t *testing.T, e *ensembleOfOne, ls *listings) {
-			first := e.sharer(t, ls, "a")
-			later := []*sharer{e.sharer(t, ls, "b"), e.sharer(t, ls, "c"), e.sharer(t, ls, "d")}
-			e.answer(named("a"), nil) // sent before the others' creations
-			e.answer(named("a", "b", "c", "d"), nil)
-			first.mustHave(t, "a")
-			for _, s := range later {
-				s.mustHave(t, s.name)
-			}
-			if e.asked != 2 {
-				t.Errorf("%d listings, want 2", e.asked)
-			}
-		})
+	inListings(t, "those who wait share the next one", func(t *testing.T, e *ensembleOfOne, ls *listings) {
+		first := e.sharer(t, ls, "a")
+		later := []*sharer{e.sharer(t, ls, "b"), e.sharer(t, ls, "c"), e.sharer(t, ls, "d")}
+		e.answer(named("a"), nil) // sent before the others' creations
+		e.answer(named("a", "b", "c", "d"), nil)
+		first.mustHave(t, "a")
+		for _, s := range later {
+			s.mustHave(t, s.name)
+		}
+		if e.asked != 2 {
+			t.Errorf("%d listings, want 2", e.asked)
+		}
 	})
-	t.Run("the one on its way will do where it has the node", func(t *testing.T) {
-		t.Parallel()
-		inListings(t, func(t *testing.T, e *ensembleOfOne, ls *listings) {
-			first, second := e.sharer(t, ls, "a"), e.sharer(t, ls, "b")
-			e.answer(named("a", "b"), nil)
-			first.mustHave(t, "a")
-			second.mustHave(t, "b")
-			if e.asked != 1 {
-				t.Errorf("%d listings, want 1", e.asked)
-			}
-		})
+	inListings(t, "the one on its way will do where it has the node", func(t *testing.T, e *ensembleOfOne, ls *listings) {
+		first, second := e.sharer(t, ls, "a"), e.sharer(t, ls, "b")
+		e.answer(named("a", "b"), nil)
+		first.mustHave(t, "a")
+		second.mustHave(t, "b")
+		if e.asked != 1 {
+			t.Errorf("%d listings, want 1", e.asked)
+		}
 	})
-	t.Run("a node that the next one has not is gone", func(t *testing.T) {
-		t.Parallel()
-		inListings(t, func(t *testing.T, e *ensembleOfOne, ls *listings) {
-			first, gone := e.sharer(t, ls, "a"), e.sharer(t, ls, "b")
-			e.answer(named("a"), nil)
-			e.answer(named("a"), nil)
-			first.mustHave(t, "a")
-			gone.mustHave(t, "a")
-		})
+	inListings(t, "a node that the next one has not is gone", func(t *testing.T, e *ensembleOfOne, ls *listings) {
+		first, gone := e.sharer(t, ls, "a"), e.sharer(t, ls, "b")
+		e.answer(named("a"), nil)
+		e.answer(named("a"), nil)
+		first.mustHave(t, "a")
+		gone.mustHave(t, "a")
 	})
-	t.Run("the sender's ctx ends, and the others' listing goes on", func(t *testing.T) {
-		t.Parallel()
-		inListings(t, func(t *testing.T, e *ensembleOfOne, ls *listings) {
-			first, second := e.sharer(t, ls, "a"), e.sharer(t, ls, "b")
-			first.cancel()
-			<-first.done
-			if !errors.Is(first.err, context.Canceled) {
-				t.Errorf("%v, want the end of ctx", first.err)
-			}
-			e.answer(named("a", "b"), nil)
-			second.mustHave(t, "b")
-			if e.asked != 1 || e.ended != 0 {
-				t.Errorf("%d listings, %d of them ended, want 1 and none", e.asked, e.ended)
-			}
-		})
+	inListings(t, "the sender's ctx ends, and the others' listing goes on", func(t *testing.T, e *ensembleOfOne, ls *listings) {
+		first, second := e.sharer(t, ls, "a"), e.sharer(t, ls, "b")
+		first.cancel()
+		<-first.done
+		if !errors.Is(first.err, context.Canceled) {
+			t.Errorf("%v, want the end of ctx", first.err)
+		}
+		e.answer(named("a", "b"), nil)
+		second.mustHave(t, "b")
+		if e.asked != 1 || e.ended != 0 {
+			t.Errorf("%d listings, %d of them ended, want 1 and none", e.asked, e.ended)
+		}
 	})
-	t.Run("all give up, and the next one asks anew", func(t *testing.T) {
-		t.Parallel()
-		inListings(t, func(t *testing.T, e *ensembleOfOne, ls *listings) {
-			first, second := e.sharer(t, ls, "a"), e.sharer(t, ls, "b")
-			first.cancel()
-			second.cancel()
-			<-first.done
-			<-second.done
-			if e.ended != 1 {
-				t.Errorf("%d requests ended, want the one that nobody waits for", e.ended)
-			}
-			third := e.sharer(t, ls, "c")
-			e.answer(named("c"), nil)
-			third.mustHave(t, "c")
-		})
+	inListings(t, "all give up, and the next one asks anew", func(t *testing.T, e *ensembleOfOne, ls *listings) {
+		first, second := e.sharer(t, ls, "a"), e.sharer(t, ls, "b")
+		first.cancel()
+		second.cancel()
+		<-first.done
+		<-second.done
+		if e.ended != 1 {
+			t.Errorf("%d requests ended, want the one that nobody waits for", e.ended)
+		}
+		third := e.sharer(t, ls, "c")
+		e.answer(named("c"), nil)
+		third.mustHave(t, "c")
 	})
-	t.Run("an error is that of who asked after it came", func(t *testing.T) {
-		t.Parallel()
-		inListings(t, func(t *testing.T, e *ensembleOfOne, ls *listings) {
-			fault := errors.New("no such luck")
-			first, second := e.sharer(t, ls, "a"), e.sharer(t, ls, "b")
-			e.answer(nil, fault)
-			<-first.done
-			if !errors.Is(first.err, fault) {
-				t.Errorf("%v, want what was answered", first.err)
-			}
-			e.answer(named("b"), nil)
-			second.mustHave(t, "b")
-		})
+	inListings(t, "an error is that of who asked after it came", func(t *testing.T, e *ensembleOfOne, ls *listings) {
+		fault := errors.New("no such luck")
+		first, second := e.sharer(t, ls, "a"), e.sharer(t, ls, "b")
+		e.answer(nil, fault)
+		<-first.done
+		if !errors.Is(first.err, fault) {
+			t.Errorf("%v, want what was answered", first.err)
+		}
+		e.answer(named("b"), nil)
+		second.mustHave(t, "b")
 	})
-	t.Run("only so many list along with their creations", func(t *testing.T) {
-		t.Parallel()
-		inListings(t, func(t *testing.T, _ *ensembleOfOne, ls *listings) {
-			var begun []*alongListing
-			for i := range 2 * alongAtMost {
-				along := ls.begin(sharedKey)
-				if begun = append(begun, along); (along != nil) != (i < alongAtMost) {
-					t.Errorf("attempt %d lists along: %v", i, along)
-				}
+	inListings(t, "only so many list along with their creations", func(t *testing.T, _ *ensembleOfOne, ls *listings) {
+		var begun []*alongListing
+		for i := range 2 * alongAtMost {
+			along := ls.begin(sharedKey)
+			if begun = append(begun, along); (along != nil) != (i < alongAtMost) {
+				t.Errorf("attempt %d lists along: %v", i, along)
 			}
-			for _, along := range begun {
-				ls.end(sharedKey, along, nil)
-			}
-		})
+		}
+		for _, along := range begun {
+			ls.end(sharedKey, along, nil)
+		}
 	})
-	t.Run("nobody lists along while others share a listing", func(t *testing.T) {
-		t.Parallel()
-		inListings(t, func(t *testing.T, e *ensembleOfOne, ls *listings) {
-			first := e.sharer(t, ls, "a")
-			if ls.begin(sharedKey) != nil {
-				t.Error("two listings at once")
-			}
-			e.answer(named("a"), nil)
-			first.mustHave(t, "a")
-		})
+	inListings(t, "nobody lists along while others share a listing", func(t *testing.T, e *ensembleOfOne, ls *listings) {
+		first := e.sharer(t, ls, "a")
+		if ls.begin(sharedKey) != nil {
+			t.Error("two listings at once")
+		}
+		e.answer(named("a"), nil)
+		first.mustHave(t, "a")
 	})
 }
