@@ -50,11 +50,3 @@ func TestHurryDoesNotOutliveItsContext(t *testing.T) {
 		t.Errorf("Do: %v after %d attempts, want Canceled after 5", err, attempts)
 	}
 }
-
-func TestHurryNilIsRefused(t *testing.T) {
-	t.Parallel()
-	err := retry.Do(t.Context(), retry.Never(), func(context.Context) error { return nil }, retry.Hurry(nil))
-	if !errors.Is(err, retry.ErrInvalid) {
-		t.Errorf("Do: %v, want ErrInvalid", err)
-	}
-}

@@ -109,6 +109,7 @@ func TestDoRefusesWhatIsInvalidBeforeItStarts(t *testing.T) {
 		"an invalid policy":              {retry.Once(-1), nil, "retry: Once: wait -1ns: must be 0 or more"},
 		"an invalid policy of their own": {picky{}, nil, "picky: not today"},
 		"a hook that is none":            {retry.Never(), []retry.DoOption{retry.OnRetry(nil)}, "retry: Do: OnRetry: must not be nil"},
+		"a Hurry that is none":           {retry.Never(), []retry.DoOption{retry.Hurry(nil)}, "retry: Do: Hurry: must not be nil"},
 		"both": {retry.Once(-1), []retry.DoOption{retry.OnRetry(nil)}, "retry: Once: wait -1ns: must be 0 or more\n" +
 			"retry: Do: OnRetry: must not be nil"},
 	}
@@ -121,6 +122,9 @@ func TestDoRefusesWhatIsInvalidBeforeItStarts(t *testing.T) {
 			}, tt.opts...)
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("Do = %v, want %s", err, tt.want)
+			}
+			if !errors.Is(err, errPicky) && !errors.Is(err, retry.ErrInvalid) {
+				t.Error("the error is not ErrInvalid")
 			}
 		})
 	}
