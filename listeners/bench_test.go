@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/listeners"
 )
 
@@ -18,9 +19,7 @@ func BenchmarkQueuedNotify(b *testing.B) {
 			for b.Loop() {
 				q.Notify(1)
 			}
-			if err := q.Close(b.Context()); err != nil {
-				b.Error(err)
-			}
+			must.OK(b, q.Close(b.Context()))
 		})
 	}
 }

@@ -33,9 +33,7 @@ func TestCloseDeliversWhatIsQueued(t *testing.T) {
 }
 
 func TestCloseEndsTheAcceptanceOfEvents(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := listeners.NewQueued[int](noPanic(t))
+	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 		var a, b, c record[int]
 		remove := q.Add(a.add)
 		for range 2 {
@@ -55,9 +53,7 @@ func TestCloseEndsTheAcceptanceOfEvents(t *testing.T) {
 }
 
 func TestClose_again_waits_for_late_listeners(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := listeners.NewQueued[int](noPanic(t))
+	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 		must.OK(t, q.Close(t.Context()))
 		var a record[int]
 		for e := range 3 {
@@ -83,9 +79,7 @@ func TestCloseObeysItsContext(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				q := listeners.NewQueued[int](noPanic(t))
+			virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 				release := make(chan struct{})
 				var a, b record[int]
 				q.Add(func(e int) { <-release; a.add(e) })
@@ -138,9 +132,7 @@ func TestClose_with_an_ended_context(t *testing.T) {
 		q.Add(func(int) {})
 		q.Notify(1)
 		synctest.Wait()
-		if err := q.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, q.Close(ctx))
 	})
 }
 
@@ -173,9 +165,7 @@ func TestClose_when_its_context_ends_with_the_listeners(t *testing.T) {
 }
 
 func TestCloseForgetsLateListenersThatAreDone(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := listeners.NewQueued[int](noPanic(t))
+	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_ = q.Close(ctx)
@@ -194,9 +184,7 @@ func TestCloseForgetsLateListenersThatAreDone(t *testing.T) {
 }
 
 func TestCloseFromInsideDoesNotWaitForItself(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := listeners.NewQueued[int](noPanic(t))
+	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 		release := make(chan struct{})
 		var order, other record[string]
 		q.Add(func(e int) {
@@ -241,9 +229,7 @@ func TestClose_from_inside_with_an_ended_context(t *testing.T) {
 }
 
 func TestCloseByAllListenersAtOnceDoesNotLock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := listeners.NewQueued[int](noPanic(t))
+	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 		var order record[string]
 		for range 3 {
 			q.Add(func(int) {
@@ -257,18 +243,14 @@ func TestCloseByAllListenersAtOnceDoesNotLock(t *testing.T) {
 			})
 		}
 		q.Notify(1)
-		if err := q.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, q.Close(t.Context()))
 		order.add("closer")
 		order.check(t, "they", "listener", "listener", "listener", "closer")
 	})
 }
 
 func TestCloseWaitsForAListenerThatEndsItsGoroutine(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := listeners.NewQueued[int](noPanic(t))
+	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 		var a record[int]
 		q.Add(func(e int) {
 			<-time.After(time.Second)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
 
@@ -11,6 +12,13 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// virtually runs the body in virtual time, with a Queued whose listeners are not to panic.
+func virtually(t *testing.T, body func(t *testing.T, q *listeners.Queued[int])) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { body(t, listeners.NewQueued[int](noPanic(t))) })
+}
 
 // A record is what a listener has seen.
 type record[E comparable] struct {
@@ -41,11 +49,4 @@ func (r *record[E]) check(t *testing.T, name string, want ...E) {
 func noPanic(t *testing.T) func(*listeners.PanicError) {
 	t.Helper()
 	return func(p *listeners.PanicError) { t.Errorf("%v\n%s", p, p.Stack) }
-}
-
-// panicOf returns what fn panics with.
-func panicOf(fn func()) (v any) {
-	defer func() { v = recover() }()
-	fn()
-	return nil
 }

@@ -14,9 +14,7 @@ import (
 )
 
 func TestQueuedDeliversEveryEventInOrder(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := listeners.NewQueued[int](noPanic(t))
+	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 		var a, b record[int]
 		q.Add(a.add)
 		q.Add(b.add)
@@ -88,9 +86,7 @@ func TestQueuedCallsOneListenerNeverTwiceAtOnce(t *testing.T) {
 }
 
 func TestQueued_with_a_listener_that_blocks(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := listeners.NewQueued[int](noPanic(t))
+	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 		release := make(chan struct{})
 		var slow, fast record[int]
 		q.Add(func(e int) { <-release; slow.add(e) })
@@ -136,9 +132,7 @@ func TestQueuedReportsAPanicAndGoesOn(t *testing.T) {
 }
 
 func TestQueuedGoesOnWhenAListenerEndsItsGoroutine(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := listeners.NewQueued[int](noPanic(t))
+	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 		var a record[int]
 		var remove func()
 		remove = q.Add(func(e int) {
@@ -157,9 +151,7 @@ func TestQueuedGoesOnWhenAListenerEndsItsGoroutine(t *testing.T) {
 }
 
 func TestQueuedMayBeUsedByItsListeners(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := listeners.NewQueued[int](noPanic(t))
+	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 		var a, b record[int]
 		q.Add(func(e int) {
 			a.add(e)
@@ -176,9 +168,7 @@ func TestQueuedMayBeUsedByItsListeners(t *testing.T) {
 }
 
 func TestQueuedListenerSeesNothingFromBeforeItsTime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := listeners.NewQueued[int](noPanic(t))
+	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 		var a, b record[int]
 		q.Notify(1)
 		q.Add(a.add)

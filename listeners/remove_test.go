@@ -22,9 +22,7 @@ func started(fn func()) *atomic.Bool {
 }
 
 func TestRemove_waits_for_the_running_call(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := listeners.NewQueued[int](noPanic(t))
+	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 		release := make(chan struct{})
 		var a, b record[int]
 		remove := q.Add(func(e int) { <-release; a.add(e) })
@@ -51,9 +49,7 @@ func TestRemove_waits_for_the_running_call(t *testing.T) {
 }
 
 func TestRemoveFromInsideDoesNotWaitForItself(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := listeners.NewQueued[int](noPanic(t))
+	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 		var a record[int]
 		var remove func()
 		remove = q.Add(func(e int) {
@@ -88,9 +84,7 @@ func TestRemoveByThePanicHookDoesNotWaitForItself(t *testing.T) {
 }
 
 func TestRemove_by_a_goroutine_of_the_listener(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := listeners.NewQueued[int](noPanic(t))
+	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 		release := make(chan struct{})
 		var remove func()
 		var removed *atomic.Bool
@@ -112,9 +106,7 @@ func TestRemove_by_a_goroutine_of_the_listener(t *testing.T) {
 }
 
 func TestRemoveByAnotherListenerWaits(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := listeners.NewQueued[int](noPanic(t))
+	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 		release := make(chan struct{})
 		var order record[string]
 		begun := make(chan struct{})
