@@ -24,33 +24,30 @@ func TestAdoptionComparesWithTheUpdatedInstance(t *testing.T) {
 		"the former port":  {80, true},
 		"the present port": {81, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				base, elsewhere, other := recipetest.Path(t), recipetest.Path(t), env.Client(t)
-				in := web("i1", 80)
-				in.Kind = discovery.Permanent
-				reg := mustRegister(t, newRegistry(t, env.Client(t), base), in)
-				in.Port = 81
-				must.OK(t, reg.Update(recipetest.Patient(t), in))
-				in.Port, in.Payload = c.port, zone{Zone: "us"}
-				mustRegister(t, newRegistry(t, other, elsewhere), in)
-				data, _ := must.Get2(other.Get(t.Context(), elsewhere+"/web/i1"))(t)
-				at := base + "/web/i1"
-				must.Get(other.Txn(t.Context(), framework.OpDelete(at, framework.AnyVersion), framework.OpCreate(at, data)))(t)
-				zktest.Eventually(t, recipetest.Generous, "the end of an attempt", func() bool {
-					err := reg.Await(recipetest.Patient(t))
-					found, _ := must.Get2(other.Get(t.Context(), at))(t)
-					if c.taken {
-						return errors.Is(err, node.ErrTaken)
-					}
-					return err == nil && string(found) != string(data)
-				})
-				env.Quiesce()
-				if found, _ := must.Get2(other.Get(t.Context(), at))(t); (string(found) == string(data)) != c.taken {
-					t.Errorf("data %s; it is another client's: %v", found, c.taken)
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			base, elsewhere, other := recipetest.Path(t), recipetest.Path(t), env.Client(t)
+			in := web("i1", 80)
+			in.Kind = discovery.Permanent
+			reg := mustRegister(t, newRegistry(t, env.Client(t), base), in)
+			in.Port = 81
+			must.OK(t, reg.Update(recipetest.Patient(t), in))
+			in.Port, in.Payload = c.port, zone{Zone: "us"}
+			mustRegister(t, newRegistry(t, other, elsewhere), in)
+			data, _ := must.Get2(other.Get(t.Context(), elsewhere+"/web/i1"))(t)
+			at := base + "/web/i1"
+			must.Get(other.Txn(t.Context(), framework.OpDelete(at, framework.AnyVersion), framework.OpCreate(at, data)))(t)
+			zktest.Eventually(t, recipetest.Generous, "the end of an attempt", func() bool {
+				err := reg.Await(recipetest.Patient(t))
+				found, _ := must.Get2(other.Get(t.Context(), at))(t)
+				if c.taken {
+					return errors.Is(err, node.ErrTaken)
 				}
+				return err == nil && string(found) != string(data)
 			})
+			env.Quiesce()
+			if found, _ := must.Get2(other.Get(t.Context(), at))(t); (string(found) == string(data)) != c.taken {
+				t.Errorf("data %s; it is another client's: %v", found, c.taken)
+			}
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -22,35 +23,30 @@ func TestARegistrationInTheNextSessionHidesNoInstance(t *testing.T) {
 		"a transaction's reply is lost": {Op: fault.Multi, Action: fault.DropReply},
 		"a transaction is not sent":     {Op: fault.Multi, Action: fault.CutBefore},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				base, route, observer := recipetest.Path(t), env.Route(t), env.Client(t)
-				c := route.Client(t)
-				looking := newRegistry(t, observer, base)
-				reg := mustRegister(t, newRegistry(t, c, base), web("i1", 80))
-				former := c.Session().ID
-				rule := rule // the environments are parallel
-				rule.Path = base + "/web/i1"
-				held := route.Rules().Add(rule)
-				route.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
-				route.Cut()
-				zktest.Eventually(t, recipetest.Generous, "the next session", func() bool {
-					return c.State() == framework.Connected && c.Session().ID != former
-				})
-				env.Quiesce()
-				if got := listed(t, observer, looking); got != "i1:80" {
-					t.Errorf("instances %s while the client registers again", got)
-				}
-				held.Release()
-				zktest.Eventually(t, recipetest.Generous, "the registration in the next session", func() bool {
-					_, st, err := observer.Get(t.Context(), rule.Path)
-					return err == nil && st.EphemeralOwner == c.Session().ID
-				})
-				if err := reg.Await(recipetest.Patient(t)); err != nil {
-					t.Fatal(err)
-				}
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			base, route, observer := recipetest.Path(t), env.Route(t), env.Client(t)
+			c := route.Client(t)
+			looking := newRegistry(t, observer, base)
+			reg := mustRegister(t, newRegistry(t, c, base), web("i1", 80))
+			former := c.Session().ID
+			rule := rule // the environments are parallel
+			rule.Path = base + "/web/i1"
+			held := route.Rules().Add(rule)
+			route.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+			route.Cut()
+			zktest.Eventually(t, recipetest.Generous, "the next session", func() bool {
+				return c.State() == framework.Connected && c.Session().ID != former
 			})
+			env.Quiesce()
+			if got := listed(t, observer, looking); got != "i1:80" {
+				t.Errorf("instances %s while the client registers again", got)
+			}
+			held.Release()
+			zktest.Eventually(t, recipetest.Generous, "the registration in the next session", func() bool {
+				_, st, err := observer.Get(t.Context(), rule.Path)
+				return err == nil && st.EphemeralOwner == c.Session().ID
+			})
+			must.OK(t, reg.Await(recipetest.Patient(t)))
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/discovery"
@@ -25,28 +26,15 @@ func registered() time.Time { return time.UnixMilli(1795319723988).UTC() }
 func write[T any](t *testing.T, env *zkenv.Env, in discovery.Instance[T], opts ...discovery.Option) (string, framework.Stat) {
 	t.Helper()
 	c, base := env.Client(t), recipetest.Path(t)
-	r, err := discovery.New[T](c, base, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(discovery.New[T](c, base, opts...))(t)
 	in.Name, in.ID, in.Registered = "web", "i1", registered()
-	reg, err := r.Register(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := reg.Await(recipetest.Patient(t)); err != nil {
-		t.Fatal(err)
-	}
-	data, st, err := c.Get(t.Context(), base+"/web/i1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	reg := must.Get(r.Register(in))(t)
+	must.OK(t, reg.Await(recipetest.Patient(t)))
+	data, st := must.Get2(c.Get(t.Context(), base+"/web/i1"))(t)
 	if got := readerOf(discovery.New[T](c, base)).mustRead(t); !reflect.DeepEqual(got, in) && len(opts) == 0 {
 		t.Errorf("read back %+v, want %+v", got, in)
 	}
-	if err := r.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.Close(t.Context()))
 	return string(data), st
 }
 
@@ -125,9 +113,7 @@ func TestCuratorInstancesAreRead(t *testing.T) {
 			},
 		} {
 			base := recipetest.Path(t)
-			if _, err := c.Create(t.Context(), base+"/web/i10000000001", []byte(data), framework.WithParents()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Create(t.Context(), base+"/web/i10000000001", []byte(data), framework.WithParents()))(t)
 			if got := (reader[zone]{newRegistry(t, c, base)}).mustRead(t); !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: %+v, want %+v", data, got, want)
 			}
@@ -158,9 +144,7 @@ func TestAnUnreadableInstanceHidesNoOther(t *testing.T) {
 			"kind":    {`{"name":"web","id":"x","serviceType":"` + secret + `"}`, "serviceType is unknown"},
 		}
 		for name, b := range bad {
-			if _, err := c.Create(t.Context(), base+"/web/"+name, []byte(b[0])); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Create(t.Context(), base+"/web/"+name, []byte(b[0])))(t)
 		}
 		mustRegister(t, r, web("z99", 82))
 		awaitInstances(t, s, "i1:80 z9:81 z99:82")
@@ -179,9 +163,7 @@ func TestAnUnreadableInstanceHidesNoOther(t *testing.T) {
 				t.Errorf("%s: want an error with %q, and none of the data", report, bad[name][1])
 			}
 		}
-		if _, err := c.Set(t.Context(), base+"/web/text", []byte(`{"name":"web","id":"text","port":7}`), -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Set(t.Context(), base+"/web/text", []byte(`{"name":"web","id":"text","port":7}`), -1))(t)
 		awaitInstances(t, s, "i1:80 text:7 z9:81 z99:82")
 	})
 }
@@ -195,9 +177,7 @@ func TestAnInstanceWithoutPermissionHidesNoOther(t *testing.T) {
 		r := newRegistry(t, c, base, discovery.WithUnreadable(func(_ string, err error) { logged <- err }))
 		mustRegister(t, r, web("i1", 80))
 		unreadable := framework.WithACL(acl.Entry{Perms: acl.Write, Scheme: "world", ID: "anyone"})
-		if _, err := c.Create(t.Context(), base+"/web/hidden", nil, unreadable); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), base+"/web/hidden", nil, unreadable))(t)
 		if got := listed(t, c, r); got != "i1:80" {
 			t.Errorf("Instances: %s", got)
 		}
@@ -256,9 +236,7 @@ func TestRegisterRefuses(t *testing.T) {
 			t.Errorf("requests %v, want none", route.Requests())
 		}
 		reg := mustRegister(t, r, web("i1", 80))
-		if _, err := r.Register(web("i1", 81)); err == nil || !strings.Contains(err.Error(), `ID "i1": this Registry has registered it`) {
-			t.Errorf("Register again: %v", err)
-		}
+		recipetest.Says(t, recipetest.Err(r.Register(web("i1", 81))), `ID "i1": this Registry has registered it`)
 		for what, in := range map[string]instance{
 			"ID":   web("i2", 80),
 			"name": change(func(in *instance) { in.Name = "api" }),
@@ -269,18 +247,10 @@ func TestRegisterRefuses(t *testing.T) {
 				t.Errorf("Update with another %s: %v", what, err)
 			}
 		}
-		if err := errors.Join(reg.Close(t.Context()), r.Close(t.Context()), r.Close(t.Context())); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Register(web("i1", 80)); !errors.Is(err, framework.ErrClosed) {
-			t.Errorf("Register after Close: %v", err)
-		}
-		if _, err := r.Watch("web"); !errors.Is(err, framework.ErrClosed) {
-			t.Errorf("Watch after Close: %v", err)
-		}
-		if err := reg.Update(t.Context(), web("i1", 80)); !errors.Is(err, framework.ErrClosed) {
-			t.Errorf("Update after Close: %v", err)
-		}
+		must.OK(t, errors.Join(reg.Close(t.Context()), r.Close(t.Context()), r.Close(t.Context())))
+		recipetest.Fails(t, "Register after Close", recipetest.Err(r.Register(web("i1", 80))), framework.ErrClosed)
+		recipetest.Fails(t, "Watch after Close", recipetest.Err(r.Watch("web")), framework.ErrClosed)
+		recipetest.Fails(t, "Update after Close", reg.Update(t.Context(), web("i1", 80)), framework.ErrClosed)
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
 }
 
@@ -288,13 +258,7 @@ func TestNewReportsAllFaults(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		_, err := discovery.New[zone](env.Client(t), "services", nil, discovery.WithClass(""), recipes.WithACL(), discovery.WithUnreadable(nil))
-		for _, want := range []string{
-			"discovery: new services: ", "option 0: must not be nil", "class: must not be empty",
-			"ACL: must have at least one entry", "unreadable: the function must not be nil",
-		} {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("New: %v, want an error with %q", err, want)
-			}
-		}
+		recipetest.Says(t, err, "discovery: new services: ", "option 0: must not be nil", "class: must not be empty",
+			"ACL: must have at least one entry", "unreadable: the function must not be nil")
 	}, zkenv.Only("nothing is sent", zkenv.Embedded))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/node"
@@ -42,23 +43,17 @@ func TestInstancesFollowTheTree(t *testing.T) {
 			t.Errorf("services %v, %v", all, err)
 		}
 		changed := web("", 90)
-		if err := first.Update(recipetest.Patient(t), changed); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, first.Update(recipetest.Patient(t), changed))
 		awaitInstances(t, s, "i1:90 i2:81")
 		if got := s.Instances()[0]; !got.Registered.Equal(first.Instance().Registered) || got.ID != "i1" {
 			t.Errorf("%+v after Update, want the ID and the time of the registration", got)
 		}
-		if err := second.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, second.Close(t.Context()))
 		awaitInstances(t, s, "i1:90")
 		mustRegister(t, r, web("i2", 91)) // the ID is free again
 		awaitInstances(t, s, "i1:90 i2:91")
 		zktest.Eventually(t, recipetest.Generous, "the last change", func() bool { return strings.HasSuffix(seen.String(), "| i1:90 i2:91") })
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, s.Close())
 	})
 }
 
@@ -97,17 +92,12 @@ func TestUpdatedDataIsRegisteredAgain(t *testing.T) {
 		awaitInstances(t, s, "i1:80")
 		route.Refuse()
 		route.Cut()
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		if err := reg.Update(ctx, web("i1", 81)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Update during an outage: %v, want DeadlineExceeded", err)
-		}
+		ctx := recipetest.Within(t, 100*time.Millisecond)
+		recipetest.Fails(t, "Update during an outage", reg.Update(ctx, web("i1", 81)), context.DeadlineExceeded)
 		awaitInstances(t, s, "none") // the session has ended
 		route.Heal()
 		awaitInstances(t, s, "i1:81")
-		if err := reg.Await(recipetest.Patient(t)); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, reg.Await(recipetest.Patient(t)))
 	})
 }
 
@@ -120,28 +110,17 @@ func TestRegistersAndFindsWithoutAServerAtTheStart(t *testing.T) {
 		route.Refuse()
 		route.Cut()
 		r := newRegistry(t, c, base)
-		reg, err := r.Register(web("i1", 80))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := r.Watch("web")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
+		reg := must.Get(r.Register(web("i1", 80)))(t)
+		s := must.Get(r.Watch("web"))(t)
+		ctx := recipetest.Within(t, 100*time.Millisecond)
 		for what, err := range map[string]error{"Await": reg.Await(ctx), "Ready": s.Ready(ctx)} {
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s without a server: %v, want DeadlineExceeded", what, err)
 			}
 		}
-		if _, err := r.Instances(ctx, "web"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Instances without a server: %v", err)
-		}
+		recipetest.Fails(t, "Instances without a server", recipetest.Err(r.Instances(ctx, "web")), context.DeadlineExceeded)
 		route.Heal()
-		if err := reg.Await(recipetest.Patient(t)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, reg.Await(recipetest.Patient(t)))
 		awaitInstances(t, s, "i1:80")
 	})
 }
@@ -208,23 +187,16 @@ func TestCloseTakesBackWhatIsDynamicAndNothingElse(t *testing.T) {
 			in.Kind = kind
 			mustRegister(t, r, in)
 			in.ID = fmt.Sprint("closed", i)
-			if err := mustRegister(t, r, in).Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, mustRegister(t, r, in).Close(t.Context()))
 		}
-		if _, err := observer.Create(t.Context(), base+"/web/i", []byte(`{"name":"web","id":"i","serviceType":"DYNAMIC_SEQUENTIAL"}`), framework.Sequential()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(observer.Create(t.Context(), base+"/web/i",
+			[]byte(`{"name":"web","id":"i","serviceType":"DYNAMIC_SEQUENTIAL"}`), framework.Sequential()))(t)
 		s := mustWatch(t, r, "web")
-		if err := r.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, r.Close(t.Context()))
 		if got, want := listed(t, observer, looking), "closed1:80 closed2:80 i:0 i1:80 i2:80 z:1"; got != want {
 			t.Errorf("after Close: %s, want %s", got, want)
 		}
-		if err := s.Ready(t.Context()); !errors.Is(err, framework.ErrClosed) {
-			t.Errorf("Ready of a service of a closed registry: %v", err)
-		}
+		recipetest.Fails(t, "Ready of a service of a closed registry", s.Ready(t.Context()), framework.ErrClosed)
 		if len(env.Ephemerals(t, c.Session().ID)) != 0 {
 			t.Errorf("ephemeral znodes %v are left", env.Ephemerals(t, c.Session().ID))
 		}
@@ -233,15 +205,11 @@ func TestCloseTakesBackWhatIsDynamicAndNothingElse(t *testing.T) {
 		in.Kind = discovery.Static
 		moved := mustRegister(t, again, in) // as by a process that starts again
 		in.Port = 99
-		if err := moved.Update(t.Context(), in); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, moved.Update(t.Context(), in))
 		if got := listed(t, observer, looking); !strings.Contains(got, "i1:99") {
 			t.Errorf("a Static instance registered again: %s", got)
 		}
-		if err := foreign.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, foreign.Close(t.Context()))
 	})
 }
 
@@ -252,19 +220,12 @@ func TestAnInstanceOfAnotherClientIsNotTaken(t *testing.T) {
 		base, c := recipetest.Path(t), env.Client(t)
 		first, second := newRegistry(t, env.Client(t), base), newRegistry(t, c, base)
 		reg := mustRegister(t, first, web("i1", 80))
-		late, err := second.Register(web("i1", 81))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := late.Await(recipetest.Patient(t)); !errors.Is(err, node.ErrTaken) {
-			t.Errorf("Await: %v, want ErrTaken", err)
-		}
+		late := must.Get(second.Register(web("i1", 81)))(t)
+		recipetest.Fails(t, "Await", late.Await(recipetest.Patient(t)), node.ErrTaken)
 		if got := listed(t, c, second); got != "i1:80" {
 			t.Errorf("instances %s", got)
 		}
-		if err := reg.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, reg.Close(t.Context()))
 		zktest.Eventually(t, recipetest.Generous, "the second's instance", func() bool { return listed(t, c, second) == "i1:81" })
 	})
 }
@@ -279,27 +240,14 @@ func TestDiscoveryRequests(t *testing.T) {
 		mustRegister(t, other, web("i0", 80)) // the parents exist
 		check := func(what string, want ...fault.Op) {
 			t.Helper()
-			var got []fault.Op
-			for _, rq := range route.Requests() {
-				if strings.HasPrefix(rq.Path, base) || slices.ContainsFunc(rq.Parts, func(p fault.Part) bool { return strings.HasPrefix(p.Path, base) }) {
-					got = append(got, rq.Op)
-				}
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("%s: requests %v, want %v", what, got, want)
-			}
-			route.ResetRequests()
+			recipetest.MustHaveSent(t, what, route, base, want...)
 		}
 		route.ResetRequests()
 		reg := mustRegister(t, r, web("i1", 81))
 		check("Register", fault.Create, fault.Exists)
-		if _, err := r.Instances(t.Context(), "web"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(r.Instances(t.Context(), "web"))(t)
 		check("Instances, 2", fault.GetChildren, fault.MultiRead)
-		if err := reg.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, reg.Close(t.Context()))
 		check("Close of the registration", fault.Sync, fault.Exists, fault.Delete)
 		s := mustWatch(t, r, "web")
 		awaitInstances(t, s, "i0:80")

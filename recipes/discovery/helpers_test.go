@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/testing/fault"
@@ -31,15 +31,8 @@ type (
 // newRegistry returns a registry that is closed at the end of the test.
 func newRegistry(t testing.TB, c *framework.Client, base string, opts ...discovery.Option) *registry {
 	t.Helper()
-	r, err := discovery.New[zone](c, base, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := r.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	r := must.Get(discovery.New[zone](c, base, opts...))(t)
+	t.Cleanup(func() { must.OK(t, r.Close(context.WithoutCancel(t.Context()))) })
 	return r
 }
 
@@ -50,25 +43,15 @@ func web(id string, port int) instance {
 
 func mustRegister(t testing.TB, r *registry, in instance) *registration {
 	t.Helper()
-	reg, err := r.Register(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := reg.Await(recipetest.Patient(t)); err != nil {
-		t.Fatal(err)
-	}
+	reg := must.Get(r.Register(in))(t)
+	must.OK(t, reg.Await(recipetest.Patient(t)))
 	return reg
 }
 
 func mustWatch(t testing.TB, r *registry, name string) *service {
 	t.Helper()
-	s, err := r.Watch(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Ready(recipetest.Patient(t)); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(r.Watch(name))(t)
+	must.OK(t, s.Ready(recipetest.Patient(t)))
 	return s
 }
 
@@ -87,13 +70,8 @@ func short(all []instance) string {
 // listed returns the instances of "web" that the registry reads, after a sync.
 func listed(t testing.TB, c *framework.Client, r *registry) string {
 	t.Helper()
-	if err := c.Sync(recipetest.Patient(t), "/"); err != nil {
-		t.Fatal(err)
-	}
-	all, err := r.Instances(recipetest.Patient(t), "web")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Sync(recipetest.Patient(t), "/"))
+	all := must.Get(r.Instances(recipetest.Patient(t), "web"))(t)
 	return short(all)
 }
 
@@ -102,36 +80,10 @@ func awaitInstances(t testing.TB, s *service, want string) {
 	zktest.Eventually(t, recipetest.Generous, "the instances "+want, func() bool { return short(s.Instances()) == want })
 }
 
-// A diary is what Changes has returned, each as in "i1:80 i2:81".
-type diary struct {
-	mu   sync.Mutex
-	seen []string
-}
-
 // follow ranges over the service's changes until the end of the test.
-func follow(t testing.TB, s *service) *diary {
+func follow(t testing.TB, s *service) *recipetest.Diary {
 	t.Helper()
-	d := new(diary)
-	ctx, cancel := context.WithCancel(t.Context())
-	var done sync.WaitGroup
-	done.Go(func() {
-		for all, err := range s.Changes(ctx) {
-			if err != nil {
-				t.Errorf("Changes: %v", err)
-			}
-			d.mu.Lock()
-			d.seen = append(d.seen, short(all))
-			d.mu.Unlock()
-		}
-	})
-	t.Cleanup(func() { cancel(); done.Wait() })
-	return d
-}
-
-func (d *diary) String() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return strings.Join(d.seen, " | ")
+	return recipetest.Follow(t, s.Changes, short)
 }
 
 // below counts the requests on the route that are about znodes below the path.
