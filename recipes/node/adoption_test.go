@@ -2,7 +2,6 @@ package node_test
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -34,9 +33,7 @@ func TestAdoptionIsDecidedByTheLatestData(t *testing.T) {
 		<-held.Hit()
 		must.Get(other.Set(t.Context(), path, []byte("theirs"), framework.AnyVersion))(t)
 		held.Release()
-		if err := n.Await(recipetest.Patient(t)); !errors.Is(err, node.ErrTaken) {
-			t.Errorf("Await: %v, want ErrTaken", err)
-		}
+		recipetest.Fails(t, "Await", n.Await(recipetest.Patient(t)), node.ErrTaken)
 		mustBeOf(t, other, path, "theirs")
 	})
 }
@@ -46,20 +43,17 @@ func TestAdoptionIsDecidedByTheLatestData(t *testing.T) {
 func TestTheNodesOwnZnodeIsAdopted(t *testing.T) {
 	t.Parallel()
 	for name, op := range map[string]fault.Op{"a creation": fault.Create, "a write": fault.SetData} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				route, other, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
-				mustParents(t, other, path)
-				if op == fault.SetData {
-					must.Get(other.Create(t.Context(), path, []byte("former")))(t)
-				}
-				lost := route.Rules().Add(fault.Rule{Op: op, Path: path, Action: fault.DropReply})
-				n := kept(t, route.Client(t), path, "ours", node.Persistent(), only("former"))
-				<-lost.Hit()
-				zktest.Eventually(t, recipetest.Generous, "the znode", func() bool { return n.Await(recipetest.Patient(t)) == nil })
-				mustBeOf(t, other, path, "ours")
-			})
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			route, other, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
+			mustParents(t, other, path)
+			if op == fault.SetData {
+				must.Get(other.Create(t.Context(), path, []byte("former")))(t)
+			}
+			lost := route.Rules().Add(fault.Rule{Op: op, Path: path, Action: fault.DropReply})
+			n := kept(t, route.Client(t), path, "ours", node.Persistent(), only("former"))
+			<-lost.Hit()
+			zktest.Eventually(t, recipetest.Generous, "the znode", func() bool { return n.Await(recipetest.Patient(t)) == nil })
+			mustBeOf(t, other, path, "ours")
 		})
 	}
 }
@@ -76,23 +70,18 @@ func TestAnAdoptionThatFails(t *testing.T) {
 		"exits":  {func(<-chan struct{}) bool { runtime.Goexit(); return true }, "WithAdoption: a function of the user's ended its goroutine"},
 		"blocks": {func(end <-chan struct{}) bool { <-end; return true }, context.DeadlineExceeded.Error()},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				path, other, end := recipetest.Path(t)+"/n", env.Client(t), make(chan struct{})
-				defer close(end)
-				must.Get(other.Create(t.Context(), path, []byte("former"), framework.WithParents()))(t)
-				adoption := node.WithAdoption(func([]byte) bool { return c.fn(end) })
-				n := must.Get(node.New(env.Client(t), path, []byte("ours"), node.Persistent(), adoption))(t)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				if err := n.Await(ctx); err == nil || !strings.Contains(err.Error(), c.want) {
-					t.Errorf("Await: %v, want an error with %q", err, c.want)
-				}
-				must.OK(t, n.Close(recipetest.Patient(t)))
-				mustBeOf(t, other, path, "former")
-			}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
-		})
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			path, other, end := recipetest.Path(t)+"/n", env.Client(t), make(chan struct{})
+			defer close(end)
+			must.Get(other.Create(t.Context(), path, []byte("former"), framework.WithParents()))(t)
+			adoption := node.WithAdoption(func([]byte) bool { return c.fn(end) })
+			n := must.Get(node.New(env.Client(t), path, []byte("ours"), node.Persistent(), adoption))(t)
+			if err := n.Await(recipetest.Within(t, time.Second)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("Await: %v, want an error with %q", err, c.want)
+			}
+			must.OK(t, n.Close(recipetest.Patient(t)))
+			mustBeOf(t, other, path, "former")
+		}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
 	}
 }
 

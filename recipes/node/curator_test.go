@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -41,9 +42,7 @@ func TestCuratorTouchIsDeletedByForce(t *testing.T) {
 		n := kept(t, c, path, "alive", node.WithTTL(ttl))
 		mustAwait(t, n)
 		for range 3 {
-			if err := operator.Delete(t.Context(), path+"/touch"); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, operator.Delete(t.Context(), path+"/touch"))
 			zktest.Eventually(t, recipetest.Generous, "the touch again", func() bool { return exists(t, operator, path+"/touch") })
 		}
 		if !exists(t, operator, path) {

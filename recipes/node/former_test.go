@@ -33,39 +33,36 @@ func TestCloseLeavesAnotherClientsZnode(t *testing.T) {
 		"the session ends during the outage":               {expired: true},
 		"the session ends during the outage, closed early": {expired: true, early: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				route, other, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
-				client := route.Client(t)
-				n := kept(t, client, path, "ours")
-				mustAwait(t, n)
-				if c.expired {
-					route.ExpireAndRefuse(t)
-				} else {
-					route.Refuse()
-					route.Cut()
-					must.OK(t, other.Delete(t.Context(), path))
-				}
-				zktest.Eventually(t, recipetest.Generous, "the outage", func() bool { return client.State() != framework.Connected })
-				// The parent, a container without children, may be gone.
-				must.Get(other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()))(t)
-				closed := make(chan error, 1)
-				closing := func() { closed <- n.Close(context.WithoutCancel(t.Context())) }
-				if c.early {
-					go closing()
-					env.Quiesce()
-				}
-				route.Heal()
-				if !c.early {
-					closing()
-				}
-				if err := must.Receive(t, closed, "the end of Close"); err != nil && !errors.Is(err, framework.ErrSessionEnded) {
-					t.Errorf("Close: %v", err)
-				}
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			route, other, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
+			client := route.Client(t)
+			n := kept(t, client, path, "ours")
+			mustAwait(t, n)
+			if c.expired {
+				route.ExpireAndRefuse(t)
+			} else {
+				route.Refuse()
+				route.Cut()
+				must.OK(t, other.Delete(t.Context(), path))
+			}
+			zktest.Eventually(t, recipetest.Generous, "the outage", func() bool { return client.State() != framework.Connected })
+			// The parent, a container without children, may be gone.
+			must.Get(other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()))(t)
+			closed := make(chan error, 1)
+			closing := func() { closed <- n.Close(context.WithoutCancel(t.Context())) }
+			if c.early {
+				go closing()
 				env.Quiesce()
-				mustHold(t, env.Client(t), other, path, "theirs")
-			})
+			}
+			route.Heal()
+			if !c.early {
+				closing()
+			}
+			if err := must.Receive(t, closed, "the end of Close"); err != nil && !errors.Is(err, framework.ErrSessionEnded) {
+				t.Errorf("Close: %v", err)
+			}
+			env.Quiesce()
+			mustHold(t, env.Client(t), other, path, "theirs")
 		})
 	}
 }
@@ -137,9 +134,7 @@ func TestAFormerZnodeIsReplacedAtOnceOrNotAtAll(t *testing.T) {
 			must.Get(other.Txn(t.Context(), framework.OpDelete(path, framework.AnyVersion),
 				framework.OpCreate(path, []byte("theirs"), framework.Ephemeral())))(t)
 			o.away.Store(false)
-			if err := n.Await(recipetest.Patient(t)); !errors.Is(err, node.ErrTaken) {
-				t.Errorf("Await: %v, want ErrTaken", err)
-			}
+			recipetest.Fails(t, "Await", n.Await(recipetest.Patient(t)), node.ErrTaken)
 			mustHold(t, other, other, path, "theirs")
 			must.OK(t, n.Close(t.Context()))
 		}
@@ -158,9 +153,7 @@ func TestSetMeetsAnotherClientsZnode(t *testing.T) {
 		defer dropped.Remove()
 		must.OK(t, other.Delete(t.Context(), path))
 		must.Get(other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral()))(t)
-		if err := n.Set(recipetest.Patient(t), []byte("ours again")); !errors.Is(err, node.ErrTaken) {
-			t.Errorf("Set: %v, want ErrTaken", err)
-		}
+		recipetest.Fails(t, "Set", n.Set(recipetest.Patient(t), []byte("ours again")), node.ErrTaken)
 		must.OK(t, n.Close(t.Context()))
 		mustHold(t, env.Client(t), other, path, "ours again")
 	})

@@ -8,46 +8,31 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/node"
-	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
 // kept returns a new Node that is closed at the end of the test.
 func kept(t testing.TB, c *framework.Client, path, data string, opts ...node.Option) *node.Node {
 	t.Helper()
-	n, err := node.New(c, path, []byte(data), opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	n := must.Get(node.New(c, path, []byte(data), opts...))(t)
+	t.Cleanup(func() { must.OK(t, n.Close(context.WithoutCancel(t.Context()))) })
 	return n
 }
 
 func mustAwait(t testing.TB, n *node.Node) {
 	t.Helper()
-	if err := n.Await(recipetest.Patient(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, n.Await(recipetest.Patient(t)))
 }
 
 // mustHold checks that the znode at the path has the data, and belongs to the client's session. It
 // asks by another client, and returns the Stat.
 func mustHold(t testing.TB, observer, c *framework.Client, path, data string) framework.Stat {
 	t.Helper()
-	if err := observer.Sync(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
-	got, st, err := observer.Get(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, observer.Sync(t.Context(), path))
+	got, st := must.Get2(observer.Get(t.Context(), path))(t)
 	if string(got) != data {
 		t.Errorf("data of %s: %q, want %q", path, got, data)
 	}
@@ -60,13 +45,8 @@ func mustHold(t testing.TB, observer, c *framework.Client, path, data string) fr
 // exists reports whether there is a znode at the path, as c sees it after a sync.
 func exists(t testing.TB, c *framework.Client, path string) bool {
 	t.Helper()
-	if err := c.Sync(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
-	_, ok, err := c.Exists(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Sync(t.Context(), path))
+	_, ok := must.Get2(c.Exists(t.Context(), path))(t)
 	return ok
 }
 
@@ -106,15 +86,4 @@ func (j *journal) kinds() string {
 func (j *journal) awaitKinds(t testing.TB, want string) {
 	t.Helper()
 	zktest.Eventually(t, recipetest.Generous, "the changes "+want+"; they were "+j.kinds(), func() bool { return j.kinds() == want })
-}
-
-// requests returns the kinds of the requests on the route, but those of the client's own.
-func requests(route *zkenv.Route) []fault.Op {
-	var ops []fault.Op
-	for _, r := range route.Requests() {
-		if !slices.Contains([]fault.Op{fault.Ping, fault.Connect, fault.SetWatches, fault.CloseSession}, r.Op) {
-			ops = append(ops, r.Op)
-		}
-	}
-	return ops
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/node"
@@ -39,13 +40,9 @@ func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
 			t.Error("the former session has a znode")
 		}
 		second := n.Path()
-		if err := observer.Delete(t.Context(), second); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, observer.Delete(t.Context(), second))
 		zktest.Eventually(t, recipetest.Generous, "a third znode", func() bool { return n.Exists() && n.Path() != second })
-		if err := n.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, n.Close(t.Context()))
 		dir, _ := framework.SplitPath(path)
 		zktest.Eventually(t, recipetest.Generous, "no znode", func() bool {
 			names, _, err := observer.Children(t.Context(), dir)
@@ -62,18 +59,14 @@ func TestOverwrittenDataIsLeftAlone(t *testing.T) {
 		n := kept(t, c, path, "ours")
 		mustAwait(t, n)
 		seen := follow(t, n)
-		if _, err := other.Set(t.Context(), path, []byte("theirs"), framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(other.Set(t.Context(), path, []byte("theirs"), framework.AnyVersion))(t)
 		seen.awaitKinds(t, "Made Overwritten")
 		env.Quiesce()
 		mustHold(t, other, c, path, "theirs")
 		if !n.Exists() {
 			t.Error("Exists returns true returns false, although the znode exists")
 		}
-		if err := n.Set(recipetest.Patient(t), []byte("ours again")); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, n.Set(recipetest.Patient(t), []byte("ours again")))
 		mustHold(t, other, c, path, "ours again")
 		env.Quiesce()
 		if got := seen.kinds(); got != "Made Overwritten" {
@@ -86,22 +79,17 @@ func TestOverwrittenDataIsLeftAlone(t *testing.T) {
 func TestSetWithALostReply(t *testing.T) {
 	t.Parallel()
 	for _, action := range []fault.Action{fault.DropReply, fault.CutBefore} {
-		t.Run(action.String(), func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
-				c := route.Client(t)
-				n := kept(t, c, path, "old")
-				mustAwait(t, n)
-				before := mustHold(t, observer, c, path, "old")
-				route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: action})
-				if err := n.Set(recipetest.Patient(t), []byte("new")); err != nil {
-					t.Fatal(err)
-				}
-				if after := mustHold(t, observer, c, path, "new"); after.Czxid != before.Czxid {
-					t.Error("the znode was created again, want it written")
-				}
-			})
+		recipetest.Subtest(t, action.String(), func(t *testing.T, env *zkenv.Env) {
+			route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
+			c := route.Client(t)
+			n := kept(t, c, path, "old")
+			mustAwait(t, n)
+			before := mustHold(t, observer, c, path, "old")
+			route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: action})
+			must.OK(t, n.Set(recipetest.Patient(t), []byte("new")))
+			if after := mustHold(t, observer, c, path, "new"); after.Czxid != before.Czxid {
+				t.Error("the znode was created again, want it written")
+			}
 		})
 	}
 }
@@ -113,18 +101,11 @@ func TestNoAuthIsReturnedAndTriedAgain(t *testing.T) {
 		c, operator, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		mustParents(t, operator, path)
 		dir, _ := framework.SplitPath(path)
-		readOnly := acl.Entry{Perms: acl.Read | acl.Admin, Scheme: "world", ID: "anyone"}
-		if _, err := operator.SetACL(t.Context(), dir, []acl.Entry{readOnly}, framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
+		recipetest.Permit(t, operator, dir, acl.Read|acl.Admin)
 		n := kept(t, c, path, "ours")
 		seen := follow(t, n)
-		if err := n.Await(recipetest.Patient(t)); !errors.Is(err, framework.ErrNoAuth) {
-			t.Errorf("Await: %v, want ErrNoAuth", err)
-		}
-		if _, err := operator.SetACL(t.Context(), dir, acl.Open(), framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
+		recipetest.Fails(t, "Await", n.Await(recipetest.Patient(t)), framework.ErrNoAuth)
+		recipetest.Permit(t, operator, dir, acl.All)
 		zktest.Eventually(t, recipetest.Generous, "the znode", n.Exists)
 		seen.awaitKinds(t, "Away Made")
 	})
@@ -137,13 +118,9 @@ func TestSetWithoutPermissionIsTriedAgain(t *testing.T) {
 		noWrite := acl.Entry{Perms: acl.All &^ acl.Write, Scheme: "world", ID: "anyone"}
 		n := kept(t, c, path, "former", recipes.WithACL(noWrite))
 		mustAwait(t, n)
-		if err := n.Set(recipetest.Patient(t), []byte("latter")); !errors.Is(err, framework.ErrNoAuth) {
-			t.Errorf("Set: %v, want ErrNoAuth", err)
-		}
+		recipetest.Fails(t, "Set", n.Set(recipetest.Patient(t), []byte("latter")), framework.ErrNoAuth)
 		mustHold(t, operator, c, path, "former")
-		if _, err := operator.SetACL(t.Context(), path, acl.Open(), framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
+		recipetest.Permit(t, operator, path, acl.All)
 		zktest.Eventually(t, recipetest.Generous, "the data of Set", func() bool { return n.Await(t.Context()) == nil })
 		mustHold(t, operator, c, path, "latter")
 	})
@@ -185,12 +162,8 @@ func TestSetRefusesDataBeyondThePacket(t *testing.T) {
 		c, operator, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, c, path, "small")
 		mustAwait(t, n)
-		if err := n.Set(t.Context(), make([]byte, 1<<20)); !errors.Is(err, framework.ErrTooLarge) {
-			t.Errorf("Set: %v, want ErrTooLarge", err)
-		}
-		if err := operator.Delete(t.Context(), path); err != nil {
-			t.Fatal(err)
-		}
+		recipetest.Fails(t, "Set", n.Set(t.Context(), make([]byte, 1<<20)), framework.ErrTooLarge)
+		must.OK(t, operator.Delete(t.Context(), path))
 		zktest.Eventually(t, recipetest.Generous, "the znode", func() bool { return exists(t, operator, path) })
 		mustHold(t, operator, c, path, "small")
 	})
@@ -204,15 +177,9 @@ func TestTheClientIsClosedFirst(t *testing.T) {
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
 		seen := follow(t, n)
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := n.Await(t.Context()); !errors.Is(err, framework.ErrClosed) {
-			t.Errorf("Await: %v, want ErrClosed", err)
-		}
-		if err := n.Set(t.Context(), nil); !errors.Is(err, framework.ErrClosed) {
-			t.Errorf("Set: %v, want ErrClosed", err)
-		}
+		must.OK(t, c.Close())
+		recipetest.Fails(t, "Await", n.Await(t.Context()), framework.ErrClosed)
+		recipetest.Fails(t, "Set", n.Set(t.Context(), nil), framework.ErrClosed)
 		if n.Exists() {
 			t.Error("Exists returns true after the client's end")
 		}
@@ -241,9 +208,7 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, late)
 		defer cancel()
 		err := n.Await(ctx)
-		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, late) || !errors.Is(err, framework.ErrNotConnected) {
-			t.Errorf("Await: %v, want DeadlineExceeded with its cause, and ErrNotConnected", err)
-		}
+		recipetest.Fails(t, "Await", err, context.DeadlineExceeded, late, framework.ErrNotConnected)
 		route.Heal()
 		mustAwait(t, n)
 	})

@@ -1,7 +1,6 @@
 package node_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -25,12 +24,8 @@ func TestPersistentOutlivesTheNodeAndTheSession(t *testing.T) {
 		session := c.Session().ID
 		route.Expire(t)
 		zktest.Eventually(t, recipetest.Generous, "the next session", func() bool { return c.Session().ID != session && n.Exists() })
-		if err := n.Set(recipetest.Patient(t), []byte("second")); err != nil {
-			t.Fatal(err)
-		}
-		if err := n.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, n.Set(recipetest.Patient(t), []byte("second")))
+		must.OK(t, n.Close(t.Context()))
 		if after := mustBeOf(t, observer, path, "second"); after.Czxid != st.Czxid {
 			t.Error("another znode after the session's end, want the same")
 		}
@@ -51,9 +46,7 @@ func TestNodeOnAServerWithoutTTL(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		err := kept(t, c, recipetest.Path(t)+"/n", "alive", node.WithTTL(time.Minute)).Await(recipetest.Patient(t))
-		if !errors.Is(err, framework.ErrUnsupported) {
-			t.Errorf("Await with a TTL: %v, want ErrUnsupported", err)
-		}
+		recipetest.Fails(t, "Await with a TTL", err, framework.ErrUnsupported)
 		mustAwait(t, kept(t, c, recipetest.Path(t)+"/n", "alive", node.Persistent()))
 	}, zkenv.Versions("others have TTL", "keeper", "keeper-silent"),
 		zkenv.Only("real servers have TTL", zkenv.Embedded, zkenv.EmbeddedEnsemble))
@@ -67,43 +60,13 @@ func TestPersistentAdoptsAZnodeOfNoSession(t *testing.T) {
 		"container":  framework.Container(),
 		"TTL":        framework.TTL(time.Hour),
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				c, observer, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
-				if _, err := observer.Create(t.Context(), path, []byte("before"), how, framework.WithParents()); err != nil {
-					t.Fatal(err)
-				}
-				n := kept(t, c, path, "ours", node.Persistent())
-				mustAwait(t, n)
-				mustBeOf(t, observer, path, "ours")
-			}, operationsFor(name)...)
-		})
-	}
-}
-
-func TestPersistentIsNotMadeOfAnotherSessionsNode(t *testing.T) {
-	t.Parallel()
-	for name, opt := range map[string]node.Option{"persistent": node.Persistent(), "TTL": node.WithTTL(time.Minute)} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				c, other, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
-				if _, err := other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()); err != nil {
-					t.Fatal(err)
-				}
-				n := kept(t, c, path, "ours", opt)
-				if err := n.Await(recipetest.Patient(t)); !errors.Is(err, node.ErrTaken) {
-					t.Errorf("Await: %v, want ErrTaken", err)
-				}
-				mustHold(t, c, other, path, "theirs")
-				if err := other.Delete(t.Context(), path); err != nil {
-					t.Fatal(err)
-				}
-				zktest.Eventually(t, recipetest.Generous, "the Node's own znode", n.Exists)
-				mustBeOf(t, other, path, "ours")
-			}, operationsFor(name)...)
-		})
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			c, observer, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
+			must.Get(observer.Create(t.Context(), path, []byte("before"), how, framework.WithParents()))(t)
+			n := kept(t, c, path, "ours", node.Persistent())
+			mustAwait(t, n)
+			mustBeOf(t, observer, path, "ours")
+		}, operationsFor(name)...)
 	}
 }
 
@@ -115,10 +78,7 @@ func TestTTLEndsWithTheNode(t *testing.T) {
 		c, observer, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, c, path, "alive", node.WithTTL(ttl))
 		mustAwait(t, n)
-		watch, err := observer.Watch(t.Context(), path, framework.WatchData)
-		if err != nil {
-			t.Fatal(err)
-		}
+		watch := must.Get(observer.Watch(t.Context(), path, framework.WatchData))(t)
 		defer watch.Close()
 		if !exists(t, observer, path+"/touch") {
 			t.Error("no child touch once Await has returned")
@@ -126,9 +86,7 @@ func TestTTLEndsWithTheNode(t *testing.T) {
 		zktest.Never(t, 3*ttl, "the end of the znode or an event", func() bool {
 			return !exists(t, observer, path) || watch.Event() != 0
 		})
-		if err := n.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, n.Close(t.Context()))
 		if !exists(t, observer, path) {
 			t.Error("Close deleted the znode, want it to be there for its TTL")
 		}
@@ -144,10 +102,7 @@ func TestACrashBeforeTheFirstTouchLeavesNothing(t *testing.T) {
 		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path + "/touch", Action: fault.CutBefore, Times: fault.Forever})
-		n, err := node.New(c, path, []byte("alive"), node.WithTTL(ttl))
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(node.New(c, path, []byte("alive"), node.WithTTL(ttl)))(t)
 		zktest.Eventually(t, recipetest.Generous, "the znode", func() bool { return exists(t, observer, path) })
 		route.Refuse() // the process is gone
 		route.Cut()
@@ -155,12 +110,8 @@ func TestACrashBeforeTheFirstTouchLeavesNothing(t *testing.T) {
 			t.Fatal("the znode was touched: the test shows nothing")
 		}
 		zktest.Eventually(t, recipetest.Generous, "nothing left", func() bool { return !exists(t, observer, path) })
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := n.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, c.Close())
+		must.OK(t, n.Close(t.Context()))
 	}, zkenv.AllOperations("TTL is one of them"))
 }
 
@@ -211,13 +162,8 @@ func TestPausesOfTTLBeginAgain(t *testing.T) {
 // mustBeOf checks that the znode at the path has the data and belongs to no session.
 func mustBeOf(t testing.TB, observer *framework.Client, path, data string) framework.Stat {
 	t.Helper()
-	if err := observer.Sync(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
-	got, st, err := observer.Get(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, observer.Sync(t.Context(), path))
+	got, st := must.Get2(observer.Get(t.Context(), path))(t)
 	if string(got) != data {
 		t.Errorf("data of %s: %q, want %q", path, got, data)
 	}

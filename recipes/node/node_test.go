@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
@@ -48,9 +49,7 @@ func TestNodeIsMadeAgainAfterDeletion(t *testing.T) {
 		kinds := "Made"
 		for range 3 {
 			before := mustHold(t, operator, c, path, "alive")
-			if err := operator.Delete(t.Context(), path); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, operator.Delete(t.Context(), path))
 			zktest.Eventually(t, recipetest.Generous, "another znode", func() bool {
 				st, ok, err := operator.Exists(t.Context(), path)
 				return err == nil && ok && st.Czxid != before.Czxid
@@ -78,11 +77,8 @@ func TestNodeIsMadeAgainWithDataSetDuringTheOutage(t *testing.T) {
 		route.Refuse()
 		route.Cut()
 		zktest.Eventually(t, recipetest.Generous, "the outage", func() bool { return !n.Exists() })
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		if err := n.Set(ctx, []byte("new")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Set without a connection: %v, want DeadlineExceeded", err)
-		}
+		ctx := recipetest.Within(t, 100*time.Millisecond)
+		recipetest.Fails(t, "Set without a connection", n.Set(ctx, []byte("new")), context.DeadlineExceeded)
 		zktest.Eventually(t, recipetest.Generous, "the session's end", func() bool { return !exists(t, observer, path) })
 		route.Heal()
 		mustAwait(t, n)
@@ -174,31 +170,31 @@ func TestAnUnknownCreateOfOurFormerSessionIsReplaced(t *testing.T) {
 
 func TestAnotherSessionsNodeIsNotTaken(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, other, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
-		if _, err := other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
-		n := kept(t, c, path, "ours")
-		seen := follow(t, n)
-		if err := n.Await(recipetest.Patient(t)); !errors.Is(err, node.ErrTaken) {
-			t.Fatalf("Await: %v, want ErrTaken", err)
-		}
-		if err := n.Set(recipetest.Patient(t), []byte("ours, too")); !errors.Is(err, node.ErrTaken) {
-			t.Errorf("Set: %v, want ErrTaken", err)
-		}
-		mustHold(t, c, other, path, "theirs")
-		if n.Exists() {
-			t.Error("Exists returns true while the znode is another session's")
-		}
-		if err := other.Delete(t.Context(), path); err != nil {
-			t.Fatal(err)
-		}
-		zktest.Eventually(t, recipetest.Generous, "the Node's own znode", n.Exists)
-		mustAwait(t, n)
-		mustHold(t, other, c, path, "ours, too")
-		seen.awaitKinds(t, "Taken Made")
-	})
+	for name, opts := range map[string][]node.Option{
+		"ephemeral": nil, "persistent": {node.Persistent()}, "TTL": {node.WithTTL(time.Minute)},
+	} {
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			c, other, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
+			must.Get(other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()))(t)
+			n := kept(t, c, path, "ours", opts...)
+			seen := follow(t, n)
+			recipetest.Fails(t, "Await", n.Await(recipetest.Patient(t)), node.ErrTaken)
+			recipetest.Fails(t, "Set", n.Set(recipetest.Patient(t), []byte("ours, too")), node.ErrTaken)
+			mustHold(t, c, other, path, "theirs")
+			if n.Exists() {
+				t.Error("Exists returns true while the znode is another session's")
+			}
+			must.OK(t, other.Delete(t.Context(), path))
+			zktest.Eventually(t, recipetest.Generous, "the Node's own znode", n.Exists)
+			mustAwait(t, n)
+			if opts == nil {
+				mustHold(t, other, c, path, "ours, too")
+			} else {
+				mustBeOf(t, other, path, "ours, too")
+			}
+			seen.awaitKinds(t, "Taken Made")
+		}, operationsFor(name)...)
+	}
 }
 
 // Curator writes its data to such a znode, and deletes it at the end.
@@ -206,16 +202,10 @@ func TestAZnodeOfTheOwnSessionIsNotTaken(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)+"/n"
-		if _, err := c.Create(t.Context(), path, []byte("the user's"), framework.Ephemeral(), framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), path, []byte("the user's"), framework.Ephemeral(), framework.WithParents()))(t)
 		n := kept(t, c, path, "the Node's")
-		if err := n.Await(recipetest.Patient(t)); !errors.Is(err, node.ErrTaken) {
-			t.Errorf("Await: %v, want ErrTaken", err)
-		}
-		if err := n.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		recipetest.Fails(t, "Await", n.Await(recipetest.Patient(t)), node.ErrTaken)
+		must.OK(t, n.Close(t.Context()))
 		mustHold(t, env.Client(t), c, path, "the user's")
 	})
 }
@@ -228,49 +218,16 @@ func TestCloseRightAfterNewLeavesNothing(t *testing.T) {
 		c := route.Client(t)
 		for i := range 20 {
 			path := recipetest.Path(t) + "/n"
-			n, err := node.New(c, path, []byte("short"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Get(node.New(c, path, []byte("short")))(t)
 			if i%2 == 1 {
 				<-time.After(time.Duration(i) * 50 * time.Microsecond)
 			}
-			if err := n.Close(t.Context()); err != nil {
-				t.Errorf("close: %v", err)
-			}
+			must.OK(t, n.Close(t.Context()))
 			zktest.Eventually(t, recipetest.Generous, "nothing left", func() bool {
 				return c.PendingDeletes() == 0 && !exists(t, observer, path)
 			})
 		}
 	})
-}
-
-// A Node is closed while the create of its znode is held up, or its reply lost.
-func TestCloseDuringTheCreateLeavesNothing(t *testing.T) {
-	t.Parallel()
-	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
-		t.Run(action.String(), func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
-				c := route.Client(t)
-				mustParents(t, c, path)
-				stuck := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: action})
-				n, err := node.New(c, path, []byte("short"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				<-stuck.Hit()
-				if err := n.Close(t.Context()); err != nil {
-					t.Errorf("close: %v", err)
-				}
-				stuck.Release()
-				zktest.Eventually(t, recipetest.Generous, "nothing left", func() bool {
-					return c.PendingDeletes() == 0 && !exists(t, observer, path)
-				})
-			})
-		})
-	}
 }
 
 func TestCloseWithoutAServer(t *testing.T) {
@@ -283,17 +240,9 @@ func TestCloseWithoutAServer(t *testing.T) {
 		route.Refuse()
 		route.Cut()
 		zktest.Eventually(t, recipetest.Generous, "the outage", func() bool { return c.State() != framework.Connected })
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		if err := n.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Close: %v, want DeadlineExceeded", err)
-		}
-		if err := n.Await(t.Context()); !errors.Is(err, framework.ErrClosed) {
-			t.Errorf("Await: %v, want ErrClosed", err)
-		}
-		if err := n.Set(t.Context(), nil); !errors.Is(err, framework.ErrClosed) {
-			t.Errorf("Set: %v, want ErrClosed", err)
-		}
+		recipetest.Fails(t, "Close", n.Close(recipetest.Within(t, 100*time.Millisecond)), context.DeadlineExceeded)
+		recipetest.Fails(t, "Await", n.Await(t.Context()), framework.ErrClosed)
+		recipetest.Fails(t, "Set", n.Set(t.Context(), nil), framework.ErrClosed)
 		if !exists(t, observer, path) {
 			t.Fatal("the znode is gone by itself: the test shows nothing")
 		}
@@ -306,7 +255,5 @@ func TestCloseWithoutAServer(t *testing.T) {
 func mustParents(t testing.TB, c *framework.Client, path string) {
 	t.Helper()
 	dir, _ := framework.SplitPath(path)
-	if _, err := c.Create(t.Context(), dir, nil, framework.WithParents()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Create(t.Context(), dir, nil, framework.WithParents()))(t)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
@@ -16,29 +17,22 @@ import (
 func TestNodeRequests(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), recipetest.Path(t)+"/n"
-		c := route.Client(t)
+		route, dir := env.Route(t), recipetest.Path(t)
+		c, path := route.Client(t), dir+"/n"
 		mustParents(t, c, path)
 		route.ResetRequests()
 		check := func(what string, want ...fault.Op) {
 			t.Helper()
-			if got := requests(route); !slices.Equal(got, want) {
-				t.Errorf("%s: requests %v, want %v", what, got, want)
-			}
-			route.ResetRequests()
+			recipetest.MustHaveSent(t, what, route, dir, want...)
 		}
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
 		check("made", fault.Create, fault.Exists)
 		env.Quiesce()
 		check("kept")
-		if err := n.Set(recipetest.Patient(t), []byte("changed")); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, n.Set(recipetest.Patient(t), []byte("changed")))
 		check("set", fault.SetData, fault.Exists)
-		if err := n.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, n.Close(t.Context()))
 		check("closed", fault.Sync, fault.Exists, fault.Delete)
 	}, zkenv.AllOperations("it counts requests"))
 }
@@ -64,19 +58,15 @@ func TestNodeIsMadeInOneRoundTrip(t *testing.T) {
 func TestTTLRequests(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), recipetest.Path(t)+"/n"
-		c := route.Client(t)
+		route, dir := env.Route(t), recipetest.Path(t)
+		c, path := route.Client(t), dir+"/n"
 		mustParents(t, c, path)
 		route.ResetRequests()
 		const ttl = 10 * time.Second
 		mustAwait(t, kept(t, c, path, "alive", node.WithTTL(ttl)))
-		want := []fault.Op{fault.Create, fault.Exists, fault.SetData, fault.Create}
-		if got := requests(route); !slices.Equal(got, want) {
-			t.Errorf("made: requests %v, want %v", got, want)
-		}
-		route.ResetRequests()
+		recipetest.MustHaveSent(t, "made", route, dir, fault.Create, fault.Exists, fault.SetData, fault.Create)
 		<-time.After(3*ttl + time.Second)
-		if got := requests(route); len(got) != 6 || slices.ContainsFunc(got, func(op fault.Op) bool { return op != fault.SetData }) {
+		if got := recipetest.Ops(route, dir); len(got) != 6 || slices.ContainsFunc(got, func(op fault.Op) bool { return op != fault.SetData }) {
 			t.Errorf("kept for three times its TTL: requests %v, want 6 writes", got)
 		}
 	}, zkenv.Only("half a minute has to pass", zkenv.Embedded, zkenv.EmbeddedEnsemble), zkenv.AllOperations("TTL is one of them"))

@@ -24,9 +24,7 @@ import (
 func sums(t testing.TB, reader sdkmetric.Reader, name string) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, reader.Collect(t.Context(), &all))
 	found := make(map[string]int64)
 	for _, scope := range all.ScopeMetrics {
 		if scope.Scope.Name != locktel.NodeScopeName {
@@ -66,18 +64,12 @@ func TestTelemetryOfNodes(t *testing.T) {
 		mustAwait(t, n)
 		check("made", 1, 1)
 		seen := follow(t, n)
-		if err := other.Delete(t.Context(), path); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, other.Delete(t.Context(), path))
 		seen.awaitKinds(t, "Made Away Made")
 		check("made again", 1, 2)
-		if err := n.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, n.Close(t.Context()))
 		check("closed", 0, 2)
-		if _, err := other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(other.Create(t.Context(), path, []byte("theirs"), framework.Ephemeral(), framework.WithParents()))(t)
 		logs.TakeAll()
 		taken := kept(t, c, path, "alive", recipes.WithName("registration"))
 		zktest.Eventually(t, recipetest.Generous, "a warning", func() bool { return logs.FilterMessage("kept znode changed").Len() > 0 })
@@ -85,9 +77,7 @@ func TestTelemetryOfNodes(t *testing.T) {
 		if line["change"] != "Taken" || line["error.type"] != "taken" || line["zookeeper.node.path"] != c.AbsolutePath(path) {
 			t.Errorf("fields %v, want the change, the type of the error and the path", line)
 		}
-		if err := taken.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, taken.Close(t.Context()))
 	})
 }
 
