@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/partition"
@@ -122,10 +123,8 @@ func (o *oracle) start(
 	t testing.TB, c *framework.Client, path, id string, keys []string, opts ...partition.Option,
 ) *member {
 	t.Helper()
-	p, err := partition.New(c, path, keys, append([]partition.Option{partition.WithID(id), recipes.WithSettle(settle)}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(partition.New(c, path, keys,
+		append([]partition.Option{partition.WithID(id), recipes.WithSettle(settle)}, opts...)...))(t)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	m := &member{p, cancel, make(chan struct{}), nil}
 	go func() {

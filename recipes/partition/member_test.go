@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,11 +16,6 @@ import (
 	"github.com/docent-go/docent/recipes/partition"
 	"github.com/docent-go/docent/testing/zkenv"
 )
-
-// ofAnyone returns an ACL that gives the permissions to all clients.
-func ofAnyone(perms acl.Permission) []acl.Entry {
-	return []acl.Entry{{Perms: perms, Scheme: "world", ID: "anyone"}}
-}
 
 // TestATakenIDIsNotUsed: another process has the id. This one contends for no key of its share.
 func TestATakenIDIsNotUsed(t *testing.T) {
@@ -65,33 +59,54 @@ func TestGoexitEndsRun(t *testing.T) {
 				return nil
 			})
 		}()
-		if err := must.Receive(t, ended, "the end of Run"); err == nil || !strings.Contains(err.Error(), "Goexit") {
-			t.Errorf("Run: %v, want an error that says Goexit", err)
-		}
+		recipetest.Says(t, must.Receive(t, ended, "the end of Run"), "Goexit")
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
 }
 
-// TestRunEndsAtOnceWithoutAServer: ctx ends during an outage.
+// TestRunEndsAtOnceWithoutAServer: during an outage ctx ends, or serve returns an error.
 func TestRunEndsAtOnceWithoutAServer(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, keys, route, o := recipetest.Path(t), names("key-", 3), env.Route(t), newOracle(t)
-		c := route.Client(t)
-		m := o.start(t, c, path, "a", keys)
-		o.await(t, keys, "a")
-		route.Refuse()
-		route.Cut()
-		for c.State() == framework.Connected {
-			env.Quiesce()
-		}
-		began := time.Now()
-		m.cancel()
-		<-m.done
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("Run has returned %v after the end of its context", took)
-		}
-		route.Heal()
-	}, zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
+	broken := errors.New("broken")
+	for name, want := range map[string]error{"ctx ends": context.Canceled, "serve fails": broken} {
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			route, keys := env.Route(t), names("key-", 3)
+			c := route.Client(t)
+			p := must.Get(partition.New(c, recipetest.Path(t), keys, recipes.WithSettle(0)))(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			serving, fail, ended := make(chan string, len(keys)), make(chan struct{}), make(chan error, 1)
+			go func() {
+				ended <- p.Run(ctx, func(ctx context.Context, key string, _ *lease.Lease) error {
+					serving <- key
+					select {
+					case <-fail:
+						return broken
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				})
+			}()
+			for range keys {
+				<-serving
+			}
+			route.Refuse()
+			route.Cut()
+			for c.State() == framework.Connected {
+				env.Quiesce()
+			}
+			began := time.Now()
+			if want == broken { //nolint:errorlint // this very error
+				close(fail)
+			} else {
+				cancel()
+			}
+			recipetest.Fails(t, "Run", must.Receive(t, ended, "the end of Run"), want)
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("Run has returned after %v", took)
+			}
+			route.Heal()
+		}, zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
+	}
 }
 
 // TestMembersThatMayNotBeListed: at first that ends Run, with the reason. Later the keys stay.
@@ -99,57 +114,24 @@ func TestMembersThatMayNotBeListed(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, route, other, o := recipetest.Path(t), names("key-", 3), env.Route(t), env.Client(t), newOracle(t)
-		must.Get(other.Create(t.Context(), path+"/members", nil, framework.WithParents(), framework.WithACL(ofAnyone(acl.All&^acl.Read)...)))(t)
+		must.Get(other.Create(t.Context(), path+"/members", nil, framework.WithParents(),
+			framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})))(t)
 		p := must.Get(partition.New(route.Client(t), path, keys))(t)
 		err := p.Run(t.Context(), func(context.Context, string, *lease.Lease) error { return nil })
 		if !errors.Is(err, framework.ErrNoAuth) || errors.Is(err, framework.ErrClosed) {
 			t.Errorf("Run: %v, want ErrNoAuth", err)
 		}
-		must.Get(other.SetACL(t.Context(), path+"/members", ofAnyone(acl.All), framework.AnyVersion))(t)
+		recipetest.Permit(t, other, path+"/members", acl.All)
 		o.start(t, route.Client(t), path, "a", keys)
 		o.await(t, keys, "a")
-		must.Get(other.SetACL(t.Context(), path+"/members", ofAnyone(acl.All&^acl.Read), framework.AnyVersion))(t)
+		recipetest.Permit(t, other, path+"/members", acl.All&^acl.Read)
 		route.Cut() // so that the members are listed again
 		<-time.After(10 * settle)
 		o.await(t, keys, "a")
-		must.Get(other.SetACL(t.Context(), path+"/members", ofAnyone(acl.All), framework.AnyVersion))(t)
+		recipetest.Permit(t, other, path+"/members", acl.All)
 		o.start(t, env.Client(t), path, "b", keys)
 		o.await(t, keys, "a", "b")
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
-}
-
-// TestAnErrorOfServeEndsRunAtOnceWithoutAServer: serve fails during an outage.
-func TestAnErrorOfServeEndsRunAtOnceWithoutAServer(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route := env.Route(t)
-		c := route.Client(t)
-		p := must.Get(partition.New(c, recipetest.Path(t), names("key-", 1), recipes.WithSettle(0)))(t)
-		serving, fail, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-		broken := errors.New("broken")
-		go func() {
-			ended <- p.Run(t.Context(), func(context.Context, string, *lease.Lease) error {
-				close(serving)
-				<-fail
-				return broken
-			})
-		}()
-		<-serving
-		route.Refuse()
-		route.Cut()
-		for c.State() == framework.Connected {
-			env.Quiesce()
-		}
-		began := time.Now()
-		close(fail)
-		if err := must.Receive(t, ended, "the end of Run"); !errors.Is(err, broken) {
-			t.Errorf("Run: %v, want the error of serve", err)
-		}
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("Run has returned %v after the error of serve", took)
-		}
-		route.Heal()
-	}, zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
 }
 
 // TestAMemberThatMayNotJoinLater: another process has the id. When it has left, this one may not join any
@@ -163,10 +145,8 @@ func TestAMemberThatMayNotJoinLater(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(t.Context(), func(context.Context, string, *lease.Lease) error { return nil }) }()
 		<-time.After(10 * settle)
-		must.Get(other.SetACL(t.Context(), path+"/members", ofAnyone(acl.All&^acl.Create), framework.AnyVersion))(t)
+		recipetest.Permit(t, other, path+"/members", acl.All&^acl.Create)
 		must.OK(t, other.Delete(t.Context(), path+"/members/a"))
-		if err := must.Receive(t, ended, "the end of Run"); !errors.Is(err, framework.ErrNoAuth) {
-			t.Errorf("Run: %v, want ErrNoAuth", err)
-		}
+		recipetest.Fails(t, "Run", must.Receive(t, ended, "the end of Run"), framework.ErrNoAuth)
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
@@ -130,12 +131,8 @@ func TestShortTroubleMovesNoKey(t *testing.T) {
 			env.Quiesce()
 		}
 		visitor := env.Client(t)
-		if _, err := visitor.Create(t.Context(), path+"/members/c", []byte(partition.DigestOf(keys)), framework.Ephemeral()); err != nil {
-			t.Fatal(err)
-		}
-		if err := visitor.Delete(t.Context(), path+"/members/c"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(visitor.Create(t.Context(), path+"/members/c", []byte(partition.DigestOf(keys)), framework.Ephemeral()))(t)
+		must.OK(t, visitor.Delete(t.Context(), path+"/members/c"))
 		<-time.After(3 * settle)
 		o.await(t, keys, "a", "b")
 		if got := o.count(); got != serves {
@@ -167,10 +164,7 @@ func TestOwners(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, o := recipetest.Path(t), names("key-", 70), newOracle(t)
-		looking, err := partition.New(env.Client(t), path, keys)
-		if err != nil {
-			t.Fatal(err)
-		}
+		looking := must.Get(partition.New(env.Client(t), path, keys))(t)
 		if !strings.Contains(looking.ID(), "-") {
 			t.Errorf("id %q, want one made up", looking.ID())
 		}
@@ -192,13 +186,10 @@ func TestRunEndsByAnErrorOfServe(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, c := recipetest.Path(t), names("key-", 4), env.Client(t)
-		p, err := partition.New(c, path, keys, recipes.WithSettle(settle))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(partition.New(c, path, keys, recipes.WithSettle(settle)))(t)
 		broken := errors.New("broken")
 		o := newOracle(t)
-		err = p.Run(t.Context(), func(ctx context.Context, key string, l *lease.Lease) error {
+		err := p.Run(t.Context(), func(ctx context.Context, key string, l *lease.Lease) error {
 			if key == "key-2" {
 				return broken
 			}
@@ -248,18 +239,13 @@ func TestAnErrorAfterAKeyHasMovedIsLogged(t *testing.T) {
 func TestAServerThatReturnsEarlyIsCalledAgain(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		p, err := partition.New(env.Client(t), recipetest.Path(t), names("key-", 1), recipes.WithSettle(0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(partition.New(env.Client(t), recipetest.Path(t), names("key-", 1), recipes.WithSettle(0)))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		var fences []int64
 		began := time.Now()
-		err = p.Run(ctx, func(_ context.Context, _ string, l *lease.Lease) error {
+		err := p.Run(ctx, func(_ context.Context, _ string, l *lease.Lease) error {
 			if fences = append(fences, l.Fence()); len(fences) == 3 {
-				if err := p.Run(ctx, func(context.Context, string, *lease.Lease) error { return nil }); err == nil || !strings.Contains(err.Error(), "runs already") {
-					t.Errorf("a second Run: %v, want an error", err)
-				}
+				recipetest.Says(t, p.Run(ctx, func(context.Context, string, *lease.Lease) error { return nil }), "runs already")
 				cancel()
 			}
 			return nil
@@ -273,43 +259,18 @@ func TestAServerThatReturnsEarlyIsCalledAgain(t *testing.T) {
 	}, zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
 }
 
-// An id that another process has is waited for.
-func TestAnIDThatIsTakenIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		path, keys, o := recipetest.Path(t), names("key-", 3), newOracle(t)
-		first := o.start(t, env.Client(t), path, "a", keys)
-		o.await(t, keys, "a")
-		o.start(t, env.Client(t), path, "a", keys)
-		<-time.After(5 * settle)
-		first.leave(t)
-		o.await(t, keys, "a")
-	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
-}
-
 // A permanent error ends Run.
 func TestRunEndsByWhatDoesNotPass(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), "/read-only"
 		readable := acl.Entry{Perms: acl.Read, Scheme: "world", ID: "anyone"}
-		if _, err := c.Create(t.Context(), path, nil, framework.WithACL(readable)); err != nil {
-			t.Fatal(err)
-		}
-		p, err := partition.New(c, path, names("key-", 3))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), path, nil, framework.WithACL(readable)))(t)
+		p := must.Get(partition.New(c, path, names("key-", 3)))(t)
 		never := func(context.Context, string, *lease.Lease) error { return nil }
-		if err := p.Run(t.Context(), never); !errors.Is(err, framework.ErrNoAuth) {
-			t.Errorf("Run without permission: %v, want ErrNoAuth", err)
-		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Run(t.Context(), never); !errors.Is(err, framework.ErrClosed) {
-			t.Errorf("Run of a closed client: %v, want ErrClosed", err)
-		}
+		recipetest.Fails(t, "Run without permission", p.Run(t.Context(), never), framework.ErrNoAuth)
+		must.OK(t, c.Close())
+		recipetest.Fails(t, "Run of a closed client", p.Run(t.Context(), never), framework.ErrClosed)
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
 }
 
