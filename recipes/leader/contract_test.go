@@ -50,9 +50,7 @@ func TestElectionLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
 		follower.Isolate(t)
 		at := must.Receive(t, lost, "the loss of the term")
 		next := must.Receive(t, done, "the next term")
-		if next.Err != nil {
-			t.Fatal(next.Err)
-		}
+		must.OK(t, next.Err)
 		if !at.Before(next.At) {
 			t.Errorf("lost %v after the next candidate led", at.Sub(next.At))
 		}
@@ -84,10 +82,6 @@ func TestLeadershipOutlivesAShortOutage(t *testing.T) {
 			t.Errorf("candidates %v after the outages, %v before", after, before)
 		}
 		mustResign(t, term)
-		next := must.Receive(t, behind, "the next term")
-		if next.Err != nil {
-			t.Fatal(next.Err)
-		}
-		mustResign(t, next.Lease)
+		mustResign(t, recipetest.Granted(t, behind))
 	})
 }

@@ -1,7 +1,6 @@
 package leader_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
@@ -23,10 +22,7 @@ func TestRequestsOfAnElection(t *testing.T) {
 		mustResign(t, mustLead(t, other)) // the clients know of the election
 		expect := func(what string, want ...fault.Op) {
 			t.Helper()
-			if got := recipetest.Ops(route, path); !slices.Equal(got, want) {
-				t.Errorf("%s: requests %v, want %v", what, got, want)
-			}
-			route.ResetRequests()
+			recipetest.MustHaveSent(t, what, route, path, want...)
 		}
 		route.ResetRequests()
 		mustResign(t, mustLead(t, e))

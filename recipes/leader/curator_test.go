@@ -31,9 +31,7 @@ func TestCampaignBeforeThereIsAServer(t *testing.T) {
 		route.Heal()
 		select {
 		case got := <-done:
-			if got.Err != nil {
-				t.Fatal(got.Err)
-			}
+			must.OK(t, got.Err)
 			mustResign(t, got.Lease)
 			must.Receive(t, r.terms, "the term of Run")
 		case <-r.terms:
@@ -54,9 +52,7 @@ func TestLossPolicyOfATerm(t *testing.T) {
 		hasty := mustLead(t, newElection(t, c, path, recipes.WithLossPolicy(lease.OnSuspend)))
 		route.Cut()
 		must.Receive(t, hasty.Lost(), "the loss by suspension")
-		if err := hasty.Err(); !errors.Is(err, lease.ErrSuspended) {
-			t.Errorf("term that an outage ended: %v, want ErrSuspended", err)
-		}
+		recipetest.Fails(t, "term that an outage ended", hasty.Err(), lease.ErrSuspended)
 		mustResign(t, mustLead(t, newElection(t, env.Client(t), path)))
 		if err := patient.Err(); err != nil {
 			t.Errorf("term that outlives an outage: %v", err)
@@ -97,9 +93,7 @@ func TestRunOutlivesTheElectionsDirectory(t *testing.T) {
 		first.cancel()
 		second.cancel()
 		for _, r := range []*runner{first, second} {
-			if err := must.Receive(t, r.done, "the end of Run"); !errors.Is(err, context.Canceled) {
-				t.Errorf("Run: %v, want context.Canceled", err)
-			}
+			recipetest.Fails(t, "Run", must.Receive(t, r.done, "the end of Run"), context.Canceled)
 		}
 		recipetest.AwaitChildren(t, operator, path, 0)
 	})
@@ -110,19 +104,13 @@ func TestRunEndsWhereItIsNotPermitted(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
-		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		path += "/election" // created with its ACL: a leader may check a changed one late
-		if _, err := c.Create(t.Context(), path, nil, framework.WithACL(acl.ReadOnly()...)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), path, nil, framework.WithACL(acl.ReadOnly()...)))(t)
 		err := newElection(t, c, path).Run(t.Context(), func(context.Context, *lease.Lease) error {
 			t.Error("it leads")
 			return nil
 		})
-		if !errors.Is(err, framework.ErrNoAuth) {
-			t.Errorf("Run: %v, want ErrNoAuth", err)
-		}
+		recipetest.Fails(t, "Run", err, framework.ErrNoAuth)
 	})
 }

@@ -23,26 +23,16 @@ import (
 
 func revoke(t testing.TB, c *framework.Client, node string) {
 	t.Helper()
-	if err := lock.Revoke(t.Context(), c, node); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, lock.Revoke(t.Context(), c, node))
 }
 
 func TestNewReportsAllFaultsAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := leader.New(nil, "relative", nil, leader.WithFormat(7), recipes.WithLossPolicy(0), recipes.WithACL(), recipes.WithRevocation(nil))
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for _, want := range []string{
-		"leader: new election relative: ", "client: must not be nil", `path "relative"`, "option 0: must not be nil",
-		"format Format(7): must be Latch or Selector", "loss policy LossPolicy(0): must be AtDeadline or OnSuspend",
-		"ACL: must have at least one entry", "revocation: the function must not be nil",
-	} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: lacks %q", err, want)
-		}
-	}
+	recipetest.Says(t, err, "leader: new election relative: ", "client: must not be nil", `path "relative"`,
+		"option 0: must not be nil", "format Format(7): must be Latch or Selector",
+		"loss policy LossPolicy(0): must be AtDeadline or OnSuspend", "ACL: must have at least one entry",
+		"revocation: the function must not be nil")
 	if got := []string{leader.Latch.String(), leader.Selector.String()}; !slices.Equal(got, []string{"Latch", "Selector"}) {
 		t.Errorf("formats %v", got)
 	}
@@ -51,10 +41,7 @@ func TestNewReportsAllFaultsAtOnce(t *testing.T) {
 // A candidate's znode holds Curator's bytes, by format and options, unless metadata is wanted.
 func TestNodeDataIsCurators(t *testing.T) {
 	t.Parallel()
-	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := must.Get(os.Hostname())(t)
 	address := ""
 	if addrs, err := net.LookupIP(host); err == nil && len(addrs) > 0 {
 		address = addrs[0].String()
@@ -126,7 +113,7 @@ func TestLeaderAndParticipants(t *testing.T) {
 		}
 		mustResign(t, term)
 		for _, done := range behind {
-			mustResign(t, must.Receive(t, done, "the next term").Lease)
+			mustResign(t, recipetest.Granted(t, done))
 		}
 	})
 }
@@ -153,7 +140,7 @@ func TestLeaderIsAskedWhileItChanges(t *testing.T) {
 		}()
 		must.Receive(t, read.Hit(), "the read of the leader's znode")
 		mustResign(t, term)
-		next := must.Receive(t, done, "the next term").Lease
+		next := recipetest.Granted(t, done)
 		read.Release()
 		if a := must.Receive(t, answers, "the answer"); a.err != nil || !a.ok || a.p.Path != next.Node() {
 			t.Errorf("leader %+v, %v, %v; want %s", a.p, a.ok, a.err, next.Node())
@@ -191,24 +178,16 @@ func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 			mustResign(t, mustLead(t, other))
 		}
 		path := recipetest.Path(t)
-		mutex, err := lock.NewMutex(c, path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		held, err := mutex.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		mutex := must.Get(lock.NewMutex(c, path))(t)
+		held := must.Get(mutex.Lock(t.Context()))(t)
 		if _, err := newElection(t, c, path).Campaign(t.Context()); !errors.Is(err, leader.ErrMixed) {
 			t.Errorf("latch beside a mutex: %v, want ErrMixed", err)
 		}
 		recipetest.AwaitChildren(t, c, path, 1)
 		done := recipetest.Later(t.Context(), newElection(t, c, path, leader.WithFormat(leader.Selector)).Campaign)
 		recipetest.AwaitChildren(t, c, path, 2)
-		if err := held.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		mustResign(t, must.Receive(t, done, "the term behind the mutex").Lease)
+		must.OK(t, held.Release(t.Context()))
+		mustResign(t, recipetest.Granted(t, done))
 	})
 }
 
@@ -221,21 +200,13 @@ func TestWaitingCandidateIsNotRefused(t *testing.T) {
 		done := recipetest.Later(t.Context(), newElection(t, env.Client(t), path).Campaign)
 		recipetest.AwaitChildren(t, c, path, 2)
 		env.Quiesce()
-		stranger, err := c.Create(t.Context(), path+"/_c_stranger-lock-", nil, framework.Ephemeral(), framework.Sequential())
-		if err != nil {
-			t.Fatal(err)
-		}
+		stranger := must.Get(c.Create(t.Context(), path+"/_c_stranger-lock-", nil, framework.Ephemeral(),
+			framework.Sequential()))(t)
 		revoke(t, c, term.Node()) // its successor lists again
 		env.Quiesce()
 		mustResign(t, term)
-		next := must.Receive(t, done, "the next term")
-		if next.Err != nil {
-			t.Fatalf("Campaign of a candidate that was there before: %v", next.Err)
-		}
-		mustResign(t, next.Lease)
-		if err := c.Delete(t.Context(), stranger); err != nil {
-			t.Error(err)
-		}
+		mustResign(t, recipetest.Granted(t, done))
+		must.OK(t, c.Delete(t.Context(), stranger))
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
@@ -17,11 +18,7 @@ const sessionAtStake = 4 * time.Second
 
 func newElection(t testing.TB, c *framework.Client, path string, opts ...leader.Option) *leader.Election {
 	t.Helper()
-	e, err := leader.New(c, path, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return must.Get(leader.New(c, path, opts...))(t)
 }
 
 // A candidate is an election as a lock.Locker: who leads has the lock.
@@ -36,18 +33,10 @@ func (c candidate) TryLock(context.Context) (*lock.Lease, error) {
 // mustLead campaigns or fails the test.
 func mustLead(t testing.TB, e *leader.Election) *lease.Lease {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous)
-	defer cancel()
-	term, err := e.Campaign(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return term
+	return must.Get(e.Campaign(recipetest.Patient(t)))(t)
 }
 
 func mustResign(t testing.TB, term *lease.Lease) {
 	t.Helper()
-	if err := term.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, term.Release(t.Context()))
 }

@@ -69,9 +69,7 @@ func TestObserveWithoutALeader(t *testing.T) {
 			mustResign(t, term)
 			awaitSight(t, sights, "")
 		}
-		if _, err := c.Create(t.Context(), path+"/stranger", nil, framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), path+"/stranger", nil, framework.WithParents()))(t)
 		term := mustLead(t, newElection(t, c, path))
 		awaitSight(t, sights, term.Node())
 		route.Refuse()
@@ -121,9 +119,7 @@ func TestObserveMissesNoFirstCandidate(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		route, c, path := env.Route(t), env.Client(t), recipetest.Path(t)
-		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		observing := newElection(t, route.Client(t), path)
 		watch := route.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldRequest, Skip: 1})
 		sights := observe(t, observing)
@@ -212,9 +208,7 @@ func TestObserveEndsWithTheClient(t *testing.T) {
 			}
 		}()
 		must.Receive(t, shown, "the first sight")
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, c.Close())
 		must.Receive(t, done, "the end of Observe")
 	})
 }
@@ -228,13 +222,9 @@ func TestObserveShowsARevocation(t *testing.T) {
 		sights := observe(t, newElection(t, env.Client(t), path))
 		awaitSight(t, sights, term.Node())
 		revoke(t, c, term.Node())
-		select {
-		case s := <-sights:
-			if !s.known || !s.leader.Revoked || s.leader.Path != term.Node() {
-				t.Errorf("shows %+v, %v; want the leader, revoked", s.leader, s.known)
-			}
-		case <-time.After(recipetest.Generous):
-			t.Error("Observe does not show the revocation")
+		s := must.Receive(t, sights, "the revocation")
+		if !s.known || !s.leader.Revoked || s.leader.Path != term.Node() {
+			t.Errorf("shows %+v, %v; want the leader, revoked", s.leader, s.known)
 		}
 		mustResign(t, term)
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -17,8 +18,7 @@ func TestALeadThatReturnsAtOnceIsCalledOnceASecond(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		e := must.Get(leader.New(env.Client(t), "/at-once"))(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
-		defer cancel()
+		ctx := recipetest.Within(t, 3500*time.Millisecond)
 		terms := 0
 		err := e.Run(ctx, func(context.Context, *lease.Lease) error { terms++; return nil })
 		if !errors.Is(err, context.DeadlineExceeded) || terms != 4 {

@@ -21,11 +21,7 @@ func TestCandidatesThatMayNotBeListed(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		path, c, other := recipetest.Path(t), env.Client(t), env.Client(t)
 		must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
-		permit := func(perms acl.Permission) {
-			t.Helper()
-			must.Get(other.SetACL(t.Context(), path, []acl.Entry{{Perms: perms, Scheme: "world", ID: "anyone"}}, framework.AnyVersion))(t)
-		}
-		permit(acl.All &^ acl.Read)
+		recipetest.Permit(t, other, path, acl.All&^acl.Read)
 		e := newElection(t, c, path)
 		ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous)
 		defer cancel()
@@ -50,7 +46,7 @@ func TestCandidatesThatMayNotBeListed(t *testing.T) {
 		if must.Receive(t, shown, "what Observe shows") {
 			t.Error("Observe shows a leader that it may not read")
 		}
-		permit(acl.All)
+		recipetest.Permit(t, other, path, acl.All)
 		recipetest.AwaitChildren(t, other, path, 0)
 		term := mustLead(t, e)
 		zktest.Eventually(t, recipetest.Generous, "the leader", func() bool { return len(shown) > 0 && <-shown })

@@ -70,9 +70,7 @@ func (r *runner) end(term *lease.Lease, err error) bool {
 func (r *runner) stop(t testing.TB) {
 	t.Helper()
 	r.cancel()
-	if err := must.Receive(t, r.done, "the end of Run"); !errors.Is(err, context.Canceled) {
-		t.Errorf("Run: %v, want context.Canceled", err)
-	}
+	recipetest.Fails(t, "Run", must.Receive(t, r.done, "the end of Run"), context.Canceled)
 }
 
 // A calamity ends a term, or keeps a candidate from leading.
@@ -110,29 +108,25 @@ var calamities = map[string]func(t *testing.T, env *zkenv.Env, route *zkenv.Rout
 func TestRunLeadsAgainAfterEveryFault(t *testing.T) {
 	t.Parallel()
 	for name, harm := range calamities {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				route, path := env.Route(t), recipetest.Path(t)
-				c := route.Client(t, framework.WithSessionTimeout(sessionAtStake))
-				r := run(t, newElection(t, c, path, recipes.WithRevocation(func(term *lease.Lease) {
-					_ = term.Release(context.WithoutCancel(t.Context())) // ends lead's context
-				})))
-				first := must.Receive(t, r.terms, "the first term")
-				harm(t, env, route, first)
-				second := must.Receive(t, r.terms, "the second term")
-				if first.Err() == nil || second.Fence() <= first.Fence() {
-					t.Errorf("term %d (%v) after term %d (%v): must grow", second.Fence(), second.Err(), first.Fence(), first.Err())
-				}
-				r.stop(t)
-				recipetest.AwaitChildren(t, env.Client(t), path, 0)
-			})
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			route, path := env.Route(t), recipetest.Path(t)
+			c := route.Client(t, framework.WithSessionTimeout(sessionAtStake))
+			r := run(t, newElection(t, c, path, recipes.WithRevocation(func(term *lease.Lease) {
+				_ = term.Release(context.WithoutCancel(t.Context())) // ends lead's context
+			})))
+			first := must.Receive(t, r.terms, "the first term")
+			harm(t, env, route, first)
+			second := must.Receive(t, r.terms, "the second term")
+			if first.Err() == nil || second.Fence() <= first.Fence() {
+				t.Errorf("term %d (%v) after term %d (%v): must grow", second.Fence(), second.Err(), first.Fence(), first.Err())
+			}
+			r.stop(t)
+			recipetest.AwaitChildren(t, env.Client(t), path, 0)
 		})
 	}
 	for _, action := range []fault.Action{fault.CutBefore, fault.DropReply} {
-		t.Run(fmt.Sprintf("%v of each request, without retries", action), func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) { leadsDespite(t, env, action) })
+		recipetest.Subtest(t, fmt.Sprintf("%v of each request, without retries", action), func(t *testing.T, env *zkenv.Env) {
+			leadsDespite(t, env, action)
 		})
 	}
 }
@@ -217,12 +211,8 @@ func TestRunEndsOnlyByContextOrLead(t *testing.T) {
 		closing := env.Client(t)
 		r = run(t, newElection(t, closing, path))
 		must.Receive(t, r.terms, "a term")
-		if err := closing.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := must.Receive(t, r.done, "the end of Run"); !errors.Is(err, framework.ErrClosed) {
-			t.Errorf("Run whose client was closed: %v, want ErrClosed", err)
-		}
+		must.OK(t, closing.Close())
+		recipetest.Fails(t, "Run whose client was closed", must.Receive(t, r.done, "the end of Run"), framework.ErrClosed)
 	})
 }
 
