@@ -24,6 +24,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/discovery/grpcresolver"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -41,15 +42,9 @@ type registry = discovery.Registry[zone]
 // newClient returns a client of the server.
 func newClient(t *testing.T, server *zkserver.Server) *framework.Client {
 	t.Helper()
-	c, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial), framework.WithSessionTimeout(4*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(server.Dial),
+		framework.WithSessionTimeout(4*time.Second)))(t)
+	t.Cleanup(func() { must.OK(t, c.Close()) })
 	return c
 }
 
@@ -57,38 +52,30 @@ func newClient(t *testing.T, server *zkserver.Server) *framework.Client {
 func newRegistry(t *testing.T, server *zkserver.Server) *registry {
 	t.Helper()
 	c := newClient(t, server)
-	r, err := discovery.New[zone](c, "/services")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := r.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
+	r := must.Get(discovery.New[zone](c, "/services"))(t)
+	t.Cleanup(func() { must.OK(t, r.Close(context.WithoutCancel(t.Context()))) })
 	return r
+}
+
+// register returns when the instance is registered.
+func register(t *testing.T, r *registry, in discovery.Instance[zone]) *discovery.Registration[zone] {
+	t.Helper()
+	reg := must.Get(r.Register(in))(t)
+	must.OK(t, reg.Await(t.Context()))
+	return reg
 }
 
 // serve runs a gRPC server, registers it, and returns its address and how to end both.
 func serve(t *testing.T, r *registry, in discovery.Instance[zone]) (addr string, stop func()) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s := grpc.NewServer()
 	healthpb.RegisterHealthServer(s, health.NewServer())
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = s.Serve(listener) }) // until it is stopped
 	in.Name, in.Address = "web", "127.0.0.1"
 	in.Port = listener.Addr().(*net.TCPAddr).Port
-	reg, err := r.Register(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := reg.Await(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	reg := register(t, r, in)
 	stop = sync.OnceFunc(func() {
 		if err := reg.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
@@ -102,18 +89,11 @@ func serve(t *testing.T, r *registry, in discovery.Instance[zone]) (addr string,
 
 func dial(t *testing.T, r *registry, target string, opts ...grpcresolver.Option) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient(target,
+	conn := must.Get(grpc.NewClient(target,
 		grpc.WithResolvers(grpcresolver.NewBuilder(r, opts...)),
 		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := conn.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+		grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
+	t.Cleanup(func() { must.OK(t, conn.Close()) })
 	return conn
 }
 
@@ -136,10 +116,7 @@ func awaitRoundRobin(t *testing.T, conn *grpc.ClientConn, servers ...string) {
 	zktest.Eventually(t, generous, fmt.Sprintf("calls in turn to %v", servers), func() bool {
 		got := make([]string, len(servers))
 		for i := range 2 * len(servers) {
-			addr, err := call(t.Context(), conn)
-			if err != nil {
-				t.Fatal(err)
-			}
+			addr := must.Get(call(t.Context(), conn))(t)
 			if i >= len(servers) && got[i%len(servers)] != addr {
 				return false
 			}
@@ -164,9 +141,7 @@ func TestRoundRobinOverLiveInstances(t *testing.T) {
 	stopA()
 	awaitRoundRobin(t, conn, b, c)
 
-	if err := server.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, server.Close())
 	awaitRoundRobin(t, conn, b, c)
 	stopB()
 	for range 10 { // without ZooKeeper, gRPC itself leaves out what does not answer
@@ -195,11 +170,8 @@ func TestTargetsThatAreRefused(t *testing.T) {
 		"zk:///a/b":     "must not be empty or contain a slash",
 		"zk:///":        "must not be empty or contain a slash",
 	} {
-		u, err := url.Parse(target)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = grpcresolver.NewBuilder(r).Build(resolver.Target{URL: *u}, &conn{}, resolver.BuildOptions{})
+		u := must.Get(url.Parse(target))(t)
+		_, err := grpcresolver.NewBuilder(r).Build(resolver.Target{URL: *u}, &conn{}, resolver.BuildOptions{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error with %q", target, err, want)
 		}
@@ -256,20 +228,12 @@ func TestEndpointsAndTheirAttributes(t *testing.T) {
 		{ID: "c", Port: 80},
 	} {
 		in.Name = "web"
-		reg, err := c.Register(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := reg.Await(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		register(t, c, in)
 	}
 	for want, opts := range map[string][]grpcresolver.Option{"[::1]:80": nil, "[::1]:443": {grpcresolver.WithSSLPort()}} {
 		to := new(conn)
-		r, err := grpcresolver.NewBuilder(c, opts...).Build(resolver.Target{URL: url.URL{Scheme: "zk", Path: "/web"}}, to, resolver.BuildOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(grpcresolver.NewBuilder(c, opts...).Build(resolver.Target{URL: url.URL{Scheme: "zk", Path: "/web"}},
+			to, resolver.BuildOptions{}))(t)
 		zktest.Eventually(t, generous, "the address "+want, func() bool {
 			got, _ := to.addresses()
 			return slices.Equal(got, []string{want})
@@ -296,23 +260,15 @@ func TestEndpointsAndTheirAttributes(t *testing.T) {
 // The end of the registry is reported.
 func TestAClosedRegistryIsReported(t *testing.T) {
 	c, to := newRegistry(t, zkserver.Run(t, zkenv.DrawVersion(t)...)), new(conn)
-	r, err := grpcresolver.NewBuilder(c).Build(resolver.Target{URL: url.URL{Scheme: "zk", Path: "/web"}}, to, resolver.BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if err := c.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	build(t, c, to)
+	must.OK(t, c.Close(t.Context()))
 	zktest.Eventually(t, generous, "the error", func() bool { _, err := to.addresses(); return err != nil })
 }
 
 func build(t *testing.T, r *registry, to *conn) {
 	t.Helper()
-	built, err := grpcresolver.NewBuilder(r).Build(resolver.Target{URL: url.URL{Scheme: "zk", Path: "/web"}}, to, resolver.BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	built := must.Get(grpcresolver.NewBuilder(r).Build(resolver.Target{URL: url.URL{Scheme: "zk", Path: "/web"}}, to,
+		resolver.BuildOptions{}))(t)
 	t.Cleanup(built.Close)
 }
 
@@ -340,9 +296,7 @@ func TestTheEndOfTheLastInstanceIsReported(t *testing.T) {
 	_, stop := serve(t, r, discovery.Instance[zone]{ID: "a"})
 	build(t, r, to)
 	zktest.Eventually(t, generous, "the address", func() bool { got, _ := to.addresses(); return len(got) == 1 })
-	if reg, err := r.Register(discovery.Instance[zone]{Name: "web", ID: "b", Address: "10.0.0.2"}); err != nil || reg.Await(t.Context()) != nil {
-		t.Fatal("can't register")
-	}
+	register(t, r, discovery.Instance[zone]{Name: "web", ID: "b", Address: "10.0.0.2"})
 	stop()
 	zktest.Eventually(t, generous, "no address, and why", func() bool {
 		got, err := to.addresses()
@@ -356,14 +310,11 @@ func TestARefusedServiceIsReportedAndFollowed(t *testing.T) {
 	server, to := zkserver.Run(t, zkenv.DrawVersion(t)...), new(conn)
 	operator, r := newClient(t, server), newRegistry(t, server)
 	instance := discovery.Instance[zone]{Name: "web", ID: "a", Address: "[::1]", Port: 80}
-	if reg, err := r.Register(instance); err != nil || reg.Await(t.Context()) != nil {
-		t.Fatal("can't register")
-	}
+	register(t, r, instance)
 	setACL := func(perms acl.Permission) {
 		t.Helper()
-		if _, err := operator.SetACL(t.Context(), "/services/web", []acl.Entry{{Perms: perms, Scheme: "world", ID: "anyone"}}, framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(operator.SetACL(t.Context(), "/services/web", []acl.Entry{{Perms: perms, Scheme: "world", ID: "anyone"}},
+			framework.AnyVersion))(t)
 	}
 	build(t, r, to)
 	addresses := func(want ...string) func() bool {
@@ -378,8 +329,6 @@ func TestARefusedServiceIsReportedAndFollowed(t *testing.T) {
 	}
 	setACL(acl.All)
 	instance.ID, instance.Address = "b", "10.0.0.2"
-	if reg, err := r.Register(instance); err != nil || reg.Await(t.Context()) != nil {
-		t.Fatal("can't register")
-	}
+	register(t, r, instance)
 	zktest.Eventually(t, generous, "both addresses", addresses("[::1]:80", "10.0.0.2:80"))
 }
