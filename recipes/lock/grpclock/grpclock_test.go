@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/lock/grpclock"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -30,29 +31,22 @@ import (
 
 func newClient(t *testing.T, server *zkserver.Server) *framework.Client {
 	t.Helper()
-	c, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial), framework.WithSessionTimeout(4*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := c.AwaitConnected(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(server.Dial),
+		framework.WithSessionTimeout(4*time.Second)))(t)
+	t.Cleanup(func() { must.OK(t, c.Close()) })
+	must.OK(t, c.AwaitConnected(t.Context()))
 	zkenv.Acquaint(t, c, server)
 	return c
 }
 
 func newMutex(t *testing.T, c *framework.Client) *lock.Mutex {
 	t.Helper()
-	m, err := lock.NewMutex(c, "/calls")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return must.Get(lock.NewMutex(c, "/calls"))(t)
+}
+
+// errOf returns a method that acquires, and returns the error.
+func errOf(acquire func(context.Context) (*lock.Lease, error)) func(context.Context) error {
+	return func(ctx context.Context) error { _, err := acquire(ctx); return err }
 }
 
 // A service is gRPC's own health service with another method.
@@ -93,16 +87,11 @@ func serveTo(
 	s := grpc.NewServer(grpc.ChainUnaryInterceptor(append(outer, grpclock.UnaryServerInterceptor(report))...),
 		grpc.StreamInterceptor(grpclock.StreamServerInterceptor(report)))
 	healthpb.RegisterHealthServer(s, &service{check: check})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = s.Serve(listener) }) // until it is stopped
-	conn, err := grpc.NewClient(listener.Addr().String(), append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(grpc.NewClient(listener.Addr().String(),
+		append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...))(t)
 	t.Cleanup(func() {
 		_ = conn.Close()
 		s.Stop()
@@ -135,10 +124,7 @@ func TestServer_status(t *testing.T) {
 		check func(ctx context.Context) error
 		want  codes.Code
 	}{
-		"held": {func(ctx context.Context) error {
-			_, err := m.TryLock(ctx)
-			return err
-		}, codes.Aborted},
+		"held": {errOf(m.TryLock), codes.Aborted},
 		"a bounded wait": {func(ctx context.Context) error {
 			return lock.Do(ctx, m, func(context.Context, *lock.Lease) error { return nil }, lock.WaitAtMost(10*time.Millisecond))
 		}, codes.Aborted},
@@ -148,10 +134,7 @@ func TestServer_status(t *testing.T) {
 		"without code": {func(context.Context) error { return errors.New("boom") }, codes.Unknown},
 		"none":         {func(context.Context) error { return nil }, codes.OK},
 	}
-	held, err := newMutex(t, other).Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must.Get(newMutex(t, other).Lock(t.Context()))(t)
 	for name, h := range handlers {
 		client, _ := serve(t, h.check)
 		if got := status.Code(call(t.Context(), client)); got != h.want {
@@ -163,16 +146,11 @@ func TestServer_status(t *testing.T) {
 	}
 	ended, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	waiting, _ := serve(t, func(ctx context.Context) error {
-		_, err := m.Lock(ctx)
-		return err
-	})
+	waiting, _ := serve(t, errOf(m.Lock))
 	if got := status.Code(call(ended, waiting)); got != codes.DeadlineExceeded {
 		t.Errorf("a call whose own deadline passed: %v, want DeadlineExceeded", got)
 	}
-	if err := held.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, held.Release(t.Context()))
 }
 
 // An error of the handler's own keeps its text, also one whose type framework.ErrorType knows.
@@ -211,9 +189,7 @@ func TestServer_owners(t *testing.T) {
 			t.Errorf("a call while another one's lease is left: %v, want Aborted", code)
 		}
 		for _, l := range leases {
-			if err := l.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must.OK(t, l.Release(t.Context()))
 		}
 		leases = nil
 	}
@@ -237,9 +213,7 @@ func TestClient_holds_the_lock_during_the_call(t *testing.T) {
 		return nil
 	}, []grpc.DialOption{grpc.WithUnaryInterceptor(grpclock.UnaryClientInterceptor(
 		func(string, any) (lock.Locker, error) { return m, nil }, lock.WaitAtMost(time.Second)))})
-	if err := call(t.Context(), client); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, call(t.Context(), client))
 	first := <-fences
 	fences <- first
 	lost := make(chan error, 1)
@@ -249,9 +223,7 @@ func TestClient_holds_the_lock_during_the_call(t *testing.T) {
 	if !errors.Is(err, lock.ErrHeld) {
 		t.Errorf("during the call: %v, %v; want ErrHeld", held, err)
 	}
-	if err := server.Expire(c.Session().ID); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, server.Expire(c.Session().ID))
 	if err := <-lost; !errors.Is(err, lock.ErrLost) {
 		t.Errorf("a call whose lock was lost: %v, want ErrLost", err)
 	}
@@ -285,10 +257,7 @@ func TestServer_shows_no_host_and_no_path(t *testing.T) {
 	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 	c := newClient(t, server)
 	m, rw := newMutex(t, c), newReadWrite(t, c)
-	held, err := newMutex(t, newClient(t, server)).Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must.Get(newMutex(t, newClient(t, server)).Lock(t.Context()))(t)
 	host, _ := os.Hostname()
 	outer := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
@@ -299,10 +268,7 @@ func TestServer_shows_no_host_and_no_path(t *testing.T) {
 		check func(ctx context.Context) error
 		want  codes.Code
 	}{
-		"an outer timeout ends the wait": {func(ctx context.Context) error {
-			_, err := m.Lock(ctx)
-			return err
-		}, codes.DeadlineExceeded},
+		"an outer timeout ends the wait": {errOf(m.Lock), codes.DeadlineExceeded},
 		"an outer timeout ends the wait of Do": {func(ctx context.Context) error {
 			return lock.Do(ctx, m, func(context.Context, *lock.Lease) error { return nil })
 		}, codes.DeadlineExceeded},
@@ -313,10 +279,7 @@ func TestServer_shows_no_host_and_no_path(t *testing.T) {
 			_, err := m.Lock(ctx)
 			return fmt.Errorf("order: %w", err)
 		}, codes.DeadlineExceeded},
-		"a try": {func(ctx context.Context) error {
-			_, err := m.TryLock(ctx)
-			return err
-		}, codes.Aborted},
+		"a try":         {errOf(m.TryLock), codes.Aborted},
 		"not the owner": {m.Unlock, codes.Unknown},
 		"an upgrade": {func(ctx context.Context) error {
 			l, err := rw.Read().Lock(ctx)
@@ -343,16 +306,10 @@ func TestServer_shows_no_host_and_no_path(t *testing.T) {
 			}
 		}
 	}
-	if err := held.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, held.Release(t.Context()))
 }
 
 func newReadWrite(t *testing.T, c *framework.Client) *lock.RWMutex {
 	t.Helper()
-	rw, err := lock.NewRWMutex(c, "/calls/both")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rw
+	return must.Get(lock.NewRWMutex(c, "/calls/both"))(t)
 }
