@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/model"
 )
 
@@ -106,10 +107,7 @@ func TestARolloutOfAVersion(t *testing.T) {
 	}
 	for r, reader := range programs {
 		for w, writer := range programs {
-			data, err := writer.write()
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Get(writer.write())(t)
 			rate, err := reader.read(data)
 			switch {
 			case known[r][w] && (err != nil || rate != 7):

@@ -92,15 +92,11 @@ func TestTwoThatWantAllNeverStarveEachOther(t *testing.T) {
 			one, other := acquireLater(t.Context(), first, 2), acquireLater(t.Context(), second, 2)
 			select {
 			case got := <-one:
-				if got.Err != nil {
-					t.Fatal(got.Err)
-				}
+				must.OK(t, got.Err)
 				mustRelease(t, got.Lease)
 				mustRelease(t, recipetest.Granted(t, other))
 			case got := <-other:
-				if got.Err != nil {
-					t.Fatal(got.Err)
-				}
+				must.OK(t, got.Err)
 				mustRelease(t, got.Lease)
 				mustRelease(t, recipetest.Granted(t, one))
 			}
@@ -121,9 +117,7 @@ func TestSeveralPermitsAreGrantedInTurn(t *testing.T) {
 		recipetest.AwaitChildren(t, c, path+"/leases", 3)
 		one := acquireLater(t.Context(), newSemaphore(t, env.Client(t), path, 2), 1)
 		recipetest.AwaitChildren(t, c, path+"/locks", 2)
-		if _, err := s.TryAcquire(t.Context(), 1); !errors.Is(err, lease.ErrHeld) {
-			t.Errorf("TryAcquire of the free permit: %v, want ErrHeld", err)
-		}
+		recipetest.Fails(t, "TryAcquire of the free permit", recipetest.Err(s.TryAcquire(t.Context(), 1)), lease.ErrHeld)
 		if len(several)+len(one) > 0 {
 			t.Error("a contender was granted while the first one waits")
 		}
@@ -150,9 +144,7 @@ func TestLossFreesPermits(t *testing.T) {
 		recipetest.AwaitChildren(t, env.Client(t), path+"/leases", 5)
 		route.Expire(t)
 		must.Receive(t, l.Lost(), "the loss")
-		if err := l.Release(t.Context()); !errors.Is(err, lease.ErrLost) {
-			t.Errorf("Release: %v, want ErrLost", err)
-		}
+		recipetest.Fails(t, "Release", l.Release(t.Context()), lease.ErrLost)
 		mustRelease(t, recipetest.Granted(t, done))
 	})
 }
@@ -169,9 +161,7 @@ func TestALeaseIsLostWithAnyOfItsZnodes(t *testing.T) {
 			if err != nil || len(found) < 3 {
 				t.Fatalf("participants %v, %v; want 3", found, err)
 			}
-			if err := operator.Delete(t.Context(), found[i].Path); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, operator.Delete(t.Context(), found[i].Path))
 			must.Receive(t, l.Lost(), "the loss")
 			if err := l.Err(); !errors.Is(err, lease.ErrNodeDeleted) {
 				t.Errorf("lease without permit %d: %v, want ErrNodeDeleted", i, err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/fault"
@@ -24,9 +25,7 @@ func TestRequestsOfASemaphore(t *testing.T) {
 		c, other := route.Client(t), newSemaphore(t, env.Client(t), path, 3)
 		s := newSemaphore(t, c, path, 3)
 		for _, dir := range []string{"/locks", "/leases"} { // no container, so it stays
-			if _, err := c.Create(t.Context(), path+dir, nil, framework.WithParents()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Create(t.Context(), path+dir, nil, framework.WithParents()))(t)
 		}
 		expect := func(what string, want ...fault.Op) {
 			t.Helper()

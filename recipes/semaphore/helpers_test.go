@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
@@ -16,11 +17,7 @@ func newSemaphore(
 	t testing.TB, c *framework.Client, path string, permits int, opts ...semaphore.Option,
 ) *semaphore.Semaphore {
 	t.Helper()
-	s, err := semaphore.New(c, path, permits, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(semaphore.New(c, path, permits, opts...))(t)
 }
 
 // permits is a semaphore as a lock.Locker: its holders have n of its permits.
@@ -35,21 +32,13 @@ func (p permits) TryLock(ctx context.Context) (*lock.Lease, error) { return p.Tr
 // mustAcquire acquires n permits or fails the test.
 func mustAcquire(t testing.TB, s *semaphore.Semaphore, n int) *lease.Lease {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous)
-	defer cancel()
-	l, err := s.Acquire(ctx, n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return must.Get(s.Acquire(recipetest.Patient(t), n))(t)
 }
 
 func mustRelease(t testing.TB, leases ...*lease.Lease) {
 	t.Helper()
 	for _, l := range leases {
-		if err := l.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, l.Release(t.Context()))
 	}
 }
 
@@ -62,7 +51,5 @@ func acquireLater(ctx context.Context, s *semaphore.Semaphore, n int) <-chan rec
 func setNumber(t testing.TB, c *framework.Client, path string, n int32) {
 	t.Helper()
 	data := binary.BigEndian.AppendUint32(nil, uint32(n))
-	if _, err := c.CreateOrSet(t.Context(), path, data, framework.WithParents()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.CreateOrSet(t.Context(), path, data, framework.WithParents()))(t)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/semaphore"
@@ -73,9 +74,7 @@ func TestMorePermitsWakeWhoWaits(t *testing.T) {
 		recipetest.AwaitChildren(t, c, path+"/locks", 0)
 		done := acquireLater(t.Context(), s, 3)
 		recipetest.AwaitChildren(t, c, path+"/leases", 4)
-		if _, err := s.TryAcquire(t.Context(), 3); !errors.Is(err, lease.ErrHeld) {
-			t.Errorf("TryAcquire of 3 permits of 1: %v, want ErrHeld", err)
-		}
+		recipetest.Fails(t, "TryAcquire of 3 permits of 1", recipetest.Err(s.TryAcquire(t.Context(), 3)), lease.ErrHeld)
 		setNumber(t, c, path+"-number", 4)
 		env.Quiesce()
 		if env.Kind().Virtual() && len(done) == 0 {
@@ -92,18 +91,10 @@ func TestACorruptNumberGrantsNothing(t *testing.T) {
 		c, path := env.Client(t), recipetest.Path(t)
 		s := newSemaphore(t, c, path, 1, semaphore.WithPermitsAt(path+"-number"))
 		mustRelease(t, mustAcquire(t, s, 1))
-		if _, err := c.CreateOrSet(t.Context(), path+"-number", []byte("12345678")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Acquire(t.Context(), 1); !errors.Is(err, semaphore.ErrCorrupt) {
-			t.Errorf("Acquire: %v, want ErrCorrupt", err)
-		}
-		if _, err := s.TryAcquire(t.Context(), 1); !errors.Is(err, semaphore.ErrCorrupt) {
-			t.Errorf("TryAcquire: %v, want ErrCorrupt", err)
-		}
-		if _, err := s.Participants(t.Context()); !errors.Is(err, semaphore.ErrCorrupt) {
-			t.Errorf("Participants: %v, want ErrCorrupt", err)
-		}
+		must.Get(c.CreateOrSet(t.Context(), path+"-number", []byte("12345678")))(t)
+		recipetest.Fails(t, "Acquire", recipetest.Err(s.Acquire(t.Context(), 1)), semaphore.ErrCorrupt)
+		recipetest.Fails(t, "TryAcquire", recipetest.Err(s.TryAcquire(t.Context(), 1)), semaphore.ErrCorrupt)
+		recipetest.Fails(t, "Participants", recipetest.Err(s.Participants(t.Context())), semaphore.ErrCorrupt)
 		recipetest.AwaitChildren(t, c, path+"/leases", 0)
 		recipetest.AwaitChildren(t, c, path+"/locks", 0)
 		if data, _, err := c.Get(t.Context(), path+"-number"); err != nil || string(data) != "12345678" {

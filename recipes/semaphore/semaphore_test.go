@@ -21,17 +21,9 @@ func TestNewReportsAllFaults(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		_, err := semaphore.New(nil, "bad", 0, nil, recipes.WithACL(), recipes.WithQueuePosition(nil),
 			semaphore.WithPermitsAt("worse"), recipes.WithLossPolicy(9))
-		if err == nil {
-			t.Fatal("no error")
-		}
-		for _, want := range []string{
-			"semaphore: new semaphore bad", "client: must not be nil", `"bad"`, "permits 0: must be between 1 and 2147483647",
-			"option 0: must not be nil", "ACL: must have", "queue position: the function", "permits at", "loss policy LossPolicy(9)",
-		} {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("error %q does not say %q", err, want)
-			}
-		}
+		recipetest.Says(t, err, "semaphore: new semaphore bad", "client: must not be nil", `"bad"`,
+			"permits 0: must be between 1 and 2147483647", "option 0: must not be nil", "ACL: must have",
+			"queue position: the function", "permits at", "loss policy LossPolicy(9)")
 		c := env.Client(t)
 		for _, number := range []int{-1, math.MaxInt32 + 1} {
 			if _, err := semaphore.New(c, "/s", number); err == nil {
@@ -39,9 +31,7 @@ func TestNewReportsAllFaults(t *testing.T) {
 			}
 		}
 		for _, at := range []string{"/s/leases", "/s/leases/number"} {
-			if _, err := semaphore.New(c, "/s", 1, semaphore.WithPermitsAt(at)); err == nil || !strings.Contains(err.Error(), at) {
-				t.Errorf("New with the number at %s: %v, want an error that names the path", at, err)
-			}
+			recipetest.Says(t, recipetest.Err(semaphore.New(c, "/s", 1, semaphore.WithPermitsAt(at))), at)
 		}
 	}, zkenv.Only("no server has a part in it", zkenv.Embedded))
 }
@@ -91,9 +81,7 @@ func TestAThousandPermitsAtOnce(t *testing.T) {
 		if n := len(recipetest.Children(t, c, path+"/leases")); n != semaphore.MaxAtOnce {
 			t.Errorf("%d znodes, want %d", n, semaphore.MaxAtOnce)
 		}
-		if _, err := s.TryAcquire(t.Context(), 1); !errors.Is(err, lease.ErrHeld) {
-			t.Errorf("TryAcquire of one more: %v, want ErrHeld", err)
-		}
+		recipetest.Fails(t, "TryAcquire of one more", recipetest.Err(s.TryAcquire(t.Context(), 1)), lease.ErrHeld)
 		mustRelease(t, l)
 		recipetest.AwaitChildren(t, c, path+"/leases", 0)
 	}, zkenv.Only("a transaction's limits are the same in all", zkenv.Embedded, zkenv.Standalone))
@@ -109,10 +97,7 @@ func TestParticipants(t *testing.T) {
 		// One of its two permits is free: it holds none, nevertheless.
 		waiting := acquireLater(t.Context(), newSemaphore(t, env.Client(t), path, 3, recipes.WithData([]byte("waiter"))), 2)
 		recipetest.AwaitChildren(t, c, path+"/leases", 4)
-		found, err := s.Participants(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(s.Participants(t.Context()))(t)
 		type shown struct {
 			kind, data string
 			holder     bool
@@ -189,9 +174,7 @@ func TestLossPolicy(t *testing.T) {
 		hasty := mustAcquire(t, newSemaphore(t, c, path, 2, recipes.WithLossPolicy(lease.OnSuspend)), 2)
 		route.Cut()
 		must.Receive(t, hasty.Lost(), "the loss by suspension")
-		if err := hasty.Err(); !errors.Is(err, lease.ErrSuspended) {
-			t.Errorf("lease that an outage ended: %v, want ErrSuspended", err)
-		}
+		recipetest.Fails(t, "lease that an outage ended", hasty.Err(), lease.ErrSuspended)
 		mustRelease(t, mustAcquire(t, newSemaphore(t, env.Client(t), path, 2), 2))
 		if err := patient.Err(); err != nil {
 			t.Errorf("lease that outlives an outage: %v", err)
