@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -21,17 +22,12 @@ const benchmarkSize = 10_000
 // benchmarkTree makes a tree of 100 directories of 99 znodes, with data of 100 bytes.
 func benchmarkTree(b *testing.B) (c *framework.Client, path string) {
 	b.Helper()
-	c, err := framework.NewClient(zktest.Shared(b).Addr())
-	if err != nil {
-		b.Fatal(err)
-	}
+	c = must.Get(framework.NewClient(zktest.Shared(b).Addr()))(b)
 	b.Cleanup(func() { _ = c.Close() })
 	path = "/bench-" + rand.Text()
 	ops := []framework.TxnOp{framework.OpCreate(path, nil)}
 	flush := func() {
-		if _, err := c.Txn(b.Context(), ops...); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(c.Txn(b.Context(), ops...))(b)
 		ops = nil
 	}
 	data := make([]byte, 100)
@@ -59,21 +55,14 @@ func BenchmarkFill(b *testing.B) {
 	for b.Loop() {
 		before := heap()
 		start := time.Now()
-		made, err := cache.New(c, path)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := made.Ready(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		made := must.Get(cache.New(c, path))(b)
+		must.OK(b, made.Ready(b.Context()))
 		b.ReportMetric(float64(time.Since(start).Milliseconds()), "ms/fill")
 		b.ReportMetric(float64(int64(heap()-before))/benchmarkSize, "B/znode")
 		if n := made.Snapshot().Len(); n != benchmarkSize+1 {
 			b.Fatalf("%d znodes", n)
 		}
-		if err := made.Close(); err != nil {
-			b.Fatal(err)
-		}
+		must.OK(b, made.Close())
 	}
 }
 
@@ -81,19 +70,11 @@ func BenchmarkFill(b *testing.B) {
 // It also measures to the end of a read that follows a bare watch. They take turns.
 func BenchmarkChange(b *testing.B) {
 	c, path := benchmarkTree(b)
-	writer, err := framework.NewClient(zktest.Shared(b).Addr())
-	if err != nil {
-		b.Fatal(err)
-	}
+	writer := must.Get(framework.NewClient(zktest.Shared(b).Addr()))(b)
 	defer writer.Close()
-	made, err := cache.New(c, path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	made := must.Get(cache.New(c, path))(b)
 	defer made.Close()
-	if err := made.Ready(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	must.OK(b, made.Ready(b.Context()))
 	seen := make(chan time.Time, 1)
 	defer made.OnEvent(func(e cache.Event) {
 		if e.Kind == cache.Changed {
@@ -101,9 +82,7 @@ func BenchmarkChange(b *testing.B) {
 		}
 	})()
 	bare := path + "-bare"
-	if _, err := writer.Create(b.Context(), bare, nil); err != nil {
-		b.Fatal(err)
-	}
+	must.Get(writer.Create(b.Context(), bare, nil))(b)
 	set := func(path string, i int) time.Time {
 		start := time.Now()
 		go func() { // the reply is not waited for
@@ -115,15 +94,10 @@ func BenchmarkChange(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		start := set(path+"/7/7", i)
 		cached = append(cached, (<-seen).Sub(start))
-		w, err := c.Watch(b.Context(), bare, framework.WatchData)
-		if err != nil {
-			b.Fatal(err)
-		}
+		w := must.Get(c.Watch(b.Context(), bare, framework.WatchData))(b)
 		start = set(bare, i)
 		<-w.Fired()
-		if _, _, err := c.Get(b.Context(), bare); err != nil {
-			b.Fatal(err)
-		}
+		must.Get2(c.Get(b.Context(), bare))(b)
 		watched = append(watched, time.Since(start))
 	}
 	report := func(name string, took []time.Duration) float64 {

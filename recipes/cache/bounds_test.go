@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -96,25 +97,16 @@ func TestWithRate(t *testing.T) {
 		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := newClient(t, srv, srv.Dial)
 		zkenv.Acquaint(t, c, srv)
-		if _, err := c.Create(t.Context(), "/cached", nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), "/cached", nil))(t)
 		for i := range 300 {
-			if _, err := c.Create(t.Context(), fmt.Sprintf("/cached/%d", i), nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Create(t.Context(), fmt.Sprintf("/cached/%d", i), nil))(t)
 		}
 		began := time.Now()
-		made, err := cache.New(c, "/cached", cache.WithRate(100))
-		if err != nil {
-			t.Fatal(err)
-		}
+		made := must.Get(cache.New(c, "/cached", cache.WithRate(100)))(t)
 		mustReady(t, made)
 		if took := time.Since(began); took < 2500*time.Millisecond || took > 4*time.Second {
 			t.Errorf("300 znodes took %v at 100 a second", took)
 		}
-		if err := made.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, made.Close())
 	})
 }

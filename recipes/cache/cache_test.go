@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/cachetest"
@@ -111,9 +112,7 @@ func TestAnAbsentPathStaysAbsent(t *testing.T) {
 		if made.Snapshot().Len() != 0 {
 			t.Errorf("the cache has %v", contents(made.Snapshot()))
 		}
-		if err := made.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, made.Close())
 		if _, ok, err := c.Exists(t.Context(), s.path); err != nil || ok {
 			t.Errorf("the cache made its path: %v, %v", ok, err)
 		}
@@ -220,12 +219,8 @@ func TestStaleIsReportedAtSuspendedAndReadyAfterTheResync(t *testing.T) {
 				t.Errorf("stale %v since %v, want since %v", stale, since, broken)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			if err := made.Ready(ctx); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("Ready of a cache that is stale: %v", err)
-			}
-			if err := made.Sync(ctx); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("Sync of a cache that is stale: %v", err)
-			}
+			recipetest.Fails(t, "Ready of a cache that is stale", made.Ready(ctx), context.DeadlineExceeded)
+			recipetest.Fails(t, "Sync of a cache that is stale", made.Sync(ctx), context.DeadlineExceeded)
 			cancel()
 			if _, ok := made.Get(s.path + "/a"); !ok {
 				t.Error("an outage empties the cache")
@@ -256,8 +251,7 @@ func TestStartsWithoutAServer(t *testing.T) {
 		srv.Refuse()
 		srv.Cut()
 		made := s.open(t, client, s.path)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
+		ctx := recipetest.Within(t, 2*time.Second)
 		if err := made.Ready(ctx); !errors.Is(err, context.DeadlineExceeded) || made.Snapshot().Len() != 0 {
 			t.Errorf("Ready without a server: %v", err)
 		}
@@ -273,10 +267,7 @@ func TestAWatchOnTheCachesPathDoesNotDeafenIt(t *testing.T) {
 		s.create(t, c, "/a", "1")
 		watch := func() {
 			for _, kind := range []framework.WatchKind{framework.WatchData, framework.WatchExists, framework.WatchChildren} {
-				w, err := c.Watch(t.Context(), s.path, kind)
-				if err != nil {
-					t.Fatal(err)
-				}
+				w := must.Get(c.Watch(t.Context(), s.path, kind))(t)
 				t.Cleanup(w.Close)
 			}
 		}

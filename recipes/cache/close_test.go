@@ -3,11 +3,12 @@ package cache_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/cachetest"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -37,14 +38,10 @@ func TestClose(t *testing.T) {
 				t.Errorf("%v is told after Close", e.Kind)
 			}
 		})
-		if err := <-closed; err != nil {
-			t.Error(err)
-		}
+		must.OK(t, <-closed)
 		<-ended
 		for range 2 {
-			if err := made.Close(); err != nil {
-				t.Error(err)
-			}
+			must.OK(t, made.Close())
 		}
 		for name, call := range map[string]func(context.Context) error{"Ready": made.Ready, "Sync": made.Sync} {
 			if err := call(t.Context()); !errors.Is(err, framework.ErrClosed) {
@@ -62,15 +59,11 @@ func TestTheClientIsClosedFirst(t *testing.T) {
 		c := s.Client(t)
 		made := s.ready(t, c, s.path)
 		j := cachetest.Record(made)
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, c.Close())
 		_ = j
 		for range made.Events(t.Context()) { // ends
 		}
-		if err := made.Ready(t.Context()); !errors.Is(err, framework.ErrClosed) {
-			t.Errorf("Ready of a cache whose client is closed: %v", err)
-		}
+		recipetest.Fails(t, "Ready of a cache whose client is closed", made.Ready(t.Context()), framework.ErrClosed)
 		if _, stale := made.Stale(); !stale {
 			t.Error("it is not stale")
 		}
@@ -80,24 +73,14 @@ func TestTheClientIsClosedFirst(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		c, err := framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
 		defer c.Close()
-		_, err = cache.New(c, "a", nil, cache.WithDepth(-1), cache.WithFilter(nil), cache.WithDataOf(nil, nil), cache.WithLimit(0), cache.WithRate(-1))
-		if !errors.Is(err, framework.ErrInvalidPath) {
-			t.Errorf("error %v", err)
-		}
-		for _, text := range []string{"cache: new a", "option 0: must not be nil", "depth -1: must be 0 or more", "filter: the function must not be nil",
-			"data of: the functions must not be nil", "limit 0: must be 1 or more", "rate -1: must be 1 or more"} {
-			if !strings.Contains(err.Error(), text) {
-				t.Errorf("error %q lacks %q", err, text)
-			}
-		}
+		_, err := cache.New(c, "a", nil, cache.WithDepth(-1), cache.WithFilter(nil), cache.WithDataOf(nil, nil), cache.WithLimit(0), cache.WithRate(-1))
+		recipetest.Fails(t, "New", err, framework.ErrInvalidPath)
+		recipetest.Says(t, err, "cache: new a", "option 0: must not be nil", "depth -1: must be 0 or more",
+			"filter: the function must not be nil", "data of: the functions must not be nil",
+			"limit 0: must be 1 or more", "rate -1: must be 1 or more")
 		_, err = cache.New(c, "/a", cache.WithFilter(func(string) bool { return false }))
-		if err == nil || !strings.Contains(err.Error(), "filter: must accept the cache's own path") {
-			t.Errorf("error %v", err)
-		}
+		recipetest.Says(t, err, "filter: must accept the cache's own path")
 	})
 }

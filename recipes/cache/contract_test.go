@@ -15,6 +15,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/cachetest"
@@ -40,17 +41,12 @@ func TestReadyWaitsForAServerThatLags(t *testing.T) {
 		follower, leader := members[0], members[len(members)-1]
 		c, other := follower.Client(t), leader.Client(t)
 		s.create(t, other, "/a", "1")
-		if err := c.Sync(t.Context(), "/"); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Sync(t.Context(), "/"))
 		follower.Isolate(t)
 		s.set(t, other, "/a", "2")
 		made := s.open(t, c, s.path)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := made.Ready(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Ready of a cache whose server lags: %v", err)
-		}
+		ctx := recipetest.Within(t, time.Second)
+		recipetest.Fails(t, "Ready of a cache whose server lags", made.Ready(ctx), context.DeadlineExceeded)
 		follower.Heal()
 		mustReady(t, made)
 		if n, _ := made.Get(s.path + "/a"); string(n.Data) != "2" {
@@ -124,26 +120,18 @@ func TestCloseRemovesTheWatch(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		s := &scene{env, cache.New, "/cache-closed", ""}
 		server := zktest.Shared(t)
-		c, err := framework.NewClient(server.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(framework.NewClient(server.Addr()))(t)
 		defer c.Close()
 		s.create(t, c, "/a", "")
 		watched := func() bool {
-			answer, err := server.FourLetter(t.Context(), "wchp")
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := must.Get(server.FourLetter(t.Context(), "wchp"))(t)
 			return strings.Contains(answer, s.path)
 		}
 		made := s.ready(t, c, s.path)
 		if !watched() {
 			t.Error("the server has no watch of the cache")
 		}
-		if err := made.Close(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, made.Close())
 		zktest.Eventually(t, recipetest.Generous, "the watch is gone", func() bool { return !watched() })
 	}, zkenv.Only("a server that lists watches", zkenv.Standalone))
 }
@@ -203,12 +191,8 @@ func TestWhatMayNotBeReadIsLeftOut(t *testing.T) {
 		}
 
 		refused := s.open(t, c, s.path+"/no")
-		if err := refused.Ready(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
-			t.Errorf("Ready of a cache of what may not be read: %v", err)
-		}
-		if err := refused.Sync(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
-			t.Errorf("Sync of a cache of what may not be read: %v", err)
-		}
+		recipetest.Fails(t, "Ready of a cache of what may not be read", refused.Ready(t.Context()), framework.ErrNoAuth)
+		recipetest.Fails(t, "Sync of a cache of what may not be read", refused.Sync(t.Context()), framework.ErrNoAuth)
 		s.want(t, s.ready(t, owner, s.path), map[string]string{"": "", "/a": "1", "/no": "", "/no/below": "2"})
 	})
 }

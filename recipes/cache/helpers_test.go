@@ -1,16 +1,18 @@
 package cache_test
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"maps"
 	"testing"
+	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // A maker is cache.New, or what takes its place.
@@ -32,11 +34,27 @@ type scene struct {
 func each(t *testing.T, body func(t *testing.T, s *scene), opts ...zkenv.Option) {
 	t.Helper()
 	for name, make := range makers() {
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			body(t, &scene{env, make, "/cache-" + rand.Text(), name})
+		}, opts...)
+	}
+}
+
+// eachVirtually runs body with an embedded server in virtual time, of a version that is drawn without opts,
+// and with each of the makers. The scene has no environment.
+func eachVirtually(t *testing.T, body func(t *testing.T, s *scene, srv *zkserver.Server), opts ...zkserver.Option) {
+	t.Helper()
+	t.Parallel()
+	for name, make := range makers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				body(t, &scene{env, make, "/cache-" + rand.Text(), name})
-			}, opts...)
+			synctest.Test(t, func(t *testing.T) {
+				of := opts
+				if len(of) == 0 {
+					of = zkenv.DrawVersion(t)
+				}
+				body(t, &scene{nil, make, "/cache", name}, zkserver.Run(t, of...))
+			})
 		})
 	}
 }
@@ -44,15 +62,8 @@ func each(t *testing.T, body func(t *testing.T, s *scene), opts ...zkenv.Option)
 // open returns a cache that is closed when the test has ended.
 func (s *scene) open(t testing.TB, c *framework.Client, path string, opts ...cache.Option) *cache.Cache {
 	t.Helper()
-	made, err := s.make(c, path, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := made.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	made := must.Get(s.make(c, path, opts...))(t)
+	t.Cleanup(func() { must.OK(t, made.Close()) })
 	return made
 }
 
@@ -66,20 +77,12 @@ func (s *scene) ready(t testing.TB, c *framework.Client, path string, opts ...ca
 
 func mustReady(t testing.TB, c *cache.Cache) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous)
-	defer cancel()
-	if err := c.Ready(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Ready(recipetest.Patient(t)))
 }
 
 func mustSync(t testing.TB, c *cache.Cache) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous)
-	defer cancel()
-	if err := c.Sync(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Sync(recipetest.Patient(t)))
 }
 
 // contents returns the data of the znodes of a snapshot, by path.
@@ -116,21 +119,15 @@ func (s *scene) create(t testing.TB, c *framework.Client, path, data string, opt
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.Create(t.Context(), full, []byte(data), opts...); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Create(t.Context(), full, []byte(data), opts...))(t)
 }
 
 func (s *scene) set(t testing.TB, c *framework.Client, path, data string) {
 	t.Helper()
-	if _, err := c.Set(t.Context(), s.path+path, []byte(data), framework.AnyVersion); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Set(t.Context(), s.path+path, []byte(data), framework.AnyVersion))(t)
 }
 
 func (s *scene) delete(t testing.TB, c *framework.Client, path string) {
 	t.Helper()
-	if err := c.Delete(t.Context(), s.path+path); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Delete(t.Context(), s.path+path))
 }

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/cachetest"
 	"github.com/docent-go/docent/testing/fault"
@@ -109,81 +109,55 @@ func TestThePathIsCreatedBeforeItIsWatched(t *testing.T) {
 // 60 writers create nested znodes all the time, so that the cache always has some to list. Sync and Ready wait
 // for what was there when they were called, and for nothing that came later.
 func TestSyncAndReadyWhileZnodesAreCreated(t *testing.T) {
-	t.Parallel()
-	for name, make := range makers() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
-				proxy.SetLatency(100 * time.Millisecond)
-				other, c := newClient(t, srv, srv.Dial), newClient(t, srv, proxy.Dial)
-				s := &scene{nil, make, "/cache", name}
-				s.create(t, other, "", "")
-				ctx, cancel := context.WithCancel(t.Context())
-				var writers sync.WaitGroup
-				defer writers.Wait()
-				defer cancel()
-				for i := range 60 {
-					writers.Go(func() {
-						for n := 0; ctx.Err() == nil; n++ {
-							path := fmt.Sprintf("%s/%d-%d", s.path, i, n)
-							for range 4 {
-								if _, err := other.Create(ctx, path, nil); err != nil {
-									return
-								}
-								path += "/x"
-								sleepOrEnd(ctx, 50*time.Millisecond)
-							}
+	eachVirtually(t, func(t *testing.T, s *scene, srv *zkserver.Server) {
+		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+		proxy.SetLatency(100 * time.Millisecond)
+		other, c := newClient(t, srv, srv.Dial), newClient(t, srv, proxy.Dial)
+		s.create(t, other, "", "")
+		ctx, cancel := context.WithCancel(t.Context())
+		var writers sync.WaitGroup
+		defer writers.Wait()
+		defer cancel()
+		for i := range 60 {
+			writers.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					path := fmt.Sprintf("%s/%d-%d", s.path, i, n)
+					for range 4 {
+						if _, err := other.Create(ctx, path, nil); err != nil {
+							return
 						}
-					})
-				}
-				made := s.open(t, c, s.path)
-				limit, stop := context.WithTimeout(t.Context(), 6*time.Second) // also to find out what the server lacks
-				defer stop()
-				if err := made.Ready(limit); err != nil {
-					t.Errorf("Ready: %v", err)
-				}
-				if err := made.Sync(limit); err != nil {
-					t.Errorf("Sync: %v", err)
+						path += "/x"
+						sleepOrEnd(ctx, 50*time.Millisecond)
+					}
 				}
 			})
-		})
-	}
+		}
+		made := s.open(t, c, s.path)
+		limit, stop := context.WithTimeout(t.Context(), 6*time.Second) // also to find out what the server lacks
+		defer stop()
+		must.OK(t, made.Ready(limit))
+		must.OK(t, made.Sync(limit))
+	})
 }
 
 // The root's data are written once while the first batches of its many children are read.
 func TestReadyWhileTheRootOfManyIsWritten(t *testing.T) {
-	t.Parallel()
-	for name, make := range makers() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
-				proxy.SetLatency(100 * time.Millisecond)
-				other, c := newClient(t, srv, srv.Dial), newClient(t, srv, proxy.Dial)
-				s := &scene{nil, make, "/cache", name}
-				s.create(t, other, "", "")
-				for i := range 2500 {
-					s.create(t, other, fmt.Sprintf("/%d", i), "")
-				}
-				made := s.open(t, c, s.path)
-				<-time.After(700 * time.Millisecond) // the root has been listed, its children are being read
-				if _, err := other.Set(t.Context(), s.path, []byte("again"), framework.AnyVersion); err != nil {
-					t.Fatal(err)
-				}
-				limit, stop := context.WithTimeout(t.Context(), 10*time.Second)
-				defer stop()
-				if err := made.Ready(limit); err != nil {
-					t.Errorf("Ready: %v", err)
-				}
-				if n := made.Snapshot().Len(); n != 2501 {
-					t.Errorf("%d znodes, want 2501", n)
-				}
-			})
-		})
-	}
+	eachVirtually(t, func(t *testing.T, s *scene, srv *zkserver.Server) {
+		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+		proxy.SetLatency(100 * time.Millisecond)
+		other, c := newClient(t, srv, srv.Dial), newClient(t, srv, proxy.Dial)
+		s.create(t, other, "", "")
+		for i := range 2500 {
+			s.create(t, other, fmt.Sprintf("/%d", i), "")
+		}
+		made := s.open(t, c, s.path)
+		<-time.After(700 * time.Millisecond) // the root has been listed, its children are being read
+		must.Get(other.Set(t.Context(), s.path, []byte("again"), framework.AnyVersion))(t)
+		must.OK(t, made.Ready(recipetest.Within(t, 10*time.Second)))
+		if n := made.Snapshot().Len(); n != 2501 {
+			t.Errorf("%d znodes, want 2501", n)
+		}
+	})
 }
 
 func sleepOrEnd(ctx context.Context, d time.Duration) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/cachetest"
@@ -20,16 +21,12 @@ import (
 // forbid lets the owner alone read the znode, and allow lets every client.
 func forbid(t testing.TB, owner *framework.Client, path string) {
 	t.Helper()
-	if _, err := owner.SetACL(t.Context(), path, []acl.Entry{{Perms: acl.All, Scheme: "auth"}}, framework.AnyVersion); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(owner.SetACL(t.Context(), path, []acl.Entry{{Perms: acl.All, Scheme: "auth"}}, framework.AnyVersion))(t)
 }
 
 func allow(t testing.TB, owner *framework.Client, path string) {
 	t.Helper()
-	if _, err := owner.SetACL(t.Context(), path, acl.Open(), framework.AnyVersion); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(owner.SetACL(t.Context(), path, acl.Open(), framework.AnyVersion))(t)
 }
 
 // An ACL forbids to read the path for a while. Snapshots shows that as an error, keeps what the cache
@@ -78,12 +75,8 @@ func TestSnapshotsOutliveARefusal(t *testing.T) {
 			forbid(t, owner, s.path)
 			route.Cut() // the cache reads everything again
 			next("the refusal", func(e element) bool { return errors.Is(e.err, framework.ErrNoAuth) && e.len == 2 })
-			if err := made.Ready(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
-				t.Errorf("Ready while the path may not be read: %v", err)
-			}
-			if err := made.Sync(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
-				t.Errorf("Sync while the path may not be read: %v", err)
-			}
+			recipetest.Fails(t, "Ready while the path may not be read", made.Ready(t.Context()), framework.ErrNoAuth)
+			recipetest.Fails(t, "Sync while the path may not be read", made.Sync(t.Context()), framework.ErrNoAuth)
 			if made.Snapshot().Settled() {
 				t.Error("the snapshot is settled, although the path could not be read")
 			}
@@ -135,42 +128,27 @@ func TestWhatMayBeReadAtLastIsRead(t *testing.T) {
 // On ZooKeeper 3.9, exists needs permission to read too, so nothing watches the path of a cache
 // without recursive watches.
 func TestARefusalOnNewServers(t *testing.T) {
-	t.Parallel()
-	for name, make := range makers() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t, zkserver.WithVersion("3.9.6"))
-				owner := newClient(t, srv, srv.Dial)
-				if err := owner.AddAuth(t.Context(), "digest", []byte("cache:secret")); err != nil {
-					t.Fatal(err)
-				}
-				s := &scene{nil, make, "/cache", name}
-				s.create(t, owner, "/a", "1")
-				forbid(t, owner, s.path)
-				made := s.open(t, newClient(t, srv, srv.Dial), s.path)
-				ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous)
-				defer cancel()
-				if err := made.Ready(ctx); !errors.Is(err, framework.ErrNoAuth) {
-					t.Errorf("Ready of a cache of what may not be read: %v", err)
-				}
-				if err := made.Sync(ctx); !errors.Is(err, framework.ErrNoAuth) {
-					t.Errorf("Sync of a cache of what may not be read: %v", err)
-				}
-				srv.Cut() // nothing notifies of that
-				s.set(t, owner, "/a", "2")
-				allow(t, owner, s.path)
-				for view, err := range made.Snapshots(ctx) {
-					if err == nil && view.Len() == 2 {
-						break
-					}
-				}
-				s.want(t, made, map[string]string{"": "", "/a": "2"})
-				s.set(t, owner, "", "3")
-				s.want(t, made, map[string]string{"": "3", "/a": "2"})
-			})
-		})
-	}
+	eachVirtually(t, func(t *testing.T, s *scene, srv *zkserver.Server) {
+		owner := newClient(t, srv, srv.Dial)
+		must.OK(t, owner.AddAuth(t.Context(), "digest", []byte("cache:secret")))
+		s.create(t, owner, "/a", "1")
+		forbid(t, owner, s.path)
+		made := s.open(t, newClient(t, srv, srv.Dial), s.path)
+		ctx := recipetest.Patient(t)
+		recipetest.Fails(t, "Ready of a cache of what may not be read", made.Ready(ctx), framework.ErrNoAuth)
+		recipetest.Fails(t, "Sync of a cache of what may not be read", made.Sync(ctx), framework.ErrNoAuth)
+		srv.Cut() // nothing notifies of that
+		s.set(t, owner, "/a", "2")
+		allow(t, owner, s.path)
+		for view, err := range made.Snapshots(ctx) {
+			if err == nil && view.Len() == 2 {
+				break
+			}
+		}
+		s.want(t, made, map[string]string{"": "", "/a": "2"})
+		s.set(t, owner, "", "3")
+		s.want(t, made, map[string]string{"": "3", "/a": "2"})
+	}, zkserver.WithVersion("3.9.6"))
 }
 
 // In virtual time: a lasting refusal is one error, and the reads that look for its end are few.
@@ -178,16 +156,11 @@ func TestALastingRefusalIsOneError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		owner := newClient(t, srv, srv.Dial)
-		if _, err := owner.Create(t.Context(), "/a", nil, framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})); err != nil {
-			t.Fatal(err)
-		}
-		made, err := cache.New(owner, "/a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(owner.Create(t.Context(), "/a", nil,
+			framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})))(t)
+		made := must.Get(cache.New(owner, "/a"))(t)
 		defer made.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous*120)
-		defer cancel()
+		ctx := recipetest.Within(t, recipetest.Generous*120)
 		count := 0
 		for view, err := range made.Snapshots(ctx) {
 			if count++; !errors.Is(err, framework.ErrNoAuth) || view.Len() != 0 {

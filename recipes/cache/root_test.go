@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -20,20 +21,13 @@ func TestCacheOfTheRoot(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 				c := newClient(t, srv, srv.Dial)
-				if _, err := c.Create(t.Context(), "/a/b", []byte("data"), framework.WithParents()); err != nil {
-					t.Fatal(err)
-				}
-				made, err := make(c, "/", cache.WithFilter(func(path string) bool { return path != "/zookeeper" }))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Get(c.Create(t.Context(), "/a/b", []byte("data"), framework.WithParents()))(t)
+				made := must.Get(make(c, "/", cache.WithFilter(func(path string) bool { return path != "/zookeeper" })))(t)
 				mustReady(t, made)
 				if got, want := contents(made.Snapshot()), map[string]string{"/": "", "/a": "", "/a/b": "data"}; !maps.Equal(got, want) {
 					t.Errorf("the cache has %v, want %v", got, want)
 				}
-				if err := made.Close(); err != nil {
-					t.Error(err)
-				}
+				must.OK(t, made.Close())
 			})
 		})
 	}
