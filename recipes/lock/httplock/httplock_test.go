@@ -12,6 +12,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/lock/httplock"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -35,15 +36,17 @@ func inBubble(t *testing.T, fn func(t *testing.T, s *service)) {
 	})
 }
 
+// subtest is inBubble in a subtest.
+func subtest(t *testing.T, name string, fn func(t *testing.T, s *service)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { inBubble(t, fn) })
+}
+
 func (s *service) client(t *testing.T) *framework.Client {
 	t.Helper()
 	c := must.Get(framework.NewClient(s.server.Addr(), framework.WithDialer(s.server.Dial),
 		framework.WithSessionTimeout(10*time.Second)))(t)
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	t.Cleanup(func() { must.OK(t, c.Close()) })
 	must.OK(t, c.AwaitConnected(t.Context()))
 	zkenv.Acquaint(t, c, s.server)
 	return c
@@ -57,15 +60,13 @@ func (s *service) away() {
 
 func mutex(t *testing.T, c *framework.Client, opts ...lock.Option) *lock.Mutex {
 	t.Helper()
-	m := must.Get(lock.NewMutex(c, "/report", opts...))(t)
-	return m
+	return must.Get(lock.NewMutex(c, "/report", opts...))(t)
 }
 
 // handler returns a handler with the service's mutex.
 func (s *service) handler(t *testing.T, serve httplock.Func, opts ...httplock.Option) http.Handler {
 	t.Helper()
-	h := must.Get(httplock.New(httplock.Same(mutex(t, s.mine)), serve, opts...))(t)
-	return h
+	return must.Get(httplock.New(httplock.Same(mutex(t, s.mine)), serve, opts...))(t)
 }
 
 // request calls h on this goroutine, as net/http does with the requests of one connection.
@@ -73,6 +74,14 @@ func request(ctx context.Context, h http.Handler) *httptest.ResponseRecorder {
 	answer := httptest.NewRecorder()
 	h.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodPost, "/report/secret", nil))
 	return answer
+}
+
+// mustAnswer fails the test unless h answers a request with the status.
+func mustAnswer(t *testing.T, h http.Handler, status int) {
+	t.Helper()
+	if got := request(t.Context(), h); got.Code != status {
+		t.Errorf("status %d, want %d", got.Code, status)
+	}
 }
 
 func done(w http.ResponseWriter, _ *http.Request, _ *lock.Lease) error {
@@ -96,9 +105,7 @@ func TestAFreeLock(t *testing.T) {
 			return done(w, r, l)
 		})
 		for range 2 {
-			if got := request(t.Context(), h); got.Code != http.StatusNoContent {
-				t.Errorf("status %d, want 204", got.Code)
-			}
+			mustAnswer(t, h, http.StatusNoContent)
 		}
 	})
 }
@@ -112,54 +119,40 @@ func TestABusyLock(t *testing.T) {
 		"a bound":         {[]httplock.Option{httplock.WithWait(time.Minute)}, time.Minute},
 		"without waiting": {[]httplock.Option{httplock.WithoutWaiting()}, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, s *service) {
-				s.hold(t)
-				begun := time.Now()
-				got := request(t.Context(), s.handler(t, done, c.opts...))
-				if got.Code != http.StatusConflict || got.Header().Get("Retry-After") == "" {
-					t.Errorf("status %d, header %v, want 409 with Retry-After", got.Code, got.Header())
-				}
-				if waited := time.Since(begun); waited < c.wait || waited > c.wait+time.Second {
-					t.Errorf("answered after %v, want %v", waited, c.wait)
-				}
-				if strings.Contains(got.Body.String(), "/report") {
-					t.Errorf("the answer shows the lock: %q", got.Body)
-				}
-			})
+		subtest(t, name, func(t *testing.T, s *service) {
+			s.hold(t)
+			begun := time.Now()
+			got := request(t.Context(), s.handler(t, done, c.opts...))
+			if got.Code != http.StatusConflict || got.Header().Get("Retry-After") == "" {
+				t.Errorf("status %d, header %v, want 409 with Retry-After", got.Code, got.Header())
+			}
+			if waited := time.Since(begun); waited < c.wait || waited > c.wait+time.Second {
+				t.Errorf("answered after %v, want %v", waited, c.wait)
+			}
+			if strings.Contains(got.Body.String(), "/report") {
+				t.Errorf("the answer shows the lock: %q", got.Body)
+			}
 		})
 	}
 }
 
 func TestAnUnreachableZooKeeper(t *testing.T) {
-	t.Run("before the request", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, s *service) {
-			s.away()
-			synctest.Wait()
-			if got := request(t.Context(), s.handler(t, done)); got.Code != http.StatusServiceUnavailable {
-				t.Errorf("status %d, want 503", got.Code)
-			}
-			s.server.Accept()
-		})
+	subtest(t, "before the request", func(t *testing.T, s *service) {
+		s.away()
+		synctest.Wait()
+		mustAnswer(t, s.handler(t, done), http.StatusServiceUnavailable)
+		s.server.Accept()
 	})
-	t.Run("during the wait", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, s *service) {
-			s.hold(t)
-			time.AfterFunc(time.Second, s.away)
-			if got := request(t.Context(), s.handler(t, done)); got.Code != http.StatusServiceUnavailable {
-				t.Errorf("status %d, want 503", got.Code)
-			}
-			s.server.Accept()
-		})
+	subtest(t, "during the wait", func(t *testing.T, s *service) {
+		s.hold(t)
+		time.AfterFunc(time.Second, s.away)
+		mustAnswer(t, s.handler(t, done), http.StatusServiceUnavailable)
+		s.server.Accept()
 	})
-	t.Run("closed client", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, s *service) {
-			h := s.handler(t, done)
-			must.OK(t, s.mine.Close())
-			if got := request(t.Context(), h); got.Code != http.StatusServiceUnavailable {
-				t.Errorf("status %d, want 503", got.Code)
-			}
-		})
+	subtest(t, "closed client", func(t *testing.T, s *service) {
+		h := s.handler(t, done)
+		must.OK(t, s.mine.Close())
+		mustAnswer(t, h, http.StatusServiceUnavailable)
 	})
 }
 
@@ -184,26 +177,20 @@ func TestALossDuringTheRequest(t *testing.T) {
 		"Flush":       func(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() },
 	}
 	for name, err := range map[string]error{"nil": nil, "an error": errors.New("stopped"), "unavailable": framework.ErrNotConnected} {
-		t.Run("nothing written/"+name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, s *service) {
-				h := s.handler(t, work(t, s, func(http.ResponseWriter) {}, err))
-				if got := request(t.Context(), h); got.Code != http.StatusInternalServerError {
-					t.Errorf("status %d, want 500", got.Code)
-				}
-			})
+		subtest(t, "nothing written/"+name, func(t *testing.T, s *service) {
+			h := s.handler(t, work(t, s, func(http.ResponseWriter) {}, err))
+			mustAnswer(t, h, http.StatusInternalServerError)
 		})
 		for how, begin := range begins {
-			t.Run("begun by "+how+"/"+name, func(t *testing.T) {
-				inBubble(t, func(t *testing.T, s *service) {
-					h := s.handler(t, work(t, s, begin, err))
-					defer func() {
-						if r := recover(); r != any(http.ErrAbortHandler) {
-							t.Errorf("panic %v, want ErrAbortHandler", r)
-						}
-					}()
-					request(t.Context(), h)
-					t.Error("the request was answered as if it had held the lock")
-				})
+			subtest(t, "begun by "+how+"/"+name, func(t *testing.T, s *service) {
+				h := s.handler(t, work(t, s, begin, err))
+				defer func() {
+					if r := recover(); r != any(http.ErrAbortHandler) {
+						t.Errorf("panic %v, want ErrAbortHandler", r)
+					}
+				}()
+				request(t.Context(), h)
+				t.Error("the request was answered as if it had held the lock")
 			})
 		}
 	}
@@ -212,35 +199,27 @@ func TestALossDuringTheRequest(t *testing.T) {
 func TestAnErrorOfTheFunction(t *testing.T) {
 	boom := errors.New("boom")
 	serve := func(http.ResponseWriter, *http.Request, *lock.Lease) error { return boom }
-	t.Run("default", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, s *service) {
-			got := request(t.Context(), s.handler(t, serve))
-			if got.Code != http.StatusInternalServerError || strings.Contains(got.Body.String(), "boom") {
-				t.Errorf("status %d, %q, want 500 without the error's text", got.Code, got.Body)
-			}
-		})
+	subtest(t, "default", func(t *testing.T, s *service) {
+		got := request(t.Context(), s.handler(t, serve))
+		if got.Code != http.StatusInternalServerError || strings.Contains(got.Body.String(), "boom") {
+			t.Errorf("status %d, %q, want 500 without the error's text", got.Code, got.Body)
+		}
 	})
-	t.Run("refusal", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, s *service) {
-			got := request(t.Context(), s.handler(t, serve, httplock.WithRefusal(
-				func(w http.ResponseWriter, _ *http.Request, err error) {
-					if !errors.Is(err, boom) {
-						t.Errorf("error %v, want the function's own", err)
-					}
-					w.WriteHeader(http.StatusTeapot)
-				})))
-			if got.Code != http.StatusTeapot {
-				t.Errorf("status %d, want 418", got.Code)
-			}
-		})
+	subtest(t, "refusal", func(t *testing.T, s *service) {
+		got := request(t.Context(), s.handler(t, serve, httplock.WithRefusal(
+			func(w http.ResponseWriter, _ *http.Request, err error) {
+				if !errors.Is(err, boom) {
+					t.Errorf("error %v, want the function's own", err)
+				}
+				w.WriteHeader(http.StatusTeapot)
+			})))
+		if got.Code != http.StatusTeapot {
+			t.Errorf("status %d, want 418", got.Code)
+		}
 	})
-	t.Run("locker", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, _ *service) {
-			h := must.Get(httplock.New(func(*http.Request) (lock.Locker, error) { return nil, boom }, done))(t)
-			if got := request(t.Context(), h); got.Code != http.StatusInternalServerError {
-				t.Errorf("status %d, want 500", got.Code)
-			}
-		})
+	subtest(t, "locker", func(t *testing.T, _ *service) {
+		h := must.Get(httplock.New(func(*http.Request) (lock.Locker, error) { return nil, boom }, done))(t)
+		mustAnswer(t, h, http.StatusInternalServerError)
 	})
 }
 
@@ -263,8 +242,7 @@ func TestAPanicReleases(t *testing.T) {
 func TestARequestThatHasEnded(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *service) {
 		s.hold(t)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx := recipetest.Within(t, time.Second)
 		h := s.handler(t, done, httplock.WithRefusal(func(w http.ResponseWriter, _ *http.Request, err error) {
 			if !errors.Is(err, httplock.ErrRequestEnded) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("error %v, want ErrRequestEnded and the context's", err)
@@ -280,14 +258,7 @@ func TestARequestThatHasEnded(t *testing.T) {
 func TestNew_names_each_faulty_option(t *testing.T) {
 	t.Parallel()
 	_, err := httplock.New(nil, done, httplock.WithWait(-time.Second), nil, httplock.WithRefusal(nil))
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for _, want := range []string{"wait -1s: must be positive", "option 1: must not be nil", "refusal: must not be nil"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q lacks %q", err, want)
-		}
-	}
+	recipetest.Says(t, err, "wait -1s: must be positive", "option 1: must not be nil", "refusal: must not be nil")
 }
 
 func TestStatus(t *testing.T) {

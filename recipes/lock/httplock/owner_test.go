@@ -42,9 +42,7 @@ func TestALeakedLease(t *testing.T) {
 			t.Errorf("the next request of the connection: status %d, want 409", got.Code)
 		}
 		for _, l := range leases {
-			if err := l.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must.OK(t, l.Release(t.Context()))
 		}
 		if got := request(base, h); got.Code != http.StatusOK || len(leaked) != 2 {
 			t.Errorf("after the release: status %d, reported %q", got.Code, leaked)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/lock/httplock"
 )
@@ -299,29 +300,27 @@ func TestSurroundings(t *testing.T) {
 			if c.only != "" && c.only != version {
 				continue
 			}
-			t.Run(name+"/"+version, func(t *testing.T) {
-				inBubble(t, func(t *testing.T, s *service) {
-					h := s.serving(t, of(), c.wrap, c.serve, c.opts...)
-					if c.held {
-						s.hold(t)
-					}
-					if c.second != nil {
-						time.AfterFunc(time.Second, func() { c.second(h) })
-					}
-					began := time.Now()
-					got := h.ask(t.Context(), t, http.MethodPost)
-					if got != c.want {
-						t.Errorf("the client sees %.40v, want %.40v", got, c.want)
-					}
-					if limit := 6 * time.Second; time.Since(began) > limit {
-						t.Errorf("answered after %v, want %v at the most", time.Since(began), limit)
-					}
-					if got.status == http.StatusOK && got.whole && h.finished.Load() == 0 && c.only != "HTTP1" {
-						t.Errorf("answered 200: the function was called %d times and never finished", h.called.Load())
-					}
-					s.server.Thaw()
-					s.server.Accept()
-				})
+			subtest(t, name+"/"+version, func(t *testing.T, s *service) {
+				h := s.serving(t, of(), c.wrap, c.serve, c.opts...)
+				if c.held {
+					s.hold(t)
+				}
+				if c.second != nil {
+					time.AfterFunc(time.Second, func() { c.second(h) })
+				}
+				began := time.Now()
+				got := h.ask(t.Context(), t, http.MethodPost)
+				if got != c.want {
+					t.Errorf("the client sees %.40v, want %.40v", got, c.want)
+				}
+				if limit := 6 * time.Second; time.Since(began) > limit {
+					t.Errorf("answered after %v, want %v at the most", time.Since(began), limit)
+				}
+				if got.status == http.StatusOK && got.whole && h.finished.Load() == 0 && c.only != "HTTP1" {
+					t.Errorf("answered 200: the function was called %d times and never finished", h.called.Load())
+				}
+				s.server.Thaw()
+				s.server.Accept()
 			})
 		}
 	}
@@ -339,23 +338,21 @@ func TestSurroundings_outage_before(t *testing.T) {
 	}
 	for name, c := range limits {
 		for how, begin := range map[string]func(*service){"gone": (*service).away, "silent": func(s *service) { s.server.Freeze() }} {
-			t.Run(name+"/"+how, func(t *testing.T) {
-				inBubble(t, func(t *testing.T, s *service) {
-					h := s.serving(t, nil, nil, plain, c.opts...)
-					begin(s)
-					began := time.Now()
-					if got := h.ask(t.Context(), t, http.MethodPost); got != away503 {
-						t.Errorf("the client sees %v, want %v", got, away503)
-					}
-					if took := time.Since(began); took > c.limit {
-						t.Errorf("answered after %v, want %v", took, c.limit)
-					}
-					if n := h.called.Load(); n != 0 {
-						t.Errorf("the function was called %d times", n)
-					}
-					s.server.Thaw()
-					s.server.Accept()
-				})
+			subtest(t, name+"/"+how, func(t *testing.T, s *service) {
+				h := s.serving(t, nil, nil, plain, c.opts...)
+				begin(s)
+				began := time.Now()
+				if got := h.ask(t.Context(), t, http.MethodPost); got != away503 {
+					t.Errorf("the client sees %v, want %v", got, away503)
+				}
+				if took := time.Since(began); took > c.limit {
+					t.Errorf("answered after %v, want %v", took, c.limit)
+				}
+				if n := h.called.Load(); n != 0 {
+					t.Errorf("the function was called %d times", n)
+				}
+				s.server.Thaw()
+				s.server.Accept()
 			})
 		}
 	}
@@ -365,25 +362,23 @@ func TestSurroundings_outage_before(t *testing.T) {
 // done, so the answer does not wait for the release.
 func TestSurroundings_outage_after(t *testing.T) {
 	for how, begin := range map[string]func(*service){"gone": (*service).away, "silent": func(s *service) { s.server.Freeze() }} {
-		t.Run(how, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, s *service) {
-				var returned time.Time
-				h := s.serving(t, nil, nil, func(w http.ResponseWriter, r *http.Request, l *lock.Lease) error {
-					begin(s)
-					returned = time.Now()
-					return fast(w, r, l)
-				})
-				if got := h.ask(t.Context(), t, http.MethodPost); got != done200 {
-					t.Errorf("the client sees %v, want 200", got)
-				}
-				if late := time.Since(returned); late > time.Second {
-					t.Errorf("answered %v after the function returned", late)
-				}
-				s.server.Thaw()
-				s.server.Accept()
-				<-time.After(time.Minute)
-				s.hold(t) // blocks forever if the lock is still held
+		subtest(t, how, func(t *testing.T, s *service) {
+			var returned time.Time
+			h := s.serving(t, nil, nil, func(w http.ResponseWriter, r *http.Request, l *lock.Lease) error {
+				begin(s)
+				returned = time.Now()
+				return fast(w, r, l)
 			})
+			if got := h.ask(t.Context(), t, http.MethodPost); got != done200 {
+				t.Errorf("the client sees %v, want 200", got)
+			}
+			if late := time.Since(returned); late > time.Second {
+				t.Errorf("answered %v after the function returned", late)
+			}
+			s.server.Thaw()
+			s.server.Accept()
+			<-time.After(time.Minute)
+			s.hold(t) // blocks forever if the lock is still held
 		})
 	}
 }
@@ -391,17 +386,15 @@ func TestSurroundings_outage_after(t *testing.T) {
 // TestSurroundings_HEAD answers with a status and no body.
 func TestSurroundings_HEAD(t *testing.T) {
 	for version, of := range protocols {
-		t.Run(version, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, s *service) {
-				h := s.serving(t, of(), nil, plain, httplock.WithoutWaiting())
-				if got := h.ask(t.Context(), t, http.MethodHead); got.status != http.StatusOK || got.body != "" {
-					t.Errorf("the client sees %v, want 200", got)
-				}
-				s.hold(t)
-				if got := h.ask(t.Context(), t, http.MethodHead); got.status != http.StatusConflict {
-					t.Errorf("the client sees %v, want 409", got)
-				}
-			})
+		subtest(t, version, func(t *testing.T, s *service) {
+			h := s.serving(t, of(), nil, plain, httplock.WithoutWaiting())
+			if got := h.ask(t.Context(), t, http.MethodHead); got.status != http.StatusOK || got.body != "" {
+				t.Errorf("the client sees %v, want 200", got)
+			}
+			s.hold(t)
+			if got := h.ask(t.Context(), t, http.MethodHead); got.status != http.StatusConflict {
+				t.Errorf("the client sees %v, want 409", got)
+			}
 		})
 	}
 }
@@ -411,27 +404,23 @@ func TestSurroundings_HEAD(t *testing.T) {
 func TestSurroundings_client_gone(t *testing.T) {
 	for version, of := range protocols {
 		for _, held := range []bool{true, false} {
-			t.Run(version, func(t *testing.T) {
-				inBubble(t, func(t *testing.T, s *service) {
-					h := s.serving(t, of(), nil, plain, httplock.WithWait(time.Minute))
-					var lease *lock.Lease
-					if held {
-						lease = must.Get(mutex(t, s.other).Lock(t.Context()))(t)
-					}
-					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-					defer cancel()
-					if got := h.ask(ctx, t, http.MethodPost); got != aborted {
-						t.Errorf("the client sees %v", got)
-					}
-					synctest.Wait()
-					if held {
-						must.OK(t, lease.Release(t.Context()))
-					}
-					if n := h.finished.Load(); n != 0 || held && h.called.Load() != 0 {
-						t.Errorf("the function was called %d times and finished %d times", h.called.Load(), n)
-					}
-					must.OK(t, must.Get(mutex(t, s.other).TryLock(t.Context()))(t).Release(t.Context()))
-				})
+			subtest(t, version, func(t *testing.T, s *service) {
+				h := s.serving(t, of(), nil, plain, httplock.WithWait(time.Minute))
+				var lease *lock.Lease
+				if held {
+					lease = must.Get(mutex(t, s.other).Lock(t.Context()))(t)
+				}
+				if got := h.ask(recipetest.Within(t, time.Second), t, http.MethodPost); got != aborted {
+					t.Errorf("the client sees %v", got)
+				}
+				synctest.Wait()
+				if held {
+					must.OK(t, lease.Release(t.Context()))
+				}
+				if n := h.finished.Load(); n != 0 || held && h.called.Load() != 0 {
+					t.Errorf("the function was called %d times and finished %d times", h.called.Load(), n)
+				}
+				must.OK(t, must.Get(mutex(t, s.other).TryLock(t.Context()))(t).Release(t.Context()))
 			})
 		}
 	}
@@ -441,15 +430,13 @@ func TestSurroundings_client_gone(t *testing.T) {
 // the next one would meet.
 func TestSurroundings_sequence(t *testing.T) {
 	for version, of := range protocols {
-		t.Run(version, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, s *service) {
-				h := s.serving(t, of(), nil, fast, httplock.WithoutWaiting())
-				for i := range 20 {
-					if got := h.ask(t.Context(), t, http.MethodPost); got != done200 {
-						t.Errorf("request %d: the client sees %v, want 200", i, got)
-					}
+		subtest(t, version, func(t *testing.T, s *service) {
+			h := s.serving(t, of(), nil, fast, httplock.WithoutWaiting())
+			for i := range 20 {
+				if got := h.ask(t.Context(), t, http.MethodPost); got != done200 {
+					t.Errorf("request %d: the client sees %v, want 200", i, got)
 				}
-			})
+			}
 		})
 	}
 }
