@@ -3,7 +3,6 @@ package barrier_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,11 +20,7 @@ import (
 
 func newBarrier(t testing.TB, c *framework.Client, path string) *barrier.Barrier {
 	t.Helper()
-	b, err := barrier.New(c, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return must.Get(barrier.New(c, path))(t)
 }
 
 func TestBarrier(t *testing.T) {
@@ -34,13 +29,9 @@ func TestBarrier(t *testing.T) {
 		route, path := env.Route(t), recipetest.Path(t)
 		setter, waiter := newBarrier(t, env.Client(t), path), newBarrier(t, route.Client(t), path)
 		for range 2 {
-			if err := setter.Set(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, setter.Set(t.Context()))
 		}
-		if err := waiter.Set(t.Context()); err != nil { // its server has seen it
-			t.Fatal(err)
-		}
+		must.OK(t, waiter.Set(t.Context())) // its server has seen it
 		done := make(chan error, 1)
 		go func() { done <- waiter.Wait(t.Context()) }()
 		env.Quiesce()
@@ -50,9 +41,7 @@ func TestBarrier(t *testing.T) {
 		route.Cut() // an outage ends no wait
 		env.Quiesce()
 		for range 2 {
-			if err := setter.Remove(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, setter.Remove(t.Context()))
 		}
 		if err := must.Receive(t, done, "the end of Wait"); err != nil || setter.Path() != path {
 			t.Errorf("Wait: %v", err)
@@ -70,28 +59,16 @@ func TestAWaitLeavesNoWatch(t *testing.T) {
 		route, path := env.Route(t), recipetest.Path(t)
 		setter, waiter := newBarrier(t, env.Client(t), path), newBarrier(t, route.Client(t), path)
 		route.ResetRequests()
-		if err := waiter.Wait(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if got := recipetest.Ops(route, path); !slices.Equal(got, []fault.Op{fault.GetData}) {
-			t.Errorf("Wait without a barrier: requests %v, want one read, which leaves no watch", got)
-		}
-		if err := waiter.Set(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, waiter.Wait(t.Context()))
+		recipetest.MustHaveSent(t, "Wait without a barrier, which leaves no watch", route, path, fault.GetData)
+		must.OK(t, waiter.Set(t.Context()))
 		route.ResetRequests()
 		done := make(chan error, 1)
 		go func() { done <- waiter.Wait(t.Context()) }()
 		env.Quiesce()
-		if err := setter.Remove(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := must.Receive(t, done, "the end of Wait"); err != nil {
-			t.Fatal(err)
-		}
-		if got := recipetest.Ops(route, path); !slices.Equal(got, []fault.Op{fault.GetData}) {
-			t.Errorf("Wait for a removal: requests %v, want one", got)
-		}
+		must.OK(t, setter.Remove(t.Context()))
+		must.OK(t, must.Receive(t, done, "the end of Wait"))
+		recipetest.MustHaveSent(t, "Wait for a removal", route, path, fault.GetData)
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone))
 }
 
@@ -100,9 +77,7 @@ func TestWaitObeysItsContext(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		b := newBarrier(t, route.Client(t), path)
-		if err := b.Set(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, b.Set(t.Context()))
 		for _, away := range []bool{false, true} {
 			if away {
 				route.Refuse()
@@ -113,9 +88,7 @@ func TestWaitObeysItsContext(t *testing.T) {
 			go func() { done <- b.Wait(ctx) }()
 			env.Quiesce()
 			cancel(errStop)
-			if err := must.Receive(t, done, "the end of Wait"); !errors.Is(err, context.Canceled) || !errors.Is(err, errStop) {
-				t.Errorf("Wait: %v, want Canceled and its cause", err)
-			}
+			recipetest.Fails(t, "Wait", must.Receive(t, done, "the end of Wait"), context.Canceled, errStop)
 		}
 		route.Heal()
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
@@ -129,21 +102,14 @@ func TestArgumentsAreChecked(t *testing.T) {
 		_, one := barrier.New(nil, "bad", nil, recipes.WithACL())
 		_, two := barrier.NewDouble(nil, "bad", 0, nil, recipes.WithACL())
 		for _, err := range []error{one, two} {
-			for _, want := range []string{"barrier: new", "client: must not be nil", `"bad"`, "option 0", "ACL: must have"} {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%v, want an error that says %q", err, want)
-				}
-			}
+			recipetest.Says(t, err, "barrier: new", "client: must not be nil", `"bad"`, "option 0", "ACL: must have")
 		}
 		if !strings.Contains(two.Error(), "members 0: must be at least 1") {
 			t.Errorf("%v, want an error that names the bound of members", two)
 		}
 		c := env.Client(t)
 		d, other := newDouble(t, c, "/one", 1), newDouble(t, c, "/other", 1)
-		l, err := other.Enter(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(other.Enter(t.Context()))(t)
 		for want, err := range map[string]error{
 			"lease: must not be nil":                    d.Leave(t.Context(), nil),
 			"lease: must be one of this double barrier": d.Leave(t.Context(), l),
@@ -175,8 +141,7 @@ func TestAWaitThatEndsInAnOutageSaysSo(t *testing.T) {
 		recipetest.Granted(t, entering)
 		alone := newDouble(t, c, "/alone", 2)
 
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
+		ctx := recipetest.Within(t, 5*time.Second)
 		ends := make(map[string]<-chan error)
 		for name, wait := range map[string]func() error{
 			"Wait":  func() error { return b.Wait(ctx) },

@@ -66,9 +66,7 @@ func TestAReadyLeftBehindLetsNoMemberPass(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
-		if _, err := c.Create(t.Context(), path+"/ready", nil, framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), path+"/ready", nil, framework.WithParents()))(t)
 		first := recipetest.Later(t.Context(), newDouble(t, c, path, 2).Enter)
 		recipetest.AwaitChildren(t, c, path, 1) // ready is gone
 		env.Quiesce()
@@ -121,14 +119,9 @@ func TestALostReplyIsNoFailure(t *testing.T) {
 		d := newDouble(t, route.Client(t), path, 1)
 		for range 2 {
 			route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply})
-			l, err := d.Enter(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(d.Enter(t.Context()))(t)
 			route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.DropReply})
-			if err := d.Leave(t.Context(), l); err != nil {
-				t.Errorf("Leave: %v", err)
-			}
+			must.OK(t, d.Leave(t.Context(), l))
 			recipetest.AwaitChildren(t, env.Client(t), path, 0)
 		}
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone))
@@ -154,9 +147,7 @@ func TestALostMemberKeepsNoOtherIn(t *testing.T) {
 		must.Receive(t, theirs.Lost(), "the loss")
 		left(t, leaving[0])
 		left(t, leaving[1])
-		if err := dying.Leave(t.Context(), theirs); !errors.Is(err, lease.ErrLost) {
-			t.Errorf("Leave with a lost lease: %v, want ErrLost", err)
-		}
+		recipetest.Fails(t, "Leave with a lost lease", dying.Leave(t.Context(), theirs), lease.ErrLost)
 	})
 }
 
@@ -193,12 +184,8 @@ func TestLeaveObeysItsContext(t *testing.T) {
 			leaving := leaveLater(ctx, d, l)
 			env.Quiesce()
 			cancel()
-			if err := must.Receive(t, leaving, "the end of Leave"); !errors.Is(err, context.Canceled) {
-				t.Errorf("Leave: %v, want Canceled", err)
-			}
-			if err := l.Err(); !errors.Is(err, lease.ErrReleased) {
-				t.Errorf("lease after Leave: %v, want ErrReleased", err)
-			}
+			recipetest.Fails(t, "Leave", must.Receive(t, leaving, "the end of Leave"), context.Canceled)
+			recipetest.Fails(t, "lease after Leave", l.Err(), lease.ErrReleased)
 		}
 		left(t, leaveLater(t.Context(), d, leases[1]))
 		recipetest.AwaitChildren(t, c, path, 0)
@@ -211,16 +198,7 @@ func TestRequestsOfADouble(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		first, last, path := env.Route(t), env.Route(t), recipetest.Path(t)
 		one, other := newDouble(t, first.Client(t), path, 2), newDouble(t, last.Client(t), path, 2)
-		if _, err := env.Client(t).Create(t.Context(), path, nil, framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
-		expect := func(what string, route *zkenv.Route, want ...fault.Op) {
-			t.Helper()
-			if got := recipetest.Ops(route, path); !slices.Equal(got, want) {
-				t.Errorf("%s: requests %v, want %v", what, got, want)
-			}
-			route.ResetRequests()
-		}
+		must.Get(env.Client(t).Create(t.Context(), path, nil, framework.WithParents()))(t)
 		first.ResetRequests()
 		last.ResetRequests()
 		entering := recipetest.Later(t.Context(), one.Enter)
@@ -228,8 +206,8 @@ func TestRequestsOfADouble(t *testing.T) {
 		env.Quiesce()
 		theirs := recipetest.Granted(t, recipetest.Later(t.Context(), other.Enter))
 		l := recipetest.Granted(t, entering)
-		expect("Enter of the first", first, fault.Create, fault.GetChildren, fault.Exists)
-		expect("Enter of the last", last, fault.Create, fault.GetChildren, fault.GetData, fault.Multi)
+		recipetest.MustHaveSent(t, "Enter of the first", first, path, fault.Create, fault.GetChildren, fault.Exists)
+		recipetest.MustHaveSent(t, "Enter of the last", last, path, fault.Create, fault.GetChildren, fault.GetData, fault.Multi)
 		leaving := leaveLater(t.Context(), one, l)
 		left(t, leaveLater(t.Context(), other, theirs))
 		left(t, leaving)

@@ -2,7 +2,6 @@ package barrier_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -41,36 +40,33 @@ func TestAMemberThatComesAgainAtOnceIsCountedOnce(t *testing.T) {
 		"the creation is late":            {Op: fault.Create, Action: fault.HoldRequest},
 		"nothing goes wrong but the time": {Op: fault.Create, Action: fault.DropReply, Skip: 1000},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
-				must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
-				entering := recipetest.Later(t.Context(), newDouble(t, other, path, 3).Enter)
-				recipetest.AwaitChildren(t, other, path, 1)
-				d := newDouble(t, route.Client(t), path, 3)
-				rule := rule // of this environment
-				rule.Path = path + "/*"
-				held := route.Rules().Add(rule)
-				ctx, cancel := context.WithCancel(t.Context())
-				first := recipetest.Later(ctx, d.Enter)
-				if rule.Op == fault.Create && rule.Skip == 0 {
-					must.Receive(t, held.Hit(), "the creation")
-				} else {
-					recipetest.AwaitChildren(t, other, path, 2)
-				}
-				cancel()
-				must.Receive(t, first, "the end of Enter")
-				again := recipetest.Later(t.Context(), d.Enter)
-				mustWait(t, env, "after the withdrawal", entering, again)
-				held.Release()
-				mustWait(t, env, "at last", entering, again)
-				last := recipetest.Later(t.Context(), newDouble(t, other, path, 3).Enter)
-				for _, one := range []<-chan recipetest.Outcome{entering, again, last} {
-					recipetest.Granted(t, one)
-				}
-				held.Remove()
-			})
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
+			must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
+			entering := recipetest.Later(t.Context(), newDouble(t, other, path, 3).Enter)
+			recipetest.AwaitChildren(t, other, path, 1)
+			d := newDouble(t, route.Client(t), path, 3)
+			rule := rule // of this environment
+			rule.Path = path + "/*"
+			held := route.Rules().Add(rule)
+			ctx, cancel := context.WithCancel(t.Context())
+			first := recipetest.Later(ctx, d.Enter)
+			if rule.Op == fault.Create && rule.Skip == 0 {
+				must.Receive(t, held.Hit(), "the creation")
+			} else {
+				recipetest.AwaitChildren(t, other, path, 2)
+			}
+			cancel()
+			must.Receive(t, first, "the end of Enter")
+			again := recipetest.Later(t.Context(), d.Enter)
+			mustWait(t, env, "after the withdrawal", entering, again)
+			held.Release()
+			mustWait(t, env, "at last", entering, again)
+			last := recipetest.Later(t.Context(), newDouble(t, other, path, 3).Enter)
+			for _, one := range []<-chan recipetest.Outcome{entering, again, last} {
+				recipetest.Granted(t, one)
+			}
+			held.Remove()
 		})
 	}
 }
@@ -140,35 +136,30 @@ func TestAMemberThatHasLeftIsNotCounted(t *testing.T) {
 		"by Leave after a Release whose context has ended": func(t *testing.T, d *barrier.Double, l *lease.Lease) error {
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
-			if err := l.Release(ended); !errors.Is(err, context.Canceled) {
-				t.Errorf("Release: %v, want Canceled", err)
-			}
+			recipetest.Fails(t, "Release", l.Release(ended), context.Canceled)
 			return d.Leave(t.Context(), l)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
-				c := route.Client(t, framework.WithSessionTimeout(6*time.Second), framework.WithLeaseMargin(3*time.Second))
-				d, theirs := newDouble(t, c, path, 2), newDouble(t, other, path, 2)
-				staying := recipetest.Later(t.Context(), theirs.Enter)
-				l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
-				must.OK(t, recipetest.Granted(t, staying).Release(t.Context()))
-				deletion := route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
-				route.Refuse()
-				left := make(chan error, 1)
-				go func() { left <- leave(t, d, l) }()
-				must.Receive(t, deletion.Hit(), "the deletion")
-				zktest.Eventually(t, recipetest.Generous, "the end of the session", func() bool { return c.State() == framework.Lost })
-				route.Heal()
-				must.OK(t, must.Receive(t, left, "the member to leave"))
-				entering := recipetest.Later(t.Context(), theirs.Enter)
-				mustWait(t, env, "after a member has left", entering)
-				again := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
-				must.OK(t, recipetest.Granted(t, entering).Release(t.Context()))
-				must.OK(t, again.Release(t.Context()))
-			})
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
+			c := route.Client(t, framework.WithSessionTimeout(6*time.Second), framework.WithLeaseMargin(3*time.Second))
+			d, theirs := newDouble(t, c, path, 2), newDouble(t, other, path, 2)
+			staying := recipetest.Later(t.Context(), theirs.Enter)
+			l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
+			must.OK(t, recipetest.Granted(t, staying).Release(t.Context()))
+			deletion := route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
+			route.Refuse()
+			left := make(chan error, 1)
+			go func() { left <- leave(t, d, l) }()
+			must.Receive(t, deletion.Hit(), "the deletion")
+			zktest.Eventually(t, recipetest.Generous, "the end of the session", func() bool { return c.State() == framework.Lost })
+			route.Heal()
+			must.OK(t, must.Receive(t, left, "the member to leave"))
+			entering := recipetest.Later(t.Context(), theirs.Enter)
+			mustWait(t, env, "after a member has left", entering)
+			again := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
+			must.OK(t, recipetest.Granted(t, entering).Release(t.Context()))
+			must.OK(t, again.Release(t.Context()))
 		})
 	}
 }
@@ -178,27 +169,24 @@ func TestAMemberThatHasLeftIsNotCounted(t *testing.T) {
 func TestADeletionOfReadyMeetsNoOther(t *testing.T) {
 	t.Parallel()
 	for name, op := range map[string]fault.Op{"a deletion": fault.Delete, "a transaction": fault.Multi} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
-				must.Get(other.Create(t.Context(), path+"/ready", nil, framework.WithParents()))(t)
-				slow := newDouble(t, route.Client(t), path, 3)
-				held := route.Rules().Add(fault.Rule{Op: op, Path: path + "/ready", Action: fault.HoldRequest})
-				first := recipetest.Later(t.Context(), slow.Enter)
-				env.Quiesce() // its deletion is held, if it makes one of that kind
-				d := newDouble(t, other, path, 3)
-				second, third := recipetest.Later(t.Context(), d.Enter), recipetest.Later(t.Context(), d.Enter)
-				two, three := recipetest.Granted(t, second), recipetest.Granted(t, third)
-				var leaving sync.WaitGroup
-				leaving.Go(func() { must.OK(t, d.Leave(t.Context(), two)) })
-				leaving.Go(func() { must.OK(t, d.Leave(t.Context(), three)) })
-				env.Quiesce()
-				held.Release()
-				must.OK(t, slow.Leave(t.Context(), recipetest.Granted(t, first)))
-				leaving.Wait()
-				recipetest.AwaitChildren(t, other, path, 0)
-			}, zkenv.Only("the servers have no part in it", zkenv.Embedded, zkenv.Standalone))
-		})
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
+			must.Get(other.Create(t.Context(), path+"/ready", nil, framework.WithParents()))(t)
+			slow := newDouble(t, route.Client(t), path, 3)
+			held := route.Rules().Add(fault.Rule{Op: op, Path: path + "/ready", Action: fault.HoldRequest})
+			first := recipetest.Later(t.Context(), slow.Enter)
+			env.Quiesce() // its deletion is held, if it makes one of that kind
+			d := newDouble(t, other, path, 3)
+			second, third := recipetest.Later(t.Context(), d.Enter), recipetest.Later(t.Context(), d.Enter)
+			two, three := recipetest.Granted(t, second), recipetest.Granted(t, third)
+			var leaving sync.WaitGroup
+			leaving.Go(func() { must.OK(t, d.Leave(t.Context(), two)) })
+			leaving.Go(func() { must.OK(t, d.Leave(t.Context(), three)) })
+			env.Quiesce()
+			held.Release()
+			must.OK(t, slow.Leave(t.Context(), recipetest.Granted(t, first)))
+			leaving.Wait()
+			recipetest.AwaitChildren(t, other, path, 0)
+		}, zkenv.Only("the servers have no part in it", zkenv.Embedded, zkenv.Standalone))
 	}
 }

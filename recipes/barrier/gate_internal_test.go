@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/testing/fault"
@@ -37,10 +38,7 @@ func virtually(t *testing.T, body func(t *testing.T, f *fixture)) {
 
 func (f *fixture) newClient(t *testing.T) *framework.Client {
 	t.Helper()
-	c, err := framework.NewClient(f.server.Addr(), framework.WithDialer(f.server.Dial))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(f.server.Addr(), framework.WithDialer(f.server.Dial)))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	zkenv.Acquaint(t, c, f.server)
 	return c
@@ -70,9 +68,7 @@ func enter(ctx context.Context, c *framework.Client) <-chan result {
 func in(t *testing.T, done <-chan result) {
 	t.Helper()
 	got := <-done
-	if got.err != nil {
-		t.Fatal(got.err)
-	}
+	must.OK(t, got.err)
 	got.grant.Session.Release()
 }
 
@@ -134,9 +130,7 @@ func TestAMemberThatWithdrawsAsItsDirectoryIsMadeIsCountedOnce(t *testing.T) {
 			if names := f.children(t); len(names) > 0 {
 				t.Fatalf("znodes %v are left", names)
 			}
-			if err := f.client.Delete(t.Context(), path, framework.Idempotent()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, f.client.Delete(t.Context(), path, framework.Idempotent()))
 		}
 	})
 }
@@ -167,9 +161,7 @@ func TestAMemberWhoseZnodeIsDeletedEntersAgain(t *testing.T) {
 	virtually(t, func(t *testing.T, f *fixture) {
 		first := enter(t.Context(), f.newClient(t))
 		before := f.children(t)
-		if err := f.client.Delete(t.Context(), path+"/"+before[0]); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, f.client.Delete(t.Context(), path+"/"+before[0]))
 		<-time.After(10 * time.Minute) // it looks again at some time
 		after := f.children(t)
 		if len(after) != 1 || after[0] == before[0] || len(first) > 0 {
@@ -185,9 +177,7 @@ func TestCloseEndsTheWaits(t *testing.T) {
 	virtually(t, func(t *testing.T, f *fixture) {
 		c := f.newClient(t)
 		waiting := enter(t.Context(), c)
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Close())
 		if got := <-waiting; !errors.Is(got.err, framework.ErrClosed) {
 			t.Errorf("Enter: %v, want ErrClosed", got.err)
 		}

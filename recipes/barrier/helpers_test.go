@@ -12,11 +12,7 @@ import (
 
 func newDouble(t testing.TB, c *framework.Client, path string, members int) *barrier.Double {
 	t.Helper()
-	d, err := barrier.NewDouble(c, path, members)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Get(barrier.NewDouble(c, path, members))(t)
 }
 
 // leaveLater calls Leave on a goroutine of its own.
@@ -29,7 +25,5 @@ func leaveLater(ctx context.Context, d *barrier.Double, l *lease.Lease) <-chan e
 // left waits for the end of leaveLater.
 func left(t testing.TB, done <-chan error) {
 	t.Helper()
-	if err := must.Receive(t, done, "the end of Leave"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, must.Receive(t, done, "the end of Leave"))
 }

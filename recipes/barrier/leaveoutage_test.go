@@ -23,29 +23,26 @@ func TestLeaveWaitsAfterAnOutage(t *testing.T) {
 		"the reply to the deletion is lost": {Op: fault.Delete, Action: fault.DropReply},
 		"the deletion is not sent":          {Op: fault.Delete, Action: fault.CutBefore},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
-				d := newDouble(t, route.Client(t, framework.WithRetry(retry.Never())), path, 2)
-				stays := recipetest.Later(t.Context(), newDouble(t, other, path, 2).Enter)
-				recipetest.AwaitChildren(t, other, path, 1)
-				l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
-				staying := recipetest.Granted(t, stays)
-				rule.Path = path + "**"
-				hit := route.Rules().Add(rule)
-				done := leaveLater(t.Context(), d, l)
-				select {
-				case err := <-done:
-					t.Errorf("Leave has returned %v, and another member is in", err)
-				case <-time.After(time.Minute): // virtual
-					must.OK(t, staying.Release(t.Context()))
-					left(t, done)
-				}
-				if hit.Hits() == 0 {
-					t.Error("no request was hit")
-				}
-			}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
-		})
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
+			d := newDouble(t, route.Client(t, framework.WithRetry(retry.Never())), path, 2)
+			stays := recipetest.Later(t.Context(), newDouble(t, other, path, 2).Enter)
+			recipetest.AwaitChildren(t, other, path, 1)
+			l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
+			staying := recipetest.Granted(t, stays)
+			rule.Path = path + "**"
+			hit := route.Rules().Add(rule)
+			done := leaveLater(t.Context(), d, l)
+			select {
+			case err := <-done:
+				t.Errorf("Leave has returned %v, and another member is in", err)
+			case <-time.After(time.Minute): // virtual
+				must.OK(t, staying.Release(t.Context()))
+				left(t, done)
+			}
+			if hit.Hits() == 0 {
+				t.Error("no request was hit")
+			}
+		}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -25,10 +26,7 @@ func TestPanicInEnterLeavesNoMember(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		d, err := barrier.NewDouble(c, "/double", 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(barrier.NewDouble(c, "/double", 1))(t)
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -13,12 +13,6 @@ import (
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
-// permit sets which permissions every client has.
-func permit(t testing.TB, c *framework.Client, path string, perms acl.Permission) {
-	t.Helper()
-	must.Get(c.SetACL(t.Context(), path, []acl.Entry{{Perms: perms, Scheme: "world", ID: "anyone"}}, framework.AnyVersion))(t)
-}
-
 // mustBeRefused fails the test unless the error names the refusal alone.
 func mustBeRefused(t testing.TB, what string, err error) {
 	t.Helper()
@@ -35,27 +29,26 @@ func TestWaitAtARefusedBarrier(t *testing.T) {
 		path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
 		must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		b := must.Get(barrier.New(route.Client(t), path))(t)
-		ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous)
-		defer cancel()
+		ctx := recipetest.Patient(t)
 		wait := func() <-chan error {
 			done := make(chan error, 1)
 			go func() { done <- b.Wait(ctx) }() // ends with ctx
 			env.Quiesce()
 			return done
 		}
-		permit(t, other, path, acl.All&^acl.Read)
+		recipetest.Permit(t, other, path, acl.All&^acl.Read)
 		mustBeRefused(t, "Wait", must.Receive(t, wait(), "the end of Wait"))
-		permit(t, other, path, acl.All)
+		recipetest.Permit(t, other, path, acl.All)
 		waiting := wait()
-		permit(t, other, path, acl.All&^acl.Read)
+		recipetest.Permit(t, other, path, acl.All&^acl.Read)
 		route.Cut()
 		env.Quiesce()
 		if len(waiting) > 0 { // a server may resume the watch without a look
 			mustBeRefused(t, "Wait after a reconnection", <-waiting)
-			permit(t, other, path, acl.All)
+			recipetest.Permit(t, other, path, acl.All)
 			waiting = wait()
 		}
-		permit(t, other, path, acl.All)
+		recipetest.Permit(t, other, path, acl.All)
 		env.Quiesce()
 		if len(waiting) > 0 {
 			t.Fatalf("Wait has returned %v, and the barrier is set", <-waiting)
@@ -73,17 +66,17 @@ func TestEnterWhereMembersMayNotBeListed(t *testing.T) {
 		path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
 		must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		d := newDouble(t, route.Client(t), path, 2)
-		permit(t, other, path, acl.All&^acl.Read)
+		recipetest.Permit(t, other, path, acl.All&^acl.Read)
 		one := must.Receive(t, recipetest.Later(t.Context(), d.Enter), "the end of Enter")
 		mustBeRefused(t, "Enter", one.Err)
-		permit(t, other, path, acl.All)
+		recipetest.Permit(t, other, path, acl.All)
 		recipetest.AwaitChildren(t, other, path, 0)
 		first := recipetest.Later(t.Context(), d.Enter)
 		recipetest.AwaitChildren(t, other, path, 1)
-		permit(t, other, path, acl.All&^acl.Read)
+		recipetest.Permit(t, other, path, acl.All&^acl.Read)
 		route.Cut()
 		env.Quiesce()
-		permit(t, other, path, acl.All)
+		recipetest.Permit(t, other, path, acl.All)
 		if len(first) > 0 {
 			mustBeRefused(t, "Enter after a reconnection", (<-first).Err)
 			recipetest.AwaitChildren(t, other, path, 0)

@@ -23,10 +23,7 @@ func TestTelemetryOfAPlace(t *testing.T) {
 		recorder := recipetest.Record("double_barrier", "start")
 		c := env.Client(t, recorder.Options()...)
 		path := recipetest.Path(t)
-		d, err := barrier.NewDouble(c, path, 2, recipes.WithName("start"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(barrier.NewDouble(c, path, 2, recipes.WithName("start")))(t)
 		withdrawn, cancel := context.WithCancel(t.Context())
 		withdrawing := recipetest.Later(withdrawn, d.Enter)
 		recipetest.AwaitChildren(t, c, path, 1)
