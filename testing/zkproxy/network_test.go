@@ -238,9 +238,7 @@ func TestCloseEndsWhatIsInProgress(t *testing.T) {
 			if err := proxy.Close(); err != nil {
 				t.Errorf("Close() = %v", err)
 			}
-			if err := goleak.Find(leak); err != nil {
-				t.Error(err)
-			}
+			must.OK(t, goleak.Find(leak))
 			mute.wantGone()
 			if err := proxy.Close(); err != nil {
 				t.Errorf("second Close() = %v", err)
