@@ -32,30 +32,21 @@ func TestACacheIsNoProofOfTheSession(t *testing.T) {
 		holder := follower.Client(t, framework.WithSessionTimeout(4*time.Second))
 		next := leader.Client(t)
 		mutex := func(c *framework.Client) *lock.Mutex {
-			m := must.Get(lock.NewMutex(c, path+"/lock"))(t)
-			return m
+			return must.Get(lock.NewMutex(c, path+"/lock"))(t)
 		}
-		lease, err := mutex(holder).Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		lease := must.Get(mutex(holder).Lock(t.Context()))(t)
 		observed := make(chan time.Time, 1)
 		go func() {
 			<-lease.Lost()
 			observed <- time.Now()
 		}()
-		made, err := cache.New(holder, path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		made := must.Get(cache.New(holder, path))(t)
 		defer func() {
 			if err := made.Close(); err != nil {
 				t.Error(err)
 			}
 		}()
-		if err := made.Ready(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, made.Ready(t.Context()))
 		ctx, cancel := context.WithCancel(t.Context())
 		opened := make(chan struct{})
 		go func() {
@@ -73,9 +64,7 @@ func TestACacheIsNoProofOfTheSession(t *testing.T) {
 		if lost := <-observed; !lost.Before(granted) {
 			t.Errorf("lost %v after the next was granted", lost.Sub(granted))
 		}
-		if err := second.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, second.Release(t.Context()))
 	}, zkenv.Breakable(), zkenv.Only("a follower has to be isolated", zkenv.EmbeddedEnsemble, zkenv.Ensemble))
 }
 
@@ -104,9 +93,7 @@ func TestAFillOverASlowLink(t *testing.T) {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
 		defer cancel()
-		if err := made.Ready(ctx); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, made.Ready(ctx))
 		took := time.Since(began)
 		if n := made.Snapshot().Len(); n != znodes+znodes/100+1 {
 			t.Errorf("the cache has %d znodes after %v", n, took)
@@ -117,13 +104,9 @@ func TestAFillOverASlowLink(t *testing.T) {
 		if n := route.Count(fault.Connect) - connections; n != 0 {
 			t.Errorf("%d connections more: the first was cut", n)
 		}
-		if err := lease.Err(); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, lease.Err())
 		route.SetBandwidth(0)
-		if err := errors.Join(made.Close(), lease.Release(t.Context())); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, errors.Join(made.Close(), lease.Release(t.Context())))
 	}, zkenv.Only("one link is enough", zkenv.Embedded, zkenv.Standalone))
 }
 

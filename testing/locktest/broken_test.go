@@ -51,8 +51,7 @@ func breaches() []breach {
 	var serial atomic.Int64
 	mutex := func(t testing.TB, c *framework.Client, path string) lock.Locker {
 		t.Helper()
-		m := must.Get(lock.NewMutex(c, path))(t)
-		return m
+		return must.Get(lock.NewMutex(c, path))(t)
 	}
 	with := func(b broken) locktest.NewLocker {
 		return func(t testing.TB, c *framework.Client, path string) lock.Locker {
@@ -101,8 +100,7 @@ func breaches() []breach {
 		}}), nil, []string{"If_ctx_ends_first,_Lock's", "Nothing_of_an_attempt", "A_call_that_has_ended_leaves_no_goroutine", "Whichever_reply_is_lost"}},
 		{"is not reentrant", func(t testing.TB, c *framework.Client, path string) lock.Locker {
 			t.Helper()
-			m := must.Get(lock.NewSemaphoreMutex(c, path))(t)
-			return m
+			return must.Get(lock.NewSemaphoreMutex(c, path))(t)
 		}, []locktest.Option{locktest.Reentrant()}, []string{"An_owner_that_has_the_lock", "A_lost_lock_is_lost"}},
 		{"has a permit more", permit(3, 1), []locktest.Option{locktest.Permits(2, permit(3, 2))}, []string{"All_permits_are_held"}},
 		{"is not shared", mutex, []locktest.Option{locktest.Shared(mutex)}, []string{"Any_number_of_owners"}},

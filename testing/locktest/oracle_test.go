@@ -28,8 +28,7 @@ func (r *record) Errorf(format string, args ...any) {
 func mustLock(t testing.TB, c *framework.Client, path string) *lock.Lease {
 	t.Helper()
 	m := must.Get(lock.NewMutex(c, path))(t)
-	lease := must.Get(m.Lock(t.Context()))(t)
-	return lease
+	return must.Get(m.Lock(t.Context()))(t)
 }
 
 // TestOracle tells the oracle of leases of different locks, as though they were of one.

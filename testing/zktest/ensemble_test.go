@@ -104,8 +104,7 @@ func TestClosedEnsembleStaysClosed(t *testing.T) {
 	if err := e.Repair(t.Context()); !errors.Is(err, zktest.ErrClosed) {
 		t.Errorf("Repair() after Close = %v; want ErrClosed", err)
 	}
-	ctx, cancel := deadline(t, 100*time.Millisecond)
-	defer cancel()
+	ctx := deadline(t, 100*time.Millisecond)
 	if leader, err := e.Leader(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Leader() after Close = %v, %v; want the context's error", leader, err)
 	}
@@ -116,9 +115,7 @@ func TestClosedEnsembleStaysClosed(t *testing.T) {
 
 func TestGoroutinesOfRunningServersCanBeIgnored(t *testing.T) {
 	zktest.SharedEnsemble(t)
-	if err := goleak.Find(zktest.IgnoreServers()); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, goleak.Find(zktest.IgnoreServers()))
 	if err := goleak.Find(); err == nil {
 		t.Error("nothing to ignore: this test shows nothing")
 	}

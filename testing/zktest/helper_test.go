@@ -20,9 +20,11 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-func deadline(t testing.TB, d time.Duration) (context.Context, context.CancelFunc) {
+func deadline(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
-	return context.WithTimeout(t.Context(), d)
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // alive reports whether a process runs. One that has ended and that its parent,

@@ -110,11 +110,7 @@ func TestClosedLinkLeavesNothing(t *testing.T) {
 func newLink(t testing.TB, target string) zktest.TestLink {
 	t.Helper()
 	link := must.Get(zktest.NewLink(target))(t)
-	t.Cleanup(func() {
-		if err := link.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.OK(t, link.Close()) })
 	return link
 }
 

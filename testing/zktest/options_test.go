@@ -92,8 +92,7 @@ func TestStartObeysItsContext(t *testing.T) {
 	if _, err := zktest.Start(ctx); !errors.Is(err, context.Canceled) || !errors.Is(err, gone) {
 		t.Errorf("Start() = %v; want the context's error and its cause", err)
 	}
-	short, stop := deadline(t, 50*time.Millisecond) // a JVM needs longer
-	defer stop()
+	short := deadline(t, 50*time.Millisecond) // a JVM needs longer
 	if _, err := zktest.StartEnsemble(short, 3); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("StartEnsemble() = %v; want the context's error", err)
 	}

@@ -116,8 +116,7 @@ func cutClients(t *testing.T, e *zktest.Ensemble) {
 			return
 		}
 		must.OK(t, err)
-		ctx, cancel := deadline(t, 500*time.Millisecond)
-		defer cancel()
+		ctx := deadline(t, 500*time.Millisecond)
 		if mode, err := cut.Mode(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Mode() of a member that its clients don't reach = %q, %v; want the context's error", mode, err)
 		}

@@ -85,8 +85,7 @@ func TestFrozenServerAnswersAfterThaw(t *testing.T) {
 	t.Parallel()
 	server := zktest.Run(t)
 	must.OK(t, server.Freeze())
-	ctx, cancel := deadline(t, 200*time.Millisecond)
-	defer cancel()
+	ctx := deadline(t, 200*time.Millisecond)
 	if answer, err := server.FourLetter(ctx, "ruok"); !errors.Is(err, ctx.Err()) {
 		t.Errorf("ruok to a frozen server = %q, %v; want the context's error", answer, err)
 	}
@@ -101,12 +100,10 @@ func TestServerInManyHands(t *testing.T) {
 	server := zktest.Run(t)
 	// Starts wait for one another: each has the time that Run gives to one.
 	restart := func() error {
-		ctx, cancel := deadline(t, time.Minute)
-		defer cancel()
+		ctx := deadline(t, time.Minute)
 		return server.Restart(ctx)
 	}
-	ctx, cancel := deadline(t, time.Minute)
-	defer cancel()
+	ctx := deadline(t, time.Minute)
 	var hands sync.WaitGroup
 	for range 2 {
 		// The result of a restart depends on the other calls in between; the test checks that it

@@ -82,8 +82,7 @@ func TestKillSessionRefusesWhatItCannotDo(t *testing.T) {
 	if err := zktest.KillSession(t.Context(), server.Addr(), 0, password); err == nil {
 		t.Error("session 0: want an error")
 	}
-	ctx, cancel := deadline(t, 100*time.Millisecond)
-	defer cancel()
+	ctx := deadline(t, 100*time.Millisecond)
 	if err := zktest.KillSession(ctx, freeport.Addr(t), id, password); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("with no server = %v; want the context's error", err)
 	}
@@ -91,8 +90,7 @@ func TestKillSessionRefusesWhatItCannotDo(t *testing.T) {
 
 func ephemerals(t testing.TB, server *zktest.Server) map[int64][]string {
 	t.Helper()
-	m := must.Get(server.Ephemerals(t.Context()))(t)
-	return m
+	return must.Get(server.Ephemerals(t.Context()))(t)
 }
 
 // A tap dials for a client, reads its handshakes and can keep it from dialing.

@@ -11,8 +11,7 @@ func TestRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	server := zktest.Run(t)
 	count := func() int64 {
-		n := must.Get(server.Requests(t.Context()))(t)
-		return n
+		return must.Get(server.Requests(t.Context()))(t)
 	}
 	if got := count(); got != 0 {
 		t.Errorf("Requests() before any client = %d; want 0", got)

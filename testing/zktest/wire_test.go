@@ -26,10 +26,7 @@ func TestHandshakeOnTheWire(t *testing.T) {
 		t.Errorf("request = %s; want %s", got, want)
 	}
 
-	answer, err := hex.DecodeString("00000000" + "00000fa0" + "0100000000000002" + "00000002" + "abcd" + "00")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(hex.DecodeString("00000000" + "00000fa0" + "0100000000000002" + "00000002" + "abcd" + "00"))(t)
 	timeout, session, password, err := zktest.ParseAnswer(answer)
 	if err != nil || timeout != 4000 || session != 0x100000000000002 || !bytes.Equal(password, []byte{0xab, 0xcd}) {
 		t.Errorf("answer = %d, %x, %x, %v; want 4000, 100000000000002, abcd", timeout, session, password, err)
