@@ -18,6 +18,8 @@ import (
 	"github.com/jcmturner/gokrb5/v8/iana/keyusage"
 	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // oid is Kerberos 5's, encoded.
@@ -51,23 +53,17 @@ func newKey(t testing.TB, id int32) types.EncryptionKey {
 func (a *acceptor) asked(t testing.TB, token []byte) types.Authenticator {
 	t.Helper()
 	var outer asn1.RawValue
-	if _, err := asn1.Unmarshal(token, &outer); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(asn1.Unmarshal(token, &outer))(t)
 	body, ok := bytes.CutPrefix(outer.Bytes, []byte(oid+"\x01\x00"))
 	if !ok {
 		t.Fatalf("token % x", token)
 	}
 	var request messages.APReq
-	if err := request.Unmarshal(body); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, request.Unmarshal(body))
 	if !types.IsFlagSet(&request.APOptions, flags.APOptionMutualRequired) {
 		t.Error("the client wants no proof of the server")
 	}
-	if err := request.DecryptAuthenticator(a.key); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, request.DecryptAuthenticator(a.key))
 	return request.Authenticator
 }
 
@@ -76,10 +72,7 @@ func (a *acceptor) reply(t testing.TB, asked types.Authenticator) []byte {
 	t.Helper()
 	part := messages.EncAPRepPart{CTime: asked.CTime.Add(a.late), Cusec: asked.Cusec, Subkey: a.subkey, SequenceNumber: 7}
 	plain := marshalled(t, part, 27)
-	sealed, err := crypto.GetEncryptedData(plain, a.proof, keyusage.AP_REP_ENCPART, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sealed := must.Get(crypto.GetEncryptedData(plain, a.proof, keyusage.AP_REP_ENCPART, 0))(t)
 	return token("\x02\x00", marshalled(t, messages.APRep{PVNO: 5, MsgType: 15, EncPart: sealed}, 15))
 }
 
@@ -89,10 +82,7 @@ func token(kind string, body []byte) []byte {
 
 func marshalled(t testing.TB, value any, tag int) []byte {
 	t.Helper()
-	b, err := krbasn1.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(krbasn1.Marshal(value))(t)
 	return asn1tools.AddASNAppTag(b, tag)
 }
 
@@ -107,21 +97,13 @@ func (a *acceptor) sealing() types.EncryptionKey {
 // layers returns the server's offer of security layers.
 func (a *acceptor) layers(t testing.TB) []byte {
 	t.Helper()
-	kind, err := crypto.GetEtype(a.sealing().KeyType)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kind := must.Get(crypto.GetEtype(a.sealing().KeyType))(t)
 	sealed := gssapi.WrapToken{Flags: 1 | a.flags, EC: uint16(kind.GetHMACBitLength() / 8), SndSeqNum: 7, Payload: a.offer}
-	if err := sealed.SetCheckSum(a.sealing(), keyusage.GSSAPI_ACCEPTOR_SEAL); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, sealed.SetCheckSum(a.sealing(), keyusage.GSSAPI_ACCEPTOR_SEAL))
 	if a.broken {
 		sealed.CheckSum[0] ^= 1
 	}
-	message, err := sealed.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	message := must.Get(sealed.Marshal())(t)
 	head, body := message[:gssapi.HdrLen], message[gssapi.HdrLen:]
 	binary.BigEndian.PutUint16(head[6:], uint16(a.rotation))
 	n := len(body) - a.rotation%len(body)
@@ -132,9 +114,7 @@ func (a *acceptor) layers(t testing.TB) []byte {
 func (a *acceptor) chosen(t testing.TB, asked types.Authenticator, message []byte) []byte {
 	t.Helper()
 	var sealed gssapi.WrapToken
-	if err := sealed.Unmarshal(message, false); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, sealed.Unmarshal(message, false))
 	if ok, err := sealed.Verify(a.sealing(), keyusage.GSSAPI_INITIATOR_SEAL); !ok {
 		t.Error(err)
 	}

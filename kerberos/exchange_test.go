@@ -11,6 +11,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/kerberos"
 )
 
@@ -78,10 +79,7 @@ func TestExchange_refuses_a_server_that_proves_nothing(t *testing.T) {
 			a := tc.a
 			a.key = key
 			x := kerberos.NewExchange(key)
-			first, _, err := x.Next(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			first, _ := must.Get2(x.Next(nil))(t)
 			_, done, err := x.Next(a.reply(t, a.asked(t, first)))
 			if err == nil {
 				_, done, err = x.Next(a.layers(t))
@@ -110,9 +108,7 @@ func TestExchange_refuses_what_is_no_token(t *testing.T) {
 		"an empty error":    {token("\x03\x00", nil), ""},
 	} {
 		x := kerberos.NewExchange(key)
-		if _, _, err := x.Next(nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(x.Next(nil))(t)
 		if _, done, err := x.Next(tc.challenge); done || err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, %v, want %q", name, done, err, tc.want)
 		}
@@ -127,9 +123,7 @@ func FuzzExchange(f *testing.F) {
 	f.Add(token("\x03\x00", nil), []byte{5, 4, 1, 255})
 	f.Fuzz(func(t *testing.T, proof, offer []byte) {
 		x := kerberos.NewExchange(newKey(t, etypeID.AES128_CTS_HMAC_SHA1_96))
-		if _, _, err := x.Next(nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get2(x.Next(nil))(t)
 		for _, challenge := range [][]byte{proof, offer} {
 			if token, done, err := x.Next(challenge); done || err == nil {
 				t.Fatalf("% x, %v, %v", token, done, err)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // The first byte of a request to a KDC says which it is.
@@ -31,10 +33,7 @@ type front struct {
 // runFront starts a front of the realm's KDC.
 func runFront(t *testing.T, r *realm) *front {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	f := &front{listener: l, conns: make(map[net.Conn]bool)}
 	f.work.Go(func() { f.serve(r) })
 	t.Cleanup(f.stop)
@@ -137,10 +136,7 @@ func runSilent(t *testing.T) string {
 // unused returns an address where no server listens.
 func unused(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().String()
 }

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/kerberos"
 )
 
@@ -26,29 +27,19 @@ const patience = 20 * time.Second
 // mechanism returns one that asks the KDCs at addrs.
 func mechanism(t *testing.T, addrs string, c kerberos.Credential, opts ...kerberos.Option) *kerberos.Mechanism {
 	t.Helper()
-	m, err := kerberos.New(c, append([]kerberos.Option{kerberos.WithConfigFile(config(t, addrs))}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return must.Get(kerberos.New(c, append([]kerberos.Option{kerberos.WithConfigFile(config(t, addrs))}, opts...)...))(t)
 }
 
 // byName returns the address with a name that the realm knows.
 func byName(t *testing.T, addr string) string {
 	t.Helper()
-	_, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, port := must.Get2(net.SplitHostPort(addr))(t)
 	return net.JoinHostPort("localhost", port)
 }
 
 func newClient(t *testing.T, addr string, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	c, err := framework.NewClient(addr, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(addr, opts...))(t)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error("close:", err)
@@ -61,9 +52,7 @@ func newClient(t *testing.T, addr string, opts ...framework.Option) *framework.C
 func connect(t *testing.T, addr string, m framework.Mechanism, opts ...framework.Option) *framework.Client {
 	t.Helper()
 	c := newClient(t, addr, append(opts, framework.WithSASL(m))...)
-	if err := c.AwaitConnected(within(t, patience)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.AwaitConnected(within(t, patience)))
 	return c
 }
 
@@ -100,19 +89,14 @@ func wantFailure(t *testing.T, err error, text string) {
 func kinit(t *testing.T, r *realm, lifetime string) string {
 	t.Helper()
 	path := t.TempDir() + "/cache"
-	if err := r.run("", "kinit", "-k", "-t", r.keytab("app"), "-l", lifetime, "-c", path, "app"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.run("", "kinit", "-k", "-t", r.keytab("app"), "-l", lifetime, "-c", path, "app"))
 	return path
 }
 
 // secrets returns the keys in a keytab, as their bytes and in hexadecimal.
 func secrets(t *testing.T, file string) []string {
 	t.Helper()
-	out, err := exec.Command("klist", "-k", "-K", file).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(exec.Command("klist", "-k", "-K", file).Output())(t)
 	var keys []string
 	for field := range strings.FieldsSeq(string(out)) {
 		if text, ok := strings.CutPrefix(field, "(0x"); ok {
@@ -170,16 +154,10 @@ func (r *record) check(t *testing.T, secrets ...string) {
 
 func writeFile(t *testing.T, path string, text []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, text, 0o600))
 }
 
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return must.Get(os.ReadFile(path))(t)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/kerberos"
 )
 
@@ -21,25 +22,15 @@ func wants(t *testing.T, hints []byte) []byte {
 	t.Helper()
 	demand := messages.NewKRBError(types.NewPrincipalName(2, "krbtgt/"+realmName), realmName, errorcode.KDC_ERR_PREAUTH_REQUIRED, "")
 	demand.EData = hints
-	reply, err := demand.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must.Get(demand.Marshal())(t)
 	return framed(reply)
 }
 
 // info returns hints of one kind.
 func info(t *testing.T, entries ...types.ETypeInfo2Entry) []byte {
 	t.Helper()
-	value, err := krbasn1.Marshal(types.ETypeInfo2(entries))
-	if err != nil {
-		t.Fatal(err)
-	}
-	hints, err := krbasn1.Marshal(types.PADataSequence{{PADataType: patype.PA_ETYPE_INFO2, PADataValue: value}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return hints
+	value := must.Get(krbasn1.Marshal(types.ETypeInfo2(entries)))(t)
+	return must.Get(krbasn1.Marshal(types.PADataSequence{{PADataType: patype.PA_ETYPE_INFO2, PADataValue: value}}))(t)
 }
 
 // reply returns an unreadable reply to a login of alice, with an empty list of hints.
@@ -47,17 +38,12 @@ func reply(t *testing.T, realm string) []byte {
 	t.Helper()
 	sealed := types.EncryptedData{EType: etypeID.AES256_CTS_HMAC_SHA1_96, KVNO: 1, Cipher: []byte("sealed")}
 	var hints types.PADataSequence
-	if err := hints.Unmarshal(info(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, hints.Unmarshal(info(t)))
 	message := messages.ASRep{KDCRepFields: messages.KDCRepFields{
 		PVNO: 5, MsgType: 11, PAData: hints, CRealm: realm, CName: types.NewPrincipalName(1, "alice"), EncPart: sealed,
 		Ticket: messages.Ticket{TktVNO: 5, Realm: realm, SName: types.NewPrincipalName(2, "krbtgt/"+realm), EncPart: sealed},
 	}}
-	frame, err := message.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	frame := must.Get(message.Marshal())(t)
 	return framed(frame)
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/kerberos"
 )
 
@@ -58,9 +59,7 @@ func TestNew_names_each_faulty_argument(t *testing.T) {
 func TestNew_takes_the_file_that_the_environment_names(t *testing.T) {
 	path := config(t, "127.0.0.1:88")
 	t.Setenv("KRB5_CONFIG", path+":/etc/krb5.conf")
-	if _, err := kerberos.New(kerberos.Password("alice", password)); err != nil {
-		t.Error(err)
-	}
+	must.Get(kerberos.New(kerberos.Password("alice", password)))(t)
 	t.Setenv("KRB5_CONFIG", "/no/such")
 	if _, err := kerberos.New(kerberos.Password("alice", password)); err == nil || !strings.Contains(err.Error(), "/no/such") {
 		t.Errorf("%v, want it to name the file", err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/freeport"
+	"github.com/docent-go/docent/internal/must"
 )
 
 const (
@@ -190,8 +191,6 @@ var skips atomic.Int32
 func config(t *testing.T, addrs string, more ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "krb5.conf")
-	if err := os.WriteFile(path, []byte(clientConf(addrs, more...)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, []byte(clientConf(addrs, more...)), 0o600))
 	return path
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/kerberos"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -159,9 +160,7 @@ func rekeyed(t *testing.T, r *realm, principal string) string {
 	t.Helper()
 	path := t.TempDir() + "/wrong.keytab"
 	script := "addent -password -p " + principal + "@" + realmName + " -k 1 -e aes256-cts-hmac-sha1-96\nwrong\nwkt " + path + "\nq\n"
-	if err := r.run(script, "ktutil"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.run(script, "ktutil"))
 	return path
 }
 
@@ -186,9 +185,7 @@ func TestMechanism_goes_on_trying_while_no_KDC_answers(t *testing.T) {
 		t.Errorf("states %v, want it to be Connecting", got)
 	}
 	kdc.answerBy(nil)
-	if err := c.AwaitConnected(within(t, patience)); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, c.AwaitConnected(within(t, patience)))
 }
 
 // A trail is the states that a client went through.

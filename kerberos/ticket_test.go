@@ -13,6 +13,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/kerberos"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -21,10 +22,7 @@ import (
 func refusedBy(t *testing.T, code int32) []byte {
 	t.Helper()
 	refused := messages.NewKRBError(types.NewPrincipalName(2, "krbtgt/"+realmName), realmName, code, "")
-	reply, err := refused.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must.Get(refused.Marshal())(t)
 	return framed(reply)
 }
 
@@ -51,9 +49,7 @@ func TestTickets_of_a_cache_are_read_again(t *testing.T) {
 	r := needRealm(t)
 	cache := kinit(t, r, "2s")
 	m := mechanism(t, r.addr(), kerberos.CredentialCache(cache))
-	if err := start(t, m); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, start(t, m))
 	zktest.Eventually(t, patience, "the ticket expires", func() bool { return errors.Is(start(t, m), framework.ErrAuthFailed) })
 	writeFile(t, cache, readFile(t, kinit(t, r, "1h")))
 	if err := start(t, m); err != nil {
@@ -66,14 +62,10 @@ func TestTickets_that_are_valid_serve_while_no_KDC_answers(t *testing.T) {
 	r := needRealm(t)
 	kdc := runFront(t, r)
 	m := mechanism(t, kdc.addr(), kerberos.Keytab("app", r.keytab("app")))
-	if err := start(t, m); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, start(t, m))
 	kdc.stop()
 	c := connect(t, byName(t, zktest.Shared(t).Addr()), m)
-	if _, _, err := c.Get(t.Context(), "/zookeeper"); err != nil {
-		t.Error(err)
-	}
+	must.Get2(c.Get(t.Context(), "/zookeeper"))(t)
 }
 
 func TestTickets_that_have_expired_do_not_serve_while_no_KDC_answers(t *testing.T) {
@@ -82,9 +74,7 @@ func TestTickets_that_have_expired_do_not_serve_while_no_KDC_answers(t *testing.
 	kdc := runFront(t, r)
 	app := kerberos.Keytab("app", r.keytab("app"))
 	m := mechanism(t, kdc.addr(), app, kerberos.WithConfigFile(config(t, kdc.addr(), "ticket_lifetime = 2s")))
-	if err := start(t, m); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, start(t, m))
 	kdc.stop()
 	zktest.Eventually(t, patience, "the ticket expires", func() bool { return start(t, m) != nil })
 	wantFailure(t, start(t, m), "no KDC answers")
@@ -95,9 +85,7 @@ func TestTickets_that_the_KDC_no_longer_takes_are_replaced(t *testing.T) {
 	r := needRealm(t)
 	kdc := runFront(t, r)
 	m := mechanism(t, kdc.addr(), kerberos.Keytab("app", r.keytab("app")))
-	if err := start(t, m); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, start(t, m))
 	before, refusals := kdc.logins.Load(), 1
 	refusal := refusedBy(t, errorcode.KRB_AP_ERR_MODIFIED) // as after a change of the KDC's own key
 	kdc.answerBy(func(request []byte) ([]byte, bool) {
@@ -107,9 +95,7 @@ func TestTickets_that_the_KDC_no_longer_takes_are_replaced(t *testing.T) {
 		refusals--
 		return refusal, true
 	})
-	if err := start(t, m); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, start(t, m))
 	if kdc.logins.Load() == before {
 		t.Error("it did not log in again")
 	}
@@ -124,17 +110,11 @@ func TestTickets_that_the_KDC_no_longer_takes_are_replaced(t *testing.T) {
 func TestLogin_takes_the_latest_key_of_a_keytab(t *testing.T) {
 	t.Parallel()
 	r := needRealm(t)
-	if err := r.admin("ktadd -k " + r.keytab("rekeyed") + " rekeyed"); err != nil { // the older key stays in it
-		t.Fatal(err)
-	}
+	must.OK(t, r.admin("ktadd -k "+r.keytab("rekeyed")+" rekeyed")) // the older key stays in it
 	path := t.TempDir() + "/copy.keytab"
 	script := "rkt " + r.keytab("rekeyed") + "\nwkt " + path + "\nq\n" // gives all of them one time
-	if err := r.run(script, "ktutil"); err != nil {
-		t.Fatal(err)
-	}
-	if err := start(t, mechanism(t, r.addr(), kerberos.Keytab("rekeyed", path))); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, r.run(script, "ktutil"))
+	must.OK(t, start(t, mechanism(t, r.addr(), kerberos.Keytab("rekeyed", path))))
 }
 
 func TestLogin_takes_an_encryption_type_of_the_keytab(t *testing.T) {
@@ -142,15 +122,11 @@ func TestLogin_takes_an_encryption_type_of_the_keytab(t *testing.T) {
 	r := needRealm(t)
 	path := t.TempDir() + "/one.keytab"
 	script := "rkt " + r.keytab("app") + "\ndelent 1\ndelent 2\ndelent 2\nwkt " + path + "\nq\n" // the KDC has four types
-	if err := r.run(script, "ktutil"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, r.run(script, "ktutil"))
 	if n := len(secrets(t, path)); n != 1 {
 		t.Fatalf("the keytab has %d keys", n)
 	}
-	if err := start(t, mechanism(t, r.addr(), kerberos.Keytab("app", path))); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, start(t, mechanism(t, r.addr(), kerberos.Keytab("app", path))))
 }
 
 func TestLogin_reads_a_keytab_that_was_replaced(t *testing.T) {
@@ -172,9 +148,7 @@ func TestKDCs_are_asked_one_after_another(t *testing.T) {
 	m := mechanism(t, addrs, kerberos.Password("alice", password))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // the silent one gets half of it
 	defer cancel()
-	if _, err := m.Start(ctx, "localhost"); err != nil {
-		t.Error(err)
-	}
+	must.Get(m.Start(ctx, "localhost"))(t)
 }
 
 func TestKDCs_that_answered_are_asked_first(t *testing.T) {
@@ -185,9 +159,7 @@ func TestKDCs_that_answered_are_asked_first(t *testing.T) {
 	sound := runFront(t, r)
 	m := mechanism(t, broken.addr()+" "+sound.addr(), kerberos.Keytab("app", r.keytab("app")))
 	for range 3 {
-		if err := start(t, m); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, start(t, m))
 	}
 	if n := broken.logins.Load() + broken.tickets.Load(); n != 1 {
 		t.Errorf("%d requests to the KDC that does not answer, want 1", n)
