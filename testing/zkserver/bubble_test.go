@@ -88,10 +88,7 @@ func exercise(t *testing.T, conn *zk.Conn) {
 	t.Helper()
 	acl := zk.WorldACL(zk.PermAll)
 	must.Get(conn.CreateContainer("/locks", nil, zk.FlagContainer, acl))(t)
-	first, err := conn.CreateProtectedEphemeralSequential("/locks/lock-", []byte("a"), acl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(conn.CreateProtectedEphemeralSequential("/locks/lock-", []byte("a"), acl))(t)
 	must.Get(conn.CreateProtectedEphemeralSequential("/locks/lock-", []byte("b"), acl))(t)
 	_, stat, gone, err := conn.GetW(first)
 	if err != nil || stat.EphemeralOwner != conn.SessionID() {
@@ -114,9 +111,7 @@ func exercise(t *testing.T, conn *zk.Conn) {
 }
 
 func TestGoZooKeeperReconnectsToAnotherFrontend(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkserver.WithFrontends(3))
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		conn, _ := goZK(t, srv)
 		must.Get(conn.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 		_, _, changed, err := conn.GetW("/e")
@@ -135,5 +130,5 @@ func TestGoZooKeeperReconnectsToAnotherFrontend(t *testing.T) {
 		if ev := <-changed; ev.Type != zk.EventNodeDataChanged {
 			t.Errorf("event %v, want a change of data", ev)
 		}
-	})
+	}, zkserver.WithFrontends(3))
 }

@@ -123,8 +123,7 @@ func (e *edge) dial(t *testing.T) net.Conn {
 
 func (e *edge) connect(t *testing.T, asked time.Duration, session int64, password []byte) *client {
 	t.Helper()
-	c := must.Get(handshake(e.dial(t), asked, 0, session, password))(t)
-	return c
+	return must.Get(handshake(e.dial(t), asked, 0, session, password))(t)
 }
 
 // answer notes the answer to a request.

@@ -14,9 +14,7 @@ import (
 )
 
 func TestLaggingFrontendAnswersFromThePast(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkserver.WithFrontends(2))
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		now, behind := connectTo(t, srv, 0), connectTo(t, srv, 1)
 		now.node(t, "/a", 0)
 		behind.do(t, getChildren, "/", true)
@@ -42,13 +40,11 @@ func TestLaggingFrontendAnswersFromThePast(t *testing.T) {
 		if !behind.has(t, "/b") || srv.Frontend(0).Zxid() != srv.Frontend(1).Zxid() {
 			t.Error("the front end has not caught up")
 		}
-	})
+	}, zkserver.WithFrontends(2))
 }
 
 func TestFrontendLagsByAFixedTime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkserver.WithFrontends(2))
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		now, behind := connectTo(t, srv, 0), connectTo(t, srv, 1)
 		srv.Frontend(1).LagBy(time.Second)
 		now.node(t, "/a", 0)
@@ -69,13 +65,11 @@ func TestFrontendLagsByAFixedTime(t *testing.T) {
 		if !behind.has(t, "/b") {
 			t.Error("the front end lags after CatchUp")
 		}
-	})
+	}, zkserver.WithFrontends(2))
 }
 
 func TestIsolatedFrontend_answers_reads(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkserver.WithFrontends(3))
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		other, cut := connectTo(t, srv, 0), connectTo(t, srv, 1)
 		cut.node(t, "/lock", 1)
 		other.do(t, exists, "/lock", true)
@@ -102,13 +96,11 @@ func TestIsolatedFrontend_answers_reads(t *testing.T) {
 		cut.silent(t, time.Hour)
 		srv.Frontend(1).Heal()
 		cut.closed(t)
-	})
+	}, zkserver.WithFrontends(3))
 }
 
 func TestHealedFrontendCarriesOutWhatWaited(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkserver.WithFrontends(2))
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		other, cut, gone := connectTo(t, srv, 0), connectTo(t, srv, 1), connectTo(t, srv, 1)
 		srv.Frontend(1).Isolate()
 		cut.send(create, "/late", []byte(nil), open(), 0)
@@ -132,23 +124,17 @@ func TestHealedFrontendCarriesOutWhatWaited(t *testing.T) {
 			t.Error("a write has passed the cut")
 		}
 		srv.Frontend(1).Heal()
-		if got, err := cut.receive(); err != nil || got.err != 0 {
-			t.Errorf("the write that waited: %+v, %v", got, err)
-		}
-		if err := <-opened; err != nil {
-			t.Error(err)
-		}
+		cut.succeeds(t)
+		must.OK(t, <-opened)
 		synctest.Wait()
 		if !other.has(t, "/late") || !other.has(t, "/ghost") {
 			t.Error("a write is lost that was sent to an isolated front end")
 		}
-	})
+	}, zkserver.WithFrontends(2))
 }
 
 func TestFrozenFrontendTakesEverythingAndSaysNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkserver.WithFrontends(2))
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		other, c := connectTo(t, srv, 0), connectTo(t, srv, 1)
 		c.node(t, "/e", 1)
 		srv.Frontend(1).Freeze()
@@ -163,13 +149,11 @@ func TestFrozenFrontendTakesEverythingAndSaysNothing(t *testing.T) {
 		}
 		srv.Frontend(1).Thaw()
 		c.closed(t)
-	})
+	}, zkserver.WithFrontends(2))
 }
 
 func TestThawedFrontendAnswersWhatItWasSent(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := connect(t, srv)
 		srv.Freeze()
 		for range 3 {

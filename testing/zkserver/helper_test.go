@@ -31,6 +31,19 @@ const (
 	errBadArguments   = -8
 )
 
+// virtually runs the body in virtual time, with a server that ends with it.
+func virtually(t *testing.T, body func(t *testing.T, srv *zkserver.Server), opts ...zkserver.Option) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { body(t, zkserver.Run(t, opts...)) })
+}
+
+// virtualSubtest is virtually in a subtest.
+func virtualSubtest(t *testing.T, name string, body func(t *testing.T, srv *zkserver.Server), opts ...zkserver.Option) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { virtually(t, body, opts...) })
+}
+
 // dial connects to a front end without a handshake. The connection ends with the test.
 func dial(t testing.TB, srv *zkserver.Server, addr string) net.Conn {
 	t.Helper()
@@ -56,9 +69,9 @@ func connectTo(t testing.TB, srv *zkserver.Server, i int) *client {
 }
 
 // resumeOn resumes c's session on a new connection to front end number i.
-func resumeOn(t testing.TB, srv *zkserver.Server, i int, c *client) (*client, error) {
+func resumeOn(t testing.TB, srv *zkserver.Server, i int, c *client) *client {
 	t.Helper()
-	return handshake(dial(t, srv, srv.Frontend(i).Addr()), T, 0, c.session, c.password)
+	return must.Get(handshake(dial(t, srv, srv.Frontend(i).Addr()), T, 0, c.session, c.password))(t)
 }
 
 // do sends a request, expects it to succeed, and returns its answer's body.
@@ -76,6 +89,14 @@ func (c *client) fails(t testing.TB, want int32, op int32, fields ...any) {
 	t.Helper()
 	if got := c.call(t, op, fields...); got.err != want {
 		t.Errorf("op %d %.60q: error %d, want %d", op, fmt.Sprint(fields...), got.err, want)
+	}
+}
+
+// succeeds expects the next frame to be an answer without an error.
+func (c *client) succeeds(t testing.TB) {
+	t.Helper()
+	if got := must.Get(c.receive())(t); got.err != 0 {
+		t.Errorf("got %+v, want an answer without an error", got)
 	}
 }
 
@@ -139,10 +160,7 @@ func (c *client) silent(t testing.TB, d time.Duration) {
 // event expects an event to be the next frame.
 func (c *client) event(t testing.TB, kind int32, path string) {
 	t.Helper()
-	got, err := c.receive()
-	if err != nil {
-		t.Fatalf("no event: %v", err)
-	}
+	got := must.Get(c.receive())(t)
 	want := body(kind, 3, path)
 	if got.xid != -1 || string(got.body) != string(want) {
 		t.Errorf("got xid %d body %q, want event %d on %s", got.xid, got.body, kind, path)

@@ -13,10 +13,9 @@ import (
 // limit is for how long a front end goes on without its leader, in these tests.
 const limit = zkserver.DefaultSyncLimit * zkserver.DefaultTick
 
-// led starts an ensemble of three whose front end 0 leads.
-func led(t *testing.T, opts ...zkserver.Option) *zkserver.Server {
-	t.Helper()
-	return zkserver.Run(t, append([]zkserver.Option{zkserver.WithFrontends(3), zkserver.WithLeader(0)}, opts...)...)
+// led returns the options of an ensemble of three whose front end 0 leads, and opts.
+func led(opts ...zkserver.Option) []zkserver.Option {
+	return append([]zkserver.Option{zkserver.WithFrontends(3), zkserver.WithLeader(0)}, opts...)
 }
 
 // unanswered sends a request and expects no answer for d.
@@ -27,9 +26,7 @@ func (c *client) unanswered(t *testing.T, d time.Duration, op int32, fields ...a
 }
 
 func TestIsolatedLeaderCommitsNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := led(t)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, moving := connectTo(t, srv, 0), connectTo(t, srv, 1)
 		c.node(t, "/a", 1)
 		leader := srv.Frontend(0)
@@ -40,9 +37,9 @@ func TestIsolatedLeaderCommitsNothing(t *testing.T) {
 		if !c.has(t, "/a") {
 			t.Error("the leader has lost what was committed")
 		}
-		resumed, err := resumeOn(t, srv, 0, moving)
-		if err != nil || resumed.session != moving.session {
-			t.Fatalf("resumed as %+v, %v", resumed, err)
+		resumed := resumeOn(t, srv, 0, moving)
+		if resumed.session != moving.session {
+			t.Fatalf("resumed as %+v", resumed)
 		}
 		resumed.do(t, syncOp, "/")
 		if took := time.Since(began); took != 0 {
@@ -68,15 +65,13 @@ func TestIsolatedLeaderCommitsNothing(t *testing.T) {
 		if srv.Leader() != leader || len(srv.Sessions()) != 3 {
 			t.Errorf("leader %v, sessions %v; want the same leader, and the third session", srv.Leader(), srv.Sessions())
 		}
-	})
+	}, led()...)
 }
 
 // The hole in every lease clock that takes a sync for a proof: the session is over at the
 // new leader while the old one answers, and the old state is what it answers from.
 func TestDeposedLeaderAnswersForExpiredSessions(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := led(t)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		holder, lost := connectTo(t, srv, 0), connectTo(t, srv, 0)
 		holder.node(t, "/lock", 1)
 		srv.Frontend(0).Isolate()
@@ -109,15 +104,15 @@ func TestDeposedLeaderAnswersForExpiredSessions(t *testing.T) {
 			t.Error("a server without a leader takes connections")
 		}
 		srv.Frontend(0).Heal()
-		again, err := resumeOn(t, srv, 0, holder)
-		if err != nil || again.session != 0 {
-			t.Errorf("resumed as %+v, %v, want a refusal", again, err)
+		again := resumeOn(t, srv, 0, holder)
+		if again.session != 0 {
+			t.Errorf("resumed as %+v, want a refusal", again)
 		}
 		fresh := connectTo(t, srv, 0)
 		if !fresh.has(t, "/new") || fresh.has(t, "/lock") || fresh.has(t, "/lost") {
 			t.Error("the leader of before has not taken on the state of the others")
 		}
-	})
+	}, led()...)
 }
 
 func TestFollowersElectLeaderAfterSyncLimit(t *testing.T) {
@@ -126,35 +121,29 @@ func TestFollowersElectLeaderAfterSyncLimit(t *testing.T) {
 		name string
 		harm func(*zkserver.Frontend)
 	}{{"isolated", (*zkserver.Frontend).Isolate}, {"frozen", (*zkserver.Frontend).Freeze}} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				srv := led(t)
-				c := connectTo(t, srv, 1)
-				c.node(t, "/e", 1)
-				began := time.Now()
-				tt.harm(srv.Frontend(0))
-				c.unanswered(t, time.Second, syncOp, "/")
-				c.closed(t)
-				synctest.Wait() // the election ends at the same instant
-				if got := time.Since(began); got != limit || srv.Leader() != srv.Frontend(1) {
-					t.Fatalf("after %v, leader %v; want front end 1 after %v", got, srv.Leader(), limit)
-				}
-				pass(T - time.Millisecond)
-				again, err := resumeOn(t, srv, 2, c)
-				if err != nil || again.session != c.session || !again.has(t, "/e") {
-					t.Errorf("resumed as %+v, %v, want the same session", again, err)
-				}
-				again.node(t, "/b", 0)
-			})
-		})
+		virtualSubtest(t, tt.name, func(t *testing.T, srv *zkserver.Server) {
+			c := connectTo(t, srv, 1)
+			c.node(t, "/e", 1)
+			began := time.Now()
+			tt.harm(srv.Frontend(0))
+			c.unanswered(t, time.Second, syncOp, "/")
+			c.closed(t)
+			synctest.Wait() // the election ends at the same instant
+			if got := time.Since(began); got != limit || srv.Leader() != srv.Frontend(1) {
+				t.Fatalf("after %v, leader %v; want front end 1 after %v", got, srv.Leader(), limit)
+			}
+			pass(T - time.Millisecond)
+			again := resumeOn(t, srv, 2, c)
+			if again.session != c.session || !again.has(t, "/e") {
+				t.Errorf("resumed as %+v, want the same session", again)
+			}
+			again.node(t, "/b", 0)
+		}, led()...)
 	}
 }
 
 func TestThawedLeaderStepsDownAfterTick(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := led(t, zkserver.WithSyncLimit(1))
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := connectTo(t, srv, 0)
 		srv.Frontend(0).Freeze()
 		pass(time.Minute)
@@ -168,13 +157,11 @@ func TestThawedLeaderStepsDownAfterTick(t *testing.T) {
 		if !connectTo(t, srv, 0).has(t, "/") {
 			t.Error("the leader of before doesn't follow")
 		}
-	})
+	}, led(zkserver.WithSyncLimit(1))...)
 }
 
 func TestLeaderWithoutMajorityStepsDown(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := led(t)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, f := connectTo(t, srv, 0), connectTo(t, srv, 2)
 		srv.Frontend(1).Isolate()
 		c.node(t, "/one", 0)
@@ -195,20 +182,18 @@ func TestLeaderWithoutMajorityStepsDown(t *testing.T) {
 		}
 		pass(time.Hour)
 		srv.Frontend(1).Heal()
-		again, err := resumeOn(t, srv, 1, c)
-		if err != nil || again.session != c.session {
-			t.Fatalf("resumed as %+v, %v, want the session that nobody could end", again, err)
+		again := resumeOn(t, srv, 1, c)
+		if again.session != c.session {
+			t.Fatalf("resumed as %+v, want the session that nobody could end", again)
 		}
 		if !again.has(t, "/one") || again.has(t, "/two") {
 			t.Error("want what was committed and nothing else")
 		}
-	})
+	}, led()...)
 }
 
 func TestDeposedLeaderLosesItsProposals(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := led(t, zkserver.WithCommitTime(time.Second))
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, ending := connectTo(t, srv, 0), connectTo(t, srv, 0)
 		ending.node(t, "/e", 1)
 		c.send(create, "/lost", []byte(nil), open(), 0)
@@ -224,17 +209,15 @@ func TestDeposedLeaderLosesItsProposals(t *testing.T) {
 			t.Errorf("nodes %v, sessions %v; want neither the creation nor the sessions' end and beginning", srv.Paths(), srv.Sessions())
 		}
 		c.closed(t)
-		again, err := resumeOn(t, srv, 1, ending)
-		if err != nil || again.session != 0 {
-			t.Errorf("resumed as %+v, %v: its time was over long ago", again, err)
+		again := resumeOn(t, srv, 1, ending)
+		if again.session != 0 {
+			t.Errorf("resumed as %+v: its time was over long ago", again)
 		}
-	})
+	}, led(zkserver.WithCommitTime(time.Second))...)
 }
 
 func TestFrozenEnsembleKeepsItsLeader(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := led(t)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, late := connectTo(t, srv, 1), connectTo(t, srv, 2)
 		late.node(t, "/e", 1)
 		srv.Freeze()
@@ -251,5 +234,5 @@ func TestFrozenEnsembleKeepsItsLeader(t *testing.T) {
 			t.Errorf("leader %v, sessions %v; want the same leader and no session", srv.Leader(), srv.Sessions())
 		}
 		connectTo(t, srv, 2).node(t, "/b", 0)
-	})
+	}, led()...)
 }

@@ -61,9 +61,7 @@ func TestObserverSeesEveryDecision(t *testing.T) {
 }
 
 func TestShiftClockMovesTimesAndAgesNodes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkserver.WithReapInterval(time.Second))
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := connect(t, srv)
 		c.do(t, createTTL, "/ttl", []byte(nil), open(), 5, ttl(time.Hour))
 		c.idle(t, 2*time.Second)
@@ -80,7 +78,7 @@ func TestShiftClockMovesTimesAndAgesNodes(t *testing.T) {
 		if len(srv.Sessions()) != 1 {
 			t.Error("the session has ended by a clock that it is not counted by")
 		}
-	})
+	}, zkserver.WithReapInterval(time.Second))
 }
 
 // An event whose node the watcher may not read at that moment is dropped, and the watch

@@ -88,10 +88,7 @@ func playReadOnly(t *testing.T, e ensemble) string {
 	kept, err := shakeReadOnly(t, e, member, true, global)
 	note("global session: %d bytes, refused: %v", len(kept.frame), errors.Is(err, io.EOF))
 	note("isro: %q", fourLetter(t, e, member, "isro"))
-	fresh, err := shakeReadOnly(t, e, member, true, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := must.Get(shakeReadOnly(t, e, member, true, nil))(t)
 	if len(fresh.frame) != 37 {
 		got := fresh.client
 		got.nc.SetReadDeadline(time.Now().Add(time.Second))

@@ -2,7 +2,6 @@ package zkserver_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/testing/zkserver"
@@ -12,9 +11,7 @@ import (
 func ttl(d time.Duration) int64 { return d.Milliseconds() }
 
 func TestContainerGoesWithItsLastChild(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := connect(t, srv)
 		c.do(t, createContainer, "/outer", []byte(nil), open(), 4)
 		c.do(t, createContainer, "/outer/inner", []byte(nil), open(), 4)
@@ -47,9 +44,7 @@ func TestContainerGoesWithItsLastChild(t *testing.T) {
 }
 
 func TestTTLNodeGoesWhenItIsNotChanged(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkserver.WithReapInterval(time.Second))
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := connect(t, srv)
 		c.do(t, createTTL, "/short", []byte(nil), open(), 5, ttl(1500*time.Millisecond))
 		c.do(t, createTTL, "/parent", []byte(nil), open(), 5, ttl(time.Second))
@@ -72,7 +67,7 @@ func TestTTLNodeGoesWhenItIsNotChanged(t *testing.T) {
 		if c.has(t, "/parent") {
 			t.Error("an old TTL node stands after its last child has gone")
 		}
-	})
+	}, zkserver.WithReapInterval(time.Second))
 }
 
 // Outside a bubble two readings of the clock differ.

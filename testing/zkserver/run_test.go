@@ -3,7 +3,6 @@ package zkserver_test
 import (
 	"runtime"
 	"testing"
-	"testing/synctest"
 
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
@@ -21,14 +20,10 @@ func TestRun(t *testing.T) {
 			t.Error("the server accepts connections after its test")
 		}
 	})
-	t.Run("closes the server within a bubble", func(t *testing.T) {
-		t.Parallel()
-		synctest.Test(t, func(t *testing.T) {
-			srv := zkserver.Run(t, zkserver.WithFrontends(3))
-			conn := must.Get(srv.Dial(t.Context(), "tcp", srv.Frontend(2).Addr()))(t)
-			t.Cleanup(func() { conn.Close() })
-		})
-	})
+	virtualSubtest(t, "closes the server within a bubble", func(t *testing.T, srv *zkserver.Server) {
+		conn := must.Get(srv.Dial(t.Context(), "tcp", srv.Frontend(2).Addr()))(t)
+		t.Cleanup(func() { conn.Close() })
+	}, zkserver.WithFrontends(3))
 	t.Run("fails the test if an option is out of bounds", func(t *testing.T) {
 		t.Parallel()
 		failing := &failingTest{TB: t}
@@ -80,33 +75,29 @@ func TestFaultRefuseIsAnsweredByTheFollowerAlone(t *testing.T) {
 		{fault.AuthRequired, -124, create, node, func(int64) int64 { return 0 }, true},
 		{fault.Unimplemented, -6, create, node, func(int64) int64 { return -1 }, true},
 	} {
-		t.Run(tt.code.String(), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t, zkserver.WithFrontends(3), zkserver.WithLeader(2))
-				other, c := connectTo(t, srv, 2), connectTo(t, srv, 0)
-				refused := srv.Rules().Add(fault.Rule{Op: fault.OpOf(tt.op), Path: pathOf(tt.fields), Action: fault.Refuse, Code: tt.code})
-				before, _ := c.send(create, "/before", []byte(nil), open(), 0)
-				xid, _ := c.send(tt.op, tt.fields...)
-				first, err := c.receive()
-				if err != nil || first.xid != before || first.err != 0 {
-					t.Fatalf("the answer before: %+v, %v", first, err)
-				}
-				got, err := c.receive()
-				if want := tt.zxid(first.zxid); err != nil || got.xid != xid || got.err != tt.number || got.zxid != want || len(got.body) != 0 {
-					t.Errorf("got %+v, %v; want xid %d, error %d, zxid %d", got, err, xid, tt.number, want)
-				}
-				<-refused.Hit()
-				if srv.Leader().Zxid() != first.zxid || other.has(t, "/refused") {
-					t.Error("the leader has seen the request")
-				}
-				if tt.closes {
-					c.closed(t)
-				} else if got := c.call(t, tt.op, tt.fields...); got.err != 0 {
-					t.Errorf("the next request: error %d", got.err)
-				}
-			})
-		})
+		virtualSubtest(t, tt.code.String(), func(t *testing.T, srv *zkserver.Server) {
+			other, c := connectTo(t, srv, 2), connectTo(t, srv, 0)
+			refused := srv.Rules().Add(fault.Rule{Op: fault.OpOf(tt.op), Path: pathOf(tt.fields), Action: fault.Refuse, Code: tt.code})
+			before, _ := c.send(create, "/before", []byte(nil), open(), 0)
+			xid, _ := c.send(tt.op, tt.fields...)
+			first, err := c.receive()
+			if err != nil || first.xid != before || first.err != 0 {
+				t.Fatalf("the answer before: %+v, %v", first, err)
+			}
+			got, err := c.receive()
+			if want := tt.zxid(first.zxid); err != nil || got.xid != xid || got.err != tt.number || got.zxid != want || len(got.body) != 0 {
+				t.Errorf("got %+v, %v; want xid %d, error %d, zxid %d", got, err, xid, tt.number, want)
+			}
+			<-refused.Hit()
+			if srv.Leader().Zxid() != first.zxid || other.has(t, "/refused") {
+				t.Error("the leader has seen the request")
+			}
+			if tt.closes {
+				c.closed(t)
+			} else if got := c.call(t, tt.op, tt.fields...); got.err != 0 {
+				t.Errorf("the next request: error %d", got.err)
+			}
+		}, zkserver.WithFrontends(3), zkserver.WithLeader(2))
 	}
 }
 
@@ -118,13 +109,11 @@ func pathOf(fields []any) string {
 
 // A member that has no contact with its leader refuses too.
 func TestFaultRefuseNeedsNoLeader(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkserver.WithFrontends(3), zkserver.WithLeader(2))
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := connectTo(t, srv, 0)
 		srv.Frontend(0).Isolate()
 		srv.Rules().Add(fault.Rule{Action: fault.Refuse, Code: fault.Throttled, Times: 2})
 		c.fails(t, -127, del, "/none", -1)
 		c.fails(t, -127, multi, []sub{{check, body("/none", 0)}})
-	})
+	}, zkserver.WithFrontends(3), zkserver.WithLeader(2))
 }

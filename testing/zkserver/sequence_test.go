@@ -89,9 +89,7 @@ func TestSequenceNumbersOfOutstandingCreations(t *testing.T) {
 
 // A leader without a quorum goes on proposing, so that all of it is outstanding together.
 func TestSequenceNumbersOfLeaderWithoutQuorum(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := led(t)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := connectTo(t, srv, 0)
 		c.node(t, "/p", 0)
 		must.OK(t, srv.SetNextSequence("/p", math.MaxInt32))
@@ -106,13 +104,11 @@ func TestSequenceNumbersOfLeaderWithoutQuorum(t *testing.T) {
 				t.Errorf("got %q, %v, want %s", got.body, err, want)
 			}
 		}
-	})
+	}, led()...)
 }
 
 func TestReadsWaitForOutstandingWrites(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkserver.WithCommitTime(time.Second))
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, other := connect(t, srv), connect(t, srv)
 		c.send(create, "/a", []byte(nil), open(), 0)
 		if other.has(t, "/a") {
@@ -125,23 +121,19 @@ func TestReadsWaitForOutstandingWrites(t *testing.T) {
 		c.send(create, "/b", []byte(nil), open(), 1)
 		c.send(exists, "/b", false)
 		for range 2 {
-			if got, err := c.receive(); err != nil || got.err != 0 {
-				t.Errorf("got %+v, %v", got, err)
-			}
+			c.succeeds(t)
 		}
 		c.send(create, "/c", []byte(nil), open(), 1)
 		c.send(del, "/b", -1)
 		c.send(closeSession)
 		for range 3 {
-			if got, err := c.receive(); err != nil || got.err != 0 {
-				t.Errorf("got %+v, %v", got, err)
-			}
+			c.succeeds(t)
 		}
 		other.do(t, syncOp, "/")
 		if other.has(t, "/b") || other.has(t, "/c") {
 			t.Error("an ephemeral node has outlived its session, of which it was made at the last moment")
 		}
-	})
+	}, zkserver.WithCommitTime(time.Second))
 }
 
 func TestSetNextSequenceReportsANodeThatIsNone(t *testing.T) {

@@ -12,9 +12,7 @@ import (
 )
 
 func TestSessionExpiresExactlyAtItsTimeout(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		watcher, dying := connect(t, srv), connect(t, srv)
 		dying.node(t, "/dying", 1)
 		watcher.do(t, exists, "/dying", true)
@@ -34,9 +32,7 @@ func TestSessionExpiresExactlyAtItsTimeout(t *testing.T) {
 }
 
 func TestSessionIsKeptAliveByAnyRequest(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := connect(t, srv)
 		for range 5 {
 			pass(T - time.Nanosecond)
@@ -72,12 +68,10 @@ func TestSessionTimeoutIsNegotiated(t *testing.T) {
 }
 
 func TestSessionResumes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := connect(t, srv)
 		c.node(t, "/mine", 1)
-		again := must.Get(resumeOn(t, srv, 0, c))(t)
+		again := resumeOn(t, srv, 0, c)
 		if again.session != c.session || again.timeout != T {
 			t.Errorf("resumed session %#x for %v as %#x for %v", c.session, T, again.session, again.timeout)
 		}
@@ -100,26 +94,20 @@ func TestSessionIsNotResumedBy(t *testing.T) {
 		{"its client once it has expired", func(srv *zkserver.Server, c *client) { srv.Expire(c.session) }},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t)
-				c := connect(t, srv)
-				tt.change(srv, c)
-				again := must.Get(resumeOn(t, srv, 0, c))(t)
-				if again.session != 0 || again.timeout != 0 {
-					t.Errorf("got session %#x for %v, want a refusal", again.session, again.timeout)
-				}
-				again.closed(t)
-			})
+		virtualSubtest(t, tt.name, func(t *testing.T, srv *zkserver.Server) {
+			c := connect(t, srv)
+			tt.change(srv, c)
+			again := resumeOn(t, srv, 0, c)
+			if again.session != 0 || again.timeout != 0 {
+				t.Errorf("got session %#x for %v, want a refusal", again.session, again.timeout)
+			}
+			again.closed(t)
 		})
 	}
 }
 
 func TestClientThatHasSeenMoreIsTurnedAway(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		if _, err := handshake(dial(t, srv, ""), T, 1, 0, nil); err == nil {
 			t.Error("a client that has seen zxid 1 was let in at zxid 0")
 		}
@@ -127,9 +115,7 @@ func TestClientThatHasSeenMoreIsTurnedAway(t *testing.T) {
 }
 
 func TestCloseSessionIsAnsweredAndEndsEverything(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		watcher, c := connect(t, srv), connect(t, srv)
 		c.node(t, "/mine", 1)
 		watcher.do(t, exists, "/mine", true)
@@ -152,9 +138,7 @@ func TestExpireReportsASessionThatIsNone(t *testing.T) {
 }
 
 func TestFrozenServer_expires_sessions_when_thawed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := connect(t, srv)
 		c.node(t, "/mine", 1)
 		srv.Freeze()
@@ -170,9 +154,7 @@ func TestFrozenServer_expires_sessions_when_thawed(t *testing.T) {
 }
 
 func TestElectionBeginsAnEpochAndRenewsSessions(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkserver.WithFrontends(3))
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := connect(t, srv)
 		if got := srv.Frontend(2).Zxid(); got != 1<<32+1 {
 			t.Errorf("zxid %#x after the first session, want %#x", got, int64(1)<<32+1)
@@ -184,13 +166,11 @@ func TestElectionBeginsAnEpochAndRenewsSessions(t *testing.T) {
 			t.Errorf("zxid %#x after an election, want %#x", got, int64(2)<<32)
 		}
 		pass(T - time.Second)
-		if _, err := resumeOn(t, srv, 1, c); err != nil {
-			t.Error(err)
-		}
+		resumeOn(t, srv, 1, c)
 		if got := len(srv.Sessions()); got != 1 {
 			t.Errorf("%d sessions, want 1", got)
 		}
-	})
+	}, zkserver.WithFrontends(3))
 }
 
 // The events of a session's end come in no order that a client could rely on, and in the same for

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/testing/zkserver"
@@ -16,9 +15,7 @@ import (
 // Clients on all front ends create, watch and delete at once, while one front end lags
 // and connections are cut. In the end nothing is left.
 func TestConcurrentClientsLeaveNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkserver.WithFrontends(3))
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		connect(t, srv).node(t, "/q", 0)
 		var taken sync.Map
 		var running sync.WaitGroup
@@ -65,7 +62,7 @@ func TestConcurrentClientsLeaveNothing(t *testing.T) {
 		if given < 100 {
 			t.Errorf("%d nodes were created, want 100 at least for this to say anything", given)
 		}
-	})
+	}, zkserver.WithFrontends(3))
 }
 
 // cycles takes its turn in a queue a few times, with a session for each: some end it,

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
@@ -27,40 +26,36 @@ func TestVersions(t *testing.T) {
 		"3.9.0":         {exists: 0, event: true, eventZxid: true},
 		"3.9.6":         {exists: errNoAuth},
 	} {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t, zkserver.WithVersion(version))
-				writer, reader := connect(t, srv), connect(t, srv)
-				writer.do(t, create, "/secret", []byte(nil), []entry{{30, "world", "anyone"}}, 0)
-				writer.do(t, create, "/open", []byte(nil), open(), 0)
-				reader.do(t, exists, "/open", true)
-				if got := reader.call(t, exists, "/secret", true).err; got != want.exists {
-					t.Errorf("exists: code %d, want %d", got, want.exists)
-				}
-				writer.do(t, del, "/secret", -1)
-				deleted := writer.call(t, del, "/open", -1)
-				var events []reply
-				must.Get(reader.send(ping))(t)
-				for got := must.Get(reader.receive())(t); got.xid == -1; got = must.Get(reader.receive())(t) {
-					events = append(events, got)
-				}
-				n := 1
-				if want.event {
-					n++
-				}
-				if len(events) != n {
-					t.Fatalf("%d events, want %d", len(events), n)
-				}
-				wantZxid := int64(-1)
-				if want.eventZxid || version == "3.9.6" {
-					wantZxid = deleted.zxid
-				}
-				if got := events[n-1].zxid; got != wantZxid {
-					t.Errorf("the event's zxid is %d, want %d", got, wantZxid)
-				}
-			})
-		})
+		virtualSubtest(t, version, func(t *testing.T, srv *zkserver.Server) {
+			writer, reader := connect(t, srv), connect(t, srv)
+			writer.do(t, create, "/secret", []byte(nil), []entry{{30, "world", "anyone"}}, 0)
+			writer.do(t, create, "/open", []byte(nil), open(), 0)
+			reader.do(t, exists, "/open", true)
+			if got := reader.call(t, exists, "/secret", true).err; got != want.exists {
+				t.Errorf("exists: code %d, want %d", got, want.exists)
+			}
+			writer.do(t, del, "/secret", -1)
+			deleted := writer.call(t, del, "/open", -1)
+			var events []reply
+			must.Get(reader.send(ping))(t)
+			for got := must.Get(reader.receive())(t); got.xid == -1; got = must.Get(reader.receive())(t) {
+				events = append(events, got)
+			}
+			n := 1
+			if want.event {
+				n++
+			}
+			if len(events) != n {
+				t.Fatalf("%d events, want %d", len(events), n)
+			}
+			wantZxid := int64(-1)
+			if want.eventZxid || version == "3.9.6" {
+				wantZxid = deleted.zxid
+			}
+			if got := events[n-1].zxid; got != wantZxid {
+				t.Errorf("the event's zxid is %d, want %d", got, wantZxid)
+			}
+		}, zkserver.WithVersion(version))
 	}
 }
 
@@ -80,34 +75,30 @@ func TestWithoutOpcodes(t *testing.T) {
 		"Keeper of 2026":          {[]zkserver.Option{zkserver.WithoutOpcodes(zkserver.Keeper2026Lacks()...)}, getAllChildrenNumber, true},
 		"without a reply":         {[]zkserver.Option{zkserver.WithoutOpcodes(addWatch), zkserver.WithoutReplyToUnknown()}, addWatch, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t, tt.opts...)
-				c := connect(t, srv)
-				c.do(t, create, "/plain", []byte(nil), open(), 0)
-				fields := []any{"/n", []byte(nil), open(), 0}
-				switch tt.op {
-				case addWatch:
-					fields = []any{"/n", 1}
-				case getAllChildrenNumber:
-					fields = []any{"/n"}
-				}
-				if srv.Knows(tt.op) || !srv.Knows(create) {
-					t.Errorf("Knows(%d) is %v, Knows(%d) %v", tt.op, srv.Knows(tt.op), create, srv.Knows(create))
-				}
-				must.OK(t, c.nc.SetDeadline(time.Now().Add(time.Minute)))
-				must.Get(c.send(tt.op, fields...))(t)
-				got, err := c.receive()
-				if (err == nil) != tt.replies || tt.replies && got.err != -6 {
-					t.Errorf("reply %+v, %v; want one: %v", got, err, tt.replies)
-				}
-				_, err = io.ReadAll(c.r)
-				if e := (net.Error)(nil); err != nil && (!errors.As(err, &e) || e.Timeout()) {
-					t.Errorf("the connection goes on: %v", err)
-				}
-			})
-		})
+		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
+			c := connect(t, srv)
+			c.do(t, create, "/plain", []byte(nil), open(), 0)
+			fields := []any{"/n", []byte(nil), open(), 0}
+			switch tt.op {
+			case addWatch:
+				fields = []any{"/n", 1}
+			case getAllChildrenNumber:
+				fields = []any{"/n"}
+			}
+			if srv.Knows(tt.op) || !srv.Knows(create) {
+				t.Errorf("Knows(%d) is %v, Knows(%d) %v", tt.op, srv.Knows(tt.op), create, srv.Knows(create))
+			}
+			must.OK(t, c.nc.SetDeadline(time.Now().Add(time.Minute)))
+			must.Get(c.send(tt.op, fields...))(t)
+			got, err := c.receive()
+			if (err == nil) != tt.replies || tt.replies && got.err != -6 {
+				t.Errorf("reply %+v, %v; want one: %v", got, err, tt.replies)
+			}
+			_, err = io.ReadAll(c.r)
+			if e := (net.Error)(nil); err != nil && (!errors.As(err, &e) || e.Timeout()) {
+				t.Errorf("the connection goes on: %v", err)
+			}
+		}, tt.opts...)
 	}
 }
 
