@@ -60,11 +60,19 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
+// misuse runs TestMisuse in a process with the environment variables, and returns its output.
+func misuse(t *testing.T, test string, variables ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), must.Get(os.Executable())(t), "-test.run", "^TestMisuse$", "-test.v")
+	cmd.Env = append(append(os.Environ(), misuseVariable+"="+test, "ZK_CONNECT=", "ZK_REAL="), variables...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
 // A test runs in the environments that all its limits allow. With ZK_REAL=one it has one real environment:
 // the ensemble only if it can't have the server.
 func TestEnvironmentsOfATest(t *testing.T) {
 	t.Parallel()
-	program := must.Get(os.Executable())(t)
 	for _, tc := range []struct {
 		variable, test string
 		want           []string
@@ -75,9 +83,7 @@ func TestEnvironmentsOfATest(t *testing.T) {
 		{"one", "ensemble", []string{"ensemble"}},
 		{"one", "limits", nil},
 	} {
-		cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestMisuse$", "-test.v")
-		cmd.Env = append(os.Environ(), misuseVariable+"="+tc.test, "ZK_TEST=none", "ZK_CONNECT=", "ZK_REAL="+tc.variable)
-		out := string(must.Get(cmd.CombinedOutput())(t))
+		out := must.Get(misuse(t, tc.test, "ZK_TEST=none", "ZK_REAL="+tc.variable))(t)
 		for _, kind := range []string{"embedded", "embedded-ensemble", "standalone", "ensemble"} {
 			ran := strings.Contains(out, ": TestMisuse/"+kind+" (")
 			if ran != slices.Contains(tc.want, kind) {
@@ -90,14 +96,11 @@ func TestEnvironmentsOfATest(t *testing.T) {
 // The shards of a test's environments are disjoint, and are all of them together.
 func TestShards(t *testing.T) {
 	t.Parallel()
-	program := must.Get(os.Executable())(t)
 	ran := make(map[string]int)
 	for _, shard := range []string{"1/2", "2/2", "3/2", "two"} {
-		cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestMisuse$", "-test.v")
-		cmd.Env = append(os.Environ(), misuseVariable+"=limits", "ZK_TEST=none", "ZK_CONNECT=", "ZK_REAL=", "ZK_SHARD="+shard)
-		out, err := cmd.CombinedOutput()
+		out, err := misuse(t, "limits", "ZK_TEST=none", "ZK_SHARD="+shard)
 		for _, kind := range []string{"embedded", "embedded-ensemble"} {
-			ran[kind] += strings.Count(string(out), "--- PASS: TestMisuse/"+kind+" (")
+			ran[kind] += strings.Count(out, "--- PASS: TestMisuse/"+kind+" (")
 		}
 		if valid := strings.HasSuffix(shard, "/2") && shard != "3/2"; (err == nil) != valid {
 			t.Errorf("ZK_SHARD=%s: %v\n%s", shard, err, out)
@@ -111,24 +114,22 @@ func TestShards(t *testing.T) {
 // With ZK_CONNECT a test has one environment, the server at that address, and none if it breaks servers.
 func TestServerOfOthers(t *testing.T) {
 	t.Parallel()
-	program, server := must.Get(os.Executable())(t), zktest.Shared(t)
+	server := zktest.Shared(t)
 	for test, want := range map[string][]string{
 		"outside":        {"--- PASS: TestMisuse/standalone "},
 		"outside broken": {"SKIPPED, NOT TESTED: ZK_CONNECT=" + server.Addr()},
 		"ensemble":       {"SKIPPED, NOT TESTED: ZK_CONNECT=" + server.Addr()},
 	} {
-		cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestMisuse$", "-test.v")
-		cmd.Env = append(os.Environ(), misuseVariable+"="+test, "ZK_CONNECT="+server.Addr())
-		out, err := cmd.CombinedOutput()
+		out, err := misuse(t, test, "ZK_REAL="+os.Getenv("ZK_REAL"), "ZK_CONNECT="+server.Addr())
 		if err != nil {
 			t.Errorf("%s: %v\n%s", test, err, out)
 		}
 		for _, text := range want {
-			if !strings.Contains(string(out), text) {
+			if !strings.Contains(out, text) {
 				t.Errorf("%s: output lacks %q:\n%s", test, text, out)
 			}
 		}
-		if strings.Contains(string(out), "TestMisuse/embedded") {
+		if strings.Contains(out, "TestMisuse/embedded") {
 			t.Errorf("%s ran in an embedded environment:\n%s", test, out)
 		}
 	}
@@ -136,8 +137,7 @@ func TestServerOfOthers(t *testing.T) {
 
 func TestMisuseIsRefused(t *testing.T) {
 	t.Parallel()
-	program := must.Get(os.Executable())(t)
-	for misuse, want := range map[string][]string{
+	for test, want := range map[string][]string{
 		"options": {
 			"option 0: must not be nil", "the reason must not be empty",
 			"Kind(7): must be one of the package's constants", "must leave at least one environment",
@@ -147,16 +147,14 @@ func TestMisuseIsRefused(t *testing.T) {
 		"expire":    {"nobody is connected"},
 		"goroutine": {"blocked goroutines remain"},
 	} {
-		t.Run(misuse, func(t *testing.T) {
+		t.Run(test, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestMisuse$")
-			cmd.Env = append(os.Environ(), misuseVariable+"="+misuse, "ZK_TEST=none", "ZK_REAL=", "ZK_CONNECT=")
-			out, err := cmd.CombinedOutput()
+			out, err := misuse(t, test, "ZK_TEST=none")
 			if err == nil {
 				t.Error("nothing is refused")
 			}
 			for _, text := range want {
-				if !strings.Contains(string(out), text) {
+				if !strings.Contains(out, text) {
 					t.Errorf("output lacks %q:\n%s", text, out)
 				}
 			}

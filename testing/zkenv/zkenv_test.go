@@ -30,9 +30,7 @@ func TestClientsOfAnEnvSeeOneTree(t *testing.T) {
 		if data, _, err := b.Get(t.Context(), "/node"); err != nil || string(data) != "x" {
 			t.Errorf("data %q, %v; want x", data, err)
 		}
-		if err := a.DeleteTree(t.Context(), "/seen"); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, a.DeleteTree(t.Context(), "/seen"))
 	})
 }
 
@@ -44,9 +42,7 @@ func TestRouteIsHarmedAlone(t *testing.T) {
 		route.ResetRequests()
 		lost := route.Rules().Add(fault.Rule{Op: fault.Exists, Path: "/", Action: fault.DropReply})
 		for _, c := range []*framework.Client{harmed, other} {
-			if _, _, err := c.Exists(t.Context(), "/"); err != nil {
-				t.Error(err)
-			}
+			must.Get2(c.Exists(t.Context(), "/"))(t)
 		}
 		if lost.Hits() != 1 || route.Count(fault.Exists) != 2 {
 			t.Errorf("%d hits, %d requests; want 1 and 2", lost.Hits(), route.Count(fault.Exists))
@@ -57,9 +53,7 @@ func TestRouteIsHarmedAlone(t *testing.T) {
 		if _, _, err := harmed.Exists(ctx, "/"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v through a blackhole, want DeadlineExceeded", err)
 		}
-		if _, _, err := other.Exists(t.Context(), "/"); err != nil {
-			t.Error(err)
-		}
+		must.Get2(other.Exists(t.Context(), "/"))(t)
 	})
 }
 
@@ -92,14 +86,10 @@ func TestFrozenMemberAnswersNothing(t *testing.T) {
 			t.Errorf("%v from a frozen member, want DeadlineExceeded", err)
 		}
 		if last != first {
-			if _, _, err := last.Client(t).Exists(t.Context(), "/"); err != nil {
-				t.Error(err)
-			}
+			must.Get2(last.Client(t).Exists(t.Context(), "/"))(t)
 		}
 		first.Thaw(t)
-		if _, _, err := c.Exists(t.Context(), "/"); err != nil {
-			t.Error(err)
-		}
+		must.Get2(c.Exists(t.Context(), "/"))(t)
 	}, zkenv.Breakable())
 }
 
