@@ -154,47 +154,47 @@ func stories() []story {
 			first := n.connected()
 			for i := range 3 {
 				n.kill((first + i) % 3)
-				time.Sleep(10 * time.Second)
+				<-time.After(10 * time.Second)
 				n.restart((first + i) % 3)
-				time.Sleep(minute)
+				<-time.After(minute)
 			}
 		}, ""},
 		{"All three servers are killed", func(n *night) {
 			n.kill(0, 1, 2)
-			time.Sleep(4 * minute)
+			<-time.After(4 * minute)
 			n.restart(0, 1, 2)
-			time.Sleep(2 * minute)
+			<-time.After(2 * minute)
 		}, "check that most servers run"},
 		{"The ensemble is wiped", func(n *night) {
 			old := n.servers.Load()
 			n.kill(0, 1, 2)
-			time.Sleep(20 * time.Second)
+			<-time.After(20 * time.Second)
 			n.start()
 			must.OK(n.t, old.Close())
-			time.Sleep(2 * minute)
+			<-time.After(2 * minute)
 		}, "restore a snapshot"},
 		{"A holder is stuck", func(n *night) {
 			ctx, other := n.t.Context(), n.client()
 			data := lease.Metadata{Version: lease.MetadataVersion, Host: "batch-3", PID: 811, Owner: "nightly"}.Encode()
 			node := must.Get(other.Create(ctx, "/locks/report/_c_1f3b2c4d-0000-4000-8000-000000000000-lock-", data,
 				framework.Ephemeral(), framework.Sequential()))(n.t)
-			time.Sleep(10 * minute)
+			<-time.After(10 * minute)
 			must.OK(n.t, other.Delete(ctx, node))
 			must.OK(n.t, other.Close())
-			time.Sleep(2 * minute)
+			<-time.After(2 * minute)
 		}, "docent queue --blocked-by /locks/report"},
 		{"The disks are full", func(n *night) {
 			// A server that can't write its log exits, and again each time that it is started.
 			first := n.connected()
 			n.kill(first)
-			time.Sleep(minute)
+			<-time.After(minute)
 			second := n.connected()
 			n.kill(3 - first - second)
 			n.servers.Load().Frontend(second).Isolate() // it has no quorum
-			time.Sleep(8 * minute)
+			<-time.After(8 * minute)
 			n.restart(first, 3-first-second)
 			n.servers.Load().Frontend(second).Heal()
-			time.Sleep(2 * minute)
+			<-time.After(2 * minute)
 		}, "have room on their disks"},
 	}
 }
@@ -230,6 +230,7 @@ func TestLogsOfANight(t *testing.T) {
 
 // logOf returns the lines that the service logs from the beginning of the story on.
 func logOf(t *testing.T, s story) (log string) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		n := &night{t: t}
 		n.start()
@@ -240,7 +241,7 @@ func logOf(t *testing.T, s story) (log string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var service sync.WaitGroup
 		service.Go(func() { n.serve(ctx) })
-		time.Sleep(95 * time.Second)
+		<-time.After(95 * time.Second)
 		synctest.Wait()
 		begin := n.log.Len()
 		s.happens(n)

@@ -52,7 +52,7 @@ func TestPace_rests(t *testing.T) {
 			if took := time.Since(start); took != 0 {
 				t.Errorf("a burst took %v", took)
 			}
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 		}
 	})
 }

@@ -56,7 +56,7 @@ func meetAcrossAnOutage(t *testing.T, addr string, repair func(), servers ...*zk
 	for _, s := range servers {
 		must.OK(t, s.Kill())
 	}
-	time.Sleep(away)
+	<-time.After(away)
 	repair()
 
 	last := connect()

@@ -29,7 +29,7 @@ func exampleClient() (client *framework.Client, closeAll func()) {
 
 func set(client *framework.Client, path, data string) {
 	if _, err := client.CreateOrSet(context.Background(), path, []byte(data), framework.WithParents()); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 }
 

@@ -109,7 +109,7 @@ func TestCountersLeaveNothing(t *testing.T) {
 		if kept = int64(heap()) - int64(before); kept < counters*100 { // a map keeps its size
 			return
 		}
-		time.Sleep(20 * time.Millisecond) // no event says that the clean-up is over
+		<-time.After(20 * time.Millisecond) // no event says that the clean-up is over
 	}
 	t.Errorf("%d bytes are kept of %d Counters", kept, counters)
 }

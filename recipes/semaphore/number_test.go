@@ -55,7 +55,7 @@ func TestNoGrantByAnOldNumber(t *testing.T) {
 		<-listed.Hit()
 		setNumber(t, c, path+"-number", 1)
 		recipetest.AwaitChildren(t, c, path+"/leases", 2)
-		time.Sleep(time.Second) // no event says that nothing is granted
+		<-time.After(time.Second) // no event says that nothing is granted
 		if len(done) > 0 {
 			t.Error("a second holder was granted the only permit")
 		}

@@ -53,7 +53,7 @@ func run(t *testing.T, env *zkenv.Env, route *zkenv.Route, writer *writer, made 
 	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
 	defer cancel()
 	watching.Go(func() {
-		for s := range made.Snapshots(ctx) {
+		for s := range made.Snapshots(ctx) { //nolint:errcheck // a sequence
 			observer.look(t, s)
 		}
 	})
@@ -69,7 +69,7 @@ func run(t *testing.T, env *zkenv.Env, route *zkenv.Route, writer *writer, made 
 		for range writer.random.IntN(6) { // while the cache reads everything again
 			writer.write(ctx, t)
 			if writer.random.IntN(2) == 0 {
-				time.Sleep(time.Duration(writer.random.IntN(20)) * time.Millisecond) // no event says how far the cache is
+				<-time.After(time.Duration(writer.random.IntN(20)) * time.Millisecond) // no event says how far the cache is
 			}
 		}
 		if err := made.Sync(ctx); err != nil {

@@ -95,7 +95,7 @@ func TestWithoutOpcodes(t *testing.T) {
 				t.Errorf("reply %+v, %v; want one: %v", got, err, tt.replies)
 			}
 			_, err = io.ReadAll(c.r)
-			if e := (net.Error)(nil); err != nil && (!errors.As(err, &e) || e.Timeout()) {
+			if e := net.Error(nil); err != nil && (!errors.As(err, &e) || e.Timeout()) {
 				t.Errorf("the connection goes on: %v", err)
 			}
 		}, tt.opts...)

@@ -55,7 +55,7 @@ func (w *watches) resume(t *tree, c *conn, r *watchResume) {
 
 // resumeTable sets the watches of a table on the paths. changed returns the zxid of the latest change of a
 // znode that the table's watches are for.
-func (w *watches) resumeTable(
+func (w *watches) resumeTable( //nolint:revive // what the tables differ in
 	t *tree, c *conn, r *watchResume, table *watchTable, paths []string, event eventType, changed func(*node) int64,
 ) {
 	for _, path := range paths {

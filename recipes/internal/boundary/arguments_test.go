@@ -344,8 +344,12 @@ func (env *environment) arguments(t reflect.Type, text string) []reflect.Value {
 }
 
 func (env *environment) argument(p reflect.Type, text string) reflect.Value {
-	for _, given := range append([]any{retry.Never(), env.lease, model.Bytes(), http.NotFoundHandler(),
-		acl.Open(), []string{text}, discovery.Instance[string]{Name: "service", ID: "id"}}, env.values...) {
+	for _, given := range append([]any{
+		retry.Never(), env.lease, model.Bytes(), http.NotFoundHandler(),
+		acl.Open(),
+		[]string{text},
+		discovery.Instance[string]{Name: "service", ID: "id"},
+	}, env.values...) {
 		if v := reflect.ValueOf(given); v.Type() == p || p.Kind() == reflect.Interface && p != anyType && v.Type().Implements(p) && p != contextType {
 			return v
 		}

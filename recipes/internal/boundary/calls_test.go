@@ -37,7 +37,7 @@ func (d *decoy) Error() string { return "THE CAUSE" }
 func (d *decoy) Is(target error) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if target != context.DeadlineExceeded { //nolint:errorlint // this very error
+	if target != context.DeadlineExceeded { // this very error
 		d.taken = append(d.taken, target)
 	}
 	return false

@@ -1,4 +1,4 @@
-package contender
+package contender //nolint:testpackage // it tests what is not exported
 
 import (
 	"context"

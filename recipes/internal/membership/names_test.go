@@ -1,4 +1,4 @@
-package membership
+package membership //nolint:testpackage // it tests what is not exported
 
 import (
 	"testing"
