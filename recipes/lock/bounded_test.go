@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // connectTimeout is the client's default.
@@ -106,30 +107,27 @@ func TestTryIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, outage := range outages {
 		t.Run(name, func(t *testing.T) {
-			eachKind(t, kinds, func(t *testing.T, k kind) {
-				synctest.Test(t, func(t *testing.T) {
-					srv := virtualServer(t)
-					c := virtualClient(t, srv, framework.WithSessionTimeout(30*time.Second))
-					l := k.lock(t, c, "/work")
-					mustRelease(t, mustTry(t, l))
-					outage(srv)
-					for range 3 { // the client knows of the outage, and does not know of it
-						began := time.Now()
-						lease, err := l.TryLock(context.Background())
-						if lease != nil || !errors.Is(err, framework.ErrNotConnected) {
-							t.Errorf("TryLock: %v, %v; want ErrNotConnected", lease, err)
-						}
-						if errors.Is(err, context.DeadlineExceeded) {
-							t.Errorf("TryLock: %v blames a context that has not ended", err)
-						}
-						if took := time.Since(began); took > connectTimeout {
-							t.Errorf("TryLock returned after %v, want %v at the most", took, connectTimeout)
-						}
+			eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
+				c := virtualClient(t, srv, framework.WithSessionTimeout(30*time.Second))
+				l := k.lock(t, c, "/work")
+				mustRelease(t, mustTry(t, l))
+				outage(srv)
+				for range 3 { // the client knows of the outage, and does not know of it
+					began := time.Now()
+					lease, err := l.TryLock(context.Background())
+					if lease != nil || !errors.Is(err, framework.ErrNotConnected) {
+						t.Errorf("TryLock: %v, %v; want ErrNotConnected", lease, err)
 					}
-					restore(srv)
-					<-time.After(time.Minute)
-					mustRelease(t, mustTry(t, l))
-				})
+					if errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("TryLock: %v blames a context that has not ended", err)
+					}
+					if took := time.Since(began); took > connectTimeout {
+						t.Errorf("TryLock returned after %v, want %v at the most", took, connectTimeout)
+					}
+				}
+				restore(srv)
+				<-time.After(time.Minute)
+				mustRelease(t, mustTry(t, l))
 			})
 		})
 	}
@@ -202,9 +200,7 @@ func TestWaitError(t *testing.T) {
 	} {
 		for _, k := range kindsThat(kind.exclusive) {
 			t.Run(k.name+" "+c.name, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					srv := virtualServer(t)
+				inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 					mustLock(t, k.lock(t, virtualClient(t, srv), "/wait"))
 					l := k.lock(t, virtualClient(t, srv), "/wait")
 					outage := func() { srv.Refuse(); srv.Cut() }
@@ -292,9 +288,8 @@ func TestNoOrphan_with_any_cause_of_the_context(t *testing.T) {
 	t.Parallel()
 	for name, cause := range endedBy {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 				const path = "/interleaved/cause"
-				srv := virtualServer(t)
 				held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
 				ctx, cancel := context.WithCancelCause(t.Context())
 				done := lockLater(ctx, newMutex(t, virtualClient(t, srv), path))
@@ -304,8 +299,8 @@ func TestNoOrphan_with_any_cause_of_the_context(t *testing.T) {
 				}
 				cancel(cause)
 				got := must.Receive(t, done, "Lock's return")
-				if !errors.Is(got.err, context.Canceled) || cause != nil && !errors.Is(got.err, cause) {
-					t.Errorf("Lock: %v, want an error that matches context.Canceled and the cause", got.err)
+				if !errors.Is(got.Err, context.Canceled) || cause != nil && !errors.Is(got.Err, cause) {
+					t.Errorf("Lock: %v, want an error that matches context.Canceled and the cause", got.Err)
 				}
 				await(time.Minute)
 				if left := znodesBelow(srv, path); len(left) != 1 {
@@ -323,9 +318,8 @@ func TestReleaseIsDoneWhateverTheContextsCause(t *testing.T) {
 	for name, cause := range endedBy {
 		for _, early := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, before=%v", name, early), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 					const path = "/interleaved/release"
-					srv := virtualServer(t)
 					lease := mustLock(t, newMutex(t, virtualClient(t, srv), path))
 					ctx, cancel := context.WithCancelCause(t.Context())
 					if early {
@@ -379,8 +373,7 @@ func TestTryLockReturnsWhateverTheContextsCause(t *testing.T) {
 		for _, target := range []error{framework.ErrSessionEnded, framework.ErrNodeExists, framework.ErrNoNode, framework.ErrUnknownOutcome} {
 			for _, try := range []bool{true, false} {
 				t.Run(fmt.Sprintf("%s/%v/try=%v", k.name, target, try), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						srv := virtualServer(t)
+					inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 						l := k.lock(t, virtualClient(t, srv), "/interleaved/try")
 						srv.Refuse()
 						srv.Cut()
@@ -408,9 +401,7 @@ func TestTryLockReturnsWhateverTheContextsCause(t *testing.T) {
 
 // Every read answers with the context's error once that has ended.
 func TestEndedContext_with_any_cause(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
 		must.Get(c.Create(t.Context(), "/there", nil))(t)
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -437,10 +428,8 @@ func TestEndedContext_with_any_cause(t *testing.T) {
 // If the reply to a create was lost, its znode is searched and deleted. Here the context ends in
 // the middle of that, with a cause that looks like the answer.
 func TestNoOrphan_when_the_search_ends_by_a_cause(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/interleaved/search"
-		srv := virtualServer(t)
 		c := virtualClient(t, srv)
 		mustRelease(t, mustLock(t, newMutex(t, c, path)))
 		srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply})
@@ -452,9 +441,7 @@ func TestNoOrphan_when_the_search_ends_by_a_cause(t *testing.T) {
 		syncing.Release()
 		<-listing.Hit()
 		cancel(framework.ErrNoNode)
-		if got := must.Receive(t, done, "Lock's return"); !errors.Is(got.err, context.Canceled) {
-			t.Errorf("Lock: %v, want an error that matches context.Canceled", got.err)
-		}
+		wantErr(t, "Lock", failed(t, done, "Lock's return"), context.Canceled)
 		listing.Release()
 		mustLeaveNothing(t, srv, path)
 	})
@@ -463,10 +450,8 @@ func TestNoOrphan_when_the_search_ends_by_a_cause(t *testing.T) {
 // A Release that has lost one reply, and ends by its context before the next, knows
 // nothing, whatever the cause looks like.
 func TestRelease_with_a_cause_like_an_answer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/interleaved/doubt"
-		srv := virtualServer(t)
 		lease := mustLock(t, newMutex(t, virtualClient(t, srv), path))
 		srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
 		held := srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.HoldRequest})
@@ -475,9 +460,7 @@ func TestRelease_with_a_cause_like_an_answer(t *testing.T) {
 			<-held.Hit()
 			cancel(framework.ErrNoNode)
 		}()
-		if err := lease.Release(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("Release: %v, want an error that matches context.Canceled", err)
-		}
+		wantErr(t, "Release", lease.Release(ctx), context.Canceled)
 		held.Remove()
 		srv.Cut()
 		mustLeaveNothing(t, srv, path)

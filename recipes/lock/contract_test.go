@@ -116,9 +116,7 @@ func TestNonReentrantLocks(t *testing.T) {
 		mustBeHeld(owned, t, l)
 		ctx, cancel := context.WithTimeout(owned, 200*time.Millisecond)
 		defer cancel()
-		if lease, err := l.Lock(ctx); lease != nil || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Lock by the owner: %v, %v; want an error that matches DeadlineExceeded", lease, err)
-		}
+		wantErr(t, "Lock by the owner", errOf(l.Lock(ctx)), context.DeadlineExceeded)
 		awaitEphemerals(t, c, path, 1)
 		mustHold(t, c, held)
 		released := make(chan error, 1)
@@ -126,9 +124,7 @@ func TestNonReentrantLocks(t *testing.T) {
 		if err := must.Receive(t, released, "the release"); err != nil {
 			t.Error(err)
 		}
-		if err := held.Release(t.Context()); !errors.Is(err, lock.ErrReleased) {
-			t.Errorf("second release: %v, want ErrReleased", err)
-		}
+		wantErr(t, "second release", held.Release(t.Context()), lock.ErrReleased)
 	}, oneOfEach())
 }
 
@@ -168,9 +164,7 @@ func TestOtherLibrariesContend(t *testing.T) {
 			path := fmt.Sprint(path, i)
 			node := must.Get(c.Create(t.Context(), path+"/"+prefix, nil, framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
 			m := newMutex(t, c, path)
-			if _, err := m.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
-				t.Errorf("TryLock behind %s: %v, want ErrHeld", node, err)
-			}
+			wantErr(t, fmt.Sprintf("TryLock behind %s", node), errOf(m.TryLock(t.Context())), lock.ErrHeld)
 			done := lockLater(t.Context(), m)
 			awaitContenders(t, c, path, 2)
 			must.OK(t, c.Delete(t.Context(), node))

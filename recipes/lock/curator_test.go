@@ -35,7 +35,7 @@ func TestCuratorSessionIsKilledUnderHolderAndWaiter(t *testing.T) {
 		c, route := onRoute(t, env)
 		m := newMutex(t, c, path)
 		held := mustLock(t, m)
-		waiter := lock.ContextWithOwner(t.Context(), lock.NewOwner("waiter"))
+		waiter := asOwner(t, "waiter")
 		done := lockLater(waiter, m)
 		awaitContenders(t, c, path, 2)
 		route.Expire(t)
@@ -44,17 +44,12 @@ func TestCuratorSessionIsKilledUnderHolderAndWaiter(t *testing.T) {
 		if !errors.As(held.Err(), &lost) || !errors.Is(lost, framework.ErrSessionEnded) {
 			t.Errorf("the holder's lease: %v, want a LostError that wraps ErrSessionEnded", held.Err())
 		}
-		got := must.Receive(t, done, "the waiter's grant in the next session")
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
+		lease := granted(t, done, "the waiter's grant in the next session")
 		if err := held.Release(t.Context()); !errors.As(err, &lost) {
 			t.Errorf("release of what was lost: %v, want a LostError", err)
 		}
-		if err := got.lease.Err(); err != nil {
-			t.Errorf("the waiter's lease: %v", err)
-		}
-		mustRelease(t, got.lease)
+		wantErr(t, "the waiter's lease", lease.Err(), nil)
+		mustRelease(t, lease)
 	})
 }
 
@@ -69,9 +64,7 @@ func TestCuratorNamespace(t *testing.T) {
 			t.Errorf("%d contenders below the namespace, want 1", n)
 		}
 		other := newMutex(t, env.Client(t), "/curator-namespace/a/lock")
-		if lease, err := other.TryLock(t.Context()); lease != nil || !errors.Is(err, lock.ErrHeld) {
-			t.Errorf("TryLock by the full path: %v, %v, want ErrHeld", lease, err)
-		}
+		wantErr(t, "TryLock by the full path", errOf(other.TryLock(t.Context())), lock.ErrHeld)
 		mustRelease(t, held)
 		mustRelease(t, mustLock(t, other))
 	})
@@ -192,9 +185,7 @@ func TestCuratorDirectoryIsRemovedAfterUse(t *testing.T) {
 		var users sync.WaitGroup
 		for range 10 {
 			users.Go(func() {
-				if err := lock.Do(t.Context(), m, func(context.Context, *lock.Lease) error { return nil }); err != nil {
-					t.Error(err)
-				}
+				wantErr(t, "Do", lock.Do(t.Context(), m, func(context.Context, *lock.Lease) error { return nil }), nil)
 			})
 		}
 		users.Wait()
@@ -229,10 +220,8 @@ func TestCuratorWriterIsKilled(t *testing.T) {
 // As testAttemptLockFailedException: the clean-up fails as well, and what failed first is what
 // Lock returns.
 func TestCuratorErrorOfTheCleanUpHidesNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/curator/blind"
-		srv := virtualServer(t)
 		c := virtualClient(t, srv, framework.WithRetry(retry.Never()))
 		blind := acl.Entry{Perms: acl.Create | acl.Delete, Scheme: "world", ID: "anyone"}
 		must.Get(c.Create(t.Context(), path, nil, framework.WithACL(blind), framework.WithParents()))(t)
@@ -329,9 +318,7 @@ func TestCuratorClusterStopsAndComesBack(t *testing.T) {
 // As LeaderLatch.testCorrectWatching: a contender in the middle of the queue leaves, and that
 // grants no lock.
 func TestCuratorMiddleOfTheQueueLeaves(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/curator/middle"
 		held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
 		middle := virtualClient(t, srv)
@@ -339,12 +326,8 @@ func TestCuratorMiddleOfTheQueueLeaves(t *testing.T) {
 		synctest.Wait()
 		last := lockLater(t.Context(), newMutex(t, virtualClient(t, srv), path))
 		synctest.Wait()
-		if err := middle.Close(); err != nil {
-			t.Error(err)
-		}
-		if got := must.Receive(t, leaving, "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
-			t.Errorf("the one that left: %v, %v; want ErrClosed", got.lease, got.err)
-		}
+		wantErr(t, "close", middle.Close(), nil)
+		wantErr(t, "the one that left", failed(t, leaving, "the end of the wait"), framework.ErrClosed)
 		mustWait(t, "the last", last)
 		if found := znodesBelow(srv, path); len(found) != 2 {
 			t.Errorf("znodes %q, want those of the holder and the last", found)
@@ -358,9 +341,7 @@ func TestCuratorMiddleOfTheQueueLeaves(t *testing.T) {
 // that begins before there is a server succeeds once there is one. Without a server, the wait ends
 // with the client.
 func TestCuratorLockBeforeThereIsAServer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		srv.Refuse()
 		var clients [2]*framework.Client
 		var waiting [2]<-chan result
@@ -370,12 +351,8 @@ func TestCuratorLockBeforeThereIsAServer(t *testing.T) {
 			clients[i], waiting[i] = c, lockLater(t.Context(), newMutex(t, c, "/curator/early"))
 		}
 		await(time.Minute)
-		if err := clients[0].Close(); err != nil {
-			t.Error(err)
-		}
-		if got := must.Receive(t, waiting[0], "the end of the wait"); !errors.Is(got.err, framework.ErrClosed) {
-			t.Errorf("Lock of the closed client: %v, %v; want ErrClosed", got.lease, got.err)
-		}
+		wantErr(t, "close", clients[0].Close(), nil)
+		wantErr(t, "Lock of the closed client", failed(t, waiting[0], "the end of the wait"), framework.ErrClosed)
 		srv.Accept()
 		mustRelease(t, granted(t, waiting[1], "the other's grant"))
 	})

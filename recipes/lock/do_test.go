@@ -38,25 +38,22 @@ func TestDoReportsTheWork(t *testing.T) {
 		for _, timeout := range []time.Duration{6 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second} {
 			for _, want := range []error{nil, errWork} {
 				t.Run(fmt.Sprintf("%s/%v/%v", name, timeout, want), func(t *testing.T) {
-					eachKind(t, kinds, func(t *testing.T, k kind) {
-						synctest.Test(t, func(t *testing.T) {
-							srv := virtualServer(t)
-							c := virtualClient(t, srv, framework.WithSessionTimeout(timeout))
-							var returned time.Time
-							err := lock.Do(t.Context(), k.lock(t, c, "/work"), func(context.Context, *lock.Lease) error {
-								outage(srv)
-								<-time.After(time.Second) // less than any lease lasts
-								returned = time.Now()
-								return want
-							})
-							if err != want { //nolint:errorlint // identity is the promise
-								t.Errorf("Do: %v, want fn's %v", err, want)
-							}
-							if late := time.Since(returned); late > releaseWait {
-								t.Errorf("Do returned %v after fn, want %v at the most", late, releaseWait)
-							}
-							restore(srv)
+					eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
+						c := virtualClient(t, srv, framework.WithSessionTimeout(timeout))
+						var returned time.Time
+						err := lock.Do(t.Context(), k.lock(t, c, "/work"), func(context.Context, *lock.Lease) error {
+							outage(srv)
+							<-time.After(time.Second) // less than any lease lasts
+							returned = time.Now()
+							return want
 						})
+						if err != want { //nolint:errorlint // identity is the promise
+							t.Errorf("Do: %v, want fn's %v", err, want)
+						}
+						if late := time.Since(returned); late > releaseWait {
+							t.Errorf("Do returned %v after fn, want %v at the most", late, releaseWait)
+						}
+						restore(srv)
 					})
 				})
 			}
@@ -69,26 +66,23 @@ func TestDoIsBoundedByItsContext(t *testing.T) {
 	t.Parallel()
 	for name, outage := range outages {
 		t.Run(name, func(t *testing.T) {
-			eachKind(t, kinds, func(t *testing.T, k kind) {
-				synctest.Test(t, func(t *testing.T) {
-					srv := virtualServer(t)
-					c := virtualClient(t, srv, framework.WithSessionTimeout(30*time.Second))
-					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-					defer cancel()
-					began := time.Now()
-					err := lock.Do(ctx, k.lock(t, c, "/work"), func(ctx context.Context, _ *lock.Lease) error {
-						outage(srv)
-						<-ctx.Done()
-						return context.Cause(ctx)
-					})
-					if err != context.DeadlineExceeded { //nolint:errorlint // identity is the promise
-						t.Errorf("Do: %v, want fn's error", err)
-					}
-					if took := time.Since(began); took > time.Second+releaseWait {
-						t.Errorf("Do returned after %v, want %v and %v at the most", took, time.Second, releaseWait)
-					}
-					restore(srv)
+			eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
+				c := virtualClient(t, srv, framework.WithSessionTimeout(30*time.Second))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				began := time.Now()
+				err := lock.Do(ctx, k.lock(t, c, "/work"), func(ctx context.Context, _ *lock.Lease) error {
+					outage(srv)
+					<-ctx.Done()
+					return context.Cause(ctx)
 				})
+				if err != context.DeadlineExceeded { //nolint:errorlint // identity is the promise
+					t.Errorf("Do: %v, want fn's error", err)
+				}
+				if took := time.Since(began); took > time.Second+releaseWait {
+					t.Errorf("Do returned after %v, want %v and %v at the most", took, time.Second, releaseWait)
+				}
+				restore(srv)
 			})
 		})
 	}
@@ -97,18 +91,15 @@ func TestDoIsBoundedByItsContext(t *testing.T) {
 // TestDoReturnsFnsError compares Do's error with fn's: a release that succeeds adds nothing.
 func TestDoReturnsFnsError(t *testing.T) {
 	t.Parallel()
-	eachKind(t, kinds, func(t *testing.T, k kind) {
-		synctest.Test(t, func(t *testing.T) {
-			srv := virtualServer(t)
-			c := virtualClient(t, srv)
-			l := k.lock(t, c, "/work")
-			err := lock.Do(t.Context(), l, func(context.Context, *lock.Lease) error { return errWork })
-			if err != errWork { //nolint:errorlint // identity is the promise
-				t.Errorf("Do: %#v, want fn's error itself", err)
-			}
-			synctest.Wait()
-			mustRelease(t, mustTry(t, l))
-		})
+	eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
+		c := virtualClient(t, srv)
+		l := k.lock(t, c, "/work")
+		err := lock.Do(t.Context(), l, func(context.Context, *lock.Lease) error { return errWork })
+		if err != errWork { //nolint:errorlint // identity is the promise
+			t.Errorf("Do: %#v, want fn's error itself", err)
+		}
+		synctest.Wait()
+		mustRelease(t, mustTry(t, l))
 	})
 }
 
@@ -166,27 +157,22 @@ func TestDoReportsALoss(t *testing.T) {
 // another client may have had the lock while fn worked.
 func TestDoReportsALossThatTheReleaseFinds(t *testing.T) {
 	t.Parallel()
-	eachKind(t, kinds, func(t *testing.T, k kind) {
-		synctest.Test(t, func(t *testing.T) {
-			srv := virtualServer(t)
-			c, operator := virtualClient(t, srv), virtualClient(t, srv)
-			err := lock.Do(t.Context(), k.lock(t, c, "/work"), func(_ context.Context, l *lock.Lease) error {
-				deleteNode(t, operator, firstOf(l).Node())
-				return nil
-			})
-			if !errors.Is(err, lock.ErrLost) || !errors.Is(err, lock.ErrNodeDeleted) {
-				t.Errorf("Do: %v, want ErrLost and ErrNodeDeleted", err)
-			}
+	eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
+		c, operator := virtualClient(t, srv), virtualClient(t, srv)
+		err := lock.Do(t.Context(), k.lock(t, c, "/work"), func(_ context.Context, l *lock.Lease) error {
+			deleteNode(t, operator, firstOf(l).Node())
+			return nil
 		})
+		if !errors.Is(err, lock.ErrLost) || !errors.Is(err, lock.ErrNodeDeleted) {
+			t.Errorf("Do: %v, want ErrLost and ErrNodeDeleted", err)
+		}
 	})
 }
 
 // TestDoReportsARefusedRelease: a server refuses the deletion, so the lock stays held. Do returns
 // that, together with fn's error, and it is no loss.
 func TestDoReportsARefusedRelease(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
 		err := lock.Do(t.Context(), newMutex(t, c, "/work"), func(_ context.Context, l *lock.Lease) error {
 			srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: l.Node(), Action: fault.Refuse, Code: fault.NoAuth})

@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -45,9 +44,7 @@ func TestDowngradeLeavesNoGap(t *testing.T) {
 			if n := rw.Read().Held(one); n != 1 {
 				t.Errorf("read side held %d times, want 1", n)
 			}
-			if err := reading.Err(); err != nil {
-				t.Errorf("the read lease: %v, want nil", err)
-			}
+			wantErr(t, "the read lease", reading.Err(), nil)
 			mustRelease(t, reading)
 			mustRelease(t, granted(t, writer, "the writer behind"))
 			mustRelease(t, granted(t, reader, "the reader behind the writer"))
@@ -184,9 +181,7 @@ func TestWhoWaitsForTheOtherSideIsNotForgotten(t *testing.T) {
 		zktest.Never(t, 20*time.Millisecond, "the end of an attempt", func() bool { return len(reader) > 0 })
 		withdraw()
 		for _, done := range writers {
-			if got := must.Receive(t, done, "the end of the attempt"); !errors.Is(got.err, context.Canceled) {
-				t.Errorf("Lock: %v, want an error that matches Canceled", got.err)
-			}
+			wantErr(t, "Lock", failed(t, done, "the end of the attempt"), context.Canceled)
 		}
 		mustRelease(t, granted(t, reader, "the read side, shared"))
 	}
@@ -199,10 +194,8 @@ func TestDowngradeWhoseWriteNodeIsDeleted(t *testing.T) {
 	t.Parallel()
 	for name, withdrawn := range map[string]bool{"waits for the next writer": false, "leaves no orphan": true} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 				const path = "/downgrade-beside"
-				srv := virtualServer(t)
 				c, other := virtualClient(t, srv), virtualClient(t, srv)
 				rw := newReadWrite(t, c, path)
 				one := asOwner(t, "one")
@@ -236,10 +229,8 @@ func TestDowngradeWhoseWriteNodeIsDeleted(t *testing.T) {
 // TestDowngradeFence: the read lease has the fence of the write lease, because a writer behind it
 // has a smaller czxid than the read node.
 func TestDowngradeFence(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/downgrade-beside/fence"
-		srv := virtualServer(t)
 		rw, others := newReadWrite(t, virtualClient(t, srv), path), newReadWrite(t, virtualClient(t, srv), path)
 		one := asOwner(t, "one")
 		writing := mustLockAs(one, t, rw.Write())
@@ -266,10 +257,8 @@ func fenceOf(t *testing.T, l *lock.Lease) int64 {
 // TestHandOffBehindADowngrade has a writer take the read side as Curator's do, by a
 // znode of its own number, while another writer and a reader wait.
 func TestHandOffBehindADowngrade(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/handoff/downgrade"
-		srv := virtualServer(t)
 		curator := virtualClient(t, srv)
 		create := func(name string, more ...framework.CreateOption) string {
 			t.Helper()
@@ -289,16 +278,12 @@ func TestHandOffBehindADowngrade(t *testing.T) {
 		synctest.Wait()
 		reading := create("__READ__" + digits(writing))
 		must.OK(t, curator.Delete(t.Context(), writing))
-		mustRelease(t, must.Receive(t, reader, "the reader behind").lease)
+		mustRelease(t, granted(t, reader, "the reader behind"))
 		synctest.Wait()
-		select {
-		case got := <-writer:
-			t.Fatalf("a writer is granted beside a reader: %+v", got)
-		default:
-		}
+		mustWaitStill(t, "a writer beside a reader", writer)
 		must.OK(t, curator.Delete(t.Context(), reading))
-		mustRelease(t, must.Receive(t, writer, "the writer").lease)
-		mustRelease(t, must.Receive(t, first, "the next writer").lease)
+		mustRelease(t, granted(t, writer, "the writer"))
+		mustRelease(t, granted(t, first, "the next writer"))
 	})
 }
 
@@ -311,7 +296,7 @@ func TestADowngradeComesAheadOfWritersThatWait(t *testing.T) {
 		const path = "/listings/heirs"
 		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
 		ours, theirs := newReadWrite(t, virtualClient(t, srv), path), newReadWrite(t, virtualClient(t, srv), path)
-		owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("downgrader"))
+		owner := asOwner(t, "downgrader")
 		writer := mustLockAs(owner, t, theirs.Write())
 		first := lockLater(t.Context(), ours.Write())
 		synctest.Wait()
@@ -359,9 +344,7 @@ func TestADowngradeNeedsTheWriteNode(t *testing.T) {
 		t.Errorf("node %s has the number of the one that was deleted", reading.Node())
 	}
 	mustRelease(t, reading)
-	if err := writing.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("release of the write lease: %v, want ErrLost", err)
-	}
+	wantErr(t, "release of the write lease", writing.Release(t.Context()), lock.ErrLost)
 }
 
 // TestADowngradeInTheNextSessionQueuesAsOthersDo asks for the read side while

@@ -108,9 +108,7 @@ func TestTryLockExclusion(t *testing.T) {
 						return
 					}
 					guarded.visit(lease)
-					if err := lease.Release(t.Context()); err != nil {
-						t.Error(err)
-					}
+					wantErr(t, "release", lease.Release(t.Context()), nil)
 				}
 			})
 		}
@@ -188,9 +186,7 @@ func TestReadWriteExclusion(t *testing.T) {
 					} else {
 						shared.read(c)
 					}
-					if err := lease.Release(context.Background()); err != nil {
-						t.Error(err)
-					}
+					wantErr(t, "release", lease.Release(context.Background()), nil)
 				}
 			})
 		}
@@ -403,12 +399,12 @@ func TestWipedServer_is_listed(t *testing.T) {
 			synctest.Wait()
 			select {
 			case got := <-done:
-				t.Errorf("granted beside a holder, %d writes after the creation: %v", prior, got.err)
+				t.Errorf("granted beside a holder, %d writes after the creation: %v", prior, got.Err)
 				mustRelease(t, held)
-				mustRelease(t, got.lease)
+				mustRelease(t, got.Lease)
 			default:
 				mustRelease(t, held)
-				mustRelease(t, must.Receive(t, done, "the grant").lease)
+				mustRelease(t, granted(t, done, "the grant"))
 			}
 		})
 	}

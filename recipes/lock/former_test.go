@@ -20,6 +20,7 @@ import (
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -68,20 +69,13 @@ func TestOldSessionsNodeOfTheSameAttemptIsNotTaken(t *testing.T) {
 		if names := contenders(t, other, path); !strings.HasPrefix(names[0], name[len(path)+1:]) {
 			t.Fatalf("contenders %v, want two of the attempt's name", names)
 		}
-		select {
-		case got := <-done:
-			t.Fatalf("granted %v (%v) behind a foreign node", got.lease, got.err)
-		default:
-		}
+		mustWaitStill(t, "behind a foreign node", done)
 		must.OK(t, other.Delete(t.Context(), name+"0000000000"))
-		got := must.Receive(t, done, "the lock once the other node is gone")
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
-		if got.lease.Node() == name+"0000000000" {
+		lease := granted(t, done, "the lock once the other node is gone")
+		if lease.Node() == name+"0000000000" {
 			t.Error("granted on another session's node")
 		}
-		mustRelease(t, got.lease)
+		mustRelease(t, lease)
 	})
 }
 
@@ -103,10 +97,8 @@ func createdName(t testing.TB, proxy *zkproxy.Proxy) string {
 // TestUnfairMutexNeverTakesItsFormerZnode releases with a dead context while the deletion
 // can't be sent, and locks again with the same data, where the first reply is lost.
 func TestUnfairMutexNeverTakesItsFormerZnode(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/seat"
-		srv := virtualServer(t)
 		c := virtualClient(t, srv)
 		e := newUnfairMutex(t, c, path, recipes.WithoutMetadata(), recipes.WithData([]byte("same")))
 		first := mustLock(t, e)
@@ -117,48 +109,36 @@ func TestUnfairMutexNeverTakesItsFormerZnode(t *testing.T) {
 		}
 		dead, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := first.Release(dead); !errors.Is(err, context.Canceled) {
-			t.Fatalf("Release: %v, want context.Canceled", err)
-		}
-		if _, err := e.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
-			t.Errorf("TryLock while the former znode exists: %v, want ErrHeld", err)
-		}
+		wantErr(t, "Release", first.Release(dead), context.Canceled)
+		wantErr(t, "TryLock while the former znode exists", errOf(e.TryLock(t.Context())), lock.ErrHeld)
 		srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.DropReply})
 		again := lockLater(t.Context(), e)
 		await(10 * time.Second)
-		select {
-		case got := <-again:
-			t.Fatalf("Lock returned while the former znode exists: %+v", got)
-		default:
-		}
+		mustWaitStill(t, "while the former znode exists", again)
 		for _, rule := range undeletable {
 			rule.Remove()
 		}
 		second := must.Receive(t, again, "the lock")
-		if second.err != nil {
-			t.Fatal(second.err)
+		if second.Err != nil {
+			t.Fatal(second.Err)
 		}
-		if after := second.lease.Fence(); after <= before {
+		if after := second.Lease.Fence(); after <= before {
 			t.Errorf("fence %d after %d", after, before)
 		}
-		mustHold(t, c, second.lease)
-		mustRelease(t, second.lease)
+		mustHold(t, c, second.Lease)
+		mustRelease(t, second.Lease)
 	})
 }
 
 // TestUnfairMutexGateOutlastsARefusedDeletion keeps the client from deleting its znode.
 func TestUnfairMutexGateOutlastsARefusedDeletion(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const dir = "/seat-refused"
-		srv := virtualServer(t)
 		operator, c := virtualClient(t, srv), virtualClient(t, srv)
 		noDelete := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Delete, Scheme: "world", ID: "anyone"})
 		must.Get(operator.Create(t.Context(), dir, nil, noDelete))(t)
 		e := newUnfairMutex(t, c, dir+"/lock")
-		if err := mustLock(t, e).Release(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
-			t.Fatalf("Release: %v, want ErrNoAuth", err)
-		}
+		wantErr(t, "Release", mustLock(t, e).Release(t.Context()), framework.ErrNoAuth)
 		mustRefuse(t, e)
 		must.Get(operator.SetACL(t.Context(), dir, acl.Open(), framework.AnyVersion))(t)
 		mustRelease(t, mustLock(t, e)) // the deletion is repeated until it is allowed
@@ -167,9 +147,7 @@ func TestUnfairMutexGateOutlastsARefusedDeletion(t *testing.T) {
 
 // TestUnfairMutexGateEndsWithTheClient has a call wait for the gate while the client closes.
 func TestUnfairMutexGateEndsWithTheClient(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
 		e := newUnfairMutex(t, c, "/seat-closed")
 		lease := mustLock(t, e)
@@ -177,25 +155,19 @@ func TestUnfairMutexGateEndsWithTheClient(t *testing.T) {
 		srv.Cut()
 		dead, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := lease.Release(dead); !errors.Is(err, context.Canceled) {
-			t.Fatalf("Release: %v, want context.Canceled", err)
-		}
+		wantErr(t, "Release", lease.Release(dead), context.Canceled)
 		waiting := lockLater(t.Context(), e)
 		synctest.Wait()
 		must.OK(t, c.Close())
-		if got := must.Receive(t, waiting, "the end of Lock"); !errors.Is(got.err, framework.ErrClosed) {
-			t.Errorf("Lock: %+v, want ErrClosed", got)
-		}
+		wantErr(t, "Lock", failed(t, waiting, "the end of Lock"), framework.ErrClosed)
 	})
 }
 
 // TestUnfairMutexGate_with_a_full_queue_of_deletions releases while the client has as many deletions
 // pending as it keeps.
 func TestUnfairMutexGate_with_a_full_queue_of_deletions(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/seat-full"
-		srv := virtualServer(t)
 		c := virtualClient(t, srv)
 		e := newUnfairMutex(t, c, path, recipes.WithoutMetadata(), recipes.WithData([]byte("same")))
 		lease := mustLock(t, e)
@@ -207,12 +179,8 @@ func TestUnfairMutexGate_with_a_full_queue_of_deletions(t *testing.T) {
 		}
 		dead, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := lease.Release(dead); !errors.Is(err, context.Canceled) {
-			t.Fatalf("Release: %v, want context.Canceled", err)
-		}
-		if _, err := e.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
-			t.Errorf("TryLock while the former znode exists: %v, want ErrHeld", err)
-		}
+		wantErr(t, "Release", lease.Release(dead), context.Canceled)
+		wantErr(t, "TryLock while the former znode exists", errOf(e.TryLock(t.Context())), lock.ErrHeld)
 		must.OK(t, c.Close())
 	})
 }
@@ -225,9 +193,7 @@ func (failingSpan) IsRecording() bool              { return true }
 
 // TestUnfairMutexGate_after_a_panic has the metadata's traceparent panic.
 func TestUnfairMutexGate_after_a_panic(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		tracer := new(failingTracer)
 		c := virtualClient(t, srv, framework.WithTracerProvider(tracer))
 		e := newUnfairMutex(t, c, "/seat-panic")
@@ -326,9 +292,7 @@ func TestUnfairMutexCleanUp_with_another_holder(t *testing.T) {
 		done := lockLater(ctx, newUnfairMutex(t, c, path, recipes.WithoutMetadata(), recipes.WithData([]byte("same"))))
 		must.Receive(t, stuck.Hit(), "the create")
 		cancel()
-		if got := must.Receive(t, done, "the end of Lock"); !errors.Is(got.err, context.Canceled) {
-			t.Fatalf("Lock: %v, %v; want Canceled", got.lease, got.err)
-		}
+		wantErr(t, "Lock", failed(t, done, "the end of Lock"), context.Canceled)
 		other := env.Client(t)
 		lease := mustTry(t, newUnfairMutex(t, other, path, recipes.WithoutMetadata(), recipes.WithData([]byte("same"))))
 		stuck.Release()
@@ -356,18 +320,13 @@ func TestUnfairMutexCleanUp_before_the_next_attempt(t *testing.T) {
 				first := lockLater(ctx, e)
 				must.Receive(t, stuck.Hit(), "the create")
 				cancel()
-				if got := must.Receive(t, first, "the end of the first"); !errors.Is(got.err, context.Canceled) {
-					t.Fatalf("first Lock: %v, %v; want Canceled", got.lease, got.err)
-				}
+				wantErr(t, "first Lock", failed(t, first, "the end of the first"), context.Canceled)
 				second := lockLater(t.Context(), e)
 				stuck.Release()
-				got := must.Receive(t, second, "the lock")
-				if got.err != nil {
-					t.Fatal(got.err)
-				}
+				lease := granted(t, second, "the lock")
 				zktest.Eventually(t, generous, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
-				mustHold(t, c, got.lease)
-				mustRelease(t, got.lease)
+				mustHold(t, c, lease)
+				mustRelease(t, lease)
 			})
 		})
 	}
@@ -394,9 +353,7 @@ func TestUnfairMutexCreate_after_another_holder(t *testing.T) {
 		must.Receive(t, hang.Hit(), "the search for its znode")
 		lease := mustTry(t, newUnfairMutex(t, other, path, same...))
 		hang.Release()
-		if err := must.Receive(t, tried, "TryLock"); !errors.Is(err, lock.ErrHeld) {
-			t.Errorf("TryLock: %v, want ErrHeld", err)
-		}
+		wantErr(t, "TryLock", must.Receive(t, tried, "TryLock"), lock.ErrHeld)
 		mustHold(t, other, lease)
 		mustRelease(t, lease)
 	})
@@ -426,9 +383,7 @@ func TestUnfairMutexReleaseAfterAnOperatorsDeletion(t *testing.T) {
 		for _, rule := range stuck {
 			rule.Release()
 		}
-		if err := must.Receive(t, released, "the release"); !errors.Is(err, lock.ErrNodeDeleted) {
-			t.Errorf("release: %v, want ErrNodeDeleted", err)
-		}
+		wantErr(t, "release", must.Receive(t, released, "the release"), lock.ErrNodeDeleted)
 		mustHold(t, other, next)
 		mustRelease(t, next)
 	})

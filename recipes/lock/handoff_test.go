@@ -37,9 +37,8 @@ func TestHandOffAsksNothing(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 				const path = "/handoff/mutex"
-				srv := virtualServer(t)
 				var clients []*framework.Client
 				for range tt.clients {
 					clients = append(clients, virtualClient(t, srv))
@@ -61,10 +60,10 @@ func TestHandOffAsksNothing(t *testing.T) {
 					synctest.Wait()
 					select {
 					case got := <-next:
-						if got.err != nil {
-							t.Fatal(got.err)
+						if got.Err != nil {
+							t.Fatal(got.Err)
 						}
-						held = got.lease
+						held = got.Lease
 					default:
 						t.Fatalf("waiter %d was not granted by the end of the lease alone", i)
 					}
@@ -87,9 +86,8 @@ func TestHandOffWhenAnOperatorDeletesBoth(t *testing.T) {
 	for _, ownFirst := range []bool{true, false} {
 		for _, together := range []bool{true, false} {
 			t.Run(fmt.Sprintf("own first %v, together %v", ownFirst, together), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
+				inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 					const path = "/handoff/operator"
-					srv := virtualServer(t)
 					operator := virtualClient(t, srv)
 					held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
 					waiter := newMutex(t, virtualClient(t, srv), path)
@@ -117,22 +115,22 @@ func TestHandOffWhenAnOperatorDeletesBoth(t *testing.T) {
 					}
 					synctest.Wait()
 					got := <-done
-					if got.err != nil {
-						t.Fatal(got.err)
+					if got.Err != nil {
+						t.Fatal(got.Err)
 					}
 					// It was granted by a new znode, or before it was notified of the end of its
 					// own znode. Both equal an end a moment after the grant.
-					_, exists, err := operator.Exists(t.Context(), got.lease.Node())
+					_, exists, err := operator.Exists(t.Context(), got.Lease.Node())
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := got.lease.Err(); exists != (err == nil) || !exists && !errors.Is(err, lock.ErrNodeDeleted) {
+					if err := got.Lease.Err(); exists != (err == nil) || !exists && !errors.Is(err, lock.ErrNodeDeleted) {
 						t.Errorf("the lease's znode stands: %v; the lease: %v", exists, err)
 					}
 					if ownFirst && !exists {
 						t.Error("granted though the end of the own znode was heard of before")
 					}
-					_ = got.lease.Release(t.Context())
+					_ = got.Lease.Release(t.Context())
 					<-held.Lost()
 					_ = held.Release(t.Context())
 				})
@@ -150,9 +148,8 @@ func TestHandOffWhenTheEventComesLate(t *testing.T) {
 		{Op: fault.Event, Action: fault.CutBefore},
 	} {
 		t.Run(rule.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 				const path = "/handoff/late"
-				srv := virtualServer(t)
 				held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
 				c := virtualClient(t, srv)
 				done := lockLater(t.Context(), newMutex(t, c, path))
@@ -160,14 +157,9 @@ func TestHandOffWhenTheEventComesLate(t *testing.T) {
 				rule.Session = c.Session().ID
 				srv.Rules().Add(rule)
 				mustRelease(t, held)
-				got := must.Receive(t, done, "the grant")
-				if got.err != nil {
-					t.Fatal(got.err)
-				}
-				if err := got.lease.Err(); err != nil {
-					t.Error(err)
-				}
-				mustRelease(t, got.lease)
+				lease := granted(t, done, "the grant")
+				wantErr(t, "the lease", lease.Err(), nil)
+				mustRelease(t, lease)
 			})
 		})
 	}
@@ -196,22 +188,22 @@ func TestHandOffAtTheEndOfTheSession(t *testing.T) {
 			lostAt := make(chan time.Time, 1)
 			go func() {
 				defer close(lostAt)
-				if got := <-first; got.err == nil {
-					<-got.lease.Lost()
+				if got := <-first; got.Err == nil {
+					<-got.Lease.Lost()
 					lostAt <- time.Now()
 				}
 			}()
 			await(moment)
 			mustRelease(t, held)
 			got := <-second
-			if got.err != nil {
-				t.Fatal(got.err)
+			if got.Err != nil {
+				t.Fatal(got.Err)
 			}
 			cancel()
-			if lost, granted := <-lostAt; granted && !lost.Before(got.at) {
-				t.Errorf("released after %v: lost %v after the next was granted", moment, lost.Sub(got.at))
+			if lost, granted := <-lostAt; granted && !lost.Before(got.At) {
+				t.Errorf("released after %v: lost %v after the next was granted", moment, lost.Sub(got.At))
 			}
-			mustRelease(t, got.lease)
+			mustRelease(t, got.Lease)
 			route.set(false, false)
 			route.cut()
 		})
@@ -337,10 +329,10 @@ func TestAWaiterIsNotifiedOfItsPredecessorsGrant(t *testing.T) {
 		synctest.Wait()
 		lists := countListings(srv, path)
 		mustRelease(t, held)
-		lease := must.Receive(t, first, "the first waiter's grant").lease
+		lease := granted(t, first, "the first waiter's grant")
 		synctest.Wait()
 		mustRelease(t, lease)
-		mustRelease(t, must.Receive(t, last, "the last waiter's grant").lease)
+		mustRelease(t, granted(t, last, "the last waiter's grant"))
 		if got, want := fmt.Sprint(positions), "[2 1 0]"; got != want {
 			t.Errorf("positions %v, want %v", got, want)
 		}
@@ -364,17 +356,13 @@ func TestPredecessorThatWithdrawsIsNoGrant(t *testing.T) {
 		last := lockLater(t.Context(), newMutex(t, c, path))
 		synctest.Wait()
 		cancel()
-		if r := must.Receive(t, first, "the end of the first wait"); r.err == nil {
+		if r := must.Receive(t, first, "the end of the first wait"); r.Err == nil {
 			t.Fatal("a wait whose context ended was granted")
 		}
 		synctest.Wait()
-		select {
-		case r := <-last:
-			t.Fatalf("granted beside the holder: %v, %v", r.lease, r.err)
-		default:
-		}
+		mustWaitStill(t, "the last, beside the holder", last)
 		mustRelease(t, held)
-		mustRelease(t, must.Receive(t, last, "the grant").lease)
+		mustRelease(t, granted(t, last, "the grant"))
 	})
 }
 
@@ -399,15 +387,11 @@ func TestAnOperatorDeletesThePredecessor(t *testing.T) {
 		must.OK(t, operator.Delete(t.Context(), middle))
 		synctest.Wait()
 		for name, done := range map[string]<-chan result{"first": first, "last": last} {
-			select {
-			case r := <-done:
-				t.Fatalf("%s granted beside the holder: %v, %v", name, r.lease, r.err)
-			default:
-			}
+			mustWaitStill(t, name+" beside the holder", done)
 		}
 		mustRelease(t, held)
-		mustRelease(t, must.Receive(t, last, "the last one's grant").lease)
-		mustRelease(t, must.Receive(t, first, "the grant of who queued again").lease)
+		mustRelease(t, granted(t, last, "the last one's grant"))
+		mustRelease(t, granted(t, first, "the grant of who queued again"))
 	})
 }
 

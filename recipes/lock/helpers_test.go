@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -29,7 +30,7 @@ var errSuspended, errNoGuard = lease.ErrSuspended, lease.ErrNoGuard
 type metadata = lease.Metadata
 
 // generous bounds what has to happen at some time, on a machine as slow as it may be.
-const generous = 30 * time.Second
+const generous = recipetest.Generous
 
 // newClient returns a connected client that is closed at the end of the test.
 func newClient(t testing.TB, connect string, opts ...framework.Option) *framework.Client {
@@ -39,8 +40,7 @@ func newClient(t testing.TB, connect string, opts ...framework.Option) *framewor
 
 func newMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.Mutex {
 	t.Helper()
-	m := must.Get(lock.NewMutex(c, path, opts...))(t)
-	return m
+	return must.Get(lock.NewMutex(c, path, opts...))(t)
 }
 
 // onRoute returns a client that has a route of its own to a server of the environment.
@@ -60,10 +60,7 @@ func behindProxy(t testing.TB, server *zktest.Server, opts ...framework.Option) 
 // mustLock locks or fails the test.
 func mustLock(t testing.TB, l lock.Locker) *lock.Lease {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), generous)
-	defer cancel()
-	lease := must.Get(l.Lock(ctx))(t)
-	return lease
+	return mustLockAs(t.Context(), t, l)
 }
 
 func mustRelease(t testing.TB, l *lock.Lease) {
@@ -74,44 +71,26 @@ func mustRelease(t testing.TB, l *lock.Lease) {
 // contenders returns the names in the lock's directory, as c sees them after a sync.
 func contenders(t testing.TB, c *framework.Client, path string) []string {
 	t.Helper()
-	must.OK(t, c.Sync(t.Context(), path))
-	if _, ok, err := c.Exists(t.Context(), path); err != nil || !ok {
-		return nil
-	}
-	names, _, err := c.Children(t.Context(), path)
-	if err != nil {
-		return nil // the directory was reaped just now
-	}
-	return names
+	return recipetest.Children(t, c, path)
 }
 
 // awaitContenders waits until the lock's directory has n children.
 func awaitContenders(t testing.TB, c *framework.Client, path string, n int) {
 	t.Helper()
-	zktest.Eventually(t, generous, "the number of contenders", func() bool { return len(contenders(t, c, path)) == n })
+	recipetest.AwaitChildren(t, c, path, n)
 }
 
 // A result is what a Lock on another goroutine came to.
-type result struct {
-	lease *lock.Lease
-	err   error
-	at    time.Time
-}
+type result = recipetest.Outcome
 
 // lockLater calls Lock on a goroutine of its own.
 func lockLater(ctx context.Context, l lock.Locker) <-chan result {
-	done := make(chan result, 1)
-	go func() {
-		lease, err := l.Lock(ctx)
-		done <- result{lease, err, time.Now()}
-	}()
-	return done
+	return recipetest.Later(ctx, l.Lock)
 }
 
 func newLocal(t testing.TB, m *lock.Mutex, max int) *lock.Local {
 	t.Helper()
-	l := must.Get(lock.NewLocal(m, max))(t)
-	return l
+	return must.Get(lock.NewLocal(m, max))(t)
 }
 
 // firstOf returns the lease itself, or that of a Multi's first member.
@@ -120,6 +99,13 @@ func firstOf(l *lock.Lease) *lock.Lease {
 		return members[0]
 	}
 	return l
+}
+
+// inVirtualTime runs the test, or subtest, in parallel and in virtual time, at a server of its own.
+func inVirtualTime(t *testing.T, test func(t *testing.T, srv *zkserver.Server)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(t, virtualServer(t)) })
 }
 
 // virtualServer starts a server that is closed at the end of the test.
@@ -146,26 +132,22 @@ func serverInProcess(t testing.TB) (string, framework.Option) {
 
 func newUnfairMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.UnfairMutex {
 	t.Helper()
-	e := must.Get(lock.NewUnfairMutex(c, path, opts...))(t)
-	return e
+	return must.Get(lock.NewUnfairMutex(c, path, opts...))(t)
 }
 
 func newSemaphoreMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.SemaphoreMutex {
 	t.Helper()
-	m := must.Get(lock.NewSemaphoreMutex(c, path, opts...))(t)
-	return m
+	return must.Get(lock.NewSemaphoreMutex(c, path, opts...))(t)
 }
 
 func newReadWrite(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.RWMutex {
 	t.Helper()
-	rw := must.Get(lock.NewRWMutex(c, path, opts...))(t)
-	return rw
+	return must.Get(lock.NewRWMutex(c, path, opts...))(t)
 }
 
 func newMulti(t testing.TB, locks ...lock.Locker) *lock.Multi {
 	t.Helper()
-	m := must.Get(lock.NewMulti(locks...))(t)
-	return m
+	return must.Get(lock.NewMulti(locks...))(t)
 }
 
 // newMutexes returns a mutex for each path.
@@ -209,31 +191,50 @@ func mustLockAs(ctx context.Context, t testing.TB, l lock.Locker) *lock.Lease {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, generous)
 	defer cancel()
-	lease := must.Get(l.Lock(ctx))(t)
-	return lease
+	return must.Get(l.Lock(ctx))(t)
 }
 
 // mustTry locks without waiting or fails the test.
 func mustTry(t testing.TB, l lock.Locker) *lock.Lease {
 	t.Helper()
-	lease := must.Get(l.TryLock(t.Context()))(t)
-	return lease
+	return must.Get(l.TryLock(t.Context()))(t)
 }
 
 // mustRefuse fails the test unless TryLock says ErrHeld.
 func mustRefuse(t testing.TB, l lock.Locker) {
 	t.Helper()
-	if lease, err := l.TryLock(t.Context()); lease != nil || !errors.Is(err, lock.ErrHeld) {
-		t.Fatalf("TryLock: %v, %v; want no lease and ErrHeld", lease, err)
-	}
+	mustBeHeld(t.Context(), t, l)
 }
 
 // mustBeHeld fails the test unless a try to lock is refused since others are there.
 func mustBeHeld(ctx context.Context, t testing.TB, l lock.Locker) {
 	t.Helper()
-	if lease, err := l.TryLock(ctx); lease != nil || !errors.Is(err, lock.ErrHeld) {
-		t.Fatalf("TryLock: %v, %v; want no lease and ErrHeld", lease, err)
+	wantErr(t, "TryLock", errOf(l.TryLock(ctx)), lock.ErrHeld)
+}
+
+// wantErr reports an error that does not match each of the targets. what says which call returned it.
+func wantErr(t testing.TB, what string, err error, targets ...error) {
+	t.Helper()
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			t.Errorf("%s: %v, want an error that matches %v", what, err, target)
+		}
 	}
+}
+
+// errOf returns the error of a call that is to return no lease. A lease is an error, too.
+func errOf(l *lock.Lease, err error) error {
+	if l != nil {
+		return fmt.Errorf("no error, but the lease of %s", l.Path())
+	}
+	return err
+}
+
+// failed waits for a Lock on another goroutine, and returns what errOf makes of it.
+func failed(t testing.TB, done <-chan result, what string) error {
+	t.Helper()
+	got := must.Receive(t, done, what)
+	return errOf(got.Lease, got.Err)
 }
 
 // mustHold fails the test unless the lease is held, and its znodes exist.
@@ -258,21 +259,22 @@ func mustHold(t testing.TB, c *framework.Client, lease *lock.Lease) {
 // mustWait fails the test if one of the Locks returns within a short time.
 func mustWait(t testing.TB, what string, waiting ...<-chan result) {
 	t.Helper()
-	zktest.Never(t, 100*time.Millisecond, what+" is not granted", func() bool {
-		for _, done := range waiting {
-			select {
-			case got := <-done:
-				t.Fatalf("%s: Lock returned %v, %v; want it to wait", what, got.lease, got.err)
-			default:
-			}
-		}
+	zktest.Never(t, 200*time.Millisecond, what+" is not granted", func() bool {
+		mustWaitStill(t, what, waiting...)
 		return false
 	})
 }
 
-func mustWaitOn(t *testing.T, done <-chan result) {
+// mustWaitStill fails the test if one of the Locks has returned.
+func mustWaitStill(t testing.TB, what string, waiting ...<-chan result) {
 	t.Helper()
-	zktest.Never(t, 200*time.Millisecond, "a second holder", func() bool { return len(done) > 0 })
+	for _, done := range waiting {
+		select {
+		case got := <-done:
+			t.Fatalf("%s: Lock returned %v, %v; want it to wait", what, got.Lease, got.Err)
+		default:
+		}
+	}
 }
 
 // mustReleaseEach releases what comes of each, in whatever order that is.
@@ -282,13 +284,11 @@ func mustReleaseEach(t *testing.T, pending ...<-chan result) {
 	for _, waiting := range pending {
 		wg.Go(func() {
 			got := <-waiting // the bubble tells if there is none
-			if got.err != nil {
-				t.Error(got.err)
+			if got.Err != nil {
+				t.Error(got.Err)
 				return
 			}
-			if err := got.lease.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			wantErr(t, "release", got.Lease.Release(t.Context()), nil)
 		})
 	}
 	wg.Wait()
@@ -307,10 +307,10 @@ func queueUp(ctx context.Context, t testing.TB, l lock.Locker, observer *framewo
 func granted(t testing.TB, done <-chan result, what string) *lock.Lease {
 	t.Helper()
 	got := must.Receive(t, done, what)
-	if got.err != nil {
-		t.Fatalf("%s: %v", what, got.err)
+	if got.Err != nil {
+		t.Fatalf("%s: %v", what, got.Err)
 	}
-	return got.lease
+	return got.Lease
 }
 
 func closed(ch <-chan struct{}) bool {
@@ -446,8 +446,7 @@ func digits(node string) string { return node[strings.LastIndex(node, "_")+1:] }
 // createNode creates a znode as another process would, and returns its path.
 func createNode(t testing.TB, c *framework.Client, path string, opts ...framework.CreateOption) string {
 	t.Helper()
-	node := must.Get(c.Create(t.Context(), path, nil, append(opts, framework.Ephemeral(), framework.WithParents())...))(t)
-	return node
+	return must.Get(c.Create(t.Context(), path, nil, append(opts, framework.Ephemeral(), framework.WithParents())...))(t)
 }
 
 func deleteNode(t testing.TB, c *framework.Client, path string) {

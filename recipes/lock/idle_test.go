@@ -57,8 +57,7 @@ func TestAWaiterAsksSeldomAndAHolderNothing(t *testing.T) {
 		}, 1, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				srv := virtualServer(t)
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 				held := mustLock(t, tc.make(t, virtualClient(t, srv)))
 				c := virtualClient(t, srv)
 				waiter := lockLater(t.Context(), tc.make(t, c))
@@ -70,17 +69,14 @@ func TestAWaiterAsksSeldomAndAHolderNothing(t *testing.T) {
 					t.Errorf("%d requests in an hour of %d session timeouts in which nothing happened", n, timeouts)
 				}
 				mustRelease(t, held)
-				got := must.Receive(t, waiter, "the lock")
-				if got.err != nil {
-					t.Fatal(got.err)
-				}
+				lease := granted(t, waiter, "the lock")
 				synctest.Wait()
 				count = asked(srv)
 				<-time.After(time.Hour)
 				if n := count(); n != tc.more {
 					t.Errorf("%d requests in an hour of who has waited, want %d", n, tc.more)
 				}
-				mustRelease(t, got.lease)
+				mustRelease(t, lease)
 			})
 		})
 	}
@@ -88,15 +84,13 @@ func TestAWaiterAsksSeldomAndAHolderNothing(t *testing.T) {
 
 // A write to a holder's znode, which may request its release, is read at once.
 func TestAHolderLooksAtAWriteOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		operator := virtualClient(t, srv)
 		held := mustLock(t, newMutex(t, virtualClient(t, srv), "/quiet/a"))
 		waiter := lockLater(t.Context(), newMutex(t, virtualClient(t, srv), "/quiet/a"))
 		<-time.After(time.Second)
 		mustRelease(t, held)
-		lease := must.Receive(t, waiter, "the lock").lease
+		lease := granted(t, waiter, "the lock")
 		for range 3 {
 			count := asked(srv)
 			must.Get(operator.Set(t.Context(), lease.Node(), []byte("something"), framework.AnyVersion))(t)
@@ -120,8 +114,7 @@ func TestUnrecordedWaitReadsNoZnode(t *testing.T) {
 		"not recorded": {sdktrace.NeverSample(), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				srv := virtualServer(t)
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 				tracers := sdktrace.NewTracerProvider(sdktrace.WithSampler(tc.sampler))
 				core, _ := observer.New(zap.DebugLevel) // which follows the call, recorded or not
 				c := virtualClient(t, srv, framework.WithTracerProvider(tracers), framework.WithLogger(zap.New(core)))
@@ -135,7 +128,7 @@ func TestUnrecordedWaitReadsNoZnode(t *testing.T) {
 					t.Errorf("%d reads of znodes among the leases, want %d", n, tc.want)
 				}
 				mustRelease(t, held)
-				mustRelease(t, must.Receive(t, waiter, "the lock").lease)
+				mustRelease(t, granted(t, waiter, "the lock"))
 			})
 		})
 	}

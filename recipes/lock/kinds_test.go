@@ -8,6 +8,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // A kind is one kind of lock. Tests of what all kinds promise run over kinds.
@@ -115,6 +116,16 @@ func eachKindAndEnv(
 	eachKind(t, of, func(t *testing.T, k kind) {
 		zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) { test(t, env, k, anyPath("/"+t.Name())) }, opts...)
 	})
+}
+
+// eachKindInVirtualTime runs test for each of the kinds, at a server of its own.
+func eachKindInVirtualTime(t *testing.T, of []kind, test func(t *testing.T, k kind, srv *zkserver.Server)) {
+	t.Helper()
+	for _, k := range of {
+		t.Run(k.name, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) { test(t, k, srv) })
+		})
+	}
 }
 
 // oneOfEach is for tests that run over all kinds, each in a virtual and in a real environment. TestContract

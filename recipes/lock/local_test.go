@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -25,10 +26,8 @@ type localTest struct {
 
 func inLocalTest(t *testing.T, max int, test func(localTest), opts ...lock.Option) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/local"
-		srv := virtualServer(t)
 		c := virtualClient(t, srv)
 		local := newLocal(t, newMutex(t, c, path, opts...), max)
 		test(localTest{t, srv, c, local, newMutex(t, virtualClient(t, srv), path)})
@@ -51,10 +50,10 @@ func (t localTest) granted(done <-chan result) *lock.Lease {
 	synctest.Wait()
 	select {
 	case got := <-done:
-		if got.err != nil {
-			t.Fatal(got.err)
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
-		return got.lease
+		return got.Lease
 	default:
 		t.Fatal("the call still waits")
 		return nil
@@ -64,11 +63,7 @@ func (t localTest) granted(done <-chan result) *lock.Lease {
 func (t localTest) mustWait(done <-chan result) {
 	t.Helper()
 	synctest.Wait()
-	select {
-	case got := <-done:
-		t.Fatalf("a call that has to wait returned %v, %v", got.lease, got.err)
-	default:
-	}
+	mustWaitStill(t, "a call that has to wait", done)
 }
 
 func TestLocalHandsOnInOrderWithoutARequest(t *testing.T) {
@@ -86,14 +81,10 @@ func TestLocalHandsOnInOrderWithoutARequest(t *testing.T) {
 			if held.Node() != before.Node() || held.Fence() != before.Fence() {
 				t.Errorf("handed on with node %s, fence %d; want %s, %d", held.Node(), held.Fence(), before.Node(), before.Fence())
 			}
-			if err := before.Err(); !errors.Is(err, lock.ErrReleased) {
-				t.Errorf("lease that was handed on: %v", err)
-			}
+			wantErr(t, "lease that was handed on", before.Err(), lock.ErrReleased)
 		}
 		t.srv.Accept()
-		if err := t.c.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, t.c.AwaitConnected(t.Context()))
 		fence := held.Fence()
 		mustRelease(t, held) // handed on twice by now: it is the other client's turn
 		t.mustWait(queued[2])
@@ -113,9 +104,7 @@ func TestLocalLoss(t *testing.T) {
 		queued := t.lineUp(2, t.local)
 		ctx, cancel := held.Context(t.Context())
 		defer cancel()
-		if err := t.srv.Expire(t.c.Session().ID); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, t.srv.Expire(t.c.Session().ID))
 		<-held.Lost()
 		if <-ctx.Done(); !errors.Is(context.Cause(ctx), lock.ErrLost) {
 			t.Errorf("cause %v, want ErrLost", context.Cause(ctx))
@@ -124,9 +113,7 @@ func TestLocalLoss(t *testing.T) {
 		if err := first.Err(); err != nil || first.Node() == held.Node() {
 			t.Errorf("lease %v of %s after the loss of %s", err, first.Node(), held.Node())
 		}
-		if err := held.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
-			t.Errorf("Release of the lost lease: %v", err)
-		}
+		wantErr(t, "Release of the lost lease", held.Release(t.Context()), lock.ErrLost)
 		mustRelease(t, first)
 		mustRelease(t, t.granted(queued[1]))
 		mustRelease(t, mustLock(t, t.other))
@@ -141,32 +128,23 @@ func TestLocalWaiterThatLeaves(t *testing.T) {
 		gone := lockLater(brief, t.local)
 		synctest.Wait()
 		queued := t.lineUp(1, t.local)
-		if got := <-gone; !errors.Is(got.err, context.DeadlineExceeded) {
-			t.Errorf("%v, want DeadlineExceeded", got.err)
+		if got := <-gone; !errors.Is(got.Err, context.DeadlineExceeded) {
+			t.Errorf("%v, want DeadlineExceeded", got.Err)
 		}
 		mustRelease(t, held)
 		mustRelease(t, t.granted(queued[0]))
 		mustRelease(t, mustLock(t, t.other))
-		if _, err := t.local.Lock(brief); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Lock with a context that has ended: %v", err)
-		}
+		wantErr(t, "Lock with a context that has ended", errOf(t.local.Lock(brief)), context.DeadlineExceeded)
 	})
 }
 
 func TestLocalTryLock(t *testing.T) {
 	inLocalTest(t, 5, func(t localTest) {
-		held, err := t.local.TryLock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := t.local.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
-			t.Errorf("TryLock beside a holder here: %v, want ErrHeld", err)
-		}
+		held := must.Get(t.local.TryLock(t.Context()))(t)
+		wantErr(t, "TryLock beside a holder here", errOf(t.local.TryLock(t.Context())), lock.ErrHeld)
 		mustRelease(t, held)
 		theirs := mustLock(t, t.other)
-		if _, err := t.local.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
-			t.Errorf("TryLock beside a holder elsewhere: %v, want ErrHeld", err)
-		}
+		wantErr(t, "TryLock beside a holder elsewhere", errOf(t.local.TryLock(t.Context())), lock.ErrHeld)
 		mustRelease(t, theirs)
 		mustRelease(t, mustLock(t, t.local))
 	})
@@ -179,9 +157,7 @@ func TestLocalDoesNotHandOnWhatAnotherClientAsksFor(t *testing.T) {
 		queued := t.lineUp(1, t.local)
 		theirs := lockLater(t.Context(), t.other)
 		synctest.Wait()
-		if err := lock.Revoke(t.Context(), t.c, held.Node()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, lock.Revoke(t.Context(), t.c, held.Node()))
 		<-asked
 		mustRelease(t, held)
 		mustRelease(t, t.granted(theirs))
@@ -194,9 +170,7 @@ func TestLocalRevocationGetsThePresentLease(t *testing.T) {
 	inLocalTest(t, 5, func(t localTest) {
 		for range 2 {
 			held := mustLock(t, t.local)
-			if err := lock.Revoke(t.Context(), t.c, held.Node()); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, lock.Revoke(t.Context(), t.c, held.Node()))
 			if present := <-asked; present != held {
 				t.Errorf("asked to release %p, want the present lease %p", present, held)
 			}
@@ -242,12 +216,8 @@ func TestLocalDoesNotHandOnWhatWasDeleted(t *testing.T) {
 		held := mustLock(t, t.local)
 		queued := t.lineUp(1, t.local)
 		await(time.Second) // the znode is watched by now
-		if err := t.c.Delete(t.Context(), held.Node()); err != nil {
-			t.Fatal(err)
-		}
-		if err := held.Release(t.Context()); !errors.Is(err, lock.ErrNodeDeleted) {
-			t.Errorf("Release: %v, want ErrNodeDeleted", err)
-		}
+		must.OK(t, t.c.Delete(t.Context(), held.Node()))
+		wantErr(t, "Release", held.Release(t.Context()), lock.ErrNodeDeleted)
 		if next := t.granted(queued[0]); next.Node() == held.Node() {
 			t.Errorf("%s was handed on", held.Node())
 		} else {

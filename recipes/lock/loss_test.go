@@ -22,6 +22,7 @@ import (
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -38,13 +39,9 @@ func TestOnSuspend(t *testing.T) {
 		env.Quiesce()
 		route.Cut()
 		must.Receive(t, lease.Lost(), "the loss by suspension")
-		if err := lease.Err(); !errors.Is(err, errSuspended) {
-			t.Errorf("lease: %v, want ErrSuspended", err)
-		}
+		wantErr(t, "lease", lease.Err(), errSuspended)
 		after := granted(t, done, "the grant to the next")
-		if err := patient.Err(); err != nil {
-			t.Errorf("lease with the other policy: %v, want nil", err)
-		}
+		wantErr(t, "lease with the other policy", patient.Err(), nil)
 		zktest.Eventually(t, generous, "the deletion is done", func() bool { return holder.PendingDeletes() == 0 })
 		mustHold(t, next, after)
 		mustRelease(t, after)
@@ -59,8 +56,7 @@ func TestOnSuspend_before_the_lease_is_watched(t *testing.T) {
 	fair := kindsThat(func(k kind) bool { return k.fair && k.name != "multi" })
 	for _, k := range fair {
 		t.Run(k.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				srv := virtualServer(t)
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 				c := virtualClient(t, srv)
 				calls := 0
 				l := k.lock(t, c, "/suspended/lock", recipes.WithLossPolicy(lease.OnSuspend), recipes.WithQueuePosition(func(ahead int) {
@@ -81,9 +77,7 @@ func TestOnSuspend_before_the_lease_is_watched(t *testing.T) {
 				}
 				unbroken := mustLock(t, newMutex(t, c, "/suspended/after", recipes.WithLossPolicy(lease.OnSuspend)))
 				synctest.Wait()
-				if err := unbroken.Err(); err != nil {
-					t.Errorf("a lease that was granted after the break: %v", err)
-				}
+				wantErr(t, "a lease that was granted after the break", unbroken.Err(), nil)
 			})
 		})
 	}
@@ -100,9 +94,7 @@ func TestLossOnSuspend_while_the_monitor_reads(t *testing.T) {
 // If a broken connection costs the lock, it does so from the grant on. It does not begin only
 // after the time that the lock's znode may be unwatched.
 func TestABrokenConnectionCountsFromTheGrantOn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		lease := mustLock(t, newMutex(t, virtualClient(t, srv), "/broken", recipes.WithLossPolicy(lease.OnSuspend)))
 		synctest.Wait()
 		if err := lease.Err(); err != nil {
@@ -111,9 +103,7 @@ func TestABrokenConnectionCountsFromTheGrantOn(t *testing.T) {
 		srv.Refuse()
 		srv.Cut()
 		<-time.After(time.Millisecond)
-		if err := lease.Err(); !errors.Is(err, errSuspended) {
-			t.Errorf("a moment after the connection broke: %v, want that it is lost", err)
-		}
+		wantErr(t, "a moment after the connection broke", lease.Err(), errSuspended)
 		srv.Accept()
 	})
 }
@@ -155,9 +145,7 @@ func TestALeaseOfASessionThatIsOverSaysSo(t *testing.T) {
 // At the deadline every goroutine sees the loss, whether or not the deadline's own timer has run: a process
 // that was stopped looks at its leases first.
 func TestALeaseIsLostAtItsDeadlineWhoeverLooksFirst(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		l := mustLock(t, newMutex(t, virtualClient(t, srv), "/deadline/first"))
 		srv.Refuse()
 		srv.Cut()
@@ -182,9 +170,7 @@ func TestALeaseIsLostAtItsDeadlineWhoeverLooksFirst(t *testing.T) {
 
 // TestLeaseDeadline compares what leases of all makes say with the moment of their loss.
 func TestLeaseDeadline(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
 		leases := map[string]*lock.Lease{
 			"mutex":  mustLock(t, newMutex(t, c, "/deadline/mutex")),
@@ -267,9 +253,7 @@ func TestLostLeasesLeaveTheOwners(t *testing.T) {
 	}
 	for name, newLocker := range kinds {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				srv := virtualServer(t)
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 				c := virtualClient(t, srv)
 				held := make([]*lock.Lease, leases)
 				for i := range held {
@@ -299,10 +283,8 @@ func TestLostLeasesLeaveTheOwners(t *testing.T) {
 // client reads all of its znodes again, at most 64 at a time. So the heartbeat that follows a
 // reconnection does not wait behind thousands of reads.
 func TestInspectionsOfManyHoldsAreBounded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path, holds, bound = "/inspections", 150, 64
-		srv := virtualServer(t)
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
 		c := virtualClient(t, srv, framework.WithDialer(proxy.Dial))
 		held := make([]*lock.Lease, holds)
@@ -324,9 +306,7 @@ func TestInspectionsOfManyHoldsAreBounded(t *testing.T) {
 		deleteNode(t, c, held[holds-1].Node())
 		<-held[holds-1].Lost()
 		for _, l := range held[:holds-1] {
-			if err := l.Err(); err != nil {
-				t.Errorf("%s: %v", l.Path(), err)
-			}
+			wantErr(t, l.Path(), l.Err(), nil)
 		}
 		if c.State() != framework.Connected {
 			t.Errorf("state %v, want Connected", c.State())
@@ -367,31 +347,28 @@ func TestALossIsSaidOnce(t *testing.T) {
 	for name, work := range workUntilALoss {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachKind(t, kinds, func(t *testing.T, k kind) {
-				synctest.Test(t, func(t *testing.T) {
-					srv := virtualServer(t)
-					c, operator := virtualClient(t, srv), virtualClient(t, srv)
-					mustLock(t, newMutex(t, operator, "/busy"))
-					outer, busy := k.lock(t, c, "/outer"), newMutex(t, c, "/busy")
-					deleted := make(chan struct{})
-					err := lock.Do(t.Context(), outer, func(held context.Context, l *lock.Lease) error {
-						go func() {
-							defer close(deleted)
-							synctest.Wait() // until the work waits
-							deleteNode(t, operator, firstOf(l).Node())
-						}()
-						return work(held, c, busy)
-					})
-					<-deleted
-					text := err.Error()
-					if !errors.Is(err, lock.ErrLost) || strings.Count(text, lock.ErrLost.Error()) != 1 ||
-						strings.Count(text, lock.ErrNodeDeleted.Error()) != 1 {
-						t.Errorf("Do: %q, want the loss, once", text)
-					}
-					if kind := framework.ErrorType(err); kind != "lock_lost" {
-						t.Errorf("type of %q is %s, want lock_lost", text, kind)
-					}
+			eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
+				c, operator := virtualClient(t, srv), virtualClient(t, srv)
+				mustLock(t, newMutex(t, operator, "/busy"))
+				outer, busy := k.lock(t, c, "/outer"), newMutex(t, c, "/busy")
+				deleted := make(chan struct{})
+				err := lock.Do(t.Context(), outer, func(held context.Context, l *lock.Lease) error {
+					go func() {
+						defer close(deleted)
+						synctest.Wait() // until the work waits
+						deleteNode(t, operator, firstOf(l).Node())
+					}()
+					return work(held, c, busy)
 				})
+				<-deleted
+				text := err.Error()
+				if !errors.Is(err, lock.ErrLost) || strings.Count(text, lock.ErrLost.Error()) != 1 ||
+					strings.Count(text, lock.ErrNodeDeleted.Error()) != 1 {
+					t.Errorf("Do: %q, want the loss, once", text)
+				}
+				if kind := framework.ErrorType(err); kind != "lock_lost" {
+					t.Errorf("type of %q is %s, want lock_lost", text, kind)
+				}
 			})
 		})
 	}
@@ -400,9 +377,7 @@ func TestALossIsSaidOnce(t *testing.T) {
 // TestALossWhileWaitingForAnInnerLock looks at the spans of a wait that ends because the outer lock
 // is lost.
 func TestALossWhileWaitingForAnInnerLock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		operator := virtualClient(t, srv)
 		s := newService("s", func(opts ...framework.Option) *framework.Client { return virtualClient(t, srv, opts...) })
 		mustLock(t, newMutex(t, operator, "/busy"))
@@ -412,9 +387,7 @@ func TestALossWhileWaitingForAnInnerLock(t *testing.T) {
 		done := lockLater(held, newMutex(t, s.client, "/busy"))
 		synctest.Wait()
 		deleteNode(t, operator, outer.Node())
-		if err := must.Receive(t, done, "the end of the wait").err; !errors.Is(err, context.Canceled) || !errors.Is(err, lock.ErrLost) {
-			t.Errorf("Lock: %v, want Canceled and the loss", err)
-		}
+		wantErr(t, "Lock", must.Receive(t, done, "the end of the wait").Err, context.Canceled, lock.ErrLost)
 		acquire, wait := spansNamed(s, "lock.acquire"), spansNamed(s, "lock.wait")
 		if len(acquire) != 2 || attr(acquire[1], locktel.AttrOutcome) != "canceled" || attr(acquire[1], zktel.AttrErrorType) != "lock_lost" {
 			t.Errorf("acquires %+v, want the second canceled by the loss", acquire)
@@ -433,9 +406,8 @@ func TestEndOfContextAtTheGrant(t *testing.T) {
 			continue
 		}
 		t.Run(k.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 				const path = "/grant/end"
-				srv := virtualServer(t)
 				c := virtualClient(t, srv)
 				ctx, cancel := context.WithCancel(t.Context())
 				_, err := k.lock(t, c, path, recipes.WithQueuePosition(func(ahead int) {

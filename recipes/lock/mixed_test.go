@@ -91,12 +91,10 @@ func (s sharer) hold(t *testing.T, c *framework.Client, path string) (release fu
 			framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
 		return func() { must.OK(t, c.Delete(t.Context(), made)) }
 	}
-	ctx := lock.ContextWithOwner(t.Context(), lock.NewOwner("first"))
+	ctx := asOwner(t, "first")
 	held := must.Get(s.acquire(t, c, path)(ctx))(t)
 	return func() {
-		if err := held.Err(); err != nil {
-			t.Errorf("%s after the other kind came: %v", s.name, err)
-		}
+		wantErr(t, fmt.Sprintf("%s after the other kind came", s.name), held.Err(), nil)
 		mustRelease(t, held)
 	}
 }
@@ -114,7 +112,7 @@ func (s sharer) come(t *testing.T, c *framework.Client, path string) string {
 	before := len(below(t, c, path))
 	alone := func() bool { return len(below(t, c, path)) == before }
 	defer func() { zktest.Eventually(t, generous, "what came second is gone", alone) }()
-	ctx, cancel := context.WithTimeout(lock.ContextWithOwner(t.Context(), lock.NewOwner("second")), 3*time.Second)
+	ctx, cancel := context.WithTimeout(asOwner(t, "second"), 3*time.Second)
 	defer cancel()
 	l, err := s.acquire(t, c, path)(ctx)
 	outcome := ""
@@ -133,7 +131,7 @@ func (s sharer) come(t *testing.T, c *framework.Client, path string) string {
 		return outcome
 	}
 	zktest.Eventually(t, generous, "what came second is gone", alone)
-	l, err = s.try(t, c, path)(lock.ContextWithOwner(t.Context(), lock.NewOwner("third")))
+	l, err = s.try(t, c, path)(asOwner(t, "third"))
 	want := map[string]error{itShares: nil, isRefused: lock.ErrMixed, itWaits: lock.ErrHeld}[outcome]
 	if !errors.Is(err, want) {
 		t.Errorf("a try of %s, which %s: %v, want %v", s.name, outcome, err, want)
@@ -396,20 +394,18 @@ func TestBehindARefusedContender(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 				c, path := env.Client(t), "/behind"
-				first := must.Get(tc.kind.acquire(t, c, path)(as(t, "first")))(t)
+				first := must.Get(tc.kind.acquire(t, c, path)(asOwner(t, "first")))(t)
 				env.Quiesce() // a semaphore leaves its queue after the grant
 				other := foreignAt(t, env.Client(t), path+tc.refused)
 				if tc.kind.try != nil {
-					if l, err := tc.kind.try(t, c, path)(as(t, "third")); !errors.Is(err, lock.ErrHeld) {
-						t.Errorf("a try: %v, %v, want ErrHeld", l, err)
-					}
+					wantErr(t, "a try", errOf(tc.kind.try(t, c, path)(asOwner(t, "third"))), lock.ErrHeld)
 				}
 				got := make(chan error, 1)
 				var second *lease.Lease
 				acquire := tc.kind.acquire(t, env.Client(t), path)
 				go func() {
 					var err error
-					second, err = acquire(as(t, "second"))
+					second, err = acquire(asOwner(t, "second"))
 					got <- err
 				}()
 				env.Quiesce()
@@ -433,20 +429,18 @@ func TestBehindARefusedContender(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 				c, path := env.Client(t), "/behind"
-				first := must.Get(tc.kind.acquire(t, c, path)(as(t, "first")))(t)
+				first := must.Get(tc.kind.acquire(t, c, path)(asOwner(t, "first")))(t)
 				env.Quiesce()
 				foreignAt(t, env.Client(t), path+tc.refused) // a program that refuses nothing holds
 				got := make(chan error, 1)
 				acquire := tc.kind.acquire(t, env.Client(t), path)
 				go func() {
-					_, err := acquire(as(t, "second"))
+					_, err := acquire(asOwner(t, "second"))
 					got <- err
 				}()
 				env.Quiesce()
 				mustRelease(t, first)
-				if err := must.Receive(t, got, "the refusal"); !errors.Is(err, lock.ErrMixed) {
-					t.Errorf("beside a holder of another kind: %v, want ErrMixed", err)
-				}
+				wantErr(t, "beside a holder of another kind", must.Receive(t, got, "the refusal"), lock.ErrMixed)
 			}, zkenv.Only("virtual time", zkenv.Embedded))
 		})
 	}
@@ -482,17 +476,15 @@ func TestTheEarlierOfTwoKindsWins(t *testing.T) {
 				got := make(chan error, 1)
 				acquire := tc.kind.acquire(t, c, path)
 				go func() {
-					_, err := acquire(as(t, "first"))
+					_, err := acquire(asOwner(t, "first"))
 					got <- err
 				}()
 				must.Receive(t, held.Hit(), "the listing")
 				env.Quiesce() // the znode exists
 				foreignAt(t, other, path+tc.other)
 				held.Release()
-				if err := must.Receive(t, got, "the outcome"); err != nil {
-					t.Errorf("the earlier one: %v, want a lease", err)
-				}
-				ctx, cancel := context.WithTimeout(as(t, "second"), 3*time.Second)
+				wantErr(t, "the earlier one", must.Receive(t, got, "the outcome"), nil)
+				ctx, cancel := context.WithTimeout(asOwner(t, "second"), 3*time.Second)
 				defer cancel()
 				for _, late := range []sharer{all[0], all[6]} { // of which one is of the later kind
 					_, err := late.acquire(t, other, path)(ctx)
@@ -513,21 +505,19 @@ func TestARefusedContenderThatGoesFirst(t *testing.T) {
 		const path = "/goes-first"
 		c, route := onRoute(t, env)
 		other := env.Client(t)
-		first := must.Get(newMutex(t, other, path).Lock(as(t, "first")))(t)
+		first := must.Get(newMutex(t, other, path).Lock(asOwner(t, "first")))(t)
 		refused := foreignAt(t, other, path+"/leases/x-lease-")
 		held := route.Rules().Add(fault.Rule{Op: fault.Exists, Path: first.Node(), Action: fault.HoldRequest})
 		got := make(chan error, 1)
 		second := newMutex(t, c, path)
 		go func() {
-			_, err := second.Lock(as(t, "second"))
+			_, err := second.Lock(asOwner(t, "second"))
 			got <- err
 		}()
 		must.Receive(t, held.Hit(), "the look at the holder")
 		must.OK(t, other.Delete(t.Context(), refused))
 		mustRelease(t, first)
 		held.Release()
-		if err := must.Receive(t, got, "the outcome"); err != nil {
-			t.Errorf("after both had gone: %v, want a lease", err)
-		}
+		wantErr(t, "after both had gone", must.Receive(t, got, "the outcome"), nil)
 	}, zkenv.Only("virtual time", zkenv.Embedded))
 }

@@ -38,9 +38,7 @@ func TestMultiFindsItsZnodesWhenTheReplyIsLost(t *testing.T) {
 				if st, _, err := observer.Exists(t.Context(), firstOf(lease).Node()); err != nil || st.Czxid != fence {
 					t.Errorf("%v of the %s: fence %d, czxid %d (%v)", action, what, fence, st.Czxid, err)
 				}
-				if err := lease.Release(t.Context()); err != nil {
-					t.Errorf("%v of the %s: release: %v", action, what, err)
-				}
+				wantErr(t, fmt.Sprintf("%v of the %s: release", action, what), lease.Release(t.Context()), nil)
 				if rule.Hits() != 1 {
 					t.Fatalf("%v of the %s: %d hits, want 1", action, what, rule.Hits())
 				}
@@ -71,9 +69,7 @@ func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
 				t.Errorf("%s: %v, want a LostError of all with the LostError of %s", what, err, paths[1])
 			}
 		}
-		if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrReleased) {
-			t.Errorf("second release: %v, want ErrReleased", err)
-		}
+		wantErr(t, "second release", lease.Release(t.Context()), lock.ErrReleased)
 		awaitEach(t, operator, paths, 0)
 		mustRelease(t, mustLock(t, newMulti(t, newMutexes(t, operator, paths...)...)))
 	})
@@ -207,8 +203,8 @@ func TestMultiReturnsWhenItsContextEndsWithNoServer(t *testing.T) {
 		route.Cut()
 		cancel()
 		got := must.Receive(t, done, "Lock's return")
-		if got.lease != nil || !errors.Is(got.err, context.Canceled) {
-			t.Errorf("%v, %v; want no lease and context.Canceled", got.lease, got.err)
+		if got.Lease != nil || !errors.Is(got.Err, context.Canceled) {
+			t.Errorf("%v, %v; want no lease and context.Canceled", got.Lease, got.Err)
 		}
 		route.Heal()
 		awaitEach(t, observer, paths, 0, 0, 0, 1)
@@ -219,9 +215,7 @@ func TestMultiReturnsWhenItsContextEndsWithNoServer(t *testing.T) {
 // TestMulti_deleted_after_an_unknown_outcome cuts the connection before the
 // transaction of a release, of whose znodes an operator has deleted one.
 func TestMulti_deleted_after_an_unknown_outcome(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		c, operator := virtualClient(t, srv), virtualClient(t, srv)
 		lease := mustLock(t, newMulti(t, newMutexes(t, c, "/unknown/a", "/unknown/b", "/unknown/c")...))
 		must.OK(t, operator.Delete(t.Context(), lease.Members()[1].Node()))
@@ -238,9 +232,7 @@ func TestMulti_deleted_after_an_unknown_outcome(t *testing.T) {
 
 // An error of one member of a Multi names that member.
 func TestAMultisErrorNamesTheMember(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		other, c := virtualClient(t, srv), virtualClient(t, srv)
 		held := mustLock(t, newMutex(t, other, "/refusal/b"))
 		m := newMulti(t, newUnfairMutex(t, c, "/refusal/a"), newMutex(t, c, "/refusal/b"), newUnfairMutex(t, c, "/refusal/c"))
@@ -300,9 +292,7 @@ func lockOf(node string) string { return node[:len("/joint/a")] }
 
 // TestAMultiIsLeftWhenAForeignLockerPanics holds two members when the third one panics.
 func TestAMultiIsLeftWhenAForeignLockerPanics(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
 		m := newMulti(t, newMutex(t, c, "/panic/a"), newSemaphoreMutex(t, c, "/panic/b"), panickingLocker{})
 		for _, acquire := range []func(context.Context) (*lock.Lease, error){m.Lock, m.TryLock} {
@@ -386,9 +376,7 @@ func visitTogether(ctx context.Context, t testing.TB, c *framework.Client, wards
 	for _, d := range wards {
 		d.leave()
 	}
-	if err := lease.Release(ctx); err != nil {
-		t.Error(err)
-	}
+	wantErr(t, "release", lease.Release(ctx), nil)
 }
 
 // visitNested locks the wards one within the other, in the order given.
@@ -405,9 +393,7 @@ func visitNested(ctx context.Context, t testing.TB, c *framework.Client, wards [
 	wards[0].enter(t, lease)
 	visitNested(ctx, t, c, wards[1:])
 	wards[0].leave()
-	if err := lease.Release(ctx); err != nil {
-		t.Error(err)
-	}
+	wantErr(t, "release", lease.Release(ctx), nil)
 }
 
 // TestNoDeadlockAmongMultisAndNestedLocks has goroutines of two clients lock

@@ -149,9 +149,7 @@ func TestMultiIsAllOrNone(t *testing.T) {
 			t.Errorf("path %q", got)
 		}
 		for _, path := range paths {
-			if _, err := newMutex(t, holder, path).TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
-				t.Errorf("TryLock of %s: %v, want ErrHeld", path, err)
-			}
+			wantErr(t, fmt.Sprintf("TryLock of %s", path), errOf(newMutex(t, holder, path).TryLock(t.Context())), lock.ErrHeld)
 		}
 		mustRelease(t, lease)
 		awaitEach(t, holder, paths, 1)
@@ -348,9 +346,7 @@ func TestMultiRefusesAnUpgradeAndKeepsNothing(t *testing.T) {
 		rw := newReadWrite(t, c, "/multi/upgrade/b")
 		m := newMulti(t, newMutex(t, c, "/multi/upgrade/a"), rw.Write(), newMutex(t, c, "/multi/upgrade/c"))
 		reading := mustLockAs(ctx, t, rw.Read())
-		if lease, err := m.Lock(ctx); lease != nil || !errors.Is(err, lock.ErrUpgrade) {
-			t.Errorf("Lock: %v, %v; want no lease and ErrUpgrade", lease, err)
-		}
+		wantErr(t, "Lock", errOf(m.Lock(ctx)), lock.ErrUpgrade)
 		awaitEach(t, c, []string{"/multi/upgrade/a", "/multi/upgrade/b", "/multi/upgrade/c"}, 0, 1, 0)
 		mustRelease(t, reading)
 	})

@@ -49,9 +49,7 @@ func TestOrder(t *testing.T) {
 					return
 				}
 				grants <- i
-				if err := lease.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
+				wantErr(t, "release", lease.Release(t.Context()), nil)
 			})
 			awaitContenders(t, holder, queue, ahead+i+1)
 		}
@@ -81,7 +79,7 @@ func TestOperatorDeletesAWaiter(t *testing.T) {
 			now := participantsOf(t, waiter)
 			return len(now) == len(found) && now[len(now)-1].Sequence > last.Sequence
 		})
-		mustWaitOn(t, done)
+		mustWait(t, "a second holder", done)
 		mustRelease(t, held)
 		mustRelease(t, granted(t, done, "the lock"))
 	}, oneOfEach())
@@ -209,10 +207,10 @@ func TestHandOffWhereTheCounterWraps(t *testing.T) {
 		for i, next := range queued {
 			mustRelease(t, held)
 			got := must.Receive(t, next, fmt.Sprint("the grant to ", i))
-			if got.err != nil {
-				t.Fatal(got.err)
+			if got.Err != nil {
+				t.Fatal(got.Err)
 			}
-			held = got.lease
+			held = got.Lease
 		}
 		mustRelease(t, held)
 	})
@@ -255,7 +253,7 @@ func TestSidesAtTheCounterEnd(t *testing.T) {
 			reader, another := mustLock(t, first.Read()), mustLock(t, second.Read())
 			writer := lockLater(t.Context(), third.Write())
 			synctest.Wait()
-			last := lockLater(lock.ContextWithOwner(t.Context(), lock.NewOwner("last")), second.Read())
+			last := lockLater(asOwner(t, "last"), second.Read())
 			synctest.Wait()
 			mustRelease(t, reader)
 			synctest.Wait()
@@ -274,14 +272,12 @@ func TestSidesAtTheCounterEnd(t *testing.T) {
 			mustRelease(t, mustTry(t, second.Read()))
 		},
 		"the owner of the write side does not get the read side": func(t *testing.T, first, second, _ *lock.RWMutex) {
-			owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("owner"))
+			owner := asOwner(t, "owner")
 			writer := mustLockAs(owner, t, first.Write())
 			for name, get := range map[string]func(context.Context) (*lock.Lease, error){
 				"Lock": first.Read().Lock, "TryLock": first.Read().TryLock,
 			} {
-				if _, err := get(owner); !errors.Is(err, lock.ErrCounterEnd) {
-					t.Errorf("%s: %v, want ErrCounterEnd", name, err)
-				}
+				wantErr(t, name, errOf(get(owner)), lock.ErrCounterEnd)
 			}
 			if writer.Err() != nil {
 				t.Errorf("the write lease: %v", writer.Err())
@@ -376,7 +372,5 @@ func contendOrWithdraw(t *testing.T, l lock.Locker, r *rand.Rand, inside chan st
 	default:
 		t.Error("two holders at once")
 	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	wantErr(t, "release", lease.Release(t.Context()), nil)
 }

@@ -16,14 +16,13 @@ import (
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // A retry observer that panics when the reply to the create was lost leaves no orphan.
 func TestNoOrphan_when_a_retry_observer_panics(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/interleaved/observer"
-		srv := virtualServer(t)
 		dropped := srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply, Skip: 1})
 		var known atomic.Bool // what the server lacks
 		c := virtualClient(t, srv, framework.WithRetryObserver(func(framework.Retry) {
@@ -145,10 +144,8 @@ func panicAt(t *testing.T, k kind, op string, n int32, fail func()) bool {
 
 // A server that sheds load refuses the deletion. The deletion is done later.
 func TestNoOrphan_when_the_server_throttles_the_delete(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/interleaved/throttled"
-		srv := virtualServer(t)
 		c := virtualClient(t, srv)
 		lease := mustLock(t, newMutex(t, c, path))
 		refused := srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.Refuse, Code: fault.Throttled})

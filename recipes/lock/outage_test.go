@@ -39,7 +39,7 @@ func TestALongWaitIsLogged(t *testing.T) {
 				framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
 		}, "still waiting for the lock", "process 811 on batch-3)"},
 		"another owner of the client": {func(t *testing.T, own, _ *framework.Client) {
-			must.Get(newMutex(t, own, path).Lock(lock.ContextWithOwner(t.Context(), lock.NewOwner("first"))))(t)
+			must.Get(newMutex(t, own, path).Lock(asOwner(t, "first")))(t)
 		}, "still waiting for the lock, which another owner of this client has or waits for", ", which is this one)"},
 		"another session of the process": {func(t *testing.T, _, other *framework.Client) {
 			mustLock(t, newMutex(t, other, path))
@@ -153,8 +153,7 @@ func TestLongPausesEndWithTheConnectionsReturn(t *testing.T) {
 	t.Parallel()
 	slow := framework.WithRetry(retry.Forever(10 * time.Minute))
 	t.Run("a read", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			srv := virtualServer(t)
+		inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 			c := virtualClient(t, srv, slow)
 			srv.Rules().Add(fault.Rule{Op: fault.Exists, Action: fault.CutBefore})
 			began := time.Now()
@@ -165,9 +164,8 @@ func TestLongPausesEndWithTheConnectionsReturn(t *testing.T) {
 		})
 	})
 	t.Run("a lock that has become free", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+		inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 			const path = "/interleaved/slow"
-			srv := virtualServer(t)
 			held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
 			c := virtualClient(t, srv, slow)
 			srv.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.GetData, Path: path + "/*", Action: fault.CutBefore})
@@ -176,19 +174,18 @@ func TestLongPausesEndWithTheConnectionsReturn(t *testing.T) {
 			mustRelease(t, held)
 			began := time.Now()
 			got := <-done
-			if got.err != nil {
-				t.Fatal(got.err)
+			if got.Err != nil {
+				t.Fatal(got.Err)
 			}
 			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("granted %v after the release, want within the session timeout of 10 s", took)
 			}
-			mustRelease(t, got.lease)
+			mustRelease(t, got.Lease)
 		})
 	})
 	t.Run("a ghost", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+		inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 			const path = "/interleaved/slowghost"
-			srv := virtualServer(t)
 			c := virtualClient(t, srv, slow)
 			lease := mustLock(t, newMutex(t, c, path))
 			srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
@@ -208,10 +205,8 @@ func TestLongPausesEndWithTheConnectionsReturn(t *testing.T) {
 
 // Lock waits for a session as long as its context and the client's policy say.
 func TestLockWaitsForASessionByThePolicy(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/interleaved/outage"
-		srv := virtualServer(t)
 		held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
 		_ = held
 		waiting := newMutex(t, virtualClient(t, srv, framework.WithRetry(retry.Forever(time.Second))), path)
@@ -220,11 +215,7 @@ func TestLockWaitsForASessionByThePolicy(t *testing.T) {
 		srv.Refuse()
 		srv.Cut()
 		await(time.Minute) // the sessions end
-		select {
-		case got := <-done:
-			t.Fatalf("Lock gave up in an outage although its policy is to go on for ever: %v", got.err)
-		default:
-		}
+		mustWaitStill(t, "in an outage, with a policy to go on for ever", done)
 		srv.Accept()
 		mustRelease(t, granted(t, done, "the lock"))
 	})
@@ -232,9 +223,7 @@ func TestLockWaitsForASessionByThePolicy(t *testing.T) {
 
 // HoldSession waits until ctx ends: so says its contract.
 func TestHoldSessionWaitsUntilItsContextEnds(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
 		srv.Refuse()
 		srv.Cut()
@@ -286,12 +275,7 @@ func playReadOnly(t *testing.T, k kind) {
 	options := []framework.Option{framework.WithReadOnly(), framework.WithSessionTimeout(40 * time.Second)}
 	holding, waiting := k.lock(t, virtualClient(t, srv, options...), path), virtualClient(t, srv, options...)
 	lease := mustLock(t, holding)
-	queued := make(chan result, 1)
-	next := k.lock(t, waiting, path)
-	go func() { // ends with the lock
-		lease, err := next.Lock(t.Context())
-		queued <- result{lease: lease, err: err}
-	}()
+	queued := lockLater(t.Context(), k.lock(t, waiting, path))
 	await(time.Second)
 	for _, f := range srv.Frontends()[:2] {
 		f.Refuse()
@@ -303,9 +287,7 @@ func playReadOnly(t *testing.T, k kind) {
 	})
 	other := k.lock(t, waiting, "/readonly/other")
 	began := time.Now()
-	if _, err := other.Lock(t.Context()); !errors.Is(err, framework.ErrReadOnly) {
-		t.Errorf("lock: %v, want %v", err, framework.ErrReadOnly)
-	}
+	wantErr(t, "lock", errOf(other.Lock(t.Context())), framework.ErrReadOnly)
 	if _, err := other.TryLock(t.Context()); !errors.Is(err, framework.ErrReadOnly) || errors.Is(err, lock.ErrHeld) {
 		t.Errorf("try lock: %v, want %v", err, framework.ErrReadOnly)
 	}
@@ -324,9 +306,5 @@ func playReadOnly(t *testing.T, k kind) {
 		t.Fatalf("the lease was lost: %v", err)
 	}
 	mustRelease(t, lease)
-	got := <-queued
-	if got.err != nil {
-		t.Fatalf("the waiter failed: %v", got.err)
-	}
-	mustRelease(t, got.lease)
+	mustRelease(t, granted(t, queued, "the waiter"))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -32,12 +33,9 @@ func TestParticipants(t *testing.T) {
 		if found, err := holder.Participants(t.Context()); err != nil || len(found) != 0 {
 			t.Errorf("participants of a lock that was never used: %v, %v; want none", found, err)
 		}
-		owned := lock.ContextWithOwner(t.Context(), lock.NewOwner("request 17"))
+		owned := asOwner(t, "request 17")
 		before := time.Now().Add(-time.Second)
-		lease, err := holder.Lock(owned)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lease := must.Get(holder.Lock(owned))(t)
 		waiting := env.Client(t)
 		bare := newMutex(t, waiting, path, recipes.WithoutMetadata())
 		ctx, cancel := context.WithCancel(t.Context())
@@ -267,10 +265,7 @@ func partyOf(
 	ctx context.Context, t testing.TB, c *framework.Client, acquire func(context.Context) (*lease.Lease, error),
 ) lease.Metadata {
 	t.Helper()
-	l, err := acquire(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(acquire(ctx))(t)
 	defer mustRelease(t, l)
 	data, _, err := c.Get(ctx, l.Node())
 	if err != nil {
@@ -312,9 +307,7 @@ func kindsWithMetadata(t testing.TB, c *framework.Client) map[string]func(contex
 // TestParty shows that the znodes of one owner have one party in all sessions, and those of others
 // have another.
 func TestParty(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		server := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, server *zkserver.Server) {
 		first, second := virtualClient(t, server), virtualClient(t, server)
 		owner, other := lock.NewOwner("nightly"), lock.NewOwner("nightly")
 		if !regexp.MustCompile("^[0-9a-f]{16}$").MatchString(owner.Party()) || owner.Party() == other.Party() {
@@ -353,10 +346,7 @@ func TestParty(t *testing.T) {
 func TestNewOwnerOfParty(t *testing.T) {
 	t.Parallel()
 	parent := lock.NewOwner("parent")
-	child, err := lock.NewOwnerOfParty(parent.Party(), "child")
-	if err != nil {
-		t.Fatal(err)
-	}
+	child := must.Get(lock.NewOwnerOfParty(parent.Party(), "child"))(t)
 	if child == parent || child.Party() != parent.Party() || child.String() != "child" {
 		t.Errorf("%v of party %q, parent's %q", child, child.Party(), parent.Party())
 	}
@@ -373,14 +363,10 @@ func TestNewOwnerOfParty(t *testing.T) {
 // TestHandoffIsMarked: the znode of a Local shows the goroutine that made it, which may have handed
 // the mutex on.
 func TestHandoffIsMarked(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := virtualClient(t, virtualServer(t))
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtualClient(t, srv)
 		m := newMutex(t, c, "/party/local")
-		local, err := lock.NewLocal(m, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		local := must.Get(lock.NewLocal(m, 3))(t)
 		if got := partyOf(t.Context(), t, c, local.Lock); !got.Handoff {
 			t.Errorf("not marked: %+v", got)
 		}
@@ -407,10 +393,7 @@ func TestReadersOfTheFirstMetadata(t *testing.T) {
 	if err := json.Unmarshal(now.Encode(), &read); err != nil || read != (first{1, "o", "h", 7, since}) {
 		t.Errorf("read %+v, %v", read, err)
 	}
-	old, err := json.Marshal(read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(json.Marshal(read))(t)
 	got, ok := lease.DecodeMetadata(old)
 	if !ok || got.Party != "" || got.Handoff || got.PID != 7 {
 		t.Errorf("read %+v, %v", got, ok)

@@ -166,10 +166,10 @@ func TestPeerNoWakeUpIsLost(t *testing.T) {
 			<-pause.C
 			mustRelease(p, held)
 			got := must.Receive(p, done, "the lock after the release")
-			if got.err != nil {
-				p.Fatal(got.err)
+			if got.Err != nil {
+				p.Fatal(got.Err)
 			}
-			mustRelease(p, got.lease)
+			mustRelease(p, got.Lease)
 		}
 	})
 }
@@ -186,7 +186,7 @@ func TestPeerAbandonedWaitsLeaveNoWatches(t *testing.T) {
 			done := lockLater(ctx, l)
 			zktest.Eventually(p, generous, "it reads the holder's znode", func() bool { return proxy.Count(fault.GetData) > 0 })
 			cancel()
-			if got := must.Receive(p, done, "the end of the wait"); got.err == nil {
+			if got := must.Receive(p, done, "the end of the wait"); got.Err == nil {
 				p.Error("granted beside the holder")
 			}
 		}

@@ -47,15 +47,11 @@ func TestTheLeastPrivilegeOfALock(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				first, second := restricted(t, c.perms)
-				if err := useOnce(t, first); !errors.Is(err, c.want) {
-					t.Errorf("first: %v, want %v", err, c.want)
-				}
+				wantErr(t, "first", useOnce(t, first), c.want)
 				if c.want != nil {
 					return // a znode that can't be deleted blocks the second
 				}
-				if err := useOnce(t, second); err != nil {
-					t.Errorf("second: %v", err)
-				}
+				wantErr(t, "second", useOnce(t, second), nil)
 			})
 		})
 	}
@@ -135,9 +131,9 @@ func TestDirectoryReplacedUnseen(t *testing.T) {
 				held := mustLock(t, theirs)
 				done := lockLater(t.Context(), ours)
 				awaitContenders(t, operator, path, 2)
-				mustWaitOn(t, done)
+				mustWait(t, "a second holder", done)
 				mustRelease(t, held)
-				mustRelease(t, must.Receive(t, done, "the grant").lease)
+				mustRelease(t, granted(t, done, "the grant"))
 			})
 		})
 	}
@@ -152,10 +148,10 @@ func TestDeletionOfTheUnfairZnodeUnseen(t *testing.T) {
 		operator := newOperator(t, env)
 		held := mustLock(t, newUnfairMutex(t, operator, path))
 		done := lockLater(t.Context(), newUnfairMutex(t, client, path))
-		mustWaitOn(t, done)
+		mustWait(t, "a second holder", done)
 		closeTo(t, operator, held.Node())
 		mustRelease(t, held)
-		mustRelease(t, must.Receive(t, done, "the grant").lease)
+		mustRelease(t, granted(t, done, "the grant"))
 	})
 }
 
@@ -173,7 +169,7 @@ func TestDeletionOfThePredecessorUnseen(t *testing.T) {
 				awaitWaiter(t, done, operator, path)
 				closeTo(t, operator, held.Node())
 				mustRelease(t, held)
-				mustRelease(t, must.Receive(t, done, "the grant").lease)
+				mustRelease(t, granted(t, done, "the grant"))
 			})
 		})
 	}
@@ -190,8 +186,8 @@ func TestPredecessorThatMayNotBeRead(t *testing.T) {
 		awaitWaiter(t, done, operator, path)
 		closeTo(t, operator, held.Node())
 		got := must.Receive(t, done, "the waiter's end")
-		if !errors.Is(got.err, framework.ErrNoAuth) || !strings.Contains(got.err.Error(), held.Node()) {
-			t.Errorf("%v, want ErrNoAuth with %s", got.err, held.Node())
+		if !errors.Is(got.Err, framework.ErrNoAuth) || !strings.Contains(got.Err.Error(), held.Node()) {
+			t.Errorf("%v, want ErrNoAuth with %s", got.Err, held.Node())
 		}
 		awaitContenders(t, operator, path, 1)
 		mustRelease(t, held)
@@ -213,7 +209,7 @@ func TestChangeOfTheLeasesUnseen(t *testing.T) {
 		defer cancel()
 		must.OK(t, held.Release(ctx))
 		must.Get(operator.SetACL(t.Context(), path+"/leases", acl.Open(), framework.AnyVersion))(t)
-		mustRelease(t, must.Receive(t, done, "the grant").lease)
+		mustRelease(t, granted(t, done, "the grant"))
 	}, zkenv.Versions("on others the event arrives, and the leases may not be listed", zkserver.DefaultVersion, "3.8.4", "3.9.6"))
 }
 
@@ -222,7 +218,7 @@ func TestChangeOfTheLeasesUnseen(t *testing.T) {
 func awaitWaiter(t *testing.T, done <-chan result, operator *framework.Client, dir string) {
 	t.Helper()
 	awaitContenders(t, operator, dir, 2)
-	mustWaitOn(t, done)
+	mustWait(t, "a second holder", done)
 }
 
 // TestListingThatMayNotBeMade: all that wait for the shared listing get its error.
@@ -239,9 +235,7 @@ func TestListingThatMayNotBeMade(t *testing.T) {
 		for range attempts {
 			done := lockLater(t.Context(), m)
 			defer func() {
-				if got := must.Receive(t, done, "the error"); !errors.Is(got.err, framework.ErrNoAuth) {
-					t.Errorf("%v, want ErrNoAuth", got.err)
-				}
+				wantErr(t, "Lock", failed(t, done, "the error"), framework.ErrNoAuth)
 			}()
 		}
 	})
@@ -266,9 +260,7 @@ func TestUnfairMutexNeedsAnEpochThatItMayWrite(t *testing.T) {
 
 // The ACL that an option gives is that of a lease's znode, however it was taken.
 func TestSemaphoreMutexHasTheACLOfItsOption(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
 		want := acl.Entry{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}
 		m := newSemaphoreMutex(t, c, "/refusal/acl", recipes.WithACL(want))

@@ -28,14 +28,9 @@ func TestReadWriteSidesAreLockers(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if err := side.Unlock(t.Context()); !errors.Is(err, lock.ErrNotOwner) {
-			t.Errorf("Unlock by a stranger: %v, want ErrNotOwner", err)
-		}
+		wantErr(t, "Unlock by a stranger", side.Unlock(t.Context()), lock.ErrNotOwner)
 	}
-	view, err := c.Namespace("rw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	view := must.Get(c.Namespace("rw"))(t)
 	held := mustLock(t, rw.Write())
 	again, err := newReadWrite(t, view, "/do").Write().TryLock(t.Context())
 	if err != nil {
@@ -76,16 +71,10 @@ func TestReadWriteCountsItsLocks(t *testing.T) {
 					t.Errorf("held %d times, want %d", n, count)
 				}
 				mustBeHeld(stranger, t, writes)
-				if err := one.Unlock(stranger); !errors.Is(err, lock.ErrNotOwner) {
-					t.Errorf("Unlock by a stranger: %v, want ErrNotOwner", err)
-				}
-				if err := one.Unlock(owner); err != nil {
-					t.Error(err)
-				}
+				wantErr(t, "Unlock by a stranger", one.Unlock(stranger), lock.ErrNotOwner)
+				wantErr(t, "unlock", one.Unlock(owner), nil)
 			}
-			if err := two.Unlock(owner); !errors.Is(err, lock.ErrNotOwner) {
-				t.Errorf("Unlock of what was given back: %v, want ErrNotOwner", err)
-			}
+			wantErr(t, "Unlock of what was given back", two.Unlock(owner), lock.ErrNotOwner)
 			mustRelease(t, mustLockAs(stranger, t, writes))
 		})
 	}
@@ -99,9 +88,7 @@ func TestLeaseOfASide_is_released_by_any_goroutine(t *testing.T) {
 	rw := newReadWrite(t, c, "/rwowner/hand-over")
 	for _, side := range []*lock.Side{rw.Read(), rw.Write()} {
 		lease := granted(t, lockLater(t.Context(), side), "another goroutine's lease")
-		if err := side.Unlock(t.Context()); !errors.Is(err, lock.ErrNotOwner) {
-			t.Errorf("Unlock by another goroutine: %v, want ErrNotOwner", err)
-		}
+		wantErr(t, "Unlock by another goroutine", side.Unlock(t.Context()), lock.ErrNotOwner)
 		if n := side.Held(t.Context()); n != 0 {
 			t.Errorf("held %d times by a goroutine that holds nothing, want 0", n)
 		}
@@ -119,15 +106,11 @@ func TestTheSidesOfOneOwnerAreUnlockedByThemselves(t *testing.T) {
 		mustLockAs(owner, t, rw.Write())
 		mustLockAs(owner, t, rw.Read())
 		for _, side := range order {
-			if err := side.Unlock(owner); err != nil {
-				t.Error(err)
-			}
+			wantErr(t, "unlock", side.Unlock(owner), nil)
 			if n := side.Held(owner); n != 0 {
 				t.Errorf("held %d times after its Unlock, want 0", n)
 			}
-			if err := side.Unlock(owner); !errors.Is(err, lock.ErrNotOwner) {
-				t.Errorf("second Unlock: %v, want ErrNotOwner", err)
-			}
+			wantErr(t, "second Unlock", side.Unlock(owner), lock.ErrNotOwner)
 		}
 	}
 }
@@ -151,12 +134,8 @@ func TestWhoDiesInTheQueueIsPassed(t *testing.T) {
 	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), session.ID, session.Password))
 	mustRelease(t, granted(t, reader, "the reader behind the dead"))
 	mustRelease(t, held)
-	if err := dying.Close(); err != nil {
-		t.Error(err)
-	}
-	if got := must.Receive(t, dead, "the end of the dead one's Lock"); !errors.Is(got.err, framework.ErrClosed) {
-		t.Errorf("Lock: %v, want an error that matches ErrClosed", got.err)
-	}
+	wantErr(t, "close", dying.Close(), nil)
+	wantErr(t, "Lock", failed(t, dead, "the end of the dead one's Lock"), framework.ErrClosed)
 }
 
 func TestBothSidesAreLostWithTheSession(t *testing.T) {
@@ -170,9 +149,7 @@ func TestBothSidesAreLostWithTheSession(t *testing.T) {
 	expire(t, server, proxy, c)
 	for side, lease := range map[*lock.Side]*lock.Lease{rw.Write(): writing, rw.Read(): reading} {
 		must.Receive(t, lease.Lost(), "the loss of the lease")
-		if err := lease.Err(); !errors.Is(err, lock.ErrLost) || !errors.Is(err, framework.ErrSessionEnded) {
-			t.Errorf("lease: %v, want an error that matches ErrLost and ErrSessionEnded", err)
-		}
+		wantErr(t, "lease", lease.Err(), lock.ErrLost, framework.ErrSessionEnded)
 		if n := side.Held(one); n != 0 {
 			t.Errorf("held %d times after the loss, want 0", n)
 		}
@@ -182,14 +159,10 @@ func TestBothSidesAreLostWithTheSession(t *testing.T) {
 	if st, ok, err := c.Exists(t.Context(), reading2.Node()); err != nil || !ok || st.EphemeralOwner != c.Session().ID {
 		t.Errorf("node of session %#x (%v, %v), want %#x", st.EphemeralOwner, ok, err, c.Session().ID)
 	}
-	if _, err := rw.Write().TryLock(one); !errors.Is(err, lock.ErrUpgrade) {
-		t.Errorf("TryLock of the write side: %v, want ErrUpgrade", err)
-	}
+	wantErr(t, "TryLock of the write side", errOf(rw.Write().TryLock(one)), lock.ErrUpgrade)
 	mustRelease(t, reading2)
 	for _, lease := range []*lock.Lease{writing, reading} {
-		if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
-			t.Errorf("release of a lost lease: %v, want ErrLost", err)
-		}
+		wantErr(t, "release of a lost lease", lease.Release(t.Context()), lock.ErrLost)
 	}
 }
 
@@ -212,13 +185,9 @@ func TestTheSidesAreLostOneByOneToAnOperator(t *testing.T) {
 			writer := queueUp(asOwner(t, "two"), t, newReadWrite(t, operator, path).Write(), operator, path, 3)
 			deleteNode(t, operator, lost.Node())
 			must.Receive(t, lost.Lost(), "the loss of the lease")
-			if err := lost.Err(); !errors.Is(err, lock.ErrNodeDeleted) {
-				t.Errorf("lost lease: %v, want an error that matches ErrNodeDeleted", err)
-			}
+			wantErr(t, "lost lease", lost.Err(), lock.ErrNodeDeleted)
 			mustWait(t, "the writer behind the other node", writer)
-			if err := kept.Err(); err != nil {
-				t.Errorf("the other lease: %v, want nil", err)
-			}
+			wantErr(t, "the other lease", kept.Err(), nil)
 			mustRelease(t, kept)
 			mustRelease(t, granted(t, writer, "the writer behind"))
 		})
@@ -283,9 +252,7 @@ func TestUpgradeAfterTheReadSideIsLost(t *testing.T) {
 	expire(t, server, proxy, c)
 	must.Receive(t, reading.Lost(), "the loss of the read lease")
 	mustRelease(t, mustLock(t, rw.Write()))
-	if err := reading.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("release of the lost lease: %v, want ErrLost", err)
-	}
+	wantErr(t, "release of the lost lease", reading.Release(t.Context()), lock.ErrLost)
 }
 
 func TestUpgradeIsRefused_to_a_reader(t *testing.T) {
@@ -300,8 +267,6 @@ func TestUpgradeIsRefused_to_a_reader(t *testing.T) {
 	mustWait(t, "both goroutines", reader, writer)
 	mustRelease(t, held)
 	lease := granted(t, reader, "the read side")
-	if got := must.Receive(t, writer, "the refusal"); !errors.Is(got.err, lock.ErrUpgrade) {
-		t.Errorf("Lock: %v, %v; want ErrUpgrade", got.lease, got.err)
-	}
+	wantErr(t, "Lock", failed(t, writer, "the refusal"), lock.ErrUpgrade)
 	mustRelease(t, lease)
 }

@@ -3,6 +3,9 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,7 +32,7 @@ func TestReentrancy(t *testing.T) {
 		other := newMutex(t, env.Client(t), path)
 		owners := map[string]context.Context{
 			"a goroutine":       t.Context(),
-			"an explicit owner": lock.ContextWithOwner(t.Context(), lock.NewOwner("request 17")),
+			"an explicit owner": asOwner(t, "request 17"),
 		}
 		for name, ctx := range owners {
 			// Two values of one path are one lock.
@@ -37,19 +40,10 @@ func TestReentrancy(t *testing.T) {
 			if n := a.Held(ctx); n != 0 {
 				t.Errorf("%s: held %d times before, want 0", name, n)
 			}
-			first, err := a.Lock(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			first := must.Get(a.Lock(ctx))(t)
 			route.ResetRequests()
-			second, err := b.Lock(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			third, err := a.TryLock(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			second := must.Get(b.Lock(ctx))(t)
+			third := must.Get(a.TryLock(ctx))(t)
 			if n := route.Count(fault.Create, fault.GetChildren); n != 0 {
 				t.Errorf("%s: re-entries cost %d requests, want 0", name, n)
 			}
@@ -64,9 +58,7 @@ func TestReentrancy(t *testing.T) {
 					t.Errorf("%s: other client after %d releases of 3: %v, want ErrHeld", name, i, err)
 				}
 				mustRelease(t, l)
-				if err := l.Release(ctx); !errors.Is(err, lock.ErrReleased) {
-					t.Errorf("%s: second release: %v, want ErrReleased", name, err)
-				}
+				wantErr(t, fmt.Sprintf("%s: second release", name), l.Release(ctx), lock.ErrReleased)
 			}
 			lease, err := other.TryLock(ctx)
 			if err != nil {
@@ -87,15 +79,11 @@ func TestGoroutinesOfOneClientExcludeEachOther(t *testing.T) {
 		err := lock.Do(t.Context(), m, func(ctx context.Context, _ *lock.Lease) error {
 			var wg sync.WaitGroup
 			wg.Go(func() {
-				if _, err := m.TryLock(ctx); !errors.Is(err, lock.ErrHeld) {
-					t.Errorf("TryLock by a goroutine that was started under the lock: %v, want ErrHeld", err)
-				}
+				wantErr(t, "TryLock by a goroutine that was started under the lock", errOf(m.TryLock(ctx)), lock.ErrHeld)
 				if n := m.Held(ctx); n != 0 {
 					t.Errorf("it holds %d, want 0", n)
 				}
-				if err := m.Unlock(ctx); !errors.Is(err, lock.ErrNotOwner) {
-					t.Errorf("Unlock by it: %v, want ErrNotOwner", err)
-				}
+				wantErr(t, "Unlock by it", m.Unlock(ctx), lock.ErrNotOwner)
 			})
 			wg.Wait()
 			return nil
@@ -110,7 +98,7 @@ func TestExplicitOwnerTravels(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		m := newMutex(t, env.Client(t), "/reentrant/owner")
-		ctx := lock.ContextWithOwner(t.Context(), lock.NewOwner("workers"))
+		ctx := asOwner(t, "workers")
 		if o, ok := lock.OwnerFromContext(ctx); !ok || o.String() != "workers" {
 			t.Errorf("owner %v, %v; want workers", o, ok)
 		}
@@ -125,18 +113,12 @@ func TestExplicitOwnerTravels(t *testing.T) {
 			if n := m.Held(ctx); n != 2 {
 				t.Errorf("held %d times, want 2", n)
 			}
-			if err := m.Unlock(ctx); err != nil {
-				t.Error(err)
-			}
-			if err := again.Err(); !errors.Is(err, lock.ErrReleased) {
-				t.Errorf("unlocked lease: %v, want ErrReleased", err)
-			}
+			wantErr(t, "unlock", m.Unlock(ctx), nil)
+			wantErr(t, "unlocked lease", again.Err(), lock.ErrReleased)
 		})
 		wg.Wait()
-		same := lock.ContextWithOwner(t.Context(), lock.NewOwner("workers"))
-		if _, err := m.TryLock(same); !errors.Is(err, lock.ErrHeld) {
-			t.Errorf("another owner of the same name: %v, want ErrHeld", err)
-		}
+		same := asOwner(t, "workers")
+		wantErr(t, "another owner of the same name", errOf(m.TryLock(same)), lock.ErrHeld)
 		mustRelease(t, lease)
 	})
 }
@@ -151,7 +133,7 @@ func TestOwnersJoinOneAttempt(t *testing.T) {
 		holder := env.Client(t)
 		held := mustLock(t, newMutex(t, holder, path))
 		m := newMutex(t, env.Client(t), path)
-		owned := lock.ContextWithOwner(t.Context(), lock.NewOwner("joined"))
+		owned := asOwner(t, "joined")
 		first, withdraw := context.WithCancel(owned)
 		defer withdraw()
 		firstDone := lockLater(first, m)
@@ -161,43 +143,28 @@ func TestOwnersJoinOneAttempt(t *testing.T) {
 		for range 4 {
 			rest = append(rest, lockLater(owned, m))
 		}
-		if _, err := m.TryLock(owned); !errors.Is(err, lock.ErrHeld) {
-			t.Errorf("TryLock while the owner waits: %v, want ErrHeld", err)
-		}
+		wantErr(t, "TryLock while the owner waits", errOf(m.TryLock(owned)), lock.ErrHeld)
 		env.Quiesce() // the rest have joined
 		withdraw()
-		if got := must.Receive(t, firstDone, "the one that gave up"); !errors.Is(got.err, context.Canceled) {
-			t.Errorf("the one that gave up: %v, want Canceled", got.err)
-		}
+		wantErr(t, "the one that gave up", failed(t, firstDone, "the one that gave up"), context.Canceled)
 		behind := lockLater(t.Context(), newMutex(t, holder, path))
 		awaitContenders(t, holder, path, 3)
 		mustRelease(t, held)
+		var leases []*lock.Lease
 		for _, done := range rest {
-			got := must.Receive(t, done, "a joined grant")
-			if got.err != nil {
-				t.Fatal(got.err)
+			lease := granted(t, done, "a joined grant")
+			if !slices.Contains(place, strings.TrimPrefix(lease.Node(), path+"/")) {
+				t.Errorf("granted on %s, want a place of %v: the attempt was not handed over", lease.Node(), place)
 			}
-			defer func() {
-				if err := got.lease.Release(context.WithoutCancel(t.Context())); err != nil {
-					t.Error(err)
-				}
-			}()
-			found := false
-			for _, name := range place {
-				found = found || path+"/"+name == got.lease.Node()
-			}
-			if !found {
-				t.Errorf("granted on %s, want a place of %v: the attempt was not handed over", got.lease.Node(), place)
-			}
+			leases = append(leases, lease)
 		}
 		if n := m.Held(owned); n != 4 {
 			t.Errorf("held %d times, want 4", n)
 		}
-		t.Cleanup(func() {
-			if got := must.Receive(t, behind, "the lock behind"); got.err == nil {
-				_ = got.lease.Release(context.Background())
-			}
-		})
+		for _, lease := range leases {
+			mustRelease(t, lease)
+		}
+		mustRelease(t, granted(t, behind, "the lock behind"))
 	})
 }
 
@@ -208,16 +175,14 @@ func TestAllJoinersWithdraw(t *testing.T) {
 		holder := env.Client(t)
 		held := mustLock(t, newMutex(t, holder, path))
 		m := newMutex(t, env.Client(t), path)
-		ctx, cancel := context.WithTimeout(lock.ContextWithOwner(t.Context(), lock.NewOwner("all")), 300*time.Millisecond)
+		ctx, cancel := context.WithTimeout(asOwner(t, "all"), 300*time.Millisecond)
 		defer cancel()
 		var done []<-chan result
 		for range 4 {
 			done = append(done, lockLater(ctx, m))
 		}
 		for _, d := range done {
-			if got := must.Receive(t, d, "the timeout"); !errors.Is(got.err, context.DeadlineExceeded) {
-				t.Errorf("%v, want DeadlineExceeded", got.err)
-			}
+			wantErr(t, "Lock", failed(t, d, "the timeout"), context.DeadlineExceeded)
 		}
 		awaitContenders(t, holder, path, 1)
 		mustRelease(t, held)
@@ -228,9 +193,7 @@ func TestUnlock(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		m := newMutex(t, env.Client(t), "/reentrant/unlock")
-		if err := m.Unlock(t.Context()); !errors.Is(err, lock.ErrNotOwner) {
-			t.Errorf("Unlock without a lease: %v, want ErrNotOwner", err)
-		}
+		wantErr(t, "Unlock without a lease", m.Unlock(t.Context()), lock.ErrNotOwner)
 		mustLock(t, m)
 		mustLock(t, m)
 		for want := 1; want >= 0; want-- {
@@ -239,9 +202,7 @@ func TestUnlock(t *testing.T) {
 				t.Errorf("held %d times, want %d", n, want)
 			}
 		}
-		if err := m.Unlock(t.Context()); !errors.Is(err, lock.ErrNotOwner) {
-			t.Errorf("one Unlock too many: %v, want ErrNotOwner", err)
-		}
+		wantErr(t, "one Unlock too many", m.Unlock(t.Context()), lock.ErrNotOwner)
 	})
 }
 
@@ -261,7 +222,7 @@ func TestUnlocksOfOneOwnerAtOnce(t *testing.T) {
 	srv := virtualServer(t)
 	m := newMutex(t, virtualClient(t, srv), "/interleaved/unlock")
 	for i := range 300 {
-		ctx := lock.ContextWithOwner(t.Context(), lock.NewOwner("party"))
+		ctx := asOwner(t, "party")
 		const n = 8
 		for range n {
 			must.Get(m.Lock(ctx))(t)
@@ -295,16 +256,14 @@ func TestTryLock_takes_over_its_owners_attempt(t *testing.T) {
 		srv := zkserver.Run(t, withCreate2(t)...)
 		c := virtualClient(t, srv)
 		m := newMutex(t, c, path)
-		owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("party"))
+		owner := asOwner(t, "party")
 		// The directory exists, so it is listed once before the znode is created and once behind it.
 		must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		slow := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldReply, Skip: 1})
 		first, cancel := context.WithCancel(owner)
 		var all sync.WaitGroup
 		all.Go(func() {
-			if _, err := m.TryLock(first); !errors.Is(err, context.Canceled) {
-				t.Errorf("the first TryLock: %v, want an error that matches context.Canceled", err)
-			}
+			wantErr(t, "the first TryLock", errOf(m.TryLock(first)), context.Canceled)
 		})
 		<-slow.Hit() // the node exists, and the listing behind it is on its way
 		all.Go(func() {
@@ -347,9 +306,7 @@ func TestReentry(t *testing.T) {
 	} {
 		for _, k := range kindsThat(inQueue) {
 			t.Run(name+" of a "+k.name, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					srv := virtualServer(t)
+				inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 					logger, stop, goOn := pausable()
 					defer goOn()
 					c := virtualClient(t, srv, framework.WithLogger(logger))

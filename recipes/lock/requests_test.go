@@ -47,7 +47,7 @@ type countedClient struct {
 
 func (c *countedClient) lock(t *testing.T) *lock.Lease {
 	t.Helper()
-	lease, err := c.mutex.Lock(lock.ContextWithOwner(t.Context(), lock.NewOwner("")))
+	lease, err := c.mutex.Lock(asOwner(t, ""))
 	if err != nil {
 		t.Error(err)
 	}
@@ -153,9 +153,7 @@ func TestRequestsOfAWait(t *testing.T) {
 				defer func() { done <- struct{}{} }()
 				lease := c.lock(t)
 				<-time.After(10 * time.Millisecond)
-				if err := lease.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
+				wantErr(t, "release", lease.Release(t.Context()), nil)
 			}()
 			<-time.After(10 * time.Millisecond) // in line, one after the other
 		}
@@ -289,10 +287,8 @@ func countListings(srv *zkserver.Server, path string) (count func() int) {
 
 // TestLockListsAlongWithItsCreation: the listing does not wait for the answer to the creation.
 func TestLockListsAlongWithItsCreation(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/listings/along"
-		srv := virtualServer(t)
 		m := newMutex(t, virtualClient(t, srv), path)
 		mustRelease(t, mustLock(t, m))
 		synctest.Wait() // the creation that found no directory had a listing of its own
@@ -304,7 +300,7 @@ func TestLockListsAlongWithItsCreation(t *testing.T) {
 			t.Errorf("%d listings before the answer to the creation, want 1", lists())
 		}
 		held.Release()
-		mustRelease(t, must.Receive(t, done, "the grant").lease)
+		mustRelease(t, granted(t, done, "the grant"))
 	})
 }
 
@@ -312,10 +308,8 @@ func TestLockListsAlongWithItsCreation(t *testing.T) {
 // and one that comes then. Another one lists along while the latter's creation is on its way, and
 // its listing shows both znodes.
 func TestReadersUseListingsAlongWithOthersCreations(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path, trip = "/listings/readers", 160 * time.Millisecond
-		srv := virtualServer(t)
 		read := newReadWrite(t, virtualClient(t, srv), path).Read()
 		mustRelease(t, mustLock(t, read))
 		synctest.Wait() // the creation that found no directory had a listing of its own

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,6 +17,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -67,9 +68,7 @@ func TestAnyClientCanRevoke(t *testing.T) {
 		if err := must.Receive(t, released, "the call of the function"); err != nil {
 			t.Errorf("%s: release by the function: %v", k.name, err)
 		}
-		if err := lease.Err(); !errors.Is(err, lock.ErrReleased) {
-			t.Errorf("%s: lease: %v, want ErrReleased", k.name, err)
-		}
+		wantErr(t, fmt.Sprintf("%s: lease", k.name), lease.Err(), lock.ErrReleased)
 		mustRelease(t, mustLock(t, other))
 	}
 }
@@ -115,9 +114,7 @@ func TestCuratorsRequestsAreReported(t *testing.T) {
 		if got := must.Receive(t, calls, "the call for the request, "+name); got != lease {
 			t.Errorf("%s: called with %v, want the lease %v", name, got, lease)
 		}
-		if err := lease.Err(); err != nil {
-			t.Errorf("%s: lease that was asked for: %v, want nil: it is a request", name, err)
-		}
+		wantErr(t, fmt.Sprintf("%s: lease that was asked for", name), lease.Err(), nil)
 		mustRelease(t, lease)
 	}
 }
@@ -194,9 +191,7 @@ func TestAReleaseDoesNotWaitForTheFunction(t *testing.T) {
 	m := newMutex(t, c, "/revoke/blocking", recipes.WithRevocation(func(*lock.Lease) {
 		close(called)
 		<-released
-		if err := c.Sync(context.Background(), "/"); !errors.Is(err, framework.ErrClosed) {
-			t.Errorf("sync by a function that outlives the client: %v, want ErrClosed", err)
-		}
+		wantErr(t, "sync by a function that outlives the client", c.Sync(context.Background(), "/"), framework.ErrClosed)
 		close(returned)
 	}))
 	lease := mustLock(t, m)
@@ -225,9 +220,7 @@ func TestALostLeaseIsNotRevoked(t *testing.T) {
 	must.Receive(t, lease.Lost(), "the loss of the lease")
 	mustRevoke(t, c, lease.Node())
 	mustNotCall(t, calls, "the lease is lost")
-	if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("release: %v, want ErrLost", err)
-	}
+	wantErr(t, "release", lease.Release(t.Context()), lock.ErrLost)
 	again := mustLock(t, m)
 	mustRevoke(t, c, again.Node())
 	must.Receive(t, calls, "the call for the next holder")
@@ -258,9 +251,7 @@ func TestRevokeRefusesBadArguments(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := lock.Revoke(ctx, c, lease.Node()); !errors.Is(err, context.Canceled) {
-		t.Errorf("with a dead context: %v, want an error that matches Canceled", err)
-	}
+	wantErr(t, "with a dead context", lock.Revoke(ctx, c, lease.Node()), context.Canceled)
 	mustRelease(t, lease)
 }
 
@@ -270,10 +261,8 @@ func TestRevocationOfAWaiter(t *testing.T) {
 	t.Parallel()
 	for _, k := range kindsThat(withParticipants) {
 		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 				const path = "/revoke-waiter"
-				srv := virtualServer(t)
 				other := virtualClient(t, srv)
 				option, calls := revocable()
 				l := k.lock(t, virtualClient(t, srv), path, option)
@@ -304,9 +293,7 @@ func TestRevocationOfAWaiter(t *testing.T) {
 
 // A function of the user's that is at work when the client is closed is waited for.
 func TestCloseWaitsForARevocationAtWork(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
 		begun := make(chan struct{})
 		var done atomic.Bool
@@ -326,9 +313,7 @@ func TestCloseWaitsForARevocationAtWork(t *testing.T) {
 
 // TestAPanicOfARevocationIsLogged has the function panic at the first of two requests.
 func TestAPanicOfARevocationIsLogged(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		core, logs := observer.New(zap.ErrorLevel)
 		c := virtualClient(t, srv, framework.WithLogger(zap.New(core)))
 		var calls atomic.Int32

@@ -172,8 +172,8 @@ func TestSemaphoreMutexAtOnce(t *testing.T) {
 			cancel()
 			got := must.Receive(t, done, "the end of the wait")
 			var wait *lock.WaitError
-			if !errors.As(got.err, &wait) || !errors.Is(got.err, context.Canceled) {
-				t.Errorf("Lock: %v, want a WaitError", got.err)
+			if !errors.As(got.Err, &wait) || !errors.Is(got.Err, context.Canceled) {
+				t.Errorf("Lock: %v, want a WaitError", got.Err)
 			}
 			slow.Release()
 		},
@@ -201,9 +201,7 @@ func TestSemaphoreMutexAtOnce(t *testing.T) {
 		},
 		"another kind of lock is held on the path": func(t *testing.T, a *atOnce) {
 			held := mustLock(t, newMutex(t, a.other, atOncePath))
-			if _, err := a.m.Lock(t.Context()); !errors.Is(err, lock.ErrMixed) {
-				t.Errorf("Lock: %v, want ErrMixed", err)
-			}
+			wantErr(t, "Lock", errOf(a.m.Lock(t.Context())), lock.ErrMixed)
 			mustRelease(t, held)
 		},
 	} {

@@ -52,9 +52,7 @@ func TestSemaphoreMutexRequests(t *testing.T) {
 		}
 		held := mustLock(t, newSemaphoreMutex(t, env.Client(t), "/semaphore/requests"))
 		proxy.ResetRequests()
-		if _, err := m.TryLock(t.Context()); !errors.Is(err, lock.ErrHeld) {
-			t.Errorf("a try: %v, want ErrHeld", err)
-		}
+		wantErr(t, "a try", errOf(m.TryLock(t.Context())), lock.ErrHeld)
 		ops, want = operations(proxy), []fault.Op{fault.GetChildren, fault.GetChildren}
 		if !slices.Equal(ops, want) || proxy.Count(fault.Multi) == 0 { // which operations takes for a heartbeat
 			t.Errorf("requests of a refused TryLock: %v and %d transactions, want %v and one between them", ops, proxy.Count(fault.Multi), want)
@@ -124,7 +122,7 @@ func TestSemaphoreMutexLayout(t *testing.T) {
 			}
 		}
 		mustRelease(t, held)
-		mustRelease(t, must.Receive(t, waiter, "the lock").lease)
+		mustRelease(t, granted(t, waiter, "the lock"))
 	})
 }
 
@@ -157,15 +155,12 @@ func TestSemaphoreMutexWithCurator(t *testing.T) {
 		release()
 		mustRefuse(t, m) // Curator's waiter comes next
 		leave()
-		got := must.Receive(t, done, "the lock")
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
+		held := granted(t, done, "the lock")
 		awaitQueued(t, curator, path, 0)
 		if names := contenders(t, curator, path+"/leases"); len(names) != 1 {
 			t.Errorf("leases %v, want one: a Curator process is kept out by it", names)
 		}
-		mustRelease(t, got.lease)
+		mustRelease(t, held)
 	})
 }
 
@@ -235,9 +230,7 @@ func TestSemaphoreMutexWaiterWithdraws(t *testing.T) {
 		patient := lockLater(t.Context(), newSemaphoreMutex(t, env.Client(t), path))
 		awaitQueued(t, c, path, 2)
 		cancel()
-		if got := must.Receive(t, impatient, "the end of the wait"); !errors.Is(got.err, context.Canceled) {
-			t.Errorf("Lock: %v, %v; want Canceled", got.lease, got.err)
-		}
+		wantErr(t, "Lock", failed(t, impatient, "the end of the wait"), context.Canceled)
 		awaitQueued(t, c, path, 1)
 		mustRelease(t, held)
 		mustRelease(t, granted(t, patient, "the lock for the next"))
@@ -265,9 +258,7 @@ func TestSemaphoreMutexLeavesTheQueueLate(t *testing.T) {
 		awaitQueued(t, observer, path, 2)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if err := lease.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("release behind a stuck request: %v, want an error that matches DeadlineExceeded", err)
-		}
+		wantErr(t, "release behind a stuck request", lease.Release(ctx), context.DeadlineExceeded)
 		stuck.Release()
 		mustRelease(t, granted(t, done, "the lock"))
 	})
@@ -292,21 +283,19 @@ func TestSemaphoreMutexQueuePosition(t *testing.T) {
 		if n := must.Receive(t, places, "its next place"); n != 1 {
 			t.Errorf("place %d, want 1: the holder is ahead", n)
 		}
-		mustRelease(t, got.lease)
+		mustRelease(t, got.Lease)
 		if n := must.Receive(t, places, "its last place"); n != 0 {
 			t.Errorf("place %d, want 0 at the grant", n)
 		}
-		mustRelease(t, must.Receive(t, third, "the lock for the third").lease)
+		mustRelease(t, granted(t, third, "the lock for the third"))
 	})
 }
 
 // If a client is ahead in the queue of a semaphore mutex, TryLock returns ErrHeld alone. If
 // something else went wrong there, TryLock returns that error.
 func TestSemaphoreMutexSaysWhyItRefuses(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/refusal/semaphore"
-		srv := virtualServer(t)
 		other, c := virtualClient(t, srv), virtualClient(t, srv)
 		m := newSemaphoreMutex(t, c, path)
 		ahead, err := other.Create(t.Context(), path+"/locks/_c_01234567-89ab-cdef-0123-456789abcdef-lock-", nil,
@@ -334,10 +323,8 @@ func TestSemaphoreMutexSaysWhyItRefuses(t *testing.T) {
 
 // A contender that comes second deletes what it created, once.
 func TestSemaphoreMutexTakesBackOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/refusal/semaphore"
-		srv := virtualServer(t)
 		other, c := virtualClient(t, srv), virtualClient(t, srv)
 		m := newSemaphoreMutex(t, c, path)
 		entering := srv.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.Create, Path: path + "/locks/*", Action: fault.HoldRequest})
@@ -366,19 +353,15 @@ func TestSemaphoreMutexTakesBackOnce(t *testing.T) {
 // TestSemaphoreMutexReportsARefusedDeletion keeps the holder from deleting its znode in the
 // queue, behind which every other contender would wait.
 func TestSemaphoreMutexReportsARefusedDeletion(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/semaphore-refused"
-		srv := virtualServer(t)
 		core, logs := observer.New(zap.ErrorLevel)
 		operator, c := virtualClient(t, srv), virtualClient(t, srv, framework.WithLogger(zap.New(core)))
 		createDirs(t, operator, path+"/leases")
 		noDelete := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Delete, Scheme: "world", ID: "anyone"})
 		must.Get(operator.Create(t.Context(), path+"/locks", nil, noDelete))(t)
 		m := newSemaphoreMutex(t, c, path)
-		if err := mustLock(t, m).Release(t.Context()); !errors.Is(err, framework.ErrNoAuth) {
-			t.Errorf("Release: %v, want ErrNoAuth", err)
-		}
+		wantErr(t, "Release", mustLock(t, m).Release(t.Context()), framework.ErrNoAuth)
 		zktest.Eventually(t, generous, "an error in the log", func() bool { return logs.Len() > 0 })
 		must.Get(operator.SetACL(t.Context(), path+"/locks", acl.Open(), framework.AnyVersion))(t)
 		zktest.Eventually(t, generous, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })

@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -48,15 +47,15 @@ func lossAndSuccession(t testing.TB, holder, next *framework.Client, path string
 		t.Error("Lost is closed and Err is nil")
 	}
 	got := must.Receive(t, done, "the grant to the next")
-	if got.err != nil {
-		t.Fatal(got.err)
+	if got.Err != nil {
+		t.Fatal(got.Err)
 	}
 	before := lease.Fence()
-	if after := got.lease.Fence(); after <= before {
+	if after := got.Lease.Fence(); after <= before {
 		t.Errorf("fence %d after %d: must grow", after, before)
 	}
-	mustRelease(t, got.lease)
-	return lost, got.at
+	mustRelease(t, got.Lease)
+	return lost, got.At
 }
 
 // TestLossBeforeSuccession silently cuts the holder off, ten times at once. The moments are spread
@@ -299,9 +298,8 @@ func TestAbandonedSessionDelaysNoClient(t *testing.T) {
 	t.Parallel()
 	for name, itself := range map[string]bool{"another client": false, "the holder's own next attempt": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 				const path = "/given-up"
-				srv := virtualServer(t)
 				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
 					return srv.Dial(ctx, "tcp", srv.Addr())
 				})
@@ -322,17 +320,17 @@ func TestAbandonedSessionDelaysNoClient(t *testing.T) {
 				proxy.Heal()
 				healed := time.Now()
 				got := must.Receive(t, lockLater(t.Context(), newMutex(t, next, path)), "the grant to the next")
-				if got.err != nil {
-					t.Fatal(got.err)
+				if got.Err != nil {
+					t.Fatal(got.Err)
 				}
 				const margin = 2 * time.Second // a third of the session timeout
-				if took := got.at.Sub(healed); took > margin+time.Second {
+				if took := got.At.Sub(healed); took > margin+time.Second {
 					t.Errorf("granted %v after the network was back", took)
 				}
-				if lost.IsZero() || got.at.Sub(lost) < margin {
-					t.Errorf("told of the loss at %v, the next was granted at %v: want the lease margin of %v between them", lost, got.at, margin)
+				if lost.IsZero() || got.At.Sub(lost) < margin {
+					t.Errorf("told of the loss at %v, the next was granted at %v: want the lease margin of %v between them", lost, got.At, margin)
 				}
-				mustRelease(t, got.lease)
+				mustRelease(t, got.Lease)
 				_ = lease.Release(t.Context()) // lost long ago
 			})
 		})
@@ -381,9 +379,7 @@ func TestLossIsReportedBeforeCloseReleasesTheLock(t *testing.T) {
 // TestNoLeaseIsHeldWhileItsClientCloses withholds the request that ends the session, and asks the
 // leases of all kinds meanwhile.
 func TestNoLeaseIsHeldWhileItsClientCloses(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
 		rw := newReadWrite(t, c, "/closing/rw")
 		leases := map[string]*lock.Lease{
@@ -406,9 +402,7 @@ func TestNoLeaseIsHeldWhileItsClientCloses(t *testing.T) {
 		go func() { closed <- c.Close() }()
 		<-held.Hit()
 		for name, l := range leases {
-			if err := l.Err(); !errors.Is(err, framework.ErrClosed) {
-				t.Errorf("%s: %v while the client closes, want ErrClosed", name, err)
-			}
+			wantErr(t, name, l.Err(), framework.ErrClosed)
 			for what, done := range map[string]<-chan struct{}{"Lost": l.Lost(), "a context": ends[name]} {
 				select {
 				case <-done:

@@ -384,8 +384,8 @@ func lossAndCloseWith(t *testing.T, holder, next *framework.Client, h *hostile, 
 	h.on.Store(true)
 	outage()
 	successor := <-granted
-	if ctx.Err() == nil || !isClosed(l.Lost()) {
-		t.Errorf("the successor is granted the lock; context: %v, Lost is closed: %v", ctx.Err(), isClosed(l.Lost()))
+	if ctx.Err() == nil || !closed(l.Lost()) {
+		t.Errorf("the successor is granted the lock; context: %v, Lost is closed: %v", ctx.Err(), closed(l.Lost()))
 	}
 	checked := make(chan error, 1)
 	go func() { checked <- l.Err() }()
@@ -407,13 +407,4 @@ func lossAndCloseWith(t *testing.T, holder, next *framework.Client, h *hostile, 
 	}
 	close(h.release)
 	synctest.Wait()
-}
-
-func isClosed(ch <-chan struct{}) bool {
-	select {
-	case <-ch:
-		return true
-	default:
-		return false
-	}
 }

@@ -58,10 +58,7 @@ func TestTraceparentInTheNode(t *testing.T) {
 		for name, c := range cases {
 			m := newMutex(t, c.client, "/traceparent/"+strings.ReplaceAll(name, " ", "-"), c.opts...)
 			ctx, request := a.request(t.Context())
-			lease, err := m.Lock(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			lease := must.Get(m.Lock(ctx))(t)
 			found, err := m.Participants(t.Context())
 			if err != nil || len(found) != 1 {
 				t.Fatalf("%s: participants: %v, %v", name, found, err)
@@ -93,7 +90,7 @@ func TestLinkCostsNoRequest(t *testing.T) {
 			waiting := lockLater(ctx, newMutex(t, a.client, "/requests", opts...))
 			env.Quiesce()
 			mustRelease(t, theirs)
-			mustRelease(t, must.Receive(t, waiting, "the lock").lease)
+			mustRelease(t, granted(t, waiting, "the lock"))
 			request.End()
 			for _, s := range a.spans.GetSpans() {
 				if s.Name == "watch" || s.Name == "getData" { // what reads the holder's znode
@@ -176,9 +173,7 @@ func TestLossReasons(t *testing.T) {
 			func(_ *testing.T, route *zkenv.Route, _ *service) { route.Cut() },
 		},
 		"client_closed": {nil, func(t *testing.T, _ *zkenv.Route, s *service) {
-			if err := s.client.Close(); err != nil {
-				t.Error(err)
-			}
+			wantErr(t, "close", s.client.Close(), nil)
 		}},
 	}
 	for reason, c := range cases {
@@ -304,7 +299,7 @@ func TestReentryCostsNothingMore(t *testing.T) { //nolint:paralleltest // it cou
 		m := newMutex(t, c, "/cost")
 		for kind, ctx := range map[string]context.Context{
 			"goroutine": t.Context(),
-			"owner":     lock.ContextWithOwner(t.Context(), lock.NewOwner("cost")),
+			"owner":     asOwner(t, "cost"),
 		} {
 			lease := must.Get(m.Lock(ctx))(t)
 			allocs := testing.AllocsPerRun(1000, func() {

@@ -150,7 +150,7 @@ func waitInVain(t *testing.T, env *zkenv.Env, k observedKind, a, b *service, end
 	waiting := lockLater(ctx, k.newLocker(t, a.client))
 	<-time.After(long / 2)
 	stop()
-	if got := must.Receive(t, waiting, "the end of the wait"); got.err == nil {
+	if got := must.Receive(t, waiting, "the end of the wait"); got.Err == nil {
 		t.Error("got a lock that somebody else has")
 	}
 	request.End()
@@ -185,9 +185,7 @@ func refused(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 	blocker := mustLock(t, k.block(t, b.client))
 	env.Quiesce()
 	ctx, request := a.request(t.Context())
-	if _, err := k.newLocker(t, a.client).TryLock(ctx); !errors.Is(err, lock.ErrHeld) {
-		t.Errorf("try: %v, want ErrHeld", err)
-	}
+	wantErr(t, "try", errOf(k.newLocker(t, a.client).TryLock(ctx)), lock.ErrHeld)
 	request.End()
 	mustRelease(t, blocker)
 }
@@ -201,9 +199,7 @@ func lost(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 	must.OK(t, b.client.Delete(t.Context(), firstOf(lease).Node()))
 	must.Receive(t, lease.Lost(), "the loss")
 	env.Quiesce()
-	if err := lease.Release(ctx); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("release: %v, want ErrLost", err)
-	}
+	wantErr(t, "release", lease.Release(ctx), lock.ErrLost)
 	request.End()
 }
 
@@ -213,9 +209,7 @@ func lostUnnoticed(t *testing.T, _ *zkenv.Env, k observedKind, a, b *service) {
 	ctx, request := a.request(t.Context())
 	lease := must.Get(k.newLocker(t, a.client).Lock(ctx))(t)
 	must.OK(t, b.client.Delete(t.Context(), firstOf(lease).Node()))
-	if err := lease.Release(ctx); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("release: %v, want ErrLost", err)
-	}
+	wantErr(t, "release", lease.Release(ctx), lock.ErrLost)
 	request.End()
 }
 
@@ -260,7 +254,7 @@ func revoked(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 func acquiredByTwo(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 	t.Helper()
 	theirs := mustLock(t, k.block(t, b.client))
-	owner := lock.ContextWithOwner(t.Context(), lock.NewOwner("both"))
+	owner := asOwner(t, "both")
 	l := k.newLocker(t, a.client, named(k))
 	var waiting []<-chan result
 	for range 2 {
@@ -280,18 +274,14 @@ func releaseNotConfirmed(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *servi
 	lease := mustLock(t, k.newLocker(t, a.client))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := lease.Release(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("release: %v, want Canceled", err)
-	}
+	wantErr(t, "release", lease.Release(ctx), context.Canceled)
 }
 
 // upgradeRefused: a's reader asks for the write side.
 func upgradeRefused(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *service) {
 	t.Helper()
 	lease := mustLock(t, k.newLocker(t, a.client))
-	if _, err := newReadWrite(t, a.client, lease.Path()).Write().Lock(t.Context()); !errors.Is(err, lock.ErrUpgrade) {
-		t.Errorf("lock: %v, want ErrUpgrade", err)
-	}
+	wantErr(t, "lock", errOf(newReadWrite(t, a.client, lease.Path()).Write().Lock(t.Context())), lock.ErrUpgrade)
 	mustRelease(t, lease)
 }
 

@@ -68,9 +68,7 @@ func TestUnfairMutexWaitersOfOneClientAskNothing(t *testing.T) {
 		var wg sync.WaitGroup
 		for range waiters {
 			wg.Go(func() {
-				if _, err := e.Lock(ctx); !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("Lock: %v, want an error that matches DeadlineExceeded", err)
-				}
+				wantErr(t, "Lock", errOf(e.Lock(ctx)), context.DeadlineExceeded)
 			})
 		}
 		wg.Wait()
@@ -139,19 +137,15 @@ func TestUnfairMutexLostLeaseTakesNothingFromOthers(t *testing.T) {
 		waiting := lockLater(t.Context(), newUnfairMutex(t, other, path))
 		must.OK(t, other.Delete(t.Context(), path))
 		got := must.Receive(t, waiting, "the lock")
-		if got.err != nil {
-			t.Fatal(got.err)
+		if got.Err != nil {
+			t.Fatal(got.Err)
 		}
 		must.Receive(t, lease.Lost(), "the loss")
-		if err := lease.Err(); !errors.Is(err, lock.ErrNodeDeleted) {
-			t.Errorf("lease: %v, want ErrNodeDeleted", err)
-		}
-		if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrNodeDeleted) {
-			t.Errorf("release: %v, want ErrNodeDeleted", err)
-		}
+		wantErr(t, "lease", lease.Err(), lock.ErrNodeDeleted)
+		wantErr(t, "release", lease.Release(t.Context()), lock.ErrNodeDeleted)
 		zktest.Eventually(t, generous, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-		mustHold(t, other, got.lease)
-		mustRelease(t, got.lease)
+		mustHold(t, other, got.Lease)
+		mustRelease(t, got.Lease)
 	})
 }
 
@@ -230,9 +224,7 @@ func TestUnfairMutexGuard(t *testing.T) {
 				t.Errorf("guarded write %s: %v, want %v of operation 0", when, err, want)
 			}
 		}
-		if err := write(); err != nil {
-			t.Errorf("guarded write of the holder: %v", err)
-		}
+		wantErr(t, "guarded write of the holder", write(), nil)
 		must.OK(t, other.Delete(t.Context(), path))
 		refused("after an operator's deletion", framework.ErrNoNode)
 		next := mustLock(t, newUnfairMutex(t, other, path))
