@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -102,10 +103,29 @@ func firstOf(l *lock.Lease) *lock.Lease {
 }
 
 // inVirtualTime runs the test, or subtest, in parallel and in virtual time, at a server of its own.
-func inVirtualTime(t *testing.T, test func(t *testing.T, srv *zkserver.Server)) {
+func inVirtualTime(t *testing.T, test func(t *testing.T, srv *zkserver.Server), opts ...zkserver.Option) {
 	t.Helper()
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { test(t, virtualServer(t)) })
+	synctest.Test(t, func(t *testing.T) { test(t, virtualServer(t, opts...)) })
+}
+
+// inEachEnv runs the test, or subtest, in parallel and in each environment.
+func inEachEnv(t *testing.T, test func(t *testing.T, env *zkenv.Env), opts ...zkenv.Option) {
+	t.Helper()
+	t.Parallel()
+	zkenv.ForEach(t, test, opts...)
+}
+
+// behindPipe returns a proxy in virtual time. Its Dial reaches the server.
+func behindPipe(t testing.TB, srv *zkserver.Server) *zkproxy.Proxy {
+	t.Helper()
+	return zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+}
+
+// atFrontend returns a client of one of the server's frontends.
+func atFrontend(t testing.TB, srv *zkserver.Server, i int) *framework.Client {
+	t.Helper()
+	return newClient(t, srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial))
 }
 
 // virtualServer starts a server that is closed at the end of the test.
@@ -179,6 +199,24 @@ func numbered(dir string, n int) []string {
 func asOwner(t testing.TB, name string) context.Context {
 	t.Helper()
 	return lock.ContextWithOwner(t.Context(), lock.NewOwner(name))
+}
+
+// dead returns a context that has ended.
+func dead(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+// mustAsk fails the test unless the client asked the server for the operations and nothing else, since the
+// route's log was reset. It resets the log.
+func mustAsk(t testing.TB, route *zkenv.Route, what string, want ...fault.Op) {
+	t.Helper()
+	if ops := operations(route); !slices.Equal(ops, want) {
+		t.Errorf("%s: requests %v, want %v", what, ops, want)
+	}
+	route.ResetRequests()
 }
 
 // tryLock is TryLock with Lock's name, to test both by one body.
@@ -472,23 +510,16 @@ func awaitEach(t testing.TB, c *framework.Client, paths []string, n ...int) {
 	}
 }
 
-// A foreign is a Locker from elsewhere, that tells what is done with it.
+// A foreign is a Locker from elsewhere, whose Lock fails.
 type foreign struct {
 	lock.Locker
-	path   string
-	report func(what string)
-	err    error // of Lock, if it is to fail
+	path string
+	err  error
 }
 
 func (f *foreign) Path() string { return f.path }
 
-func (f *foreign) Lock(ctx context.Context) (*lock.Lease, error) {
-	f.report("lock " + f.path)
-	if f.err != nil {
-		return nil, f.err
-	}
-	return f.Locker.Lock(ctx)
-}
+func (f *foreign) Lock(context.Context) (*lock.Lease, error) { return nil, f.err }
 
 // nameless is a Locker without a method that tells its path.
 type nameless struct{ locker lock.Locker }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
@@ -47,11 +48,26 @@ func ofElection(format leader.Format) sharer {
 	}
 }
 
+// ofSemaphore is a contender for one of n permits.
+func ofSemaphore(name string, n int) sharer {
+	type call = func(ctx context.Context) (*lease.Lease, error)
+	return sharer{
+		name: name,
+		acquire: func(t *testing.T, c *framework.Client, path string) call {
+			t.Helper()
+			s := must.Get(semaphore.New(c, path, n))(t)
+			return func(ctx context.Context) (*lease.Lease, error) { return s.Acquire(ctx, 1) }
+		},
+		try: func(t *testing.T, c *framework.Client, path string) call {
+			t.Helper()
+			s := must.Get(semaphore.New(c, path, n))(t)
+			return func(ctx context.Context) (*lease.Lease, error) { return s.TryAcquire(ctx, 1) }
+		},
+	}
+}
+
 // sharers are the kinds whose pairs the table has.
 func sharers() []sharer {
-	of := func(s *semaphore.Semaphore, get func(*semaphore.Semaphore, context.Context, int) (*lease.Lease, error)) func(context.Context) (*lease.Lease, error) {
-		return func(ctx context.Context) (*lease.Lease, error) { return get(s, ctx, 1) }
-	}
 	return []sharer{
 		ofLocker("Mutex", mutexAt),
 		ofLocker("Multi", func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
@@ -63,17 +79,7 @@ func sharers() []sharer {
 		ofLocker("RWMutex.Write", writeSideAt),
 		ofLocker("RWMutex.Read", readSideAt),
 		ofLocker("SemaphoreMutex", semaphoreMutexAt),
-		{
-			name: "Semaphore",
-			acquire: func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error) {
-				t.Helper()
-				return of(must.Get(semaphore.New(c, path, 1))(t), (*semaphore.Semaphore).Acquire)
-			},
-			try: func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error) {
-				t.Helper()
-				return of(must.Get(semaphore.New(c, path, 1))(t), (*semaphore.Semaphore).TryAcquire)
-			},
-		},
+		ofSemaphore("Semaphore", 1),
 		ofLocker("UnfairMutex", func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
 			t.Helper()
 			return newUnfairMutex(t, c, path, opts...)
@@ -145,8 +151,7 @@ func (s sharer) come(t *testing.T, c *framework.Client, path string) string {
 // TestKindsOnOnePath has each kind of lock hold a path and each kind come second, in the same session
 // and in another one. Those in one line of the page about guarantees wait for each other.
 func TestKindsOnOnePath(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		first, other := env.Client(t), env.Client(t)
 		lines := linesOfKinds(t)
 		for i, holder := range sharers() {
@@ -219,8 +224,7 @@ func below(t *testing.T, c *framework.Client, path string) []string {
 // TestKindsThatComeTogether has two kinds come to a path at the same time, in several orders of their
 // requests. Both are granted only if they share the path, and one is granted always.
 func TestKindsThatComeTogether(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		clients := []*framework.Client{env.Client(t), env.Client(t)}
 		var kinds []sharer
 		for _, s := range sharers() {
@@ -285,8 +289,7 @@ func TestKindsAreCheckedBeforeEveryGrant(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 				const path = "/every-way"
 				held := mustLock(t, newReadWrite(t, env.Client(t), path).Write())
 				c, route := onRoute(t, env)
@@ -306,19 +309,6 @@ func TestKindsAreCheckedBeforeEveryGrant(t *testing.T) {
 	}
 }
 
-// TestMultiOfTwoKindsOnOnePath is isRefused by the constructor.
-func TestMultiOfTwoKindsOnOnePath(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c := env.Client(t)
-		if _, err := lock.NewMulti(newMutex(t, c, "/a"), newReadWrite(t, c, "/a").Write()); !errors.Is(err, lock.ErrMixed) {
-			t.Errorf("NewMulti of two kinds: %v, want ErrMixed", err)
-		}
-		rw := newReadWrite(t, c, "/b")
-		mustRelease(t, mustLock(t, newMulti(t, rw.Read(), rw.Write(), newMutex(t, c, "/a"))))
-	}, zkenv.Only("its constructor sends nothing", zkenv.Embedded))
-}
-
 // TestForeignChildrenOfALock has other programs' znodes in a lock's directory.
 func TestForeignChildrenOfALock(t *testing.T) {
 	t.Parallel()
@@ -334,8 +324,7 @@ func TestForeignChildrenOfALock(t *testing.T) {
 		"of another program in Curator's form": {"anything-lock-0000000000", itWaits, isRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 				c, path := env.Client(t), "/foreign"
 				must.Get(c.Create(t.Context(), path+"/"+tc.child, nil, framework.WithParents()))(t)
 				all := sharers()
@@ -361,19 +350,7 @@ func foreignAt(t *testing.T, c *framework.Client, path string) (made string) {
 // because one of the first kind was there before it.
 func TestBehindARefusedContender(t *testing.T) {
 	t.Parallel()
-	ofTwo := sharer{
-		name: "Semaphore of 2",
-		acquire: func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error) {
-			t.Helper()
-			s := must.Get(semaphore.New(c, path, 2))(t)
-			return func(ctx context.Context) (*lease.Lease, error) { return s.Acquire(ctx, 1) }
-		},
-		try: func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error) {
-			t.Helper()
-			s := must.Get(semaphore.New(c, path, 2))(t)
-			return func(ctx context.Context) (*lease.Lease, error) { return s.TryAcquire(ctx, 1) }
-		},
-	}
+	ofTwo := ofSemaphore("Semaphore of 2", 2)
 	all := sharers()
 	for _, tc := range []struct {
 		kind    sharer
@@ -390,66 +367,36 @@ func TestBehindARefusedContender(t *testing.T) {
 		{ofTwo, "/x-lock-", true},
 		{ofTwo, "/x-__WRIT__", true},
 	} {
-		t.Run(tc.kind.name+tc.refused, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				c, path := env.Client(t), "/behind"
-				first := must.Get(tc.kind.acquire(t, c, path)(asOwner(t, "first")))(t)
-				env.Quiesce() // a semaphore leaves its queue after the grant
-				other := foreignAt(t, env.Client(t), path+tc.refused)
-				if tc.kind.try != nil {
-					wantErr(t, "a try", errOf(tc.kind.try(t, c, path)(asOwner(t, "third"))), lock.ErrHeld)
-				}
-				got := make(chan error, 1)
-				var second *lease.Lease
-				acquire := tc.kind.acquire(t, env.Client(t), path)
-				go func() {
-					var err error
-					second, err = acquire(asOwner(t, "second"))
-					got <- err
-				}()
-				env.Quiesce()
-				select {
-				case err := <-got:
-					t.Fatalf("behind a contender that is to be refused: %v, want a wait", err)
-				default:
-				}
-				must.OK(t, c.Delete(t.Context(), other))
-				if tc.shares {
-					must.OK(t, must.Receive(t, got, "the second lease"))
-				}
-				mustRelease(t, first)
-				if !tc.shares {
-					must.OK(t, must.Receive(t, got, "the second lease"))
-				}
-				mustRelease(t, second)
-			}, zkenv.Only("virtual time", zkenv.Embedded))
-		})
-		t.Run(tc.kind.name+tc.refused+" that remains", func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				c, path := env.Client(t), "/behind"
-				first := must.Get(tc.kind.acquire(t, c, path)(asOwner(t, "first")))(t)
-				env.Quiesce()
-				foreignAt(t, env.Client(t), path+tc.refused) // a program that refuses nothing holds
-				got := make(chan error, 1)
-				acquire := tc.kind.acquire(t, env.Client(t), path)
-				go func() {
-					_, err := acquire(asOwner(t, "second"))
-					got <- err
-				}()
-				env.Quiesce()
-				mustRelease(t, first)
-				wantErr(t, "beside a holder of another kind", must.Receive(t, got, "the refusal"), lock.ErrMixed)
-			}, zkenv.Only("virtual time", zkenv.Embedded))
-		})
+		for _, remains := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s%s, which remains %v", tc.kind.name, tc.refused, remains), func(t *testing.T) {
+				inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+					c, path := env.Client(t), "/behind"
+					first := must.Get(tc.kind.acquire(t, c, path)(asOwner(t, "first")))(t)
+					env.Quiesce() // a semaphore leaves its queue after the grant
+					other := foreignAt(t, env.Client(t), path+tc.refused)
+					if tc.kind.try != nil {
+						wantErr(t, "a try", errOf(tc.kind.try(t, c, path)(asOwner(t, "third"))), lock.ErrHeld)
+					}
+					second := recipetest.Later(asOwner(t, "second"), tc.kind.acquire(t, env.Client(t), path))
+					env.Quiesce()
+					mustWaitStill(t, "behind a contender that is to be refused", second)
+					if remains { // a program that refuses nothing holds
+						mustRelease(t, first)
+						wantErr(t, "beside a holder of another kind", failed(t, second, "the refusal"), lock.ErrMixed)
+						return
+					}
+					deleteNode(t, c, other)
+					if !tc.shares {
+						mustRelease(t, first)
+					}
+					mustRelease(t, granted(t, second, "the second lease"))
+					if tc.shares {
+						mustRelease(t, first)
+					}
+				}, zkenv.Only("virtual time", zkenv.Embedded))
+			})
+		}
 	}
-}
-
-// as returns a context of an owner of its own.
-func as(t *testing.T, owner string) context.Context {
-	t.Helper()
-	return lock.ContextWithOwner(t.Context(), lock.NewOwner(owner))
 }
 
 // TestTheEarlierOfTwoKindsWins has the second of two contenders with different counters create its znode
@@ -466,8 +413,7 @@ func TestTheEarlierOfTwoKindsWins(t *testing.T) {
 		{all[0], "/x-__READ__"}, {all[4], "/x-lock-"}, {all[5], "/x-lock-"},
 	} {
 		t.Run(tc.kind.name+tc.other, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 				const path = "/earlier"
 				c, route := onRoute(t, env)
 				other := env.Client(t)
@@ -500,8 +446,7 @@ func TestTheEarlierOfTwoKindsWins(t *testing.T) {
 // TestARefusedContenderThatGoesFirst has a contender look behind a holder of its kind and one of another
 // kind, which is to be refused. Both go while it looks, the holder last. So it is not refused.
 func TestARefusedContenderThatGoesFirst(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/goes-first"
 		c, route := onRoute(t, env)
 		other := env.Client(t)

@@ -16,44 +16,17 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/locktest"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-func TestMultiFindsItsZnodesWhenTheReplyIsLost(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		paths := numbered("/multi/lost", 4)
-		observer := env.Client(t)
-		c, route := onRoute(t, env)
-		keepDirectories(t, observer, paths)
-		m := newMulti(t, newMutexes(t, c, paths...)...)
-		for _, action := range []fault.Action{fault.DropReply, fault.CutBefore} {
-			for skip, what := range []string{"creates", "deletes"} {
-				rule := route.Rules().Add(fault.Rule{Op: fault.Multi, Action: action, Skip: skip})
-				lease := mustLock(t, m)
-				awaitEach(t, observer, paths, 2)
-				fence := firstOf(lease).Fence()
-				if st, _, err := observer.Exists(t.Context(), firstOf(lease).Node()); err != nil || st.Czxid != fence {
-					t.Errorf("%v of the %s: fence %d, czxid %d (%v)", action, what, fence, st.Czxid, err)
-				}
-				wantErr(t, fmt.Sprintf("%v of the %s: release", action, what), lease.Release(t.Context()), nil)
-				if rule.Hits() != 1 {
-					t.Fatalf("%v of the %s: %d hits, want 1", action, what, rule.Hits())
-				}
-				awaitEach(t, observer, paths, 1)
-			}
-		}
-	})
-}
-
 // TestMultiOfWhichOneIsLostIsLost has an operator delete a member's znode: the
 // lease of all is lost, the others go, and the release names the one
 // (redisson/redisson#5484, #4031).
 func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/deleted", 4)
 		c, operator := env.Client(t), env.Client(t)
 		m := newMulti(t, newMutexes(t, c, paths...)...)
@@ -78,8 +51,7 @@ func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
 // TestMultiReleasesWhatItHoldsWhenSomeAreGone has the release meet a znode that an operator
 // deleted a moment ago: one transaction of all can't succeed then.
 func TestMultiReleasesWhatItHoldsWhenSomeAreGone(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/gone", 4)
 		c, route := onRoute(t, env)
 		operator := env.Client(t)
@@ -98,32 +70,8 @@ func TestMultiReleasesWhatItHoldsWhenSomeAreGone(t *testing.T) {
 	})
 }
 
-func TestMulti_restarts_when_its_session_ends(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		paths := numbered("/multi/session", 4)
-		holder := env.Client(t)
-		c, route := onRoute(t, env)
-		held := mustLock(t, newMutex(t, holder, paths[2]))
-		done := lockLater(t.Context(), newMulti(t, newMutexes(t, c, paths...)...))
-		awaitEach(t, holder, paths, 1, 1, 2, 0)
-		old := c.Session().ID
-		route.Expire(t)
-		zktest.Eventually(t, generous, "the end of the old session's znodes", func() bool { return len(env.Ephemerals(t, old)) == 0 })
-		mustRelease(t, held)
-		lease := granted(t, done, "the grant in the next session")
-		if err := lease.Err(); err != nil || c.Session().ID == old {
-			t.Errorf("lease %v in session %#x after %#x", err, c.Session().ID, old)
-		}
-		awaitEach(t, holder, paths, 1)
-		mustRelease(t, lease)
-		awaitEach(t, holder, paths, 0)
-	}, zkenv.Breakable())
-}
-
 func TestMulti_restarts_when_a_member_is_deleted(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/anew", 4)
 		holder := env.Client(t)
 		c, route := onRoute(t, env)
@@ -144,53 +92,10 @@ func TestMulti_restarts_when_a_member_is_deleted(t *testing.T) {
 	})
 }
 
-// TestMultiUndoesInReverse has the last of several locks fail, each released by
-// itself: the order of the deletions is the reverse of the order of locking.
-func TestMultiUndoesInReverse(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		paths := numbered("/multi/reverse", 4)
-		c, route := onRoute(t, env)
-		refusal := errors.New("refusal")
-		var mu sync.Mutex
-		var calls []string
-		var locks []lock.Locker
-		for _, path := range slices.Backward(paths) {
-			exclusive := must.Get(lock.NewUnfairMutex(c, path))(t)
-			locks = append(locks, &foreign{Locker: exclusive, path: path, report: func(what string) {
-				mu.Lock()
-				defer mu.Unlock()
-				calls = append(calls, what)
-			}})
-		}
-		locks[0].(*foreign).err = refusal
-		lease, err := newMulti(t, locks...).Lock(t.Context())
-		if lease != nil || !errors.Is(err, refusal) {
-			t.Errorf("%v, %v; want no lease and the member's error", lease, err)
-		}
-		want := []string{"lock " + paths[0], "lock " + paths[1], "lock " + paths[2], "lock " + paths[3]}
-		if !slices.Equal(calls, want) {
-			t.Errorf("calls %q, want %q", calls, want)
-		}
-		var deleted []string
-		for _, rq := range route.Requests() {
-			for _, part := range rq.Parts {
-				if part.Op == fault.Delete {
-					deleted = append(deleted, part.Path)
-				}
-			}
-		}
-		if want := []string{paths[2], paths[1], paths[0]}; !slices.Equal(deleted, want) {
-			t.Errorf("deletions %q, want %q", deleted, want)
-		}
-	})
-}
-
 // TestMultiReturnsWhenItsContextEndsWithNoServer: the release of the members that were locked
 // delays no caller, because it runs in the background.
 func TestMultiReturnsWhenItsContextEndsWithNoServer(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/unreachable", 4)
 		observer := env.Client(t)
 		c, route := onRoute(t, env)
@@ -244,8 +149,8 @@ func TestAMultisErrorNamesTheMember(t *testing.T) {
 	})
 }
 
-// A Multi releases its members in reverse order. Neighbours of one client are released by one
-// transaction, in spite of other members between them.
+// A Multi releases its members in reverse order, also if the last one fails. Neighbours of one client are
+// released by one transaction, in spite of other members between them.
 func TestMultiIsReleasedInReverseOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -264,25 +169,35 @@ func TestMultiIsReleasedInReverseOrder(t *testing.T) {
 				deleted = append(deleted, paths)
 			}
 		}))
+		takeDeleted := func() [][]string {
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			taken := deleted
+			deleted = nil
+			return taken
+		}
 		one, two := virtualClient(t, srv), virtualClient(t, srv)
-		m := newMulti(t,
+		locks := []lock.Locker{
 			newMutex(t, one, "/joint/a"), newMutex(t, one, "/joint/b"),
 			newUnfairMutex(t, one, "/joint/c"),
 			newMutex(t, one, "/joint/d"), newMutex(t, one, "/joint/e"),
-			newMutex(t, two, "/joint/f"), newMutex(t, two, "/joint/g"))
+			newMutex(t, two, "/joint/f"), newMutex(t, two, "/joint/g"),
+		}
+		want := [][]string{{"/joint/g", "/joint/f"}, {"/joint/e", "/joint/d"}, {"/joint/c"}, {"/joint/b", "/joint/a"}}
 		for range 2 {
-			lease := mustLock(t, m)
-			mu.Lock()
-			deleted = nil
-			mu.Unlock()
+			lease := mustLock(t, newMulti(t, locks...))
+			takeDeleted()
 			mustRelease(t, lease)
-			synctest.Wait()
-			mu.Lock()
-			want := [][]string{{"/joint/g", "/joint/f"}, {"/joint/e", "/joint/d"}, {"/joint/c"}, {"/joint/b", "/joint/a"}}
-			if !slices.EqualFunc(deleted, want, slices.Equal) {
-				t.Errorf("released as %v, want %v", deleted, want)
+			if got := takeDeleted(); !slices.EqualFunc(got, want, slices.Equal) {
+				t.Errorf("released as %v, want %v", got, want)
 			}
-			mu.Unlock()
+		}
+		failing := &foreign{path: "/joint/h", err: errors.New("refusal")}
+		wantErr(t, "Lock", errOf(newMulti(t, append(locks, failing)...).Lock(t.Context())), failing.err)
+		wantErr(t, "Lock of foreign locks alone", errOf(newMulti(t, failing).Lock(t.Context())), failing.err)
+		if got := slices.Concat(takeDeleted()...); !slices.Equal(got, slices.Concat(want...)) {
+			t.Errorf("undone as %v, want %v", got, slices.Concat(want...))
 		}
 	})
 }
@@ -321,78 +236,37 @@ func (panickingLocker) Lock(context.Context) (*lock.Lease, error)    { panic("by
 func (panickingLocker) TryLock(context.Context) (*lock.Lease, error) { panic("by the test") }
 func (panickingLocker) Path() string                                 { return "/panic/z" }
 
-// A ward is what one lock of a trial guards: the lock alone keeps its fields from
-// a data race, which the race detector would see.
-type guardedValue struct {
-	path    string
-	holders chan struct{} // full while a client is in
-	visits  int
-	fence   int64
-}
-
-func newWards(paths []string) []*guardedValue {
-	wards := make([]*guardedValue, len(paths))
-	for i, path := range paths {
-		wards[i] = &guardedValue{path: path, holders: make(chan struct{}, 1)}
-	}
-	return wards
-}
-
-// enter checks that no other client is in, and that the fence has grown.
-func (d *guardedValue) enter(t testing.TB, l *lock.Lease) {
+// visitTogether locks the paths by one Multi, in the order given.
+func visitTogether(ctx context.Context, t testing.TB, c *framework.Client, oracles map[string]*locktest.Oracle, paths []string) {
 	t.Helper()
-	select {
-	case d.holders <- struct{}{}:
-	default:
-		t.Errorf("%s: two holders at once", d.path)
-	}
-	d.visits++
-	if fence := l.Fence(); fence <= d.fence {
-		t.Errorf("%s: fence %d after %d: must grow", d.path, fence, d.fence)
-	} else {
-		d.fence = fence
-	}
-}
-
-func (d *guardedValue) leave() { <-d.holders }
-
-// visitTogether locks the wards by one Multi, in the order given.
-func visitTogether(ctx context.Context, t testing.TB, c *framework.Client, wards []*guardedValue) {
-	t.Helper()
-	var paths []string
-	for _, d := range wards {
-		paths = append(paths, d.path)
-	}
 	lease, err := newMulti(t, newMutexes(t, c, paths...)...).Lock(ctx)
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	members := lease.Members()
-	for _, d := range wards {
-		i := slices.IndexFunc(members, func(l *lock.Lease) bool { return l.Path() == d.path })
-		d.enter(t, members[i])
+	for _, member := range lease.Members() {
+		oracles[member.Path()].Enter(member)
 	}
-	for _, d := range wards {
-		d.leave()
+	for _, member := range lease.Members() {
+		oracles[member.Path()].Leave(member)
 	}
 	wantErr(t, "release", lease.Release(ctx), nil)
 }
 
-// visitNested locks the wards one within the other, in the order given.
-func visitNested(ctx context.Context, t testing.TB, c *framework.Client, wards []*guardedValue) {
+// visitNested locks the paths one within the other, in the order given.
+func visitNested(ctx context.Context, t testing.TB, c *framework.Client, oracles map[string]*locktest.Oracle, paths []string) {
 	t.Helper()
-	if len(wards) == 0 {
+	if len(paths) == 0 {
 		return
 	}
-	lease, err := newMutex(t, c, wards[0].path).Lock(ctx)
+	lease, err := newMutex(t, c, paths[0]).Lock(ctx)
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	wards[0].enter(t, lease)
-	visitNested(ctx, t, c, wards[1:])
-	wards[0].leave()
+	oracles[paths[0]].Enter(lease)
+	visitNested(ctx, t, c, oracles, paths[1:])
+	oracles[paths[0]].Leave(lease)
 	wantErr(t, "release", lease.Release(ctx), nil)
 }
 
@@ -400,10 +274,12 @@ func visitNested(ctx context.Context, t testing.TB, c *framework.Client, wards [
 // random subsets of six paths, by Multis in random order and by mutexes nested in
 // path order. Nothing in it times out: it ends, or the test never does.
 func TestNoDeadlockAmongMultisAndNestedLocks(t *testing.T) {
-	t.Parallel()
 	const clients, goroutines, acquisitions = 2, 4, 2000
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		wards := newWards(numbered("/multi/trial", 6))
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		paths, oracles := numbered("/multi/trial", 6), make(map[string]*locktest.Oracle)
+		for _, path := range paths {
+			oracles[path] = locktest.NewOracle(t)
+		}
 		ctx := context.Background()
 		var wg sync.WaitGroup
 		for i := range clients {
@@ -412,23 +288,23 @@ func TestNoDeadlockAmongMultisAndNestedLocks(t *testing.T) {
 				random := rand.New(rand.NewPCG(uint64(i), uint64(j)))
 				wg.Go(func() {
 					for range acquisitions / clients / goroutines {
-						chosen := slices.Clone(wards)
+						chosen := slices.Clone(paths)
 						random.Shuffle(len(chosen), func(a, b int) { chosen[a], chosen[b] = chosen[b], chosen[a] })
 						chosen = chosen[:1+random.IntN(len(chosen))]
 						if random.IntN(3) > 0 {
-							visitTogether(ctx, t, c, chosen)
+							visitTogether(ctx, t, c, oracles, chosen)
 							continue
 						}
-						slices.SortFunc(chosen, func(a, b *guardedValue) int { return slices.Index(wards, a) - slices.Index(wards, b) })
-						visitNested(ctx, t, c, chosen)
+						slices.Sort(chosen)
+						visitNested(ctx, t, c, oracles, chosen)
 					}
 				})
 			}
 		}
 		wg.Wait()
 		visits := 0
-		for _, d := range wards {
-			visits += d.visits
+		for _, oracle := range oracles {
+			visits += oracle.Grants()
 		}
 		if visits < acquisitions {
 			t.Errorf("%d visits in %d acquisitions", visits, acquisitions)
@@ -439,8 +315,7 @@ func TestNoDeadlockAmongMultisAndNestedLocks(t *testing.T) {
 // TestMultiGetsThroughWhereOthersOnlyTry has one Multi wait among others that try and withdraw at
 // once, over and over.
 func TestMultiGetsThroughWhereOthersOnlyTry(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/tries", 4)
 		done := make(chan struct{})
 		var wg sync.WaitGroup

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,12 +15,10 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
-	"github.com/docent-go/docent/testing/zktest"
 )
 
 func TestNewMultiNamesEveryFault(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		view, err := c.Namespace("view")
 		if err != nil {
@@ -44,7 +41,7 @@ func TestNewMultiNamesEveryFault(t *testing.T) {
 			"lock 10 (write side of /b): another kind of lock is on the path: both would be granted: lock 2",
 			"lock 11 (read side of /b): must not be there twice, it is lock 9 too",
 		}
-		if err == nil || err.Error() != strings.Join(want, "\n") {
+		if err == nil || err.Error() != strings.Join(want, "\n") || !errors.Is(err, lock.ErrMixed) {
 			t.Errorf("error:\n%v\nwant:\n%s", err, strings.Join(want, "\n"))
 		}
 		if _, err := lock.NewMulti(); err == nil || err.Error() != "lock: new multi: locks: must be at least one" {
@@ -56,8 +53,7 @@ func TestNewMultiNamesEveryFault(t *testing.T) {
 }
 
 func TestMultiOrdersItsMembersByPath(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		view := must.Get(c.Namespace("b"))(t)
 		rw := newReadWrite(t, c, "/c")
@@ -73,30 +69,10 @@ func TestMultiOrdersItsMembersByPath(t *testing.T) {
 	}, zkenv.Only("nothing is sent", zkenv.Embedded))
 }
 
-func TestMulti_of_ten_counts_requests(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, route := onRoute(t, env)
-		paths := numbered("/multi/ten", 10)
-		keepDirectories(t, c, paths)
-		m := newMulti(t, newMutexes(t, c, paths...)...)
-		route.ResetRequests()
-		lease := mustLock(t, m)
-		mustRelease(t, lease)
-		if multis, lists := count(route, fault.Multi), count(route, fault.MultiRead); multis != 2 || lists != 1 {
-			t.Errorf("%d transactions and %d requests for all listings, want 2 and 1", multis, lists)
-		}
-		if got := count(route, fault.Create, fault.Delete, fault.GetData, fault.GetChildren, fault.Exists); got != 0 {
-			t.Errorf("%d other requests, want none", got)
-		}
-	}, zkenv.AllOperations("it counts requests"))
-}
-
 // TestMultiOfTenWaitsForTwoRoundTrips has the listings travel right behind the
 // transaction.
 func TestMultiOfTenWaitsForTwoRoundTrips(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const roundTrip = 10 * time.Millisecond
 		c, route := onRoute(t, env)
 		paths := numbered("/multi/trips", 10)
@@ -115,8 +91,7 @@ func TestMultiOfTenWaitsForTwoRoundTrips(t *testing.T) {
 }
 
 func TestMultiIsAllOrNone(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/none", 4)
 		holder := env.Client(t)
 		c, route := onRoute(t, env)
@@ -157,8 +132,7 @@ func TestMultiIsAllOrNone(t *testing.T) {
 }
 
 func TestMulti_waits_at_one_member(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/wait", 5)
 		holder, c := env.Client(t), env.Client(t)
 		first := mustLock(t, newMutex(t, holder, paths[1]))
@@ -178,8 +152,7 @@ func TestMulti_waits_at_one_member(t *testing.T) {
 }
 
 func TestMulti_with_data_for_several_transactions(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/large", 5)
 		c, route := onRoute(t, env)
 		var locks []lock.Locker
@@ -199,15 +172,12 @@ func TestMulti_with_data_for_several_transactions(t *testing.T) {
 }
 
 func TestMultiWithADeadContextSendsNothing(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, route := onRoute(t, env)
 		m := newMulti(t, newMutexes(t, c, numbered("/multi/dead", 3)...)...)
 		route.ResetRequests()
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
 		for _, lockIt := range []func(context.Context) (*lock.Lease, error){m.Lock, m.TryLock} {
-			if lease, err := lockIt(ctx); lease != nil || !errors.Is(err, context.Canceled) {
+			if lease, err := lockIt(dead(t)); lease != nil || !errors.Is(err, context.Canceled) {
 				t.Errorf("%v, %v; want no lease and context.Canceled", lease, err)
 			}
 		}
@@ -218,8 +188,7 @@ func TestMultiWithADeadContextSendsNothing(t *testing.T) {
 }
 
 func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, route := onRoute(t, env)
 		var paths []string
 		for i := range 250 {
@@ -241,49 +210,8 @@ func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
 	}, zkenv.Only("numbers are the same everywhere", zkenv.Embedded, zkenv.Standalone), zkenv.AllOperations("it counts requests"))
 }
 
-// TestMultiReportsQueuePositions has each member's callback told as it is by the
-// member's own Lock, and by no attempt that only tries.
-func TestMultiReportsQueuePositions(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		paths := numbered("/multi/position", 3)
-		holder, c := env.Client(t), env.Client(t)
-		var mu sync.Mutex
-		positions := make(map[string][]int)
-		var locks []lock.Locker
-		for _, path := range paths {
-			locks = append(locks, newMutex(t, c, path, recipes.WithQueuePosition(func(position int) {
-				mu.Lock()
-				defer mu.Unlock()
-				positions[path] = append(positions[path], position)
-			})))
-		}
-		m := newMulti(t, locks...)
-		held := mustLock(t, newMutex(t, holder, paths[1]))
-		mustBeHeld(t.Context(), t, m)
-		if len(positions) != 0 {
-			t.Errorf("told %v by a try, want nothing", positions)
-		}
-		done := lockLater(t.Context(), m)
-		awaitEach(t, holder, paths, 1, 2, 0)
-		zktest.Eventually(t, generous, "the position", func() bool {
-			mu.Lock()
-			defer mu.Unlock()
-			return len(positions[paths[1]]) == 1
-		})
-		mustRelease(t, held)
-		mustRelease(t, granted(t, done, "the grant of all"))
-		for i, want := range [][]int{{0}, {1, 0}, {0}} {
-			if got := positions[paths[i]]; !slices.Equal(got, want) {
-				t.Errorf("%s: told %v, want %v", paths[i], got, want)
-			}
-		}
-	})
-}
-
 func TestMultiReentersWhatItsOwnerHas(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/reenter", 3)
 		c := env.Client(t)
 		ctx := asOwner(t, "party")
@@ -309,8 +237,7 @@ func TestMultiReentersWhatItsOwnerHas(t *testing.T) {
 }
 
 func TestMultiOfEveryKindOfLock(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		one, two := env.Client(t), env.Client(t)
 		view := must.Get(one.Namespace("kinds"))(t)
 		semaphore := must.Get(lock.NewSemaphoreMutex(one, "/kinds/semaphore"))(t)
@@ -339,8 +266,7 @@ func TestMultiOfEveryKindOfLock(t *testing.T) {
 }
 
 func TestMultiRefusesAnUpgradeAndKeepsNothing(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		ctx := asOwner(t, "reader")
 		rw := newReadWrite(t, c, "/multi/upgrade/b")
@@ -353,8 +279,7 @@ func TestMultiRefusesAnUpgradeAndKeepsNothing(t *testing.T) {
 }
 
 func TestMultiFencesAndGuards(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/fence", 3)
 		c := env.Client(t)
 		m := newMulti(t, newMutexes(t, c, paths...)...)
@@ -398,8 +323,7 @@ func TestMultiFencesAndGuards(t *testing.T) {
 }
 
 func TestGoroutinesOfOneOwnerShareAMulti(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/party", 4)
 		c := env.Client(t)
 		ctx := asOwner(t, "party")
