@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -77,22 +78,56 @@ func TestALongWaitIsLogged(t *testing.T) {
 	}
 }
 
+// multiBehindItsSecond is a kind that waits while it holds a member.
+var multiBehindItsSecond = kind{
+	name: "multi behind its second", lock: multiAt,
+	rival: func(t testing.TB, c *framework.Client, path string, _ ...lock.Option) lock.Locker {
+		return secondMemberAt(t, c, path)
+	},
+}
+
+// TestWaiterContinuesInTheNextSession ends the session of a waiter, behind a holder of another session or of
+// its own.
 func TestWaiterContinuesInTheNextSession(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
-		holder := env.Client(t)
-		held := mustLock(t, k.rivalOf(t, holder, path))
-		c, route := onRoute(t, env)
-		done := lockLater(t.Context(), k.lock(t, c, path))
-		awaitWait(t, route, path)
-		route.ResetRequests()
-		route.Expire(t)
-		awaitWait(t, route, path)
-		mustRelease(t, held)
-		lease := granted(t, done, "the lock in the next session")
-		mustHold(t, holder, lease)
-		mustRelease(t, lease)
-		awaitEphemerals(t, holder, path, 0)
+	eachKindAndEnv(t, append(slices.Clone(kinds), multiBehindItsSecond), func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		observer := env.Client(t)
+		for _, own := range []bool{false, true} {
+			c, route := onRoute(t, env)
+			holder := observer
+			if own {
+				holder = c
+			}
+			held := mustLockAs(asOwner(t, "holder"), t, k.rivalOf(t, holder, path))
+			route.ResetRequests()
+			done := lockLater(t.Context(), k.lock(t, c, path))
+			if own {
+				env.Quiesce() // an unfair mutex and a Local wait without a request
+			} else {
+				awaitWait(t, route, path)
+			}
+			old := c.Session().ID
+			route.ResetRequests()
+			route.Expire(t)
+			if own {
+				must.Receive(t, held.Lost(), "the holder's loss")
+				wantErr(t, "the holder's lease", held.Err(), lock.ErrLost, framework.ErrSessionEnded)
+			} else {
+				awaitWait(t, route, path)
+				mustRelease(t, held)
+			}
+			lease := granted(t, done, "the lock in the next session")
+			mustHold(t, observer, lease)
+			if own {
+				wantErr(t, "the holder's release", held.Release(t.Context()), lock.ErrLost)
+			}
+			wantErr(t, "the waiter's lease", lease.Err(), nil)
+			if c.Session().ID == old {
+				t.Errorf("granted in session %#x, which has ended", old)
+			}
+			mustRelease(t, lease)
+			awaitEphemerals(t, observer, path, 0)
+		}
 	}, oneOfEach())
 }
 

@@ -25,9 +25,8 @@ import (
 )
 
 func TestParticipants(t *testing.T) {
-	t.Parallel()
 	const path = "/participants"
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		holder := newMutex(t, c, path, recipes.WithData([]byte("first")))
 		if found, err := holder.Participants(t.Context()); err != nil || len(found) != 0 {
@@ -161,41 +160,44 @@ func TestParticipantsWhileTheyComeAndGo(t *testing.T) {
 	wg.Wait()
 }
 
+// TestQueuePosition has a contender of each kind wait behind a holder and a waiter of another client.
 func TestQueuePosition(t *testing.T) {
 	t.Parallel()
-	const path = "/rwparticipants/position"
-	c := newClient(t, zktest.Shared(t).Addr())
-	others := newReadWrite(t, c, path)
-	first := mustLockAs(asOwner(t, "first"), t, others.Write())
-	second := queueUp(asOwner(t, "second"), t, others.Write(), c, path, 2)
-	positions := make(chan int, 16)
-	rw := newReadWrite(t, c, path, recipes.WithQueuePosition(func(position int) { positions <- position }))
-	done := queueUp(asOwner(t, "third"), t, rw.Read(), c, path, 3)
-	expect := func(want int) {
-		t.Helper()
-		if got := must.Receive(t, positions, "the position in the queue"); got != want {
-			t.Errorf("position %d, want %d", got, want)
+	calls := func(k kind) bool { return k.callbacks }
+	eachKindInVirtualTime(t, kindsThat(calls), func(t *testing.T, k kind, srv *zkserver.Server) {
+		const path = "/position"
+		var positions []int
+		expect := func(want ...int) {
+			t.Helper()
+			if !slices.Equal(positions, want) {
+				t.Errorf("told %v, want %v", positions, want)
+			}
+			positions = nil
 		}
-	}
-	expect(2)
-	mustRelease(t, first)
-	lease := granted(t, second, "the second")
-	mustRelease(t, lease)
-	got := must.Receive(t, positions, "the position in the queue")
-	if got == 1 { // it had seen the first go
-		got = must.Receive(t, positions, "the position in the queue")
-	}
-	if got != 0 {
-		t.Errorf("position %d, want 0", got)
-	}
-	mustRelease(t, granted(t, done, "the third"))
-	mustRelease(t, mustLock(t, rw.Write()))
-	expect(0)
-	select {
-	case got := <-positions:
-		t.Errorf("position %d told without a change", got)
-	default:
-	}
+		atGrant := []int{0}
+		if k.name == "multi" {
+			atGrant = []int{0, 0, 0} // each member's function is called
+		}
+		other := virtualClient(t, srv)
+		l := k.lock(t, virtualClient(t, srv), path, recipes.WithQueuePosition(func(ahead int) { positions = append(positions, ahead) }))
+		first := mustLock(t, k.rivalOf(t, other, path))
+		second := lockLater(asOwner(t, "second"), k.rivalOf(t, other, path))
+		await(time.Second)
+		mustRefuse(t, l)
+		expect() // nothing of a try
+		third := lockLater(t.Context(), l)
+		await(time.Second)
+		expect(2)
+		mustRelease(t, first)
+		lease := granted(t, second, "the second")
+		await(time.Second)
+		expect(1)
+		mustRelease(t, lease)
+		mustRelease(t, granted(t, third, "the third"))
+		expect(atGrant...)
+		mustRelease(t, mustLock(t, l))
+		expect(atGrant...)
+	})
 }
 
 func TestParticipantsWithoutAQueue(t *testing.T) {
@@ -281,26 +283,14 @@ func partyOf(
 // kindsWithMetadata returns each way to acquire a lease of one znode.
 func kindsWithMetadata(t testing.TB, c *framework.Client) map[string]func(context.Context) (*lease.Lease, error) {
 	t.Helper()
-	fatal := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	rw, err := lock.NewRWMutex(c, "/party/rw")
-	fatal(err)
-	unfair, err := lock.NewUnfairMutex(c, "/party/unfair")
-	fatal(err)
-	single, err := lock.NewSemaphoreMutex(c, "/party/single")
-	fatal(err)
-	permits, err := semaphore.New(c, "/party/permits", 3)
-	fatal(err)
-	election, err := leader.New(c, "/party/election", leader.WithMetadata())
-	fatal(err)
+	rw := newReadWrite(t, c, "/party/rw")
+	permits := must.Get(semaphore.New(c, "/party/permits", 3))(t)
+	election := must.Get(leader.New(c, "/party/election", leader.WithMetadata()))(t)
 	return map[string]func(context.Context) (*lease.Lease, error){
 		"Mutex": newMutex(t, c, "/party/mutex").Lock, "Read": rw.Read().Lock, "Write": rw.Write().Lock,
-		"UnfairMutex": unfair.Lock, "SemaphoreMutex": single.Lock, "Election": election.Campaign,
-		"Semaphore": func(ctx context.Context) (*lease.Lease, error) { return permits.Acquire(ctx, 1) },
+		"UnfairMutex": newUnfairMutex(t, c, "/party/unfair").Lock, "Election": election.Campaign,
+		"SemaphoreMutex": newSemaphoreMutex(t, c, "/party/single").Lock,
+		"Semaphore":      func(ctx context.Context) (*lease.Lease, error) { return permits.Acquire(ctx, 1) },
 	}
 }
 

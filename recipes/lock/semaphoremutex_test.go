@@ -16,7 +16,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -32,31 +31,23 @@ func awaitQueued(t testing.TB, c *framework.Client, path string, n int) {
 
 // TestSemaphoreMutexRequests counts what a semaphore mutex asks of the server.
 func TestSemaphoreMutexRequests(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, proxy := onRoute(t, env)
 		m := newSemaphoreMutex(t, c, "/semaphore/requests")
 		createDirs(t, c, "/semaphore/requests/locks", "/semaphore/requests/leases")
 		proxy.ResetRequests()
 		mustRelease(t, mustLock(t, m))
-		ops := operations(proxy)
-		want := []fault.Op{fault.Create, fault.GetChildren, fault.Create, fault.MultiRead, fault.Delete, fault.Delete}
-		if !slices.Equal(ops, want) {
-			t.Errorf("requests of the first Lock and Release: %v, want %v", ops, want)
-		}
-		proxy.ResetRequests()
+		mustAsk(t, proxy, "the first Lock and Release",
+			fault.Create, fault.GetChildren, fault.Create, fault.MultiRead, fault.Delete, fault.Delete)
 		mustRelease(t, mustLock(t, m))
-		ops, want = operations(proxy), []fault.Op{fault.Create, fault.MultiRead, fault.Delete}
-		if !slices.Equal(ops, want) {
-			t.Errorf("requests of the next Lock and Release: %v, want %v", ops, want)
-		}
+		mustAsk(t, proxy, "the next Lock and Release", fault.Create, fault.MultiRead, fault.Delete)
 		held := mustLock(t, newSemaphoreMutex(t, env.Client(t), "/semaphore/requests"))
 		proxy.ResetRequests()
-		wantErr(t, "a try", errOf(m.TryLock(t.Context())), lock.ErrHeld)
-		ops, want = operations(proxy), []fault.Op{fault.GetChildren, fault.GetChildren}
-		if !slices.Equal(ops, want) || proxy.Count(fault.Multi) == 0 { // which operations takes for a heartbeat
-			t.Errorf("requests of a refused TryLock: %v and %d transactions, want %v and one between them", ops, proxy.Count(fault.Multi), want)
+		mustRefuse(t, m)
+		if proxy.Count(fault.Multi) == 0 { // which operations takes for a heartbeat
+			t.Error("no transaction between the listings of a refused TryLock")
 		}
+		mustAsk(t, proxy, "a refused TryLock", fault.GetChildren, fault.GetChildren)
 		mustRelease(t, held)
 	}, zkenv.AllOperations("it counts requests"))
 }
@@ -64,8 +55,7 @@ func TestSemaphoreMutexRequests(t *testing.T) {
 // TestSemaphoreMutexRoundTrips makes round trips so long that they can be
 // counted by the time they take.
 func TestSemaphoreMutexRoundTrips(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const roundTrip = 400 * time.Millisecond
 		c, proxy := onRoute(t, env)
 		m := newSemaphoreMutex(t, c, "/semaphore/round-trips")
@@ -87,8 +77,7 @@ func TestSemaphoreMutexRoundTrips(t *testing.T) {
 // TestSemaphoreMutexLayout reads the znodes of a holder and a waiter: they are those of Curator's
 // InterProcessSemaphoreMutex.
 func TestSemaphoreMutexLayout(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/semaphore-layout/lock"
 		c := env.Client(t)
 		m := newSemaphoreMutex(t, c, path)
@@ -129,22 +118,13 @@ func TestSemaphoreMutexLayout(t *testing.T) {
 // TestSemaphoreMutexWithCurator has a Curator process's znodes, made by hand,
 // in its way, one after the other.
 func TestSemaphoreMutexWithCurator(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/semaphore/curator"
 		const id = "_c_01234567-89ab-cdef-0123-456789abcdef-"
 		curator := env.Client(t)
-		create := func(name string) (node string, remove func()) {
-			t.Helper()
-			node = must.Get(curator.Create(t.Context(), path+name, []byte("10.1.2.3"), framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
-			return node, func() {
-				t.Helper()
-				must.OK(t, curator.Delete(t.Context(), node))
-			}
-		}
 		m := newSemaphoreMutex(t, env.Client(t), path)
-		lease, release := create("/leases/" + id + "lease-")
-		lockNode, leave := create("/locks/" + id + "lock-")
+		lease := createNode(t, curator, path+"/leases/"+id+"lease-", framework.Sequential())
+		lockNode := createNode(t, curator, path+"/locks/"+id+"lock-", framework.Sequential())
 		mustRefuse(t, m)
 		found, err := m.Participants(t.Context())
 		if err != nil || len(found) != 2 || !found[0].Holder || found[0].Path != lease || found[1].Holder || found[1].Path != lockNode {
@@ -152,9 +132,9 @@ func TestSemaphoreMutexWithCurator(t *testing.T) {
 		}
 		done := lockLater(t.Context(), m)
 		awaitQueued(t, curator, path, 2)
-		release()
+		deleteNode(t, curator, lease)
 		mustRefuse(t, m) // Curator's waiter comes next
-		leave()
+		deleteNode(t, curator, lockNode)
 		held := granted(t, done, "the lock")
 		awaitQueued(t, curator, path, 0)
 		if names := contenders(t, curator, path+"/leases"); len(names) != 1 {
@@ -167,8 +147,7 @@ func TestSemaphoreMutexWithCurator(t *testing.T) {
 // TestSemaphoreMutexCountsAllLeases has a foreign child among the leases, which Curator counts,
 // and one in the queue, which no contender waits for.
 func TestSemaphoreMutexCountsAllLeases(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path := anyPath("/semaphore/foreign")
 		c := env.Client(t)
 		for _, node := range []string{"/locks/foreign", "/leases/foreign"} {
@@ -187,8 +166,7 @@ func TestSemaphoreMutexCountsAllLeases(t *testing.T) {
 // makes another. After its znode in the queue, it queues again. The next waiter then is the first:
 // the two must not wait for each other's leases.
 func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/semaphore/operator"
 		operator := env.Client(t)
 		held := mustLock(t, newSemaphoreMutex(t, operator, path))
@@ -215,36 +193,10 @@ func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
 	})
 }
 
-// TestSemaphoreMutexWaiterWithdraws has the first waiter withdraw. The next continues at once
-// (Curator 462: an interrupted waiter leaves no lease).
-func TestSemaphoreMutexWaiterWithdraws(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/semaphore/gives-up"
-		c := env.Client(t)
-		held := mustLock(t, newSemaphoreMutex(t, c, path))
-		awaitQueued(t, c, path, 0)
-		ctx, cancel := context.WithCancel(t.Context())
-		impatient := lockLater(ctx, newSemaphoreMutex(t, c, path))
-		awaitContenders(t, c, path+"/leases", 2)
-		patient := lockLater(t.Context(), newSemaphoreMutex(t, env.Client(t), path))
-		awaitQueued(t, c, path, 2)
-		cancel()
-		wantErr(t, "Lock", failed(t, impatient, "the end of the wait"), context.Canceled)
-		awaitQueued(t, c, path, 1)
-		mustRelease(t, held)
-		mustRelease(t, granted(t, patient, "the lock for the next"))
-		if n := len(ephemerals(t, c, path)); n != 0 {
-			t.Errorf("%d znodes are left, want none", n)
-		}
-	})
-}
-
 // TestSemaphoreMutexLeavesTheQueueLate deletes the holder's lease before its znode in the queue:
 // no client is granted the lock twice, and none is forgotten.
 func TestSemaphoreMutexLeavesTheQueueLate(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/semaphore/late"
 		c, proxy := onRoute(t, env)
 		other, observer := env.Client(t), env.Client(t) // now, because the deletion can't be stuck for long
@@ -261,33 +213,6 @@ func TestSemaphoreMutexLeavesTheQueueLate(t *testing.T) {
 		wantErr(t, "release behind a stuck request", lease.Release(ctx), context.DeadlineExceeded)
 		stuck.Release()
 		mustRelease(t, granted(t, done, "the lock"))
-	})
-}
-
-func TestSemaphoreMutexQueuePosition(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/semaphore/position"
-		c := env.Client(t)
-		held := mustLock(t, newSemaphoreMutex(t, c, path))
-		awaitQueued(t, c, path, 0)
-		second := lockLater(t.Context(), newSemaphoreMutex(t, c, path))
-		awaitContenders(t, c, path+"/leases", 2)
-		places := make(chan int, 16)
-		third := lockLater(t.Context(), newSemaphoreMutex(t, c, path, recipes.WithQueuePosition(func(n int) { places <- n })))
-		if n := must.Receive(t, places, "its place"); n != 2 {
-			t.Errorf("place %d, want 2: the holder and the next are ahead", n)
-		}
-		mustRelease(t, held)
-		got := must.Receive(t, second, "the lock for the second")
-		if n := must.Receive(t, places, "its next place"); n != 1 {
-			t.Errorf("place %d, want 1: the holder is ahead", n)
-		}
-		mustRelease(t, got.Lease)
-		if n := must.Receive(t, places, "its last place"); n != 0 {
-			t.Errorf("place %d, want 0 at the grant", n)
-		}
-		mustRelease(t, granted(t, third, "the lock for the third"))
 	})
 }
 
@@ -308,9 +233,7 @@ func TestSemaphoreMutexSaysWhyItRefuses(t *testing.T) {
 			t.Errorf("behind another: %v, want ErrHeld and nothing else", err)
 		}
 		must.OK(t, other.Delete(t.Context(), ahead))
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := m.TryLock(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, lock.ErrHeld) {
+		if _, err := m.TryLock(dead(t)); !errors.Is(err, context.Canceled) || errors.Is(err, lock.ErrHeld) {
 			t.Errorf("with a context that has ended: %v", err)
 		}
 		// No client may create in the queue.
