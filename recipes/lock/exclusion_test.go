@@ -16,206 +16,20 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
-	"github.com/docent-go/docent/testing/zktest"
 )
 
 // visits are of what one lock guards. The counter shared has no other guard, so that the race
 // detector sees two holders at once.
-type visits struct {
-	t       *testing.T
-	kind    kind
-	holders chan struct{} // full while a holder is in
-	shared  int
-	fence   int64
-}
-
-func newVisits(t *testing.T, k kind) *visits {
-	t.Helper()
-	return &visits{t: t, kind: k, holders: make(chan struct{}, 1)}
-}
-
-// visit checks that no other holder is in, and that the fence grows.
-func (v *visits) visit(lease *lock.Lease) {
-	select {
-	case v.holders <- struct{}{}:
-	default:
-		v.t.Error("two holders at once")
-		return
-	}
-	v.shared++
-	fence := firstOf(lease).Fence()
-	if fence < v.fence || fence == v.fence && v.kind.name != "local" { // which hands one grant on
-		v.t.Errorf("fence %d after %d: must grow", fence, v.fence)
-	}
-	v.fence = fence
-	<-v.holders
-}
-
-func TestExclusion(t *testing.T) {
-	t.Parallel()
-	const clients, goroutines, rounds = 3, 16, 5
-	eachKindAndEnv(t, kindsThat(kind.exclusive), func(t *testing.T, env *zkenv.Env, k kind, path string) {
-		var wg sync.WaitGroup
-		guarded := newVisits(t, k)
-		for range clients {
-			l := k.lock(t, env.Client(t), path)
-			for range goroutines {
-				wg.Go(func() {
-					for range rounds {
-						err := lock.Do(context.Background(), l, func(_ context.Context, lease *lock.Lease) error {
-							guarded.visit(lease)
-							return nil
-						})
-						if err != nil {
-							t.Error(err)
-							return
-						}
-					}
-				})
-			}
-		}
-		wg.Wait()
-		if want := clients * goroutines * rounds; guarded.shared != want {
-			t.Errorf("%d visits, want %d", guarded.shared, want)
-		}
-	})
-}
-
-// TestTryLockExclusion has contenders that never wait. The lock is free in the end.
-func TestTryLockExclusion(t *testing.T) {
-	t.Parallel()
-	const contenders, tries = 6, 30
-	eachKindAndEnv(t, kindsThat(kind.exclusive), func(t *testing.T, env *zkenv.Env, k kind, path string) {
-		observer := env.Client(t)
-		var wg sync.WaitGroup
-		guarded := newVisits(t, k)
-		for i := range contenders {
-			c := observer
-			if i%2 == 0 {
-				c = env.Client(t)
-			}
-			l := k.lock(t, c, path)
-			wg.Go(func() {
-				for range tries {
-					lease, err := l.TryLock(t.Context())
-					if errors.Is(err, lock.ErrHeld) {
-						continue
-					}
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					guarded.visit(lease)
-					wantErr(t, "release", lease.Release(t.Context()), nil)
-				}
-			})
-		}
-		wg.Wait()
-		if guarded.shared == 0 {
-			t.Error("no try was granted")
-		}
-		mustRelease(t, mustLock(t, k.lock(t, observer, path)))
-	}, oneOfEach())
-}
-
-// A commons is what a read/write lock guards in a test. The counters find two
-// owners that should not be in at once; shared, which only the lock guards, has
-// the race detector find them.
-type sharedValue struct {
-	t                *testing.T
-	readers, writers atomic.Int32
-	crowd            atomic.Int32 // most readers at once
-	shared           int
-	fence            int64 // of the latest writer
-}
-
-func (w *sharedValue) read(c *framework.Client) {
-	n := w.readers.Add(1)
-	for most := w.crowd.Load(); n > most && !w.crowd.CompareAndSwap(most, n); {
-		most = w.crowd.Load()
-	}
-	if w.writers.Load() != 0 {
-		w.t.Error("a reader beside a writer")
-	}
-	if _, _, err := c.Exists(context.Background(), "/"); err != nil { // time for others to come
-		w.t.Error(err)
-	}
-	_ = w.shared
-	w.readers.Add(-1)
-}
-
-func (w *sharedValue) write(lease *lock.Lease) {
-	if w.writers.Add(1) != 1 || w.readers.Load() != 0 {
-		w.t.Error("a writer that is not alone")
-	}
-	w.shared++
-	fence := lease.Fence()
-	if fence <= w.fence {
-		w.t.Errorf("fence %d after %d: must grow", fence, w.fence)
-	}
-	w.fence = fence
-	w.writers.Add(-1)
-}
-
-func TestReadWriteExclusion(t *testing.T) {
-	t.Parallel()
-	const clients, goroutines, rounds = 3, 16, 20 // one in ten writes
-	server := zktest.Shared(t)
-	shared := &sharedValue{t: t}
-	var wg sync.WaitGroup
-	for n := range clients {
-		c := newClient(t, server.Addr())
-		rw := newReadWrite(t, c, "/rw/exclusion")
-		for g := range goroutines {
-			wg.Go(func() {
-				for round := range rounds {
-					writes := (n+g+round)%10 == 0
-					side := rw.Read()
-					if writes {
-						side = rw.Write()
-					}
-					lease, err := side.Lock(context.Background())
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					if writes {
-						shared.write(lease)
-					} else {
-						shared.read(c)
-					}
-					wantErr(t, "release", lease.Release(context.Background()), nil)
-				}
-			})
-		}
-	}
-	wg.Wait()
-	if want := clients * goroutines * rounds / 10; shared.shared != want {
-		t.Errorf("%d writes, want %d", shared.shared, want)
-	}
-	if shared.crowd.Load() < 2 {
-		t.Error("no two readers were in at once")
-	}
-}
-
 // TestContentionUnderFaults has owners of two clients contend for one lock, so that many wait in
 // one session, and some withdraw. Meanwhile connections are cut, sessions end and an operator
 // deletes the znodes of waiters.
 func TestContentionUnderFaults(t *testing.T) {
 	t.Parallel()
 	const path = "/interleaved/crowd"
-	mutex := func(opts ...lock.Option) func(*testing.T, *framework.Client, int) lock.Locker {
-		return func(t *testing.T, c *framework.Client, _ int) lock.Locker { return newMutex(t, c, path, opts...) }
-	}
-	kinds := map[string]func(t *testing.T, c *framework.Client, i int) lock.Locker{
-		"mutex":     mutex(),
-		"semaphore": func(t *testing.T, c *framework.Client, _ int) lock.Locker { return newSemaphoreMutex(t, c, path) },
-		"writers":   func(t *testing.T, c *framework.Client, _ int) lock.Locker { return newReadWrite(t, c, path).Write() },
-	}
-	for name, kind := range kinds {
-		t.Run(name, func(t *testing.T) {
+	ofOneZnode := kindsThat(kind.exclusive, func(k kind) bool { return k.name != "local" && k.name != "multi" })
+	for _, k := range ofOneZnode {
+		t.Run(k.name, func(t *testing.T) {
 			for seed := range uint64(4) {
 				synctest.Test(t, func(t *testing.T) {
 					srv := virtualServer(t)
@@ -224,7 +38,7 @@ func TestContentionUnderFaults(t *testing.T) {
 						s := newService("crowd", func(opts ...framework.Option) *framework.Client { return virtualClient(t, srv, opts...) })
 						w.services = append(w.services, s)
 					}
-					w.live(rand.New(rand.NewPCG(seed, 7)), kind)
+					w.live(rand.New(rand.NewPCG(seed, 7)), k)
 					if t.Failed() {
 						t.Fatal("seed ", seed)
 					}
@@ -247,11 +61,11 @@ type contention struct {
 	granted int
 }
 
-func (w *contention) live(r *rand.Rand, kind func(*testing.T, *framework.Client, int) lock.Locker) {
+func (w *contention) live(r *rand.Rand, k kind) {
 	var owners sync.WaitGroup
 	for i := range 12 {
 		own := rand.New(rand.NewPCG(r.Uint64(), 0))
-		l := kind(w.t, w.services[i%2].client, i)
+		l := k.lock(w.t, w.services[i%2].client, w.path)
 		owners.Go(func() {
 			for range 8 {
 				w.contend(own, l)
@@ -276,9 +90,9 @@ func (w *contention) live(r *rand.Rand, kind func(*testing.T, *framework.Client,
 	<-troubled
 	await(time.Minute)
 	synctest.Wait()
-	for _, left := range znodesBelow(w.srv, w.path) {
-		if len(left) > len(w.path)+len("/leases/") {
-			w.t.Error("left: ", left)
+	for _, s := range w.srv.Sessions() {
+		if len(s.Ephemerals) > 0 {
+			w.t.Errorf("left: %q", s.Ephemerals)
 		}
 	}
 	for _, s := range w.services {
@@ -342,7 +156,7 @@ func (w *contention) deleteWaiter(r *rand.Rand) {
 			continue
 		}
 		names = slices.DeleteFunc(names, func(name string) bool { return len(name) < 10 })
-		slices.SortFunc(names, func(a, b string) int { return compareTails(a, b) })
+		slices.SortFunc(names, bySequence)
 		if len(names) < 2 {
 			continue
 		}
@@ -355,10 +169,6 @@ func (w *contention) deleteWaiter(r *rand.Rand) {
 			w.t.Error(fmt.Errorf("operator: %w", err))
 		}
 	}
-}
-
-func compareTails(a, b string) int {
-	return slices.Compare([]byte(a[len(a)-10:]), []byte(b[len(b)-10:]))
 }
 
 // TestWipedServer_is_listed replaces the server by an empty one, as one that
@@ -397,15 +207,9 @@ func TestWipedServer_is_listed(t *testing.T) {
 			held := mustLock(t, newMutex(t, other, path))
 			done := lockLater(t.Context(), m)
 			synctest.Wait()
-			select {
-			case got := <-done:
-				t.Errorf("granted beside a holder, %d writes after the creation: %v", prior, got.Err)
-				mustRelease(t, held)
-				mustRelease(t, got.Lease)
-			default:
-				mustRelease(t, held)
-				mustRelease(t, granted(t, done, "the grant"))
-			}
+			mustWaitStill(t, fmt.Sprintf("beside a holder, %d writes after the creation", prior), done)
+			mustRelease(t, held)
+			mustRelease(t, granted(t, done, "the grant"))
 		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -63,25 +61,6 @@ func peer(t *testing.T, threads string, scenario func(p *peerCase), but ...strin
 	eachKind(t, concerned, func(t *testing.T, k kind) {
 		t.Log("answers", threads)
 		scenario(&peerCase{t, server, anyPath("/" + t.Name()), k})
-	})
-}
-
-func TestPeerWriteUnderALostLock(t *testing.T) {
-	peer(t, "vespa-engine/vespa#3340, etcd-io/etcd#10811", func(p *peerCase) {
-		c, proxy := behindProxy(p, p.server)
-		guarded, err := c.Create(p.Context(), p.path+"-data", []byte("0"), framework.WithParents(), framework.Sequential())
-		if err != nil {
-			p.Fatal(err)
-		}
-		lease := mustLock(p, p.locker(c))
-		expire(p, p.server, proxy, c)
-		_, err = c.Txn(p.Context(), lease.Guard(), framework.OpSet(guarded, []byte("late"), framework.AnyVersion))
-		if !errors.Is(err, framework.ErrNoNode) && !errors.Is(err, framework.ErrUnknownOutcome) {
-			p.Errorf("guarded write after the loss: %v, want ErrNoNode", err)
-		}
-		if data, st, err := c.Get(p.Context(), guarded); err != nil || st.Version != 0 {
-			p.Errorf("data %q at version %d (%v), want it unchanged", data, st.Version, err)
-		}
 	})
 }
 
@@ -131,14 +110,7 @@ func TestPeerParentsVanishUnderContention(t *testing.T) {
 			l := p.locker(newClient(p, p.server.Addr()))
 			working.Go(func() {
 				for range 25 {
-					lease, err := l.Lock(p.Context())
-					if err != nil {
-						p.Error(err)
-						return
-					}
-					if err := lease.Release(p.Context()); err != nil {
-						p.Error(err)
-					}
+					wantErr(p, "Do", lock.Do(p.Context(), l, func(context.Context, *lock.Lease) error { return nil }), nil)
 				}
 			})
 		}
@@ -165,11 +137,7 @@ func TestPeerNoWakeUpIsLost(t *testing.T) {
 			pause := time.NewTimer(time.Duration(random.IntN(1500)) * time.Microsecond)
 			<-pause.C
 			mustRelease(p, held)
-			got := must.Receive(p, done, "the lock after the release")
-			if got.Err != nil {
-				p.Fatal(got.Err)
-			}
-			mustRelease(p, got.Lease)
+			mustRelease(p, granted(p, done, "the lock after the release"))
 		}
 	})
 }
@@ -226,19 +194,6 @@ func TestPeerCallsFromAStateListener(t *testing.T) {
 	})
 }
 
-func TestPeerSessionIsSubstituted(t *testing.T) {
-	peer(t, "ClickHouse/ClickHouse#116690", func(p *peerCase) {
-		c, proxy := behindProxy(p, p.server)
-		lease := mustLock(p, p.locker(c))
-		proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
-		proxy.Cut()
-		must.Receive(p, lease.Lost(), "the loss by another session")
-		if err := lease.Err(); !errors.Is(err, framework.ErrSessionReplaced) {
-			p.Errorf("lease: %v, want ErrSessionReplaced", err)
-		}
-	})
-}
-
 func TestPeerRefusedTriesUnderAFlakyNetwork(t *testing.T) {
 	peer(t, "python-zk/kazoo#732, python-zk/kazoo#429, spring-projects/spring-integration#2557", func(p *peerCase) {
 		observer := newClient(p, p.server.Addr())
@@ -249,9 +204,7 @@ func TestPeerRefusedTriesUnderAFlakyNetwork(t *testing.T) {
 			if i%12 == 0 {
 				proxy.Cut()
 			}
-			if lease, err := l.TryLock(p.Context()); lease != nil || !errors.Is(err, lock.ErrHeld) {
-				p.Errorf("TryLock: %v, %v; want ErrHeld", lease, err)
-			}
+			mustBeHeld(p.Context(), p, l)
 		}
 		p.awaitLeft(observer, 1)
 		mustRelease(p, held)
@@ -288,60 +241,5 @@ func TestPeerRetry_wakes_at_reconnection(t *testing.T) {
 		}
 		expire(p, p.server, proxy, c)
 		mustRelease(p, mustLock(p, l))
-	})
-}
-
-func TestPeerContendersSurviveReconnections(t *testing.T) {
-	peer(t, "python-zk/kazoo#282, python-zk/kazoo#577, apache/dolphinscheduler#2020, zk-ruby/zk#51", func(p *peerCase) {
-		observer := newClient(p, p.server.Addr())
-		inside := make(chan struct{}, 1)
-		var working sync.WaitGroup
-		proxies := make([]*zkproxy.Proxy, 3)
-		cut := make(chan struct{}, 1) // at every 24th grant: a slow machine is cut no more often than a fast one
-		var grants atomic.Int64
-		done := make(chan struct{})
-		for i := range proxies {
-			var c *framework.Client
-			c, proxies[i] = behindProxy(p, p.server)
-			l := p.locker(c)
-			working.Go(func() {
-				for range 200 {
-					lease, err := l.Lock(p.Context())
-					if err != nil {
-						p.Error(err)
-						return
-					}
-					select {
-					case inside <- struct{}{}:
-						<-inside
-					default:
-						p.Error("two holders at once")
-					}
-					if grants.Add(1)%24 == 0 {
-						select {
-						case cut <- struct{}{}:
-						default:
-						}
-					}
-					if err := lease.Release(p.Context()); err != nil {
-						p.Error(err)
-					}
-				}
-			})
-		}
-		go func() { working.Wait(); close(done) }()
-		cuts := 0
-		for ; ; cuts++ {
-			select {
-			case <-done:
-				if cuts < 15 {
-					p.Errorf("%d cuts, want at least 15", cuts)
-				}
-				p.awaitLeft(observer, 0)
-				return
-			case <-cut:
-				proxies[cuts%len(proxies)].Cut()
-			}
-		}
 	})
 }

@@ -89,6 +89,9 @@ func (s *fixture) sessionEndsHeld() {
 	if err := s.release(s.Context(), lease); !errors.Is(err, lock.ErrLost) {
 		s.Errorf("Release of the lost lease: %v, want ErrLost", err)
 	}
+	if _, err := c.Txn(s.Context(), lease.Guards()...); !errors.Is(err, framework.ErrNoNode) && !errors.Is(err, framework.ErrBadVersion) {
+		s.Errorf("transaction with the Guards of a lost lease: %v, want ErrNoNode or ErrBadVersion", err)
+	}
 	if err := again.Err(); err != nil {
 		s.Errorf("Err of the next lease: %v, want nil: it has nothing to do with the lost one", err)
 	}
