@@ -15,128 +15,6 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// TestDowngradeLeavesNoGap: CURATOR-621, where a queued writer got in.
-func TestDowngradeLeavesNoGap(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	for name, try := range map[string]bool{"Lock": false, "TryLock": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			path := "/downgrade/" + name
-			c, other := newClient(t, server.Addr()), newClient(t, server.Addr())
-			rw, others := newReadWrite(t, c, path), newReadWrite(t, other, path)
-			var read lock.Locker = rw.Read()
-			if try {
-				read = tryLock{rw.Read()}
-			}
-			one := asOwner(t, "one")
-			writing := mustLockAs(one, t, rw.Write())
-			writer := queueUp(asOwner(t, "two"), t, others.Write(), c, path, 2)
-			reading := mustLockAs(one, t, read)
-			if want := "__READ__" + digits(writing.Node()); !strings.HasSuffix(reading.Node(), "-"+want) {
-				t.Errorf("node %s, want one whose name ends with %s", reading.Node(), want)
-			}
-			again := mustLockAs(one, t, rw.Read())
-			reader := queueUp(asOwner(t, "three"), t, others.Read(), c, path, 4)
-			mustRelease(t, writing)
-			mustRelease(t, again)
-			mustWait(t, "the writer behind a downgraded reader, or who is behind it", writer, reader)
-			if n := rw.Read().Held(one); n != 1 {
-				t.Errorf("read side held %d times, want 1", n)
-			}
-			wantErr(t, "the read lease", reading.Err(), nil)
-			mustRelease(t, reading)
-			mustRelease(t, granted(t, writer, "the writer behind"))
-			mustRelease(t, granted(t, reader, "the reader behind the writer"))
-		})
-	}
-}
-
-func TestDowngradeSharesWithTheReadersBehind(t *testing.T) {
-	t.Parallel()
-	const path = "/downgrade/shares"
-	c := newClient(t, zktest.Shared(t).Addr())
-	rw := newReadWrite(t, c, path)
-	one := asOwner(t, "one")
-	writing := mustLockAs(one, t, rw.Write())
-	reader := queueUp(asOwner(t, "two"), t, rw.Read(), c, path, 2)
-	reading := mustLockAs(one, t, rw.Read())
-	mustWait(t, "a reader behind a writer that reads as well", reader)
-	mustRelease(t, writing)
-	mustRelease(t, granted(t, reader, "the reader behind"))
-	mustRelease(t, reading)
-}
-
-func TestDowngradeReleasedInTheOrderOfNesting(t *testing.T) {
-	t.Parallel()
-	const path = "/downgrade/nested"
-	c := newClient(t, zktest.Shared(t).Addr())
-	rw := newReadWrite(t, c, path)
-	one := asOwner(t, "one")
-	writing := mustLockAs(one, t, rw.Write())
-	reading := mustLockAs(one, t, rw.Read())
-	writer := queueUp(asOwner(t, "two"), t, rw.Write(), c, path, 3)
-	mustRelease(t, reading)
-	mustWait(t, "the next writer", writer)
-	again := mustLockAs(one, t, rw.Write()) // re-entered while it reads no more
-	mustRelease(t, again)
-	mustRelease(t, writing)
-	mustRelease(t, granted(t, writer, "the next writer"))
-}
-
-// TestCuratorsDowngradeNode makes the znodes of a Curator process that has the
-// write side, takes the read side and releases the write side. The two may be
-// listed in either order.
-func TestCuratorsDowngradeNode(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	const low, high = "_c_00000000-0000-4000-8000-000000000000-", "_c_ffffffff-ffff-4fff-bfff-ffffffffffff-"
-	for name, ids := range map[string][2]string{
-		"the read node is listed first":  {high, low},
-		"the write node is listed first": {low, high},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			path := "/downgrade/curator" + ids[0][3:4]
-			curator, c := newClient(t, server.Addr()), newClient(t, server.Addr())
-			rw := newReadWrite(t, c, path)
-			write := createNode(t, curator, path+"/"+ids[0]+"__WRIT__", framework.Sequential())
-			reader := queueUp(asOwner(t, "reader 1"), t, rw.Read(), c, path, 2)
-			writer := queueUp(asOwner(t, "writer"), t, rw.Write(), c, path, 3)
-			read := createNode(t, curator, path+"/"+ids[1]+"__READ__"+digits(write))
-			late := queueUp(asOwner(t, "reader 2"), t, rw.Read(), c, path, 5)
-			mustWait(t, "everybody behind Curator's writer", reader, writer, late)
-
-			deleteNode(t, curator, write)
-			lease := granted(t, reader, "the reader behind Curator's")
-			mustRelease(t, lease)
-			mustWait(t, "the writer behind Curator's reader", writer, late)
-			deleteNode(t, curator, read)
-			mustRelease(t, granted(t, writer, "the writer"))
-			mustRelease(t, granted(t, late, "the last reader"))
-		})
-	}
-}
-
-// TestCuratorReleasesTheReadSideFirst: the writer behind waits for both nodes.
-func TestCuratorReleasesTheReadSideFirst(t *testing.T) {
-	t.Parallel()
-	const path = "/downgrade/curator-nested"
-	server := zktest.Shared(t)
-	curator, c := newClient(t, server.Addr()), newClient(t, server.Addr())
-	rw := newReadWrite(t, c, path)
-	write := createNode(t, curator, path+"/_c_ffffffff-ffff-4fff-bfff-ffffffffffff-__WRIT__", framework.Sequential())
-	read := createNode(t, curator, path+"/_c_00000000-0000-4000-8000-000000000000-__READ__"+digits(write))
-	writer := queueUp(asOwner(t, "writer"), t, rw.Write(), c, path, 3)
-	reader := queueUp(asOwner(t, "reader"), t, rw.Read(), c, path, 4)
-	deleteNode(t, curator, read)
-	mustWait(t, "everybody behind Curator's writer", writer, reader)
-	mustBeHeld(t.Context(), t, rw.Read())
-	deleteNode(t, curator, write)
-	mustRelease(t, granted(t, writer, "the writer"))
-	mustRelease(t, granted(t, reader, "the reader"))
-}
-
 // TestDowngradeByAnOwnerOfTwoGoroutines: one waits for the write side when the
 // other asks for the read side.
 func TestDowngradeByAnOwnerOfTwoGoroutines(t *testing.T) {
@@ -227,89 +105,40 @@ func TestDowngradeWhoseWriteNodeIsDeleted(t *testing.T) {
 }
 
 // TestDowngradeFence: the read lease has the fence of the write lease, because a writer behind it
-// has a smaller czxid than the read node.
+// has a smaller czxid than the read node. That has the number of the write node.
 func TestDowngradeFence(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		const path = "/downgrade-beside/fence"
-		rw, others := newReadWrite(t, virtualClient(t, srv), path), newReadWrite(t, virtualClient(t, srv), path)
-		one := asOwner(t, "one")
-		writing := mustLockAs(one, t, rw.Write())
-		writer := lockLater(t.Context(), others.Write())
-		synctest.Wait()
-		reading := mustLockAs(one, t, rw.Read())
-		first, second := fenceOf(t, writing), fenceOf(t, reading)
-		mustRelease(t, writing)
-		mustRelease(t, reading)
-		next := granted(t, writer, "the next writer")
-		if third := fenceOf(t, next); first != second || second >= third {
-			t.Errorf("fences %d, %d and %d; want the first twice, and then a greater one", first, second, third)
-		}
-		mustRelease(t, next)
-	})
-}
-
-func fenceOf(t *testing.T, l *lock.Lease) int64 {
-	t.Helper()
-	fence := l.Fence()
-	return fence
-}
-
-// TestHandOffBehindADowngrade has a writer take the read side as Curator's do, by a
-// znode of its own number, while another writer and a reader wait.
-func TestHandOffBehindADowngrade(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		const path = "/handoff/downgrade"
-		curator := virtualClient(t, srv)
-		create := func(name string, more ...framework.CreateOption) string {
-			t.Helper()
-			node := must.Get(curator.Create(t.Context(), path+"/"+name, nil,
-				append(more, framework.Ephemeral(), framework.Protected(), framework.WithParents())...))(t)
-			return node
-		}
-		writing := create("__WRIT__", framework.Sequential())
-		c := virtualClient(t, srv)
-		rw := newReadWrite(t, c, path)
-		reader := lockLater(t.Context(), rw.Read())
-		synctest.Wait()
-		writer := lockLater(t.Context(), newReadWrite(t, virtualClient(t, srv), path).Write())
-		synctest.Wait()
-		first := lockLater(t.Context(), newReadWrite(t, virtualClient(t, srv), path).Write())
-		_ = first
-		synctest.Wait()
-		reading := create("__READ__" + digits(writing))
-		must.OK(t, curator.Delete(t.Context(), writing))
-		mustRelease(t, granted(t, reader, "the reader behind"))
-		synctest.Wait()
-		mustWaitStill(t, "a writer beside a reader", writer)
-		must.OK(t, curator.Delete(t.Context(), reading))
-		mustRelease(t, granted(t, writer, "the writer"))
-		mustRelease(t, granted(t, first, "the next writer"))
-	})
-}
-
-// TestADowngradeComesAheadOfWritersThatWait has a writer of another session take the read lock
-// before it gives the write lock back, as Curator's do: writers of one session that queue behind
-// it must wait for the reader.
-func TestADowngradeComesAheadOfWritersThatWait(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const path = "/listings/heirs"
-		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
-		ours, theirs := newReadWrite(t, virtualClient(t, srv), path), newReadWrite(t, virtualClient(t, srv), path)
-		owner := asOwner(t, "downgrader")
-		writer := mustLockAs(owner, t, theirs.Write())
-		first := lockLater(t.Context(), ours.Write())
-		synctest.Wait()
-		second := lockLater(t.Context(), ours.Write())
-		third := lockLater(t.Context(), ours.Write())
-		synctest.Wait()
-		reader := mustLockAs(owner, t, theirs.Read())
-		mustRelease(t, writer)
-		synctest.Wait()
-		mustWait(t, "writers behind a reader", first, second, third)
-		mustRelease(t, reader)
-		mustReleaseEach(t, first, second, third)
-	})
+	for name, try := range map[string]bool{"Lock": false, "TryLock": true} {
+		t.Run(name, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+				const path = "/downgrade-beside/fence"
+				rw, others := newReadWrite(t, virtualClient(t, srv), path), newReadWrite(t, virtualClient(t, srv), path)
+				var read lock.Locker = rw.Read()
+				if try {
+					read = tryLock{rw.Read()}
+				}
+				one := asOwner(t, "one")
+				writing := mustLockAs(one, t, rw.Write())
+				writer := lockLater(t.Context(), others.Write())
+				synctest.Wait()
+				reading, again := mustLockAs(one, t, read), mustLockAs(one, t, rw.Read())
+				if want := "-__READ__" + digits(writing.Node()); !strings.HasSuffix(reading.Node(), want) {
+					t.Errorf("node %s, want one whose name ends with %s", reading.Node(), want)
+				}
+				mustRelease(t, writing)
+				mustRelease(t, again)
+				if n := rw.Read().Held(one); n != 1 {
+					t.Errorf("read side held %d times, want 1", n)
+				}
+				mustRelease(t, reading)
+				next := granted(t, writer, "the next writer")
+				if first, second, third := writing.Fence(), reading.Fence(), next.Fence(); first != second || second >= third {
+					t.Errorf("fences %d, %d and %d; want the first twice, and then a greater one", first, second, third)
+				}
+				mustRelease(t, next)
+			})
+		})
+	}
 }
 
 // TestADowngradeNeedsTheWriteNode has the write node deleted without its owner's

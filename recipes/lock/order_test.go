@@ -85,73 +85,128 @@ func TestOperatorDeletesAWaiter(t *testing.T) {
 	}, oneOfEach())
 }
 
-func TestReadWriteGrantsInTheOrderOfTheQueue(t *testing.T) {
-	t.Parallel()
-	const path = "/rw/order"
-	server := zktest.Shared(t)
-	c := newClient(t, server.Addr())
-	rw := newReadWrite(t, c, path)
-	lease := mustLockAs(asOwner(t, "writer 1"), t, rw.Write())
-	reader2 := queueUp(asOwner(t, "reader 2"), t, rw.Read(), c, path, 2)
-	reader3 := queueUp(asOwner(t, "reader 3"), t, rw.Read(), c, path, 3)
-	writer4 := queueUp(asOwner(t, "writer 4"), t, rw.Write(), c, path, 4)
-	reader5 := queueUp(asOwner(t, "reader 5"), t, rw.Read(), c, path, 5)
-	writer6 := queueUp(asOwner(t, "writer 6"), t, rw.Write(), c, path, 6)
-	mustWait(t, "everybody behind a writer", reader2, reader3, writer4, reader5, writer6)
-
-	mustRelease(t, lease)
-	first, second := granted(t, reader2, "the first reader"), granted(t, reader3, "the second reader")
-	mustWait(t, "a writer behind readers, and whoever is behind it", writer4, reader5, writer6)
-	mustRelease(t, second)
-	mustWait(t, "a writer behind a reader", writer4)
-	mustRelease(t, first)
-
-	lease = granted(t, writer4, "the writer behind the readers")
-	mustWait(t, "everybody behind the second writer", reader5, writer6)
-	mustRelease(t, lease)
-	lease = granted(t, reader5, "the reader between writers")
-	mustWait(t, "the last writer", writer6)
-	mustRelease(t, lease)
-	mustRelease(t, granted(t, writer6, "the last writer"))
-	awaitContenders(t, c, path, 0)
+// queuesOfSides are what contenders for the two sides of a read/write lock do. A step is a contender that
+// locks ("+") or releases ("-"), and behind "=" are those that are granted by that. All others wait. A
+// contender is a side, R or W, and an owner. The owner z is a process of Curator's, whose znodes a client
+// creates by hand.
+var queuesOfSides = map[string]string{
+	"grants go in the order of the queue": "+Wa=Wa +Rb +Rc +Wd +Re +Wf -Wa=Rb,Rc -Rc -Rb=Wd -Wd=Re -Re=Wf -Wf",
+	// kazoo issue 649, where a reader waited for a writer that had come later and waited for it.
+	"a reader ignores later writers": "+Wa=Wa +Rb +Wc -Wa=Rb -Rb=Wc -Wc",
+	// Redisson issue 5379: a stream of readers does not keep a writer out forever.
+	"a reader waits behind a queued writer": "+Ra=Ra +Rb=Rb +Wc +Rd -Ra -Rb=Wc -Wc=Rd -Rd",
+	// CURATOR-621, where a queued writer got in.
+	"a downgrade leaves no gap":                        "+Wa=Wa +Wb +Ra=Ra +Rc -Wa -Ra=Wb -Wb=Rc -Rc",
+	"a downgrade comes ahead of all writers that wait": "+Wa=Wa +Wb +Wc +Wd +Ra=Ra -Wa -Ra=Wb -Wb=Wc -Wc=Wd -Wd",
+	"a downgrade shares with the readers behind":       "+Wa=Wa +Rb +Ra=Ra -Wa=Rb -Rb -Ra",
+	"a downgrade is released in the order of nesting":  "+Wa=Wa +Ra=Ra +Wb -Ra -Wa=Wb -Wb",
+	"a downgrade of Curator's":                         "+Wz +Rb +Wc +Rz +Rd -Wz=Rb -Rb -Rz=Wc -Wc=Rd -Rd",
+	"a downgrade of Curator's, released as nested":     "+Wz +Rz +Wb +Rc -Rz -Wz=Wb -Wb=Rc -Rc",
+	"a downgrade of Curator's ahead of two writers":    "+Wz +Rb +Wc +Wd +Rz -Wz=Rb -Rb -Rz=Wc -Wc=Wd -Wd",
 }
 
-// TestAReaderIgnoresLaterWriters: kazoo issue 649, where a reader waited for a
-// writer that had come later and waited for it.
-func TestAReaderIgnoresLaterWriters(t *testing.T) {
-	t.Parallel()
-	const path = "/rw/later-writer"
-	c := newClient(t, zktest.Shared(t).Addr())
-	rw := newReadWrite(t, c, path)
-	held := mustLockAs(asOwner(t, "writer 1"), t, rw.Write())
-	reader := queueUp(asOwner(t, "reader"), t, rw.Read(), c, path, 2)
-	writer := queueUp(asOwner(t, "writer 2"), t, rw.Write(), c, path, 3)
-	mustRelease(t, held)
-	lease := granted(t, reader, "the reader")
-	mustWait(t, "the later writer", writer)
-	mustRelease(t, lease)
-	mustRelease(t, granted(t, writer, "the later writer"))
+// sessionsOfOwners are the ways to divide the owners a, b, c… among sessions.
+var sessionsOfOwners = map[string]func(owner byte) int{
+	"one session":                       func(byte) int { return 0 },
+	"a session each":                    func(owner byte) int { return int(owner - 'a') },
+	"the first in a session of its own": func(owner byte) int { return min(1, int(owner-'a')) },
 }
 
-// TestAReaderBehindAQueuedWriterWaits: a stream of readers does not keep a writer out forever
-// (Redisson issue 5379).
-func TestAReaderBehindAQueuedWriterWaits(t *testing.T) {
+// TestQueueOfSides has the sides of a read/write lock granted by their order, also if all znodes have one
+// number because the counter has reached its end. A downgrade needs a number of its own.
+func TestQueueOfSides(t *testing.T) {
 	t.Parallel()
-	const path = "/rw/fair"
-	c := newClient(t, zktest.Shared(t).Addr())
-	rw := newReadWrite(t, c, path)
-	held := mustLockAs(asOwner(t, "reader 1"), t, rw.Read())
-	shared := mustLockAs(asOwner(t, "reader 2"), t, rw.Read())
-	writer := queueUp(asOwner(t, "writer"), t, rw.Write(), c, path, 3)
-	mustBeHeld(asOwner(t, "reader 3"), t, rw.Read())
-	reader := queueUp(asOwner(t, "reader 4"), t, rw.Read(), c, path, 4)
-	mustRelease(t, held)
-	mustWait(t, "whoever came after the second reader", writer, reader)
-	mustRelease(t, shared)
-	lease := granted(t, writer, "the writer")
-	mustWait(t, "the reader behind it", reader)
-	mustRelease(t, lease)
-	mustRelease(t, granted(t, reader, "the reader"))
+	for name, steps := range queuesOfSides {
+		for sessions, of := range sessionsOfOwners {
+			t.Run(name+", "+sessions, func(t *testing.T) {
+				inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+					newSides(t, anyPath("/queue-of-sides"), of, func() *framework.Client { return env.Client(t) }).play(steps)
+				}, oneOfEach())
+				if !strings.HasPrefix(name, "a downgrade") {
+					synctest.Test(t, func(t *testing.T) {
+						const path = "/counter-end-sides"
+						srv := nearTheEnd(t, path, 0)
+						newSides(t, path, of, func() *framework.Client { return virtualClient(t, srv) }).play(steps)
+					})
+				}
+			})
+		}
+	}
+}
+
+// sides are the contenders of a queue of queuesOfSides.
+type sides struct {
+	*testing.T
+	path     string
+	observer *framework.Client
+	of       func(owner byte) *lock.RWMutex
+	owners   map[byte]context.Context
+	waiting  map[string]<-chan result
+	held     map[string]*lock.Lease
+	curators map[string]string // the paths of its znodes
+}
+
+func newSides(t *testing.T, path string, session func(byte) int, connect func() *framework.Client) *sides {
+	t.Helper()
+	locks := make(map[int]*lock.RWMutex)
+	return &sides{
+		T: t, path: path, observer: connect(), owners: make(map[byte]context.Context),
+		waiting: make(map[string]<-chan result), held: make(map[string]*lock.Lease), curators: make(map[string]string),
+		of: func(owner byte) *lock.RWMutex {
+			n := session(owner)
+			if locks[n] == nil {
+				locks[n] = newReadWrite(t, connect(), path)
+			}
+			return locks[n]
+		},
+	}
+}
+
+// play does all steps, and checks who is granted by each.
+func (s *sides) play(steps string) {
+	s.Helper()
+	for step := range strings.FieldsSeq(steps) {
+		did, grants, _ := strings.Cut(step, "=")
+		s.step(did[0] == '+', did[1:])
+		awaitEphemerals(s, s.observer, s.path, len(s.waiting)+len(s.held)+len(s.curators))
+		for who := range strings.FieldsFuncSeq(grants, func(r rune) bool { return r == ',' }) {
+			s.held[who] = granted(s, s.waiting[who], step+": "+who)
+			delete(s.waiting, who)
+		}
+		for who, done := range s.waiting {
+			mustWait(s, step+": "+who, done)
+		}
+	}
+	if len(s.waiting)+len(s.held)+len(s.curators) > 0 {
+		s.Errorf("%v wait, %v hold, and Curator has %v in the end", s.waiting, s.held, s.curators)
+	}
+}
+
+// step has the contender lock or release.
+func (s *sides) step(locks bool, who string) {
+	s.Helper()
+	side, owner := who[0], who[1]
+	switch {
+	case owner == 'z' && !locks:
+		deleteNode(s, s.observer, s.curators[who])
+		delete(s.curators, who)
+	case owner == 'z' && side == 'W':
+		s.curators[who] = createNode(s, s.observer, s.path+"/_c_ffffffff-ffff-4fff-bfff-ffffffffffff-__WRIT__", framework.Sequential())
+	case owner == 'z':
+		s.curators[who] = createNode(s, s.observer, s.path+"/_c_00000000-0000-4000-8000-000000000000-__READ__"+digits(s.curators["Wz"]))
+	case !locks:
+		mustRelease(s, s.held[who])
+		delete(s.held, who)
+	default:
+		if s.owners[owner] == nil {
+			s.owners[owner] = asOwner(s, string(owner))
+		}
+		l := s.of(owner).Read()
+		if side == 'W' {
+			l = s.of(owner).Write()
+		}
+		s.waiting[who] = lockLater(s.owners[owner], l)
+	}
 }
 
 // TestAWritersReleaseWakesOnlyTheReadersBehindIt counts what others ask the
@@ -228,81 +283,27 @@ func nearTheEnd(t *testing.T, path string, before int32, opts ...zkserver.Option
 	return srv
 }
 
-// TestSidesAtTheCounterEnd has readers and writers with one number, which does not make them one
-// owner's.
+// TestSidesAtTheCounterEnd has a try refused by a znode of the same number, and no downgrade: the number
+// of a writer's znode does not make another one its owner's.
 func TestSidesAtTheCounterEnd(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(t *testing.T, first, second, third *lock.RWMutex){
-		"a reader waits for a writer": func(t *testing.T, first, second, _ *lock.RWMutex) {
-			writer := mustLock(t, first.Write())
-			reader := lockLater(t.Context(), second.Read())
-			synctest.Wait()
-			mustWait(t, "a reader beside a writer", reader)
-			mustRelease(t, writer)
-			mustReleaseEach(t, reader)
-		},
-		"a writer waits for a reader": func(t *testing.T, first, second, _ *lock.RWMutex) {
-			reader := mustLock(t, first.Read())
-			writer := lockLater(t.Context(), second.Write())
-			synctest.Wait()
-			mustWait(t, "a writer beside a reader", writer)
-			mustRelease(t, reader)
-			mustReleaseEach(t, writer)
-		},
-		"readers share, and a later one waits for the writer between": func(t *testing.T, first, second, third *lock.RWMutex) {
-			reader, another := mustLock(t, first.Read()), mustLock(t, second.Read())
-			writer := lockLater(t.Context(), third.Write())
-			synctest.Wait()
-			last := lockLater(asOwner(t, "last"), second.Read())
-			synctest.Wait()
-			mustRelease(t, reader)
-			synctest.Wait()
-			mustWait(t, "granted too early", writer, last)
-			mustRelease(t, another)
-			lease := granted(t, writer, "the writer")
-			mustWait(t, "a reader beside a writer", last)
-			mustRelease(t, lease)
-			mustReleaseEach(t, last)
-		},
-		"a try is refused": func(t *testing.T, first, second, _ *lock.RWMutex) {
-			writer := mustLock(t, first.Write())
-			mustRefuse(t, second.Read())
-			mustRefuse(t, second.Write())
-			mustRelease(t, writer)
-			mustRelease(t, mustTry(t, second.Read()))
-		},
-		"the owner of the write side does not get the read side": func(t *testing.T, first, second, _ *lock.RWMutex) {
-			owner := asOwner(t, "owner")
-			writer := mustLockAs(owner, t, first.Write())
-			for name, get := range map[string]func(context.Context) (*lock.Lease, error){
-				"Lock": first.Read().Lock, "TryLock": first.Read().TryLock,
-			} {
-				wantErr(t, name, errOf(get(owner)), lock.ErrCounterEnd)
-			}
-			if writer.Err() != nil {
-				t.Errorf("the write lease: %v", writer.Err())
-			}
-			mustRelease(t, writer)
-			mustRelease(t, mustLock(t, second.Read()))
-		},
-	}
-	for name, body := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				const path = "/counter-end-sides"
-				srv := nearTheEnd(t, path, 0)
-				var locks [3]*lock.RWMutex
-				for i := range locks {
-					locks[i] = newReadWrite(t, virtualClient(t, srv), path)
-				}
-				body(t, locks[0], locks[1], locks[2])
-				if left := znodesBelow(srv, path); len(left) != 1 {
-					t.Errorf("left: %v", left)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/counter-end-sides"
+		srv := nearTheEnd(t, path, 0)
+		first, second := newReadWrite(t, virtualClient(t, srv), path), newReadWrite(t, virtualClient(t, srv), path)
+		owner := asOwner(t, "owner")
+		writer := mustLockAs(owner, t, first.Write())
+		mustRefuse(t, second.Read())
+		mustRefuse(t, second.Write())
+		wantErr(t, "Lock", errOf(first.Read().Lock(owner)), lock.ErrCounterEnd)
+		wantErr(t, "TryLock", errOf(first.Read().TryLock(owner)), lock.ErrCounterEnd)
+		wantErr(t, "the write lease", writer.Err(), nil)
+		mustRelease(t, writer)
+		mustRelease(t, mustTry(t, second.Read()))
+		if left := znodesBelow(srv, path); len(left) != 1 {
+			t.Errorf("left: %v", left)
+		}
+	})
 }
 
 // TestContendersAtTheCounterEnd has eight clients contend for a lock whose znodes get the last
