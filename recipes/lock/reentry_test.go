@@ -3,7 +3,6 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -24,57 +23,59 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
+// A countedLock is a lock that counts the leases of each owner.
+type countedLock interface {
+	lock.Locker
+	Path() string
+	Held(ctx context.Context) int
+	Unlock(ctx context.Context) error
+}
+
+// TestReentrancy has two values of one path, one of them in a namespace, which are one lock: Netflix Curator's
+// issue 75, where two values waited for each other, and kazoo issue 291, where the first of several releases
+// gave the lock back.
 func TestReentrancy(t *testing.T) {
 	t.Parallel()
-	const path = "/reentrant/mutex"
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	eachKindAndEnv(t, kindsThat(withParticipants), func(t *testing.T, env *zkenv.Env, k kind, path string) {
 		c, route := onRoute(t, env)
-		other := newMutex(t, env.Client(t), path)
-		owners := map[string]context.Context{
-			"a goroutine":       t.Context(),
-			"an explicit owner": asOwner(t, "request 17"),
-		}
-		for name, ctx := range owners {
-			// Two values of one path are one lock.
-			a, b := newMutex(t, c, path), newMutex(t, c, path)
+		dir, base := path[:strings.LastIndex(path, "/")], path[strings.LastIndex(path, "/"):]
+		view := must.Get(c.Namespace(strings.TrimPrefix(dir, "/")))(t)
+		other := k.rivalOf(t, env.Client(t), path)
+		for name, ctx := range map[string]context.Context{"a goroutine": t.Context(), "an explicit owner": asOwner(t, "request 17")} {
+			a, b := k.lock(t, c, path).(countedLock), k.lock(t, view, base).(countedLock)
 			if n := a.Held(ctx); n != 0 {
 				t.Errorf("%s: held %d times before, want 0", name, n)
 			}
 			first := must.Get(a.Lock(ctx))(t)
 			route.ResetRequests()
-			second := must.Get(b.Lock(ctx))(t)
-			third := must.Get(a.TryLock(ctx))(t)
+			second, third := must.Get(b.Lock(ctx))(t), must.Get(a.TryLock(ctx))(t)
 			if n := route.Count(fault.Create, fault.GetChildren); n != 0 {
 				t.Errorf("%s: re-entries cost %d requests, want 0", name, n)
-			}
-			if n := b.Held(ctx); n != 3 {
-				t.Errorf("%s: held %d times, want 3", name, n)
 			}
 			if first.Node() != second.Node() || second.Node() != third.Node() {
 				t.Errorf("%s: leases of different nodes", name)
 			}
+			if a.Path() != path || first.Path() != path || b.Path() != base {
+				t.Errorf("paths %s, %s and %s, want %s, the lease's too, and %s", a.Path(), first.Path(), b.Path(), path, base)
+			}
 			for i, l := range []*lock.Lease{second, first, third} {
-				if _, err := other.TryLock(ctx); !errors.Is(err, lock.ErrHeld) {
-					t.Errorf("%s: other client after %d releases of 3: %v, want ErrHeld", name, i, err)
+				if n := b.Held(ctx); n != 3-i {
+					t.Errorf("%s: held %d times, want %d", name, n, 3-i)
 				}
+				mustBeHeld(asOwner(t, "another"), t, other)
 				mustRelease(t, l)
-				wantErr(t, fmt.Sprintf("%s: second release", name), l.Release(ctx), lock.ErrReleased)
+				wantErr(t, name+": second release", l.Release(ctx), lock.ErrReleased)
 			}
-			lease, err := other.TryLock(ctx)
-			if err != nil {
-				t.Fatalf("%s: other client after all releases: %v", name, err)
-			}
-			mustRelease(t, lease)
+			mustRelease(t, mustTry(t, other))
 		}
-	})
+	}, oneOfEach())
 }
 
 // TestGoroutinesOfOneClientExcludeEachOther is the bug of the Go port of
 // Curator, in which any goroutine re-entered: a context never carries a
 // goroutine's ownership, the lease's own context included.
 func TestGoroutinesOfOneClientExcludeEachOther(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		m := newMutex(t, env.Client(t), "/reentrant/goroutines")
 		err := lock.Do(t.Context(), m, func(ctx context.Context, _ *lock.Lease) error {
 			var wg sync.WaitGroup
@@ -95,8 +96,7 @@ func TestGoroutinesOfOneClientExcludeEachOther(t *testing.T) {
 }
 
 func TestExplicitOwnerTravels(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		m := newMutex(t, env.Client(t), "/reentrant/owner")
 		ctx := asOwner(t, "workers")
 		if o, ok := lock.OwnerFromContext(ctx); !ok || o.String() != "workers" {
@@ -127,9 +127,8 @@ func TestExplicitOwnerTravels(t *testing.T) {
 // There is one node for all. When the goroutine that drives the attempt withdraws, another
 // continues from the same place.
 func TestOwnersJoinOneAttempt(t *testing.T) {
-	t.Parallel()
 	const path = "/reentrant/join"
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		holder := env.Client(t)
 		held := mustLock(t, newMutex(t, holder, path))
 		m := newMutex(t, env.Client(t), path)
@@ -169,9 +168,8 @@ func TestOwnersJoinOneAttempt(t *testing.T) {
 }
 
 func TestAllJoinersWithdraw(t *testing.T) {
-	t.Parallel()
 	const path = "/reentrant/give-up"
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		holder := env.Client(t)
 		held := mustLock(t, newMutex(t, holder, path))
 		m := newMutex(t, env.Client(t), path)
@@ -189,21 +187,34 @@ func TestAllJoinersWithdraw(t *testing.T) {
 	})
 }
 
+// TestUnlock: CURATOR-347, where a lock could only be given back by the thread that had got it. Unlock is
+// the owner's, but any goroutine may release a lease.
 func TestUnlock(t *testing.T) {
 	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		m := newMutex(t, env.Client(t), "/reentrant/unlock")
-		wantErr(t, "Unlock without a lease", m.Unlock(t.Context()), lock.ErrNotOwner)
-		mustLock(t, m)
-		mustLock(t, m)
+	eachKindAndEnv(t, kindsThat(withParticipants), func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		l := k.lock(t, env.Client(t), path).(countedLock)
+		mustNotOwn := func(ctx context.Context, who string) {
+			t.Helper()
+			wantErr(t, "Unlock by "+who, l.Unlock(ctx), lock.ErrNotOwner)
+			if n := l.Held(ctx); n != 0 {
+				t.Errorf("held %d times by %s, want 0", n, who)
+			}
+		}
+		mustNotOwn(t.Context(), "who has no lease")
+		mustLock(t, l)
+		mustLock(t, l)
 		for want := 1; want >= 0; want-- {
-			must.OK(t, m.Unlock(t.Context()))
-			if n := m.Held(t.Context()); n != want {
+			mustNotOwn(asOwner(t, "stranger"), "a stranger")
+			must.OK(t, l.Unlock(t.Context()))
+			if n := l.Held(t.Context()); n != want {
 				t.Errorf("held %d times, want %d", n, want)
 			}
 		}
-		wantErr(t, "one Unlock too many", m.Unlock(t.Context()), lock.ErrNotOwner)
-	})
+		mustNotOwn(t.Context(), "who has released all")
+		lease := granted(t, lockLater(t.Context(), l), "another goroutine's lease")
+		mustNotOwn(t.Context(), "another goroutine")
+		mustRelease(t, lease)
+	}, oneOfEach())
 }
 
 func TestZeroOwnerPanics(t *testing.T) {
