@@ -2,7 +2,8 @@ package lock_test
 
 import (
 	"context"
-	"errors"
+	"maps"
+	"path"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -52,9 +53,8 @@ func TestOwnSessionOnly(t *testing.T) {
 // directory. It belongs to another session, as a lagging server would list the node of the
 // client's previous session.
 func TestOldSessionsNodeOfTheSameAttemptIsNotTaken(t *testing.T) {
-	t.Parallel()
 	const path = "/own/old"
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, route := onRoute(t, env)
 		other := env.Client(t)
 		cut := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.CutBefore, Skip: 0})
@@ -107,9 +107,7 @@ func TestUnfairMutexNeverTakesItsFormerZnode(t *testing.T) {
 			srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.CutBefore, Times: fault.Forever}),
 			srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.CutBefore, Times: fault.Forever}),
 		}
-		dead, cancel := context.WithCancel(t.Context())
-		cancel()
-		wantErr(t, "Release", first.Release(dead), context.Canceled)
+		wantErr(t, "Release", first.Release(dead(t)), context.Canceled)
 		wantErr(t, "TryLock while the former znode exists", errOf(e.TryLock(t.Context())), lock.ErrHeld)
 		srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.DropReply})
 		again := lockLater(t.Context(), e)
@@ -153,9 +151,7 @@ func TestUnfairMutexGateEndsWithTheClient(t *testing.T) {
 		lease := mustLock(t, e)
 		srv.Refuse()
 		srv.Cut()
-		dead, cancel := context.WithCancel(t.Context())
-		cancel()
-		wantErr(t, "Release", lease.Release(dead), context.Canceled)
+		wantErr(t, "Release", lease.Release(dead(t)), context.Canceled)
 		waiting := lockLater(t.Context(), e)
 		synctest.Wait()
 		must.OK(t, c.Close())
@@ -177,9 +173,7 @@ func TestUnfairMutexGate_with_a_full_queue_of_deletions(t *testing.T) {
 		for i := range 1 << 16 { // all that the client keeps
 			bound.Discard("/none", framework.CreatedBy(int64(i+1)))
 		}
-		dead, cancel := context.WithCancel(t.Context())
-		cancel()
-		wantErr(t, "Release", lease.Release(dead), context.Canceled)
+		wantErr(t, "Release", lease.Release(dead(t)), context.Canceled)
 		wantErr(t, "TryLock while the former znode exists", errOf(e.TryLock(t.Context())), lock.ErrHeld)
 		must.OK(t, c.Close())
 	})
@@ -236,200 +230,159 @@ func (tr tracerOf) Start(ctx context.Context, name string, opts ...trace.SpanSta
 	return ctx, span
 }
 
-// TestUnfairMutexRelease_after_a_lost_reply loses the reply to the deletion and keeps the
-// holder away until another client has the lock.
-func TestUnfairMutexRelease_after_a_lost_reply(t *testing.T) {
-	t.Parallel()
-	for name, patience := range map[string]time.Duration{"waited-for": generous, "in-the-background": 300 * time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				path := "/unfair/successor/" + name
-				c, route := onRoute(t, env)
-				lease := mustLock(t, newUnfairMutex(t, c, path))
-				lost := route.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldReply})
-				released := make(chan error, 1)
-				go func() {
-					ctx, cancel := context.WithTimeout(t.Context(), patience)
-					defer cancel()
-					released <- lease.Release(ctx)
-				}()
-				must.Receive(t, lost.Hit(), "the deletion")
-				route.Refuse()
-				route.Cut()
-				successor := env.Client(t)
-				next := mustLock(t, newUnfairMutex(t, successor, path))
-				var err error
-				if patience < generous {
-					err = must.Receive(t, released, "the release")
-					route.Heal()
-					if !errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("release: %v, want an error that matches DeadlineExceeded", err)
-					}
-				} else {
-					route.Heal()
-					if err = must.Receive(t, released, "the release"); err != nil {
-						t.Errorf("release: %v, want nil: the znode is gone", err)
-					}
-				}
-				zktest.Eventually(t, generous, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-				mustHold(t, successor, next)
-				mustRelease(t, next)
-			})
-		})
-	}
+// A formerCase is an UnfairMutex of a client, of which a request is late or lost, and one of another client.
+// Both write the same data, so that only the sessions and the fences tell their znodes apart.
+type formerCase struct {
+	*testing.T
+	path      string
+	c, other  *framework.Client
+	route     *zkenv.Route // of c
+	e, theirs *lock.UnfairMutex
 }
 
-// TestUnfairMutexCleanUp_with_another_holder withdraws with the create on its way, before which
-// another client acquires the lock.
-func TestUnfairMutexCleanUp_with_another_holder(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/unfair/clean-up"
-		c, proxy := onRoute(t, env)
-		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := lockLater(ctx, newUnfairMutex(t, c, path, recipes.WithoutMetadata(), recipes.WithData([]byte("same"))))
-		must.Receive(t, stuck.Hit(), "the create")
-		cancel()
-		wantErr(t, "Lock", failed(t, done, "the end of Lock"), context.Canceled)
-		other := env.Client(t)
-		lease := mustTry(t, newUnfairMutex(t, other, path, recipes.WithoutMetadata(), recipes.WithData([]byte("same"))))
-		stuck.Release()
-		zktest.Eventually(t, generous, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
-		mustHold(t, other, lease)
-		mustRelease(t, lease)
-	})
+// multi has the action meet the next transaction about the lock: a create or a deletion.
+func (f *formerCase) multi(action fault.Action) *fault.Handle {
+	return f.route.Rules().Add(fault.Rule{Op: fault.Multi, Path: f.path, Action: action})
 }
 
-// TestUnfairMutexCleanUp_before_the_next_attempt withdraws with the create on its way, and
-// has the same client lock again with the same data. The clean-up must not take the second's znode
-// for the first's, nor the second the first's for its own.
-func TestUnfairMutexCleanUp_before_the_next_attempt(t *testing.T) {
-	t.Parallel()
-	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
-		t.Run(action.String(), func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				path := "/unfair/next/" + action.String()
-				c, route := onRoute(t, env)
-				createDirs(t, c, "/unfair/next")
-				e := newUnfairMutex(t, c, path, recipes.WithoutMetadata(), recipes.WithData([]byte("same")))
-				stuck := route.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: action})
-				ctx, cancel := context.WithCancel(t.Context())
-				first := lockLater(ctx, e)
-				must.Receive(t, stuck.Hit(), "the create")
-				cancel()
-				wantErr(t, "first Lock", failed(t, first, "the end of the first"), context.Canceled)
-				second := lockLater(t.Context(), e)
-				stuck.Release()
-				lease := granted(t, second, "the lock")
-				zktest.Eventually(t, generous, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
-				mustHold(t, c, lease)
-				mustRelease(t, lease)
-			})
-		})
-	}
+// withdraw locks, and ends the context when the rule is hit.
+func (f *formerCase) withdraw(hit *fault.Handle) {
+	f.Helper()
+	ctx, cancel := context.WithCancel(f.Context())
+	done := lockLater(ctx, f.e)
+	must.Receive(f, hit.Hit(), "the create")
+	cancel()
+	wantErr(f, "Lock", failed(f, done, "the end of Lock"), context.Canceled)
 }
 
-// TestUnfairMutexCreate_after_another_holder loses the connection before the create. Another client has
-// the lock before the create is tried again.
-func TestUnfairMutexCreate_after_another_holder(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/unfair/doubt"
-		c, proxy := onRoute(t, env)
-		other := env.Client(t)
-		same := []lock.Option{recipes.WithoutMetadata(), recipes.WithData([]byte("same"))}
-		cut := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.CutBefore})
-		hang := proxy.Rules().Add(fault.Rule{Op: fault.Sync, Path: "/unfair", Action: fault.HoldRequest})
-		tried := make(chan error, 1)
-		e := newUnfairMutex(t, c, path, same...)
-		go func() {
-			_, err := e.TryLock(t.Context())
-			tried <- err
-		}()
-		must.Receive(t, cut.Hit(), "the create")
-		must.Receive(t, hang.Hit(), "the search for its znode")
-		lease := mustTry(t, newUnfairMutex(t, other, path, same...))
-		hang.Release()
-		wantErr(t, "TryLock", must.Receive(t, tried, "TryLock"), lock.ErrHeld)
-		mustHold(t, other, lease)
-		mustRelease(t, lease)
-	})
+// later makes the call on another goroutine.
+func later(call func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	return done
 }
 
-// TestUnfairMutexReleaseAfterAnOperatorsDeletion holds the release's deletion up until an operator
-// has deleted the holder's znode and another client has locked.
-func TestUnfairMutexReleaseAfterAnOperatorsDeletion(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/unfair/operator"
-		c, route := onRoute(t, env)
-		other := env.Client(t) // now, because a request can't be held for long
-		lease := mustLock(t, newUnfairMutex(t, c, path))
-		stuck := []*fault.Handle{
-			route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldRequest}),
-			route.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest}),
-		}
-		released := make(chan error, 1)
-		go func() { released <- lease.Release(t.Context()) }()
-		select {
-		case <-stuck[0].Hit():
-		case <-stuck[1].Hit():
-		}
-		must.OK(t, other.Delete(t.Context(), path))
-		next := mustLock(t, newUnfairMutex(t, other, path))
-		for _, rule := range stuck {
-			rule.Release()
-		}
-		wantErr(t, "release", must.Receive(t, released, "the release"), lock.ErrNodeDeleted)
-		mustHold(t, other, next)
-		mustRelease(t, next)
-	})
+// releaseUnheard has c's release reach the server, and no reply reach c, until the other client has the lock.
+func (f *formerCase) releaseUnheard(ctx context.Context) (next *lock.Lease, released <-chan error) {
+	f.Helper()
+	lease := mustLock(f, f.e)
+	lost := f.multi(fault.HoldReply)
+	released = later(func() error { return lease.Release(ctx) })
+	must.Receive(f, lost.Hit(), "the deletion")
+	f.route.Refuse()
+	f.route.Cut()
+	return mustLock(f, f.theirs), released
 }
 
-// TestUnfairMutexCleanUpAfterAnOperatorsDeletion loses the reply to the create and holds the
-// clean-up's deletion up, until an operator has deleted the znode and another client has locked.
-func TestUnfairMutexCleanUpAfterAnOperatorsDeletion(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/unfair/operator-clean-up"
-		c, route := onRoute(t, env)
-		e := newUnfairMutex(t, c, path)
-		mustRelease(t, mustLock(t, e))
-		lost := []*fault.Handle{
-			route.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.HoldReply}),
-			route.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldReply}),
-		}
-		ctx, cancel := context.WithCancel(t.Context())
+// formerCases return the lease that is held in the end.
+var formerCases = map[string]func(f *formerCase) *lock.Lease{
+	"the reply to the release is lost": func(f *formerCase) *lock.Lease {
+		next, released := f.releaseUnheard(f.Context())
+		f.route.Heal()
+		wantErr(f, "Release of a znode that is gone", must.Receive(f, released, "the release"), nil)
+		return next
+	},
+	"the reply to the release is lost, and its context ends": func(f *formerCase) *lock.Lease {
+		ctx, cancel := context.WithTimeout(f.Context(), 300*time.Millisecond)
 		defer cancel()
-		done := lockLater(ctx, e)
-		select {
-		case <-lost[0].Hit():
-		case <-lost[1].Hit():
+		next, released := f.releaseUnheard(ctx)
+		wantErr(f, "Release", must.Receive(f, released, "the release"), context.DeadlineExceeded)
+		f.route.Heal()
+		return next
+	},
+	"the create is late, and its context ends": func(f *formerCase) *lock.Lease {
+		stuck := f.multi(fault.HoldRequest)
+		f.withdraw(stuck)
+		next := mustTry(f, f.theirs)
+		stuck.Release()
+		return next
+	},
+	"the connection is lost before the create": func(f *formerCase) *lock.Lease {
+		cut := f.multi(fault.CutBefore)
+		hang := f.route.Rules().Add(fault.Rule{Op: fault.Sync, Path: path.Dir(f.path), Action: fault.HoldRequest})
+		tried := later(func() error { return errOf(f.e.TryLock(f.Context())) })
+		must.Receive(f, cut.Hit(), "the create")
+		must.Receive(f, hang.Hit(), "the search for its znode")
+		next := mustTry(f, f.theirs)
+		hang.Release()
+		wantErr(f, "TryLock", must.Receive(f, tried, "TryLock"), lock.ErrHeld)
+		return next
+	},
+	"another waiter is faster": func(f *formerCase) *lock.Lease {
+		held := mustLock(f, f.theirs)
+		waiting := lockLater(f.Context(), f.e)
+		awaitWait(f, f.route, f.path)
+		late := f.multi(fault.HoldRequest)
+		mustRelease(f, held)
+		must.Receive(f, late.Hit(), "the create")
+		held = mustLock(f, f.theirs)
+		late.Release()
+		mustWait(f, "behind the faster one", waiting)
+		mustRelease(f, held)
+		return granted(f, waiting, "the lock")
+	},
+	"an operator deletes the holder's znode": func(f *formerCase) *lock.Lease {
+		lease := mustLock(f, f.e)
+		waiting := lockLater(f.Context(), f.theirs)
+		deleteNode(f, f.other, f.path)
+		next := granted(f, waiting, "the lock")
+		must.Receive(f, lease.Lost(), "the loss")
+		wantErr(f, "lease", lease.Err(), lock.ErrNodeDeleted)
+		wantErr(f, "Release", lease.Release(f.Context()), lock.ErrNodeDeleted)
+		return next
+	},
+	"an operator deletes the znode before the release does": func(f *formerCase) *lock.Lease {
+		lease := mustLock(f, f.e)
+		stuck := f.multi(fault.HoldRequest)
+		released := later(func() error { return lease.Release(f.Context()) })
+		must.Receive(f, stuck.Hit(), "the deletion")
+		deleteNode(f, f.other, f.path)
+		next := mustLock(f, f.theirs)
+		stuck.Release()
+		wantErr(f, "Release", must.Receive(f, released, "the release"), lock.ErrNodeDeleted)
+		return next
+	},
+	"an operator deletes the znode before the clean-up does": func(f *formerCase) *lock.Lease {
+		mustRelease(f, mustLock(f, f.e))
+		lost := f.multi(fault.HoldReply)
+		stuck := f.route.Rules().Add(fault.Rule{Op: fault.Multi, Path: f.path, Action: fault.HoldRequest})
+		f.withdraw(lost)
+		lost.Release()
+		must.Receive(f, stuck.Hit(), "the deletion")
+		deleteNode(f, f.other, f.path)
+		next := mustLock(f, f.theirs)
+		stuck.Release()
+		return next
+	},
+}
+
+// TestUnfairMutexTakesNothingFromOthers: when all that a client has sent or has yet to delete is done, the
+// next holder has its znode, whether that is another client or the same one.
+func TestUnfairMutexTakesNothingFromOthers(t *testing.T) {
+	t.Parallel()
+	cases := maps.Clone(formerCases)
+	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
+		cases["the same client locks after "+action.String()] = func(f *formerCase) *lock.Lease {
+			stuck := f.multi(action)
+			f.withdraw(stuck)
+			second := lockLater(f.Context(), f.e)
+			stuck.Release()
+			return granted(f, second, "the lock")
 		}
-		stuck := []*fault.Handle{
-			route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldRequest}),
-			route.Rules().Add(fault.Rule{Op: fault.Multi, Path: path, Action: fault.HoldRequest}),
-		}
-		cancel()
-		must.Receive(t, done, "the end of Lock")
-		for _, rule := range lost {
-			rule.Release()
-		}
-		select {
-		case <-stuck[0].Hit():
-		case <-stuck[1].Hit():
-		}
-		other := env.Client(t)
-		must.OK(t, other.Delete(t.Context(), path))
-		next := mustLock(t, newUnfairMutex(t, other, path))
-		for _, rule := range stuck {
-			rule.Release()
-		}
-		zktest.Eventually(t, generous, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
-		mustHold(t, other, next)
-		mustRelease(t, next)
-	})
+	}
+	for name, play := range cases {
+		t.Run(name, func(t *testing.T) {
+			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+				c, route := onRoute(t, env)
+				f := &formerCase{T: t, path: anyPath("/unfair-former"), c: c, other: env.Client(t), route: route}
+				createDirs(t, c, path.Dir(f.path))
+				same := []lock.Option{recipes.WithoutMetadata(), recipes.WithData([]byte("same"))}
+				f.e, f.theirs = newUnfairMutex(t, c, f.path, same...), newUnfairMutex(t, f.other, f.path, same...)
+				held := play(f)
+				zktest.Eventually(t, generous, "the deletions are done", func() bool { return c.PendingDeletes() == 0 })
+				mustHold(t, f.other, held)
+				mustRelease(t, held)
+			})
+		})
+	}
 }

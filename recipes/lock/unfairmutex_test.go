@@ -3,7 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -21,34 +21,26 @@ import (
 
 // TestUnfairMutexRequests counts what an unfair mutex asks of the server.
 func TestUnfairMutexRequests(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/unfair/requests/lock"
 		c, proxy := onRoute(t, env)
 		e := newUnfairMutex(t, c, path)
 		mustRelease(t, mustLock(t, e)) // makes the epoch
-		count := func(what string, want ...fault.Op) {
-			t.Helper()
-			if ops := operations(proxy); !slices.Equal(ops, want) {
-				t.Errorf("%s: requests %v, want %v", what, ops, want)
-			}
-			proxy.ResetRequests()
-		}
 		proxy.ResetRequests()
 		lease := mustTry(t, e)
-		count("TryLock of a free lock", fault.Multi)
+		mustAsk(t, proxy, "TryLock of a free lock", fault.Multi)
 		mustRefuse(t, e)
-		count("TryLock while the same client has it")
+		mustAsk(t, proxy, "TryLock while the same client has it")
 		mustRelease(t, lease)
-		count("release", fault.Multi)
+		mustAsk(t, proxy, "release", fault.Multi)
 		lease = mustLock(t, e)
 		mustRelease(t, lease)
-		count("Lock and release", fault.Multi, fault.Multi)
+		mustAsk(t, proxy, "Lock and release", fault.Multi, fault.Multi)
 		held := mustTry(t, newUnfairMutex(t, env.Client(t), path))
 		mustRefuse(t, e)
-		count("the first TryLock while somebody else has it", fault.Multi, fault.Exists)
+		mustAsk(t, proxy, "the first TryLock while somebody else has it", fault.Multi, fault.Exists)
 		mustRefuse(t, e)
-		count("TryLock while somebody else has it", fault.Multi)
+		mustAsk(t, proxy, "TryLock while somebody else has it", fault.Multi)
 		mustRelease(t, held)
 	})
 }
@@ -56,8 +48,7 @@ func TestUnfairMutexRequests(t *testing.T) {
 // TestUnfairMutexWaitersOfOneClientAskNothing has many goroutines wait for a lock
 // that their own client has.
 func TestUnfairMutexWaitersOfOneClientAskNothing(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const waiters = 16
 		c, proxy := onRoute(t, env)
 		e := newUnfairMutex(t, c, "/unfair/local")
@@ -83,9 +74,8 @@ func TestUnfairMutexWaitersOfOneClientAskNothing(t *testing.T) {
 // TestUnfairMutexReleaseIsNoStampede counts the creates of many clients that wait
 // for one lock when it is released once.
 func TestUnfairMutexReleaseIsNoStampede(t *testing.T) {
-	t.Parallel()
 	const path, waiters = "/unfair/stampede", 16
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		held := mustLock(t, newUnfairMutex(t, env.Client(t), path))
 		ctx, cancel := context.WithCancel(t.Context())
 		var routes []*zkenv.Route
@@ -125,35 +115,10 @@ func TestUnfairMutexReleaseIsNoStampede(t *testing.T) {
 	}, zkenv.Only("how far a pause of milliseconds spreads requests depends on a real machine's load", zkenv.Embedded))
 }
 
-// TestUnfairMutexLostLeaseTakesNothingFromOthers has an operator delete the holder's znode and
-// another client lock, before and after the loss is noticed.
-func TestUnfairMutexLostLeaseTakesNothingFromOthers(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/unfair/lost"
-		c := env.Client(t)
-		lease := mustLock(t, newUnfairMutex(t, c, path))
-		other := env.Client(t)
-		waiting := lockLater(t.Context(), newUnfairMutex(t, other, path))
-		must.OK(t, other.Delete(t.Context(), path))
-		got := must.Receive(t, waiting, "the lock")
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		must.Receive(t, lease.Lost(), "the loss")
-		wantErr(t, "lease", lease.Err(), lock.ErrNodeDeleted)
-		wantErr(t, "release", lease.Release(t.Context()), lock.ErrNodeDeleted)
-		zktest.Eventually(t, generous, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-		mustHold(t, other, got.Lease)
-		mustRelease(t, got.Lease)
-	})
-}
-
 // TestUnfairMutexBehindAForeignZnode finds a znode at its path that no session
 // will ever take away.
 func TestUnfairMutexBehindAForeignZnode(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/unfair/foreign"
 		c := env.Client(t)
 		must.Get(c.Create(t.Context(), path, []byte("theirs"), framework.WithParents()))(t)
@@ -183,8 +148,7 @@ func TestUnfairMutexReleaseAfterTheEpochChanged(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 				path := "/unfair/epoch/" + name
 				c := env.Client(t)
 				e := newUnfairMutex(t, c, path)
@@ -200,67 +164,44 @@ func TestUnfairMutexReleaseAfterTheEpochChanged(t *testing.T) {
 	}
 }
 
-// TestUnfairMutexGuard writes under the guard: as the holder, after an operator's deletion, and
-// when another client has the lock.
+// TestUnfairMutexGuard writes under the guards of a lease, also of a Multi's: as the holder, after an
+// operator's deletion, and when another client has the lock.
 func TestUnfairMutexGuard(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/unfair/guard"
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, other := env.Client(t), env.Client(t)
 		createDirs(t, c, "/unfair/guarded")
-		lease := mustLock(t, newUnfairMutex(t, c, path))
-		write := func() error {
-			set := framework.OpSet("/unfair/guarded", nil, framework.AnyVersion)
-			results, err := c.Txn(t.Context(), lease.Guard(), set)
-			if err == nil && len(results) != 2 {
-				t.Errorf("%d results of 2 operations", len(results))
+		for _, together := range []bool{false, true} {
+			path := fmt.Sprint("/unfair/guard-", together)
+			var l lock.Locker = newUnfairMutex(t, c, path)
+			if together {
+				l = newMulti(t, l)
 			}
-			return err
-		}
-		refused := func(when string, want error) {
-			t.Helper()
-			culprit := new(framework.TxnError)
-			if err := write(); !errors.Is(err, want) || !errors.As(err, &culprit) || culprit.Index != 0 {
-				t.Errorf("guarded write %s: %v, want %v of operation 0", when, err, want)
+			lease := mustLock(t, l)
+			write := func(when string, want error) {
+				t.Helper()
+				set := framework.OpSet("/unfair/guarded", nil, framework.AnyVersion)
+				_, err := c.Txn(t.Context(), append(lease.Guards(), set)...)
+				culprit := new(framework.TxnError)
+				if !errors.Is(err, want) || want != nil && (!errors.As(err, &culprit) || culprit.Index != 0) {
+					t.Errorf("guarded write %s: %v, want %v of operation 0", when, err, want)
+				}
 			}
+			write("of the holder", nil)
+			deleteNode(t, other, path)
+			write("after an operator's deletion", framework.ErrNoNode)
+			next := mustLock(t, newUnfairMutex(t, other, path))
+			write("under the next holder", framework.ErrBadVersion)
+			_, err := c.Txn(t.Context(), lease.Guard())
+			wantErr(t, "transaction with the one Guard", err, map[bool]error{false: framework.ErrBadVersion, true: errNoGuard}[together])
+			mustRelease(t, next)
 		}
-		wantErr(t, "guarded write of the holder", write(), nil)
-		must.OK(t, other.Delete(t.Context(), path))
-		refused("after an operator's deletion", framework.ErrNoNode)
-		next := mustLock(t, newUnfairMutex(t, other, path))
-		refused("under the next holder", framework.ErrBadVersion)
-		mustRelease(t, next)
-	})
-}
-
-// TestUnfairMutexGuardInAMulti writes under the guards of a Multi's lease when another client has
-// the lock of its only member.
-func TestUnfairMutexGuardInAMulti(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/unfair/multi-guard"
-		c, other := env.Client(t), env.Client(t)
-		lease := mustLock(t, newMulti(t, newUnfairMutex(t, c, path)))
-		if _, err := c.Txn(t.Context(), lease.Guards()...); err != nil {
-			t.Errorf("guarded transaction of the holder: %v", err)
-		}
-		must.OK(t, other.Delete(t.Context(), path))
-		next := mustLock(t, newUnfairMutex(t, other, path))
-		if _, err := c.Txn(t.Context(), lease.Guards()...); !errors.Is(err, framework.ErrBadVersion) {
-			t.Errorf("transaction with Guards under the next holder: %v, want ErrBadVersion", err)
-		}
-		if _, err := c.Txn(t.Context(), lease.Guard()); !errors.Is(err, errNoGuard) {
-			t.Errorf("transaction with the Guard of the whole: %v, want ErrNoGuard", err)
-		}
-		mustRelease(t, next)
 	})
 }
 
 // TestUnfairMutexEpochIsNoOtherLocks has the epochs of a lock be at no path that another lock can have:
 // users' keys are paths, and any key may follow any other.
 func TestUnfairMutexEpochIsNoOtherLocks(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		const path = "/unfair-keys/a"
 		mustRelease(t, mustLock(t, newUnfairMutex(t, c, path)))
