@@ -26,37 +26,9 @@ import (
 // Scenarios of Curator's own tests that no other test has; lab/interop/curator-tests.md
 // has all of them.
 
-// As testKilledSession: holder and waiter are of one client, whose session ends.
-// Other than there, the holder is told.
-func TestCuratorSessionIsKilledUnderHolderAndWaiter(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/curator/killed"
-		c, route := onRoute(t, env)
-		m := newMutex(t, c, path)
-		held := mustLock(t, m)
-		waiter := asOwner(t, "waiter")
-		done := lockLater(waiter, m)
-		awaitContenders(t, c, path, 2)
-		route.Expire(t)
-		must.Receive(t, held.Lost(), "the holder's loss")
-		var lost *lock.LostError
-		if !errors.As(held.Err(), &lost) || !errors.Is(lost, framework.ErrSessionEnded) {
-			t.Errorf("the holder's lease: %v, want a LostError that wraps ErrSessionEnded", held.Err())
-		}
-		lease := granted(t, done, "the waiter's grant in the next session")
-		if err := held.Release(t.Context()); !errors.As(err, &lost) {
-			t.Errorf("release of what was lost: %v, want a LostError", err)
-		}
-		wantErr(t, "the waiter's lease", lease.Err(), nil)
-		mustRelease(t, lease)
-	})
-}
-
 // As testWithNamespace, and the znodes are where others look for them.
 func TestCuratorNamespace(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		spaced := must.Get(c.Namespace("curator-namespace"))(t)
 		held := mustLock(t, newMutex(t, spaced, "/a/lock"))
@@ -73,8 +45,7 @@ func TestCuratorNamespace(t *testing.T) {
 // As testLockACLs and testACLsCreatingParents: what the lock creates has the
 // ACL that is given to it, and each parent that of the client's provider otherwise.
 func TestCuratorACLs(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		open := []acl.Entry{{Perms: acl.All, Scheme: "world", ID: "anyone"}}
 		some := []acl.Entry{{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}}
 		provider := func(path string) []acl.Entry {
@@ -108,17 +79,13 @@ func TestCuratorACLs(t *testing.T) {
 // As testAttemptLockFailedException: what failed first is what Lock returns, and
 // the attempt's znode goes.
 func TestCuratorErrorOfTheAttemptIsReturned(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/curator/failed"
 		c, route := onRoute(t, env, framework.WithRetry(retry.Never()))
 		lost := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply})
 		ctx, cancel := context.WithTimeout(t.Context(), generous)
 		defer cancel()
-		lease, err := newMutex(t, c, path).Lock(ctx)
-		if lease != nil || !errors.Is(err, framework.ErrUnknownOutcome) {
-			t.Errorf("Lock: %v, %v, want ErrUnknownOutcome", lease, err)
-		}
+		wantErr(t, "Lock", errOf(newMutex(t, c, path).Lock(ctx)), framework.ErrUnknownOutcome)
 		must.Receive(t, lost.Hit(), "the loss of the reply")
 		observer := env.Client(t)
 		awaitContenders(t, observer, path, 0)
@@ -126,11 +93,11 @@ func TestCuratorErrorOfTheAttemptIsReturned(t *testing.T) {
 	})
 }
 
-// As testNodeDeletedCleanlyWithFaults: the queue can't be listed, for good.
+// As testNodeDeletedCleanlyWithFaults: the queue can't be listed, for good. Several attempts share the
+// listing, and get its error.
 func TestCuratorQueueThatCanNotBeListed(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/curator-unreadable"
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		const path, attempts = "/curator-unreadable", 12
 		c, operator := env.Client(t), newOperator(t, env) // since 3.8.4 and 3.9.2, exists needs READ
 		blind := acl.Entry{Perms: acl.Create | acl.Delete, Scheme: "world", ID: "anyone"}
 		_, err := operator.Create(t.Context(), path, nil, framework.WithACL(blind, digest("operator", "secret", acl.All)))
@@ -138,14 +105,14 @@ func TestCuratorQueueThatCanNotBeListed(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, _ := must.Get2(operator.Exists(t.Context(), path))(t)
-		ctx, cancel := context.WithTimeout(t.Context(), generous)
-		defer cancel()
 		m := newMutex(t, c, path, recipes.WithACL(acl.Open()...))
-		for name, attempt := range map[string]func(context.Context) (*lock.Lease, error){"Lock": m.Lock, "TryLock": m.TryLock} {
-			lease, err := attempt(ctx)
-			if lease != nil || !errors.Is(err, framework.ErrNoAuth) {
-				t.Errorf("%s: %v, %v, want ErrNoAuth", name, lease, err)
-			}
+		var locking []<-chan result
+		for range attempts {
+			locking = append(locking, lockLater(t.Context(), m))
+		}
+		wantErr(t, "TryLock", errOf(m.TryLock(t.Context())), framework.ErrNoAuth)
+		for _, done := range locking {
+			wantErr(t, "Lock", failed(t, done, "the error"), framework.ErrNoAuth)
 		}
 		zktest.Eventually(t, generous, "the attempts' znodes are gone", func() bool {
 			st, ok, err := operator.Exists(t.Context(), path)
@@ -159,8 +126,7 @@ func TestCuratorQueueThatCanNotBeListed(t *testing.T) {
 
 // As testSetNodeData: the lock has a copy of its data.
 func TestCuratorDataIsCopied(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		data := []byte("first")
 		rw := must.Get(lock.NewRWMutex(c, "/curator/data", recipes.WithData(data), recipes.WithoutMetadata()))(t)
@@ -172,48 +138,6 @@ func TestCuratorDataIsCopied(t *testing.T) {
 			}
 			mustRelease(t, lease)
 		}
-	})
-}
-
-// As testContainerCleanup: goroutines come and go, and then the server removes the directory.
-func TestCuratorDirectoryIsRemovedAfterUse(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/curator-directory/lock"
-		c := env.Client(t)
-		m := newMutex(t, c, path)
-		var users sync.WaitGroup
-		for range 10 {
-			users.Go(func() {
-				wantErr(t, "Do", lock.Do(t.Context(), m, func(context.Context, *lock.Lease) error { return nil }), nil)
-			})
-		}
-		users.Wait()
-		zktest.Eventually(t, generous, "the directory is gone", func() bool {
-			_, ok, err := c.Exists(t.Context(), path)
-			return err == nil && !ok
-		})
-	}, zkenv.AllOperations("containers are one of them"))
-}
-
-// As testLockPath: the session of a writer is killed, and another client reads. Of the writer's
-// znode nothing is left.
-func TestCuratorWriterIsKilled(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/curator/writer"
-		c, route := onRoute(t, env)
-		writing := mustLock(t, newReadWrite(t, c, path).Write())
-		other := env.Client(t)
-		reading := lockLater(t.Context(), newReadWrite(t, other, path).Read())
-		awaitContenders(t, other, path, 2)
-		route.Expire(t)
-		must.Receive(t, writing.Lost(), "the writer's loss")
-		lease := granted(t, reading, "the other's grant")
-		if _, ok, err := other.Exists(t.Context(), writing.Node()); err != nil || ok {
-			t.Errorf("the writer's znode exists: %v, %v", ok, err)
-		}
-		mustRelease(t, lease)
 	})
 }
 
@@ -312,28 +236,6 @@ func TestCuratorClusterStopsAndComesBack(t *testing.T) {
 		}
 		stop()
 		working.Wait()
-	})
-}
-
-// As LeaderLatch.testCorrectWatching: a contender in the middle of the queue leaves, and that
-// grants no lock.
-func TestCuratorMiddleOfTheQueueLeaves(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		const path = "/curator/middle"
-		held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
-		middle := virtualClient(t, srv)
-		leaving := lockLater(t.Context(), newMutex(t, middle, path))
-		synctest.Wait()
-		last := lockLater(t.Context(), newMutex(t, virtualClient(t, srv), path))
-		synctest.Wait()
-		wantErr(t, "close", middle.Close(), nil)
-		wantErr(t, "the one that left", failed(t, leaving, "the end of the wait"), framework.ErrClosed)
-		mustWait(t, "the last", last)
-		if found := znodesBelow(srv, path); len(found) != 2 {
-			t.Errorf("znodes %q, want those of the holder and the last", found)
-		}
-		mustRelease(t, held)
-		mustRelease(t, granted(t, last, "the last one's grant"))
 	})
 }
 

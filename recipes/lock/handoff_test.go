@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -58,15 +60,10 @@ func TestHandOffAsksNothing(t *testing.T) {
 					})
 					mustRelease(t, held)
 					synctest.Wait()
-					select {
-					case got := <-next:
-						if got.Err != nil {
-							t.Fatal(got.Err)
-						}
-						held = got.Lease
-					default:
+					if len(next) == 0 {
 						t.Fatalf("waiter %d was not granted by the end of the lease alone", i)
 					}
+					held = granted(t, next, "the next grant")
 					slow.Release()
 					synctest.Wait()
 				}
@@ -110,27 +107,19 @@ func TestHandOffWhenAnOperatorDeletesBoth(t *testing.T) {
 							_, err = operator.Txn(t.Context(), op)
 						}
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, err)
 					synctest.Wait()
-					got := <-done
-					if got.Err != nil {
-						t.Fatal(got.Err)
-					}
+					lease := granted(t, done, "the waiter")
 					// It was granted by a new znode, or before it was notified of the end of its
 					// own znode. Both equal an end a moment after the grant.
-					_, exists, err := operator.Exists(t.Context(), got.Lease.Node())
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := got.Lease.Err(); exists != (err == nil) || !exists && !errors.Is(err, lock.ErrNodeDeleted) {
+					_, exists := must.Get2(operator.Exists(t.Context(), lease.Node()))(t)
+					if err := lease.Err(); exists != (err == nil) || !exists && !errors.Is(err, lock.ErrNodeDeleted) {
 						t.Errorf("the lease's znode stands: %v; the lease: %v", exists, err)
 					}
 					if ownFirst && !exists {
 						t.Error("granted though the end of the own znode was heard of before")
 					}
-					_ = got.Lease.Release(t.Context())
+					_ = lease.Release(t.Context())
 					<-held.Lost()
 					_ = held.Release(t.Context())
 				})
@@ -176,15 +165,23 @@ func TestHandOffAtTheEndOfTheSession(t *testing.T) {
 			const path = "/handoff/session"
 			srv := virtualServer(t)
 			held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
-			route := &connection{srv: srv, conns: map[*lineConn]struct{}{}}
-			c := newClient(t, srv.Addr(), framework.WithDialer(route.dial), framework.WithSessionTimeout(session))
+			route := behindPipe(t, srv)
+			var away atomic.Bool
+			dialer := framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if away.Load() {
+					return nil, syscall.ECONNREFUSED
+				}
+				return route.Dial(ctx, network, addr)
+			})
+			c := newClient(t, srv.Addr(), dialer, framework.WithSessionTimeout(session))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			first := lockLater(ctx, newMutex(t, c, path))
 			synctest.Wait()
 			second := lockLater(t.Context(), newMutex(t, virtualClient(t, srv), path))
 			synctest.Wait()
-			route.set(true, true)
+			away.Store(true)
+			route.Blackhole(zkproxy.Both)
 			lostAt := make(chan time.Time, 1)
 			go func() {
 				defer close(lostAt)
@@ -204,8 +201,9 @@ func TestHandOffAtTheEndOfTheSession(t *testing.T) {
 				t.Errorf("released after %v: lost %v after the next was granted", moment, lost.Sub(got.At))
 			}
 			mustRelease(t, got.Lease)
-			route.set(false, false)
-			route.cut()
+			away.Store(false)
+			route.Heal()
+			route.Cut()
 		})
 	}
 }
@@ -253,10 +251,7 @@ func TestHandOffWhenTheConnectionIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := anyPath("/hand-off/severed")
 		srv := virtualServer(t, zkserver.WithFrontends(2))
-		at := func(i int) *framework.Client {
-			return newClient(t, srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial))
-		}
-		others, c := at(0), at(1)
+		others, c := atFrontend(t, srv, 0), atFrontend(t, srv, 1)
 		first := mustLock(t, newMutex(t, others, path))
 		second := lockLater(asOwner(t, "second"), newMutex(t, others, path))
 		synctest.Wait()
@@ -342,122 +337,60 @@ func TestAWaiterIsNotifiedOfItsPredecessorsGrant(t *testing.T) {
 	})
 }
 
-// TestPredecessorThatWithdrawsIsNoGrant: the holder of another client is still ahead.
-func TestPredecessorThatWithdrawsIsNoGrant(t *testing.T) {
-	t.Parallel()
-	const path = "/drain/givesup"
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
-		held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
-		c := virtualClient(t, srv)
-		ctx, cancel := context.WithCancel(t.Context())
-		first := lockLater(ctx, newMutex(t, c, path))
-		synctest.Wait()
-		last := lockLater(t.Context(), newMutex(t, c, path))
-		synctest.Wait()
-		cancel()
-		if r := must.Receive(t, first, "the end of the first wait"); r.Err == nil {
-			t.Fatal("a wait whose context ended was granted")
-		}
-		synctest.Wait()
-		mustWaitStill(t, "the last, beside the holder", last)
-		mustRelease(t, held)
-		mustRelease(t, granted(t, last, "the grant"))
-	})
-}
-
 // bySequence compares the paths of contenders by the number that the server gave.
 func bySequence(a, b string) int { return cmp.Compare(a[len(a)-10:], b[len(b)-10:]) }
 
-// TestAnOperatorDeletesThePredecessor: the waiter behind it must list, because the holder's znode
-// exists.
-func TestAnOperatorDeletesThePredecessor(t *testing.T) {
+// TestPredecessorThatEndsIsNoGrant: the holder is still ahead, so the waiter behind must list.
+func TestPredecessorThatEndsIsNoGrant(t *testing.T) {
 	t.Parallel()
-	const path = "/drain/operator"
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
-		operator := virtualClient(t, srv)
-		held := mustLock(t, newMutex(t, operator, path))
-		c := virtualClient(t, srv)
-		first := lockLater(t.Context(), newMutex(t, c, path))
-		synctest.Wait()
-		middle := slices.MaxFunc(znodesBelow(srv, path), bySequence)
-		last := lockLater(t.Context(), newMutex(t, c, path))
-		synctest.Wait()
-		must.OK(t, operator.Delete(t.Context(), middle))
-		synctest.Wait()
-		for name, done := range map[string]<-chan result{"first": first, "last": last} {
-			mustWaitStill(t, name+" beside the holder", done)
-		}
-		mustRelease(t, held)
-		mustRelease(t, granted(t, last, "the last one's grant"))
-		mustRelease(t, granted(t, first, "the grant of who queued again"))
-	})
-}
-
-// A line is one client's connection to the servers, which can be cut without others noticing.
-type connection struct {
-	srv *zkserver.Server
-
-	mu      sync.Mutex
-	refuses bool
-	swallow bool // the bytes arrive nowhere, and no side is notified
-	conns   map[*lineConn]struct{}
-}
-
-type lineConn struct {
-	net.Conn
-	line *connection
-}
-
-func (l *connection) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.refuses {
-		return nil, syscall.ECONNREFUSED
+	type predecessor struct {
+		client *framework.Client
+		cancel context.CancelFunc
+		node   string
 	}
-	conn, err := l.srv.Dial(ctx, network, addr)
-	if err != nil {
-		return nil, err
+	for name, tt := range map[string]struct {
+		alone bool // in its session
+		end   func(t *testing.T, p predecessor, operator *framework.Client)
+		want  error // of its Lock; nil if it queues again
+	}{
+		"it withdraws": {false, func(_ *testing.T, p predecessor, _ *framework.Client) { p.cancel() }, context.Canceled},
+		"its client is closed": {true, func(t *testing.T, p predecessor, _ *framework.Client) {
+			must.OK(t, p.client.Close())
+		}, framework.ErrClosed},
+		"an operator deletes its znode": {false, func(t *testing.T, p predecessor, operator *framework.Client) {
+			deleteNode(t, operator, p.node)
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+				const path = "/drain/middle"
+				operator, c := virtualClient(t, srv), virtualClient(t, srv)
+				behind := c
+				if tt.alone {
+					behind = virtualClient(t, srv)
+				}
+				held := mustLock(t, newMutex(t, operator, path))
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				first := lockLater(ctx, newMutex(t, c, path))
+				synctest.Wait()
+				middle := slices.MaxFunc(znodesBelow(srv, path), bySequence)
+				last := lockLater(t.Context(), newMutex(t, behind, path))
+				synctest.Wait()
+				tt.end(t, predecessor{c, cancel, middle}, operator)
+				synctest.Wait()
+				if tt.want != nil {
+					wantErr(t, "the predecessor", failed(t, first, "the end of its wait"), tt.want)
+				} else {
+					mustWaitStill(t, "the predecessor", first)
+				}
+				mustWaitStill(t, "the last", last)
+				mustRelease(t, held)
+				mustRelease(t, granted(t, last, "the last one's grant"))
+				if tt.want == nil {
+					mustRelease(t, granted(t, first, "the grant of who queued again"))
+				}
+			})
+		})
 	}
-	c := &lineConn{conn, l}
-	l.conns[c] = struct{}{}
-	return c, nil
-}
-
-func (l *connection) set(refuses, swallow bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.refuses, l.swallow = refuses, swallow
-}
-
-func (l *connection) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for c := range l.conns {
-		_ = c.Conn.Close()
-	}
-	clear(l.conns)
-}
-
-func (l *connection) swallows() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.swallow
-}
-
-func (c *lineConn) Read(p []byte) (int, error) {
-	for {
-		n, err := c.Conn.Read(p)
-		if err != nil || !c.line.swallows() {
-			return n, err
-		}
-	}
-}
-
-func (c *lineConn) Write(p []byte) (int, error) {
-	if c.line.swallows() {
-		return len(p), nil
-	}
-	return c.Conn.Write(p)
 }

@@ -113,8 +113,7 @@ func TestDirectoryReplacedUnseen(t *testing.T) {
 	const earlier = 4 // contenders, as many as in the new directory
 	for _, k := range kindsThat(inQueue) {
 		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 				path := anyPath("/replaced-unseen")
 				client, operator := env.Client(t), newOperator(t, env)
 				ours, theirs := k.lock(t, client, path), k.lock(t, operator, path)
@@ -141,8 +140,7 @@ func TestDirectoryReplacedUnseen(t *testing.T) {
 
 // TestDeletionOfTheUnfairZnodeUnseen is the same for the lock that has no queue.
 func TestDeletionOfTheUnfairZnodeUnseen(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path := anyPath("/unfair-unseen")
 		client := env.Client(t, framework.WithSessionTimeout(4*time.Second))
 		operator := newOperator(t, env)
@@ -160,8 +158,7 @@ func TestDeletionOfThePredecessorUnseen(t *testing.T) {
 	t.Parallel()
 	for _, k := range kindsThat(inQueue) {
 		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 				path := anyPath("/deleted-unseen")
 				client, operator := env.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, env)
 				held := mustLock(t, k.lock(t, operator, path))
@@ -177,8 +174,7 @@ func TestDeletionOfThePredecessorUnseen(t *testing.T) {
 
 // TestPredecessorThatMayNotBeRead: the event of its deletion would be lost, so the waiter fails.
 func TestPredecessorThatMayNotBeRead(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path := anyPath("/closed")
 		client, operator := env.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, env)
 		held := mustLock(t, newMutex(t, operator, path))
@@ -197,8 +193,7 @@ func TestPredecessorThatMayNotBeRead(t *testing.T) {
 // TestChangeOfTheLeasesUnseen has the lease of a semaphore mutex go while the directory of the
 // leases may not be read by the next one.
 func TestChangeOfTheLeasesUnseen(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path := anyPath("/leases-unseen")
 		client, operator := env.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, env)
 		held := mustLock(t, newSemaphoreMutex(t, operator, path))
@@ -221,30 +216,9 @@ func awaitWaiter(t *testing.T, done <-chan result, operator *framework.Client, d
 	mustWait(t, "a second holder", done)
 }
 
-// TestListingThatMayNotBeMade: all that wait for the shared listing get its error.
-func TestListingThatMayNotBeMade(t *testing.T) {
-	t.Parallel()
-	const path, attempts = "/listings/closed", 12
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
-		operator := virtualClient(t, srv, framework.WithAuth("digest", []byte("operator:secret")))
-		must.Get(operator.Create(t.Context(), path, nil, framework.WithParents(), framework.WithACL(
-			digest("operator", "secret", acl.All),
-			acl.Entry{Perms: acl.Create | acl.Delete, Scheme: "world", ID: "anyone"})))(t)
-		m := newMutex(t, virtualClient(t, srv), path)
-		for range attempts {
-			done := lockLater(t.Context(), m)
-			defer func() {
-				wantErr(t, "Lock", failed(t, done, "the error"), framework.ErrNoAuth)
-			}()
-		}
-	})
-}
-
 // TestUnfairMutexNeedsAnEpochThatItMayWrite has an ACL with which only the first Lock could succeed.
 func TestUnfairMutexNeedsAnEpochThatItMayWrite(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		createDirs(t, c, "/unfair-readonly")
 		e := newUnfairMutex(t, c, "/unfair-readonly/lock", recipes.WithACL(acl.ReadOnly()...))
