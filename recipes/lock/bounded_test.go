@@ -114,10 +114,8 @@ func TestTryIsBounded(t *testing.T) {
 				outage(srv)
 				for range 3 { // the client knows of the outage, and does not know of it
 					began := time.Now()
-					lease, err := l.TryLock(context.Background())
-					if lease != nil || !errors.Is(err, framework.ErrNotConnected) {
-						t.Errorf("TryLock: %v, %v; want ErrNotConnected", lease, err)
-					}
+					err := errOf(l.TryLock(context.Background()))
+					wantErr(t, "TryLock", err, framework.ErrNotConnected)
 					if errors.Is(err, context.DeadlineExceeded) {
 						t.Errorf("TryLock: %v blames a context that has not ended", err)
 					}
@@ -246,8 +244,7 @@ func TestWaitError(t *testing.T) {
 
 // TestWaitErrorOfAReaderNamesTheHolder has a reader wait behind a writer that holds, and a reader.
 func TestWaitErrorOfAReaderNamesTheHolder(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/named"
 		held := mustLock(t, newReadWrite(t, env.Client(t), path).Write())
 		ctx, cancel := context.WithCancel(t.Context())
@@ -282,65 +279,94 @@ var endedBy = map[string]error{
 	"a lease that was released before": lock.ErrReleased,
 }
 
-// A context that ends while Lock waits has Lock leave the queue, whatever the
-// cause looks like.
-func TestNoOrphan_with_any_cause_of_the_context(t *testing.T) {
-	t.Parallel()
-	for name, cause := range endedBy {
-		t.Run(name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				const path = "/interleaved/cause"
-				held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
-				ctx, cancel := context.WithCancelCause(t.Context())
-				done := lockLater(ctx, newMutex(t, virtualClient(t, srv), path))
-				synctest.Wait()
-				if n := len(znodesBelow(srv, path)); n != 2 {
-					t.Fatalf("%d contenders, want 2", n)
-				}
-				cancel(cause)
-				got := must.Receive(t, done, "Lock's return")
-				if !errors.Is(got.Err, context.Canceled) || cause != nil && !errors.Is(got.Err, cause) {
-					t.Errorf("Lock: %v, want an error that matches context.Canceled and the cause", got.Err)
-				}
-				await(time.Minute)
-				if left := znodesBelow(srv, path); len(left) != 1 {
-					t.Errorf("a minute after Lock returned there are %q, want the holder alone", left)
-				}
-				mustRelease(t, held)
-			})
-		})
-	}
+// An endedCall is a call by c's mutex at path that is on its way when end ends its context.
+type endedCall struct {
+	*testing.T
+	srv  *zkserver.Server
+	c    *framework.Client
+	m    *lock.Mutex
+	path string
+	ctx  context.Context
+	end  func()
 }
 
-// The same for a Release whose context ends, or has ended.
-func TestReleaseIsDoneWhateverTheContextsCause(t *testing.T) {
+// endedCalls return the error of the call.
+var endedCalls = map[string]func(e endedCall) error{
+	"Lock waits": func(e endedCall) error {
+		held := mustLock(e, newMutex(e, virtualClient(e, e.srv), e.path))
+		done := lockLater(e.ctx, e.m)
+		synctest.Wait()
+		if n := len(znodesBelow(e.srv, e.path)); n != 2 {
+			e.Fatalf("%d contenders, want 2", n)
+		}
+		e.end()
+		err := failed(e, done, "Lock's return")
+		wantErr(e, "Lock", err, context.Cause(e.ctx))
+		await(time.Minute)
+		mustRelease(e, held)
+		return err
+	},
+	// If the reply to a create was lost, its znode is searched and deleted.
+	"Lock searches its znode": func(e endedCall) error {
+		mustRelease(e, mustLock(e, e.m))
+		e.srv.Rules().Add(fault.Rule{Op: fault.Create, Path: e.path + "/*", Action: fault.DropReply})
+		syncing := e.srv.Rules().Add(fault.Rule{Op: fault.Sync, Path: e.path, Action: fault.HoldRequest})
+		done := lockLater(e.ctx, e.m)
+		<-syncing.Hit()
+		listing := e.srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: e.path, Action: fault.HoldReply})
+		syncing.Release()
+		<-listing.Hit()
+		e.end()
+		defer listing.Release()
+		return failed(e, done, "Lock's return")
+	},
+	"Release is called later": func(e endedCall) error {
+		lease := mustLock(e, e.m)
+		e.end()
+		return lease.Release(e.ctx)
+	},
+	"Release has no connection": func(e endedCall) error {
+		lease := mustLock(e, e.m)
+		cut := e.srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: e.path + "/*", Action: fault.CutBefore})
+		e.srv.Refuse()
+		defer e.srv.Accept()
+		go func() {
+			<-cut.Hit()
+			e.end()
+		}()
+		return lease.Release(e.ctx)
+	},
+	// It has lost one reply.
+	"Release repeats a request": func(e endedCall) error {
+		lease := mustLock(e, e.m)
+		e.srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: e.path + "/*", Action: fault.CutBefore})
+		held := e.srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: e.path + "/*", Action: fault.HoldRequest})
+		defer e.srv.Cut()
+		defer held.Remove()
+		go func() {
+			<-held.Hit()
+			e.end()
+		}()
+		return lease.Release(e.ctx)
+	},
+}
+
+// TestEndOfContext_with_any_cause: the error is the context's, whatever its cause looks like, and no znode is
+// left.
+func TestEndOfContext_with_any_cause(t *testing.T) {
 	t.Parallel()
-	for name, cause := range endedBy {
-		for _, early := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, before=%v", name, early), func(t *testing.T) {
+	for what, call := range endedCalls {
+		for name, cause := range endedBy {
+			t.Run(what+", "+name, func(t *testing.T) {
 				inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-					const path = "/interleaved/release"
-					lease := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+					const path = "/interleaved/cause"
+					c := virtualClient(t, srv)
 					ctx, cancel := context.WithCancelCause(t.Context())
-					if early {
-						cancel(cause)
-					} else {
-						cut := srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
-						srv.Refuse()
-						go func() {
-							<-cut.Hit()
-							cancel(cause)
-						}()
-					}
-					err := lease.Release(ctx)
+					err := call(endedCall{t, srv, c, newMutex(t, c, path), path, ctx, func() { cancel(cause) }})
 					if !errors.Is(err, context.Canceled) || isLoss(err) && !isLoss(cause) {
-						t.Errorf("Release: %v, want an error that matches context.Canceled and is no loss", err)
+						t.Errorf("%v, want an error that matches context.Canceled and is no loss", err)
 					}
-					srv.Accept()
-					await(time.Minute)
-					if left := znodesBelow(srv, path); len(left) != 0 {
-						t.Errorf("a minute after Release returned there are %q, want none", left)
-					}
+					mustLeaveNothing(t, srv, path)
 				})
 			})
 		}
@@ -406,63 +432,15 @@ func TestEndedContext_with_any_cause(t *testing.T) {
 		must.Get(c.Create(t.Context(), "/there", nil))(t)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(framework.ErrNoNode)
-		check := func(what string, err error) {
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("%s: %v, want an error that matches context.Canceled", what, err)
-			}
-		}
 		_, _, err := c.Exists(ctx, "/there")
-		check("Exists", err)
-		check("Delete of what need not be there", c.Delete(ctx, "/there", framework.Idempotent()))
+		wantErr(t, "Exists", err, context.Canceled)
+		wantErr(t, "Delete of what need not be there", c.Delete(ctx, "/there", framework.Idempotent()), context.Canceled)
 		w, err := c.Watch(ctx, "/there", framework.WatchExists)
 		if w != nil {
 			w.Close()
 		}
-		check("Watch", err)
-		m := newMutex(t, c, "/there")
-		_, err = m.Participants(ctx)
-		check("Participants", err)
-	})
-}
-
-// If the reply to a create was lost, its znode is searched and deleted. Here the context ends in
-// the middle of that, with a cause that looks like the answer.
-func TestNoOrphan_when_the_search_ends_by_a_cause(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		const path = "/interleaved/search"
-		c := virtualClient(t, srv)
-		mustRelease(t, mustLock(t, newMutex(t, c, path)))
-		srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply})
-		syncing := srv.Rules().Add(fault.Rule{Op: fault.Sync, Path: path, Action: fault.HoldRequest})
-		ctx, cancel := context.WithCancelCause(t.Context())
-		done := lockLater(ctx, newMutex(t, c, path))
-		<-syncing.Hit()
-		listing := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldReply})
-		syncing.Release()
-		<-listing.Hit()
-		cancel(framework.ErrNoNode)
-		wantErr(t, "Lock", failed(t, done, "Lock's return"), context.Canceled)
-		listing.Release()
-		mustLeaveNothing(t, srv, path)
-	})
-}
-
-// A Release that has lost one reply, and ends by its context before the next, knows
-// nothing, whatever the cause looks like.
-func TestRelease_with_a_cause_like_an_answer(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		const path = "/interleaved/doubt"
-		lease := mustLock(t, newMutex(t, virtualClient(t, srv), path))
-		srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
-		held := srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.HoldRequest})
-		ctx, cancel := context.WithCancelCause(t.Context())
-		go func() {
-			<-held.Hit()
-			cancel(framework.ErrNoNode)
-		}()
-		wantErr(t, "Release", lease.Release(ctx), context.Canceled)
-		held.Remove()
-		srv.Cut()
-		mustLeaveNothing(t, srv, path)
+		wantErr(t, "Watch", err, context.Canceled)
+		_, err = newMutex(t, c, "/there").Participants(ctx)
+		wantErr(t, "Participants", err, context.Canceled)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,68 +89,91 @@ func TestDoIsBoundedByItsContext(t *testing.T) {
 	}
 }
 
-// TestDoReturnsFnsError compares Do's error with fn's: a release that succeeds adds nothing.
-func TestDoReturnsFnsError(t *testing.T) {
-	t.Parallel()
-	eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
-		c := virtualClient(t, srv)
-		l := k.lock(t, c, "/work")
-		err := lock.Do(t.Context(), l, func(context.Context, *lock.Lease) error { return errWork })
-		if err != errWork { //nolint:errorlint // identity is the promise
-			t.Errorf("Do: %#v, want fn's error itself", err)
-		}
-		synctest.Wait()
-		mustRelease(t, mustTry(t, l))
-	})
+// losses are the ways in which a lease ends while its holder works.
+var losses = map[string]func(t *testing.T, srv *zkserver.Server, c *framework.Client, l *lock.Lease){
+	"the session expires": func(t *testing.T, srv *zkserver.Server, c *framework.Client, _ *lock.Lease) {
+		must.OK(t, srv.Expire(c.Session().ID))
+	},
+	"the deadline passes": func(_ *testing.T, srv *zkserver.Server, _ *framework.Client, _ *lock.Lease) {
+		outages["servers are gone"](srv)
+	},
+	"the client is closed": func(t *testing.T, _ *zkserver.Server, c *framework.Client, _ *lock.Lease) {
+		must.OK(t, c.Close())
+	},
+	"an operator deletes the znode": func(t *testing.T, srv *zkserver.Server, _ *framework.Client, l *lock.Lease) {
+		deleteNode(t, virtualClient(t, srv), firstOf(l).Node())
+	},
 }
 
-// TestDoReportsALoss has the lease end while fn works, whatever fn returns and whenever it notices.
+// worksUntilALoss have what a function may do until its lock is lost, and what it may return then.
+var worksUntilALoss = map[string]func(held context.Context, c *framework.Client, busy lock.Locker) error{
+	"nothing, and notices no loss": func(context.Context, *framework.Client, lock.Locker) error {
+		<-time.After(time.Minute)
+		return nil
+	},
+	"an error of its own": func(held context.Context, _ *framework.Client, _ lock.Locker) error {
+		<-held.Done()
+		return errWork
+	},
+	"the context's error": func(held context.Context, _ *framework.Client, _ lock.Locker) error { <-held.Done(); return held.Err() },
+	"the context's cause": func(held context.Context, _ *framework.Client, _ lock.Locker) error {
+		<-held.Done()
+		return context.Cause(held)
+	},
+	"a request": func(held context.Context, c *framework.Client, _ lock.Locker) error {
+		<-held.Done()
+		_, _, err := c.Exists(held, "/")
+		return err
+	},
+	"an inner lock": func(held context.Context, _ *framework.Client, busy lock.Locker) error {
+		return errOf(busy.Lock(held))
+	},
+	"an inner Do": func(held context.Context, _ *framework.Client, busy lock.Locker) error {
+		return lock.Do(held, busy, func(context.Context, *lock.Lease) error { return nil })
+	},
+	"two, of which it has": func(held context.Context, _ *framework.Client, busy lock.Locker) error {
+		return errors.Join(errOf(busy.Lock(held)), held.Err())
+	},
+}
+
+// TestDoReportsALoss has the lease end while fn works, whatever fn returns and whenever it notices. The error
+// matches the loss, its text has the loss once, and its type is that of a loss.
 func TestDoReportsALoss(t *testing.T) {
 	t.Parallel()
-	losses := map[string]func(*testing.T, *zkserver.Server, *framework.Client, *lock.Lease){
-		"the session expires": func(t *testing.T, srv *zkserver.Server, c *framework.Client, _ *lock.Lease) {
-			must.OK(t, srv.Expire(c.Session().ID))
-		},
-		"the deadline passes": func(_ *testing.T, srv *zkserver.Server, _ *framework.Client, _ *lock.Lease) {
-			outages["servers are gone"](srv)
-		},
-		"the client is closed": func(t *testing.T, _ *zkserver.Server, c *framework.Client, _ *lock.Lease) {
-			must.OK(t, c.Close())
-		},
-		"an operator deletes the znode": func(t *testing.T, srv *zkserver.Server, _ *framework.Client, l *lock.Lease) {
-			deleteNode(t, virtualClient(t, srv), firstOf(l).Node())
-		},
-	}
 	for name, lose := range losses {
-		t.Run(name, func(t *testing.T) {
-			eachKind(t, kinds, func(t *testing.T, k kind) {
-				returns := map[string]func(ctx context.Context) error{
-					"nil":                      func(context.Context) error { return nil },
-					"an error of its own":      func(context.Context) error { return errWork },
-					"the cause of its context": context.Cause,
-				}
-				for what, result := range returns {
-					synctest.Test(t, func(t *testing.T) {
-						srv := virtualServer(t)
-						c := virtualClient(t, srv)
-						err := lock.Do(t.Context(), k.lock(t, c, "/work"), func(ctx context.Context, l *lock.Lease) error {
+		for what, work := range worksUntilALoss {
+			t.Run(name+", fn returns "+what, func(t *testing.T) {
+				t.Parallel()
+				eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
+					c := virtualClient(t, srv)
+					mustLock(t, newMutex(t, virtualClient(t, srv), "/busy"))
+					outer, busy := k.lock(t, c, "/outer"), newMutex(t, c, "/busy")
+					ended := make(chan struct{})
+					err := lock.Do(t.Context(), outer, func(held context.Context, l *lock.Lease) error {
+						go func() {
+							defer close(ended)
+							synctest.Wait() // until the work waits
 							lose(t, srv, c, l)
-							<-ctx.Done()
-							<-time.After(time.Minute) // it ignores the loss
-							return result(ctx)
-						})
-						var lost *lock.LostError
-						if !errors.Is(err, lock.ErrLost) || !errors.As(err, &lost) {
-							t.Errorf("fn returned %s: Do: %v, want ErrLost", what, err)
-						}
-						if what == "an error of its own" && !errors.Is(err, errWork) {
-							t.Errorf("Do: %v, want fn's error, too", err)
-						}
-						restore(srv)
+						}()
+						return work(held, c, busy)
 					})
-				}
+					<-ended
+					restore(srv)
+					var lost *lock.LostError
+					if !errors.As(err, &lost) || strings.Count(err.Error(), lock.ErrLost.Error()) != 1 ||
+						framework.ErrorType(err) != "lock_lost" {
+						t.Errorf("Do: %v of the type %s, want the loss, once", err, framework.ErrorType(err))
+					}
+					if name == "an operator deletes the znode" && strings.Count(err.Error(), lock.ErrNodeDeleted.Error()) != 1 {
+						t.Errorf("Do: %v, want that the znode was deleted, once", err)
+					}
+					wantErr(t, "Do", err, lock.ErrLost)
+					if what == "an error of its own" {
+						wantErr(t, "Do", err, errWork)
+					}
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -163,9 +187,7 @@ func TestDoReportsALossThatTheReleaseFinds(t *testing.T) {
 			deleteNode(t, operator, firstOf(l).Node())
 			return nil
 		})
-		if !errors.Is(err, lock.ErrLost) || !errors.Is(err, lock.ErrNodeDeleted) {
-			t.Errorf("Do: %v, want ErrLost and ErrNodeDeleted", err)
-		}
+		wantErr(t, "Do", err, lock.ErrLost, lock.ErrNodeDeleted)
 	})
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,7 +19,6 @@ import (
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
-	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -172,11 +169,9 @@ func TestALeaseIsLostAtItsDeadlineWhoeverLooksFirst(t *testing.T) {
 func TestLeaseDeadline(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
-		leases := map[string]*lock.Lease{
-			"mutex":  mustLock(t, newMutex(t, c, "/deadline/mutex")),
-			"unfair": mustLock(t, newUnfairMutex(t, c, "/deadline/unfair")),
-			"multi":  mustLock(t, newMulti(t, newMutex(t, c, "/deadline/a"), newMutex(t, c, "/deadline/b"))),
-			"local":  mustLock(t, newLocal(t, newMutex(t, c, "/deadline/local"), 2)),
+		leases := make(map[string]*lock.Lease)
+		for _, k := range kinds {
+			leases[k.name] = mustLock(t, k.lock(t, c, "/deadline/"+k.name))
 		}
 		first := make(map[string]time.Time)
 		for name, l := range leases {
@@ -241,42 +236,29 @@ func TestOperatorDeletesTheHolder(t *testing.T) {
 func TestLostLeasesLeaveTheOwners(t *testing.T) {
 	t.Parallel()
 	const leases, remembered = 1100, 1000
-	kinds := map[string]func(t testing.TB, c *framework.Client, path string) lock.Locker{
-		"UnfairMutex": func(t testing.TB, c *framework.Client, path string) lock.Locker { return newUnfairMutex(t, c, path) },
-		"SemaphoreMutex": func(t testing.TB, c *framework.Client, path string) lock.Locker {
-			return newSemaphoreMutex(t, c, path)
-		},
-		"Multi": func(t testing.TB, c *framework.Client, path string) lock.Locker {
-			return newMulti(t, newMutex(t, c, path), newUnfairMutex(t, c, path+"/exclusive"))
-		},
-		"Mutex": func(t testing.TB, c *framework.Client, path string) lock.Locker { return newMutex(t, c, path) },
-	}
-	for name, newLocker := range kinds {
-		t.Run(name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				c := virtualClient(t, srv)
-				held := make([]*lock.Lease, leases)
-				for i := range held {
-					held[i] = mustLock(t, newLocker(t, c, fmt.Sprintf("/lost/%d", i)))
-				}
-				if n := lock.Registered(c); n == 0 && name == "Multi" {
-					t.Error("the registry is empty while the locks are held")
-				}
-				must.OK(t, srv.Expire(c.Session().ID))
-				for _, lease := range held {
-					must.Receive(t, lease.Lost(), "the loss")
-				}
-				synctest.Wait()
-				want := 0
-				if name == "Mutex" || name == "Multi" {
-					want = remembered
-				}
-				if n := lock.Registered(c); n != want {
-					t.Errorf("the owners refer to %d holds after %d losses, want %d", n, leases, want)
-				}
-			})
-		})
-	}
+	registered := func(k kind) bool { return k.name != "local" } // whose mutex has an owner of its own
+	eachKindInVirtualTime(t, kindsThat(registered), func(t *testing.T, k kind, srv *zkserver.Server) {
+		c := virtualClient(t, srv)
+		held := make([]*lock.Lease, leases)
+		for i := range held {
+			held[i] = mustLock(t, k.lock(t, c, fmt.Sprintf("/lost/%d", i)))
+		}
+		if n := lock.Registered(c); n == 0 && k.reentrant {
+			t.Error("the registry is empty while the locks are held")
+		}
+		must.OK(t, srv.Expire(c.Session().ID))
+		for _, lease := range held {
+			must.Receive(t, lease.Lost(), "the loss")
+		}
+		synctest.Wait()
+		want := 0
+		if k.reentrant {
+			want = remembered
+		}
+		if n := lock.Registered(c); n != want {
+			t.Errorf("the owners refer to %d holds after %d losses, want %d", n, leases, want)
+		}
+	})
 }
 
 // TestInspectionsOfManyHoldsAreBounded breaks the connection of a client that holds many locks. The
@@ -285,7 +267,7 @@ func TestLostLeasesLeaveTheOwners(t *testing.T) {
 func TestInspectionsOfManyHoldsAreBounded(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path, holds, bound = "/inspections", 150, 64
-		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+		proxy := behindPipe(t, srv)
 		c := virtualClient(t, srv, framework.WithDialer(proxy.Dial))
 		held := make([]*lock.Lease, holds)
 		for i := range held {
@@ -312,66 +294,6 @@ func TestInspectionsOfManyHoldsAreBounded(t *testing.T) {
 			t.Errorf("state %v, want Connected", c.State())
 		}
 	})
-}
-
-// workUntilALoss has what a function may do until its lock is lost, and what it may return then.
-var workUntilALoss = map[string]func(held context.Context, c *framework.Client, busy lock.Locker) error{
-	"nothing":             func(held context.Context, _ *framework.Client, _ lock.Locker) error { <-held.Done(); return nil },
-	"the context's error": func(held context.Context, _ *framework.Client, _ lock.Locker) error { <-held.Done(); return held.Err() },
-	"the context's cause": func(held context.Context, _ *framework.Client, _ lock.Locker) error {
-		<-held.Done()
-		return context.Cause(held)
-	},
-	"a request": func(held context.Context, c *framework.Client, _ lock.Locker) error {
-		<-held.Done()
-		_, _, err := c.Exists(held, "/")
-		return err
-	},
-	"an inner lock": func(held context.Context, _ *framework.Client, busy lock.Locker) error {
-		_, err := busy.Lock(held)
-		return err
-	},
-	"an inner Do": func(held context.Context, _ *framework.Client, busy lock.Locker) error {
-		return lock.Do(held, busy, func(context.Context, *lock.Lease) error { return nil })
-	},
-	"two, of which it has": func(held context.Context, _ *framework.Client, busy lock.Locker) error {
-		_, err := busy.Lock(held)
-		return errors.Join(err, held.Err())
-	},
-}
-
-// TestALossIsSaidOnce loses a lock of each kind under Do. The error matches the loss, its text has
-// the loss once, and its type is that of a loss.
-func TestALossIsSaidOnce(t *testing.T) {
-	t.Parallel()
-	for name, work := range workUntilALoss {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
-				c, operator := virtualClient(t, srv), virtualClient(t, srv)
-				mustLock(t, newMutex(t, operator, "/busy"))
-				outer, busy := k.lock(t, c, "/outer"), newMutex(t, c, "/busy")
-				deleted := make(chan struct{})
-				err := lock.Do(t.Context(), outer, func(held context.Context, l *lock.Lease) error {
-					go func() {
-						defer close(deleted)
-						synctest.Wait() // until the work waits
-						deleteNode(t, operator, firstOf(l).Node())
-					}()
-					return work(held, c, busy)
-				})
-				<-deleted
-				text := err.Error()
-				if !errors.Is(err, lock.ErrLost) || strings.Count(text, lock.ErrLost.Error()) != 1 ||
-					strings.Count(text, lock.ErrNodeDeleted.Error()) != 1 {
-					t.Errorf("Do: %q, want the loss, once", text)
-				}
-				if kind := framework.ErrorType(err); kind != "lock_lost" {
-					t.Errorf("type of %q is %s, want lock_lost", text, kind)
-				}
-			})
-		})
-	}
 }
 
 // TestALossWhileWaitingForAnInnerLock looks at the spans of a wait that ends because the outer lock
@@ -401,27 +323,20 @@ func TestALossWhileWaitingForAnInnerLock(t *testing.T) {
 // After the end of ctx there is no lease, also if it ends at the grant, and the error is a WaitError.
 func TestEndOfContextAtTheGrant(t *testing.T) {
 	t.Parallel()
-	for _, k := range kinds {
-		if !k.callbacks {
-			continue
+	calls := func(k kind) bool { return k.callbacks }
+	eachKindInVirtualTime(t, kindsThat(calls), func(t *testing.T, k kind, srv *zkserver.Server) {
+		const path = "/grant/end"
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := k.lock(t, virtualClient(t, srv), path, recipes.WithQueuePosition(func(ahead int) {
+			if ahead == 0 {
+				cancel()
+			}
+		})).Lock(ctx)
+		var wait *lock.WaitError
+		if !errors.As(err, &wait) || !errors.Is(err, ctx.Err()) {
+			t.Errorf("error %v (%T), want a WaitError that wraps the context's", err, err)
 		}
-		t.Run(k.name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				const path = "/grant/end"
-				c := virtualClient(t, srv)
-				ctx, cancel := context.WithCancel(t.Context())
-				_, err := k.lock(t, c, path, recipes.WithQueuePosition(func(ahead int) {
-					if ahead == 0 {
-						cancel()
-					}
-				})).Lock(ctx)
-				var wait *lock.WaitError
-				if !errors.As(err, &wait) || !errors.Is(err, ctx.Err()) {
-					t.Errorf("error %v (%T), want a WaitError that wraps the context's", err, err)
-				}
-				synctest.Wait()
-				mustRelease(t, mustTry(t, k.rivalOf(t, virtualClient(t, srv), path)))
-			})
-		})
-	}
+		synctest.Wait()
+		mustRelease(t, mustTry(t, k.rivalOf(t, virtualClient(t, srv), path)))
+	})
 }

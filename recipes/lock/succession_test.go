@@ -3,7 +3,6 @@ package lock_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,9 +26,8 @@ import (
 const sessionAtStake = 4 * time.Second
 
 // lossAndSuccession lets holder have the mutex at path and next wait for it, and calls cutOff. It
-// returns when the holder learned of its loss and when next was granted, both seen from outside
-// ZooKeeper.
-func lossAndSuccession(t testing.TB, holder, next *framework.Client, path string, cutOff func()) (lost, granted time.Time) {
+// checks that the holder learned of its loss before next was granted, both seen from outside ZooKeeper.
+func lossAndSuccession(t testing.TB, holder, next *framework.Client, path string, cutOff func()) {
 	t.Helper()
 	lease := mustLock(t, newMutex(t, holder, path))
 	observed := make(chan time.Time, 1)
@@ -42,7 +40,7 @@ func lossAndSuccession(t testing.TB, holder, next *framework.Client, path string
 	done := lockLater(ctx, newMutex(t, next, path))
 	awaitContenders(t, next, path, 2)
 	cutOff()
-	lost = must.Receive(t, observed, "the loss of the lease")
+	lost := must.Receive(t, observed, "the loss of the lease")
 	if lease.Err() == nil {
 		t.Error("Lost is closed and Err is nil")
 	}
@@ -55,7 +53,10 @@ func lossAndSuccession(t testing.TB, holder, next *framework.Client, path string
 		t.Errorf("fence %d after %d: must grow", after, before)
 	}
 	mustRelease(t, got.Lease)
-	return lost, got.At
+	if !lost.Before(got.At) {
+		t.Errorf("lost %v after the next was granted", lost.Sub(got.At))
+	}
+	t.Logf("lost %v before the next was granted", got.At.Sub(lost).Round(time.Millisecond))
 }
 
 // TestLossBeforeSuccession silently cuts the holder off, ten times at once. The moments are spread
@@ -64,11 +65,10 @@ func TestLossBeforeSuccession(t *testing.T) {
 	t.Parallel()
 	for i := range 10 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 				next := env.Client(t)
 				holder, proxy := onRoute(t, env, framework.WithSessionTimeout(sessionAtStake))
-				lost, granted := lossAndSuccession(t, holder, next, fmt.Sprintf("/succession/%d", i), func() {
+				lossAndSuccession(t, holder, next, fmt.Sprintf("/succession/%d", i), func() {
 					phase := time.NewTimer(time.Duration(i) * 100 * time.Millisecond)
 					<-phase.C
 					if i%2 == 0 {
@@ -77,10 +77,6 @@ func TestLossBeforeSuccession(t *testing.T) {
 						proxy.Blackhole(zkproxy.ToServer) // replies would still come
 					}
 				})
-				if !lost.Before(granted) {
-					t.Errorf("lost %v after the next was granted", lost.Sub(granted))
-				}
-				t.Logf("lost %v before the next was granted", granted.Sub(lost).Round(time.Millisecond))
 			})
 		})
 	}
@@ -89,38 +85,28 @@ func TestLossBeforeSuccession(t *testing.T) {
 // TestLossBeforeSuccessionOnFrozenServer stops the holder's server for longer than
 // the session lasts. Where it is the only one it expires the session when it goes on.
 func TestLossBeforeSuccessionOnFrozenServer(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		members := env.Members()
 		server := members[0]
 		holder := server.Route(t).Client(t, framework.WithSessionTimeout(sessionAtStake))
 		next := members[len(members)-1].Client(t, framework.WithSessionTimeout(20*time.Second))
-		lost, granted := lossAndSuccession(t, holder, next, "/succession/frozen", func() {
+		lossAndSuccession(t, holder, next, "/succession/frozen", func() {
 			server.Freeze(t)
 			thaw := time.AfterFunc(sessionAtStake+time.Second, func() { server.Thaw(t) })
 			t.Cleanup(func() { thaw.Stop() })
 		})
-		if !lost.Before(granted) {
-			t.Errorf("lost %v after the next was granted", lost.Sub(granted))
-		}
-		t.Logf("lost %v before the next was granted", granted.Sub(lost).Round(time.Millisecond))
 	}, zkenv.Breakable())
 }
 
 // TestLossBeforeSuccessionOnIsolatedFollower cuts the holder's server off from
 // its leader: it goes on answering reads and pings, which prove nothing.
 func TestLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		members := env.Members()
 		follower := members[0]
 		holder := follower.Route(t).Client(t, framework.WithSessionTimeout(sessionAtStake))
 		next := members[len(members)-1].Client(t)
-		lost, granted := lossAndSuccession(t, holder, next, "/succession/follower", func() { follower.Isolate(t) })
-		if !lost.Before(granted) {
-			t.Errorf("lost %v after the next was granted", lost.Sub(granted))
-		}
-		t.Logf("lost %v before the next was granted", granted.Sub(lost).Round(time.Millisecond))
+		lossAndSuccession(t, holder, next, "/succession/follower", func() { follower.Isolate(t) })
 	}, zkenv.Breakable(), zkenv.Only("it takes a follower and its leader", zkenv.EmbeddedEnsemble, zkenv.Ensemble))
 }
 
@@ -132,15 +118,14 @@ func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
 	t.Parallel()
 	for name, restarted := range map[string]bool{"followers go on": false, "followers restart": true} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 				members := env.Members()
 				followers, leader := members[:len(members)-1], members[len(members)-1]
 				holder := leader.Route(t).Client(t, framework.WithSessionTimeout(sessionAtStake),
 					framework.WithLeaseMargin(zktest.DefaultTickTime))
 				next := followers[0].Client(t, framework.WithSessionTimeout(20*time.Second))
 				var restarts sync.WaitGroup
-				lost, granted := lossAndSuccession(t, holder, next, "/succession/leader", func() {
+				lossAndSuccession(t, holder, next, "/succession/leader", func() {
 					leader.Isolate(t)
 					for _, f := range followers {
 						if restarted {
@@ -149,10 +134,6 @@ func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
 					}
 				})
 				restarts.Wait()
-				if !lost.Before(granted) {
-					t.Errorf("lost %v after the next was granted", lost.Sub(granted))
-				}
-				t.Logf("lost %v before the next was granted", granted.Sub(lost).Round(time.Millisecond))
 			}, zkenv.Breakable(), zkenv.Only("it takes a leader and its followers", zkenv.Ensemble))
 		})
 	}
@@ -175,15 +156,11 @@ func TestLossBeforeSuccession_on_an_isolated_leader(t *testing.T) {
 			holder, next := client(leader, sessionAtStake), client(0, 10*time.Second)
 			defer next.Close()
 			defer holder.Close()
-			lost, granted := lossAndSuccession(t, holder, next, "/succession/leader", func() {
+			lossAndSuccession(t, holder, next, "/succession/leader", func() {
 				<-time.After(time.Duration(phase) * zktest.DefaultTickTime / 4)
 				srv.Frontend(leader).Isolate()
 				srv.Elect() // as if the followers had been restarted
 			})
-			if !lost.Before(granted) {
-				t.Errorf("phase %d: lost %v after the next was granted", phase, lost.Sub(granted))
-			}
-			t.Logf("phase %d: lost %v before the next was granted", phase, granted.Sub(lost))
 			srv.Frontend(leader).Heal()
 		})
 	}
@@ -205,7 +182,7 @@ func TestLossBeforeSuccessionOnStalledRoute(t *testing.T) {
 		route := follower.Route(t)
 		holder := route.Client(t, framework.WithSessionTimeout(timeout))
 		next := members[len(members)-1].Client(t)
-		lost, granted := lossAndSuccession(t, holder, next, anyPath("/succession/stall"), func() {
+		lossAndSuccession(t, holder, next, anyPath("/succession/stall"), func() {
 			<-time.After(timeout) // heartbeats keep their pace by then
 			read := route.Rules().Add(fault.Rule{Op: fault.Exists, Action: fault.HoldRequest})
 			defer read.Release()
@@ -221,10 +198,6 @@ func TestLossBeforeSuccessionOnStalledRoute(t *testing.T) {
 				t.Errorf("%d heartbeats arrived together with the read, want 1", route.Count(fault.Multi)-before)
 			}
 		})
-		if !lost.Before(granted) {
-			t.Errorf("lost %v after the next was granted", lost.Sub(granted))
-		}
-		t.Logf("lost %v before the next was granted", granted.Sub(lost))
 	}, zkenv.Breakable(), zkenv.Only("the follower has to be isolated between two of its reports", zkenv.EmbeddedEnsemble))
 }
 
@@ -300,9 +273,7 @@ func TestAbandonedSessionDelaysNoClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 				const path = "/given-up"
-				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
-					return srv.Dial(ctx, "tcp", srv.Addr())
-				})
+				proxy := behindPipe(t, srv)
 				holder := virtualClient(t, srv, framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(6*time.Second))
 				next := holder
 				if !itself {
@@ -381,15 +352,9 @@ func TestLossIsReportedBeforeCloseReleasesTheLock(t *testing.T) {
 func TestNoLeaseIsHeldWhileItsClientCloses(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
-		rw := newReadWrite(t, c, "/closing/rw")
-		leases := map[string]*lock.Lease{
-			"mutex":     mustLock(t, newMutex(t, c, "/closing/mutex")),
-			"write":     mustLock(t, rw.Write()),
-			"read":      mustLock(t, rw.Read()),
-			"semaphore": mustLock(t, newSemaphoreMutex(t, c, "/closing/semaphore")),
-			"unfair":    mustLock(t, newUnfairMutex(t, c, "/closing/unfair")),
-			"multi":     mustLock(t, newMulti(t, newMutexes(t, c, "/closing/a", "/closing/b")...)),
-			"local":     mustLock(t, newLocal(t, newMutex(t, c, "/closing/local"), 3)),
+		leases := make(map[string]*lock.Lease)
+		for _, k := range kinds {
+			leases[k.name] = mustLock(t, k.lock(t, c, "/closing/"+k.name))
 		}
 		ends := make(map[string]<-chan struct{})
 		for name, l := range leases {
@@ -398,22 +363,17 @@ func TestNoLeaseIsHeldWhileItsClientCloses(t *testing.T) {
 			ends[name] = ctx.Done()
 		}
 		held := srv.Rules().Add(fault.Rule{Op: fault.CloseSession, Action: fault.HoldRequest})
-		closed := make(chan error, 1)
-		go func() { closed <- c.Close() }()
+		closing := later(c.Close)
 		<-held.Hit()
 		for name, l := range leases {
 			wantErr(t, name, l.Err(), framework.ErrClosed)
 			for what, done := range map[string]<-chan struct{}{"Lost": l.Lost(), "a context": ends[name]} {
-				select {
-				case <-done:
-				default:
+				if !closed(done) {
 					t.Errorf("%s: %s has not ended while the client closes", name, what)
 				}
 			}
 		}
 		held.Release()
-		if err := <-closed; err != nil {
-			t.Error(err)
-		}
+		must.OK(t, <-closing)
 	})
 }
