@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -71,9 +70,7 @@ func countedClients(t *testing.T, n int, opts ...zkserver.Option) []*countedClie
 	server := zkserver.Run(t, append(zkenv.DrawVersion(t), opts...)...)
 	var all []*countedClient
 	for range n {
-		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
-			return server.Dial(ctx, "tcp", server.Addr())
-		})
+		proxy := behindPipe(t, server)
 		proxy.SetLatency(countedRoundTrip)
 		c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(countedTimeout)))(t)
 		t.Cleanup(func() { _ = c.Close() })

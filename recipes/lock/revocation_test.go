@@ -181,34 +181,6 @@ func TestAnOwnersOldestLeaseIsRevoked(t *testing.T) {
 	mustRelease(t, inner)
 }
 
-// TestAReleaseDoesNotWaitForTheFunction, which may wait for the release; the
-// client's end does.
-func TestAReleaseDoesNotWaitForTheFunction(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	c := must.Get(framework.NewClient(server.Addr()))(t)
-	called, released, returned := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	m := newMutex(t, c, "/revoke/blocking", recipes.WithRevocation(func(*lock.Lease) {
-		close(called)
-		<-released
-		wantErr(t, "sync by a function that outlives the client", c.Sync(context.Background(), "/"), framework.ErrClosed)
-		close(returned)
-	}))
-	lease := mustLock(t, m)
-	mustRevoke(t, c, lease.Node())
-	must.Receive(t, called, "the call")
-	mustRelease(t, lease)
-	closed := make(chan error, 1)
-	go func() { closed <- c.Close() }()
-	zktest.Eventually(t, generous, "the client to be closed", func() bool { return c.State() == framework.Closed })
-	zktest.Never(t, 100*time.Millisecond, "the end of Close", func() bool { return len(closed) > 0 })
-	close(released)
-	if err := must.Receive(t, closed, "the end of Close"); err != nil {
-		t.Error(err)
-	}
-	must.Receive(t, returned, "the function's end before Close's")
-}
-
 func TestALostLeaseIsNotRevoked(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
@@ -249,9 +221,7 @@ func TestRevokeRefusesBadArguments(t *testing.T) {
 	if data, st, err := c.Get(t.Context(), path); err != nil || st.Version != 0 || len(data) != 0 {
 		t.Errorf("the directory has data %q of version %d (%v), want it unchanged", data, st.Version, err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	wantErr(t, "with a dead context", lock.Revoke(ctx, c, lease.Node()), context.Canceled)
+	wantErr(t, "with a dead context", lock.Revoke(dead(t), c, lease.Node()), context.Canceled)
 	mustRelease(t, lease)
 }
 
@@ -291,19 +261,23 @@ func TestRevocationOfAWaiter(t *testing.T) {
 	}
 }
 
-// A function of the user's that is at work when the client is closed is waited for.
+// TestCloseWaitsForARevocationAtWork, and a release does not, for which the function may wait.
 func TestCloseWaitsForARevocationAtWork(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
-		begun := make(chan struct{})
+		begun, released := make(chan struct{}), make(chan struct{})
 		var done atomic.Bool
 		lease := mustLock(t, newMutex(t, c, "/at-work", recipes.WithRevocation(func(*lock.Lease) {
 			close(begun)
+			<-released
 			<-time.After(2 * time.Second)
+			wantErr(t, "Sync by a function that outlives the client", c.Sync(context.Background(), "/"), framework.ErrClosed)
 			done.Store(true)
 		})))
-		must.OK(t, lock.Revoke(t.Context(), virtualClient(t, srv), firstOf(lease).Node()))
+		must.OK(t, lock.Revoke(t.Context(), virtualClient(t, srv), lease.Node()))
 		<-begun
+		mustRelease(t, lease)
+		close(released)
 		must.OK(t, c.Close())
 		if !done.Load() {
 			t.Error("the client is closed, and the function is at work")

@@ -2,15 +2,12 @@ package lock_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/docent-go/docent/framework"
@@ -42,8 +39,7 @@ func attr(s tracetest.SpanStub, key string) string {
 // TestTraceparentInTheNode looks for the trace of a lock's holder in its znode, in all
 // environments. It expects none if the trace is not wanted or not recorded.
 func TestTraceparentInTheNode(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		a := serviceIn(t, env, "a")
 		cases := map[string]struct {
 			client *framework.Client
@@ -79,8 +75,7 @@ func TestTraceparentInTheNode(t *testing.T) {
 // TestLinkCostsNoRequest counts what a waiter reads, with a link and without. How
 // often it lists the queue is another matter, and may differ.
 func TestLinkCostsNoRequest(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		var names [2][]string
 		for i, opts := range [][]lock.Option{{lock.WithoutTraceparent()}, nil} {
 			a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
@@ -109,8 +104,7 @@ func TestLinkCostsNoRequest(t *testing.T) {
 
 // TestOperationsNestInTheirStep looks where the spans of the client's operations are.
 func TestOperationsNestInTheirStep(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		a := serviceIn(t, env, "a")
 		ctx, request := a.request(t.Context())
 		mustDo(t, ctx, newMutex(t, a.client, "/nest"))
@@ -133,8 +127,7 @@ func mustDo(t testing.TB, ctx context.Context, l lock.Locker) { //nolint:revive 
 // TestContextStaysInItsTrace derives contexts from a lease: those of the acquire's
 // trace, or of none, carry the hold, and those of another trace stay there.
 func TestContextStaysInItsTrace(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		a := serviceIn(t, env, "a")
 		acquiring, first := a.request(t.Context())
 		lease := must.Get(newMutex(t, a.client, "/context").Lock(acquiring))(t)
@@ -178,8 +171,7 @@ func TestLossReasons(t *testing.T) {
 	}
 	for reason, c := range cases {
 		t.Run(reason, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 				route := env.Route(t)
 				s := newService("s", func(opts ...framework.Option) *framework.Client { return route.Client(t, opts...) })
 				lease := mustLock(t, newMutex(t, s.client, "/loss", c.opts...))
@@ -198,8 +190,7 @@ func TestLossReasons(t *testing.T) {
 // TestPanicEndsTheAcquire has a user's function panic while Lock is about to return: no caller
 // waits any more, and the spans say so.
 func TestPanicEndsTheAcquire(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
 		theirs := mustLock(t, newMutex(t, b.client, "/panic"))
 		m := newMutex(t, a.client, "/panic", recipes.WithQueuePosition(func(position int) {
@@ -241,8 +232,7 @@ func (s stuck) OnEnd(span sdktrace.ReadOnlySpan) {
 
 // TestSlowTelemetryDelaysNoLoss loses several locks of a client whose spans go nowhere.
 func TestSlowTelemetryDelaysNoLoss(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, until := env.Route(t), make(chan struct{})
 		slow := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(stuck{tracetest.NewSpanRecorder(), until}))
 		c := route.Client(t, framework.WithTracerProvider(slow))
@@ -257,32 +247,6 @@ func TestSlowTelemetryDelaysNoLoss(t *testing.T) {
 			must.Receive(t, lease.Lost(), "the loss of "+lease.Path())
 		}
 	}, zkenv.Only("the order of things is the same in all environments", zkenv.Embedded))
-}
-
-// TestErrorTypes pins the types of the locks' errors, also as OpenTelemetry finds
-// them in what the user gets.
-func TestErrorTypes(t *testing.T) {
-	t.Parallel()
-	wrapped := func(err error) error { return fmt.Errorf("lock: lock /path: %w", err) }
-	cases := map[string]error{
-		"held":              wrapped(lock.ErrHeld),
-		"not_owner":         wrapped(lock.ErrNotOwner),
-		"upgrade":           wrapped(lock.ErrUpgrade),
-		"released":          lock.ErrReleased,
-		"lock_lost":         &lock.LostError{Path: "/path", Cause: framework.ErrSessionExpired},
-		"node_deleted":      lock.ErrNodeDeleted,
-		"suspended":         errSuspended,
-		"deadline_exceeded": wrapped(errors.Join(lock.ErrHeld, context.DeadlineExceeded)),
-		"client_closed":     wrapped(framework.ErrClosed),
-	}
-	for want, err := range cases {
-		if got := framework.ErrorType(err); got != want {
-			t.Errorf("type of %q is %q, want %q", err, got, want)
-		}
-	}
-	if got := semconv.ErrorType(wrapped(lock.ErrHeld)).Value.AsString(); got != "held" {
-		t.Errorf("OpenTelemetry says %q, want held", got)
-	}
 }
 
 // TestReentryCostsNothingMore counts the allocations of a re-entry: the lease is

@@ -70,7 +70,7 @@ const long = 1500 * time.Millisecond
 
 // TestTelemetry has each kind of lock go through each scenario, and compares what that tells with a file in
 // testdata/telemetry: the spans with their kinds, parents, status, attributes and links, the lines of a's log
-// with the spans that they belong to, and a's metrics.
+// with the spans that they belong to, and a's metrics. All that is reported has no secret.
 func TestTelemetry(t *testing.T) {
 	t.Parallel()
 	for _, kind := range observedKinds() {
@@ -79,15 +79,36 @@ func TestTelemetry(t *testing.T) {
 				continue
 			}
 			t.Run(kind.name+" "+s.name, func(t *testing.T) {
-				t.Parallel()
-				zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-					a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
-					s.happen(t, env, kind, a, b)
+				inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+					secretive := func(name string) *service {
+						return newService(name, func(opts ...framework.Option) *framework.Client {
+							return env.Client(t, append(opts, framework.WithAuth("digest", []byte(secretCredential)), framework.WithOperationSpans(true))...)
+						})
+					}
+					a, b := secretive("a"), secretive("b")
+					s.happen(t, env, kind.withData(secretData), a, b)
 					env.Quiesce()
+					checkSecrets(t, a, b)
 					got := "Spans\n\n" + ended(a, b).String() + "\nLog\n\n" + a.logged() + "\nMetrics\n\n" + a.measurements(t)
 					checkGolden(t, filepath.Join("testdata", "telemetry", kind.name, strings.ReplaceAll(s.name, " ", "-")+".txt"), got)
 				}, zkenv.Only("in virtual time every run is told in the same way", zkenv.Embedded))
 			})
+		}
+	}
+}
+
+// What no telemetry contains.
+const secretPassword, secretCredential, secretData = "s3cr3t-passw0rd", "operator:" + secretPassword, "s3cr3t-data"
+
+// checkSecrets looks for a credential and the data of znodes in all that leaves the process by telemetry.
+func checkSecrets(t testing.TB, services ...*service) {
+	t.Helper()
+	for _, s := range services {
+		telemetry := everythingReportedBy(t, s)
+		for _, secret := range []string{secretPassword, secretData, base64.StdEncoding.EncodeToString([]byte(secretData))} {
+			if i := strings.Index(telemetry, secret); i >= 0 {
+				t.Errorf("%s tells %q: …%s…", s.name, secret, telemetry[max(0, i-200):i+len(secret)])
+			}
 		}
 	}
 }
@@ -272,9 +293,7 @@ func acquiredByTwo(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) 
 func releaseNotConfirmed(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *service) {
 	t.Helper()
 	lease := mustLock(t, k.newLocker(t, a.client))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	wantErr(t, "release", lease.Release(ctx), context.Canceled)
+	wantErr(t, "release", lease.Release(dead(t)), context.Canceled)
 }
 
 // upgradeRefused: a's reader asks for the write side.
@@ -306,6 +325,15 @@ type observedKind struct {
 	blocker   func(t testing.TB, c *framework.Client) lock.Locker // what keeps others from it; nil for its own kind
 	reentrant bool
 	revocable bool
+}
+
+// withData returns the kind with locks whose znodes have the data.
+func (k observedKind) withData(data string) observedKind {
+	newLocker := k.newLocker
+	k.newLocker = func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
+		return newLocker(t, c, append(opts, recipes.WithData([]byte(data)))...)
+	}
+	return k
 }
 
 // block returns what c can keep others from the lock with.
@@ -615,45 +643,7 @@ func spanOf(e observer.LoggedEntry) trace.SpanContext {
 	return trace.SpanContext{}
 }
 
-// TestNoSecrets runs everything with a digest credential and node data, and looks for them in all
-// that leaves the process by telemetry.
-func TestNoSecrets(t *testing.T) {
-	t.Parallel()
-	const user, password, data = "operator", "s3cr3t-passw0rd", "s3cr3t-data"
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		for _, k := range observedKinds() {
-			secretive := func(name string) *service {
-				return newService(name, func(opts ...framework.Option) *framework.Client {
-					return env.Client(t, append(opts, framework.WithAuth("digest", []byte(user+":"+password)), framework.WithOperationSpans(true),
-						framework.WithNamespace("secrets-"+k.name))...)
-				})
-			}
-			a, b := secretive("a"), secretive("b")
-			withData := k
-			withData.newLocker = func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-				return k.newLocker(t, c, append(opts, recipes.WithData([]byte(data)))...)
-			}
-			for _, m := range scenarios() {
-				if m.only == nil || m.only(k) {
-					m.happen(t, env, withData, a, b)
-				}
-			}
-			for _, s := range []*service{a, b} {
-				telemetry := everythingReportedBy(t, s)
-				if !strings.Contains(telemetry, "/locks/observed") {
-					t.Errorf("%s tells nothing of its locks", k.name)
-				}
-				for _, secret := range []string{password, data, base64.StdEncoding.EncodeToString([]byte(data))} {
-					if i := strings.Index(telemetry, secret); i >= 0 {
-						t.Errorf("%s tells %q: …%s…", k.name, secret, telemetry[max(0, i-200):i+len(secret)])
-					}
-				}
-			}
-		}
-	}, zkenv.Only("what is told is the same in all environments", zkenv.Embedded))
-}
-
-// everythingToldBy returns all spans, metrics and log lines of a service as text.
+// everythingReportedBy returns all spans, metrics and log lines of a service as text.
 func everythingReportedBy(t testing.TB, s *service) string {
 	t.Helper()
 	var out bytes.Buffer
