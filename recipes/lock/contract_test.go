@@ -156,9 +156,8 @@ func TestForeignChildren(t *testing.T) {
 // TestOtherLibrariesContend has nodes by the names of other libraries in front:
 // of Curator with a name of its own, and of go-zookeeper.
 func TestOtherLibrariesContend(t *testing.T) {
-	t.Parallel()
 	const path = "/others"
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		for i, prefix := range []string{"lock-", "_c_0123456789abcdef0123456789abcdef-lock-"} {
 			path := fmt.Sprint(path, i)

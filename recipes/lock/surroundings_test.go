@@ -343,7 +343,7 @@ func TestLossBeforeSuccession_in_hostile_surroundings(t *testing.T) {
 				t.Run(fmt.Sprint(name, " ", how, ", ", outage), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithTick(time.Second))...)
-						proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+						proxy := behindPipe(t, srv)
 						h := &hostile{how: how, release: make(chan struct{})}
 						next := virtualClient(t, srv, framework.WithSessionTimeout(10*time.Second))
 						holder := must.Get(framework.NewClient("zk.test:2181", append(options(h, proxy.Dial),

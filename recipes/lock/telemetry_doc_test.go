@@ -67,8 +67,7 @@ func asSet(keys []string) map[string]bool {
 // TestTheDocumentationNamesWhatLocksEmit lets all kinds of locks go through
 // everything, and compares what they emitted with the tables, both ways.
 func TestTheDocumentationNamesWhatLocksEmit(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		var services []*service
 		for _, k := range observedKinds() {
 			a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")

@@ -3,7 +3,7 @@ package lock_test
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -21,8 +21,7 @@ import (
 
 // A free lock is had without a sync: that is for who would be refused otherwise.
 func TestTryLockOfAFreeLockNeedsNoSync(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, route := onRoute(t, env)
 		m := newMutex(t, c, "/try/free")
 		route.ResetRequests()
@@ -45,10 +44,7 @@ func TestTryLockWhileAReleaseIsUnknown(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const path = "/try/unknown-release"
 				srv := virtualServer(t, zkserver.WithFrontends(3))
-				at := func(i int) *framework.Client {
-					return newClient(t, srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial))
-				}
-				holder, c := at(1), at(2)
+				holder, c := atFrontend(t, srv, 1), atFrontend(t, srv, 2)
 				held := mustLock(t, k.lock(t, holder, path))
 				synctest.Wait()
 				srv.Frontend(2).LagBy(200 * time.Millisecond)
@@ -79,11 +75,9 @@ func TestTryLockOfAHeldLock(t *testing.T) {
 		l := k.lock(t, c, path)
 		route.ResetRequests()
 		for range 20 {
-			lease, err := l.TryLock(t.Context())
-			if lease != nil || !errors.Is(err, lock.ErrHeld) {
-				t.Fatalf("TryLock: %v, %v; want no lease and ErrHeld", lease, err)
-			}
-			if text := err.Error(); !strings.HasPrefix(text, "lock: try lock ") || !strings.Contains(text, path) ||
+			err := errOf(l.TryLock(t.Context()))
+			wantErr(t, "TryLock", err, lock.ErrHeld)
+			if text := fmt.Sprint(err); !strings.HasPrefix(text, "lock: try lock ") || !strings.Contains(text, path) ||
 				!strings.HasSuffix(text, ": "+lock.ErrHeld.Error()) || strings.Count(text, ": ") != 2 {
 				t.Errorf("error %q, want the operation, the path and %q", text, lock.ErrHeld)
 			}
@@ -113,8 +107,7 @@ func TestTryLockThatComesSecond(t *testing.T) {
 		"its session ends before it asks": func(t *testing.T, _ *framework.Client, route *zkenv.Route, _ string) { route.Expire(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 				path := "/try/second/" + name
 				c, route := onRoute(t, env)
 				other, operator := env.Client(t), env.Client(t) // now, because a request can't be held for long
