@@ -106,9 +106,7 @@ func (g *abandonedSession) ends(t *testing.T, within time.Duration) {
 	t.Helper()
 	start := time.Now()
 	zktest.Eventually(t, patience, "the session has ended at the server", func() bool { return !g.exists() })
-	if took := time.Since(start); took > within {
-		t.Errorf("the session ended after %v, want at most %v", took, within)
-	}
+	wantWithin(t, start, within)
 	if slices.Contains(g.srv.Paths(), "/locks/node") {
 		t.Error("its ephemeral znode stands")
 	}
@@ -158,30 +156,24 @@ func TestAFaultWhileASessionIsClosedCostsAnAttempt(t *testing.T) {
 		"the close is not answered":                   {fault.CloseSession, fault.HoldReply, time.Second},
 		"nothing is wrong, but everything takes time": {fault.CloseSession, fault.DelayReply, time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				g := newAbandonedSession(t, srv)
-				rule := fault.Rule{Session: g.id, Op: tc.op, Action: tc.action}
-				if tc.action == fault.DelayReply {
-					rule.Delay = attempt / 2
-				}
-				met := g.proxy.Rules().Add(rule) // what the client sent earlier it does not meet
-				g.heal()
-				g.existsForMargin(t, tc.within)
-				await(t, met.Hit(), "the fault")
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			g := newAbandonedSession(t, srv)
+			rule := fault.Rule{Session: g.id, Op: tc.op, Action: tc.action}
+			if tc.action == fault.DelayReply {
+				rule.Delay = attempt / 2
+			}
+			met := g.proxy.Rules().Add(rule) // what the client sent earlier it does not meet
+			g.heal()
+			g.existsForMargin(t, tc.within)
+			await(t, met.Hit(), "the fault")
 		})
 	}
-	t.Run("the dial fails", func(t *testing.T) {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			g := newAbandonedSession(t, srv)
-			g.refuse.Store(1) // the client's own dial is under way already
-			g.heal()
-			g.existsForMargin(t, time.Second)
-			if n := g.dials.Load(); n != 2 {
-				t.Errorf("%d dials, want one that failed and one more", n)
-			}
-		})
+	runVirtually(t, "the dial fails", func(t *testing.T, srv *zkserver.Server) {
+		g := newAbandonedSession(t, srv)
+		g.refuse.Store(1) // the client's own dial is under way already
+		g.heal()
+		g.existsForMargin(t, time.Second)
+		wantEqual(t, "dials", g.dials.Load(), 2)
 	})
 }
 
@@ -201,9 +193,7 @@ func TestAttemptsToCloseASessionThatAllFailEnd(t *testing.T) {
 		}
 		n := g.dials.Load()
 		<-time.After(time.Minute)
-		if late := g.dials.Load() - n; late != 0 {
-			t.Errorf("%d dials since", late)
-		}
+		wantEqual(t, "dials since", g.dials.Load()-n, 0)
 		lines := logs.FilterMessage("cannot close the session that was given up")
 		if warned := lines.FilterLevelExact(zap.WarnLevel).Len(); lines.Len() < 3 || warned != 1 {
 			t.Errorf("%d lines in the log, %d of them warnings, want one per attempt and a warning for the last", lines.Len(), warned)
@@ -264,12 +254,8 @@ func closesInTime(t *testing.T, c *framework.Client) {
 	t.Helper()
 	const limit = time.Second + 100*time.Millisecond
 	start := time.Now()
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
-	if took := time.Since(start); took > limit {
-		t.Errorf("Close took %v, want at most %v", took, limit)
-	}
+	check(t, c.Close())
+	wantWithin(t, start, limit)
 }
 
 func TestClose_during_the_close_of_an_earlier_session(t *testing.T) {
@@ -285,22 +271,20 @@ func TestClose_during_the_close_of_an_earlier_session(t *testing.T) {
 		"an attempt has just failed":   {fault.Rule{Op: fault.CloseSession, Action: fault.CutBefore}, true},
 		"every attempt fails":          {fault.Rule{Op: fault.CloseSession, Action: fault.CutBefore, Times: fault.Forever}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				g := newAbandonedSession(t, srv)
-				tc.rule.Session = g.id
-				g.proxy.Rules().Add(tc.rule)
-				g.heal()
-				must.OK(t, g.client.AwaitConnected(t.Context()))
-				<-time.After(leaseMargin + time.Millisecond) // in virtual time: as far as it gets by itself
-				if !g.exists() {
-					t.Fatal("the session has ended before Close")
-				}
-				closesInTime(t, g.client)
-				if g.exists() == tc.want {
-					t.Errorf("when Close has returned the session has ended: %v, want %v", !g.exists(), tc.want)
-				}
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			g := newAbandonedSession(t, srv)
+			tc.rule.Session = g.id
+			g.proxy.Rules().Add(tc.rule)
+			g.heal()
+			must.OK(t, g.client.AwaitConnected(t.Context()))
+			<-time.After(leaseMargin + time.Millisecond) // in virtual time: as far as it gets by itself
+			if !g.exists() {
+				t.Fatal("the session has ended before Close")
+			}
+			closesInTime(t, g.client)
+			if g.exists() == tc.want {
+				t.Errorf("when Close has returned the session has ended: %v, want %v", !g.exists(), tc.want)
+			}
 		})
 	}
 }
@@ -327,9 +311,7 @@ func TestClose_without_a_server_for_an_earlier_session(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		g := newAbandonedSession(t, srv)
 		closesInTime(t, g.client)
-		if n := g.dials.Load(); n != 0 {
-			t.Errorf("%d dials", n)
-		}
+		wantEqual(t, "dials", g.dials.Load(), 0)
 	})
 }
 
@@ -362,9 +344,7 @@ func TestAbandonedSession_on_a_real_server(t *testing.T) {
 			zktest.Eventually(t, patience, "the session is closed, or asked for", func() bool {
 				return closedOrAsked(proxy, h.Session(), healed)
 			})
-			if _, ok, err := observer.Exists(t.Context(), node); err != nil || ok {
-				t.Errorf("the znode exists: %v, %v", ok, err)
-			}
+			wantExists(t, observer, node, false)
 		})
 	}
 }

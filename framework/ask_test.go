@@ -107,18 +107,14 @@ func TestAnOldServerIsAskedOnce(t *testing.T) {
 			_, err = c.Ephemerals(t.Context(), "/")
 			wantErr(t, "Ephemerals", err, framework.ErrUnsupported)
 		}
-		if n := old.asked.Load(); n != 2 {
-			t.Errorf("the server was asked %d times, want once for each", n)
-		}
+		wantEqual(t, "requests with unknown opcodes", old.asked.Load(), 2)
 		<-time.After(time.Hour)
 		old.renewed.Store(true)
 		_, err := c.WhoAmI(t.Context())
 		wantErr(t, "WhoAmI on the same connection", err, framework.ErrUnsupported)
 		srv.Cut() // a newer server may have taken its place
 		synctest.Wait()
-		if _, err := c.WhoAmI(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check(t, last(c.WhoAmI(t.Context())))
 	}, zkserver.WithVersion(zkserver.DefaultVersion)) // which knows both
 }
 
@@ -127,43 +123,33 @@ func TestReady_asks_a_quorum(t *testing.T) {
 		c := virtual(t, srv)
 		before := srv.Frontend(0).Zxid()
 		must.OK(t, c.Ready(t.Context()))
-		if n := srv.Frontend(0).Zxid() - before; n != 1 {
-			t.Errorf("%d transactions, want one", n)
-		}
+		wantEqual(t, "transactions", srv.Frontend(0).Zxid()-before, 1)
 		srv.Frontend(0).Isolate() // it goes on to answer reads
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx := within(t, time.Second)
 		if _, _, err := c.Children(ctx, "/"); err != nil {
 			t.Fatalf("a read: %v", err)
 		}
 		wantErr(t, "cut off from the quorum", c.Ready(ctx), context.DeadlineExceeded, framework.ErrUnknownOutcome)
 		srv.Frontend(0).Heal()
-		if err := c.Ready(t.Context()); err != nil {
-			t.Errorf("healed: %v", err)
-		}
+		wantErr(t, "healed", c.Ready(t.Context()), nil)
 	})
 }
 
 func TestReady_does_not_wait_for_a_connection(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
-		srv.Refuse()
-		srv.Cut()
+		disconnect(srv)
 		synctest.Wait()
 		start := time.Now()
 		err := c.Ready(t.Context())
 		wantErr(t, "without a connection", err, framework.ErrNotConnected)
-		if took := time.Since(start); took != 0 {
-			t.Errorf("it took %v", took)
-		}
+		wantEqual(t, "time that it took", time.Since(start), 0)
 		if err != nil && !strings.Contains(err.Error(), "Suspended") {
 			t.Errorf("%v: no word of the state", err)
 		}
 		srv.Accept()
 		must.OK(t, c.AwaitConnected(t.Context()))
-		if err := c.Ready(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check(t, c.Ready(t.Context()))
 		c.Close()
 		wantErr(t, "closed", c.Ready(t.Context()), framework.ErrClosed)
 	})
@@ -174,11 +160,7 @@ func TestClose_ends_questions(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		srv.Freeze()
-		asked := make(chan error, 1)
-		go func() {
-			_, err := c.WhoAmI(t.Context())
-			asked <- err
-		}()
+		asked := background(func() error { return last(c.WhoAmI(t.Context())) })
 		synctest.Wait()
 		c.Close()
 		if err := <-asked; !errors.Is(err, framework.ErrClosed) {

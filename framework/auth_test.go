@@ -126,9 +126,7 @@ func TestDigestCredential(t *testing.T) {
 		}
 		await(t, cut.Hit(), "the cut")
 	}
-	if n := proxy.Count(fault.SetAuth); n != 1+3 {
-		t.Errorf("the credential was sent %d times on 4 connections", n)
-	}
+	wantEqual(t, "credentials sent on 4 connections", proxy.Count(fault.SetAuth), 1+3)
 	for _, call := range operations(c) {
 		rec.add(call(within(t, 2*time.Second)))
 	}
@@ -295,9 +293,7 @@ func TestCredentials_are_accepted_before_requests(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var seen trail
 		c, proxy := proxied(t, srv, append(twoCredentials(), framework.WithStateListener(seen.add))...)
-		if n := proxy.Count(fault.SetAuth); n != 2 {
-			t.Errorf("%d credentials sent, want 2", n)
-		}
+		wantEqual(t, "credentials sent", proxy.Count(fault.SetAuth), 2)
 		mustCreate(t, c, "/mine", "", framework.WithACL(acl.Creator()...))
 		if acl, _, err := c.ACL(t.Context(), "/mine"); err != nil || len(acl) != 2 {
 			t.Errorf("created under %v, %v, want both credentials", acl, err)
@@ -313,12 +309,8 @@ func TestCredentials_are_accepted_before_requests(t *testing.T) {
 			t.Error("connected while a credential is not answered")
 		}
 		must.Get2(c.Get(t.Context(), "/mine"))(t)
-		if took := time.Since(start); took != time.Second {
-			t.Errorf("served after %v, want the second that the credential takes", took)
-		}
-		if n := proxy.Count(fault.SetAuth); n != 2 {
-			t.Errorf("%d credentials sent at the reconnection, want 2", n)
-		}
+		wantEqual(t, "time that it took", time.Since(start), time.Second)
+		wantEqual(t, "credentials sent at the reconnection", proxy.Count(fault.SetAuth), 2)
 		seen.await(t, connecting, connected, suspended, connected)
 	})
 }
@@ -432,9 +424,7 @@ func testRotation(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy) {
 		cut := proxy.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
 		wantReads(t, "on the next connection", c, "/new", "/bob")
 		await(t, cut.Hit(), "the cut")
-		if n := proxy.Count(fault.SetAuth); n != 2 {
-			t.Errorf("%d credentials presented, want 2", n)
-		}
+		wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 2)
 	}
 	if c.Session().ID != id {
 		t.Error("it has another session")
@@ -443,13 +433,10 @@ func testRotation(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy) {
 
 func TestAddAuth_replaces_the_credential_of_the_same_user(t *testing.T) {
 	t.Parallel()
-	t.Run("embedded", func(t *testing.T) {
-		t.Parallel()
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			opts := []framework.Option{framework.WithAuth("digest", []byte("bob:"+secret)), framework.WithAuth("digest", digest(secret))}
-			c, proxy := proxied(t, srv, opts...)
-			testRotation(t, c, proxy)
-		})
+	runVirtually(t, "embedded", func(t *testing.T, srv *zkserver.Server) {
+		opts := []framework.Option{framework.WithAuth("digest", []byte("bob:"+secret)), framework.WithAuth("digest", digest(secret))}
+		c, proxy := proxied(t, srv, opts...)
+		testRotation(t, c, proxy)
 	})
 	t.Run("real", func(t *testing.T) {
 		t.Parallel()
@@ -478,9 +465,7 @@ func testRefusal(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy, seen *
 	proxy.ResetRequests()
 	proxy.Cut()
 	wantReads(t, "on the next connection", c, "/old")
-	if n := proxy.Count(fault.SetAuth); n != 1 {
-		t.Errorf("%d credentials presented, want 1", n)
-	}
+	wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 1)
 	if err := h.Err(); err != nil || c.Session().ID != id {
 		t.Errorf("session %#x, want %#x: %v", c.Session().ID, id, err)
 	}
@@ -491,13 +476,10 @@ func testRefusal(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy, seen *
 
 func TestAddAuth_of_a_refused_credential_has_no_effect(t *testing.T) {
 	t.Parallel()
-	t.Run("embedded", func(t *testing.T) {
-		t.Parallel()
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			var seen trail
-			c, proxy := proxied(t, srv, framework.WithAuth("digest", digest(secret)), framework.WithStateListener(seen.add))
-			testRefusal(t, c, proxy, &seen)
-		})
+	runVirtually(t, "embedded", func(t *testing.T, srv *zkserver.Server) {
+		var seen trail
+		c, proxy := proxied(t, srv, framework.WithAuth("digest", digest(secret)), framework.WithStateListener(seen.add))
+		testRefusal(t, c, proxy, &seen)
 	})
 	t.Run("real", func(t *testing.T) {
 		t.Parallel()
@@ -514,23 +496,17 @@ func TestAddAuth_without_a_connection_waits_for_one(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, proxy := proxied(t, srv, framework.WithAuth("digest", digest(secret)))
 		protect(t, c)
-		srv.Refuse()
-		srv.Cut()
+		disconnect(srv)
 		sleep(time.Second)
 		err := c.AddAuth(within(t, 2*time.Second), "digest", []byte("bob:"+secret))
 		wantErr(t, "AddAuth", err, context.DeadlineExceeded, framework.ErrNotConnected)
-		added := make(chan error, 1)
-		go func() { added <- c.AddAuth(t.Context(), "digest", digest(renewed)) }()
+		added := background(func() error { return c.AddAuth(t.Context(), "digest", digest(renewed)) })
 		sleep(time.Second)
 		proxy.ResetRequests()
 		srv.Accept()
-		if err := <-added; err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, <-added)
 		wantReads(t, "once it is connected", c, "/new")
-		if n := proxy.Count(fault.SetAuth); n != 1 {
-			t.Errorf("%d credentials presented, want 1", n)
-		}
+		wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 1)
 	})
 }
 
@@ -543,9 +519,7 @@ func TestAddAuth_brings_a_refused_client_back(t *testing.T) {
 		sleep(time.Minute) // pauses take seconds by now
 		start := time.Now()
 		wantErr(t, "AddAuth", c.AddAuth(t.Context(), "digest", digest(renewed)), framework.ErrAuthFailed)
-		if took := time.Since(start); took > 0 {
-			t.Errorf("it was tried after %v", took)
-		}
+		wantWithin(t, start, 0)
 		refusing.Remove()
 		must.OK(t, c.AddAuth(t.Context(), "digest", digest("4nother")))
 		if took := time.Since(start); took > 0 || c.State() != connected {
@@ -554,9 +528,7 @@ func TestAddAuth_brings_a_refused_client_back(t *testing.T) {
 		protect(t, c)
 		mustCreate(t, c, "/another", "", onlyFor(user, "4nother"))
 		wantReads(t, "with the last", c)
-		if _, _, err := c.Get(t.Context(), "/another"); err != nil {
-			t.Error(err)
-		}
+		check(t, last(c.Get(t.Context(), "/another")))
 	})
 }
 
@@ -588,16 +560,14 @@ func TestAddAuth_at_servers_that_require_a_credential(t *testing.T) {
 func TestAddAuth_goes_on_where_the_answer_was_lost(t *testing.T) {
 	t.Parallel()
 	for _, action := range []fault.Action{fault.CutBefore, fault.DropReply} {
-		t.Run(action.String(), func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				c, _ := proxied(t, srv, framework.WithAuth("digest", digest(secret)))
-				protect(t, c)
-				srv.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: action})
-				must.OK(t, c.AddAuth(t.Context(), "digest", digest(renewed)))
-				wantReads(t, "after the cut", c, "/new")
-				srv.Cut()
-				wantReads(t, "on the next connection", c, "/new")
-			})
+		runVirtually(t, action.String(), func(t *testing.T, srv *zkserver.Server) {
+			c, _ := proxied(t, srv, framework.WithAuth("digest", digest(secret)))
+			protect(t, c)
+			srv.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: action})
+			must.OK(t, c.AddAuth(t.Context(), "digest", digest(renewed)))
+			wantReads(t, "after the cut", c, "/new")
+			srv.Cut()
+			wantReads(t, "on the next connection", c, "/new")
 		})
 	}
 }
@@ -610,9 +580,7 @@ func TestAddAuth_refuses_bad_arguments_at_once(t *testing.T) {
 		if err := c.AddAuth(t.Context(), "", digest(secret)); err == nil || !strings.Contains(err.Error(), "scheme must not be empty") {
 			t.Errorf("no scheme: %v", err)
 		}
-		if n := proxy.Count(fault.SetAuth); n != 0 {
-			t.Errorf("%d credentials presented", n)
-		}
+		wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 0)
 		must.OK(t, c.Close())
 		wantErr(t, "a closed client", c.AddAuth(t.Context(), "digest", digest(secret)), framework.ErrClosed)
 	})
@@ -629,8 +597,6 @@ func TestAddAuth_of_a_token_replaces_the_earlier_one(t *testing.T) {
 		proxy.ResetRequests()
 		srv.Cut()
 		sleep(time.Second)
-		if n := proxy.Count(fault.SetAuth); n != 2 {
-			t.Errorf("%d credentials presented, want 2", n)
-		}
+		wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 2)
 	})
 }

@@ -34,12 +34,8 @@ func TestCloseEndsTheSessionAndItsEphemeralsAtOnce(t *testing.T) {
 	observer := connect(t, server.Addr())
 	node := mustCreate(t, c, fresh(t)+"/node", "", framework.Ephemeral())
 	must.OK(t, c.Close())
-	if _, ok, err := observer.Exists(t.Context(), node); err != nil || ok {
-		t.Errorf("%s exists after Close (%v)", node, err)
-	}
-	if err := c.Close(); err != nil {
-		t.Errorf("second Close: %v", err)
-	}
+	wantExists(t, observer, node, false)
+	wantErr(t, "second Close", c.Close(), nil)
 }
 
 func TestCloseFromAListenerReturns(t *testing.T) {
@@ -97,16 +93,10 @@ func TestCloseLeavesNothingInAnyState(t *testing.T) {
 				wg.Go(func() { _, _ = c.Create(t.Context(), "/x/y", nil, framework.TTL(time.Second)) })
 			}
 			start := time.Now()
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
-			if took := time.Since(start); took > closeLimit {
-				t.Errorf("Close took %v, want at most %v", took, closeLimit)
-			}
+			check(t, c.Close())
+			wantWithin(t, start, closeLimit)
 			wg.Wait()
-			if err := errors.Join(proxy.Close(), goleak.Find(before, zktest.IgnoreServers())); err != nil {
-				t.Error(err)
-			}
+			check(t, errors.Join(proxy.Close(), goleak.Find(before, zktest.IgnoreServers())))
 		})
 	}
 }
@@ -120,8 +110,7 @@ func TestConnectingAndClosingOverAndOverDoesNotGrow(t *testing.T) {
 	}
 	cycle := func() {
 		c := must.Get(framework.NewClient(server.Addr(), framework.WithMaxPacket(framework.MinPacket, framework.MinPacket)))(t)
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
+		ctx := within(t, patience)
 		must.OK(t, c.AwaitConnected(ctx))
 		must.OK(t, c.Close())
 	}
@@ -164,33 +153,27 @@ func TestCloseWithoutAConnection(t *testing.T) {
 		"ends the session at a server that can be reached": true,
 		"leaves it to the ensemble if none can":            false,
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				var down atomic.Bool
-				var seen trail
-				c := virtual(t, srv, framework.WithStateListener(seen.add), framework.WithSessionTimeout(span),
-					framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-						if down.Load() {
-							return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
-						}
-						return srv.Dial(ctx, network, addr)
-					}))
-				down.Store(true)
-				srv.Cut()
-				sleep(time.Second)
-				seen.await(t, connecting, connected, suspended)
-				down.Store(!reachable)
-				start := time.Now()
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
-				if took := time.Since(start); took > 1100*time.Millisecond {
-					t.Errorf("Close took %v", took)
-				}
-				if left := len(srv.Sessions()); (left == 0) != reachable {
-					t.Errorf("%d sessions left", left)
-				}
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var down atomic.Bool
+			var seen trail
+			c := virtual(t, srv, framework.WithStateListener(seen.add), framework.WithSessionTimeout(span),
+				framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+					if down.Load() {
+						return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+					}
+					return srv.Dial(ctx, network, addr)
+				}))
+			down.Store(true)
+			srv.Cut()
+			sleep(time.Second)
+			seen.await(t, connecting, connected, suspended)
+			down.Store(!reachable)
+			start := time.Now()
+			check(t, c.Close())
+			wantWithin(t, start, 1100*time.Millisecond)
+			if left := len(srv.Sessions()); (left == 0) != reachable {
+				t.Errorf("%d sessions left", left)
+			}
 		})
 	}
 }
@@ -223,31 +206,24 @@ func countedDialer(srv *zkserver.Server, open *atomic.Int64) framework.Option {
 func TestTheSessionsEndEndsAHandshakeThatHangs(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]bool{"the first": false, "a reconnection": true} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				var open atomic.Int64
-				c := newClient(t, srv.Addr(), countedDialer(srv, &open), framework.WithSessionTimeout(span),
-					framework.WithConnectTimeout(time.Minute))
-				if before {
-					must.OK(t, c.AwaitConnected(t.Context()))
-				}
-				held := srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.HoldReply})
-				srv.Cut()
-				await(t, held.Hit(), "the handshake")
-				sleep(time.Millisecond)
-				if n := open.Load(); n != 1 {
-					t.Fatalf("%d connections", n)
-				}
-				done := make(chan error)
-				go func() { done <- c.Close() }()
-				sleep(time.Millisecond)
-				if n := open.Load(); n != 0 {
-					t.Errorf("%d connections after the session's end", n)
-				}
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var open atomic.Int64
+			c := newClient(t, srv.Addr(), countedDialer(srv, &open), framework.WithSessionTimeout(span),
+				framework.WithConnectTimeout(time.Minute))
+			if before {
+				must.OK(t, c.AwaitConnected(t.Context()))
+			}
+			held := srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.HoldReply})
+			srv.Cut()
+			await(t, held.Hit(), "the handshake")
+			sleep(time.Millisecond)
+			if n := open.Load(); n != 1 {
+				t.Fatalf("%d connections", n)
+			}
+			done := background(func() error { return c.Close() })
+			sleep(time.Millisecond)
+			wantEqual(t, "connections after the session's end", open.Load(), 0)
+			check(t, <-done)
 		})
 	}
 }
@@ -265,13 +241,9 @@ func TestAllConnectionsAreClosedInTheEnd(t *testing.T) {
 			must.OK(t, c.AwaitConnected(t.Context()))
 		}
 		sleep(time.Minute) // the sessions that were replaced are closed by then
-		if n := open.Load(); n != 1 {
-			t.Errorf("%d connections, want the one that is in use", n)
-		}
+		wantEqual(t, "connections", open.Load(), 1)
 		must.OK(t, c.Close())
-		if n := open.Load(); n != 0 {
-			t.Errorf("%d connections of a closed client", n)
-		}
+		wantEqual(t, "connections of a closed client", open.Load(), 0)
 	})
 }
 
@@ -289,14 +261,12 @@ func TestSecureWaitsAsLongAsTheSessionCanBeValid(t *testing.T) {
 		h := must.Get(c.HoldSession(t.Context()))(t)
 		defer h.Release()
 		time.Sleep(time.Second) //nolint:forbidigo // virtual: the heartbeat has been answered
-		srv.Refuse()
-		srv.Cut()
+		disconnect(srv)
 		time.Sleep(time.Until(h.Deadline())) //nolint:forbidigo // virtual
 		if err := h.Err(); err != nil {
 			t.Fatalf("given up while it may stand: %v", err)
 		}
-		secured := make(chan error, 1)
-		go func() { secured <- h.Secure(t.Context()) }()
+		secured := background(func() error { return h.Secure(t.Context()) })
 		time.Sleep(3 * time.Second) //nolint:forbidigo // virtual: longer than the connect timeout
 		synctest.Wait()
 		select {
@@ -305,9 +275,7 @@ func TestSecureWaitsAsLongAsTheSessionCanBeValid(t *testing.T) {
 		default:
 		}
 		srv.Accept()
-		if err := <-secured; err != nil {
-			t.Error(err)
-		}
+		check(t, <-secured)
 	})
 }
 
@@ -318,23 +286,16 @@ func TestALeaseMarginThatDoesNotFitIsCutAndLogged(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		core, logs := observer.New(zap.ErrorLevel)
 		c := virtual(t, srv, framework.WithSessionTimeout(time.Minute), framework.WithLeaseMargin(10*time.Second), framework.WithLogger(zap.New(core)))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		ctx := within(t, time.Minute)
 		h := must.Get(c.HoldSession(ctx))(t)
 		for range 3 {
 			srv.Cut()
 			sleep(20 * time.Second)
 		}
-		if err := h.Secure(ctx); err != nil {
-			t.Errorf("a healthy session can't be secured: %v", err)
-		}
+		wantErr(t, "a healthy session can't be secured", h.Secure(ctx), nil)
 		sleep(time.Minute)
-		if err := h.Err(); err != nil {
-			t.Errorf("lost: %v", err)
-		}
+		wantErr(t, "lost", h.Err(), nil)
 		const message = "lease margin is more than half the session timeout that the server granted"
-		if n := logs.FilterMessage(message).Len(); n != 1 {
-			t.Errorf("logged %d times, want once a session", n)
-		}
+		wantEqual(t, "lines in the log, of one session", logs.FilterMessage(message).Len(), 1)
 	}, zkserver.WithSessionTimeouts(time.Second, 6*time.Second))
 }

@@ -105,9 +105,7 @@ func TestNamespacesAreViewsOfOneSession(t *testing.T) {
 	if path != "/a/node-0000000000" || inner.AbsolutePath(path) != chroot+"/ns/inner/most"+path {
 		t.Errorf("created %s, absolute %s", path, inner.AbsolutePath(path))
 	}
-	if data, _, err := root.Get(t.Context(), chroot+"/ns/inner/most"+path); err != nil || string(data) != "x" {
-		t.Errorf("%q, %v", data, err)
-	}
+	wantData(t, root, chroot+"/ns/inner/most"+path, "x")
 	if got := children(t, inner, "/"); !slices.Equal(got, []string{"a"}) || inner.Session() != c.Session() {
 		t.Errorf("children %v of session %v, the client's is %v", got, inner.Session(), c.Session())
 	}
@@ -212,11 +210,7 @@ func TestOperation_ends_with_its_session_by_policy(t *testing.T) {
 			id, password := framework.SessionSecret(c)
 			g.shut()
 			cut := proxy.Rules().Add(fault.Rule{Session: id, Op: fault.GetChildren, Action: fault.CutBefore})
-			done := make(chan error)
-			go func() {
-				_, _, err := c.Children(t.Context(), "/")
-				done <- err
-			}()
+			done := background(func() error { return last(c.Children(t.Context(), "/")) })
 			await(t, cut.Hit(), "the cut")
 			must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
 			g.open()

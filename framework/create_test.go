@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -61,9 +60,7 @@ func TestCreateMakesEveryKindOfZnode(t *testing.T) {
 			if st.EphemeralOwner != tc.owner || st.Czxid == 0 || st.Czxid != st.Mzxid {
 				t.Errorf("owner %#x, czxid %#x, mzxid %#x", st.EphemeralOwner, st.Czxid, st.Mzxid)
 			}
-			if data, _, err := c.Get(t.Context(), path); err != nil || string(data) != "data" {
-				t.Errorf("data %q, %v", data, err)
-			}
+			wantData(t, c, path, "data")
 		})
 	}
 }
@@ -124,9 +121,7 @@ func TestProtectedCreate_after_a_lost_reply(t *testing.T) {
 			if got := named(children(t, c, dir), name); len(got) != 1 || framework.JoinPath(dir, got[0]) != path {
 				t.Errorf("created %s, found %v", path, got)
 			}
-			if found, ok, err := c.Exists(t.Context(), path); err != nil || !ok || found != st {
-				t.Errorf("Create told %+v, Exists %+v, %v", st, found, err)
-			}
+			wantStat(t, c, path, st)
 		})
 	}
 }
@@ -141,28 +136,25 @@ func TestProtectedCreate_of_a_znode_that_may_not_be_read(t *testing.T) {
 		for name, opts := range map[string][]framework.CreateOption{
 			"found": nil, "its Stat is asked for": {framework.StatTo(new(framework.Stat))},
 		} {
-			t.Run(version+" "+name, func(t *testing.T) {
-				virtually(t, func(t *testing.T, srv *zkserver.Server) {
-					c := virtual(t, srv)
-					session := c.Session().ID
-					must.Get(c.Create(t.Context(), "/dir", nil))(t)
-					srv.Rules().Add(fault.Rule{Op: fault.Create, Path: "/dir/*", Action: fault.DropReply})
-					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-					defer cancel()
-					path, err := c.Create(ctx, "/dir/n", nil, append(opts, framework.Ephemeral(), framework.Protected(), unreadable)...)
-					want := 1
-					if opts != nil && (version == "3.8.4" || version == "3.9.6") {
-						want = 0
-						wantErr(t, "create with StatTo", err, framework.ErrNoAuth)
-					} else if err != nil || !strings.HasPrefix(path, "/dir/_c_") {
-						t.Errorf("create: %q, %v; want the znode's path", path, err)
-					}
-					zktest.Eventually(t, time.Minute, "the number of znodes", func() bool { return len(children(t, c, "/dir")) == want })
-					if c.Session().ID != session {
-						t.Error("the session has ended")
-					}
-				}, zkserver.WithVersion(version))
-			})
+			runVirtually(t, version+" "+name, func(t *testing.T, srv *zkserver.Server) {
+				c := virtual(t, srv)
+				session := c.Session().ID
+				must.Get(c.Create(t.Context(), "/dir", nil))(t)
+				srv.Rules().Add(fault.Rule{Op: fault.Create, Path: "/dir/*", Action: fault.DropReply})
+				ctx := within(t, time.Minute)
+				path, err := c.Create(ctx, "/dir/n", nil, append(opts, framework.Ephemeral(), framework.Protected(), unreadable)...)
+				want := 1
+				if opts != nil && (version == "3.8.4" || version == "3.9.6") {
+					want = 0
+					wantErr(t, "create with StatTo", err, framework.ErrNoAuth)
+				} else if err != nil || !strings.HasPrefix(path, "/dir/_c_") {
+					t.Errorf("create: %q, %v; want the znode's path", path, err)
+				}
+				zktest.Eventually(t, time.Minute, "the number of znodes", func() bool { return len(children(t, c, "/dir")) == want })
+				if c.Session().ID != session {
+					t.Error("the session has ended")
+				}
+			}, zkserver.WithVersion(version))
 		}
 	}
 }
@@ -200,17 +192,13 @@ func TestProtectedCreate_when_canceled(t *testing.T) {
 			}()
 			_, err := c.Create(ctx, dir+"/lock-", nil, framework.Ephemeral(), framework.Sequential(), framework.Protected())
 			wantErr(t, "create", err, context.Canceled, framework.ErrUnknownOutcome)
-			if n := c.PendingDeletes(); n != 1 {
-				t.Errorf("%d deletes are pending, want 1", n)
-			}
+			wantEqual(t, "pending deletes", c.PendingDeletes(), 1)
 			if tc.cut {
 				proxy.Cut()
 			}
 			held.Release()
 			zktest.Eventually(t, patience, "the delete is done", func() bool { return c.PendingDeletes() == 0 })
-			if got := children(t, observer, dir); !slices.Equal(got, []string{"keep"}) {
-				t.Errorf("children %v, want none of the create", got)
-			}
+			wantList(t, "children after the delete", children(t, observer, dir), []string{"keep"})
 			if n := proxy.Count(fault.Delete); tc.action == fault.HoldReply && n != 1 {
 				t.Errorf("%d deletes were sent, want 1", n)
 			}
@@ -277,12 +265,8 @@ func TestACreateWhoseReplyIsLostSaysSo(t *testing.T) {
 		t.Errorf("%v is retryable", err)
 	}
 	drop()
-	if _, err := c.Create(t.Context(), dir+"/idempotent", []byte("x"), framework.Idempotent()); err != nil {
-		t.Errorf("idempotent create: %v", err)
-	}
-	if n := len(named(children(t, c, dir), "item-")); n != 1 {
-		t.Errorf("%d sequential znodes, want 1", n)
-	}
+	wantErr(t, "idempotent create", last(c.Create(t.Context(), dir+"/idempotent", []byte("x"), framework.Idempotent())), nil)
+	wantEqual(t, "sequential znodes", len(named(children(t, c, dir), "item-")), 1)
 }
 
 func TestManyCreatesWithLostRepliesMakeOneZnodeEach(t *testing.T) {
@@ -352,27 +336,23 @@ func TestCreate_makes_missing_parents_in_few_requests(t *testing.T) {
 		"/a/b/n":   {4, []fault.Op{create, create, create, create, create, create}},
 		"/a/b/c/n": {6, []fault.Op{create, create, create, exists, create, create, create, create}},
 	} {
-		t.Run(path, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t, zkenv.DrawVersion(t, zkenv.AllOperations("it counts requests"))...)
-				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
-				proxy.SetLatency(roundTrip)
-				c := connect(t, srv.Addr(), framework.WithDialer(proxy.Dial))
-				must.Get2(c.Exists(t.Context(), "/"))(t) // the first create of a session asks what the server has applied
-				proxy.ResetRequests()
-				begun := time.Now()
-				must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
-				if took := time.Since(begun); took != time.Duration(want.roundTrips)*roundTrip {
-					t.Errorf("took %v, want %d round trips of %v", took, want.roundTrips, roundTrip)
-				}
-				var sent []fault.Op
-				for _, r := range proxy.Requests() {
-					sent = append(sent, r.Op)
-				}
-				if !slices.Equal(sent, want.requests) {
-					t.Errorf("sent %v, want %v", sent, want.requests)
-				}
-			})
+		runSynctest(t, path, func(t *testing.T) {
+			srv := zkserver.Run(t, zkenv.DrawVersion(t, zkenv.AllOperations("it counts requests"))...)
+			proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+			proxy.SetLatency(roundTrip)
+			c := connect(t, srv.Addr(), framework.WithDialer(proxy.Dial))
+			must.Get2(c.Exists(t.Context(), "/"))(t) // the first create of a session asks what the server has applied
+			proxy.ResetRequests()
+			begun := time.Now()
+			must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
+			wantEqual(t, "time that it took", time.Since(begun), time.Duration(want.roundTrips)*roundTrip)
+			var sent []fault.Op
+			for _, r := range proxy.Requests() {
+				sent = append(sent, r.Op)
+			}
+			if !slices.Equal(sent, want.requests) {
+				t.Errorf("sent %v, want %v", sent, want.requests)
+			}
 		})
 	}
 }
@@ -381,15 +361,11 @@ func TestCreate_makes_missing_parents_in_few_requests(t *testing.T) {
 // to exists.
 func TestCreate_makes_parents_below_a_znode_that_may_not_be_read(t *testing.T) {
 	for _, version := range []string{"3.5.10", zkserver.DefaultVersion, "3.8.4", "3.9.6"} {
-		t.Run(version, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				c := virtual(t, srv)
-				must.Get(c.Create(t.Context(), "/hidden", nil, framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})))(t)
-				if _, err := c.Create(t.Context(), "/hidden/a/b/c/n", nil, framework.WithParents()); err != nil {
-					t.Error(err)
-				}
-			}, zkserver.WithVersion(version))
-		})
+		runVirtually(t, version, func(t *testing.T, srv *zkserver.Server) {
+			c := virtual(t, srv)
+			must.Get(c.Create(t.Context(), "/hidden", nil, framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})))(t)
+			check(t, last(c.Create(t.Context(), "/hidden/a/b/c/n", nil, framework.WithParents())))
+		}, zkserver.WithVersion(version))
 	}
 }
 
@@ -412,9 +388,7 @@ func TestListToSeesTheZnode(t *testing.T) {
 				if err != nil || !slices.Contains(names, name) {
 					t.Errorf("Create: %q, %v with the list %v; want the znode in it", name, err, names)
 				}
-				if err := c.Delete(t.Context(), path); err != nil {
-					t.Error(err)
-				}
+				check(t, c.Delete(t.Context(), path))
 			}
 		})
 	}
@@ -430,12 +404,8 @@ func TestListToTakesOneRoundTrip(t *testing.T) {
 	dir := fresh(t) + "-pipeline"
 	mustCreate(t, c, dir, "")
 	stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.HoldReply})
-	created := make(chan error, 1)
 	var names []string
-	go func() {
-		_, err := c.Create(t.Context(), dir+"/n", nil, framework.ListTo("", &names))
-		created <- err
-	}()
+	created := background(func() error { return last(c.Create(t.Context(), dir+"/n", nil, framework.ListTo("", &names))) })
 	await(t, stuck.Hit(), "the create")
 	zktest.Eventually(t, patience, "the listing is asked for before the create is answered", func() bool {
 		return proxy.Count(fault.GetChildren) == 1
@@ -475,9 +445,7 @@ func TestOpNever(t *testing.T) {
 	if !errors.Is(err, reason) || !errors.As(err, &culprit) || culprit.Index != 1 || !strings.Contains(fmt.Sprint(err), "never") {
 		t.Errorf("Txn: %v, want the reason, of operation 1", err)
 	}
-	if data, _, err := c.Get(t.Context(), dir); err != nil || string(data) != "before" {
-		t.Errorf("data %q, %v; want it unchanged", data, err)
-	}
+	wantData(t, c, dir, "before")
 }
 
 // TestWatchToTakesOneRoundTrip withholds the reply to the create until the watch has been asked for.
@@ -572,9 +540,7 @@ func TestCheckCreateSendsNothing(t *testing.T) {
 	if err := c.CheckCreate("/n", make([]byte, framework.DefaultMaxRequest)); !errors.Is(err, framework.ErrTooLarge) {
 		t.Errorf("too much data: %v, want ErrTooLarge", err)
 	}
-	if n := proxy.Count(fault.Create, fault.Exists); n != 0 {
-		t.Errorf("%d requests, want none", n)
-	}
+	wantEqual(t, "requests", proxy.Count(fault.Create, fault.Exists), 0)
 }
 
 // Each create of one path has a listing of its own, taken after it, and a Stat of its own.

@@ -188,11 +188,7 @@ func TestACreateAllThatIsCancelledLeavesNoZnode(t *testing.T) {
 			rule := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Action: action})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			done := make(chan error, 1)
-			go func() {
-				_, err := c.CreateAll(ctx, contenders(dirs)...)
-				done <- err
-			}()
+			done := background(func() error { return last(c.CreateAll(ctx, contenders(dirs)...)) })
 			await(t, rule.Hit(), "the transaction")
 			cancel()
 			wantErr(t, "CreateAll", <-done, context.Canceled, framework.ErrUnknownOutcome)
@@ -249,7 +245,5 @@ func TestTheRootViewHasTheEnsemblesPaths(t *testing.T) {
 	c := connect(t, zktest.Shared(t).Addr()+fresh(t))
 	view := must.Get(c.Namespace("named"))(t)
 	node := mustCreate(t, view, "/node", "")
-	if _, ok, err := c.Root().Exists(t.Context(), view.AbsolutePath(node)); err != nil || !ok {
-		t.Errorf("%s in the root view: %v, %v", view.AbsolutePath(node), ok, err)
-	}
+	wantExists(t, c.Root(), view.AbsolutePath(node), true)
 }

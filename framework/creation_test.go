@@ -29,9 +29,7 @@ func TestKnownByDataFindsItsZnodeAgain(t *testing.T) {
 	if err != nil || created != path || lost.Hits() != 1 {
 		t.Fatalf("Create: %q, %v with %d replies lost; want %s with one", created, err, lost.Hits(), path)
 	}
-	if found, ok, err := c.Exists(t.Context(), path); err != nil || !ok || found != st {
-		t.Errorf("Create told %+v, Exists %+v (%v, %v)", st, found, ok, err)
-	}
+	wantStat(t, c, path, st)
 }
 
 // TestKnownByDataTakesNothingForItsOwn has another znode at the path when the
@@ -58,9 +56,7 @@ func TestKnownByDataTakesNothingForItsOwn(t *testing.T) {
 		if errors.Is(err, framework.ErrUnknownOutcome) || lost.Hits() != 1 {
 			t.Errorf("%s: %v with %d replies lost; want it to be certain after one", name, err, lost.Hits())
 		}
-		if data, _, err := other.Get(t.Context(), path); err != nil || string(data) != in.data {
-			t.Errorf("%s: data %q, %v; want it to stand", name, data, err)
-		}
+		wantData(t, other, path, in.data)
 	}
 }
 
@@ -77,11 +73,7 @@ func TestKnownByData_ends(t *testing.T) {
 			path := fresh(t) + "-gives-up"
 			stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: action})
 			ctx, cancel := context.WithCancel(t.Context())
-			first := make(chan error, 1)
-			go func() {
-				_, err := c.Create(ctx, path, []byte("same"), knownByData()...)
-				first <- err
-			}()
+			first := background(func() error { return last(c.Create(ctx, path, []byte("same"), knownByData()...)) })
 			await(t, stuck.Hit(), "the create")
 			cancel()
 			wantErr(t, "Create", <-first, context.Canceled)
@@ -111,11 +103,7 @@ func TestKnownByDataWaitsNoLongerThanItsContext(t *testing.T) {
 	stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.HoldRequest})
 	defer stuck.Release()
 	first, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		_, err := c.Create(first, path, []byte("1"), knownByData()...)
-		done <- err
-	}()
+	done := background(func() error { return last(c.Create(first, path, []byte("1"), knownByData()...)) })
 	await(t, stuck.Hit(), "the create")
 	ctx, stop := context.WithCancel(t.Context())
 	stop()

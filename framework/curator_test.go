@@ -29,13 +29,10 @@ func TestCuratorWatchersLearnOfTheEndWithoutAServer(t *testing.T) {
 		mustCreate(t, c, "/watched", "")
 		w := mustWatch(t, c, "/watched", framework.WatchData)
 		timeout := c.Session().Timeout
-		srv.Refuse()
-		srv.Cut()
+		disconnect(srv)
 		began := time.Now()
 		wantEvent(t, w, framework.EventSessionEnded)
-		if took := time.Since(began); took > timeout {
-			t.Errorf("notified after %v, want that within the session timeout of %v", took, timeout)
-		}
+		wantWithin(t, began, timeout)
 	})
 }
 
@@ -50,9 +47,7 @@ func TestCuratorCredentialsAreThereInTheNextSession(t *testing.T) {
 		wantErr(t, "a stranger's get", err, framework.ErrNoAuth)
 		must.OK(t, srv.Expire(c.Session().ID))
 		seen.await(t, connecting, connected, suspended, lost, connected)
-		if data, _, err := c.Get(t.Context(), "/mine"); err != nil || string(data) != secretData {
-			t.Errorf("get in the next session: %q, %v", data, err)
-		}
+		wantData(t, c, "/mine", secretData)
 	})
 }
 
@@ -64,17 +59,11 @@ func TestCuratorFirstStateIsConnected(t *testing.T) {
 		var seen trail
 		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial),
 			framework.WithRetry(retry.Forever(time.Second)), framework.WithStateListener(seen.add))
-		created := make(chan error, 1)
-		go func() {
-			_, err := c.Create(t.Context(), "/queued", nil)
-			created <- err
-		}()
+		created := background(func() error { return last(c.Create(t.Context(), "/queued", nil)) })
 		<-time.After(time.Minute)
 		seen.await(t, connecting)
 		srv.Accept()
-		if err := <-created; err != nil {
-			t.Errorf("what was asked for before: %v", err)
-		}
+		wantErr(t, "what was asked for before", <-created, nil)
 		seen.await(t, connecting, connected)
 	})
 }
@@ -87,8 +76,7 @@ func TestCuratorTwoLongOutages(t *testing.T) {
 		c := virtual(t, srv, framework.WithRetry(retry.Never()), framework.WithStateListener(seen.add))
 		want := []framework.State{connecting, connected}
 		for range 2 {
-			srv.Refuse()
-			srv.Cut()
+			disconnect(srv)
 			want = append(want, suspended, lost)
 			seen.await(t, want...)
 			_, _, err := c.Exists(t.Context(), "/")
@@ -96,9 +84,7 @@ func TestCuratorTwoLongOutages(t *testing.T) {
 			srv.Accept()
 			want = append(want, connected)
 			seen.await(t, want...)
-			if _, ok, err := c.Exists(t.Context(), "/"); err != nil || !ok {
-				t.Errorf("a read afterwards: %v, %v", ok, err)
-			}
+			wantExists(t, c, "/", true)
 		}
 	})
 }
@@ -111,8 +97,7 @@ func TestCuratorSessionSurvivesARollingRestart(t *testing.T) {
 		node := mustCreate(t, c, "/here", "", framework.Ephemeral())
 		id := c.Session().ID
 		for _, f := range srv.Frontends() {
-			f.Refuse()
-			f.Cut()
+			disconnect(f)
 			<-time.After(5 * time.Second)
 			f.Accept()
 			if _, ok, err := c.Exists(t.Context(), node); err != nil || !ok {
@@ -159,16 +144,13 @@ func TestCuratorGuaranteedDeleteOfTheNextSession(t *testing.T) {
 		var seen trail
 		c := virtual(t, srv, framework.WithRetry(retry.Never()), framework.WithStateListener(seen.add), framework.WithNamespace("ns"))
 		node := mustCreate(t, c, "/stays", "")
-		srv.Refuse()
-		srv.Cut()
+		disconnect(srv)
 		seen.await(t, connecting, connected, suspended, lost)
 		wantErr(t, "delete while Lost", c.Delete(t.Context(), node, framework.Guaranteed()), framework.ErrNotConnected)
 		srv.Accept()
 		seen.await(t, connecting, connected, suspended, lost, connected)
 		zktest.Eventually(t, patience, "the delete is done", func() bool { return c.PendingDeletes() == 0 })
-		if _, ok, err := c.Exists(t.Context(), node); err != nil || ok {
-			t.Errorf("the znode exists: %v, %v", ok, err)
-		}
+		wantExists(t, c, node, false)
 	})
 }
 
@@ -200,9 +182,7 @@ func TestCuratorWorkOfOneSessionIsDoneAgain(t *testing.T) {
 		if firsts != 2 {
 			t.Errorf("the first part was done %d times, want 2", firsts)
 		}
-		if _, exists, err := c.Exists(t.Context(), "/first-1"); err != nil || exists {
-			t.Errorf("the ended session's znode exists: %v, %v", exists, err)
-		}
+		wantExists(t, c, "/first-1", false)
 	})
 }
 
@@ -213,9 +193,7 @@ func TestCuratorTTLZnodesGo(t *testing.T) {
 		node := mustCreate(t, c, "/deep/for-a-while", "", framework.TTL(time.Hour))
 		exists := func(when string, want bool) {
 			t.Helper()
-			if _, ok, err := c.Exists(t.Context(), node); err != nil || ok != want {
-				t.Errorf("%s: it stands: %v (%v), want %v", when, ok, err, want)
-			}
+			wantExists(t, c, node, want)
 		}
 		<-time.After(50 * time.Minute)
 		must.Get(c.Set(t.Context(), node, []byte("touched"), framework.AnyVersion))(t)
@@ -242,9 +220,7 @@ func TestCuratorNeverConnected(t *testing.T) {
 	c := newClient(t, "127.0.0.1:1", framework.WithDialer(refuse), framework.WithStateListener(seen.add))
 	zktest.Eventually(t, patience, "several attempts to connect", func() bool { return dials.Load() >= 3 })
 	seen.await(t, connecting)
-	if got := c.State(); got != connecting {
-		t.Errorf("state %v, want %v", got, connecting)
-	}
+	wantEqual(t, "state", c.State(), connecting)
 	_, err := c.Create(within(t, 10*time.Millisecond), "/a", nil)
 	wantErr(t, "create", err, context.DeadlineExceeded)
 }
@@ -258,12 +234,8 @@ func TestCuratorAwaitsTheServersReturn(t *testing.T) {
 	err := c.AwaitConnected(within(t, 10*time.Millisecond))
 	wantErr(t, "AwaitConnected without a server", err, context.DeadlineExceeded)
 	proxy.Heal()
-	if err := c.AwaitConnected(within(t, patience)); err != nil {
-		t.Errorf("AwaitConnected after the server came: %v", err)
-	}
-	if err := c.AwaitConnected(within(t, patience)); err != nil {
-		t.Errorf("AwaitConnected when connected: %v", err)
-	}
+	wantErr(t, "AwaitConnected after the server came", c.AwaitConnected(within(t, patience)), nil)
+	wantErr(t, "AwaitConnected when connected", c.AwaitConnected(within(t, patience)), nil)
 }
 
 // As TestFailedDeleteManager: a delete that fails is done later if it is
@@ -277,9 +249,7 @@ func TestCuratorFailedDeletes(t *testing.T) {
 	ordinary, guaranteed := mustCreate(t, c, dir+"/ordinary", ""), mustCreate(t, c, dir+"/guaranteed", "")
 	err := c.Delete(t.Context(), dir+"/missing", framework.Guaranteed())
 	wantErr(t, "guaranteed delete of nothing", err, framework.ErrNoNode)
-	if n := c.PendingDeletes(); n != 0 {
-		t.Errorf("%d deletions of nothing are pending", n)
-	}
+	wantEqual(t, "pending deletions of nothing", c.PendingDeletes(), 0)
 	g.shut()
 	proxy.Cut()
 	zktest.Eventually(t, patience, "the cut is noticed", func() bool { return c.State() == suspended })
@@ -296,8 +266,6 @@ func TestCuratorFailedDeletes(t *testing.T) {
 	g.open()
 	zktest.Eventually(t, patience, "the guaranteed delete is done", func() bool { return c.PendingDeletes() == 0 && c.State() == connected })
 	for path, want := range map[string]bool{ordinary: true, guaranteed: false} {
-		if _, exists, err := c.Exists(t.Context(), path); err != nil || exists != want {
-			t.Errorf("%s stands: %v (%v), want %v", path, exists, err, want)
-		}
+		wantExists(t, c, path, want)
 	}
 }

@@ -53,16 +53,13 @@ func TestDeleteWhoseEndIsAwaitedIsNeverDropped(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		mustCreate(t, c, "/awaited", "")
-		srv.Refuse()
-		srv.Cut()
+		disconnect(srv)
 		bound := c.InSession(c.Session().ID)
 		for i := range framework.MaxPendingDeletes {
 			bound.Discard("/none", framework.CreatedBy(int64(i+1)))
 		}
 		bound.Discard("/none", framework.CreatedBy(framework.MaxPendingDeletes+1))
-		if n := c.PendingDeletes(); n != framework.MaxPendingDeletes {
-			t.Errorf("%d deletions pending, want %d", n, framework.MaxPendingDeletes)
-		}
+		wantEqual(t, "pending deletions", c.PendingDeletes(), framework.MaxPendingDeletes)
 		over := make(chan struct{})
 		bound.Discard("/awaited", framework.WhenOver(func(bool) { close(over) }))
 		select {
@@ -84,27 +81,20 @@ func TestDeleteWhoseCheckIsRefused(t *testing.T) {
 	for _, read := range []fault.Op{fault.Sync, fault.Exists} {
 		for _, code := range []fault.Code{fault.Unimplemented, fault.Throttled, fault.AuthRequired} {
 			for _, waits := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%v/%v/%v", read, code, waits), func(t *testing.T) {
-					t.Parallel()
-					virtually(t, func(t *testing.T, srv *zkserver.Server) {
-						c := virtual(t, srv)
-						path := mustCreate(t, c, "/refused", "", framework.Ephemeral())
-						bound := c.InSession(c.Session().ID)
-						srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.CutBefore})
-						srv.Rules().Add(fault.Rule{Op: read, Action: fault.Refuse, Code: code})
-						if waits {
-							_ = bound.Delete(t.Context(), path, framework.Guaranteed()) // or the client goes on
-						} else {
-							bound.Discard(path)
-						}
-						sleep(time.Minute)
-						if _, ok, err := c.Exists(t.Context(), path); ok || err != nil {
-							t.Errorf("exists: %v, %v", ok, err)
-						}
-						if n := c.PendingDeletes(); n != 0 {
-							t.Errorf("%d deletions are pending", n)
-						}
-					})
+				runVirtually(t, fmt.Sprintf("%v/%v/%v", read, code, waits), func(t *testing.T, srv *zkserver.Server) {
+					c := virtual(t, srv)
+					path := mustCreate(t, c, "/refused", "", framework.Ephemeral())
+					bound := c.InSession(c.Session().ID)
+					srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.CutBefore})
+					srv.Rules().Add(fault.Rule{Op: read, Action: fault.Refuse, Code: code})
+					if waits {
+						_ = bound.Delete(t.Context(), path, framework.Guaranteed()) // or the client goes on
+					} else {
+						bound.Discard(path)
+					}
+					sleep(time.Minute)
+					wantExists(t, c, path, false)
+					wantEqual(t, "pending deletions", c.PendingDeletes(), 0)
 				})
 			}
 		}
@@ -120,14 +110,11 @@ func TestDeleteTree_while_another_client_deletes(t *testing.T) {
 		mustCreate(t, other, path+"/leaf", "")
 		last := route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldRequest, Skip: 1})
 		ctx := tr.caller(t)
-		done := make(chan error, 1)
-		go func() { done <- c.DeleteTree(ctx, path) }()
+		done := background(func() error { return c.DeleteTree(ctx, path) })
 		await(t, last.Hit(), "the deletion of the emptied znode")
 		_ = other.Delete(t.Context(), path) // or a real server has reaped it
 		last.Release()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		check(t, <-done)
 		wantSpans(t, tr.take(t, ctx, c), "delete (caller, unset) db.response.status_code=-111 zookeeper.node.path="+path+"\n"+
 			"getChildren (caller, unset) zookeeper.node.path="+path+"\n"+
 			"delete (caller, unset) zookeeper.node.path="+path+"/leaf\n"+
@@ -148,11 +135,9 @@ func TestCreatedByLeavesTheSuccessorAlone(t *testing.T) {
 		mustCreate(t, c, path, "first", framework.StatTo(&st))
 		lost := proxy.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldReply})
 		ctx, cancel := context.WithCancel(t.Context())
-		deleted := make(chan error, 1)
-		go func() { deleted <- c.Delete(ctx, path, framework.CreatedBy(st.Czxid), framework.Guaranteed()) }()
+		deleted := background(func() error { return c.Delete(ctx, path, framework.CreatedBy(st.Czxid), framework.Guaranteed()) })
 		await(t, lost.Hit(), "the deletion")
-		proxy.Refuse()
-		proxy.Cut()
+		disconnect(proxy)
 		if !waits {
 			cancel()
 			wantErr(t, "Delete", <-deleted, context.Canceled)
@@ -164,9 +149,7 @@ func TestCreatedByLeavesTheSuccessorAlone(t *testing.T) {
 		}
 		cancel()
 		zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-		if data, _, err := other.Get(t.Context(), path); err != nil || string(data) != "second" {
-			t.Errorf("waiting %v: data %q, %v; want second", waits, data, err)
-		}
+		wantData(t, other, path, "second")
 	}
 }
 
@@ -180,9 +163,7 @@ func TestCreatedByLooksFirst(t *testing.T) {
 	must.OK(t, c.Delete(t.Context(), path))
 	mustCreate(t, c, path, "second")
 	wantErr(t, "Delete", c.Delete(t.Context(), path, framework.CreatedBy(st.Czxid)), framework.ErrNoNode)
-	if data, _, err := c.Get(t.Context(), path); err != nil || string(data) != "second" {
-		t.Errorf("data %q, %v; want second", data, err)
-	}
+	wantData(t, c, path, "second")
 }
 
 func TestDiscardCreatedBy(t *testing.T) {
@@ -197,9 +178,7 @@ func TestDiscardCreatedBy(t *testing.T) {
 	}{{st.Czxid - 1, true}, {st.Czxid, false}, {st.Czxid, false}} {
 		c.Discard(path, framework.CreatedBy(step.czxid))
 		zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-		if _, ok, err := c.Exists(t.Context(), path); err != nil || ok != step.exists {
-			t.Errorf("after Discard of czxid %d (the znode's is %d): exists %v, %v", step.czxid, st.Czxid, ok, err)
-		}
+		wantExists(t, c, path, step.exists)
 	}
 }
 
@@ -245,8 +224,7 @@ func (lw lostWrite) loses(t *testing.T, srv *zkserver.Server, action fault.Actio
 	mustCreate(t, c, path, "first")
 	lost := srv.Rules().Add(fault.Rule{Op: lw.op, Action: action})
 	g.shut()
-	failed := make(chan error, 1)
-	go func() { failed <- lw.do(t.Context(), c, path) }()
+	failed := background(func() error { return lw.do(t.Context(), c, path) })
 	await(t, lost.Hit(), "the loss")
 	synctest.Wait()
 	others(other)
@@ -259,26 +237,24 @@ func (lw lostWrite) loses(t *testing.T, srv *zkserver.Server, action fault.Actio
 func TestASecondAttemptLeavesAnotherZnodeAlone(t *testing.T) {
 	for name, lw := range lostWrites() {
 		for _, action := range []fault.Action{fault.CutBefore, fault.DropReply} {
-			t.Run(name+"/"+action.String(), func(t *testing.T) {
-				virtually(t, func(t *testing.T, srv *zkserver.Server) {
-					path := fresh(t)
-					var created framework.Stat
-					err := lw.loses(t, srv, action, path, func(other *framework.Client) {
-						if err := other.Delete(t.Context(), path); err != nil && !errors.Is(err, framework.ErrNoNode) {
-							t.Fatal(err)
-						}
-						mustCreate(t, other, path, "theirs", framework.StatTo(&created))
-					})
-					wantErr(t, "the write", err, framework.ErrUnknownOutcome)
-					if framework.Retryable(err) {
-						t.Errorf("%v is retryable", err)
+			runVirtually(t, name+"/"+action.String(), func(t *testing.T, srv *zkserver.Server) {
+				path := fresh(t)
+				var created framework.Stat
+				err := lw.loses(t, srv, action, path, func(other *framework.Client) {
+					if err := other.Delete(t.Context(), path); err != nil && !errors.Is(err, framework.ErrNoNode) {
+						t.Fatal(err)
 					}
-					c := virtual(t, srv)
-					data, st, err := c.Get(t.Context(), path)
-					if err != nil || string(data) != "theirs" || st.Czxid != created.Czxid || st.Version != 0 || st.Aversion != 0 {
-						t.Errorf("%q, %+v, %v, want what others created", data, st, err)
-					}
+					mustCreate(t, other, path, "theirs", framework.StatTo(&created))
 				})
+				wantErr(t, "the write", err, framework.ErrUnknownOutcome)
+				if framework.Retryable(err) {
+					t.Errorf("%v is retryable", err)
+				}
+				c := virtual(t, srv)
+				data, st, err := c.Get(t.Context(), path)
+				if err != nil || string(data) != "theirs" || st.Czxid != created.Czxid || st.Version != 0 || st.Aversion != 0 {
+					t.Errorf("%q, %+v, %v, want what others created", data, st, err)
+				}
 			})
 		}
 	}
@@ -287,12 +263,8 @@ func TestASecondAttemptLeavesAnotherZnodeAlone(t *testing.T) {
 // No client has deleted the znode: the second attempt does what was asked for.
 func TestASecondAttemptWritesTheSameZnode(t *testing.T) {
 	for name, lw := range lostWrites() {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				if err := lw.loses(t, srv, fault.CutBefore, fresh(t), func(*framework.Client) {}); err != nil {
-					t.Error(err)
-				}
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			check(t, lw.loses(t, srv, fault.CutBefore, fresh(t), func(*framework.Client) {}))
 		})
 	}
 }
@@ -306,9 +278,7 @@ func TestDeleteTree_after_a_lost_reply(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if _, ok, err := virtual(t, srv).Exists(t.Context(), path); err != nil || ok {
-			t.Errorf("exists %v, %v", ok, err)
-		}
+		wantExists(t, virtual(t, srv), path, false)
 	})
 }
 
@@ -380,8 +350,7 @@ func TestADeletionIsSentAtOnceOrNotAtAll(t *testing.T) {
 			must.Get(c.Create(t.Context(), "/z", nil, framework.StatTo(&st)))(t)
 			armed.Store(true)
 			away.Store(true)
-			deleted := make(chan error, 1)
-			go func() { deleted <- c.Delete(t.Context(), "/z", framework.CreatedBy(st.Czxid)) }()
+			deleted := background(func() error { return c.Delete(t.Context(), "/z", framework.CreatedBy(st.Czxid)) })
 			synctest.Wait()
 			if armed.Load() {
 				t.Fatal("the znode was not read")
@@ -432,8 +401,7 @@ func TestDeleteCreatedByWithoutRead(t *testing.T) {
 		var st framework.Stat
 		unreadable := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})
 		must.Get(c.Create(t.Context(), "/z", nil, framework.StatTo(&st), unreadable))(t)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		ctx := within(t, time.Minute)
 		err := c.Delete(ctx, "/z", framework.CreatedBy(st.Czxid))
 		_, txnErr := c.Txn(ctx, framework.OpDelete("/z", 0, framework.CreatedBy(st.Czxid)))
 		for _, err := range []error{err, txnErr} {

@@ -88,72 +88,54 @@ func (tr *tracked) says(t *testing.T, configuration string) {
 
 func TestEnsembleTracking(t *testing.T) {
 	t.Parallel()
-	t.Run("leaves a server that was removed", func(t *testing.T) {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			tr := newTracked(t, srv, "a.test")
-			tr.says(t, "server.1=b.test:1:2;2181\nversion=1")
-			tr.seen.await(t, connecting, connected, suspended, connected)
-			if got := tr.lastDialled(); got != "b.test:2181" {
-				t.Errorf("went to %s", got)
-			}
-		})
+	runVirtually(t, "leaves a server that was removed", func(t *testing.T, srv *zkserver.Server) {
+		tr := newTracked(t, srv, "a.test")
+		tr.says(t, "server.1=b.test:1:2;2181\nversion=1")
+		tr.seen.await(t, connecting, connected, suspended, connected)
+		if got := tr.lastDialled(); got != "b.test:2181" {
+			t.Errorf("went to %s", got)
+		}
 	})
-	t.Run("stays at a server that remains", func(t *testing.T) {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			tr := newTracked(t, srv, "a.test")
-			tr.says(t, "server.1=b.test:1:2;2181\nserver.2=a.test:1:2;2181\nversion=1")
-			tr.seen.await(t, connecting, connected)
-			if got := tr.Servers(); !slices.Equal(got, []string{"a.test:2181", "b.test:2181"}) {
-				t.Errorf("servers %v", got)
-			}
-		})
+	runVirtually(t, "stays at a server that remains", func(t *testing.T, srv *zkserver.Server) {
+		tr := newTracked(t, srv, "a.test")
+		tr.says(t, "server.1=b.test:1:2;2181\nserver.2=a.test:1:2;2181\nversion=1")
+		tr.seen.await(t, connecting, connected)
+		wantList(t, "servers", tr.Servers(), []string{"a.test:2181", "b.test:2181"})
 	})
-	t.Run("does not give a connection that works for servers that cannot be reached", func(t *testing.T) {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			tr := newTracked(t, srv, "a.test")
-			tr.set(true, "b.test")
-			tr.says(t, "server.1=b.test:1:2;2181\nversion=1")
-			sleep(time.Minute)
-			tr.seen.await(t, connecting, connected)
-			tr.set(false, "b.test")
-			sleep(time.Minute)
-			tr.seen.await(t, connecting, connected, suspended, connected)
-			if got := tr.lastDialled(); got != "b.test:2181" {
-				t.Errorf("went to %s when it could be reached", got)
-			}
-		})
+	runVirtually(t, "does not give a connection that works for servers that cannot be reached", func(t *testing.T, srv *zkserver.Server) {
+		tr := newTracked(t, srv, "a.test")
+		tr.set(true, "b.test")
+		tr.says(t, "server.1=b.test:1:2;2181\nversion=1")
+		sleep(time.Minute)
+		tr.seen.await(t, connecting, connected)
+		tr.set(false, "b.test")
+		sleep(time.Minute)
+		tr.seen.await(t, connecting, connected, suspended, connected)
+		if got := tr.lastDialled(); got != "b.test:2181" {
+			t.Errorf("went to %s when it could be reached", got)
+		}
 	})
-	t.Run("falls back on the connect string", func(t *testing.T) {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			tr := newTracked(t, srv, "a.test")
-			tr.says(t, "server.1=b.test:1:2;2181\nversion=1")
-			tr.set(true, "b.test")
-			srv.Cut()
-			sleep(time.Second)
-			must.Get2(tr.Children(t.Context(), "/"))(t)
-			if got := tr.Servers(); !slices.Equal(got, []string{"b.test:2181"}) {
-				t.Errorf("servers %v", got)
-			}
-		})
+	runVirtually(t, "falls back on the connect string", func(t *testing.T, srv *zkserver.Server) {
+		tr := newTracked(t, srv, "a.test")
+		tr.says(t, "server.1=b.test:1:2;2181\nversion=1")
+		tr.set(true, "b.test")
+		srv.Cut()
+		sleep(time.Second)
+		must.Get2(tr.Children(t.Context(), "/"))(t)
+		wantList(t, "servers", tr.Servers(), []string{"b.test:2181"})
 	})
-	t.Run("never goes back to an older configuration", func(t *testing.T) {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			tr := newTracked(t, srv, "a.test")
-			for _, configuration := range []string{
-				"server.1=b.test:1:2;2181\nversion=100000002",
-				"server.1=c.test:1:2;2181\nversion=ffff",
-				"server.1=c.test:1:2;2181",
-			} {
-				tr.says(t, configuration)
-				if got := tr.Servers(); !slices.Equal(got, []string{"b.test:2181"}) {
-					t.Errorf("servers %v after %q", got, configuration)
-				}
-			}
-			tr.says(t, "server.1=c.test:1:2;2181\nversion=100000003")
-			if got := tr.Servers(); !slices.Equal(got, []string{"c.test:2181"}) {
-				t.Errorf("servers %v", got)
-			}
-		})
+	runVirtually(t, "never goes back to an older configuration", func(t *testing.T, srv *zkserver.Server) {
+		tr := newTracked(t, srv, "a.test")
+		for _, configuration := range []string{
+			"server.1=b.test:1:2;2181\nversion=100000002",
+			"server.1=c.test:1:2;2181\nversion=ffff",
+			"server.1=c.test:1:2;2181",
+		} {
+			tr.says(t, configuration)
+			wantList(t, "servers", tr.Servers(), []string{"b.test:2181"})
+		}
+		tr.says(t, "server.1=c.test:1:2;2181\nversion=100000003")
+		wantList(t, "servers", tr.Servers(), []string{"c.test:2181"})
 	})
 }
 
@@ -173,9 +155,7 @@ func TestTracking_of_a_configuration_without_addresses(t *testing.T) {
 		} {
 			must.Get(c.Set(t.Context(), config, []byte(tc.configuration), framework.AnyVersion))(t)
 			synctest.Wait()
-			if got := c.Servers(); !slices.Equal(got, []string{tc.want}) {
-				t.Errorf("servers %v after %q, want %s", got, tc.configuration, tc.want)
-			}
+			wantList(t, "servers", c.Servers(), []string{tc.want})
 		}
 	}, zkserver.WithFrontends(2))
 }
@@ -195,9 +175,7 @@ func TestAChrootSurvivesANewConfiguration(t *testing.T) {
 			t.Fatalf("servers %v, want %s", got, second)
 		}
 		mustCreate(t, c, "/node", "")
-		if _, ok, err := outside.Exists(t.Context(), "/app/node"); err != nil || !ok {
-			t.Errorf("/app/node exists: %v, %v", ok, err)
-		}
+		wantExists(t, outside, "/app/node", true)
 	}, zkserver.WithFrontends(2))
 }
 
@@ -345,11 +323,7 @@ func reconfigLosing(
 	must.OK(t, c.AwaitConnected(within(t, patience)))
 	lost := proxy.Rules().Add(fault.Rule{Op: fault.Other, Action: loss})
 	g.shut()
-	done := make(chan error, 1)
-	go func() {
-		_, err := c.Reconfig(within(t, patience), ours, version)
-		done <- err
-	}()
+	done := background(func() error { return last(c.Reconfig(within(t, patience), ours, version)) })
 	await(t, lost.Hit(), "the loss")
 	meanwhile()
 	g.open()
@@ -410,9 +384,7 @@ func TestDynamicConfigurationsAreRead(t *testing.T) {
 		"server.x=a:1:2;1\nserver.2=b:1;1\nserver.3=c:;1":  "",
 		"server.1=[a:1:2;1\nserver.2=[]:1:2;1\nserver.3=]": "",
 	} {
-		if got := strings.Join(framework.EnsembleServers(configuration, false, "h:2181"), " "); got != want {
-			t.Errorf("%q names %q, want %q", configuration, got, want)
-		}
+		wantEqual(t, "servers by "+configuration, strings.Join(framework.EnsembleServers(configuration, false, "h:2181"), " "), want)
 	}
 }
 
@@ -438,9 +410,7 @@ func TestAClientWithTLSIsNotMovedToThePlainPort(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := strings.Join(framework.EnsembleServers(tc.configuration, true, tc.given...), " "); got != tc.want {
-				t.Errorf("goes to %q, want %q", got, tc.want)
-			}
+			wantEqual(t, "servers", strings.Join(framework.EnsembleServers(tc.configuration, true, tc.given...), " "), tc.want)
 		})
 	}
 }

@@ -56,15 +56,11 @@ func TestEpochDiffersForEachZnode(t *testing.T) {
 			}
 			former = version
 			wantEpoch(t, c, "/a/b/one", version)
-			if found, ok, err := c.Exists(t.Context(), "/a/b/one"); err != nil || !ok || found != st {
-				t.Errorf("Create told %+v, Exists %+v (%v, %v)", st, found, ok, err)
-			}
+			wantStat(t, c, "/a/b/one", st)
 			_, _, err := createAtEpoch(t, clients[1-i%2], "/a/b/one")
 			wantErr(t, "Create of a znode that exists", err, framework.ErrNodeExists)
 			wantEpoch(t, c, "/a/b/one", version)
-			if err := c.Delete(t.Context(), "/a/b/one", framework.AtEpoch(version), framework.CreatedBy(st.Czxid)); err != nil {
-				t.Error(err)
-			}
+			check(t, c.Delete(t.Context(), "/a/b/one", framework.AtEpoch(version), framework.CreatedBy(st.Czxid)))
 		}
 	})
 }
@@ -75,9 +71,7 @@ func TestEpochNeedsAParent(t *testing.T) {
 		_, _, err := createAtEpoch(t, c, "/missing/one")
 		wantErr(t, "Create without WithParents", err, framework.ErrNoNode)
 		mustCreate(t, c, "/present", "")
-		if _, _, err := createAtEpoch(t, c, "/present/one"); err != nil {
-			t.Errorf("Create below an existing parent: %v", err)
-		}
+		wantErr(t, "Create below an existing parent", last(createAtEpoch(t, c, "/present/one")), nil)
 		if got := srv.Paths(); slices.ContainsFunc(got, func(p string) bool { return strings.HasPrefix(p, "/missing") }) {
 			t.Errorf("znodes %q, want none below /missing", got)
 		}
@@ -96,9 +90,7 @@ func TestEpochLiesInTheNamespace(t *testing.T) {
 			_, err := view.Txn(t.Context(), framework.OpSet("/data", nil, framework.AnyVersion), framework.OpAtEpoch("/one", version))
 			return err
 		}
-		if err := write(version); err != nil {
-			t.Error(err)
-		}
+		check(t, write(version))
 		for version, want := range map[int32]error{version + 1: framework.ErrBadVersion, version - 1: framework.ErrBadVersion} {
 			culprit := new(framework.TxnError)
 			err := write(version)
@@ -113,21 +105,17 @@ func TestEpochLiesInTheNamespace(t *testing.T) {
 // TestEpochOfAZnodeWhoseReplyWasLost has the version be that of the znode that exists.
 func TestEpochOfAZnodeWhoseReplyWasLost(t *testing.T) {
 	for action, raised := range map[fault.Action]int32{fault.DropReply: 1, fault.CutBefore: 1} {
-		t.Run(action.String(), func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				c := virtual(t, srv)
-				former, st := mustCreateAtEpoch(t, c, "/lost/one")
-				must.OK(t, c.Delete(t.Context(), "/lost/one", framework.AtEpoch(former), framework.CreatedBy(st.Czxid)))
-				lost := srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/lost/one", Action: action})
-				version, st := mustCreateAtEpoch(t, c, "/lost/one")
-				if lost.Hits() != 1 || version != former+raised {
-					t.Errorf("epoch %d after %d, %d replies lost", version, former, lost.Hits())
-				}
-				wantEpoch(t, c, "/lost/one", version)
-				if found, ok, err := c.Exists(t.Context(), "/lost/one"); err != nil || !ok || found != st {
-					t.Errorf("Create told %+v, Exists %+v (%v, %v)", st, found, ok, err)
-				}
-			})
+		runVirtually(t, action.String(), func(t *testing.T, srv *zkserver.Server) {
+			c := virtual(t, srv)
+			former, st := mustCreateAtEpoch(t, c, "/lost/one")
+			must.OK(t, c.Delete(t.Context(), "/lost/one", framework.AtEpoch(former), framework.CreatedBy(st.Czxid)))
+			lost := srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/lost/one", Action: action})
+			version, st := mustCreateAtEpoch(t, c, "/lost/one")
+			if lost.Hits() != 1 || version != former+raised {
+				t.Errorf("epoch %d after %d, %d replies lost", version, former, lost.Hits())
+			}
+			wantEpoch(t, c, "/lost/one", version)
+			wantStat(t, c, "/lost/one", st)
 		})
 	}
 }
@@ -142,37 +130,33 @@ func TestEpochChangesWhileAReplyIsLost(t *testing.T) {
 		},
 		"deleted": func(ctx context.Context, c *framework.Client, path string) error { return c.Delete(ctx, path) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				g := new(gate)
-				c, operator := virtual(t, srv, framework.WithDialer(g.around(srv.Dial))), virtual(t, srv)
-				former, st := mustCreateAtEpoch(t, c, "/changed/one")
-				must.OK(t, c.Delete(t.Context(), "/changed/one", framework.AtEpoch(former), framework.CreatedBy(st.Czxid)))
-				lost := srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/changed/one", Action: fault.DropReply})
-				g.shut()
-				var version int32
-				done := make(chan error, 1)
-				go func() {
-					var err error
-					version, st, err = createAtEpoch(t, c, "/changed/one")
-					done <- err
-				}()
-				await(t, lost.Hit(), "the create")
-				first, _, _ := operator.Exists(t.Context(), "/changed/one")
-				must.OK(t, change(t.Context(), operator, epochpath.Of("/changed/one")))
-				g.open()
-				if err := <-done; err != nil {
-					t.Fatal(err)
-				}
-				if st.Czxid <= first.Czxid {
-					t.Errorf("czxid %d after %d, want another znode", st.Czxid, first.Czxid)
-				}
-				wantEpoch(t, c, "/changed/one", version)
-				_, err := c.Txn(t.Context(), framework.OpAtEpoch("/changed/one", version))
-				if err != nil {
-					t.Error(err)
-				}
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			g := new(gate)
+			c, operator := virtual(t, srv, framework.WithDialer(g.around(srv.Dial))), virtual(t, srv)
+			former, st := mustCreateAtEpoch(t, c, "/changed/one")
+			must.OK(t, c.Delete(t.Context(), "/changed/one", framework.AtEpoch(former), framework.CreatedBy(st.Czxid)))
+			lost := srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/changed/one", Action: fault.DropReply})
+			g.shut()
+			var version int32
+			done := make(chan error, 1)
+			go func() {
+				var err error
+				version, st, err = createAtEpoch(t, c, "/changed/one")
+				done <- err
+			}()
+			await(t, lost.Hit(), "the create")
+			first, _, _ := operator.Exists(t.Context(), "/changed/one")
+			must.OK(t, change(t.Context(), operator, epochpath.Of("/changed/one")))
+			g.open()
+			must.OK(t, <-done)
+			if st.Czxid <= first.Czxid {
+				t.Errorf("czxid %d after %d, want another znode", st.Czxid, first.Czxid)
+			}
+			wantEpoch(t, c, "/changed/one", version)
+			_, err := c.Txn(t.Context(), framework.OpAtEpoch("/changed/one", version))
+			if err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }
@@ -237,9 +221,7 @@ func TestEpochOptionsThatDoNotFit(t *testing.T) {
 			}
 		}
 		for _, path := range []string{"/x", epochpath.Of("/x")} {
-			if _, ok, err := c.Exists(t.Context(), path); err != nil || ok {
-				t.Errorf("%s exists: %v, %v", path, ok, err)
-			}
+			wantExists(t, c, path, false)
 		}
 	})
 }
@@ -263,22 +245,18 @@ func TestDeleteAtEpochFindsItsZnode(t *testing.T) {
 		},
 	} {
 		for _, discard := range []bool{false, true} {
-			t.Run(name, func(t *testing.T) {
-				virtually(t, func(t *testing.T, srv *zkserver.Server) {
-					c, operator := virtual(t, srv), virtual(t, srv)
-					version, st := mustCreateAtEpoch(t, c, "/found/one")
-					change(t, srv, operator)
-					opts := []framework.DeleteOption{framework.AtEpoch(version), framework.CreatedBy(st.Czxid), framework.Idempotent()}
-					if discard {
-						c.Discard("/found/one", opts...)
-						zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-					} else if err := c.Delete(t.Context(), "/found/one", opts...); err != nil {
-						t.Error(err)
-					}
-					if _, ok, err := operator.Exists(t.Context(), "/found/one"); err != nil || ok {
-						t.Errorf("exists %v, %v", ok, err)
-					}
-				})
+			runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+				c, operator := virtual(t, srv), virtual(t, srv)
+				version, st := mustCreateAtEpoch(t, c, "/found/one")
+				change(t, srv, operator)
+				opts := []framework.DeleteOption{framework.AtEpoch(version), framework.CreatedBy(st.Czxid), framework.Idempotent()}
+				if discard {
+					c.Discard("/found/one", opts...)
+					zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
+				} else if err := c.Delete(t.Context(), "/found/one", opts...); err != nil {
+					t.Error(err)
+				}
+				wantExists(t, operator, "/found/one", false)
 			})
 		}
 	}
@@ -308,9 +286,7 @@ func TestDeleteAtEpochLeavesTheNextZnodeAlone(t *testing.T) {
 			stuck.Release()
 			wantErr(t, "Delete", <-deleted, framework.ErrNoNode)
 			zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-			if _, err := other.Txn(t.Context(), framework.OpAtEpoch("/next/one", next)); err != nil {
-				t.Errorf("the next znode: %v", err)
-			}
+			wantErr(t, "the next znode", last(other.Txn(t.Context(), framework.OpAtEpoch("/next/one", next))), nil)
 		})
 	}
 }

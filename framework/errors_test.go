@@ -95,21 +95,18 @@ func TestAWriteIsOfUnknownOutcome_if_only_its_first_attempt_was_sent(t *testing.
 	}
 	for write, w := range writes {
 		for end, e := range ends {
-			t.Run(write+"/"+end, func(t *testing.T) {
-				virtually(t, func(t *testing.T, srv *zkserver.Server) {
-					c := virtual(t, srv, framework.WithRetry(e.policy))
-					mustCreate(t, c, "/node", "")
-					srv.Rules().Add(fault.Rule{Op: w.op, Action: fault.DropReply})
-					ctx, cancel := context.WithCancel(t.Context())
-					defer cancel()
-					done := make(chan error, 1)
-					srv.Refuse()
-					go func() { done <- w.write(ctx, c) }() // ends with the call
-					<-time.After(limit)
-					e.end(c, cancel)
-					wantErr(t, write, <-done, e.want, framework.ErrUnknownOutcome)
-					srv.Accept()
-				})
+			runVirtually(t, write+"/"+end, func(t *testing.T, srv *zkserver.Server) {
+				c := virtual(t, srv, framework.WithRetry(e.policy))
+				mustCreate(t, c, "/node", "")
+				srv.Rules().Add(fault.Rule{Op: w.op, Action: fault.DropReply})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				srv.Refuse()
+				done := background(func() error { return w.write(ctx, c) }) // ends with the call
+				<-time.After(limit)
+				e.end(c, cancel)
+				wantErr(t, write, <-done, e.want, framework.ErrUnknownOutcome)
+				srv.Accept()
 			})
 		}
 	}

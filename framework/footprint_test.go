@@ -79,9 +79,7 @@ func TestOperation_without_telemetry_allocates_nothing(t *testing.T) {
 	c := connect(t, zktest.Shared(t).Addr())
 	allocations := func(observed bool) float64 {
 		return testing.AllocsPerRun(2000, func() {
-			if err := framework.Attempt(t.Context(), c, observed); err != nil {
-				t.Error(err)
-			}
+			check(t, framework.Attempt(t.Context(), c, observed))
 		})
 	}
 	with, without := allocations(true), allocations(false)

@@ -1,7 +1,6 @@
 package framework_test
 
 import (
-	"context"
 	"errors"
 	"net"
 	"strings"
@@ -174,8 +173,7 @@ func converse(t *testing.T, srv *rawServer) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := raw(t, srv, framework.WithMaxPacket(framework.MinPacket, framework.MinPacket), framework.WithRetry(retry.Once(0)))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		ctx := within(t, time.Minute)
 		for _, opcode := range opcodes {
 			_ = ask(ctx, c, opcode) // any error will do
 		}
@@ -185,8 +183,6 @@ func converse(t *testing.T, srv *rawServer) {
 		}
 		start := time.Now()
 		c.Close()
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("Close took %v", took)
-		}
+		wantWithin(t, start, 10*time.Second)
 	})
 }

@@ -73,13 +73,9 @@ func TestHeartbeat_without_writes(t *testing.T) {
 			t.Fatalf("%d heartbeats, want one after %v and ten more at %v each: %v", len(beats), grace, beat, beats)
 		}
 		for i := range beats[1:] {
-			if gap := beats[i+1].Sub(beats[i]); gap != beat {
-				t.Errorf("%v between heartbeats, want %v", gap, beat)
-			}
+			wantEqual(t, "time between heartbeats", beats[i+1].Sub(beats[i]), beat)
 		}
-		if n := proxy.Count(fault.Sync); n != 0 {
-			t.Errorf("%d syncs", n)
-		}
+		wantEqual(t, "syncs", proxy.Count(fault.Sync), 0)
 		if left := time.Until(h.Deadline()); left <= span/2 {
 			t.Errorf("the deadline is %v away", left)
 		}
@@ -88,15 +84,11 @@ func TestHeartbeat_without_writes(t *testing.T) {
 			mustCreate(t, c, fresh(t), "")
 			sleep(beat - time.Millisecond)
 		}
-		if n := proxy.Count(fault.Multi); n != 0 {
-			t.Errorf("%d heartbeats although writes went out", n)
-		}
+		wantEqual(t, "heartbeats although writes went out", proxy.Count(fault.Multi), 0)
 		h.Release()
 		proxy.ResetRequests()
 		sleep(3 * span)
-		if n := proxy.Count(fault.Multi, fault.Sync, fault.Exists); n != 0 {
-			t.Errorf("%d heartbeats, syncs and probes after the release", n)
-		}
+		wantEqual(t, "heartbeats, syncs and probes after the release", proxy.Count(fault.Multi, fault.Sync, fault.Exists), 0)
 	})
 }
 
@@ -113,9 +105,7 @@ func TestAHoldLeavesItsWriteTheFirstWord(t *testing.T) {
 			sleep(beat / 2)
 			h.Release()
 		}
-		if n := proxy.Count(fault.Multi); n != 0 {
-			t.Errorf("%d heartbeats although each hold is followed by a write", n)
-		}
+		wantEqual(t, "heartbeats although each hold is followed by a write", proxy.Count(fault.Multi), 0)
 	})
 }
 
@@ -132,30 +122,28 @@ func TestADeadlineIsWhatThePaceLeaves(t *testing.T) {
 		{10 * time.Second, 4600 * time.Millisecond, 8},
 		{30 * time.Second, 18400 * time.Millisecond, 4},
 	} {
-		t.Run(tc.timeout.String(), func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				proxy := newProxy(t, srv)
-				proxy.SetLatency(5 * time.Millisecond)
-				c := connect(t, srv.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(tc.timeout))
-				h := mustHold(t, c)
-				sleep(3 * tc.timeout)
-				proxy.ResetRequests()
-				least := tc.timeout
-				for range 1000 {
-					sleep(tc.timeout / 100)
-					least = min(least, time.Until(h.Deadline()))
-				}
-				if least < tc.least {
-					t.Errorf("the deadline was only %v away, want at least %v", least, tc.least)
-				}
-				if n := proxy.Count(fault.Multi); n > 10*tc.heartbeats+1 {
-					t.Errorf("%d heartbeats in ten session timeouts, want at most %d", n, 10*tc.heartbeats+1)
-				}
-				if n := proxy.Count(fault.Exists); n > 10*tc.heartbeats+1 {
-					t.Errorf("%d probes in ten session timeouts, want at most one a heartbeat", n)
-				}
-			}, zkserver.WithSessionTimeouts(4*time.Second, time.Minute))
-		})
+		runVirtually(t, tc.timeout.String(), func(t *testing.T, srv *zkserver.Server) {
+			proxy := newProxy(t, srv)
+			proxy.SetLatency(5 * time.Millisecond)
+			c := connect(t, srv.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(tc.timeout))
+			h := mustHold(t, c)
+			sleep(3 * tc.timeout)
+			proxy.ResetRequests()
+			least := tc.timeout
+			for range 1000 {
+				sleep(tc.timeout / 100)
+				least = min(least, time.Until(h.Deadline()))
+			}
+			if least < tc.least {
+				t.Errorf("the deadline was only %v away, want at least %v", least, tc.least)
+			}
+			if n := proxy.Count(fault.Multi); n > 10*tc.heartbeats+1 {
+				t.Errorf("%d heartbeats in ten session timeouts, want at most %d", n, 10*tc.heartbeats+1)
+			}
+			if n := proxy.Count(fault.Exists); n > 10*tc.heartbeats+1 {
+				t.Errorf("%d probes in ten session timeouts, want at most one a heartbeat", n)
+			}
+		}, zkserver.WithSessionTimeouts(4*time.Second, time.Minute))
 	}
 }
 
@@ -183,33 +171,31 @@ func TestHeartbeat_without_answers(t *testing.T) {
 		"with a hold, a heartbeat that does not arrive does": {true, fault.HoldRequest, fault.Multi, beat + stall},
 		"without one, it is the wire client's affair":        {false, fault.HoldReply, fault.Ping, span},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				var seen trail
-				core, logs := observer.New(zap.DebugLevel)
-				c, proxy := proxied(t, srv, framework.WithStateListener(seen.add), framework.WithLogger(zap.New(core)))
-				var h *framework.SessionHold
-				if tc.holds {
-					h = mustHold(t, c)
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var seen trail
+			core, logs := observer.New(zap.DebugLevel)
+			c, proxy := proxied(t, srv, framework.WithStateListener(seen.add), framework.WithLogger(zap.New(core)))
+			var h *framework.SessionHold
+			if tc.holds {
+				h = mustHold(t, c)
+			}
+			start := time.Now()
+			met := proxy.Rules().Add(fault.Rule{Op: tc.op, Action: tc.action})
+			await(t, met.Hit(), "the fault")
+			sleep(span)
+			seen.await(t, connecting, connected, suspended, connected)
+			took := seen.last(suspended).At.Sub(start)
+			if took > tc.want || tc.holds && took != tc.want || !tc.holds && took < span/2 {
+				t.Errorf("the connection was given up after %v, want %v", took, tc.want)
+			}
+			if tc.holds && h.Err() != nil {
+				t.Errorf("the hold is lost: %v", h.Err())
+			}
+			for _, line := range []string{"server stopped answering", "heartbeat failed"} {
+				if n := logs.FilterMessage(line).Len(); tc.holds && n != 1 || !tc.holds && n != 0 {
+					t.Errorf("%d times in the log: %s", n, line)
 				}
-				start := time.Now()
-				met := proxy.Rules().Add(fault.Rule{Op: tc.op, Action: tc.action})
-				await(t, met.Hit(), "the fault")
-				sleep(span)
-				seen.await(t, connecting, connected, suspended, connected)
-				took := seen.last(suspended).At.Sub(start)
-				if took > tc.want || tc.holds && took != tc.want || !tc.holds && took < span/2 {
-					t.Errorf("the connection was given up after %v, want %v", took, tc.want)
-				}
-				if tc.holds && h.Err() != nil {
-					t.Errorf("the hold is lost: %v", h.Err())
-				}
-				for _, line := range []string{"server stopped answering", "heartbeat failed"} {
-					if n := logs.FilterMessage(line).Len(); tc.holds && n != 1 || !tc.holds && n != 0 {
-						t.Errorf("%d times in the log: %s", n, line)
-					}
-				}
-			})
+			}
 		})
 	}
 }
@@ -231,40 +217,37 @@ func TestSession_is_abandoned_by(t *testing.T) {
 		"one released twice, another secured": {releasedTwice, true, false},
 		"one secured when it was released":    {securedLate, false, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				// Far apart: the deadline and what is presumed.
-				c, proxy := proxied(t, srv, framework.WithLeaseMargin(span/2))
-				sleep(span)
-				h := mustTakeHold(t, c)
-				tc.prepare(t, c)
-				sleep(4 * span)
-				deadline, seen := h.Deadline(), proxy.Requests()
-				proxy.Refuse()
-				proxy.Cut()
-				if tc.late {
-					sleep(time.Millisecond) // the loop has looked
-					must.OK(t, h.Secure(t.Context()))
-				}
-				want := seen[len(seen)-1].At.Add(span)
-				if !want.After(deadline.Add(span / 8)) {
-					t.Fatalf("the deadline %v and what is presumed %v are too close", deadline, want)
-				}
-				if tc.certain {
-					want = deadline
-				}
-				sleep(time.Until(want) - time.Nanosecond)
-				if err := h.Err(); err != nil {
-					t.Fatalf("lost early: %v", err)
-				}
-				sleep(2 * time.Millisecond)
-				select {
-				case <-h.Lost():
-				default:
-					t.Error("not lost in time")
-				}
-				wantErr(t, "the loss", h.Err(), framework.ErrSessionDeadline)
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			// Far apart: the deadline and what is presumed.
+			c, proxy := proxied(t, srv, framework.WithLeaseMargin(span/2))
+			sleep(span)
+			h := mustTakeHold(t, c)
+			tc.prepare(t, c)
+			sleep(4 * span)
+			deadline, seen := h.Deadline(), proxy.Requests()
+			disconnect(proxy)
+			if tc.late {
+				sleep(time.Millisecond) // the loop has looked
+				must.OK(t, h.Secure(t.Context()))
+			}
+			want := seen[len(seen)-1].At.Add(span)
+			if !want.After(deadline.Add(span / 8)) {
+				t.Fatalf("the deadline %v and what is presumed %v are too close", deadline, want)
+			}
+			if tc.certain {
+				want = deadline
+			}
+			sleep(time.Until(want) - time.Nanosecond)
+			if err := h.Err(); err != nil {
+				t.Fatalf("lost early: %v", err)
+			}
+			sleep(2 * time.Millisecond)
+			select {
+			case <-h.Lost():
+			default:
+				t.Error("not lost in time")
+			}
+			wantErr(t, "the loss", h.Err(), framework.ErrSessionDeadline)
 		})
 	}
 }
@@ -272,9 +255,7 @@ func TestSession_is_abandoned_by(t *testing.T) {
 func securedTwice(t *testing.T, c *framework.Client) {
 	t.Helper()
 	h := mustHold(t, c)
-	if err := h.Secure(t.Context()); err != nil {
-		t.Errorf("to secure it again: %v", err)
-	}
+	wantErr(t, "to secure it again", h.Secure(t.Context()), nil)
 	h.Release()
 }
 
@@ -290,9 +271,7 @@ func securedLate(t *testing.T, c *framework.Client) {
 	t.Helper()
 	h := mustTakeHold(t, c)
 	h.Release()
-	if err := h.Secure(t.Context()); err != nil {
-		t.Errorf("to secure what was released: %v", err)
-	}
+	wantErr(t, "to secure what was released", h.Secure(t.Context()), nil)
 }
 
 // Large replies arrive for longer than a reply may take. The server has not stopped: bytes arrive all
@@ -311,11 +290,7 @@ func TestASlowLinkIsNoStoppedServer(t *testing.T) {
 		connections := proxy.Count(fault.Connect)
 		proxy.SetBandwidth(20 * 64 << 10 / int(span/time.Second) * 2) // all replies take half of the span
 		_, errs := c.GetEach(t.Context(), paths...)
-		if err := errors.Join(errs...); err != nil {
-			t.Error(err)
-		}
-		if n := proxy.Count(fault.Connect) - connections; n != 0 {
-			t.Errorf("%d connections more, want the same", n)
-		}
+		check(t, errors.Join(errs...))
+		wantEqual(t, "more connections", proxy.Count(fault.Connect)-connections, 0)
 	})
 }

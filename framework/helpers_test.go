@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -83,14 +84,90 @@ func await(t testing.TB, ch <-chan struct{}, what string) {
 	}
 }
 
-// wantErr fails the test unless err matches all of targets.
+// wantErr fails the test unless err matches all of targets, of which nil means no error.
 func wantErr(t testing.TB, what string, err error, targets ...error) {
 	t.Helper()
 	for _, target := range targets {
 		if !errors.Is(err, target) {
-			t.Errorf("%s: error %v, want one that matches %q", what, err, target)
+			t.Errorf("%s: error %v, want one that matches %v", what, err, target)
 		}
 	}
+}
+
+// check reports an error, on any goroutine.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func wantEqual[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func wantList[T comparable](t testing.TB, what string, got, want []T) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// wantWithin fails the test if more than limit has passed since start.
+func wantWithin(t testing.TB, start time.Time, limit time.Duration) {
+	t.Helper()
+	if took := time.Since(start); took > limit {
+		t.Errorf("it took %v, want at most %v", took, limit)
+	}
+}
+
+func wantExists(t testing.TB, c *framework.Client, path string, want bool) {
+	t.Helper()
+	if _, ok, err := c.Exists(t.Context(), path); err != nil || ok != want {
+		t.Errorf("%s exists: %v, %v; want %v", path, ok, err, want)
+	}
+}
+
+// wantStat fails the test unless the znode has the Stat that Create returned.
+func wantStat(t testing.TB, c *framework.Client, path string, created framework.Stat) {
+	t.Helper()
+	if found, ok, err := c.Exists(t.Context(), path); err != nil || !ok || found != created {
+		t.Errorf("Create returned %+v, Exists %+v (%v, %v)", created, found, ok, err)
+	}
+}
+
+func wantData(t testing.TB, c *framework.Client, path, want string) {
+	t.Helper()
+	if data, _, err := c.Get(t.Context(), path); err != nil || string(data) != want {
+		t.Errorf("data of %s: %q, %v; want %q", path, data, err, want)
+	}
+}
+
+// background calls fn on a goroutine of its own, and returns the channel of its error.
+func background(fn func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- fn() }()
+	return done
+}
+
+// disconnect has a server or a proxy refuse connections and end those that it has.
+func disconnect(from interface{ Refuse() }) {
+	from.Refuse()
+	switch from := from.(type) {
+	case interface{ Cut() }:
+		from.Cut()
+	case interface{ Cut() int }:
+		from.Cut()
+	}
+}
+
+// runSynctest runs a subtest in virtual time.
+func runSynctest(t *testing.T, name string, fn func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, fn) })
 }
 
 // children returns the sorted names of a znode's children.

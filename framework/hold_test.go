@@ -29,9 +29,7 @@ func TestAHoldIsWaitedForAsLongAsItsContextLasts(t *testing.T) {
 		start := time.Now()
 		_, err := c.HoldSession(within(t, limit))
 		wantErr(t, "a hold that nobody could take", err, context.DeadlineExceeded, framework.ErrNotConnected)
-		if took := time.Since(start); took != limit {
-			t.Errorf("it took %v", took)
-		}
+		wantEqual(t, "time that it took", time.Since(start), limit)
 		time.AfterFunc(5*time.Second, srv.Accept)
 		h, err := c.HoldSession(t.Context())
 		if err != nil {
@@ -81,26 +79,23 @@ func TestSecureWaitsForTheAnswerAndNoLonger(t *testing.T) {
 		"one that had ended asks nobody":    {fault.Rule{Action: fault.DelayReply, Delay: late, Times: fault.Forever}, 0, 0, false, context.DeadlineExceeded},
 		"a cut costs another request":       {fault.Rule{Action: fault.CutBefore}, time.Minute, framework.DefaultLeaseMargin / 8, true, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				h := stale(t, srv, tc.rule)
-				ctx, cancel := context.WithTimeout(t.Context(), tc.atMost)
-				defer cancel()
-				start := time.Now()
-				err := h.Secure(ctx)
-				if !errors.Is(err, tc.err) || tc.err == nil && err != nil {
-					t.Errorf("error %v, want %v", err, tc.err)
-				}
-				if took := time.Since(start); took > tc.want || took < tc.want && !tc.sooner {
-					t.Errorf("it took %v, want %v", took, tc.want)
-				}
-				if tc.err == nil && time.Until(h.Deadline()) <= 0 {
-					t.Error("secured although the deadline has passed")
-				}
-				if h.Err() != nil {
-					t.Errorf("lost: %v", h.Err())
-				}
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			h := stale(t, srv, tc.rule)
+			ctx := within(t, tc.atMost)
+			start := time.Now()
+			err := h.Secure(ctx)
+			if !errors.Is(err, tc.err) || tc.err == nil && err != nil {
+				t.Errorf("error %v, want %v", err, tc.err)
+			}
+			if took := time.Since(start); took > tc.want || took < tc.want && !tc.sooner {
+				t.Errorf("it took %v, want %v", took, tc.want)
+			}
+			if tc.err == nil && time.Until(h.Deadline()) <= 0 {
+				t.Error("secured although the deadline has passed")
+			}
+			if h.Err() != nil {
+				t.Errorf("lost: %v", h.Err())
+			}
 		})
 	}
 }
@@ -136,19 +131,14 @@ func TestSecureEndsWithItsContextWithoutAConnection(t *testing.T) {
 		sleep(2 * span)
 		h := mustTakeHold(t, c)
 		sleep(span)
-		proxy.Refuse()
-		proxy.Cut()
+		disconnect(proxy)
 		sleep(time.Until(h.Deadline()))
 		const limit = 2500 * time.Millisecond // longer than an operation waits for a connection
 		start := time.Now()
 		err := h.Secure(within(t, limit))
 		wantErr(t, "secure", err, context.DeadlineExceeded, framework.ErrNotConnected)
-		if took := time.Since(start); took != limit {
-			t.Errorf("it took %v", took)
-		}
-		if err := h.Err(); err != nil {
-			t.Errorf("lost: %v", err)
-		}
+		wantEqual(t, "time that it took", time.Since(start), limit)
+		wantErr(t, "lost", h.Err(), nil)
 	})
 }
 
@@ -157,9 +147,7 @@ func TestSecureEndsWithTheSession(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		h := stale(t, srv, fault.Rule{Action: fault.HoldReply, Times: fault.Forever})
 		time.AfterFunc(time.Second, func() {
-			if err := srv.Expire(h.Session()); err != nil {
-				t.Error(err)
-			}
+			check(t, srv.Expire(h.Session()))
 		})
 		wantErr(t, "secure", h.Secure(t.Context()), framework.ErrSessionEnded)
 		await(t, h.Lost(), "loss")
@@ -223,9 +211,7 @@ func TestAllHoldersAreNotifiedBeforeAnyCleansUp(t *testing.T) {
 			h.OnLost(func(error) { notified.Add(1) })
 			h.AfterLost(func() {
 				cleaned++
-				if n := notified.Load(); n != holds {
-					t.Errorf("%d of %d were notified when one cleaned up", n, holds)
-				}
+				wantEqual(t, "holders notified when one cleaned up", notified.Load(), holds)
 				if h.Err() == nil {
 					t.Error("it cleans up what is not lost")
 				}
@@ -256,8 +242,7 @@ func TestAHoldIsNeverOfASessionThatEnds(t *testing.T) {
 				next <- got
 			}()
 			go func() {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-				defer cancel()
+				ctx := within(t, time.Millisecond)
 				_, err := c.HoldSession(ctx)
 				ended <- err
 			}()
@@ -286,39 +271,36 @@ func TestManyHoldsAreLostInTime(t *testing.T) {
 		5_000:  20 * time.Millisecond,
 		16_000: timeout / 16,
 	} {
-		t.Run(fmt.Sprint(holds), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSessionTimeouts(timeout, timeout))...)
-				proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
-				c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(timeout)))(t)
-				defer c.Close()
-				must.OK(t, c.AwaitConnected(t.Context()))
-				var mu sync.Mutex
-				var lost []time.Time
-				var hold *framework.SessionHold
-				for range holds {
-					hold = must.Get(c.HoldSession(t.Context()))(t)
-					must.OK(t, hold.Secure(t.Context()))
-					hold.OnLost(func(error) {
-						mu.Lock()
-						defer mu.Unlock()
-						lost = append(lost, time.Now())
-					})
-				}
-				proxy.Blackhole(zkproxy.Both)
-				<-hold.Lost()
-				synctest.Wait()
-				mu.Lock()
-				defer mu.Unlock()
-				if len(lost) != holds {
-					t.Fatalf("%d holds were notified, want %d", len(lost), holds)
-				}
-				// The session looks at its deadline once a millisecond at the most.
-				if first := hold.Deadline().Sub(lost[0]); first > early || first <= early-time.Millisecond {
-					t.Errorf("the first was notified %v before the deadline, want %v", first, early)
-				}
-			})
+		runSynctest(t, fmt.Sprint(holds), func(t *testing.T) {
+			srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSessionTimeouts(timeout, timeout))...)
+			proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+			c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(timeout)))(t)
+			defer c.Close()
+			must.OK(t, c.AwaitConnected(t.Context()))
+			var mu sync.Mutex
+			var lost []time.Time
+			var hold *framework.SessionHold
+			for range holds {
+				hold = must.Get(c.HoldSession(t.Context()))(t)
+				must.OK(t, hold.Secure(t.Context()))
+				hold.OnLost(func(error) {
+					mu.Lock()
+					defer mu.Unlock()
+					lost = append(lost, time.Now())
+				})
+			}
+			proxy.Blackhole(zkproxy.Both)
+			<-hold.Lost()
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if len(lost) != holds {
+				t.Fatalf("%d holds were notified, want %d", len(lost), holds)
+			}
+			// The session looks at its deadline once a millisecond at the most.
+			if first := hold.Deadline().Sub(lost[0]); first > early || first <= early-time.Millisecond {
+				t.Errorf("the first was notified %v before the deadline, want %v", first, early)
+			}
 		})
 	}
 }
@@ -337,9 +319,7 @@ func TestHeartbeatGoesOutFirst(t *testing.T) {
 		var waiting sync.WaitGroup
 		for range 100 {
 			waiting.Go(func() {
-				if _, _, err := c.Exists(t.Context(), "/"); err != nil {
-					t.Error(err)
-				}
+				check(t, last(c.Exists(t.Context(), "/")))
 			})
 		}
 		synctest.Wait()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,92 +18,78 @@ import (
 // A client that leaves a server by its own decision makes no outcome unknown.
 func TestLeavingAServer(t *testing.T) {
 	t.Parallel()
-	t.Run("awaits a reply that is on its way", func(t *testing.T) {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			c := connect(t, "a.test", framework.WithDialer(srv.Dial), framework.WithSessionTimeout(span))
-			path := mustCreate(t, c, "/a", "")
-			slow(srv, fault.SetData)
-			var wg sync.WaitGroup
-			wg.Go(func() {
-				if _, err := c.Set(t.Context(), path, nil, 0); err != nil {
-					t.Error(err)
-				}
-			})
-			synctest.Wait()
-			must.OK(t, c.SetServers("b.test"))
-			wg.Wait()
-			wantServer(t, c, "b.test:2181")
+	runVirtually(t, "awaits a reply that is on its way", func(t *testing.T, srv *zkserver.Server) {
+		c := connect(t, "a.test", framework.WithDialer(srv.Dial), framework.WithSessionTimeout(span))
+		path := mustCreate(t, c, "/a", "")
+		slow(srv, fault.SetData)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			check(t, last(c.Set(t.Context(), path, nil, 0)))
 		})
+		synctest.Wait()
+		must.OK(t, c.SetServers("b.test"))
+		wg.Wait()
+		wantServer(t, c, "b.test:2181")
 	})
-	t.Run("that the configuration has removed", func(t *testing.T) {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			c := connect(t, "a.test", framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-				sleep(10 * time.Millisecond) // during which the next request is sent
-				return srv.Dial(ctx, network, addr)
-			}), framework.WithSessionTimeout(span))
-			config := mustCreate(t, c, "/config", "")
-			framework.Track(c, config)
-			must.Get(c.Set(t.Context(), config, []byte("server.1=b.test:1:2;2181\nversion=1"), 0))(t)
-			synctest.Wait()
-			slow(srv, fault.SetData)
-			if _, err := c.Set(t.Context(), config, []byte("server.1=b.test:1:2;2181\nversion=2"), 1); err != nil {
+	runVirtually(t, "that the configuration has removed", func(t *testing.T, srv *zkserver.Server) {
+		c := connect(t, "a.test", framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+			sleep(10 * time.Millisecond) // during which the next request is sent
+			return srv.Dial(ctx, network, addr)
+		}), framework.WithSessionTimeout(span))
+		config := mustCreate(t, c, "/config", "")
+		framework.Track(c, config)
+		must.Get(c.Set(t.Context(), config, []byte("server.1=b.test:1:2;2181\nversion=1"), 0))(t)
+		synctest.Wait()
+		slow(srv, fault.SetData)
+		if _, err := c.Set(t.Context(), config, []byte("server.1=b.test:1:2;2181\nversion=2"), 1); err != nil {
+			t.Error(err)
+		}
+		wantServer(t, c, "b.test:2181")
+	})
+	runVirtually(t, "waits for a limited time", func(t *testing.T, srv *zkserver.Server) {
+		c := connect(t, "a.test", framework.WithDialer(srv.Dial), framework.WithSessionTimeout(span))
+		path := mustCreate(t, c, "/a", "")
+		held := srv.Rules().Add(fault.Rule{Op: fault.SetData, Action: fault.HoldReply})
+		defer held.Release()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := c.Set(ctx, path, nil, 0); !errors.Is(err, framework.ErrUnknownOutcome) && err != nil {
 				t.Error(err)
 			}
-			wantServer(t, c, "b.test:2181")
 		})
+		synctest.Wait()
+		begun := time.Now()
+		must.OK(t, c.SetServers("b.test"))
+		synctest.Wait()
+		wantEqual(t, "state while it leaves: a request would follow the others", c.State(), suspended)
+		must.OK(t, c.AwaitConnected(ctx))
+		wantWithin(t, begun, span/8+100*time.Millisecond)
+		wg.Wait()
+		wantServer(t, c, "b.test:2181")
 	})
-	t.Run("waits for a limited time", func(t *testing.T) {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			c := connect(t, "a.test", framework.WithDialer(srv.Dial), framework.WithSessionTimeout(span))
-			path := mustCreate(t, c, "/a", "")
-			held := srv.Rules().Add(fault.Rule{Op: fault.SetData, Action: fault.HoldReply})
-			defer held.Release()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			var wg sync.WaitGroup
+	runVirtually(t, "while many requests are made", func(t *testing.T, srv *zkserver.Server) {
+		c := connect(t, "a.test", framework.WithDialer(srv.Dial), framework.WithSessionTimeout(span))
+		srv.Rules().Add(fault.Rule{Op: fault.SetData, Action: fault.DelayReply, Delay: 3 * time.Millisecond, Times: fault.Forever})
+		const writers, writes = 8, 100
+		var wg sync.WaitGroup
+		for w := range writers {
+			path := mustCreate(t, c, "/"+string(rune('a'+w)), "")
 			wg.Go(func() {
-				if _, err := c.Set(ctx, path, nil, 0); !errors.Is(err, framework.ErrUnknownOutcome) && err != nil {
-					t.Error(err)
+				for i := range writes {
+					if _, err := c.Set(t.Context(), path, nil, int32(i)); err != nil {
+						t.Errorf("write %d of %s: %v", i, path, err)
+						return
+					}
 				}
 			})
-			synctest.Wait()
-			begun := time.Now()
-			must.OK(t, c.SetServers("b.test"))
-			synctest.Wait()
-			if got := c.State(); got != suspended {
-				t.Errorf("%v while it leaves, want %v: a request would follow the others", got, suspended)
-			}
-			must.OK(t, c.AwaitConnected(ctx))
-			if took := time.Since(begun); took > span/8+100*time.Millisecond {
-				t.Errorf("at another server after %v", took)
-			}
-			wg.Wait()
-			wantServer(t, c, "b.test:2181")
-		})
-	})
-	t.Run("while many requests are made", func(t *testing.T) {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			c := connect(t, "a.test", framework.WithDialer(srv.Dial), framework.WithSessionTimeout(span))
-			srv.Rules().Add(fault.Rule{Op: fault.SetData, Action: fault.DelayReply, Delay: 3 * time.Millisecond, Times: fault.Forever})
-			const writers, writes = 8, 100
-			var wg sync.WaitGroup
-			for w := range writers {
-				path := mustCreate(t, c, "/"+string(rune('a'+w)), "")
-				wg.Go(func() {
-					for i := range writes {
-						if _, err := c.Set(t.Context(), path, nil, int32(i)); err != nil {
-							t.Errorf("write %d of %s: %v", i, path, err)
-							return
-						}
-					}
-				})
-			}
-			for i := range 40 {
-				must.OK(t, c.SetServers([]string{"b.test", "a.test"}[i%2]))
-				sleep(7 * time.Millisecond)
-			}
-			wg.Wait()
-		})
+		}
+		for i := range 40 {
+			must.OK(t, c.SetServers([]string{"b.test", "a.test"}[i%2]))
+			sleep(7 * time.Millisecond)
+		}
+		wg.Wait()
 	})
 }
 
@@ -117,7 +102,5 @@ func slow(srv *zkserver.Server, op fault.Op) {
 func wantServer(t *testing.T, c *framework.Client, want string) {
 	t.Helper()
 	must.OK(t, c.AwaitConnected(t.Context()))
-	if got := c.Servers(); !slices.Equal(got, []string{want}) {
-		t.Errorf("servers %v, want %s", got, want)
-	}
+	wantList(t, "servers", c.Servers(), []string{want})
 }

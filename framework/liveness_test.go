@@ -104,16 +104,10 @@ func TestCallsAreBoundedByTheirContext(t *testing.T) {
 			}
 			wg.Wait()
 			start := time.Now()
-			if err := c.Close(); err != nil {
-				t.Errorf("Close: %v", err)
-			}
-			if took := time.Since(start); took > closeLimit {
-				t.Errorf("Close took %v, want at most %v", took, closeLimit)
-			}
+			wantErr(t, "Close", c.Close(), nil)
+			wantWithin(t, start, closeLimit)
 			hanging.Cut() // what its connections leave is not the client's
-			if err := goleak.Find(before, zktest.IgnoreServers()); err != nil {
-				t.Error(err)
-			}
+			check(t, goleak.Find(before, zktest.IgnoreServers()))
 		})
 	}
 	must.OK(t, frozen.Thaw())
@@ -121,14 +115,11 @@ func TestCallsAreBoundedByTheirContext(t *testing.T) {
 
 func checkBounded(t *testing.T, name string, call func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
+	ctx := within(t, 200*time.Millisecond)
 	start := time.Now()
 	err := call(ctx)
 	wantErr(t, name, err, context.DeadlineExceeded)
-	if took := time.Since(start); took > patience/2 {
-		t.Errorf("%s took %v with a context of 200ms", name, took)
-	}
+	wantWithin(t, start, patience/2)
 	given, abandon := context.WithCancelCause(t.Context())
 	timer := time.AfterFunc(20*time.Millisecond, func() { abandon(errAbandoned) })
 	defer timer.Stop()

@@ -89,9 +89,7 @@ func TestARetryIsLoggedWithTheSpanOfItsOperation(t *testing.T) {
 		want := tr.spans.GetSpans()[0].SpanContext.SpanID()
 		for _, field := range lines[0].Context {
 			if ctx, ok := field.Interface.(context.Context); ok && field.Type == zapcore.SkipType {
-				if got := trace.SpanContextFromContext(ctx).SpanID(); got != want {
-					t.Errorf("the line is of span %v, want %v", got, want)
-				}
+				wantEqual(t, "span of the line", trace.SpanContextFromContext(ctx).SpanID(), want)
 				return
 			}
 		}
@@ -160,10 +158,8 @@ func TestOutage_is_retried_with_pauses(t *testing.T) {
 		var rec record
 		c := connect(t, srv.Addr(), framework.WithDialer(dial), framework.WithLogger(rec.logger()),
 			framework.WithRetry(retry.Forever(time.Millisecond)))
-		srv.Refuse()
-		srv.Cut()
-		ctx, cancel := context.WithTimeout(t.Context(), outage)
-		defer cancel()
+		disconnect(srv)
+		ctx := within(t, outage)
 		_, _, err := c.Children(ctx, "/")
 		wantErr(t, "children", err, context.DeadlineExceeded)
 		if n, most := dials.Load(), int64(2*outage/time.Second); n < 10 || n > most {
@@ -174,9 +170,7 @@ func TestOutage_is_retried_with_pauses(t *testing.T) {
 			t.Errorf("%d log lines above DEBUG within %v, want 2 to 50", n, outage)
 		}
 		srv.Accept()
-		if _, _, err := c.Children(t.Context(), "/"); err != nil {
-			t.Errorf("after the outage: %v", err)
-		}
+		wantErr(t, "after the outage", last(c.Children(t.Context(), "/")), nil)
 	})
 }
 
@@ -209,24 +203,22 @@ func TestASilentClientIsNoMore(t *testing.T) {
 			want: "credential refused",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				var out record
-				handler := slog.NewTextHandler(&out, nil) // at level info
-				opts := append(tc.opts, framework.WithDialer(tc.harm(srv)), framework.WithSlog(slog.New(handler)))
-				newClient(t, "zk1.test", opts...)
-				sleep(time.Second)
-				line := lineWith(out.String(), "cannot connect")
-				for _, part := range []string{"level=WARN", "server.address=zk1.test", tc.want} {
-					if !strings.Contains(line, part) {
-						t.Errorf("the line %q does not have %q", line, part)
-					}
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var out record
+			handler := slog.NewTextHandler(&out, nil) // at level info
+			opts := append(tc.opts, framework.WithDialer(tc.harm(srv)), framework.WithSlog(slog.New(handler)))
+			newClient(t, "zk1.test", opts...)
+			sleep(time.Second)
+			line := lineWith(out.String(), "cannot connect")
+			for _, part := range []string{"level=WARN", "server.address=zk1.test", tc.want} {
+				if !strings.Contains(line, part) {
+					t.Errorf("the line %q does not have %q", line, part)
 				}
-				sleep(5 * time.Minute)
-				if n := strings.Count(out.String(), "cannot connect"); n < 4 || n > 6 {
-					t.Errorf("%d lines within five minutes, want them at growing intervals", n)
-				}
-			})
+			}
+			sleep(5 * time.Minute)
+			if n := strings.Count(out.String(), "cannot connect"); n < 4 || n > 6 {
+				t.Errorf("%d lines within five minutes, want them at growing intervals", n)
+			}
 		})
 	}
 }
@@ -238,12 +230,9 @@ func TestTheFirstFailureOfEachOutageIsLogged(t *testing.T) {
 		c, proxy := proxied(t, srv, framework.WithLogger(zap.New(core)))
 		for outage := range 3 {
 			sleep(time.Second) // a connection that lasted: the next attempt follows at once
-			proxy.Refuse()
-			proxy.Cut()
+			disconnect(proxy)
 			sleep(100 * time.Millisecond)
-			if n := logs.FilterMessage("cannot connect").Len(); n != outage+1 {
-				t.Errorf("%d lines in outage %d, want one in each", n, outage)
-			}
+			wantEqual(t, "lines of so many outages", logs.FilterMessage("cannot connect").Len(), outage+1)
 			proxy.Heal()
 			must.Get2(c.Children(t.Context(), "/"))(t)
 		}
@@ -287,9 +276,7 @@ func TestAConnectionThatBreaksAgainAndAgainFillsNoLog(t *testing.T) {
 		if said < breaks*2/3 {
 			t.Errorf("the lines tell of %d breaks, of %d", said, breaks)
 		}
-		if last := lines[len(lines)-1].ContextMap()["zookeeper.client.connection.state"]; last != "connected" {
-			t.Errorf("the last line says %v", last)
-		}
+		wantEqual(t, "state in the last line", lines[len(lines)-1].ContextMap()["zookeeper.client.connection.state"], "connected")
 		before := lines[len(lines)-2]
 		if before.ContextMap()["zookeeper.client.connection.state"] != "suspended" {
 			t.Errorf("the break after a quiet time is not logged: %v", before)
@@ -306,8 +293,7 @@ func TestAnOutageAfterManyBreaksIsLogged(t *testing.T) {
 		lines := func() int { return logs.FilterMessage("cannot connect").Len() }
 		for range 1650 { // some four minutes: the line after that is due in one more
 			sleep(100 * time.Millisecond)
-			proxy.Refuse()
-			proxy.Cut()
+			disconnect(proxy)
 			sleep(50 * time.Millisecond)
 			proxy.Heal()
 		}
@@ -315,8 +301,7 @@ func TestAnOutageAfterManyBreaksIsLogged(t *testing.T) {
 		if before > 40 {
 			t.Errorf("%d lines about 1650 breaks, want at most 40", before)
 		}
-		proxy.Refuse()
-		proxy.Cut()
+		disconnect(proxy)
 		sleep(20 * time.Second)
 		if lines() == before {
 			t.Error("an outage of 20 s has no line")
@@ -359,17 +344,15 @@ func TestConnection_closed_by_the_client_has_a_reason(t *testing.T) {
 			must.OK(t, c.SetServers("other.test"))
 		}, "the server is no longer among those that the client goes to"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				var seen trail
-				c, proxy := proxied(t, srv, framework.WithStateListener(seen.add))
-				tc.harm(t, c, proxy)
-				sleep(span / 2)
-				cause := seen.last(suspended).Cause
-				if cause == nil || cause.Error() != tc.want {
-					t.Errorf("the cause is %v, want %q", cause, tc.want)
-				}
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var seen trail
+			c, proxy := proxied(t, srv, framework.WithStateListener(seen.add))
+			tc.harm(t, c, proxy)
+			sleep(span / 2)
+			cause := seen.last(suspended).Cause
+			if cause == nil || cause.Error() != tc.want {
+				t.Errorf("the cause is %v, want %q", cause, tc.want)
+			}
 		})
 	}
 }

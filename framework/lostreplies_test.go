@@ -441,8 +441,7 @@ func (tt tableCase) run(t testing.TB, srv tableServer, dir string, opts ...frame
 	}
 	lost := proxy.Rules().Add(fault.Rule{Op: tt.write.op, Path: dir + "/**", Action: tt.loss})
 	g.shut()
-	done := make(chan error, 1)
-	go func() { done <- tt.write.do(t.Context(), c, in) }()
+	done := background(func() error { return tt.write.do(t.Context(), c, in) })
 	await(t, lost.Hit(), "the loss")
 	srv.wait()
 	if tt.ends {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
@@ -30,33 +29,31 @@ func readers() map[string][]zkserver.Option {
 // Each of several reads has the outcome that it would have alone.
 func TestGetEach_reads_as_Get_does(t *testing.T) {
 	for name, opts := range readers() {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t, opts...)
-				c := virtual(t, srv, framework.WithMaxPacket(framework.MinPacket, framework.MinPacket))
-				writer := virtual(t, srv)
-				paths := []string{"/none", "/secret", "/large", "/empty", "/null"}
-				must.Get(writer.Create(t.Context(), "/secret", []byte("s"), framework.WithACL(acl.Entry{Perms: acl.All, Scheme: "digest", ID: "u:h"})))(t)
-				mustCreate(t, writer, "/large", strings.Repeat("x", framework.MinPacket))
-				mustCreate(t, writer, "/empty", "")
-				must.Get(writer.Create(t.Context(), "/null", nil))(t)
-				for i := range 150 {
-					paths = append(paths, mustCreate(t, writer, fmt.Sprintf("/%d", i), strings.Repeat("x", framework.MinPacket/2)))
+		runSynctest(t, name, func(t *testing.T) {
+			srv := zkserver.Run(t, opts...)
+			c := virtual(t, srv, framework.WithMaxPacket(framework.MinPacket, framework.MinPacket))
+			writer := virtual(t, srv)
+			paths := []string{"/none", "/secret", "/large", "/empty", "/null"}
+			must.Get(writer.Create(t.Context(), "/secret", []byte("s"), framework.WithACL(acl.Entry{Perms: acl.All, Scheme: "digest", ID: "u:h"})))(t)
+			mustCreate(t, writer, "/large", strings.Repeat("x", framework.MinPacket))
+			mustCreate(t, writer, "/empty", "")
+			must.Get(writer.Create(t.Context(), "/null", nil))(t)
+			for i := range 150 {
+				paths = append(paths, mustCreate(t, writer, fmt.Sprintf("/%d", i), strings.Repeat("x", framework.MinPacket/2)))
+			}
+			reads, errs := c.GetEach(t.Context(), paths...)
+			for i, path := range paths {
+				data, stat, err := c.Get(t.Context(), path)
+				if string(reads[i].Data) != string(data) || (reads[i].Data == nil) != (data == nil) || reads[i].Stat != stat {
+					t.Errorf("%s: %d bytes, %+v; want %d, %+v", path, len(reads[i].Data), reads[i].Stat, len(data), stat)
 				}
-				reads, errs := c.GetEach(t.Context(), paths...)
-				for i, path := range paths {
-					data, stat, err := c.Get(t.Context(), path)
-					if string(reads[i].Data) != string(data) || (reads[i].Data == nil) != (data == nil) || reads[i].Stat != stat {
-						t.Errorf("%s: %d bytes, %+v; want %d, %+v", path, len(reads[i].Data), reads[i].Stat, len(data), stat)
-					}
-					if fmt.Sprint(errors.Unwrap(errs[i])) != fmt.Sprint(errors.Unwrap(err)) && !errors.Is(err, framework.ErrTooLarge) {
-						t.Errorf("%s: %v, want %v", path, errs[i], err)
-					}
+				if fmt.Sprint(errors.Unwrap(errs[i])) != fmt.Sprint(errors.Unwrap(err)) && !errors.Is(err, framework.ErrTooLarge) {
+					t.Errorf("%s: %v, want %v", path, errs[i], err)
 				}
-				wantErr(t, "/none", errs[0], framework.ErrNoNode)
-				wantErr(t, "/secret", errs[1], framework.ErrNoAuth)
-				wantErr(t, "/large", errs[2], framework.ErrTooLarge)
-			})
+			}
+			wantErr(t, "/none", errs[0], framework.ErrNoNode)
+			wantErr(t, "/secret", errs[1], framework.ErrNoAuth)
+			wantErr(t, "/large", errs[2], framework.ErrTooLarge)
 		})
 	}
 }
@@ -91,21 +88,19 @@ func TestMultiRead_with_a_malformed_reply(t *testing.T) {
 		"data beyond the end": append(data(1, "a"), be(4, byte(0), 0, 1<<30)...),
 		"bytes after the end": slices.Concat(data(1, "a"), data(1, "b"), end, []byte{0}),
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				srv := &rawServer{answer: func(xid, opcode int32) [][]byte {
-					if opcode != 22 {
-						return nil
-					}
-					return [][]byte{append(be(xid, int64(1), 0), body...)}
-				}}
-				c := raw(t, srv, framework.WithRetry(retry.Never()))
-				must.OK(t, c.AwaitConnected(t.Context()))
-				_, errs := c.GetEach(t.Context(), "/a", "/b")
-				for _, err := range errs {
-					wantErr(t, "a read", err, framework.ErrServer)
+		runSynctest(t, name, func(t *testing.T) {
+			srv := &rawServer{answer: func(xid, opcode int32) [][]byte {
+				if opcode != 22 {
+					return nil
 				}
-			})
+				return [][]byte{append(be(xid, int64(1), 0), body...)}
+			}}
+			c := raw(t, srv, framework.WithRetry(retry.Never()))
+			must.OK(t, c.AwaitConnected(t.Context()))
+			_, errs := c.GetEach(t.Context(), "/a", "/b")
+			for _, err := range errs {
+				wantErr(t, "a read", err, framework.ErrServer)
+			}
 		})
 	}
 }
@@ -113,28 +108,26 @@ func TestMultiRead_with_a_malformed_reply(t *testing.T) {
 // Create lists directories that do not exist as empty: the listing was answered.
 func TestListTo_of_several_directories(t *testing.T) {
 	for name, opts := range readers() {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := virtual(t, zkserver.Run(t, opts...))
-				mustCreate(t, c, "/a/b", "", framework.WithParents())
-				mustCreate(t, c, "/empty", "")
-				for range 4 { // by then the client knows what the server lacks
-					var parent, empty, none []string
-					mustCreate(t, c, "/a/c-", "", framework.Ephemeral(), framework.Sequential(), framework.Protected(),
-						framework.ListTo("", &parent), framework.ListTo("/empty", &empty), framework.ListTo("/none", &none))
-					if parent == nil && empty == nil && none == nil {
-						continue // the connection broke
-					}
-					if len(parent) < 2 || empty == nil || len(empty) != 0 || none == nil || len(none) != 0 {
-						t.Errorf("listed %q, %#v and %#v", parent, empty, none)
-					}
+		runSynctest(t, name, func(t *testing.T) {
+			c := virtual(t, zkserver.Run(t, opts...))
+			mustCreate(t, c, "/a/b", "", framework.WithParents())
+			mustCreate(t, c, "/empty", "")
+			for range 4 { // by then the client knows what the server lacks
+				var parent, empty, none []string
+				mustCreate(t, c, "/a/c-", "", framework.Ephemeral(), framework.Sequential(), framework.Protected(),
+					framework.ListTo("", &parent), framework.ListTo("/empty", &empty), framework.ListTo("/none", &none))
+				if parent == nil && empty == nil && none == nil {
+					continue // the connection broke
 				}
-				var only []string
-				mustCreate(t, c, "/a/d-", "", framework.Ephemeral(), framework.Sequential(), framework.ListTo("/none", &only))
-				if only == nil || len(only) != 0 {
-					t.Errorf("listed %#v, want nothing", only)
+				if len(parent) < 2 || empty == nil || len(empty) != 0 || none == nil || len(none) != 0 {
+					t.Errorf("listed %q, %#v and %#v", parent, empty, none)
 				}
-			})
+			}
+			var only []string
+			mustCreate(t, c, "/a/d-", "", framework.Ephemeral(), framework.Sequential(), framework.ListTo("/none", &only))
+			if only == nil || len(only) != 0 {
+				t.Errorf("listed %#v, want nothing", only)
+			}
 		})
 	}
 }

@@ -80,9 +80,7 @@ func observedLife(t *testing.T, env *zkenv.Env) output {
 	_, _ = c.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{1}}, framework.AnyVersion) // costs the connection
 	states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Connected)
 	route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
-	if _, _, err := c.Get(t.Context(), "/"); err != nil {
-		t.Error(err)
-	}
+	check(t, last(c.Get(t.Context(), "/")))
 	mustHold(t, c)
 	route.Expire(t)
 	states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Connected,

@@ -87,9 +87,7 @@ func TestReadOnly(t *testing.T) {
 		for name, call := range refusals(c) {
 			began := time.Now()
 			wantErr(t, name, call(t.Context()), framework.ErrReadOnly)
-			if took := time.Since(began); took != 0 {
-				t.Errorf("%s: refused after %v, want at once", name, took)
-			}
+			wantEqual(t, "time until the refusal of "+name, time.Since(began), 0)
 		}
 		if got := seen.last(framework.ReadOnly).Session; got != id || c.Session().ID != id {
 			t.Errorf("the change names session %#x, the client %#x; want the one of before, %#x", got, c.Session().ID, id)
@@ -100,13 +98,9 @@ func TestReadOnly(t *testing.T) {
 		if c.Session().ID != id {
 			t.Errorf("session %#x, want that of before, %#x", c.Session().ID, id)
 		}
-		if err := c.Delete(t.Context(), "/node"); err != nil {
-			t.Error(err)
-		}
+		check(t, c.Delete(t.Context(), "/node"))
 		sleep(time.Minute)
-		if n := len(srv.Sessions()); n != 1 {
-			t.Errorf("%d sessions, want one", n)
-		}
+		wantEqual(t, "sessions", len(srv.Sessions()), 1)
 	}, zkserver.WithVersion(zkserver.DefaultVersion)) // which knows whoAmI
 }
 
@@ -126,17 +120,11 @@ func TestReadOnlyProvesNothing(t *testing.T) {
 			sleep(100 * time.Millisecond)
 		}
 		wantErr(t, "hold", h.Err(), framework.ErrSessionDeadline)
-		if took := time.Since(began); took > timeout {
-			t.Errorf("lost after %v, want %v at most", took, timeout)
-		}
+		wantWithin(t, began, timeout)
 		sleep(time.Millisecond)
 		seen.await(t, connecting, connected, suspended, framework.ReadOnly, lost, framework.ReadOnly)
-		if got := seen.last(lost).Session; got != id {
-			t.Errorf("session %#x was lost, want %#x", got, id)
-		}
-		if got := seen.last(framework.ReadOnly).Session; got != 0 {
-			t.Errorf("session %#x while there is none", got)
-		}
+		wantEqual(t, "session that was lost", seen.last(lost).Session, id)
+		wantEqual(t, "session while there is none", seen.last(framework.ReadOnly).Session, 0)
 		if got, _, err := c.Children(t.Context(), "/"); err != nil || len(got) == 0 {
 			t.Errorf("read %v, %v", got, err)
 		}
@@ -156,9 +144,7 @@ func TestReadOnlyFromTheStart(t *testing.T) {
 		var seen trail
 		c := readOnlyClient(t, srv, framework.WithStateListener(seen.add))
 		awaitState(t, c, framework.ReadOnly)
-		if _, _, err := c.Children(t.Context(), "/"); err != nil {
-			t.Error(err)
-		}
+		check(t, last(c.Children(t.Context(), "/")))
 		if got := c.Session(); got != (framework.Session{}) {
 			t.Errorf("session %+v, want none", got)
 		}
@@ -287,9 +273,7 @@ func TestReadOnlyIsNotTheSession(t *testing.T) {
 		_, _, err := bound.Children(within(t, time.Second), "/")
 		wantErr(t, "bound read", err, framework.ErrNotConnected, context.DeadlineExceeded)
 		resumeQuorum(srv)
-		if _, err := bound.Create(t.Context(), "/bound", nil); err != nil {
-			t.Error(err)
-		}
+		check(t, last(bound.Create(t.Context(), "/bound", nil)))
 	})
 }
 
@@ -334,9 +318,7 @@ func TestReadOnlyKeepsGuaranteedDeletes(t *testing.T) {
 		stopQuorum(srv)
 		awaitState(t, c, framework.ReadOnly)
 		wantErr(t, "delete", c.Delete(t.Context(), "/doomed", framework.Guaranteed()), framework.ErrReadOnly)
-		if n := c.PendingDeletes(); n != 1 {
-			t.Errorf("%d pending", n)
-		}
+		wantEqual(t, "pending deletions", c.PendingDeletes(), 1)
 		sleep(10 * time.Second)
 		resumeQuorum(srv)
 		zktest.Eventually(t, time.Minute, "the deletion", func() bool { return c.PendingDeletes() == 0 })
@@ -353,11 +335,7 @@ func TestReadOnlyAfterAnUnknownOutcome(t *testing.T) {
 		c := readOnlyClient(t, srv, framework.WithConnectTimeout(time.Minute))
 		mustCreate(t, c, "/node", "")
 		srv.Rules().Add(fault.Rule{Op: fault.SetData, Action: fault.HoldReply})
-		done := make(chan error, 1)
-		go func() { // ends with the call
-			_, err := c.Set(t.Context(), "/node", []byte("x"), framework.AnyVersion)
-			done <- err
-		}()
+		done := background(func() error { return last(c.Set(t.Context(), "/node", []byte("x"), framework.AnyVersion)) })
 		sleep(time.Microsecond)
 		stopQuorum(srv)
 		wantErr(t, "set", <-done, framework.ErrReadOnly, framework.ErrUnknownOutcome)
@@ -437,9 +415,7 @@ func TestReadOnlyOfARealServer(t *testing.T) {
 	must.OK(t, e.Servers[0].Restart(t.Context()))
 	awaitState(t, c, connected)
 	if err := h.Err(); err == nil { // a machine that is slow may have taken longer than the session timeout
-		if err := c.Delete(t.Context(), path); err != nil {
-			t.Error(err)
-		}
+		check(t, c.Delete(t.Context(), path))
 	}
 	if n := countOf(seen.states(), framework.ReadOnly); n != 1 {
 		t.Errorf("states %v: ReadOnly %d times, want once", seen.states(), n)

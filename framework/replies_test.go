@@ -100,29 +100,25 @@ func ask(ctx context.Context, c *framework.Client, opcode int32) error {
 // Each of these once ended the process, or was taken for a request that had not been sent.
 func TestAMalformedReply(t *testing.T) {
 	for _, tc := range malformedReplies() {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var seen trail
-				answered := false
-				srv := &rawServer{frames: func(xid, opcode int32) []byte {
-					if opcode != tc.opcode || answered {
-						return nil
-					}
-					answered = true
-					return tc.frame(xid)
-				}}
-				c := raw(t, srv, framework.WithRetry(retry.Never()), framework.WithStateListener(seen.add))
-				must.OK(t, c.AwaitConnected(t.Context()))
-				err := ask(t.Context(), c, tc.opcode)
-				wantErr(t, "the request", err, framework.ErrUnknownOutcome)
-				if errors.Is(err, framework.ErrTooLarge) {
-					t.Errorf("%v: it was sent", err)
+		runSynctest(t, tc.name, func(t *testing.T) {
+			var seen trail
+			answered := false
+			srv := &rawServer{frames: func(xid, opcode int32) []byte {
+				if opcode != tc.opcode || answered {
+					return nil
 				}
-				seen.await(t, connecting, connected, suspended, connected)
-				if err := ask(t.Context(), c, 3); err != nil {
-					t.Errorf("on the next connection: %v", err)
-				}
-			})
+				answered = true
+				return tc.frame(xid)
+			}}
+			c := raw(t, srv, framework.WithRetry(retry.Never()), framework.WithStateListener(seen.add))
+			must.OK(t, c.AwaitConnected(t.Context()))
+			err := ask(t.Context(), c, tc.opcode)
+			wantErr(t, "the request", err, framework.ErrUnknownOutcome)
+			if errors.Is(err, framework.ErrTooLarge) {
+				t.Errorf("%v: it was sent", err)
+			}
+			seen.await(t, connecting, connected, suspended, connected)
+			wantErr(t, "on the next connection", ask(t.Context(), c, 3), nil)
 		})
 	}
 }
@@ -139,21 +135,19 @@ func TestAMalformedHandshake(t *testing.T) {
 		"has a password of 900 bytes": frameOf(be(0, 4000, int64(7), 900, make([]byte, 901))),
 		"is a reply":                  frameOf(be(0, int64(0), -119)),
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				asked := 0
-				srv := &rawServer{greet: func() []byte {
-					if asked++; asked == 1 {
-						return greeting
-					}
-					return frameOf(goodGreeting(4 * time.Second))
-				}}
-				c := raw(t, srv)
-				must.OK(t, c.AwaitConnected(t.Context()))
-				if err := ask(t.Context(), c, 3); err != nil || srv.connections() != 2 {
-					t.Errorf("%v, after %d connections, want the second to serve", err, srv.connections())
+		runSynctest(t, name, func(t *testing.T) {
+			asked := 0
+			srv := &rawServer{greet: func() []byte {
+				if asked++; asked == 1 {
+					return greeting
 				}
-			})
+				return frameOf(goodGreeting(4 * time.Second))
+			}}
+			c := raw(t, srv)
+			must.OK(t, c.AwaitConnected(t.Context()))
+			if err := ask(t.Context(), c, 3); err != nil || srv.connections() != 2 {
+				t.Errorf("%v, after %d connections, want the second to serve", err, srv.connections())
+			}
 		})
 	}
 }
@@ -177,9 +171,7 @@ func TestAServersEventOfNoZnodeIsDropped(t *testing.T) {
 		}}
 		c := raw(t, srv, framework.WithStateListener(seen.add))
 		must.OK(t, c.AwaitConnected(t.Context()))
-		if err := ask(t.Context(), c, 3); err != nil {
-			t.Error(err)
-		}
+		check(t, ask(t.Context(), c, 3))
 		synctest.Wait()
 		seen.await(t, connecting, connected)
 	})
@@ -231,9 +223,7 @@ func TestOversizedReply_keeps_the_connection(t *testing.T) {
 		if framework.Retryable(err) || errors.Is(err, framework.ErrUnknownOutcome) {
 			t.Errorf("%v: a read has no effect", err)
 		}
-		if err := <-others; err != nil {
-			t.Errorf("another read: %v", err)
-		}
+		wantErr(t, "another read", <-others, nil)
 		if retries > 0 {
 			t.Errorf("%d retries", retries)
 		}
@@ -295,8 +285,7 @@ func TestAProtectedCreateInAnOversizedDirectory(t *testing.T) {
 				t.Fatal(ok, err)
 			}
 			srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.HoldReply})
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
+			ctx := within(t, 100*time.Millisecond)
 			_, err := c.Create(ctx, dir+"/a-", nil, framework.Ephemeral(), framework.Protected())
 			wantErr(t, "Create", err, framework.ErrUnknownOutcome, context.DeadlineExceeded)
 			srv.Cut()
@@ -305,33 +294,25 @@ func TestAProtectedCreateInAnOversizedDirectory(t *testing.T) {
 			if own, err := c.Ephemerals(t.Context(), dir); err != nil || len(own) > 0 || c.PendingDeletes() > 0 {
 				t.Errorf("ephemerals %v, %v; %d deletions pending", own, err, c.PendingDeletes())
 			}
-			if _, ok, err := c.Exists(t.Context(), node); err != nil || ok {
-				t.Errorf("the other deletion: exists %v, %v", ok, err)
-			}
+			wantExists(t, c, node, false)
 			seen.await(t, connecting, connected, suspended, connected)
 		})
 	})
-	t.Run("of a server before 3.6", func(t *testing.T) {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			dir, node := oversized(t, srv)
-			old := &oldServer{dial: srv.Dial, unknown: []uint32{103}}
-			core, logs := observer.New(zap.ErrorLevel)
-			c := small(t, srv, framework.WithDialer(old.Dial), framework.WithLogger(zap.New(core)))
-			srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
-			_, err := c.Create(t.Context(), dir+"/a-", nil, framework.Ephemeral(), framework.Protected())
-			wantErr(t, "Create", err, framework.ErrUnknownOutcome, framework.ErrTooLarge, framework.ErrUnsupported)
-			c.Discard(node)
-			<-time.After(10 * time.Second)
-			if n := c.PendingDeletes(); n != 1 {
-				t.Errorf("%d deletions are pending, want that of the znode which can't be found", n)
-			}
-			if n := logs.FilterMessage("guaranteed delete refused, and repeated until its session ends").Len(); n != 1 {
-				t.Errorf("%d lines say that a deletion is refused, want 1", n)
-			}
-			if _, ok, err := virtual(t, srv).Exists(t.Context(), node); err != nil || ok {
-				t.Errorf("the other deletion: exists %v, %v", ok, err)
-			}
-		})
+	runVirtually(t, "of a server before 3.6", func(t *testing.T, srv *zkserver.Server) {
+		dir, node := oversized(t, srv)
+		old := &oldServer{dial: srv.Dial, unknown: []uint32{103}}
+		core, logs := observer.New(zap.ErrorLevel)
+		c := small(t, srv, framework.WithDialer(old.Dial), framework.WithLogger(zap.New(core)))
+		srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
+		_, err := c.Create(t.Context(), dir+"/a-", nil, framework.Ephemeral(), framework.Protected())
+		wantErr(t, "Create", err, framework.ErrUnknownOutcome, framework.ErrTooLarge, framework.ErrUnsupported)
+		c.Discard(node)
+		<-time.After(10 * time.Second)
+		wantEqual(t, "pending deletions: that of the znode which can't be found", c.PendingDeletes(), 1)
+		if n := logs.FilterMessage("guaranteed delete refused, and repeated until its session ends").Len(); n != 1 {
+			t.Errorf("%d lines say that a deletion is refused, want 1", n)
+		}
+		wantExists(t, virtual(t, srv), node, false)
 	})
 }
 
@@ -368,8 +349,7 @@ func TestARequestThatTheServerLeavesOutEnds(t *testing.T) {
 		var wg sync.WaitGroup
 		for range calls {
 			wg.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
+				ctx := within(t, time.Second)
 				_, _, err := c.Get(ctx, "/left-out")
 				wantErr(t, "Get", err, context.DeadlineExceeded)
 			})
@@ -446,18 +426,16 @@ func TestWhenOverMayCloseTheClient(t *testing.T) {
 			_ = c.Close() // reports that the deletion is not done
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				c := virtual(t, srv)
-				mustCreate(t, c, "/node", "")
-				closed := make(chan error, 1)
-				end(t, srv, c, func(bool) { closed <- c.Close() })
-				select {
-				case <-closed:
-				case <-time.After(time.Minute):
-					t.Fatal(fmt.Errorf("WhenOver's function is blocked in Close"))
-				}
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			c := virtual(t, srv)
+			mustCreate(t, c, "/node", "")
+			closed := make(chan error, 1)
+			end(t, srv, c, func(bool) { closed <- c.Close() })
+			select {
+			case <-closed:
+			case <-time.After(time.Minute):
+				t.Fatal(fmt.Errorf("WhenOver's function is blocked in Close"))
+			}
 		})
 	}
 }

@@ -60,8 +60,7 @@ func TestNames_are_resolved_at_each_connection(t *testing.T) {
 	c := connect(t, "unknown.test,zk.test,gone.test:2182", framework.WithDialer(names.dial), framework.WithStateListener(seen.add))
 	id := c.Session().ID
 	names.set("zk.test:2181", second.Addr())
-	first.Refuse()
-	first.Cut()
+	disconnect(first)
 	seen.await(t, connecting, connected, suspended, connected)
 	if got := second.Sessions(); len(got) != 1 || got[0].ID != id {
 		t.Errorf("sessions at the new address: %v, want %#x", got, id)
@@ -113,9 +112,7 @@ func TestSetServersMovesTheSessionToOtherServers(t *testing.T) {
 	if got := second.Sessions(); len(got) != 1 || got[0].ID != id {
 		t.Errorf("sessions at the new server: %v, want %#x", got, id)
 	}
-	if got := c.Servers(); !slices.Equal(got, []string{second.Addr()}) {
-		t.Errorf("servers %v", got)
-	}
+	wantList(t, "servers", c.Servers(), []string{second.Addr()})
 }
 
 func TestSetServersEndsTheWaitForServersThatAreGone(t *testing.T) {
@@ -127,9 +124,7 @@ func TestSetServersEndsTheWaitForServersThatAreGone(t *testing.T) {
 		t.Errorf("%v does not say why", err)
 	}
 	must.OK(t, c.SetServers(zktest.Shared(t).Addr()))
-	if err := c.AwaitConnected(within(t, patience)); err != nil {
-		t.Error(err)
-	}
+	check(t, c.AwaitConnected(within(t, patience)))
 }
 
 func TestEnsembleTrackingFollowsTheConfiguration(t *testing.T) {
@@ -167,9 +162,7 @@ func TestSession_on_a_wiped_ensemble(t *testing.T) {
 	names.set("zk.test:2181", wiped.Addr())
 	framework.CloseConn(c)
 	seen.await(t, connecting, connected, suspended, lost, connected)
-	if _, ok, err := c.Exists(t.Context(), node); err != nil || ok {
-		t.Errorf("exists: %v, %v", ok, err)
-	}
+	wantExists(t, c, node, false)
 }
 
 func TestConnection_dropped_at_once_makes_no_loop(t *testing.T) {
@@ -267,56 +260,44 @@ func (z *zone) count() (asked, dialled int) {
 func TestANameWithSeveralAddresses(t *testing.T) {
 	t.Parallel()
 	const a, b, c = "192.0.2.1", "192.0.2.2", "192.0.2.3"
-	t.Run("fails over to another address when a server is frozen", func(t *testing.T) {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			z := newZone(t, srv, "zk.test", a, b, c)
-			z.proxies[a].Blackhole(zkproxy.Both)
-			z.proxies[b].Blackhole(zkproxy.Both)
-			start := time.Now()
-			connect(t, "zk.test", append(z.options(), framework.WithConnectTimeout(time.Second))...)
-			if took := time.Since(start); took > 2*time.Second+100*time.Millisecond {
-				t.Errorf("connected after %v, want one attempt of a second at each frozen server", took)
-			}
-		})
+	runVirtually(t, "fails over to another address when a server is frozen", func(t *testing.T, srv *zkserver.Server) {
+		z := newZone(t, srv, "zk.test", a, b, c)
+		z.proxies[a].Blackhole(zkproxy.Both)
+		z.proxies[b].Blackhole(zkproxy.Both)
+		start := time.Now()
+		connect(t, "zk.test", append(z.options(), framework.WithConnectTimeout(time.Second))...)
+		wantWithin(t, start, 2*time.Second+100*time.Millisecond)
 	})
-	t.Run("takes them in a random order", func(t *testing.T) {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			z := newZone(t, srv, "zk.test", a, b, c)
-			for range 30 {
-				_ = connect(t, "zk.test", z.options()...).Close()
-			}
-			slices.Sort(z.dialled)
-			if got := slices.Compact(z.dialled); !slices.Equal(got, []string{a, b, c}) {
-				t.Errorf("30 clients connected to %v", got)
-			}
-		})
+	runVirtually(t, "takes them in a random order", func(t *testing.T, srv *zkserver.Server) {
+		z := newZone(t, srv, "zk.test", a, b, c)
+		for range 30 {
+			_ = connect(t, "zk.test", z.options()...).Close()
+		}
+		slices.Sort(z.dialled)
+		wantList(t, "servers of 30 clients", slices.Compact(z.dialled), []string{a, b, c})
 	})
-	t.Run("is resolved again when all addresses have failed", func(t *testing.T) {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			z := newZone(t, srv, "zk.test", a, b)
-			client := connect(t, "zk.test", z.options()...)
-			sleep(time.Second)
-			asked, dialled := z.count()
-			z.proxies[c] = newProxy(t, srv)
-			for _, addr := range []string{a, b} {
-				z.proxies[addr].Refuse()
-				z.proxies[addr].Cut()
-			}
-			sleep(10 * time.Millisecond)
-			if nowAsked, nowDialled := z.count(); nowAsked-asked != 1 || nowDialled-dialled != 2 {
-				t.Errorf("asked %d times for %d attempts, want once for both addresses", nowAsked-asked, nowDialled-dialled)
-			}
-			z.mu.Lock()
-			z.names["zk.test"] = []string{c}
-			z.mu.Unlock()
-			must.Get2(client.Children(t.Context(), "/"))(t)
-		})
+	runVirtually(t, "is resolved again when all addresses have failed", func(t *testing.T, srv *zkserver.Server) {
+		z := newZone(t, srv, "zk.test", a, b)
+		client := connect(t, "zk.test", z.options()...)
+		sleep(time.Second)
+		asked, dialled := z.count()
+		z.proxies[c] = newProxy(t, srv)
+		for _, addr := range []string{a, b} {
+			z.proxies[addr].Refuse()
+			z.proxies[addr].Cut()
+		}
+		sleep(10 * time.Millisecond)
+		if nowAsked, nowDialled := z.count(); nowAsked-asked != 1 || nowDialled-dialled != 2 {
+			t.Errorf("asked %d times for %d attempts, want once for both addresses", nowAsked-asked, nowDialled-dialled)
+		}
+		z.mu.Lock()
+		z.names["zk.test"] = []string{c}
+		z.mu.Unlock()
+		must.Get2(client.Children(t.Context(), "/"))(t)
 	})
-	t.Run("that does not resolve leaves the others in peace", func(t *testing.T) {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			z := newZone(t, srv, "zk.test", a)
-			connect(t, "gone.test,zk.test,nowhere.test", z.options()...)
-		})
+	runVirtually(t, "that does not resolve leaves the others in peace", func(t *testing.T, srv *zkserver.Server) {
+		z := newZone(t, srv, "zk.test", a)
+		connect(t, "gone.test,zk.test,nowhere.test", z.options()...)
 	})
 }
 
@@ -345,8 +326,7 @@ func TestClose_with_a_server_that_does_not_answer(t *testing.T) {
 					z := newZone(t, srv, "zk.test", a, b, c)
 					client := connect(t, servers, z.options()...)
 					for _, proxy := range z.proxies {
-						proxy.Refuse()
-						proxy.Cut()
+						disconnect(proxy)
 					}
 					sleep(time.Second)
 					for _, proxy := range z.proxies {
@@ -357,9 +337,7 @@ func TestClose_with_a_server_that_does_not_answer(t *testing.T) {
 						t.Fatalf("state %v", client.State())
 					}
 					closesInTime(t, client)
-					if n := len(srv.Sessions()); n != 0 {
-						t.Errorf("%d sessions exist after Close", n)
-					}
+					wantEqual(t, "sessions after Close", len(srv.Sessions()), 0)
 					z.wantAddresses(t)
 				})
 			}
@@ -402,9 +380,7 @@ func TestEnsembleTracking_with_a_resolver(t *testing.T) {
 		framework.Track(client, config)
 		mustSet(t, client, config, "server.1=new.test:2888:3888:participant;new.test:2181\nversion=100000000")
 		sleep(time.Second)
-		if got := client.Servers(); !slices.Equal(got, []string{"new.test:2181"}) {
-			t.Errorf("servers %v", got)
-		}
+		wantList(t, "servers", client.Servers(), []string{"new.test:2181"})
 		must.Get2(client.Children(t.Context(), "/"))(t)
 		z.wantAddresses(t)
 		z.mu.Lock()
@@ -463,36 +439,34 @@ func TestSetServersIsObeyed(t *testing.T) {
 			return proxy.Dial
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				var g gate
-				dial := interrupt(&g, newProxy(t, srv))
-				var mu sync.Mutex
-				var connected []string
-				c := newClient(t, "old.test", framework.WithSessionTimeout(span), framework.WithDialer(
-					func(ctx context.Context, network, addr string) (net.Conn, error) {
-						conn, err := dial(ctx, network, addr)
-						mu.Lock()
-						defer mu.Unlock()
-						connected = append(connected, addr)
-						return conn, err
-					}))
-				sleep(100 * time.Millisecond)
-				if name == "during a pause" {
-					g.open() // the old server is back, and must not be gone to
-				}
-				must.OK(t, c.SetServers("new.test"))
-				synctest.Wait()
-				if name != "during a pause" {
-					g.open()
-				}
-				sleep(5 * time.Second)
-				mu.Lock()
-				defer mu.Unlock()
-				if c.State() != framework.Connected || connected[len(connected)-1] != "new.test:2181" {
-					t.Errorf("%v, having dialled %v: want it at the new server", c.State(), connected)
-				}
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var g gate
+			dial := interrupt(&g, newProxy(t, srv))
+			var mu sync.Mutex
+			var connected []string
+			c := newClient(t, "old.test", framework.WithSessionTimeout(span), framework.WithDialer(
+				func(ctx context.Context, network, addr string) (net.Conn, error) {
+					conn, err := dial(ctx, network, addr)
+					mu.Lock()
+					defer mu.Unlock()
+					connected = append(connected, addr)
+					return conn, err
+				}))
+			sleep(100 * time.Millisecond)
+			if name == "during a pause" {
+				g.open() // the old server is back, and must not be gone to
+			}
+			must.OK(t, c.SetServers("new.test"))
+			synctest.Wait()
+			if name != "during a pause" {
+				g.open()
+			}
+			sleep(5 * time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			if c.State() != framework.Connected || connected[len(connected)-1] != "new.test:2181" {
+				t.Errorf("%v, having dialled %v: want it at the new server", c.State(), connected)
+			}
 		})
 	}
 }
@@ -516,36 +490,32 @@ func TestWithServers(t *testing.T) {
 		"is asked again when its servers are gone":    {"", []answer{{servers: []string{"gone.test"}}, {servers: []string{"a.test"}}}, []string{"a.test:2181"}},
 		"gives way to the connect string if it fails": {"a.test", []answer{{err: errors.New("away")}}, []string{"a.test:2181"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				var mu sync.Mutex
-				calls := 0
-				c := connect(t, tc.connect, framework.WithServers(func(ctx context.Context) ([]string, error) {
-					mu.Lock()
-					defer mu.Unlock()
-					if _, ok := ctx.Deadline(); !ok {
-						t.Error("a context without a deadline")
-					}
-					next := tc.answers[min(calls, len(tc.answers)-1)]
-					calls++
-					return next.servers, next.err
-				}), framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-					if strings.HasPrefix(addr, "gone.test") {
-						return nil, errors.New("refused")
-					}
-					return srv.Dial(ctx, network, addr)
-				}))
-				if got := c.Servers(); !slices.Equal(got, tc.want) {
-					t.Errorf("servers %v, want %v", got, tc.want)
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var mu sync.Mutex
+			calls := 0
+			c := connect(t, tc.connect, framework.WithServers(func(ctx context.Context) ([]string, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if _, ok := ctx.Deadline(); !ok {
+					t.Error("a context without a deadline")
 				}
-				if want := strings.TrimPrefix(tc.connect, "a.test"); want != "" && c.AbsolutePath("/x") != want+"/x" {
-					t.Errorf("/x lies at %s", c.AbsolutePath("/x"))
+				next := tc.answers[min(calls, len(tc.answers)-1)]
+				calls++
+				return next.servers, next.err
+			}), framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if strings.HasPrefix(addr, "gone.test") {
+					return nil, errors.New("refused")
 				}
-				sleep(time.Minute)
-				if calls > len(tc.answers) {
-					t.Errorf("asked %d times, want %d: a client that is connected does not ask", calls, len(tc.answers))
-				}
-			})
+				return srv.Dial(ctx, network, addr)
+			}))
+			wantList(t, "servers", c.Servers(), tc.want)
+			if want := strings.TrimPrefix(tc.connect, "a.test"); want != "" && c.AbsolutePath("/x") != want+"/x" {
+				t.Errorf("/x lies at %s", c.AbsolutePath("/x"))
+			}
+			sleep(time.Minute)
+			if calls > len(tc.answers) {
+				t.Errorf("asked %d times, want %d: a client that is connected does not ask", calls, len(tc.answers))
+			}
 		})
 	}
 }

@@ -24,35 +24,32 @@ func TestVersionCheck_logs_the_version_and_its_faults(t *testing.T) {
 		"3.8.0": {"ZOOKEEPER-1675", "ZOOKEEPER-4537", "ZOOKEEPER-4466", "ZOOKEEPER-2623", "CVE-2024-23944"},
 		"3.9.6": {"ZOOKEEPER-1675"},
 	} {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				core, logs := observer.New(zap.InfoLevel)
-				c := virtual(t, srv, framework.WithLogger(zap.New(core)), framework.WithVersionCheck())
-				synctest.Wait()
-				srv.Cut() // the next connection asks no more
-				synctest.Wait()
-				must.OK(t, c.AwaitConnected(t.Context()))
-				synctest.Wait()
-				lines := logs.FilterMessage("the server's version").All()
-				if len(lines) != 1 {
-					t.Fatalf("lines %v, want one", logs.All())
+		runVirtually(t, version, func(t *testing.T, srv *zkserver.Server) {
+			core, logs := observer.New(zap.InfoLevel)
+			c := virtual(t, srv, framework.WithLogger(zap.New(core)), framework.WithVersionCheck())
+			synctest.Wait()
+			srv.Cut() // the next connection asks no more
+			synctest.Wait()
+			must.OK(t, c.AwaitConnected(t.Context()))
+			synctest.Wait()
+			lines := logs.FilterMessage("the server's version").All()
+			if len(lines) != 1 {
+				t.Fatalf("lines %v, want one", logs.All())
+			}
+			fields := lines[0].ContextMap()
+			if got, _ := fields["zookeeper.server.version"].(string); !strings.HasPrefix(got, version+"-") {
+				t.Errorf("version %q, want %s-…", got, version)
+			}
+			named, _ := fields["zookeeper.server.faults"].([]any)
+			if len(named) != len(faults) {
+				t.Fatalf("faults %v, want %v", named, faults)
+			}
+			for i, want := range faults {
+				if got, _ := named[i].(string); !strings.HasPrefix(got, want+": ") {
+					t.Errorf("fault %q, want %s", got, want)
 				}
-				fields := lines[0].ContextMap()
-				if got, _ := fields["zookeeper.server.version"].(string); !strings.HasPrefix(got, version+"-") {
-					t.Errorf("version %q, want %s-…", got, version)
-				}
-				named, _ := fields["zookeeper.server.faults"].([]any)
-				if len(named) != len(faults) {
-					t.Fatalf("faults %v, want %v", named, faults)
-				}
-				for i, want := range faults {
-					if got, _ := named[i].(string); !strings.HasPrefix(got, want+": ") {
-						t.Errorf("fault %q, want %s", got, want)
-					}
-				}
-			}, zkserver.WithVersion(version))
-		})
+			}
+		}, zkserver.WithVersion(version))
 	}
 }
 
@@ -66,28 +63,23 @@ func TestVersionCheck_without_an_answer(t *testing.T) {
 		},
 		"silence": func(net.Conn) {},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				var dials atomic.Int32
-				dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
-					if dials.Add(1) == 1 {
-						return srv.Dial(ctx, network, addr)
-					}
-					ours, theirs := net.Pipe()
-					go func() { // ends with the connection
-						_, _ = io.ReadFull(theirs, make([]byte, len("srvr")))
-						answer(theirs)
-					}()
-					return ours, nil
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var dials atomic.Int32
+			dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if dials.Add(1) == 1 {
+					return srv.Dial(ctx, network, addr)
 				}
-				core, logs := observer.New(zap.InfoLevel)
-				c := connect(t, srv.Addr(), framework.WithDialer(dial), framework.WithLogger(zap.New(core)), framework.WithVersionCheck())
-				<-time.After(c.ConnectTimeout() + time.Second)
-				if got := logs.FilterMessage("the server's version is not known").Len(); got != 1 {
-					t.Errorf("%d lines, want 1: %v", got, logs.All())
-				}
-			})
+				ours, theirs := net.Pipe()
+				go func() { // ends with the connection
+					_, _ = io.ReadFull(theirs, make([]byte, len("srvr")))
+					answer(theirs)
+				}()
+				return ours, nil
+			}
+			core, logs := observer.New(zap.InfoLevel)
+			c := connect(t, srv.Addr(), framework.WithDialer(dial), framework.WithLogger(zap.New(core)), framework.WithVersionCheck())
+			<-time.After(c.ConnectTimeout() + time.Second)
+			wantEqual(t, "lines of an unknown version", logs.FilterMessage("the server's version is not known").Len(), 1)
 		})
 	}
 }
@@ -109,9 +101,7 @@ func TestVersionCheck_ends_with_the_client(t *testing.T) {
 		synctest.Wait()
 		start := time.Now()
 		must.OK(t, c.Close())
-		if took := time.Since(start); took > time.Second {
-			t.Errorf("Close took %v", took)
-		}
+		wantWithin(t, start, time.Second)
 		if dials.Load() != 2 || logs.FilterMessageSnippet("version").Len() != 0 {
 			t.Errorf("%d dials, lines %v: want 2, and no line about the version", dials.Load(), logs.All())
 		}

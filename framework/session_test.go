@@ -59,17 +59,14 @@ func TestHold_keeps_the_deadline_fresh(t *testing.T) {
 	released := mustHold(t, c)
 	released.Release()
 	released.Release()
-	proxy.Refuse()
-	proxy.Cut()
+	disconnect(proxy)
 	await(t, h.Lost(), "loss")
 	select {
 	case <-released.Lost():
 		t.Error("a hold was lost after its release")
 	default:
 	}
-	if err := released.Err(); err != nil {
-		t.Errorf("a hold that was released: %v", err)
-	}
+	wantErr(t, "a hold that was released", released.Err(), nil)
 	wantErr(t, "to secure a hold that is lost", h.Secure(t.Context()), framework.ErrSessionDeadline)
 	proxy.Heal()
 	must.OK(t, c.AwaitConnected(within(t, patience)))
@@ -121,25 +118,23 @@ func TestASlowHandshakeIsFollowedByAProof(t *testing.T) {
 	t.Parallel()
 	const timeout = 6 * time.Second
 	for name, hold := range map[string]bool{"with a hold": true, "without": false} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				var seen trail
-				c := virtual(t, srv, framework.WithSessionTimeout(timeout), framework.WithStateListener(seen.add))
-				if hold {
-					mustTakeHold(t, c)
-				}
-				sleep(time.Second)
-				srv.Freeze()
-				sleep(9500 * time.Millisecond)
-				srv.Thaw()
-				must.OK(t, c.AwaitConnected(t.Context()))
-				sleep(time.Millisecond) // the listener is called
-				before := len(seen.list())
-				sleep(5 * timeout)
-				if after := seen.states(); len(after) != before {
-					t.Errorf("states %v: want none after the %d that end with Connected", after, before)
-				}
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var seen trail
+			c := virtual(t, srv, framework.WithSessionTimeout(timeout), framework.WithStateListener(seen.add))
+			if hold {
+				mustTakeHold(t, c)
+			}
+			sleep(time.Second)
+			srv.Freeze()
+			sleep(9500 * time.Millisecond)
+			srv.Thaw()
+			must.OK(t, c.AwaitConnected(t.Context()))
+			sleep(time.Millisecond) // the listener is called
+			before := len(seen.list())
+			sleep(5 * timeout)
+			if after := seen.states(); len(after) != before {
+				t.Errorf("states %v: want none after the %d that end with Connected", after, before)
+			}
 		})
 	}
 }
@@ -266,34 +261,29 @@ func TestWhatEndsASessionIsReported(t *testing.T) {
 			proxy.Cut()
 		}, framework.ErrSessionReplaced, "instead of"},
 		"its time ran out": {func(_ *testing.T, _ *zkserver.Server, proxy *zkproxy.Proxy, _ int64) {
-			proxy.Refuse()
-			proxy.Cut()
+			disconnect(proxy)
 		}, framework.ErrSessionDeadline, "deadline"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				var seen trail
-				c, proxy := proxied(t, srv, framework.WithStateListener(seen.add))
-				h := mustHold(t, c)
-				w := mustWatch(t, c, "/nothing", framework.WatchExists)
-				tc.end(t, srv, proxy, c.Session().ID)
-				await(t, h.Lost(), "loss")
-				await(t, w.Fired(), "the watch")
-				if w.Event() != framework.EventSessionEnded {
-					t.Errorf("the watch tells of %v", w.Event())
-				}
-				wantErr(t, "the hold", h.Err(), tc.want, framework.ErrSessionEnded)
-				if !strings.Contains(h.Err().Error(), tc.text) {
-					t.Errorf("the hold's error %q does not say %q", h.Err(), tc.text)
-				}
-				proxy.Heal()
-				must.OK(t, c.AwaitConnected(t.Context()))
-				seen.await(t, connecting, connected, suspended, lost, connected)
-				wantErr(t, "the change to Lost", seen.last(lost).Cause, tc.want)
-				if got := seen.last(lost).Session; got != h.Session() {
-					t.Errorf("session %#x was lost, want %#x", got, h.Session())
-				}
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var seen trail
+			c, proxy := proxied(t, srv, framework.WithStateListener(seen.add))
+			h := mustHold(t, c)
+			w := mustWatch(t, c, "/nothing", framework.WatchExists)
+			tc.end(t, srv, proxy, c.Session().ID)
+			await(t, h.Lost(), "loss")
+			await(t, w.Fired(), "the watch")
+			if w.Event() != framework.EventSessionEnded {
+				t.Errorf("the watch tells of %v", w.Event())
+			}
+			wantErr(t, "the hold", h.Err(), tc.want, framework.ErrSessionEnded)
+			if !strings.Contains(h.Err().Error(), tc.text) {
+				t.Errorf("the hold's error %q does not say %q", h.Err(), tc.text)
+			}
+			proxy.Heal()
+			must.OK(t, c.AwaitConnected(t.Context()))
+			seen.await(t, connecting, connected, suspended, lost, connected)
+			wantErr(t, "the change to Lost", seen.last(lost).Cause, tc.want)
+			wantEqual(t, "session that was lost", seen.last(lost).Session, h.Session())
 		})
 	}
 }
@@ -304,8 +294,7 @@ func TestOutage_is_reported_with_its_cause(t *testing.T) {
 		var seen trail
 		c, proxy := proxied(t, srv, framework.WithStateListener(seen.add), framework.WithConnectTimeout(time.Second))
 		w := mustWatch(t, c, "/nothing", framework.WatchExists)
-		proxy.Refuse()
-		proxy.Cut()
+		disconnect(proxy)
 		sleep(time.Millisecond)
 		if c.State() != suspended || seen.last(suspended).Cause == nil {
 			t.Errorf("%v, because of %v", c.State(), seen.last(suspended).Cause)
@@ -348,9 +337,7 @@ func TestACallThatCloseOvertakesReturns(t *testing.T) {
 		var c *framework.Client
 		c = virtual(t, srv, framework.WithACLProvider(func(path string) []acl.Entry {
 			if path == "/parent" { // it is asked for on the way, after a request was answered
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
+				check(t, c.Close())
 			}
 			return acl.Open()
 		}))
@@ -367,12 +354,8 @@ func TestLog_of_an_abandoned_session(t *testing.T) {
 		g.heal()
 		g.existsForMargin(t, 10*time.Millisecond)
 		sleep(time.Second)
-		if n := logs.FilterMessage("closed the session that was given up").Len(); n != 1 {
-			t.Errorf("%d lines in the log, want one", n)
-		}
-		if n := logs.FilterMessage("cannot close the session that was given up").Len(); n != 0 {
-			t.Errorf("%d lines tell of a failure", n)
-		}
+		wantEqual(t, "lines of a close", logs.FilterMessage("closed the session that was given up").Len(), 1)
+		wantEqual(t, "lines of a failure", logs.FilterMessage("cannot close the session that was given up").Len(), 0)
 	})
 }
 
@@ -427,21 +410,17 @@ func TestAwaitSessionEnd(t *testing.T) {
 		must.Get(c.Create(t.Context(), path, nil, framework.Ephemeral()))(t)
 		former := c.Session().ID
 		route.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
-		early := make(chan error, 1)
-		go func() { early <- c.AwaitSessionEnd(t.Context(), former) }() // it is the present one
+		early := background(func() error { return c.AwaitSessionEnd(t.Context(), former) }) // it is the present one
 		route.Cut()
 		zktest.Eventually(t, patience, "the next session", func() bool {
 			return c.State() == framework.Connected && c.Session().ID != former
 		})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
+		ctx := within(t, time.Millisecond)
 		wantErr(t, "AwaitSessionEnd", c.AwaitSessionEnd(ctx, former), context.DeadlineExceeded)
 		must.OK(t, c.AwaitSessionEnd(t.Context(), former))
 		must.OK(t, must.Receive(t, early, "the session's end"))
 		must.OK(t, other.Sync(t.Context(), path))
-		if _, exists, err := other.Exists(t.Context(), path); exists || err != nil {
-			t.Errorf("the session's znode exists: %v, %v", exists, err)
-		}
+		wantExists(t, other, path, false)
 		must.OK(t, c.AwaitSessionEnd(t.Context(), former+12345))
 		present := c.Session().ID
 		must.OK(t, c.Close())

@@ -71,9 +71,7 @@ func TestBackgroundDelete_pauses_alone(t *testing.T) {
 		}
 		c.Discard(free)
 		sleep(soon)
-		if _, exists, err := c.Exists(t.Context(), free); exists || err != nil {
-			t.Errorf("the znode exists after %v: %v, %v", soon, exists, err)
-		}
+		wantExists(t, c, free, false)
 		if shed.Hits() < refusedOnes || c.PendingDeletes() != refusedOnes {
 			t.Errorf("%d refusals, %d deletions pending; want %d to pause", shed.Hits(), c.PendingDeletes(), refusedOnes)
 		}
@@ -93,9 +91,7 @@ func TestABackgroundDeletionOutlastsARefusal(t *testing.T) {
 		refused := srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.Refuse, Code: fault.NotReadOnly, Times: refusals})
 		c.InSession(c.Session().ID).Discard(orphan)
 		zktest.Eventually(t, time.Minute, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-		if _, exists, err := c.Exists(t.Context(), orphan); exists || err != nil {
-			t.Errorf("the znode exists after the deletion: %v, %v", exists, err)
-		}
+		wantExists(t, c, orphan, false)
 		if refused.Hits() != refusals {
 			t.Errorf("%d refusals, want %d", refused.Hits(), refusals)
 		}

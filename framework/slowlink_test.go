@@ -75,9 +75,7 @@ func TestWritesOverASlowLink(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if err := h.Err(); err != nil {
-			t.Errorf("the lease was lost although the server replied all the time: %v", err)
-		}
+		wantErr(t, "the lease was lost although the server replied all the time", h.Err(), nil)
 		if got := states.states(); len(got) > 2 {
 			t.Errorf("states %v: the connection broke", got)
 		}

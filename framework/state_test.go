@@ -34,11 +34,8 @@ func TestStatesAreSeenInOrder(t *testing.T) {
 	first := c.Session().ID
 	proxy.Cut()
 	seen.await(t, connecting, connected, suspended, connected)
-	if id := c.Session().ID; id != first {
-		t.Errorf("session %#x after the connection was cut, want %#x still", id, first)
-	}
-	proxy.Refuse()
-	proxy.Cut()
+	wantEqual(t, "session after the connection was cut", c.Session().ID, first)
+	disconnect(proxy)
 	seen.await(t, connecting, connected, suspended, connected, suspended, lost)
 	wantErr(t, "cause of Lost", seen.last(lost).Cause, framework.ErrSessionDeadline)
 	if seen.last(suspended).Cause == nil {
@@ -95,9 +92,7 @@ func TestARemovedListenerIsNotNotified(t *testing.T) {
 	remove()
 	must.OK(t, c.Close())
 	stays.await(t, connected, closed)
-	if got := gone.states(); !slices.Equal(got, []framework.State{connected}) {
-		t.Errorf("the removed listener saw %v", got)
-	}
+	wantList(t, "states seen by the removed listener", gone.states(), []framework.State{connected})
 }
 
 func TestStatesEndsWithTheClient(t *testing.T) {
@@ -202,9 +197,7 @@ func TestNothingOfAnExpiredSessionRunsInTheNext(t *testing.T) {
 	await(t, hold.Lost(), "loss")
 	wantErr(t, "cause of the loss", hold.Err(), framework.ErrSessionExpired)
 	seen.await(t, connecting, connected, suspended, lost, connected)
-	if got := children(t, c, dir); !slices.Equal(got, []string{"keep"}) {
-		t.Errorf("children %v, want none of the expired session", got)
-	}
+	wantList(t, "children of the expired session and others", children(t, c, dir), []string{"keep"})
 	_, _, err := bound.Get(t.Context(), dir)
 	wantErr(t, "get in an expired session", err, framework.ErrSessionEnded)
 }
@@ -222,9 +215,7 @@ func TestCircuitBreaking_folds_a_flapping_connection(t *testing.T) {
 		zktest.Eventually(t, patience, "it reconnects", func() bool { return len(all.states()) >= 2+2*(i+1) })
 	}
 	folded.await(t, connected, suspended, connected)
-	if n := len(all.states()); n != 2+2*flaps {
-		t.Errorf("%d changes without the circuit, want %d", n, 2+2*flaps)
-	}
+	wantEqual(t, "changes without the circuit", len(all.states()), 2+2*flaps)
 	must.OK(t, c.Close())
 	folded.await(t, connected, suspended, connected, closed)
 	for i, change := range folded.list() {
@@ -242,14 +233,11 @@ func TestCircuitBreakingPassesALossOn(t *testing.T) {
 		remove := must.Get(framework.CircuitBreaking(c, retry.Never(), removed.add))(t)
 		removed.await(t, connected)
 		remove()
-		srv.Refuse()
-		srv.Cut()
+		disconnect(srv)
 		folded.await(t, connected, suspended, lost)
 		srv.Accept()
 		folded.await(t, connected, suspended, lost, connected)
-		if got := removed.states(); !slices.Equal(got, []framework.State{connected}) {
-			t.Errorf("the removed listener saw %v", got)
-		}
+		wantList(t, "states seen by the removed listener", removed.states(), []framework.State{connected})
 	})
 }
 
@@ -278,22 +266,20 @@ func TestCuratorCircuit_closes_when_its_policy_ends(t *testing.T) {
 		"once":    {retry.Once(2500 * time.Millisecond), []framework.State{connected, suspended, connected, suspended, connected}},
 		"forever": {retry.Forever(2500 * time.Millisecond), []framework.State{connected, suspended, connected}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				var all, folded trail
-				c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second), framework.WithStateListener(all.add))
-				must.Get(framework.CircuitBreaking(c, tc.policy, folded.add))(t)
-				const flaps = 5 // one a second, and each is over at once
-				for range flaps {
-					srv.Cut()
-					<-time.After(time.Second)
-				}
-				<-time.After(time.Minute)
-				if n := len(all.states()); n != 2+2*flaps {
-					t.Fatalf("states %v, want %d flaps", all.states(), flaps)
-				}
-				folded.await(t, tc.want...)
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var all, folded trail
+			c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second), framework.WithStateListener(all.add))
+			must.Get(framework.CircuitBreaking(c, tc.policy, folded.add))(t)
+			const flaps = 5 // one a second, and each is over at once
+			for range flaps {
+				srv.Cut()
+				<-time.After(time.Second)
+			}
+			<-time.After(time.Minute)
+			if n := len(all.states()); n != 2+2*flaps {
+				t.Fatalf("states %v, want %d flaps", all.states(), flaps)
+			}
+			folded.await(t, tc.want...)
 		})
 	}
 }
@@ -309,8 +295,7 @@ func TestCuratorCircuitReportsOneLoss(t *testing.T) {
 			srv.Cut()
 			want = append(want, suspended, connected)
 			all.await(t, want...)
-			srv.Refuse()
-			srv.Cut()
+			disconnect(srv)
 			want = append(want, suspended, lost)
 			all.await(t, want...)
 			srv.Accept()

@@ -220,9 +220,7 @@ func TestInstrument_that_fails_is_reported(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	wantErr(t, "sync", c.Sync(ctx, "/"), context.Canceled)
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	check(t, c.Close())
 	if len(reported) != 2 || !errors.Is(errors.Join(reported...), errBroken) {
 		t.Errorf("reported %v, want the two that were refused", reported)
 	}

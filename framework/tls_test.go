@@ -232,9 +232,7 @@ func TestCertificatesAndRootsAreReloaded(t *testing.T) {
 		if _, _, err := c.Children(t.Context(), "/"); err != nil || c.Session().ID != id {
 			t.Fatalf("session %#x, want %#x: %v", c.Session().ID, id, err)
 		}
-		if got := server.last(); got != "second" {
-			t.Errorf("the server saw the certificate of %q", got)
-		}
+		wantEqual(t, "the client's certificate", server.last(), "second")
 
 		server.set(pair(after, "other.test"), pool(after))
 		sleep(time.Second)

@@ -151,9 +151,7 @@ func TestWatchTree_reports_a_lost_connection(t *testing.T) {
 		for name, away := range map[string]func(){
 			"a cut": srv.Cut,
 			"an expiry": func() {
-				if err := srv.Expire(c.Session().ID); err != nil {
-					t.Error(err)
-				}
+				check(t, srv.Expire(c.Session().ID))
 			},
 		} {
 			away()
@@ -178,15 +176,11 @@ func TestWatchTree_is_one_watch_at_the_server(t *testing.T) {
 	created := framework.Change{Path: "/a", Kind: framework.EventCreated}
 	wantChanges(t, first, created)
 	wantChanges(t, second, created)
-	if n := proxy.Count(fault.AddWatch); n != 1 {
-		t.Errorf("%d watches were set, want one", n)
-	}
+	wantEqual(t, "watches set", proxy.Count(fault.AddWatch), 1)
 	first.Close()
 	mustSet(t, c, "/a", "1")
 	wantChanges(t, second, framework.Change{Path: "/a", Kind: framework.EventChanged})
-	if n := proxy.Count(fault.RemoveWatches); n != 0 {
-		t.Errorf("%d were removed while there is interest", n)
-	}
+	wantEqual(t, "removals while there is interest", proxy.Count(fault.RemoveWatches), 0)
 	second.Close()
 	zktest.Eventually(t, patience, "it is removed", func() bool { return proxy.Count(fault.RemoveWatches) == 1 })
 	third := watchTree(t, c, "/a")
@@ -202,20 +196,16 @@ func TestWatchTree_of_an_old_server(t *testing.T) {
 			_, err := c.WatchTree(t.Context(), "/a")
 			wantErr(t, "WatchTree", err, framework.ErrUnsupported)
 		}
-		if n := old.asked.Load(); n != 1 {
-			t.Errorf("the server was asked %d times, want once", n)
-		}
+		wantEqual(t, "requests with unknown opcodes", old.asked.Load(), 1)
 	})
 }
 
 func TestWatchTree_waits_as_long_as_its_context(t *testing.T) {
 	virtuallyWithAll(t, "it has a tree watch", func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
-		srv.Refuse()
-		srv.Cut()
+		disconnect(srv)
 		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
+		ctx := within(t, 3*time.Second)
 		_, err := c.WatchTree(ctx, "/a")
 		wantErr(t, "WatchTree", err, context.DeadlineExceeded, framework.ErrNotConnected)
 		srv.Accept()
@@ -232,13 +222,10 @@ func TestTreeWatch_is_valid_between_lost_connections(t *testing.T) {
 		w, same := watchTree(t, c, "/a"), watchTree(t, c, "/a")
 		wantValid := func(want bool) {
 			t.Helper()
-			if got := w.Valid(); got != want {
-				t.Errorf("valid %v, want %v", got, want)
-			}
+			wantEqual(t, "valid", w.Valid(), want)
 		}
 		wantValid(true)
-		srv.Refuse()
-		srv.Cut()
+		disconnect(srv)
 		synctest.Wait()
 		wantValid(false)
 		wantNoChange(t, w)
@@ -274,9 +261,7 @@ func TestChildrenEach(t *testing.T) {
 		srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.DelayReply, Delay: time.Second})
 		start := time.Now()
 		names, stats, errs := c.ChildrenEach(t.Context(), "/a", "/none", "/b")
-		if took := time.Since(start); took != time.Second {
-			t.Errorf("took %v, want one listing's second", took)
-		}
+		wantEqual(t, "time that it took", time.Since(start), time.Second)
 		slices.Sort(names[0])
 		if errs[0] != nil || errs[2] != nil || !slices.Equal(names[0], []string{"x", "y"}) || len(names[2]) != 0 {
 			t.Errorf("%q, %v", names, errs)
@@ -327,9 +312,7 @@ func TestGetEach_takes_the_time_of_one(t *testing.T) {
 		if _, errs := c.GetEach(t.Context(), paths...); slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
 			t.Error(errs)
 		}
-		if took := time.Since(start); took != time.Second {
-			t.Errorf("%v", took)
-		}
+		wantEqual(t, "time that it took", time.Since(start), time.Second)
 	})
 }
 

@@ -51,19 +51,17 @@ func TestAPanicOnAGoroutineOfTheClientsIsLogged(t *testing.T) {
 			}))...)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				core, logs := observer.New(zap.ErrorLevel)
-				provoke(t, srv, framework.WithLogger(zap.New(core)))
-				synctest.Wait()
-				lines := logs.FilterMessage("a function of the user's panicked").FilterField(zap.String("function", name))
-				if lines.Len() != 1 {
-					t.Fatalf("%d lines of the panic, want 1: %v", lines.Len(), logs.All())
-				}
-				if fields := lines.All()[0].ContextMap(); fields["panic"] != "by the test" || fields["stack"] == nil {
-					t.Errorf("fields %v, want the panic and its stack", fields)
-				}
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			core, logs := observer.New(zap.ErrorLevel)
+			provoke(t, srv, framework.WithLogger(zap.New(core)))
+			synctest.Wait()
+			lines := logs.FilterMessage("a function of the user's panicked").FilterField(zap.String("function", name))
+			if lines.Len() != 1 {
+				t.Fatalf("%d lines of the panic, want 1: %v", lines.Len(), logs.All())
+			}
+			if fields := lines.All()[0].ContextMap(); fields["panic"] != "by the test" || fields["stack"] == nil {
+				t.Errorf("fields %v, want the panic and its stack", fields)
+			}
 		})
 	}
 }
@@ -82,22 +80,19 @@ func TestCloseTakesASecondAtTheMost(t *testing.T) {
 		"a handshake is not answered":   func(s *zkserver.Server) { hold(fault.Connect)(s); s.Cut() },
 		"nothing has been tried so far": nil,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(30*time.Second))
-				if trouble != nil {
-					must.OK(t, c.AwaitConnected(t.Context()))
-					mustHold(t, c)
-					trouble(srv)
-				}
-				go func() { _, _, _ = c.Children(t.Context(), "/") }()
-				go func() { _, _ = c.Create(t.Context(), "/x", nil, framework.Ephemeral()) }()
-				<-time.After(time.Millisecond)
-				closesInTime(t, c)
-				srv.Rules().Clear()
-				srv.Thaw()
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(30*time.Second))
+			if trouble != nil {
+				must.OK(t, c.AwaitConnected(t.Context()))
+				mustHold(t, c)
+				trouble(srv)
+			}
+			go func() { _, _, _ = c.Children(t.Context(), "/") }()
+			go func() { _, _ = c.Create(t.Context(), "/x", nil, framework.Ephemeral()) }()
+			<-time.After(time.Millisecond)
+			closesInTime(t, c)
+			srv.Rules().Clear()
+			srv.Thaw()
 		})
 	}
 }
@@ -121,25 +116,20 @@ func TestFrozenFrontEnd_costs_the_connect_timeout(t *testing.T) {
 			srv.Cut()
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				order := srv.Frontends()
-				d := frontDialer{srv: srv, order: order}
-				c := connect(t, srv.Addr(), framework.WithDialer(d.dial), framework.WithConnectTimeout(connectTimeout))
-				id, held := c.Session().ID, mustHold(t, c)
-				trouble(srv, order[0], order[1])
-				start := time.Now()
-				must.Get2(c.Children(t.Context(), "/"))(t)
-				if took := time.Since(start); took > connectTimeout+time.Second {
-					t.Errorf("usable again after %v, want at most the connect timeout (%v) and a second", took, connectTimeout)
-				}
-				if err := held.Err(); err != nil || c.Session().ID != id {
-					t.Errorf("session %#x, hold %v: want to keep session %#x", c.Session().ID, err, id)
-				}
-				srv.Thaw()
-			}, zkserver.WithFrontends(3))
-		})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			order := srv.Frontends()
+			d := frontDialer{srv: srv, order: order}
+			c := connect(t, srv.Addr(), framework.WithDialer(d.dial), framework.WithConnectTimeout(connectTimeout))
+			id, held := c.Session().ID, mustHold(t, c)
+			trouble(srv, order[0], order[1])
+			start := time.Now()
+			must.Get2(c.Children(t.Context(), "/"))(t)
+			wantWithin(t, start, connectTimeout+time.Second)
+			if err := held.Err(); err != nil || c.Session().ID != id {
+				t.Errorf("session %#x, hold %v: want to keep session %#x", c.Session().ID, err, id)
+			}
+			srv.Thaw()
+		}, zkserver.WithFrontends(3))
 	}
 }
 
@@ -162,30 +152,26 @@ func TestCallsThatNeverReturnAreBounded(t *testing.T) {
 			})
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var calls atomic.Int32
-				release := make(chan struct{})
-				c := must.Get(framework.NewClient("zk.test", option(func() {
-					calls.Add(1)
-					<-release
-				})))(t)
-				<-time.After(48 * time.Hour)
-				if n := calls.Load(); n != most {
-					t.Errorf("%d calls, want %d", n, most)
-				}
-				err := c.AwaitConnected(within(t, time.Minute))
-				if err == nil || !strings.Contains(err.Error(), "earlier calls") {
-					t.Errorf("%v does not say why", err)
-				}
-				close(release)
-				synctest.Wait()
-				<-time.After(time.Hour)
-				if n := calls.Load(); n <= most {
-					t.Errorf("%d calls: none after the earlier ones returned", n)
-				}
-				must.OK(t, c.Close())
-			})
+		runSynctest(t, name, func(t *testing.T) {
+			var calls atomic.Int32
+			release := make(chan struct{})
+			c := must.Get(framework.NewClient("zk.test", option(func() {
+				calls.Add(1)
+				<-release
+			})))(t)
+			<-time.After(48 * time.Hour)
+			wantEqual(t, "calls", calls.Load(), most)
+			err := c.AwaitConnected(within(t, time.Minute))
+			if err == nil || !strings.Contains(err.Error(), "earlier calls") {
+				t.Errorf("%v does not say why", err)
+			}
+			close(release)
+			synctest.Wait()
+			<-time.After(time.Hour)
+			if n := calls.Load(); n <= most {
+				t.Errorf("%d calls: none after the earlier ones returned", n)
+			}
+			must.OK(t, c.Close())
 		})
 	}
 }

@@ -29,6 +29,12 @@ func virtually(t *testing.T, fn func(t *testing.T, srv *zkserver.Server), opts .
 	})
 }
 
+// runVirtually runs a subtest by [virtually].
+func runVirtually(t *testing.T, name string, fn func(t *testing.T, srv *zkserver.Server), opts ...zkserver.Option) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { virtually(t, fn, opts...) })
+}
+
 // virtuallyWithAll is virtually with a server that lacks no operation, which the reason says why.
 func virtuallyWithAll(t *testing.T, reason string, fn func(t *testing.T, srv *zkserver.Server)) {
 	t.Helper()
@@ -85,44 +91,38 @@ func TestAReconnectionIsNotMadeToWait(t *testing.T) {
 func TestBrokenHandshakesCostAnAttemptEach(t *testing.T) {
 	const attempt = 300 * time.Millisecond
 	for _, action := range []fault.Action{fault.Garbage, fault.HalfAnswer, fault.DropReply, fault.HoldReply} {
-		t.Run(action.String(), func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: action})
-				start := time.Now()
-				c := virtual(t, srv, framework.WithConnectTimeout(attempt))
-				if took := time.Since(start); took > 2*attempt {
-					t.Errorf("connected after %v, want at most two attempts of %v", took, attempt)
-				}
-				id := c.Session().ID
-				srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: action}) // the same when it reconnects
-				srv.Cut()
-				if _, _, err := c.Children(t.Context(), "/"); err != nil || c.Session().ID != id {
-					t.Errorf("session %#x after a reconnection (%v), want %#x", c.Session().ID, err, id)
-				}
-			})
+		runVirtually(t, action.String(), func(t *testing.T, srv *zkserver.Server) {
+			srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: action})
+			start := time.Now()
+			c := virtual(t, srv, framework.WithConnectTimeout(attempt))
+			wantWithin(t, start, 2*attempt)
+			id := c.Session().ID
+			srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: action}) // the same when it reconnects
+			srv.Cut()
+			if _, _, err := c.Children(t.Context(), "/"); err != nil || c.Session().ID != id {
+				t.Errorf("session %#x after a reconnection (%v), want %#x", c.Session().ID, err, id)
+			}
 		})
 	}
 }
 
 func TestLost_by_the_own_clock_on_a_frozen_server(t *testing.T) {
 	for name, hold := range map[string]bool{"with a secured hold": true, "without": false} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				var seen trail
-				c := virtual(t, srv, framework.WithStateListener(seen.add))
-				if hold {
-					mustHold(t, c)
-				}
-				timeout := c.Session().Timeout
-				srv.Freeze()
-				<-time.After(timeout + time.Nanosecond)
-				synctest.Wait()
-				if seen.last(lost).To == 0 {
-					t.Errorf("states %v: no Lost within the session timeout of %v", seen.states(), timeout)
-				}
-				srv.Thaw()
-				must.OK(t, c.AwaitConnected(t.Context()))
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var seen trail
+			c := virtual(t, srv, framework.WithStateListener(seen.add))
+			if hold {
+				mustHold(t, c)
+			}
+			timeout := c.Session().Timeout
+			srv.Freeze()
+			<-time.After(timeout + time.Nanosecond)
+			synctest.Wait()
+			if seen.last(lost).To == 0 {
+				t.Errorf("states %v: no Lost within the session timeout of %v", seen.states(), timeout)
+			}
+			srv.Thaw()
+			must.OK(t, c.AwaitConnected(t.Context()))
 		})
 	}
 }

@@ -30,9 +30,7 @@ func mustWatch(t testing.TB, c *framework.Client, path string, kind framework.Wa
 func wantEvent(t testing.TB, w *framework.Watch, want framework.EventKind) {
 	t.Helper()
 	await(t, w.Fired(), want.String())
-	if got := w.Event(); got != want {
-		t.Errorf("event %v, want %v", got, want)
-	}
+	wantEqual(t, "event", w.Event(), want)
 }
 
 func TestAWatchReportsWhatChanged(t *testing.T) {
@@ -181,9 +179,7 @@ func TestAChangeDuringAnOutageIsNoticed(t *testing.T) {
 	var wg sync.WaitGroup // requests that wait for the connection: they must not hide the change
 	for range 20 {
 		wg.Go(func() {
-			if _, _, err := c.Children(t.Context(), dir); err != nil {
-				t.Error(err)
-			}
+			check(t, last(c.Children(t.Context(), dir)))
 		})
 	}
 	g.open()
@@ -232,9 +228,7 @@ func TestWatchEachAsksForAllAtOnce(t *testing.T) {
 		srv.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.DelayReply, Delay: time.Second, Times: fault.Forever, Skip: 1})
 		start := time.Now()
 		ws, errs := c.WatchEach(t.Context(), framework.WatchData, "/each/a", "/each/none", "/each/b")
-		if took := time.Since(start); took > 2500*time.Millisecond {
-			t.Errorf("took %v", took)
-		}
+		wantWithin(t, start, 2500*time.Millisecond)
 		if errs[0] != nil || !errors.Is(errs[1], framework.ErrNoNode) || errs[2] != nil || ws[1] != nil {
 			t.Fatalf("%v, %q", ws, errs)
 		}
@@ -261,8 +255,7 @@ func TestWatchEachRefusesAndIsBounded(t *testing.T) {
 			t.Error("an invalid kind was accepted")
 		}
 		srv.Freeze()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx := within(t, time.Second)
 		_, errs := c.WatchEach(ctx, framework.WatchData, "/", "/x")
 		for _, err := range errs {
 			if !errors.Is(err, context.DeadlineExceeded) {
@@ -312,9 +305,7 @@ func TestWatchEachSharesWhatIsRead(t *testing.T) {
 		both.Go(func() { watch(1) })
 		both.Wait()
 		watch(2)
-		if took := time.Since(start); took != time.Second {
-			t.Errorf("took %v, want one read's second", took)
-		}
+		wantEqual(t, "time that it took", time.Since(start), time.Second)
 		watches[0].Data()[0] = 'x' // belongs to this watch alone
 		must.Get(c.Set(t.Context(), "/each/a", []byte("2"), framework.AnyVersion))(t)
 		for i, w := range watches {
@@ -335,8 +326,7 @@ func TestWatchEach_continues_where_another_ends(t *testing.T) {
 		defer c.Close()
 		mustCreate(t, c, "/each", "")
 		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/a", Action: fault.DelayReply, Delay: 2 * time.Second})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx := within(t, time.Second)
 		var both sync.WaitGroup
 		both.Go(func() {
 			if _, errs := c.WatchEach(ctx, framework.WatchData, "/each/a"); !errors.Is(errs[0], context.DeadlineExceeded) {
@@ -357,9 +347,7 @@ func TestWatchEach_continues_where_another_ends(t *testing.T) {
 		both.Wait()
 		must.OK(t, other.Delete(t.Context(), "/each/a"))
 		<-ws[0].Fired()
-		if got := ws[0].Event(); got != framework.EventDeleted {
-			t.Errorf("event %v, want deleted", got)
-		}
+		wantEqual(t, "event", ws[0].Event(), framework.EventDeleted)
 	})
 }
 
@@ -371,17 +359,14 @@ func TestWatchIsValid(t *testing.T) {
 	}{
 		"while nothing happens": {func(*testing.T, *zkserver.Server, *framework.Client, *framework.Watch) {}, true},
 		"until it fires": {func(t *testing.T, _ *zkserver.Server, c *framework.Client, _ *framework.Watch) {
-			if err := c.Delete(t.Context(), "/watched"); err != nil {
-				t.Error(err)
-			}
+			check(t, c.Delete(t.Context(), "/watched"))
 		}, false},
 		"until it is closed": {func(_ *testing.T, _ *zkserver.Server, _ *framework.Client, w *framework.Watch) {
 			w.Close()
 		}, false},
 		"until its connection is lost, before it fires for that": {
 			func(t *testing.T, srv *zkserver.Server, _ *framework.Client, w *framework.Watch) {
-				srv.Refuse()
-				srv.Cut()
+				disconnect(srv)
 				synctest.Wait()
 				if w.Event() != 0 {
 					t.Errorf("fired already: %v", w.Event())
@@ -390,18 +375,15 @@ func TestWatchIsValid(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				c := virtual(t, srv)
-				must.Get(c.Create(t.Context(), "/watched", nil))(t)
-				w := mustWatch(t, c, "/watched", framework.WatchData)
-				tc.then(t, srv, c, w)
-				if w.Valid() != tc.valid {
-					t.Errorf("valid: %v, want %v", w.Valid(), tc.valid)
-				}
-				srv.Accept()
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			c := virtual(t, srv)
+			must.Get(c.Create(t.Context(), "/watched", nil))(t)
+			w := mustWatch(t, c, "/watched", framework.WatchData)
+			tc.then(t, srv, c, w)
+			if w.Valid() != tc.valid {
+				t.Errorf("valid: %v, want %v", w.Valid(), tc.valid)
+			}
+			srv.Accept()
 		})
 	}
 }
@@ -481,31 +463,24 @@ func TestWatchAfterAFilteredEvent(t *testing.T) {
 		"children/child_created":   {framework.WatchChildren, addChild, addChild},
 		"children/parent_replaced": {framework.WatchChildren, replace, addChild},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				c, operator := virtual(t, srv), virtual(t, srv)
-				mustCreate(t, operator, path, "")
-				missed := mustWatch(t, c, path, tc.kind)
-				drop := srv.Rules().Add(fault.Rule{Op: fault.Event, Path: path, Action: fault.DropEvent, Times: fault.Forever})
-				tc.lost(t, operator)
-				synctest.Wait()
-				if drop.Release(); drop.Hits() == 0 || missed.Event() != 0 {
-					t.Fatalf("%d events dropped, and the Watch fired with %v", drop.Hits(), missed.Event())
-				}
-				next := mustWatch(t, c, path, tc.kind)
-				if got := missed.Event(); got != framework.EventUnseen {
-					t.Errorf("the Watch that missed a change: %v, want %v", got, framework.EventUnseen)
-				}
-				if got := next.Event(); got != 0 {
-					t.Errorf("the next Watch fired with %v before anything changed", got)
-				}
-				tc.later(t, operator)
-				synctest.Wait()
-				if next.Event() == 0 {
-					t.Error("the next Watch did not fire when the znode changed again")
-				}
-			})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			c, operator := virtual(t, srv), virtual(t, srv)
+			mustCreate(t, operator, path, "")
+			missed := mustWatch(t, c, path, tc.kind)
+			drop := srv.Rules().Add(fault.Rule{Op: fault.Event, Path: path, Action: fault.DropEvent, Times: fault.Forever})
+			tc.lost(t, operator)
+			synctest.Wait()
+			if drop.Release(); drop.Hits() == 0 || missed.Event() != 0 {
+				t.Fatalf("%d events dropped, and the Watch fired with %v", drop.Hits(), missed.Event())
+			}
+			next := mustWatch(t, c, path, tc.kind)
+			wantEqual(t, "event of the Watch that missed a change", missed.Event(), framework.EventUnseen)
+			wantEqual(t, "event of the next Watch before a change", next.Event(), 0)
+			tc.later(t, operator)
+			synctest.Wait()
+			if next.Event() == 0 {
+				t.Error("the next Watch did not fire when the znode changed again")
+			}
 		})
 	}
 }
@@ -553,8 +528,7 @@ func TestRecheck(t *testing.T) {
 		if early.Event() != framework.EventChanged || closed.Event() != 0 {
 			t.Errorf("a Watch that fired before: %v; a closed one: %v", early.Event(), closed.Event())
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), timeout/2)
-		defer cancel()
+		ctx := within(t, timeout/2)
 		if err := sharing().Await(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Await: %v, want the context's error", err)
 		}
@@ -573,20 +547,17 @@ func replaceMissing(path string) func(*testing.T, *framework.Client) {
 func TestWatchesThatMissNothingShareOne(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []framework.WatchKind{framework.WatchData, framework.WatchExists, framework.WatchChildren} {
-		t.Run(kind.String(), func(t *testing.T) {
-			t.Parallel()
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				c, operator := virtual(t, srv), virtual(t, srv)
-				mustCreate(t, operator, "/shared", "")
-				first := mustWatch(t, c, "/shared", kind)
-				if _, err := operator.SetACL(t.Context(), "/shared", acl.Open(), framework.AnyVersion); err != nil {
-					t.Fatal(err) // no watch tells of that
-				}
-				mustWatch(t, c, "/shared", kind)
-				if first.Event() != 0 || srv.Watches() != 1 {
-					t.Errorf("event %v with %d watches at the server, want none with 1", first.Event(), srv.Watches())
-				}
-			})
+		runVirtually(t, kind.String(), func(t *testing.T, srv *zkserver.Server) {
+			c, operator := virtual(t, srv), virtual(t, srv)
+			mustCreate(t, operator, "/shared", "")
+			first := mustWatch(t, c, "/shared", kind)
+			if _, err := operator.SetACL(t.Context(), "/shared", acl.Open(), framework.AnyVersion); err != nil {
+				t.Fatal(err) // no watch tells of that
+			}
+			mustWatch(t, c, "/shared", kind)
+			if first.Event() != 0 || srv.Watches() != 1 {
+				t.Errorf("event %v with %d watches at the server, want none with 1", first.Event(), srv.Watches())
+			}
 		})
 	}
 }

@@ -56,16 +56,12 @@ func TestIdempotentOperations_after_a_lost_reply(t *testing.T) {
 	drop(fault.Delete)
 	wantErr(t, "plain delete", c.Delete(t.Context(), "/a"), framework.ErrNoNode, framework.ErrUnknownOutcome)
 	wantErr(t, "plain delete of an absent znode", c.Delete(t.Context(), "/a"), framework.ErrNoNode)
-	if err := c.Delete(t.Context(), "/a", framework.Idempotent()); err != nil {
-		t.Errorf("idempotent delete of an absent znode: %v", err)
-	}
+	wantErr(t, "idempotent delete of an absent znode", c.Delete(t.Context(), "/a", framework.Idempotent()), nil)
 	create := func(data string, opts ...framework.CreateOption) error {
 		_, err := c.Create(t.Context(), "/b", []byte(data), append(opts, framework.Idempotent())...)
 		return err
 	}
-	if err := errors.Join(create("x"), create("x")); err != nil {
-		t.Errorf("idempotent creates: %v", err)
-	}
+	wantErr(t, "idempotent creates", errors.Join(create("x"), create("x")), nil)
 	wantErr(t, "idempotent create of other data", create("y"), framework.ErrNodeExists)
 	wantErr(t, "idempotent create of an ephemeral", create("x", framework.Ephemeral()), framework.ErrNodeExists)
 }
@@ -86,9 +82,7 @@ func TestCreateOrSetDoesWhicheverIsNeeded(t *testing.T) {
 	for i := range 8 { // while another deletes
 		wg.Go(func() {
 			for range 20 {
-				if _, err := c.CreateOrSet(t.Context(), "/deep/b", nil); err != nil {
-					t.Error(err)
-				}
+				check(t, last(c.CreateOrSet(t.Context(), "/deep/b", nil)))
 				if err := c.Delete(t.Context(), "/deep/b", framework.Idempotent()); i == 0 && err != nil {
 					t.Error(err)
 				}
@@ -120,9 +114,7 @@ func TestDeleteTreeLeavesNothingWhileOthersCreate(t *testing.T) {
 			}
 		}
 	})
-	if err := c.DeleteTree(t.Context(), "/top"); err != nil {
-		t.Error(err)
-	}
+	check(t, c.DeleteTree(t.Context(), "/top"))
 	wg.Wait()
 	if got := children(t, c, "/"); len(got) != 1 {
 		t.Errorf("children %v, want only the one beside", got)
@@ -174,9 +166,7 @@ func TestATransactionOfChecksIsTriedAgain(t *testing.T) {
 	c := connect(t, proxy.Addr()+root)
 	mustCreate(t, c, "/a", "")
 	lost := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: root + "/a", Action: fault.DropReply})
-	if _, err := c.Txn(t.Context(), framework.OpCheck("/a", 0)); err != nil {
-		t.Errorf("checks: %v", err)
-	}
+	wantErr(t, "checks", last(c.Txn(t.Context(), framework.OpCheck("/a", 0))), nil)
 	await(t, lost.Hit(), "the loss of the first reply")
 	lost = proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: root + "/a", Action: fault.DropReply})
 	_, err := c.Txn(t.Context(), framework.OpCheck("/a", 0), framework.OpSet("/a", nil, 0))
@@ -253,17 +243,13 @@ func TestCompressedDataIsCurators(t *testing.T) {
 		t.Errorf("no data is stored as %x (%v), want %x", raw, err, curatorEmpty)
 	}
 	for path, want := range map[string]string{"/text": text, "/empty": "", "/": ""} {
-		if data, _, err := c.Get(t.Context(), path); err != nil || string(data) != want {
-			t.Errorf("%s: %d bytes, %v, want %d", path, len(data), err, len(want))
-		}
+		wantData(t, c, path, want)
 		if w := mustWatch(t, c, path, framework.WatchData); string(w.Data()) != want {
 			t.Errorf("watch of %s: %d bytes, want %d", path, len(w.Data()), len(want))
 		}
 	}
 	must.Get(c.Txn(t.Context(), framework.OpSet("/text", []byte("again"), -1)))(t)
-	if data, _, err := c.Get(t.Context(), "/text"); err != nil || string(data) != "again" {
-		t.Errorf("%q, %v after a transaction", data, err)
-	}
+	wantData(t, c, "/text", "again")
 	mustCreate(t, plain, "/plain", "not gzip")
 	_, _, err = c.Get(t.Context(), "/plain")
 	wantErr(t, "get of data that is not compressed", err, framework.ErrNotGzip)
@@ -294,9 +280,7 @@ func TestAGuaranteedDeleteSurvivesAReconnection(t *testing.T) {
 		}
 		bound.Discard(path) // asked for twice, done once
 	}
-	if n := c.PendingDeletes(); n != len(paths) {
-		t.Errorf("%d deletes are pending, want %d", n, len(paths))
-	}
+	wantEqual(t, "pending deletes", c.PendingDeletes(), len(paths))
 	proxy.ResetRequests()
 	g.open()
 	zktest.Eventually(t, patience, "the deletes are done", func() bool { return c.PendingDeletes() == 0 })
@@ -311,9 +295,7 @@ func TestAGuaranteedDeleteSurvivesAReconnection(t *testing.T) {
 		t.Errorf("deleted %v, want each once: %v", deleted, paths)
 	}
 	for _, path := range paths {
-		if _, ok, err := observer.Exists(t.Context(), path); err != nil || ok {
-			t.Errorf("%s exists (%v)", path, err)
-		}
+		wantExists(t, observer, path, false)
 	}
 	c.Discard("not a path")
 	if c.PendingDeletes() != 0 {
