@@ -25,12 +25,11 @@ func closing(t *testing.T, answers ...[]byte) (frames [][]byte, err error) {
 		done <- err
 	}()
 	for _, answer := range answers {
-		head := make([]byte, 4)
-		if _, err := io.ReadFull(server, head); err != nil {
+		body, err := nextFrame(server)
+		if errors.Is(err, io.EOF) {
 			break // it has asked for less
 		}
-		body := make([]byte, binary.BigEndian.Uint32(head))
-		must.Get(io.ReadFull(server, body))(t)
+		must.OK(t, err)
 		frames = append(frames, body)
 		go server.Write(answer) // it may be read in part
 		synctest.Wait()
@@ -90,16 +89,14 @@ func TestCloseSession_succeeds_once_the_session_is_over(t *testing.T) {
 		"the close is answered in part":      {[][]byte{good, replyTo(1, 0)[:10]}, 2, false, io.ErrUnexpectedEOF},
 		"the reply to the close is no reply": {[][]byte{good, framed([]byte{0, 0, 0, 1})}, 2, false, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				frames, err := closing(t, tc.answers...)
-				if over := err == nil; over != tc.over || tc.is != nil && !errors.Is(err, tc.is) {
-					t.Errorf("error %v; the session is over: %v, the error wanted: %v", err, tc.over, tc.is)
-				}
-				if len(frames) != tc.frames {
-					t.Errorf("%d frames, want %d", len(frames), tc.frames)
-				}
-			})
+		runSynctest(t, name, func(t *testing.T) {
+			frames, err := closing(t, tc.answers...)
+			if over := err == nil; over != tc.over || tc.is != nil && !errors.Is(err, tc.is) {
+				t.Errorf("error %v; the session is over: %v, the error wanted: %v", err, tc.over, tc.is)
+			}
+			if len(frames) != tc.frames {
+				t.Errorf("%d frames, want %d", len(frames), tc.frames)
+			}
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/must"
 )
 
 func TestHandshake_has_one_deadline(t *testing.T) {
@@ -23,30 +24,26 @@ func TestHandshake_has_one_deadline(t *testing.T) {
 		{"half of the length is answered", []byte{0, 0}},
 		{"half of the answer is", append([]byte{0, 0, 0, 37}, greeting(7)[:20]...)},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				client, server := net.Pipe()
-				defer client.Close()
-				defer server.Close()
-				tp := newTap()
-				conn, err := tp.Wrap(client, time.Now().Add(time.Second))
-				if err != nil {
-					t.Fatal(err)
+		runSynctest(t, tc.name, func(t *testing.T) {
+			client, server := net.Pipe()
+			defer client.Close()
+			defer server.Close()
+			tp := newTap()
+			conn := must.Get(tp.Wrap(client, time.Now().Add(time.Second)))(t)
+			var err error
+			go server.Write(tc.answer)
+			start := time.Now()
+			for { // as the wire client does: first with a deadline, then with none
+				_ = conn.SetReadDeadline(time.Now().Add(time.Hour))
+				_ = conn.SetReadDeadline(time.Time{})
+				if _, err = conn.Read(make([]byte, 4)); err != nil {
+					break
 				}
-				go server.Write(tc.answer)
-				start := time.Now()
-				for { // as the wire client does: first with a deadline, then with none
-					_ = conn.SetReadDeadline(time.Now().Add(time.Hour))
-					_ = conn.SetReadDeadline(time.Time{})
-					if _, err = conn.Read(make([]byte, 4)); err != nil {
-						break
-					}
-				}
-				var timedOut net.Error
-				if took := time.Since(start); took != time.Second || !errors.As(err, &timedOut) || !timedOut.Timeout() {
-					t.Errorf("after %v: %v", took, err)
-				}
-			})
+			}
+			var timedOut net.Error
+			if took := time.Since(start); took != time.Second || !errors.As(err, &timedOut) || !timedOut.Timeout() {
+				t.Errorf("after %v: %v", took, err)
+			}
 		})
 	}
 }
@@ -67,23 +64,19 @@ func TestHandshake_refuses_other_bytes(t *testing.T) {
 		{"a session timeout just too short", framed(granting(tap.MinTimeout - time.Millisecond))},
 		{"just over the limit", binary.BigEndian.AppendUint32(nil, tap.MaxHandshake+1)},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := &peer{t: t, tap: newTap()}
-				p.dial()
-				p.send(make([]byte, 44))
-				go p.server.Write(tc.answer)
-				_, err := io.ReadAll(p.client)
-				if !errors.Is(err, tap.ErrHandshake) || strings.HasPrefix(tc.name, "an HTTP") != strings.Contains(err.Error(), "HTTP") {
-					t.Errorf("%v, want that it is no handshake, and whose it is", err)
-				}
-				if err := p.tap.Fault(); !errors.Is(err, tap.ErrHandshake) {
-					t.Errorf("the fault is %v", err)
-				}
-				if id, _, _ := p.tap.Session(); id != 0 {
-					t.Errorf("session %d", id)
-				}
-			})
+		runSynctest(t, tc.name, func(t *testing.T) {
+			p := dialled(t)
+			p.send(make([]byte, 44))
+			go p.server.Write(tc.answer)
+			_, err := io.ReadAll(p.client)
+			if !errors.Is(err, tap.ErrHandshake) || strings.HasPrefix(tc.name, "an HTTP") != strings.Contains(err.Error(), "HTTP") {
+				t.Errorf("%v, want that it is no handshake, and whose it is", err)
+			}
+			wantErr(t, "the fault", p.tap.Fault(), tap.ErrHandshake)
+			if id, _, _ := p.tap.Session(); id != 0 {
+				t.Errorf("session %d", id)
+			}
+			wantErr(t, "the server's read", last(p.server.Read(make([]byte, 1))), io.EOF)
 		})
 	}
 }
@@ -97,8 +90,7 @@ func granting(timeout time.Duration) []byte {
 
 func TestAHandshakeGetsTheFieldThatNewServersExpect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &peer{t: t, tap: newTap()}
-		p.dial()
+		p := dialled(t)
 		body := bytes.Repeat([]byte{1}, 44)
 		if got := p.send(body); !bytes.Equal(got, append(bytes.Clone(body), 0)) {
 			t.Errorf("%x was sent for %x", got, body)
@@ -116,43 +108,21 @@ func TestAnExpiredOrAnotherSessionEndsTheTap(t *testing.T) {
 		answer int64
 		want   error
 	}{{"expired", 0, tap.ErrExpired}, {"another", 8, tap.ErrSubstituted}} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := newPeer(t)
-				p.dial()
-				p.send(make([]byte, 44))
-				answer := greeting(tc.answer)
-				go p.server.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(answer))), answer...))
-				_, _ = io.ReadAtLeast(p.client, make([]byte, 64), 41) // what it returns is the wire client's
-				if err := p.tap.Ended(); !errors.Is(err, tc.want) {
-					t.Errorf("ended by %v, want %v", err, tc.want)
-				}
-				a, b := net.Pipe()
-				defer b.Close()
-				if _, err := p.tap.Wrap(a, time.Now().Add(time.Second)); !errors.Is(err, tc.want) {
-					t.Errorf("a connection more: %v", err)
-				}
-			})
+		runSynctest(t, tc.name, func(t *testing.T) {
+			p := newPeer(t)
+			p.dial()
+			p.send(make([]byte, 44))
+			answer := greeting(tc.answer)
+			go p.server.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(answer))), answer...))
+			_, _ = io.ReadAtLeast(p.client, make([]byte, 64), 41) // what it returns is the wire client's
+			if err := p.tap.Ended(); !errors.Is(err, tc.want) {
+				t.Errorf("ended by %v, want %v", err, tc.want)
+			}
+			a, b := net.Pipe()
+			defer b.Close()
+			wantErr(t, "a connection more", last(p.tap.Wrap(a, time.Now().Add(time.Second))), tc.want)
 		})
 	}
-}
-
-func TestAFailedWriteSurfacesThroughTheReader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(t)
-		p.server.Close()
-		frame := make([]byte, 12)
-		frame[3] = 8
-		if n, err := p.client.Write(frame); n != len(frame) || err != nil {
-			t.Errorf("Write: %d, %v", n, err)
-		}
-		if _, err := p.client.Read(make([]byte, 4)); err == nil {
-			t.Error("Read has no error")
-		}
-		if p.tap.Fault() == nil {
-			t.Error("the tap knows of no fault")
-		}
-	})
 }
 
 // A server answers credentials ahead of the requests before them.
@@ -163,19 +133,13 @@ func TestCredentialsAreAnsweredOutOfTurn(t *testing.T) {
 		auth := p.request(opAuth)
 		p.respond(auth, 0)
 		p.respond(first, 0)
-		if refusal := p.tap.Refusal(); refusal != nil {
-			t.Errorf("refusal %v", refusal)
-		}
-		if _, ok := p.tap.OldestUnanswered(); ok {
-			t.Error("something is taken for unanswered")
-		}
+		wantErr(t, "refusal", p.tap.Refusal(), nil)
+		wantAllAnswered(t, p.tap)
 		p.respond(p.request(opAuth), codeRefused)
 		if refusal := p.tap.Refusal(); !errors.Is(refusal, tap.ErrTrial) {
 			t.Errorf("refusal %v, want ErrTrial", refusal)
 		}
 		p.reconnect()
-		if refusal := p.tap.Refusal(); refusal != nil {
-			t.Errorf("on a new connection: %v", refusal)
-		}
+		wantErr(t, "on a new connection", p.tap.Refusal(), nil)
 	})
 }

@@ -2,7 +2,6 @@ package tap_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io"
 	"net"
 	"slices"
@@ -18,7 +17,7 @@ import (
 // arrived, and must hand on the same whatever the pieces.
 func FuzzFrames(f *testing.F) {
 	good := greeting(7)
-	handshake := append(binary.BigEndian.AppendUint32(nil, uint32(len(good))), good...)
+	handshake := framed(good)
 	reply := append([]byte{0, 0, 0, 16, 0, 0, 0, 1}, make([]byte, 12)...)
 	answer := append([]byte{0, 0, 0, 18, 0xff, 0xff, 0xfc, 0x18}, make([]byte, 14)...) // to a Request
 	f.Add([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), []byte{3, 1})
@@ -67,10 +66,7 @@ func (s *script) SetWriteDeadline(time.Time) error { return nil }
 func feed(t *testing.T, stream, pieces []byte) (passed []byte, err error) {
 	t.Helper()
 	tp := newTap()
-	conn, err := tp.Wrap(&script{stream: stream, pieces: pieces}, time.Now().Add(time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(tp.Wrap(&script{stream: stream, pieces: pieces}, time.Now().Add(time.Minute)))(t)
 	tap.Outgoing(conn, make([]byte, 48))
 	create := []byte{0, 0, 0, 28, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, '/', 'a', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 	tap.Outgoing(conn, create)
@@ -104,7 +100,7 @@ func FuzzOutgoing(f *testing.F) {
 		tp := newTap()
 		conn := must.Get(tp.Wrap(a, time.Now().Add(time.Minute)))(t)
 		tap.Outgoing(conn, make([]byte, 48))
-		frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
+		frame := framed(body)
 		if sent := tap.Outgoing(conn, frame); !bytes.Equal(sent, frame) {
 			t.Errorf("%x was sent for %x", sent, frame)
 		}

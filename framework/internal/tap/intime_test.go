@@ -52,13 +52,9 @@ func TestTheFirstFaultOfTheLatestConnectionCounts(t *testing.T) {
 		if _, err := earlier.Read(make([]byte, 4)); !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("the earlier connection: %v, want it closed", err)
 		}
-		if err := p.tap.Fault(); err != nil {
-			t.Errorf("fault of a connection that is not the latest: %v", err)
-		}
+		wantErr(t, "fault of a connection that is not the latest", p.tap.Fault(), nil)
 		p.server.Close()
-		if _, err := p.client.Read(make([]byte, 4)); !errors.Is(err, io.EOF) {
-			t.Errorf("read: %v", err)
-		}
+		wantErr(t, "read", last(p.client.Read(make([]byte, 4))), io.EOF)
 		if n, err := p.client.Write(make([]byte, 44)); n != 0 || !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("a handshake that fails: %d, %v, want it told", n, err)
 		}
@@ -66,9 +62,7 @@ func TestTheFirstFaultOfTheLatestConnectionCounts(t *testing.T) {
 			t.Errorf("the fault is %v, want the first", err)
 		}
 		p.reconnect()
-		if err := p.tap.Fault(); err != nil {
-			t.Errorf("a new connection has the fault %v", err)
-		}
+		wantErr(t, "a new connection has the fault", p.tap.Fault(), nil)
 	})
 }
 
@@ -82,20 +76,19 @@ func TestAnEndIsForGoodAndForTheFirstCause(t *testing.T) {
 		p.send(make([]byte, 44))
 		p.tap.End(first)
 		p.tap.End(errors.New("second"))
-		if err := p.tap.Ended(); !errors.Is(err, first) {
-			t.Errorf("ended by %v", err)
-		}
+		wantErr(t, "ended by", p.tap.Ended(), first)
 		go p.server.Write(framed(greeting(7)))
 		if _, err := io.ReadFull(p.client, make([]byte, 41)); !errors.Is(err, first) {
 			t.Errorf("the handshake's answer: %v, want the session's end", err)
+		}
+		if p.tap.Send(&tap.Request{Opcode: opCreate, Limit: 1}) {
+			t.Error("a create was sent in an abandoned session")
 		}
 		if got := p.tap.Deadline(); !got.Equal(deadline) {
 			t.Errorf("the deadline moved by %v", got.Sub(deadline))
 		}
 		p.tap.CloseConn(errors.New("closed by a test"))
-		if _, err := p.server.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("CloseConn: the server reads %v", err)
-		}
+		wantErr(t, "CloseConn: the server reads", last(p.server.Read(make([]byte, 1))), io.EOF)
 	})
 }
 
@@ -104,16 +97,14 @@ func TestAnAnswerThatIsCutShortIsNoHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		whole := greeting(7)
 		for n := range len(whole) - 1 { // the last byte is the flag that old servers don't send
-			p := &peer{t: t, tap: newTap()}
-			p.dial()
+			p := dialled(t)
 			p.send(make([]byte, 44))
 			go p.server.Write(framed(whole[:n]))
 			if _, err := io.ReadAll(p.client); !errors.Is(err, tap.ErrHandshake) {
 				t.Errorf("%d bytes: %v", n, err)
 			}
 		}
-		p := &peer{t: t, tap: newTap()}
-		p.dial()
+		p := dialled(t)
 		p.send(make([]byte, 44))
 		p.reply(append(greeting(7), make([]byte, tap.MaxHandshake-len(whole))...)) // the longest
 		if id, _, _ := p.tap.Session(); id != 7 {
@@ -122,9 +113,7 @@ func TestAnAnswerThatIsCutShortIsNoHandshake(t *testing.T) {
 		early := &peer{t: t, tap: newTap()}
 		early.dial()
 		go early.server.Write(framed(whole))
-		if _, err := io.ReadAll(early.client); !errors.Is(err, tap.ErrHandshake) {
-			t.Errorf("an answer before the question: %v", err)
-		}
+		wantErr(t, "an answer before the question", last(io.ReadAll(early.client)), tap.ErrHandshake)
 	})
 }
 
@@ -196,20 +185,14 @@ func TestTheOldestUnansweredMayBeAPing(t *testing.T) {
 		p.respond(first, 0)
 		want("the second ping", 2*time.Second)
 		p.respond(-2, 0)
-		if _, ok := p.tap.OldestUnanswered(); ok {
-			t.Error("everything is answered, and something is not")
-		}
+		wantAllAnswered(t, p.tap)
 		p.respond(-2, 0) // one more than was asked for
 		client, server := net.Pipe()
 		defer client.Close()
 		defer server.Close()
 		none := newTap()
-		if _, ok := none.OldestUnanswered(); ok {
-			t.Error("something waits without a connection")
-		}
-		if refusal := none.Refusal(); refusal != nil {
-			t.Errorf("without a connection: %v", refusal)
-		}
+		wantAllAnswered(t, none)
+		wantErr(t, "without a connection", none.Refusal(), nil)
 		none.CloseConn(errors.New("closed by a test"))
 	})
 }

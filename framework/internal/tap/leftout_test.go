@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
@@ -24,25 +23,23 @@ func TestAReplyShowsThatAnEarlierRequestWasLeftOut(t *testing.T) {
 		"a write":           {opSetData, timeout + time.Second, tap.ErrProtocol},
 		"a read, but early": {opExists, timeout - time.Second, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := newPeer(t)
-				p.request(opExists) // without a reply
-				<-time.After(tc.age)
-				xid := p.request(tc.opcode)
-				b := binary.BigEndian.AppendUint32(nil, uint32(xid))
-				b = append(b, make([]byte, 12)...)
-				if tc.opcode != opPing {
-					b = append(b, make([]byte, statLength)...)
-				}
-				go func() {
-					_, _ = p.server.Write(framed(b)) // an error is the client's
-					_ = p.server.Close()
-				}()
-				if _, err := io.ReadAll(p.client); !errors.Is(err, tc.want) {
-					t.Errorf("error %v, want %v", err, tc.want)
-				}
-			})
+		runSynctest(t, name, func(t *testing.T) {
+			p := newPeer(t)
+			p.request(opExists) // without a reply
+			<-time.After(tc.age)
+			xid := p.request(tc.opcode)
+			b := binary.BigEndian.AppendUint32(nil, uint32(xid))
+			b = append(b, make([]byte, 12)...)
+			if tc.opcode != opPing {
+				b = append(b, make([]byte, statLength)...)
+			}
+			go func() {
+				_, _ = p.server.Write(framed(b)) // an error is the client's
+				_ = p.server.Close()
+			}()
+			if _, err := io.ReadAll(p.client); !errors.Is(err, tc.want) {
+				t.Errorf("error %v, want %v", err, tc.want)
+			}
 		})
 	}
 }

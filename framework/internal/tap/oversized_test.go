@@ -12,32 +12,31 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
 )
 
 // The reply's body is skipped, and what follows it is read.
 func TestAnOversizedReply(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(t)
-		arrived, came := p.ask(opWhoAmI, nil, 100)
-		next := p.request(opExists)
-		go func() {
-			_, _ = p.server.Write(framed(answerTo(arrived, 0, strings.Repeat("a", 10*maxReply)))) // an error is the reader's
-			_, _ = p.server.Write(framed(words(int(next), 0, 1, -101)))
-		}()
-		if _, err := io.ReadFull(p.client, make([]byte, 20)); err != nil {
-			t.Fatal(err)
-		}
-		if got := <-came; !errors.Is(got.err, tap.ErrTooLarge) {
-			t.Errorf("%+v, want that it is too large", got)
-		}
-		if _, waiting := p.tap.OldestUnanswered(); waiting {
-			t.Error("everything is answered, and something is not")
-		}
-		if held := tap.Held(p.client); held > 1024 {
-			t.Errorf("%d bytes are held", held)
-		}
-	})
+	for limit, body := range map[int]string{3: "four", 100: strings.Repeat("a", 10*maxReply)} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPeer(t)
+			arrived, came := p.ask(opWhoAmI, nil, limit)
+			next := p.request(opExists)
+			go func() {
+				_, _ = p.server.Write(framed(answerTo(arrived, 0, body))) // an error is the reader's
+				_, _ = p.server.Write(framed(words(int(next), 0, 1, -101)))
+			}()
+			must.Get(io.ReadFull(p.client, make([]byte, 20)))(t)
+			if got := <-came; !errors.Is(got.err, tap.ErrTooLarge) {
+				t.Errorf("%+v, want that it is too large", got)
+			}
+			wantAllAnswered(t, p.tap)
+			if held := tap.Held(p.client); held > 1024 {
+				t.Errorf("%d bytes are held", held)
+			}
+		})
+	}
 }
 
 // A server that does not stop can't hold up what waits: the reply is noted at its head.
@@ -49,9 +48,7 @@ func TestAnOversizedReplyIsNotedBeforeItsBody(t *testing.T) {
 		go p.server.Write(words(0, 1, 0, 1))
 		go p.client.Read(make([]byte, 4))
 		synctest.Wait()
-		if _, waiting := p.tap.OldestUnanswered(); waiting {
-			t.Error("the reply is not noted")
-		}
+		wantAllAnswered(t, p.tap)
 	})
 }
 
@@ -115,19 +112,17 @@ func answered(t *testing.T, opcode int32, body []byte) (came outcome, err error)
 
 func TestAReplysBody(t *testing.T) {
 	for name, tc := range bodies() {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				for n := range len(tc.body) {
-					if came, err := answered(t, tc.opcode, tc.body[:n]); !errors.Is(err, tap.ErrProtocol) || !errors.Is(came.err, tap.ErrUnanswered) {
-						t.Fatalf("%d bytes of %d: %v, %+v", n, len(tc.body), err, came)
-					}
+		runSynctest(t, name, func(t *testing.T) {
+			for n := range len(tc.body) {
+				if came, err := answered(t, tc.opcode, tc.body[:n]); !errors.Is(err, tap.ErrProtocol) || !errors.Is(came.err, tap.ErrUnanswered) {
+					t.Fatalf("%d bytes of %d: %v, %+v", n, len(tc.body), err, came)
 				}
-				for _, more := range []int{0, 1, 100} {
-					if came, err := answered(t, tc.opcode, append(slices.Clone(tc.body), make([]byte, more)...)); err != nil || came.err != nil {
-						t.Errorf("with %d bytes more: %v, %v", more, err, came.err)
-					}
+			}
+			for _, more := range []int{0, 1, 100} {
+				if came, err := answered(t, tc.opcode, append(slices.Clone(tc.body), make([]byte, more)...)); err != nil || came.err != nil {
+					t.Errorf("with %d bytes more: %v, %v", more, err, came.err)
 				}
-			})
+			}
 		})
 	}
 }
@@ -148,12 +143,8 @@ func TestAReplysCountsAndLengths(t *testing.T) {
 		"a result of no kind":             {14, words(15, []byte{0}, 0, "/a", stat, -1, []byte{1}, -1)},
 		"a created path of length 2^31-1": {15, words(1<<31-1, stat, stat)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				if _, err := answered(t, tc.opcode, tc.body); !errors.Is(err, tap.ErrProtocol) {
-					t.Error(err)
-				}
-			})
+		runSynctest(t, name, func(t *testing.T) {
+			wantErr(t, "reply", last(answered(t, tc.opcode, tc.body)), tap.ErrProtocol)
 		})
 	}
 }
@@ -164,9 +155,7 @@ func TestABodyIsNotReadBehindAnErrorCode(t *testing.T) {
 		p.respond(p.request(opExists), -101)
 		p.asked = nil // so that no body is sent, either
 		p.respond(p.request(opSync), -4)
-		if _, ok := p.tap.OldestUnanswered(); ok {
-			t.Error("a reply is not seen")
-		}
+		wantAllAnswered(t, p.tap)
 	})
 }
 
@@ -182,18 +171,12 @@ func TestAFrameThatAnswersNothing(t *testing.T) {
 		"an event without a path":       framed(words(-1, 0, 1, 0, 1, 3)),
 		"an event of a long path":       framed(words(-1, 0, 1, 0, 1, 3, 9, "/")),
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := newPeer(t)
-				p.request(opExists)
-				go p.server.Write(frame)
-				if _, err := p.client.Read(make([]byte, 4)); !errors.Is(err, tap.ErrProtocol) {
-					t.Error(err)
-				}
-				if err := p.tap.Fault(); !errors.Is(err, tap.ErrProtocol) {
-					t.Errorf("the fault is %v", err)
-				}
-			})
+		runSynctest(t, name, func(t *testing.T) {
+			p := newPeer(t)
+			p.request(opExists)
+			go p.server.Write(frame)
+			wantErr(t, "reply", last(p.client.Read(make([]byte, 4))), tap.ErrProtocol)
+			wantErr(t, "the fault", p.tap.Fault(), tap.ErrProtocol)
 		})
 	}
 }

@@ -2,12 +2,15 @@ package tap_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // Opcodes and codes of the protocol.
@@ -47,11 +50,18 @@ func newTapWith(margin time.Duration) *tap.Tap {
 	})
 }
 
+// dialled returns a peer with a connection on which no handshake has been sent.
+func dialled(t *testing.T) *peer {
+	t.Helper()
+	p := &peer{t: t, tap: newTap()}
+	p.dial()
+	return p
+}
+
 // newPeer returns a peer after its first handshake.
 func newPeer(t *testing.T) *peer {
 	t.Helper()
-	p := &peer{t: t}
-	p.tap = newTapWith(margin)
+	p := &peer{t: t, tap: newTap()}
 	p.reconnect()
 	return p
 }
@@ -62,10 +72,7 @@ func (p *peer) none() {}
 func (p *peer) dial() {
 	p.t.Helper()
 	client, server := net.Pipe()
-	wrapped, err := p.tap.Wrap(client, time.Now().Add(time.Minute))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	wrapped := must.Get(p.tap.Wrap(client, time.Now().Add(time.Minute)))(p.t)
 	p.client, p.server = wrapped, server
 	p.t.Cleanup(func() { wrapped.Close(); server.Close() })
 }
@@ -79,11 +86,19 @@ func (p *peer) reconnect() {
 // greet makes the handshake.
 func (p *peer) greet() {
 	p.t.Helper()
-	hello := make([]byte, 44)
 	id, _, _ := p.tap.Session()
-	binary.BigEndian.PutUint64(hello[16:], uint64(id))
-	p.send(hello)
+	p.hello(0, id)
 	p.reply(greeting(7))
+}
+
+// hello sends a handshake that says which zxid the client has seen and which session it resumes. It returns
+// what arrived.
+func (p *peer) hello(seen uint64, session int64) []byte {
+	p.t.Helper()
+	body := make([]byte, 44)
+	binary.BigEndian.PutUint64(body[4:], seen)
+	binary.BigEndian.PutUint64(body[16:], uint64(session))
+	return p.send(body)
 }
 
 // greeting is a server's answer to a handshake.
@@ -98,34 +113,23 @@ func greeting(session int64) []byte {
 // send passes a frame from the client to the server and returns what arrived.
 func (p *peer) send(body []byte) []byte {
 	p.t.Helper()
-	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
+	frame := framed(body)
 	failed := make(chan error, 1)
 	go func() {
 		_, err := p.client.Write(frame)
 		failed <- err
 	}()
-	head := make([]byte, 4)
-	if _, err := io.ReadFull(p.server, head); err != nil {
-		p.t.Fatal(err)
-	}
-	arrived := make([]byte, binary.BigEndian.Uint32(head))
-	if _, err := io.ReadFull(p.server, arrived); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := <-failed; err != nil {
-		p.t.Fatal(err)
-	}
+	arrived := p.receive()
+	must.OK(p.t, <-failed)
 	return arrived
 }
 
 // reply passes a frame from the server to the client.
 func (p *peer) reply(body []byte) {
 	p.t.Helper()
-	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
+	frame := framed(body)
 	go p.server.Write(frame)
-	if _, err := io.ReadFull(p.client, make([]byte, len(frame))); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Get(io.ReadFull(p.client, make([]byte, len(frame))))(p.t)
 }
 
 // request sends a request and returns its number.
@@ -168,3 +172,45 @@ func (p *peer) writeThrottled()  { p.respond(p.request(opSetData), codeThrottled
 func (p *peer) writeExpired()    { p.respond(p.request(opSetData), codeExpired) }
 func (p *peer) writeUnanswered() { p.request(opSetData) }
 func (p *peer) answer()          { p.respond(p.xid, 0) }
+
+// nextFrame reads a whole frame and returns it without its length.
+func nextFrame(conn io.Reader) ([]byte, error) {
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(conn, head); err != nil {
+		return nil, err
+	}
+	frame := make([]byte, binary.BigEndian.Uint32(head))
+	_, err := io.ReadFull(conn, frame)
+	return frame, err
+}
+
+// receive returns the next frame that the server gets.
+func (p *peer) receive() []byte {
+	p.t.Helper()
+	return must.Get(nextFrame(p.server))(p.t)
+}
+
+// runSynctest runs a subtest in virtual time.
+func runSynctest(t *testing.T, name string, fn func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, fn) })
+}
+
+// wantErr fails the test unless err matches target, which is nil for no error.
+func wantErr(t *testing.T, what string, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("%s: error %v, want one that matches %v", what, err, target)
+	}
+}
+
+// last returns the error that a call returned last.
+func last(_ any, err error) error { return err }
+
+// wantAllAnswered fails the test if a request waits for its reply.
+func wantAllAnswered(t *testing.T, tp *tap.Tap) {
+	t.Helper()
+	if sent, waiting := tp.OldestUnanswered(); waiting {
+		t.Errorf("a request of %v ago is taken for unanswered", time.Since(sent))
+	}
+}

@@ -113,9 +113,7 @@ func checkProof(t *testing.T, opcode int32, reply []byte, want bool) {
 		if p.tap.Proven().Equal(time.Now()) != want {
 			t.Error("what Proven returns does not agree: " + fmt.Sprint(p.tap.Proven()))
 		}
-		if _, waiting := p.tap.OldestUnanswered(); waiting {
-			t.Error("the reply is not seen")
-		}
+		wantAllAnswered(t, p.tap)
 	})
 }
 
@@ -125,9 +123,7 @@ func TestTheLeastTimeoutOfASessionCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
 		p.dial()
-		hello := make([]byte, 44)
-		hello[23] = 7
-		p.send(hello)
+		p.hello(0, 7)
 		more := greeting(7)
 		binary.BigEndian.PutUint32(more[4:], uint32(3*timeout/time.Millisecond))
 		p.reply(more)

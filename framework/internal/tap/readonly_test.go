@@ -32,9 +32,7 @@ func TestReadOnlyHandshake(t *testing.T) {
 		"a read-only server without sessions":      {true, refused, tap.ErrNoLocalSession, false},
 		"a read-only server that nobody asked for": {false, flagged, tap.ErrHandshake, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { checkReadOnlyHandshake(t, tt) })
-		})
+		runSynctest(t, name, func(t *testing.T) { checkReadOnlyHandshake(t, tt) })
 	}
 }
 
@@ -83,47 +81,46 @@ func TestCredentialsPrecedeWhatTheWireClientSends(t *testing.T) {
 		"the second one is refused": {[]int32{0, codeRefused}, nil, tap.ErrCredential},
 		"that on trial is refused":  {[]int32{0, 0, codeRefused}, []bool{false}, tap.ErrTrial},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := &peer{t: t, tap: newTap()}
-				p.dial()
-				var tried []bool
-				p.client.UseCredentials([]tap.Credential{
-					{Scheme: "a", Secret: []byte("1")},
-					{Scheme: "b", Secret: []byte("2")},
-					{Scheme: "trial", Secret: []byte("3"), Answered: func(accepted bool) { tried = append(tried, accepted) }},
-				})
-				p.send(make([]byte, 44))
-				var schemes []string
-				go func() {
-					_, _ = p.server.Write(framed(greeting(7))) // an error is the client's
-					for _, code := range tc.codes {
-						schemes = append(schemes, answerCredential(p.server, code))
-					}
-					synctest.Wait()
-					_ = p.server.Close()
-				}()
-				passed, err := io.ReadAll(p.client)
-				if string(passed) != string(framed(greeting(7))) || err != nil {
-					t.Errorf("%x was handed on, %v", passed, err)
-				}
-				if want := []string{"a", "b", "trial"}[:len(tc.codes)]; !slices.Equal(schemes, want) {
-					t.Errorf("the server was shown %q, want %q", schemes, want)
-				}
-				if refusal := p.tap.Refusal(); !errors.Is(refusal, tc.want) || !slices.Equal(tried, tc.tried) {
-					t.Errorf("refusal %v, want %v; the one on trial was told %v", refusal, tc.want, tried)
-				}
+		runSynctest(t, name, func(t *testing.T) {
+			p := dialled(t)
+			var tried []bool
+			p.client.UseCredentials([]tap.Credential{
+				{Scheme: "a", Secret: []byte("1")},
+				{Scheme: "b", Secret: []byte("2")},
+				{Scheme: "trial", Secret: []byte("3"), Answered: func(accepted bool) { tried = append(tried, accepted) }},
 			})
+			p.send(make([]byte, 44))
+			var schemes []string
+			var open bool // for requests
+			go func() {
+				_, _ = p.server.Write(framed(greeting(7))) // an error is the client's
+				for _, code := range tc.codes {
+					schemes = append(schemes, answerCredential(p.server, code))
+				}
+				synctest.Wait()
+				open = p.tap.Open()
+				_ = p.server.Close()
+			}()
+			passed, err := io.ReadAll(p.client)
+			if string(passed) != string(framed(greeting(7))) || err != nil {
+				t.Errorf("%x was handed on, %v", passed, err)
+			}
+			if want := []string{"a", "b", "trial"}[:len(tc.codes)]; !slices.Equal(schemes, want) {
+				t.Errorf("the server was shown %q, want %q", schemes, want)
+			}
+			if open != (tc.want == nil) {
+				t.Errorf("open for requests: %v", open)
+			}
+			if refusal := p.tap.Refusal(); !errors.Is(refusal, tc.want) || !slices.Equal(tried, tc.tried) {
+				t.Errorf("refusal %v, want %v; the one on trial was told %v", refusal, tc.want, tried)
+			}
 		})
 	}
 }
 
 // answerCredential reads a credential, answers it with the code and returns its scheme.
 func answerCredential(server io.ReadWriter, code int32) string {
-	head := make([]byte, 4)
-	_, _ = io.ReadFull(server, head) // an error shows in the scheme
-	frame := make([]byte, binary.BigEndian.Uint32(head))
-	_, _ = io.ReadFull(server, frame)
+	frame, _ := nextFrame(server)
 	reply := append(append([]byte{}, frame[:4]...), make([]byte, 8)...)
 	_, _ = server.Write(framed(binary.BigEndian.AppendUint32(reply, uint32(code))))
 	d := proto.NewDecoder(frame[12:]) // behind xid, opcode and type

@@ -37,14 +37,7 @@ func (p *peer) ask(opcode proto.Opcode, body []byte, limit int) (arrived []byte,
 		answer, err := p.tap.Ask(opcode, body, limit)
 		outcomes <- outcome{answer, err}
 	}()
-	head := make([]byte, 4)
-	if _, err := io.ReadFull(p.server, head); err != nil {
-		p.t.Fatal(err)
-	}
-	arrived = make([]byte, binary.BigEndian.Uint32(head))
-	if _, err := io.ReadFull(p.server, arrived); err != nil {
-		p.t.Fatal(err)
-	}
+	arrived = p.receive()
 	return arrived, outcomes
 }
 
@@ -69,10 +62,7 @@ func TestTheNextHandshakeKnowsTheAnswersZxid(t *testing.T) {
 		_, _ = io.ReadAll(p.client)
 		<-came
 		p.dial()
-		hello := make([]byte, 44)
-		binary.BigEndian.PutUint64(hello[4:], own)
-		binary.BigEndian.PutUint64(hello[16:], 7)
-		if got := binary.BigEndian.Uint64(p.send(hello)[4:]); got != want {
+		if got := binary.BigEndian.Uint64(p.hello(own, 7)[4:]); got != want {
 			t.Errorf("the handshake says that the client has seen zxid %d, want %d", got, want)
 		}
 	}
@@ -114,9 +104,7 @@ func TestAnAnswerReachesWhoAskedAndNotTheWireClient(t *testing.T) {
 			if got := <-cameAgain; got.err != nil || got.answer.Code != 0 || len(got.answer.Body) != 0 {
 				t.Errorf("the second answer is %+v", got)
 			}
-			if _, waiting := p.tap.OldestUnanswered(); waiting {
-				t.Error("everything is answered, and something is not")
-			}
+			wantAllAnswered(t, p.tap)
 		})
 	}
 }
@@ -142,23 +130,6 @@ func TestAnAddWatchIsNoProofOfTheSession(t *testing.T) {
 	})
 }
 
-func TestAnAnswerThatIsTooLargeCostsNoConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(t)
-		arrived, came := p.ask(opWhoAmI, nil, 3)
-		go func() {
-			_, _ = p.server.Write(framed(answerTo(arrived, 0, "four"))) // an error is the reader's
-			_, _ = p.server.Write(framed(answerTo([]byte{0xff, 0xff, 0xff, 0xfe}, 0, "a ping's")))
-		}()
-		if n, err := io.ReadFull(p.client, make([]byte, 4)); err != nil {
-			t.Fatal(n, err)
-		}
-		if got := <-came; !errors.Is(got.err, tap.ErrTooLarge) {
-			t.Errorf("%+v, want that it is too large", got)
-		}
-	})
-}
-
 // Each end of the connection ends the requests.
 func TestARequestEndsWithItsConnection(t *testing.T) {
 	for name, end := range map[string]func(p *peer){
@@ -169,21 +140,19 @@ func TestARequestEndsWithItsConnection(t *testing.T) {
 		"the server sends what is none": func(p *peer) { go p.server.Write([]byte{0xff, 0, 0, 0}); io.ReadAll(p.client) },
 		"a write fails":                 func(p *peer) { p.server.Close(); p.client.Write(make([]byte, 12)) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := newPeer(t)
-				_, came := p.ask(opWhoAmI, nil, 100)
-				end(p)
-				if got := <-came; !errors.Is(got.err, tap.ErrUnanswered) {
-					t.Errorf("%+v, want that it has no answer", got)
-				}
-				if name == "another takes its place" {
-					return // no handshake yet, either
-				}
-				if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {
-					t.Errorf("the next: %v, want that it is not sent", err)
-				}
-			})
+		runSynctest(t, name, func(t *testing.T) {
+			p := newPeer(t)
+			_, came := p.ask(opWhoAmI, nil, 100)
+			end(p)
+			if got := <-came; !errors.Is(got.err, tap.ErrUnanswered) {
+				t.Errorf("%+v, want that it has no answer", got)
+			}
+			if name == "another takes its place" {
+				return // no handshake yet, either
+			}
+			if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {
+				t.Errorf("the next: %v, want that it is not sent", err)
+			}
 		})
 	}
 }
@@ -191,28 +160,10 @@ func TestARequestEndsWithItsConnection(t *testing.T) {
 func TestRequest_needs_a_handshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{t: t, tap: newTap()}
-		if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {
-			t.Errorf("without a connection: %v", err)
-		}
+		wantErr(t, "without a connection", last(p.tap.Ask(opWhoAmI, nil, 100)), tap.ErrUnsent)
 		p.dial()
-		if _, err := p.tap.Ask(opWhoAmI, nil, 100); !errors.Is(err, tap.ErrUnsent) {
-			t.Errorf("before the handshake: %v", err)
-		}
+		wantErr(t, "before the handshake", last(p.tap.Ask(opWhoAmI, nil, 100)), tap.ErrUnsent)
 	})
-}
-
-// receive returns the next frame that the server gets.
-func (p *peer) receive() []byte {
-	p.t.Helper()
-	head := make([]byte, 4)
-	if _, err := io.ReadFull(p.server, head); err != nil {
-		p.t.Fatal(err)
-	}
-	frame := make([]byte, binary.BigEndian.Uint32(head))
-	if _, err := io.ReadFull(p.server, frame); err != nil {
-		p.t.Fatal(err)
-	}
-	return frame
 }
 
 // Requests go out in the order of Send, which does not wait for a server that does not read.
@@ -266,28 +217,25 @@ func TestACreateHasTheFormThatTheServerKnows(t *testing.T) {
 		"neither":               {[]proto.Opcode{proto.OpCreateContainer, proto.OpCreate2}, proto.OpCreateContainer, proto.OpCreate, persistent},
 		"no TTL, and no create": {[]proto.Opcode{proto.OpCreateTTL}, proto.OpCreateTTL, 0, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := &peer{t: t, tap: newTap()}
-				p.dial()
-				opcodes := new(tap.Opcodes)
-				p.client.UseOpcodes(opcodes, "server")
-				p.greet()
-				go io.Copy(io.Discard, p.client) // ends with the connection
-				for _, op := range tc.lacks {    // as the server says at the first request
-					arrived, came := p.ask(op, body, 100)
-					go p.server.Write(framed(answerTo(arrived, int32(proto.CodeUnimplemented), "")))
-					<-came
+		runSynctest(t, name, func(t *testing.T) {
+			p := dialled(t)
+			opcodes := new(tap.Opcodes)
+			p.client.UseOpcodes(opcodes, "server")
+			p.greet()
+			go io.Copy(io.Discard, p.client) // ends with the connection
+			for _, op := range tc.lacks {    // as the server says at the first request
+				arrived, came := p.ask(op, body, 100)
+				go p.server.Write(framed(answerTo(arrived, int32(proto.CodeUnimplemented), "")))
+				<-came
+			}
+			if tc.arrives == 0 {
+				if _, err := p.tap.Ask(tc.sent, body, 100); !errors.Is(err, tap.ErrUnknownOpcode) {
+					t.Errorf("%v, want ErrUnknownOpcode", err)
 				}
-				if tc.arrives == 0 {
-					if _, err := p.tap.Ask(tc.sent, body, 100); !errors.Is(err, tap.ErrUnknownOpcode) {
-						t.Errorf("%v, want ErrUnknownOpcode", err)
-					}
-				} else if arrived, _ := p.ask(tc.sent, body, 100); proto.Opcode(binary.BigEndian.Uint32(arrived[4:])) != tc.arrives || !bytes.Equal(arrived[8:], tc.body) {
-					t.Errorf("%x arrived, want opcode %d and %x", arrived, tc.arrives, tc.body)
-				}
-				p.client.Close()
-			})
+			} else if arrived, _ := p.ask(tc.sent, body, 100); proto.Opcode(binary.BigEndian.Uint32(arrived[4:])) != tc.arrives || !bytes.Equal(arrived[8:], tc.body) {
+				t.Errorf("%x arrived, want opcode %d and %x", arrived, tc.arrives, tc.body)
+			}
+			p.client.Close()
 		})
 	}
 }

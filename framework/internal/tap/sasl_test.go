@@ -46,12 +46,8 @@ type token struct {
 // answerTokens answers requests of SASL, and returns what they held.
 func answerTokens(conn net.Conn, answers []token) (held []string) {
 	for _, a := range answers {
-		head := make([]byte, 4)
-		if _, err := io.ReadFull(conn, head); err != nil {
-			return held
-		}
-		request := make([]byte, binary.BigEndian.Uint32(head))
-		if _, err := io.ReadFull(conn, request); err != nil || binary.BigEndian.Uint32(request[4:]) != 102 {
+		request, err := nextFrame(conn)
+		if err != nil || binary.BigEndian.Uint32(request[4:]) != 102 {
 			return held
 		}
 		held = append(held, string(request[12:]))
@@ -94,44 +90,40 @@ func TestSASL_comes_before_the_handshakes_answer(t *testing.T) {
 		"a server that goes away":        {steps: []step{{[]byte("a"), false, nil}}, other: io.ErrClosedPipe},
 		"a token that is too long":       {steps: []step{{[]byte("a"), false, nil}}, answers: []token{{0, make([]byte, 64<<10)}}, other: tap.ErrHandshake},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := &peer{t: t}
-				p.tap = newTap()
-				p.dial()
-				m := &mechanism{steps: tc.steps}
-				p.client.UseSASL(t.Context(), m)
-				p.send(make([]byte, 44))
-				presumed := time.Now().Add(timeout)
-				<-time.After(time.Second)
-				go func() {
-					_, _ = p.server.Write(framed(greeting(7)))
-					answerTokens(p.server, tc.answers)
-					if tc.challenges != nil {
-						_, _ = p.server.Write(framed(pong))
-					}
-					_ = p.server.Close()
-				}()
-				passed, err := io.ReadAll(p.client)
-				if tc.challenges == nil {
-					if len(passed) > 0 || errors.Is(err, tap.ErrRefused) != tc.refused || tc.other != nil && !errors.Is(err, tc.other) {
-						t.Errorf("%x was handed on, %v", passed, err)
-					}
-					if id, _, _ := p.tap.Session(); id != 0 || p.tap.Fault() == nil {
-						t.Errorf("session %d, fault %v", id, p.tap.Fault())
-					}
-					return
+		runSynctest(t, name, func(t *testing.T) {
+			p := dialled(t)
+			m := &mechanism{steps: tc.steps}
+			p.client.UseSASL(t.Context(), m)
+			p.send(make([]byte, 44))
+			presumed := time.Now().Add(timeout)
+			<-time.After(time.Second)
+			go func() {
+				_, _ = p.server.Write(framed(greeting(7)))
+				answerTokens(p.server, tc.answers)
+				if tc.challenges != nil {
+					_, _ = p.server.Write(framed(pong))
 				}
-				if want := string(framed(greeting(7))) + string(framed(pong)); string(passed) != want {
-					t.Errorf("%x was handed on, want %x", passed, want)
+				_ = p.server.Close()
+			}()
+			passed, err := io.ReadAll(p.client)
+			if tc.challenges == nil {
+				if len(passed) > 0 || errors.Is(err, tap.ErrRefused) != tc.refused || tc.other != nil && !errors.Is(err, tc.other) {
+					t.Errorf("%x was handed on, %v", passed, err)
 				}
-				if !slices.Equal(m.challenges, tc.challenges) {
-					t.Errorf("the mechanism was given %q, want %q", m.challenges, tc.challenges)
+				if id, _, _ := p.tap.Session(); id != 0 || p.tap.Fault() == nil {
+					t.Errorf("session %d, fault %v", id, p.tap.Fault())
 				}
-				if got := p.tap.Presumed(); got != presumed {
-					t.Errorf("the session is presumed to stand until %v after the handshake, want %v", got.Sub(presumed)+timeout, timeout)
-				}
-			})
+				return
+			}
+			if want := string(framed(greeting(7))) + string(framed(pong)); string(passed) != want {
+				t.Errorf("%x was handed on, want %x", passed, want)
+			}
+			if !slices.Equal(m.challenges, tc.challenges) {
+				t.Errorf("the mechanism was given %q, want %q", m.challenges, tc.challenges)
+			}
+			if got := p.tap.Presumed(); got != presumed {
+				t.Errorf("the session is presumed to stand until %v after the handshake, want %v", got.Sub(presumed)+timeout, timeout)
+			}
 		})
 	}
 }
@@ -157,36 +149,30 @@ func TestAnExchangeThatDoesNotReturnFailsTheHandshake(t *testing.T) {
 		"it panics":             {func(_, _ func()) { panic("by the test") }, time.Second, nil},
 		"it ends its goroutine": {func(_, _ func()) { runtime.Goexit() }, time.Second, usercall.ErrExited},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				release := make(chan struct{})
-				defer close(release)
-				p := &peer{t: t}
-				p.tap = newTap()
-				p.dial()
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				p.client.UseSASL(ctx, nextFunc(func() { tc.next(func() { <-release }, cancel) }))
-				p.send(make([]byte, 44))
-				start := time.Now()
-				go func() { _, _ = p.server.Write(framed(greeting(7))) }() // an error is the client's
-				passed, err := io.ReadAll(p.client)
-				if took := time.Since(start); took > tc.within {
-					t.Errorf("the handshake failed after %v", took)
-				}
-				if len(passed) > 0 || err == nil || errors.Is(err, tap.ErrRefused) || tc.want != nil && !errors.Is(err, tc.want) {
-					t.Errorf("%x was handed on, %v, want %v", passed, err, tc.want)
-				}
-			})
+		runSynctest(t, name, func(t *testing.T) {
+			release := make(chan struct{})
+			defer close(release)
+			p := dialled(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			p.client.UseSASL(ctx, nextFunc(func() { tc.next(func() { <-release }, cancel) }))
+			p.send(make([]byte, 44))
+			start := time.Now()
+			go func() { _, _ = p.server.Write(framed(greeting(7))) }() // an error is the client's
+			passed, err := io.ReadAll(p.client)
+			if took := time.Since(start); took > tc.within {
+				t.Errorf("the handshake failed after %v", took)
+			}
+			if len(passed) > 0 || err == nil || errors.Is(err, tap.ErrRefused) || tc.want != nil && !errors.Is(err, tc.want) {
+				t.Errorf("%x was handed on, %v, want %v", passed, err, tc.want)
+			}
 		})
 	}
 }
 
 func TestAnExpiredSessionIsNotAuthenticated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &peer{t: t}
-		p.tap = newTap()
-		p.dial()
+		p := dialled(t)
 		m := &mechanism{steps: []step{{[]byte("a"), true, nil}}}
 		p.client.UseSASL(t.Context(), m)
 		p.send(make([]byte, 44))

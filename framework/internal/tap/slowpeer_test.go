@@ -1,8 +1,6 @@
 package tap_test
 
 import (
-	"encoding/binary"
-	"errors"
 	"io"
 	"net"
 	"sync"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -30,12 +29,8 @@ func TestFramesToASlowPeerHaveADeadlineEach(t *testing.T) {
 		}
 		go func() { // a server behind a slow link: reads a frame, answers, takes its time
 			for {
-				head := make([]byte, 4)
-				if _, err := io.ReadFull(p.server, head); err != nil {
-					return
-				}
-				b := make([]byte, binary.BigEndian.Uint32(head))
-				if _, err := io.ReadFull(p.server, b); err != nil {
+				b, err := nextFrame(p.server)
+				if err != nil {
 					return
 				}
 				a := answerTo(b, -101, "")
@@ -71,10 +66,7 @@ func TestARequestCountsFromItsWriting(t *testing.T) {
 		}
 		go func() { _, _ = io.Copy(io.Discard, p.client) }()
 		for range n {
-			head := make([]byte, 4)
-			_, _ = io.ReadFull(p.server, head)
-			b := make([]byte, binary.BigEndian.Uint32(head))
-			_, _ = io.ReadFull(p.server, b)
+			b, _ := nextFrame(p.server)
 			_, _ = p.server.Write(framed(answerTo(b, -101, "")))
 			<-time.After(step)
 		}
@@ -92,9 +84,7 @@ func TestAnExpiredHandshakeTakesNoRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
 		p.dial()
-		hello := make([]byte, 44)
-		binary.BigEndian.PutUint64(hello[16:], 7)
-		p.send(hello)
+		p.hello(0, 7)
 		p.reply(greeting(0)[:37])
 		if p.tap.Ended() == nil {
 			t.Fatal("not ended")
@@ -112,48 +102,6 @@ func TestAnExpiredHandshakeTakesNoRequests(t *testing.T) {
 		case <-rq.Done():
 		default:
 			t.Error("the request has not ended an hour later")
-		}
-		p.client.Close()
-		p.server.Close()
-	})
-}
-
-func TestARequestAfterTheSessionsEndIsNotSent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(t)
-		p.tap.End(errors.New("deadline"))
-		if p.tap.Send(&tap.Request{Opcode: opCreate, Limit: 1}) {
-			t.Error("a create was sent in an abandoned session")
-		}
-		p.client.Close()
-		p.server.Close()
-	})
-}
-
-func TestARefusedConnectionTakesNoRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(t)
-		p.dial()
-		p.client.UseCredentials([]tap.Credential{{Scheme: "digest", Secret: []byte("u:p")}})
-		hello := make([]byte, 44)
-		binary.BigEndian.PutUint64(hello[16:], 7)
-		p.send(hello)
-		go func() {
-			_, _ = p.server.Write(framed(greeting(7)))
-			head := make([]byte, 4)
-			_, _ = io.ReadFull(p.server, head)
-			b := make([]byte, binary.BigEndian.Uint32(head))
-			_, _ = io.ReadFull(p.server, b)
-			_, _ = p.server.Write(framed(answerTo(b, codeRefused, "")))
-		}()
-		if _, err := io.ReadFull(p.client, make([]byte, len(greeting(7))+4)); err != nil {
-			t.Fatal(err)
-		}
-		if !errors.Is(p.tap.Refusal(), tap.ErrCredential) {
-			t.Fatalf("refusal %v", p.tap.Refusal())
-		}
-		if p.tap.Open() {
-			t.Error("a connection whose credential was refused is open for requests")
 		}
 		p.client.Close()
 		p.server.Close()
@@ -178,10 +126,7 @@ func TestLacksWhileAConnectionIsMade(t *testing.T) {
 	})
 	for range 200 {
 		client, server := net.Pipe()
-		c, err := tp.Wrap(client, time.Now().Add(time.Minute))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(tp.Wrap(client, time.Now().Add(time.Minute)))(t)
 		c.UseOpcodes(o, "a:1")
 		c.Close()
 		server.Close()

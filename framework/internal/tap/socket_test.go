@@ -52,7 +52,8 @@ func onSocket(t *testing.T) (*peer, *socket) {
 	return p, s
 }
 
-func TestAWriteThatFailsClosesTheSocket(t *testing.T) {
+// The socket is closed.
+func TestAFailedWriteSurfacesThroughTheReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, s := onSocket(t)
 		s.fail = errors.New("no route")
@@ -65,21 +66,6 @@ func TestAWriteThatFailsClosesTheSocket(t *testing.T) {
 		}
 		if err := p.tap.Fault(); !errors.Is(err, s.fail) {
 			t.Errorf("the fault is %v, want the write's", err)
-		}
-	})
-}
-
-func TestHandshake_of_other_bytes_costs_the_socket(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := &peer{t: t, tap: newTap()}
-		p.dial()
-		p.send(make([]byte, 44))
-		go p.server.Write([]byte{0xff, 0xff, 0xff, 0xff})
-		if _, err := p.client.Read(make([]byte, 4)); !errors.Is(err, tap.ErrHandshake) {
-			t.Errorf("Read: %v", err)
-		}
-		if _, err := p.server.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("the server reads %v, want the end", err)
 		}
 	})
 }
@@ -119,16 +105,13 @@ func TestAGreetingIsCompletedOnlyWhereItIsAnOldOne(t *testing.T) {
 		"one that is cut short":    {old[:40], old[:40]},
 		"one with something after": {append(bytes.Clone(old), 1), append(bytes.Clone(old), 1)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := &peer{t: t, tap: newTap()}
-				p.dial()
-				go func() { _, _ = p.client.Write(tc.given) }()
-				sent := make([]byte, len(tc.want))
-				if _, err := io.ReadFull(p.server, sent); err != nil || !bytes.Equal(sent, tc.want) {
-					t.Errorf("%x was sent, %v, want %x", sent, err, tc.want)
-				}
-			})
+		runSynctest(t, name, func(t *testing.T) {
+			p := dialled(t)
+			go func() { _, _ = p.client.Write(tc.given) }()
+			sent := make([]byte, len(tc.want))
+			if _, err := io.ReadFull(p.server, sent); err != nil || !bytes.Equal(sent, tc.want) {
+				t.Errorf("%x was sent, %v, want %x", sent, err, tc.want)
+			}
 		})
 	}
 }
