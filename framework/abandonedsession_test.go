@@ -115,9 +115,13 @@ func (g *abandonedSession) ends(t *testing.T, within time.Duration) {
 func TestAbandonedSession_is_closed_at_reconnection(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		g := newAbandonedSession(t, srv)
+		core, logs := observer.New(zap.DebugLevel)
+		g := newAbandonedSession(t, srv, framework.WithLogger(zap.New(core)))
 		g.heal()
 		g.existsForMargin(t, 10*time.Millisecond)
+		sleep(time.Second)
+		wantEqual(t, "lines of a close", logs.FilterMessage("closed the session that was given up").Len(), 1)
+		wantEqual(t, "lines of a failure", logs.FilterMessage("cannot close the session that was given up").Len(), 0)
 		if err := g.client.AwaitConnected(t.Context()); err != nil || g.client.Session().ID == g.id {
 			t.Errorf("session %#x of %#x's client: %v", g.client.Session().ID, g.id, err)
 		}
@@ -188,9 +192,7 @@ func TestAttemptsToCloseASessionThatAllFailEnd(t *testing.T) {
 		g.heal()
 		const limit = abandonTimeout + leaseMargin
 		g.existsForMargin(t, limit+2*time.Second+2*zkserver.DefaultTick)
-		if n := cut.Hits(); n < 3 || n > 30 {
-			t.Errorf("%d attempts", n)
-		}
+		wantBetween(t, "attempts", cut.Hits(), 3, 30)
 		n := g.dials.Load()
 		<-time.After(time.Minute)
 		wantEqual(t, "dials since", g.dials.Load()-n, 0)

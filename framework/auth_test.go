@@ -137,41 +137,36 @@ func TestDigestCredential(t *testing.T) {
 	rec.check(t, secret, digest, secretData)
 }
 
+// The client tries again, ever slower.
 func TestRefusedCredential_is_state_and_error(t *testing.T) {
 	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	var rec record
-	var seen trail
-	c := newClient(t, proxy.Addr(), framework.WithAuth("nosuchscheme", []byte(secret)), framework.WithLogger(rec.logger()),
-		framework.WithRetry(retry.Forever(time.Millisecond)), framework.WithStateListener(seen.add))
-	err := c.AwaitConnected(within(t, patience))
-	wantErr(t, "AwaitConnected", err, framework.ErrAuthFailed)
-	_, _, err = c.Get(within(t, patience), "/")
-	wantErr(t, "get", err, framework.ErrAuthFailed)
-	seen.await(t, connecting, framework.AuthFailed)
-	start, before := time.Now(), proxy.Count(fault.Connect) // it has tried before, for as long as this goroutine was not looking
-	zktest.Eventually(t, patience, "it tries again", func() bool { return proxy.Count(fault.Connect) >= before+3 })
-	if took := time.Since(start); took < 40*time.Millisecond {
-		t.Errorf("three attempts within %v", took)
-	}
-	if got := seen.states(); len(got) != 2 {
-		t.Errorf("states %v, want it to stay AuthFailed", got)
-	}
-	rec.add(err, `"connected"`)
-	rec.check(t, secret)
-}
-
-func TestCredential_unanswered_at_reconnection(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	var seen trail
-	c := connect(t, proxy.Addr(), framework.WithAuth("digest", []byte(user+":"+secret)), framework.WithStateListener(seen.add),
-		framework.WithConnectTimeout(500*time.Millisecond), framework.WithSessionTimeout(20*time.Second))
-	held := proxy.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: fault.HoldReply})
-	proxy.Cut()
-	await(t, held.Hit(), "the credential is sent again")
-	must.Get2(c.Get(within(t, patience), "/"))(t)
-	seen.await(t, connecting, connected, suspended, connected)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var rec record
+		var seen trail
+		proxy := newProxy(t, srv)
+		opts := append(twoCredentials(), framework.WithAuth("nosuchscheme", []byte(secret)), framework.WithLogger(rec.logger()),
+			framework.WithRetry(retry.Forever(time.Millisecond)), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(span),
+			framework.WithStateListener(seen.add))
+		c := newClient(t, srv.Addr(), opts...)
+		wantErr(t, "AwaitConnected", c.AwaitConnected(t.Context()), framework.ErrAuthFailed)
+		err := last(c.Get(t.Context(), "/"))
+		wantErr(t, "get", err, framework.ErrAuthFailed)
+		sleep(time.Minute)
+		dials := sentAt(proxy, fault.Connect)
+		// The pause doubles up to two seconds, of which a part is drawn.
+		wantBetween(t, "attempts in a minute", len(dials), 30, 300)
+		longest := time.Duration(0)
+		for i := range dials[1:] {
+			longest = max(longest, dials[i+1].Sub(dials[i]))
+		}
+		if longest <= span/16 || longest > 2*time.Second {
+			t.Errorf("the longest pause is %v", longest)
+		}
+		wantList(t, "states, which end with AuthFailed", seen.states(), []framework.State{connecting, framework.AuthFailed})
+		wantErr(t, "the cause", seen.last(framework.AuthFailed).Cause, framework.ErrAuthFailed)
+		rec.add(err, `"connected"`)
+		rec.check(t, secret)
+	})
 }
 
 func TestTLSWithClientCertificatesOnTheSecurePort(t *testing.T) {
@@ -213,9 +208,7 @@ func TestTLSWithClientCertificatesOnTheSecurePort(t *testing.T) {
 			}
 			_, _, err := newClient(t, tc.host, opts...).Get(within(t, patience), "/")
 			wantErr(t, "get", err, framework.ErrNotConnected)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v, want it to say %q", err, tc.want)
-			}
+			wantText(t, err, tc.want)
 		})
 	}
 }
@@ -322,7 +315,8 @@ func TestCredential_without_an_answer(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		held := srv.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: fault.HoldReply})
 		start := time.Now()
-		c, proxy := proxied(t, srv, append(twoCredentials(), framework.WithConnectTimeout(limit))...)
+		var seen trail
+		c, proxy := proxied(t, srv, append(twoCredentials(), framework.WithConnectTimeout(limit), framework.WithStateListener(seen.add))...)
 		if took := time.Since(start); held.Hits() != 1 || took < limit || took > limit+longest {
 			t.Errorf("connected after %v, want one more attempt after %v", took, limit)
 		}
@@ -334,38 +328,8 @@ func TestCredential_without_an_answer(t *testing.T) {
 		if _, _, err := c.Children(t.Context(), "/"); err != nil || c.Session().ID != id {
 			t.Errorf("session %#x, want %#x: %v", c.Session().ID, id, err)
 		}
-		if took := time.Since(start); took < limit || took > limit+longest {
-			t.Errorf("served after %v, want one more attempt after %v", took, limit)
-		}
-	})
-}
-
-func TestRefusedCredential_is_retried_ever_slower(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		var seen trail
-		proxy := newProxy(t, srv)
-		opts := append(twoCredentials(), framework.WithAuth("nosuchscheme", []byte(secret)),
-			framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(span), framework.WithStateListener(seen.add))
-		c := newClient(t, srv.Addr(), opts...)
-		wantErr(t, "AwaitConnected", c.AwaitConnected(t.Context()), framework.ErrAuthFailed)
-		sleep(time.Minute)
-		dials := sentAt(proxy, fault.Connect)
-		// The pause doubles up to two seconds, of which a part is drawn.
-		if n := len(dials); n < 30 || n > 300 {
-			t.Errorf("%d attempts in a minute", n)
-		}
-		longest := time.Duration(0)
-		for i := range dials[1:] {
-			longest = max(longest, dials[i+1].Sub(dials[i]))
-		}
-		if longest <= span/16 || longest > 2*time.Second {
-			t.Errorf("the longest pause is %v", longest)
-		}
-		if !slices.Equal(seen.states(), []framework.State{connecting, framework.AuthFailed}) {
-			t.Errorf("states %v, want it to stay AuthFailed", seen.states())
-		}
-		wantErr(t, "the cause", seen.last(framework.AuthFailed).Cause, framework.ErrAuthFailed)
+		wantBetween(t, "the time that it took", time.Since(start), limit, limit+longest)
+		seen.await(t, connecting, connected, suspended, connected)
 	})
 }
 
@@ -411,7 +375,7 @@ func protect(t *testing.T, c *framework.Client) {
 	mustCreate(t, c, "/bob", secretData, onlyFor("bob", secret))
 }
 
-func testRotation(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy) {
+func testRotation(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy, _ *trail) {
 	t.Helper()
 	protect(t, c)
 	id := c.Session().ID
@@ -426,25 +390,29 @@ func testRotation(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy) {
 		await(t, cut.Hit(), "the cut")
 		wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 2)
 	}
-	if c.Session().ID != id {
-		t.Error("it has another session")
-	}
+	wantEqual(t, "session", c.Session().ID, id)
 }
 
-func TestAddAuth_replaces_the_credential_of_the_same_user(t *testing.T) {
+// onBothServers runs fn with a client behind a proxy, of a server in virtual time and of a real one.
+func onBothServers(t *testing.T, fn func(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy, seen *trail), opts ...framework.Option) {
+	t.Helper()
 	t.Parallel()
 	runVirtually(t, "embedded", func(t *testing.T, srv *zkserver.Server) {
-		opts := []framework.Option{framework.WithAuth("digest", []byte("bob:"+secret)), framework.WithAuth("digest", digest(secret))}
-		c, proxy := proxied(t, srv, opts...)
-		testRotation(t, c, proxy)
+		var seen trail
+		c, proxy := proxied(t, srv, append(opts, framework.WithStateListener(seen.add))...)
+		fn(t, c, proxy, &seen)
 	})
 	t.Run("real", func(t *testing.T) {
 		t.Parallel()
+		var seen trail
 		proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-		c := connect(t, proxy.Addr()+fresh(t), framework.WithAuth("digest", []byte("bob:"+secret)),
-			framework.WithAuth("digest", digest(secret)))
-		testRotation(t, c, proxy)
+		c := connect(t, proxy.Addr()+fresh(t), append(opts, framework.WithSessionTimeout(span), framework.WithStateListener(seen.add))...)
+		fn(t, c, proxy, &seen)
 	})
+}
+
+func TestAddAuth_replaces_the_credential_of_the_same_user(t *testing.T) {
+	onBothServers(t, testRotation, framework.WithAuth("digest", []byte("bob:"+secret)), framework.WithAuth("digest", digest(secret)))
 }
 
 func testRefusal(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy, seen *trail) {
@@ -475,20 +443,7 @@ func testRefusal(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy, seen *
 }
 
 func TestAddAuth_of_a_refused_credential_has_no_effect(t *testing.T) {
-	t.Parallel()
-	runVirtually(t, "embedded", func(t *testing.T, srv *zkserver.Server) {
-		var seen trail
-		c, proxy := proxied(t, srv, framework.WithAuth("digest", digest(secret)), framework.WithStateListener(seen.add))
-		testRefusal(t, c, proxy, &seen)
-	})
-	t.Run("real", func(t *testing.T) {
-		t.Parallel()
-		var seen trail
-		proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-		c := connect(t, proxy.Addr()+fresh(t), framework.WithAuth("digest", digest(secret)), framework.WithStateListener(seen.add),
-			framework.WithSessionTimeout(span))
-		testRefusal(t, c, proxy, &seen)
-	})
+	onBothServers(t, testRefusal, framework.WithAuth("digest", digest(secret)))
 }
 
 func TestAddAuth_without_a_connection_waits_for_one(t *testing.T) {
@@ -539,9 +494,7 @@ func TestAddAuth_reports_a_refused_client(t *testing.T) {
 		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithAuth("nosuchscheme", digest(secret)))
 		wantErr(t, "AwaitConnected", c.AwaitConnected(t.Context()), framework.ErrAuthFailed)
 		wantErr(t, "AddAuth", c.AddAuth(t.Context(), "digest", digest(renewed)), framework.ErrAuthFailed)
-		if c.State() != framework.AuthFailed {
-			t.Errorf("state %v", c.State())
-		}
+		wantEqual(t, "state", c.State(), framework.AuthFailed)
 	})
 }
 
@@ -577,9 +530,7 @@ func TestAddAuth_refuses_bad_arguments_at_once(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, proxy := proxied(t, srv)
 		wantErr(t, "a credential that is too long", c.AddAuth(t.Context(), "digest", make([]byte, framework.DefaultMaxRequest)), framework.ErrTooLarge)
-		if err := c.AddAuth(t.Context(), "", digest(secret)); err == nil || !strings.Contains(err.Error(), "scheme must not be empty") {
-			t.Errorf("no scheme: %v", err)
-		}
+		wantText(t, last(c.AddAuth(t.Context(), "", digest(secret))), "scheme must not be empty")
 		wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 0)
 		must.OK(t, c.Close())
 		wantErr(t, "a closed client", c.AddAuth(t.Context(), "digest", digest(secret)), framework.ErrClosed)

@@ -263,9 +263,7 @@ func TestSecureWaitsAsLongAsTheSessionCanBeValid(t *testing.T) {
 		time.Sleep(time.Second) //nolint:forbidigo // virtual: the heartbeat has been answered
 		disconnect(srv)
 		time.Sleep(time.Until(h.Deadline())) //nolint:forbidigo // virtual
-		if err := h.Err(); err != nil {
-			t.Fatalf("given up while it may stand: %v", err)
-		}
+		wantErr(t, "before what is presumed has passed", h.Err(), nil)
 		secured := background(func() error { return h.Secure(t.Context()) })
 		time.Sleep(3 * time.Second) //nolint:forbidigo // virtual: longer than the connect timeout
 		synctest.Wait()

@@ -38,7 +38,7 @@ func TestAllFaultsOfOneCallAreReportedAtOnce(t *testing.T) {
 	if c != nil || err == nil {
 		t.Fatalf("client %v, error %v", c, err)
 	}
-	for _, part := range []string{
+	wantText(t, err,
 		`server "host:99999": port "99999": must be a number from 1 to 65535`,
 		`server "[::1": must be host, host:port or [IPv6]:port`,
 		`server "a:b:c": an IPv6 address must stand in brackets`,
@@ -58,12 +58,7 @@ func TestAllFaultsOfOneCallAreReportedAtOnce(t *testing.T) {
 		"retry observer: must not be nil",
 		"largest request 1: must be between 4096 and 1073741824",
 		"largest reply 1099511627776: must be between",
-		"option 14: must not be nil",
-	} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the error lacks %q", part)
-		}
-	}
+		"option 14: must not be nil")
 	if strings.Contains(err.Error(), "pa55") || t.Failed() {
 		t.Errorf("error:\n%v", err)
 	}
@@ -97,10 +92,7 @@ func TestNamespacesAreViewsOfOneSession(t *testing.T) {
 	root := connect(t, zktest.Shared(t).Addr())
 	chroot := fresh(t)
 	c := connect(t, zktest.Shared(t).Addr()+chroot, framework.WithNamespace("ns"))
-	inner, err := c.Namespace("inner/most")
-	if err != nil {
-		t.Fatal(err)
-	}
+	inner := must.Get(c.Namespace("inner/most"))(t)
 	path := mustCreate(t, inner, "/a/node-", "x", framework.Sequential())
 	if path != "/a/node-0000000000" || inner.AbsolutePath(path) != chroot+"/ns/inner/most"+path {
 		t.Errorf("created %s, absolute %s", path, inner.AbsolutePath(path))
@@ -119,9 +111,7 @@ func TestNamespacesAreViewsOfOneSession(t *testing.T) {
 		}
 	}
 	must.OK(t, inner.Close())
-	if c.State() != closed {
-		t.Errorf("the client is %v after a view of it was closed", c.State())
-	}
+	wantEqual(t, "state after a view of it was closed", c.State(), closed)
 }
 
 func TestACLProvider_for_znodes_and_parents(t *testing.T) {
@@ -148,19 +138,14 @@ func TestACLProvider_for_znodes_and_parents(t *testing.T) {
 			t.Errorf("%s has %#v (%v), want %#v", tc.path, got, err, tc.want)
 		}
 	}
-	_, err := c.Set(t.Context(), "/fixed", nil, -1)
-	wantErr(t, "set against the ACL", err, framework.ErrNoAuth)
+	wantErr(t, "set against the ACL", last(c.Set(t.Context(), "/fixed", nil, -1)), framework.ErrNoAuth)
 	if st, err := c.SetACL(t.Context(), "/open", readOnly, 0); err != nil || st.Aversion != 1 {
 		t.Errorf("SetACL: %+v, %v", st, err)
 	}
-	_, err = c.SetACL(t.Context(), "/open", nil, 0)
-	if err == nil || !strings.Contains(err.Error(), "must have at least one entry") {
-		t.Errorf("an empty ACL: %v", err)
-	}
+	_, err := c.SetACL(t.Context(), "/open", nil, 0)
+	wantText(t, err, "must have at least one entry")
 	bad := connect(t, zktest.Shared(t).Addr(), framework.WithACLProvider(func(string) []acl.Entry { return []acl.Entry{{}} }))
-	if _, err := bad.Create(t.Context(), "/x", nil); err == nil || !strings.Contains(err.Error(), "permissions 0: must be between 1 and 31") {
-		t.Errorf("an ACL without permissions: %v", err)
-	}
+	wantText(t, last(bad.Create(t.Context(), "/x", nil)), "permissions 0: must be between 1 and 31")
 }
 
 func TestRetriesAreObservedAndClassified(t *testing.T) {
@@ -183,9 +168,7 @@ func TestRetriesAreObservedAndClassified(t *testing.T) {
 		nil, context.Canceled, framework.ErrClosed, framework.ErrSessionExpired, framework.ErrNoNode, framework.ErrAuthFailed,
 		errors.Join(framework.ErrNotConnected, context.DeadlineExceeded),
 	} {
-		if framework.Retryable(err) {
-			t.Errorf("%v is retryable", err)
-		}
+		wantEqual(t, "retryable", framework.Retryable(err), false)
 	}
 	if !framework.Retryable(framework.ErrNotConnected) {
 		t.Error("not to be connected is not retryable")
@@ -214,9 +197,7 @@ func TestOperation_ends_with_its_session_by_policy(t *testing.T) {
 			await(t, cut.Hit(), "the cut")
 			must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
 			g.open()
-			if err := <-done; !errors.Is(err, tc.want) {
-				t.Errorf("%v, want %v", err, tc.want)
-			}
+			wantErr(t, "the error", <-done, tc.want)
 		})
 	}
 }

@@ -79,8 +79,7 @@ func TestCreateMakesParentsAgainThatAreReaped(t *testing.T) {
 			})
 		}
 	}
-	_, err := c.Create(t.Context(), "/absent/node", nil)
-	wantErr(t, "create without its parent", err, framework.ErrNoNode)
+	wantErr(t, "create without its parent", last(c.Create(t.Context(), "/absent/node", nil)), framework.ErrNoNode)
 }
 
 func TestProtectedCreate_after_a_lost_reply(t *testing.T) {
@@ -151,9 +150,7 @@ func TestProtectedCreate_of_a_znode_that_may_not_be_read(t *testing.T) {
 					t.Errorf("create: %q, %v; want the znode's path", path, err)
 				}
 				zktest.Eventually(t, time.Minute, "the number of znodes", func() bool { return len(children(t, c, "/dir")) == want })
-				if c.Session().ID != session {
-					t.Error("the session has ended")
-				}
+				wantEqual(t, "session", c.Session().ID, session)
 			}, zkserver.WithVersion(version))
 		}
 	}
@@ -245,30 +242,6 @@ func TestProtectedCreate_with_a_znode_of_another_session(t *testing.T) {
 	wantErr(t, "create in the ended session", err, framework.ErrSessionEnded)
 }
 
-// A lost reply of a create that is not protected is the caller's to know.
-func TestACreateWhoseReplyIsLostSaysSo(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	c := connect(t, proxy.Addr())
-	dir := fresh(t)
-	drop := func() {
-		proxy.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.Create, Path: dir + "/*", Action: fault.DropReply})
-	}
-	mustCreate(t, c, dir+"/keep", "")
-	drop()
-	_, err := c.Create(t.Context(), dir+"/item-", nil, framework.Sequential())
-	wantErr(t, "sequential create", err, framework.ErrUnknownOutcome)
-	drop()
-	_, err = c.Create(t.Context(), dir+"/one", nil)
-	wantErr(t, "plain create", err, framework.ErrNodeExists, framework.ErrUnknownOutcome)
-	if framework.Retryable(err) {
-		t.Errorf("%v is retryable", err)
-	}
-	drop()
-	wantErr(t, "idempotent create", last(c.Create(t.Context(), dir+"/idempotent", []byte("x"), framework.Idempotent())), nil)
-	wantEqual(t, "sequential znodes", len(named(children(t, c, dir), "item-")), 1)
-}
-
 func TestManyCreatesWithLostRepliesMakeOneZnodeEach(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
@@ -283,16 +256,12 @@ func TestManyCreatesWithLostRepliesMakeOneZnodeEach(t *testing.T) {
 		wg.Go(func() {
 			var err error
 			paths[i], err = c.Create(t.Context(), fmt.Sprintf("%s/%d-", dir, i), nil, framework.Ephemeral(), framework.Sequential(), framework.Protected())
-			if err != nil {
-				t.Error(err)
-			}
+			check(t, err)
 		})
 	}
 	wg.Wait()
 	got := children(t, c, dir)
-	if len(got) != n+1 {
-		t.Errorf("%d znodes, want %d", len(got)-1, n)
-	}
+	wantEqual(t, "znodes", len(got), n+1)
 	for _, path := range paths {
 		if _, name := framework.SplitPath(path); !slices.Contains(got, name) {
 			t.Errorf("%s was created and is not there", path)
@@ -305,17 +274,12 @@ func TestCreateRefusesOptionsThatContradict(t *testing.T) {
 	c := newClient(t, "127.0.0.1:1")
 	_, err := c.Create(t.Context(), "relative", nil, framework.Container(), framework.Sequential(), framework.TTL(-1), framework.Protected(), framework.Idempotent())
 	wantErr(t, "create", err, framework.ErrInvalidPath)
-	for _, part := range []string{
+	wantText(t, err,
 		`invalid path "relative": must start with /`,
 		"option Container: cannot be combined with Ephemeral, Sequential or TTL",
 		"option TTL -1ns: must be between 1ms and",
 		"option Protected: must be combined with Ephemeral",
-		"option Idempotent: cannot be combined with Sequential or Protected",
-	} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%v\nlacks %q", err, part)
-		}
-	}
+		"option Idempotent: cannot be combined with Sequential or Protected")
 	var op *framework.OpError
 	if !errors.As(err, &op) || op.Op != "create" || op.Path != "relative" {
 		t.Errorf("%#v is no OpError of the create", err)
@@ -350,9 +314,7 @@ func TestCreate_makes_missing_parents_in_few_requests(t *testing.T) {
 			for _, r := range proxy.Requests() {
 				sent = append(sent, r.Op)
 			}
-			if !slices.Equal(sent, want.requests) {
-				t.Errorf("sent %v, want %v", sent, want.requests)
-			}
+			wantList(t, "sent", sent, want.requests)
 		})
 	}
 }
@@ -395,42 +357,73 @@ func TestListToSeesTheZnode(t *testing.T) {
 	wg.Wait()
 }
 
-// TestListToTakesOneRoundTrip withholds the reply to the create until the
-// listing has been asked for.
-func TestListToTakesOneRoundTrip(t *testing.T) {
+// TestCreateTakesOneRoundTrip withholds the reply to the create until what comes with it has been asked for.
+func TestCreateTakesOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	c := newClient(t, proxy.Addr())
-	dir := fresh(t) + "-pipeline"
-	mustCreate(t, c, dir, "")
-	stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.HoldReply})
 	var names []string
-	created := background(func() error { return last(c.Create(t.Context(), dir+"/n", nil, framework.ListTo("", &names))) })
-	await(t, stuck.Hit(), "the create")
-	zktest.Eventually(t, patience, "the listing is asked for before the create is answered", func() bool {
-		return proxy.Count(fault.GetChildren) == 1
-	})
-	stuck.Release()
-	if err := <-created; err != nil || !slices.Equal(names, []string{"n"}) {
-		t.Errorf("Create: %v with the list %v, want [n]", err, names)
+	var watch *framework.Watch
+	var st framework.Stat
+	for more, opt := range map[fault.Op]framework.CreateOption{
+		fault.GetChildren: framework.ListTo("", &names), fault.Exists: framework.WatchTo(&watch),
+	} {
+		dir := mustCreate(t, c, fresh(t)+"-pipeline", "")
+		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.HoldReply})
+		proxy.ResetRequests()
+		created := background(func() error { return last(c.Create(t.Context(), dir+"/n", nil, opt, framework.StatTo(&st))) })
+		await(t, stuck.Hit(), "the create")
+		zktest.Eventually(t, patience, "it is asked for before the create is answered", func() bool { return proxy.Count(more) == 1 })
+		stuck.Release()
+		must.OK(t, <-created)
+		if more == fault.GetChildren {
+			wantList(t, "the list", names, []string{"n"})
+			continue
+		}
+		if watch == nil || !watch.Valid() {
+			t.Fatalf("the watch %v, want a valid one", watch)
+		}
+		if seen, exists := watch.Stat(); !exists || seen.Czxid != st.Czxid {
+			t.Errorf("a watch of the znode %#x, want that of %#x, which was created", seen.Czxid, st.Czxid)
+		}
+		must.OK(t, c.Delete(t.Context(), dir+"/n"))
+		await(t, watch.Fired(), "the event of the deletion")
 	}
 }
 
-func TestListToIsNilWhereItCouldNotBeHad(t *testing.T) {
+// The list and the watch are nil if they could not come with the create.
+func TestCreate_without_its_list_or_watch(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	c := newClient(t, proxy.Addr())
-	dir := fresh(t) + "-nil"
-	mustCreate(t, c, dir, "")
-	names := []string{"from before"}
-	if _, err := c.Create(t.Context(), dir+"/missing/n", nil, framework.ListTo("", &names)); !errors.Is(err, framework.ErrNoNode) || names != nil {
-		t.Errorf("without the parent: %v with the list %v, want ErrNoNode and nil", err, names)
-	}
-	names = []string{"from before"}
-	proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.DropReply})
-	path, err := c.Create(t.Context(), dir+"/n", nil, framework.Ephemeral(), framework.Protected(), framework.ListTo("", &names))
-	if err != nil || names != nil {
-		t.Errorf("of %q, found again: %v with the list %v, want nil", path, err, names)
+	dir := mustCreate(t, c, fresh(t)+"-nil", "")
+	mustCreate(t, c, dir+"/theirs", "")
+	var names []string
+	var watch *framework.Watch
+	list, watched := framework.ListTo("", &names), framework.WatchTo(&watch)
+	for _, tc := range []struct {
+		path string
+		opts []framework.CreateOption
+		lost bool // the reply, after which the znode is found
+		want error
+	}{
+		{dir + "/missing/n", []framework.CreateOption{list}, false, framework.ErrNoNode},
+		{dir + "/missing/n", []framework.CreateOption{watched}, false, framework.ErrNoNode},
+		{dir + "/theirs", []framework.CreateOption{watched}, false, framework.ErrNodeExists},
+		{dir + "/n-", []framework.CreateOption{watched, framework.Sequential()}, false, nil},
+		{dir + "/n", []framework.CreateOption{list, framework.Ephemeral(), framework.Protected()}, true, nil},
+		{dir + "/n", []framework.CreateOption{watched, framework.Ephemeral(), framework.KnownByData()}, true, nil},
+	} {
+		before := []string{"from before"}
+		names, watch = before, new(framework.Watch)
+		unused := watch
+		if tc.lost {
+			proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.DropReply})
+		}
+		wantErr(t, tc.path, last(c.Create(t.Context(), tc.path, nil, tc.opts...)), tc.want)
+		if (names != nil) == (watch != nil) || len(names) > 0 && &names[0] != &before[0] || watch != nil && watch != unused {
+			t.Errorf("%s: the list %v, the watch %v, want nil for what was asked for", tc.path, names, watch)
+		}
 	}
 }
 
@@ -448,74 +441,12 @@ func TestOpNever(t *testing.T) {
 	wantData(t, c, dir, "before")
 }
 
-// TestWatchToTakesOneRoundTrip withholds the reply to the create until the watch has been asked for.
-func TestWatchToTakesOneRoundTrip(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	c := newClient(t, proxy.Addr())
-	dir := fresh(t) + "-watch"
-	mustCreate(t, c, dir, "")
-	stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.HoldReply})
-	proxy.ResetRequests()
-	created := make(chan error, 1)
-	var watch *framework.Watch
-	var st framework.Stat
-	go func() {
-		_, err := c.Create(t.Context(), dir+"/n", nil, framework.WatchTo(&watch), framework.StatTo(&st))
-		created <- err
-	}()
-	await(t, stuck.Hit(), "the create")
-	zktest.Eventually(t, patience, "the watch is asked for before the create is answered", func() bool {
-		return proxy.Count(fault.Exists) == 1
-	})
-	stuck.Release()
-	if err := <-created; err != nil || watch == nil || !watch.Valid() {
-		t.Fatalf("Create: %v with the watch %v, want a valid one", err, watch)
-	}
-	if seen, exists := watch.Stat(); !exists || seen.Czxid != st.Czxid {
-		t.Errorf("a watch of the znode %#x, want that of %#x, which was created", seen.Czxid, st.Czxid)
-	}
-	must.OK(t, c.Delete(t.Context(), dir+"/n"))
-	await(t, watch.Fired(), "the event of the deletion")
-}
-
-func TestWatchToIsNilIfItCouldNotBeHad(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	c := newClient(t, proxy.Addr())
-	dir := fresh(t) + "-nowatch"
-	mustCreate(t, c, dir, "")
-	mustCreate(t, c, dir+"/theirs", "")
-	before := new(framework.Watch)
-	watch := before
-	for path, want := range map[string]error{
-		dir + "/theirs":    framework.ErrNodeExists,
-		dir + "/missing/n": framework.ErrNoNode,
-	} {
-		watch = before
-		if _, err := c.Create(t.Context(), path, nil, framework.WatchTo(&watch)); !errors.Is(err, want) || watch != nil {
-			t.Errorf("create %s: %v with the watch %v, want %v and nil", path, err, watch, want)
-		}
-	}
-	watch = before
-	if _, err := c.Create(t.Context(), dir+"/n-", nil, framework.Sequential(), framework.WatchTo(&watch)); err != nil || watch != nil {
-		t.Errorf("a sequential create: %v with the watch %v, want nil", err, watch)
-	}
-	watch = before
-	proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.DropReply})
-	if _, err := c.Create(t.Context(), dir+"/n", nil, framework.Ephemeral(), framework.KnownByData(), framework.WatchTo(&watch)); err != nil || watch != nil {
-		t.Errorf("found again: %v with the watch %v, want nil", err, watch)
-	}
-}
-
 func TestWatchToIsRefusedByTransactions(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, zktest.Shared(t).Addr())
 	var watch *framework.Watch
 	op := framework.OpCreate("/n", nil, framework.Ephemeral(), framework.Protected(), framework.WatchTo(&watch))
-	if _, err := c.CreateAll(t.Context(), op); err == nil || !strings.Contains(err.Error(), "WatchTo") {
-		t.Errorf("CreateAll: %v, want an error that names WatchTo", err)
-	}
+	wantText(t, last(c.CreateAll(t.Context(), op)), "WatchTo")
 	if _, err := c.Txn(t.Context(), framework.OpCreate("/n", nil, framework.WatchTo(&watch))); err == nil {
 		t.Error("Txn took WatchTo, want an error")
 	}
@@ -526,9 +457,7 @@ func TestCheckCreateSendsNothing(t *testing.T) {
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	c := newClient(t, proxy.Addr())
 	proxy.ResetRequests()
-	if err := c.CheckCreate("/n", []byte("data"), framework.Ephemeral()); err != nil {
-		t.Errorf("CheckCreate: %v, want nil", err)
-	}
+	wantErr(t, "CheckCreate", c.CheckCreate("/n", []byte("data"), framework.Ephemeral()), nil)
 	for name, err := range map[string]error{
 		"a path without its slash": c.CheckCreate("n", nil),
 		"a TTL of nothing":         c.CheckCreate("/n", nil, framework.TTL(0)),
@@ -537,9 +466,7 @@ func TestCheckCreateSendsNothing(t *testing.T) {
 			t.Errorf("%s: nil, want an error", name)
 		}
 	}
-	if err := c.CheckCreate("/n", make([]byte, framework.DefaultMaxRequest)); !errors.Is(err, framework.ErrTooLarge) {
-		t.Errorf("too much data: %v, want ErrTooLarge", err)
-	}
+	wantErr(t, "too much data", c.CheckCreate("/n", make([]byte, framework.DefaultMaxRequest)), framework.ErrTooLarge)
 	wantEqual(t, "requests", proxy.Count(fault.Create, fault.Exists), 0)
 }
 

@@ -84,9 +84,7 @@ func TestKnownByData_ends(t *testing.T) {
 				second <- err
 			}()
 			stuck.Release()
-			if err := <-second; err != nil {
-				t.Fatalf("the create that follows: %v", err)
-			}
+			wantErr(t, "the create that follows", <-second, nil)
 			zktest.Eventually(t, patience, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
 			if found, ok, err := c.Exists(t.Context(), path); err != nil || !ok || found.Czxid != st.Czxid {
 				t.Errorf("znode %v, %v, czxid %d; want the second's, %d", ok, err, found.Czxid, st.Czxid)
@@ -163,11 +161,7 @@ func TestDeletionTo(t *testing.T) {
 						must.Receive(t, over, "the end of the deletion")
 						return
 					}
-					select {
-					case <-over:
-						t.Error("the deletion is over before the create is")
-					default:
-					}
+					wantOpen(t, over, "the deletion is over before the create is")
 					held.Release()
 					must.Receive(t, over, "the end of the deletion")
 					names, _ := must.Get2(c.Children(t.Context(), "/"))(t)

@@ -43,8 +43,7 @@ func TestCuratorCredentialsAreThereInTheNextSession(t *testing.T) {
 		c := virtual(t, srv, framework.WithAuth("digest", []byte(user+":"+secret)),
 			framework.WithACL(acl.Creator()...), framework.WithStateListener(seen.add))
 		mustCreate(t, c, "/mine", secretData)
-		_, _, err := virtual(t, srv).Get(t.Context(), "/mine")
-		wantErr(t, "a stranger's get", err, framework.ErrNoAuth)
+		wantErr(t, "a stranger's get", last(virtual(t, srv).Get(t.Context(), "/mine")), framework.ErrNoAuth)
 		must.OK(t, srv.Expire(c.Session().ID))
 		seen.await(t, connecting, connected, suspended, lost, connected)
 		wantData(t, c, "/mine", secretData)
@@ -79,8 +78,7 @@ func TestCuratorTwoLongOutages(t *testing.T) {
 			disconnect(srv)
 			want = append(want, suspended, lost)
 			seen.await(t, want...)
-			_, _, err := c.Exists(t.Context(), "/")
-			wantErr(t, "a read while Lost", err, framework.ErrNotConnected)
+			wantErr(t, "a read while Lost", last(c.Exists(t.Context(), "/")), framework.ErrNotConnected)
 			srv.Accept()
 			want = append(want, connected)
 			seen.await(t, want...)
@@ -179,9 +177,7 @@ func TestCuratorWorkOfOneSessionIsDoneAgain(t *testing.T) {
 			return err
 		}
 		must.OK(t, retry.Do(t.Context(), retry.Times(5, time.Second), work))
-		if firsts != 2 {
-			t.Errorf("the first part was done %d times, want 2", firsts)
-		}
+		wantEqual(t, "times that the first part was done", firsts, 2)
 		wantExists(t, c, "/first-1", false)
 	})
 }
@@ -221,8 +217,7 @@ func TestCuratorNeverConnected(t *testing.T) {
 	zktest.Eventually(t, patience, "several attempts to connect", func() bool { return dials.Load() >= 3 })
 	seen.await(t, connecting)
 	wantEqual(t, "state", c.State(), connecting)
-	_, err := c.Create(within(t, 10*time.Millisecond), "/a", nil)
-	wantErr(t, "create", err, context.DeadlineExceeded)
+	wantErr(t, "create", last(c.Create(within(t, 10*time.Millisecond), "/a", nil)), context.DeadlineExceeded)
 }
 
 // As testBlockUntilConnectedConnectTimeout and …AwaitReconnect.
@@ -231,8 +226,7 @@ func TestCuratorAwaitsTheServersReturn(t *testing.T) {
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	proxy.Refuse()
 	c := newClient(t, proxy.Addr())
-	err := c.AwaitConnected(within(t, 10*time.Millisecond))
-	wantErr(t, "AwaitConnected without a server", err, context.DeadlineExceeded)
+	wantErr(t, "AwaitConnected without a server", c.AwaitConnected(within(t, 10*time.Millisecond)), context.DeadlineExceeded)
 	proxy.Heal()
 	wantErr(t, "AwaitConnected after the server came", c.AwaitConnected(within(t, patience)), nil)
 	wantErr(t, "AwaitConnected when connected", c.AwaitConnected(within(t, patience)), nil)
@@ -247,8 +241,7 @@ func TestCuratorFailedDeletes(t *testing.T) {
 	c := connect(t, proxy.Addr(), framework.WithDialer(g.dial), framework.WithRetry(retry.Never()), framework.WithSessionTimeout(20*time.Second))
 	dir := fresh(t)
 	ordinary, guaranteed := mustCreate(t, c, dir+"/ordinary", ""), mustCreate(t, c, dir+"/guaranteed", "")
-	err := c.Delete(t.Context(), dir+"/missing", framework.Guaranteed())
-	wantErr(t, "guaranteed delete of nothing", err, framework.ErrNoNode)
+	wantErr(t, "guaranteed delete of nothing", c.Delete(t.Context(), dir+"/missing", framework.Guaranteed()), framework.ErrNoNode)
 	wantEqual(t, "pending deletions of nothing", c.PendingDeletes(), 0)
 	g.shut()
 	proxy.Cut()
@@ -260,9 +253,7 @@ func TestCuratorFailedDeletes(t *testing.T) {
 			t.Errorf("delete of %s succeeded without a connection", path)
 		}
 	}
-	if err := c.Delete(ended, ordinary); !errors.Is(err, context.Canceled) {
-		t.Errorf("delete under an ended context: %v", err)
-	}
+	wantErr(t, "delete under an ended context", c.Delete(ended, ordinary), context.Canceled)
 	g.open()
 	zktest.Eventually(t, patience, "the guaranteed delete is done", func() bool { return c.PendingDeletes() == 0 && c.State() == connected })
 	for path, want := range map[string]bool{ordinary: true, guaranteed: false} {

@@ -62,11 +62,7 @@ func TestDeleteWhoseEndIsAwaitedIsNeverDropped(t *testing.T) {
 		wantEqual(t, "pending deletions", c.PendingDeletes(), framework.MaxPendingDeletes)
 		over := make(chan struct{})
 		bound.Discard("/awaited", framework.WhenOver(func(bool) { close(over) }))
-		select {
-		case <-over:
-			t.Error("the deletion was over before the znode was gone")
-		default:
-		}
+		wantOpen(t, over, "the deletion was over before the znode was gone")
 		if err := c.Close(); err != nil && !errors.Is(err, framework.ErrClosed) {
 			t.Error(err)
 		}
@@ -184,21 +180,24 @@ func TestDiscardCreatedBy(t *testing.T) {
 
 // A lostWrite is a write whose reply is lost.
 type lostWrite struct {
-	op fault.Op
-	do func(ctx context.Context, c *framework.Client, path string) error
+	op   fault.Op
+	do   func(ctx context.Context, c *framework.Client, path string) error
+	want error
 }
 
 func lostWrites() map[string]lostWrite {
+	write := func(op fault.Op, do func(ctx context.Context, c *framework.Client, path string) error) lostWrite {
+		return lostWrite{op, do, framework.ErrUnknownOutcome}
+	}
 	remove := func(opts ...framework.DeleteOption) lostWrite {
-		return lostWrite{fault.Delete, func(ctx context.Context, c *framework.Client, path string) error {
+		return write(fault.Delete, func(ctx context.Context, c *framework.Client, path string) error {
 			return c.Delete(ctx, path, opts...)
-		}}
+		})
 	}
 	set := func(version int32) lostWrite {
-		return lostWrite{fault.SetData, func(ctx context.Context, c *framework.Client, path string) error {
-			_, err := c.Set(ctx, path, []byte("ours"), version)
-			return err
-		}}
+		return write(fault.SetData, func(ctx context.Context, c *framework.Client, path string) error {
+			return last(c.Set(ctx, path, []byte("ours"), version))
+		})
 	}
 	return map[string]lostWrite{
 		"Set with any version":                    set(framework.AnyVersion),
@@ -207,10 +206,11 @@ func lostWrites() map[string]lostWrite {
 		"Delete with a version":                   remove(framework.AtVersion(0)),
 		"Delete that is guaranteed":               remove(framework.Guaranteed()),
 		"Delete that is guaranteed, with version": remove(framework.AtVersion(0), framework.Guaranteed()),
-		"SetACL": {fault.SetACL, func(ctx context.Context, c *framework.Client, path string) error {
-			_, err := c.SetACL(ctx, path, acl.ReadOnly(), 0)
-			return err
-		}},
+		"SetACL": write(fault.SetACL, func(ctx context.Context, c *framework.Client, path string) error {
+			return last(c.SetACL(ctx, path, acl.ReadOnly(), 0))
+		}),
+		// It means the znode that exists when it begins.
+		"Discard": {fault.Delete, func(_ context.Context, c *framework.Client, path string) error { c.Discard(path); return nil }, nil},
 	}
 }
 
@@ -230,7 +230,8 @@ func (lw lostWrite) loses(t *testing.T, srv *zkserver.Server, action fault.Actio
 	others(other)
 	g.open()
 	err := <-failed
-	<-time.After(time.Second) // what is done in the background
+	<-time.After(10 * time.Second) // what is done in the background
+	wantEqual(t, "pending deletions", c.PendingDeletes(), 0)
 	return err
 }
 
@@ -246,10 +247,8 @@ func TestASecondAttemptLeavesAnotherZnodeAlone(t *testing.T) {
 					}
 					mustCreate(t, other, path, "theirs", framework.StatTo(&created))
 				})
-				wantErr(t, "the write", err, framework.ErrUnknownOutcome)
-				if framework.Retryable(err) {
-					t.Errorf("%v is retryable", err)
-				}
+				wantErr(t, "the write", err, lw.want)
+				wantEqual(t, "retryable", framework.Retryable(err), false)
 				c := virtual(t, srv)
 				data, st, err := c.Get(t.Context(), path)
 				if err != nil || string(data) != "theirs" || st.Czxid != created.Czxid || st.Version != 0 || st.Aversion != 0 {
@@ -260,47 +259,16 @@ func TestASecondAttemptLeavesAnotherZnodeAlone(t *testing.T) {
 	}
 }
 
-// No client has deleted the znode: the second attempt does what was asked for.
-func TestASecondAttemptWritesTheSameZnode(t *testing.T) {
-	for name, lw := range lostWrites() {
-		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
-			check(t, lw.loses(t, srv, fault.CutBefore, fresh(t), func(*framework.Client) {}))
-		})
-	}
-}
-
 // A tree is deleted whoever adds to it meanwhile.
 func TestDeleteTree_after_a_lost_reply(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		path := fresh(t)
-		tree := lostWrite{fault.Delete, func(ctx context.Context, c *framework.Client, path string) error { return c.DeleteTree(ctx, path) }}
+		tree := lostWrite{op: fault.Delete, do: func(ctx context.Context, c *framework.Client, path string) error {
+			return c.DeleteTree(ctx, path)
+		}}
 		err := tree.loses(t, srv, fault.DropReply, path, func(other *framework.Client) { mustCreate(t, other, path, "theirs") })
-		if err != nil {
-			t.Error(err)
-		}
+		check(t, err)
 		wantExists(t, virtual(t, srv), path, false)
-	})
-}
-
-// The znode that a background deletion means is the one that exists when it begins.
-func TestADiscardLeavesAnotherZnodeAlone(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		path := fresh(t)
-		other := virtual(t, srv)
-		g := new(gate)
-		c := virtual(t, srv, framework.WithDialer(g.around(srv.Dial)))
-		mustCreate(t, c, path, "first")
-		lost := srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.DropReply})
-		g.shut()
-		c.Discard(path)
-		await(t, lost.Hit(), "the loss")
-		synctest.Wait()
-		mustCreate(t, other, path, "theirs")
-		g.open()
-		<-time.After(10 * time.Second)
-		if _, ok, err := other.Exists(t.Context(), path); err != nil || !ok || c.PendingDeletes() > 0 {
-			t.Errorf("exists %v, %v; %d deletions are pending", ok, err, c.PendingDeletes())
-		}
 	})
 }
 
@@ -332,10 +300,8 @@ func (c *fragile) Read(p []byte) (int, error) {
 // deletion must not have waited for that connection.
 func TestADeletionIsSentAtOnceOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		other := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
-		defer other.Close()
+	anyServer(t, func(t *testing.T, srv *zkserver.Server) {
+		other := virtual(t, srv)
 		var armed, away atomic.Bool
 		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
 			if away.Load() {
@@ -357,9 +323,7 @@ func TestADeletionIsSentAtOnceOrNotAtAll(t *testing.T) {
 			}
 			must.Get(other.Txn(t.Context(), framework.OpDelete("/z", framework.AnyVersion), framework.OpCreate("/z", nil)))(t)
 			away.Store(false)
-			if err := <-deleted; !errors.Is(err, framework.ErrNoNode) {
-				t.Fatalf("Delete: %v, want ErrNoNode", err)
-			}
+			wantErr(t, "Delete", <-deleted, framework.ErrNoNode)
 			must.OK(t, other.Delete(t.Context(), "/z")) // it is still there
 		}
 	})
@@ -368,10 +332,8 @@ func TestADeletionIsSentAtOnceOrNotAtAll(t *testing.T) {
 // TestOpDeleteCreatedBy: a transaction deletes the znode of a czxid, and none that replaced it.
 func TestOpDeleteCreatedBy(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
-		defer c.Close()
+	anyServer(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
 		var first, second framework.Stat
 		must.Get(c.Create(t.Context(), "/z", nil, framework.StatTo(&first)))(t)
 		must.OK(t, c.Delete(t.Context(), "/z"))
@@ -396,8 +358,7 @@ func TestDeleteCreatedByWithoutRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, zkserver.WithVersion("3.9.6"))
-		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
-		defer c.Close()
+		c := virtual(t, srv)
 		var st framework.Stat
 		unreadable := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})
 		must.Get(c.Create(t.Context(), "/z", nil, framework.StatTo(&st), unreadable))(t)

@@ -17,6 +17,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -68,17 +69,14 @@ func TestAWriteIsOfUnknownOutcome_if_only_its_first_attempt_was_sent(t *testing.
 		write func(ctx context.Context, c *framework.Client) error
 	}{
 		"set": {fault.SetData, func(ctx context.Context, c *framework.Client) error {
-			_, err := c.Set(ctx, "/node", []byte("x"), 0)
-			return err
+			return last(c.Set(ctx, "/node", []byte("x"), 0))
 		}},
 		"delete": {fault.Delete, func(ctx context.Context, c *framework.Client) error { return c.Delete(ctx, "/node") }},
 		"create": {fault.Create, func(ctx context.Context, c *framework.Client) error {
-			_, err := c.Create(ctx, "/other", nil)
-			return err
+			return last(c.Create(ctx, "/other", nil))
 		}},
 		"idempotent create": {fault.Create, func(ctx context.Context, c *framework.Client) error {
-			_, err := c.Create(ctx, "/other", nil, framework.Idempotent())
-			return err
+			return last(c.Create(ctx, "/other", nil, framework.Idempotent()))
 		}},
 	}
 	ends := map[string]struct {
@@ -129,12 +127,9 @@ func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
 
 		mustCreate(t, c, "/mine", secretData)
 		acl, _, err := c.ACL(t.Context(), "/mine")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		digest := strings.TrimPrefix(acl[0].ID, user+":")
-		_, _, err = stranger.Get(t.Context(), "/mine")
-		wantErr(t, "a stranger's get", err, framework.ErrNoAuth)
+		wantErr(t, "a stranger's get", last(stranger.Get(t.Context(), "/mine")), framework.ErrNoAuth)
 		route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
 		for name, call := range secretCalls(c) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -197,25 +192,22 @@ func TestConnectString_with_a_credential(t *testing.T) {
 func secretCalls(c *framework.Client) map[string]func(context.Context) error {
 	data := []byte(secretData)
 	return map[string]func(context.Context) error{
-		"get": func(ctx context.Context) error {
-			_, _, err := c.Get(ctx, "/mine")
-			return err
-		},
-		"create again":  func(ctx context.Context) error { return second(c.Create(ctx, "/mine", data)) },
-		"set":           func(ctx context.Context) error { return second(c.Set(ctx, "/mine", data, framework.AnyVersion)) },
-		"set in vain":   func(ctx context.Context) error { return second(c.Set(ctx, "/mine", data, 77)) },
-		"create or set": func(ctx context.Context) error { return second(c.CreateOrSet(ctx, "/either", data)) },
+		"get":           func(ctx context.Context) error { return last(c.Get(ctx, "/mine")) },
+		"create again":  func(ctx context.Context) error { return last(c.Create(ctx, "/mine", data)) },
+		"set":           func(ctx context.Context) error { return last(c.Set(ctx, "/mine", data, framework.AnyVersion)) },
+		"set in vain":   func(ctx context.Context) error { return last(c.Set(ctx, "/mine", data, 77)) },
+		"create or set": func(ctx context.Context) error { return last(c.CreateOrSet(ctx, "/either", data)) },
 		"txn": func(ctx context.Context) error {
-			return second(c.Txn(ctx, framework.OpCreate("/t", data), framework.OpSet("/none", data, framework.AnyVersion)))
+			return last(c.Txn(ctx, framework.OpCreate("/t", data), framework.OpSet("/none", data, framework.AnyVersion)))
 		},
 		"set ACL": func(ctx context.Context) error {
-			return second(c.SetACL(ctx, "/mine", []acl.Entry{{Perms: acl.All, Scheme: "digest", ID: user + ":" + secret}}, framework.AnyVersion))
+			return last(c.SetACL(ctx, "/mine", []acl.Entry{{Perms: acl.All, Scheme: "digest", ID: user + ":" + secret}}, framework.AnyVersion))
 		},
-		"watch": func(ctx context.Context) error { return second(c.Watch(ctx, "/either", framework.WatchData)) },
+		"watch": func(ctx context.Context) error { return last(c.Watch(ctx, "/either", framework.WatchData)) },
 		"create protected": func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, time.Nanosecond)
 			defer cancel()
-			return second(c.Create(ctx, "/p-", data, framework.Ephemeral(), framework.Protected()))
+			return last(c.Create(ctx, "/p-", data, framework.Ephemeral(), framework.Protected()))
 		},
 	}
 }

@@ -238,9 +238,7 @@ func TestSession_is_abandoned_by(t *testing.T) {
 				want = deadline
 			}
 			sleep(time.Until(want) - time.Nanosecond)
-			if err := h.Err(); err != nil {
-				t.Fatalf("lost early: %v", err)
-			}
+			wantErr(t, "lost early", h.Err(), nil)
 			sleep(2 * time.Millisecond)
 			select {
 			case <-h.Lost():

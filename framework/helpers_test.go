@@ -1,6 +1,7 @@
 package framework_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -113,6 +114,33 @@ func wantList[T comparable](t testing.TB, what string, got, want []T) {
 	t.Helper()
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func wantBetween[T cmp.Ordered](t testing.TB, what string, got, least, most T) {
+	t.Helper()
+	if got < least || got > most {
+		t.Errorf("%s: %v, want %v to %v", what, got, least, most)
+	}
+}
+
+// wantText fails the test unless err has the parts in its text.
+func wantText(t testing.TB, err error, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("error %v, want %q in it", err, part)
+		}
+	}
+}
+
+// wantOpen fails the test if ch is closed.
+func wantOpen(t testing.TB, ch <-chan struct{}, why string) {
+	t.Helper()
+	select {
+	case <-ch:
+		t.Error(why)
+	default:
 	}
 }
 

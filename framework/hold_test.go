@@ -31,10 +31,7 @@ func TestAHoldIsWaitedForAsLongAsItsContextLasts(t *testing.T) {
 		wantErr(t, "a hold that nobody could take", err, context.DeadlineExceeded, framework.ErrNotConnected)
 		wantEqual(t, "time that it took", time.Since(start), limit)
 		time.AfterFunc(5*time.Second, srv.Accept)
-		h, err := c.HoldSession(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(c.HoldSession(t.Context()))(t)
 		if h.Session() == 0 || h.Session() != c.Session().ID {
 			t.Errorf("a hold of session %#x, the client has %#x", h.Session(), c.Session().ID)
 		}
@@ -93,9 +90,7 @@ func TestSecureWaitsForTheAnswerAndNoLonger(t *testing.T) {
 			if tc.err == nil && time.Until(h.Deadline()) <= 0 {
 				t.Error("secured although the deadline has passed")
 			}
-			if h.Err() != nil {
-				t.Errorf("lost: %v", h.Err())
-			}
+			wantErr(t, "the hold", h.Err(), nil)
 		})
 	}
 }
@@ -135,8 +130,7 @@ func TestSecureEndsWithItsContextWithoutAConnection(t *testing.T) {
 		sleep(time.Until(h.Deadline()))
 		const limit = 2500 * time.Millisecond // longer than an operation waits for a connection
 		start := time.Now()
-		err := h.Secure(within(t, limit))
-		wantErr(t, "secure", err, context.DeadlineExceeded, framework.ErrNotConnected)
+		wantErr(t, "secure", h.Secure(within(t, limit)), context.DeadlineExceeded, framework.ErrNotConnected)
 		wantEqual(t, "time that it took", time.Since(start), limit)
 		wantErr(t, "lost", h.Err(), nil)
 	})
@@ -157,40 +151,41 @@ func TestSecureEndsWithTheSession(t *testing.T) {
 // A clogged connection is one whose Close waits.
 type clogged struct {
 	net.Conn
-	free chan struct{} // closed by the test
+	stuck *atomic.Bool
+	free  chan struct{} // closed by the test
 }
 
 func (c clogged) Close() error {
+	c.stuck.Store(true)
 	<-c.free
 	return c.Conn.Close()
 }
 
-// cloggedClient returns a client all of whose connections are clogged until free is called.
-func cloggedClient(t *testing.T, srv *zkserver.Server) (c *framework.Client, free func()) {
+// cloggedClient returns a client all of whose connections are clogged until free is called. stuck is set once
+// one is to be closed.
+func cloggedClient(t *testing.T, srv *zkserver.Server) (c *framework.Client, stuck *atomic.Bool, free func()) {
 	t.Helper()
-	freed := make(chan struct{})
+	stuck, freed := new(atomic.Bool), make(chan struct{})
 	free = sync.OnceFunc(func() { close(freed) })
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := srv.Dial(ctx, network, addr)
-		return clogged{conn, freed}, err
+		return clogged{conn, stuck, freed}, err
 	}
 	c = connect(t, srv.Addr(), framework.WithDialer(dial), framework.WithSessionTimeout(span))
 	t.Cleanup(free)
-	return c, free
+	return c, stuck, free
 }
 
 // A caller of Err learns of the loss at once, even while the session's loop waits.
 func TestErrNoticesTheDeadlineByItself(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c, _ := cloggedClient(t, srv)
+		c, _, _ := cloggedClient(t, srv)
 		h := mustHold(t, c)
 		srv.Freeze()
 		sleep(beat + stall) // now the loop closes the connection
 		sleep(time.Until(h.Deadline()) - time.Nanosecond)
-		if err := h.Err(); err != nil {
-			t.Fatalf("lost early: %v", err)
-		}
+		wantErr(t, "lost early", h.Err(), nil)
 		sleep(time.Nanosecond)
 		wantErr(t, "the loss", h.Err(), framework.ErrSessionDeadline)
 		await(t, h.Lost(), "loss")
@@ -229,16 +224,14 @@ func TestAllHoldersAreNotifiedBeforeAnyCleansUp(t *testing.T) {
 func TestAHoldIsNeverOfASessionThatEnds(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c, free := cloggedClient(t, srv)
+		c, _, free := cloggedClient(t, srv)
 		h := mustHold(t, c)
 		next := make(chan *framework.SessionHold, 1)
 		ended := make(chan error, 1)
 		h.OnLost(func(error) {
 			go func() {
 				got, err := c.HoldSession(t.Context())
-				if err != nil {
-					t.Error(err)
-				}
+				check(t, err)
 				next <- got
 			}()
 			go func() {
@@ -329,9 +322,7 @@ func TestHeartbeatGoesOutFirst(t *testing.T) {
 			if request.Op == fault.Connect {
 				continue
 			}
-			if request.Op != fault.Multi {
-				t.Errorf("the first request is %v, want the heartbeat, a Multi", request.Op)
-			}
+			wantEqual(t, "the first request, which has to be the heartbeat", request.Op, fault.Multi)
 			break
 		}
 		must.OK(t, c.Close())
@@ -343,14 +334,8 @@ func TestHeartbeatGoesOutFirst(t *testing.T) {
 func TestHold_on_an_isolated_follower(t *testing.T) {
 	t.Parallel()
 	ensemble := zktest.RunEnsemble(t, 3)
-	leader, err := ensemble.Leader(within(t, patience))
-	if err != nil {
-		t.Fatal(err)
-	}
-	followers, err := ensemble.Followers(within(t, patience))
-	if err != nil || len(followers) == 0 {
-		t.Fatal(followers, err)
-	}
+	leader := must.Get(ensemble.Leader(within(t, patience)))(t)
+	followers := must.Get(ensemble.Followers(within(t, patience)))(t)
 	observer := connect(t, leader.Addr(), framework.WithSessionTimeout(20*time.Second))
 
 	const clients = 5
@@ -373,47 +358,19 @@ func TestHold_on_an_isolated_follower(t *testing.T) {
 		return true
 	})
 	must.OK(t, ensemble.Isolate(followers[0]))
-	start := time.Now()
-	type end struct{ lost, expired time.Duration }
-	ends := make(chan end)
+	var all sync.WaitGroup
 	for i := range clients {
-		go func() {
-			var e end
-			for e.lost == 0 || e.expired == 0 { // in whatever order
-				lost, expired := holds[i].Lost(), expiries[i].Fired()
-				if e.lost != 0 {
-					lost = nil
-				}
-				if e.expired != 0 {
-					expired = nil
-				}
-				select {
-				case <-lost:
-					e.lost = time.Since(start)
-				case <-expired:
-					e.expired = time.Since(start)
-				case <-t.Context().Done():
-					return
-				}
+		all.Go(func() {
+			await(t, holds[i].Lost(), "loss")
+			at := time.Now()
+			if w := expiries[i]; w.Event() != 0 {
+				t.Error("lost after the leader expired the session")
 			}
-			select {
-			case ends <- e:
-			case <-t.Context().Done():
-			}
-		}()
+			await(t, expiries[i].Fired(), "expiry")
+			t.Logf("lost %v before the leader expired the session", time.Since(at).Round(time.Millisecond))
+		})
 	}
-	for range clients {
-		select {
-		case e := <-ends:
-			gap := (e.expired - e.lost).Round(time.Millisecond)
-			t.Logf("lost after %v, %v before the leader expired the session", e.lost.Round(time.Millisecond), gap)
-			if gap <= 0 {
-				t.Errorf("lost %v after the leader expired the session", -gap)
-			}
-		case <-time.After(patience):
-			t.Fatal("no loss or no expiry")
-		}
-	}
+	all.Wait()
 	for i, w := range expiries {
 		if w.Event() != framework.EventDeleted {
 			t.Errorf("znode of client %d: %v, want it to be deleted", i, w.Event())

@@ -3,7 +3,6 @@ package framework_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"sync"
@@ -13,7 +12,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
@@ -21,38 +19,24 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// operations are all calls that take a context.
+// operations are all calls that take a context, by what they are. Ready does not wait for a connection.
 func operations(c *framework.Client) map[string]func(context.Context) error {
-	second := func(_ any, err error) error { return err }
-	return map[string]func(context.Context) error{
+	calls := map[string]func(context.Context) error{
 		"AwaitConnected": c.AwaitConnected,
 		"HoldSession":    func(ctx context.Context) error { return holdAndSecure(ctx, c) },
-		"Get":            func(ctx context.Context) error { _, _, err := c.Get(ctx, "/a"); return err },
-		"Exists": func(ctx context.Context) error {
-			_, ok, err := c.Exists(ctx, "/a")
-			if ok && err != nil {
-				return fmt.Errorf("it exists, and there is the error %s", err.Error())
-			}
-			return err
-		},
-		"Children":    func(ctx context.Context) error { _, _, err := c.Children(ctx, "/"); return err },
-		"ACL":         func(ctx context.Context) error { _, _, err := c.ACL(ctx, "/a"); return err },
-		"Sync":        func(ctx context.Context) error { return c.Sync(ctx, "/a") },
-		"Set":         func(ctx context.Context) error { return second(c.Set(ctx, "/a", nil, -1)) },
-		"SetACL":      func(ctx context.Context) error { return second(c.SetACL(ctx, "/a", acl.Open(), -1)) },
-		"CreateOrSet": func(ctx context.Context) error { return second(c.CreateOrSet(ctx, "/a", nil)) },
-		"Create":      func(ctx context.Context) error { return second(c.Create(ctx, "/a", nil)) },
 		"Create with TTL": func(ctx context.Context) error {
-			return second(c.Create(ctx, "/a", nil, framework.TTL(time.Second)))
+			return last(c.Create(ctx, "/a", nil, framework.TTL(time.Second)))
 		},
 		"Create protected with parents": func(ctx context.Context) error {
-			return second(c.Create(ctx, "/a/b/c", nil, framework.Ephemeral(), framework.Protected(), framework.WithParents()))
+			return last(c.Create(ctx, "/a/b/c", nil, framework.Ephemeral(), framework.Protected(), framework.WithParents()))
 		},
-		"Delete":     func(ctx context.Context) error { return c.Delete(ctx, "/a") },
-		"DeleteTree": func(ctx context.Context) error { return c.DeleteTree(ctx, "/a") },
-		"Watch":      func(ctx context.Context) error { return second(c.Watch(ctx, "/a", framework.WatchExists)) },
-		"Txn":        func(ctx context.Context) error { return second(c.Txn(ctx, framework.OpCheck("/a", -1))) },
 	}
+	for name, call := range requestKinds() {
+		if calls[name] == nil && name != "Ready" {
+			calls[name] = func(ctx context.Context) error { return call(ctx, c) }
+		}
+	}
+	return calls
 }
 
 // holdAndSecure needs an answer of a server, also where the deadline is ahead.
@@ -117,8 +101,7 @@ func checkBounded(t *testing.T, name string, call func(context.Context) error) {
 	t.Helper()
 	ctx := within(t, 200*time.Millisecond)
 	start := time.Now()
-	err := call(ctx)
-	wantErr(t, name, err, context.DeadlineExceeded)
+	wantErr(t, name, call(ctx), context.DeadlineExceeded)
 	wantWithin(t, start, patience/2)
 	given, abandon := context.WithCancelCause(t.Context())
 	timer := time.AfterFunc(20*time.Millisecond, func() { abandon(errAbandoned) })

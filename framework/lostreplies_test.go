@@ -40,12 +40,20 @@ type tableWrite struct {
 	name   string
 	op     fault.Op // of the request that is lost
 	exists bool     // the znode exists when the call begins
-	do     func(ctx context.Context, c *framework.Client, in tableRow) error
+	do     func(in tableCall) error
 
-	again     bool // the call may be applied again once the effect is undone: the documented exception
-	found     bool // Idempotent: nil also if another client had the effect
-	uncertain bool // after a lost request, too, the outcome is unknown
-	checks    bool // it changes nothing
+	again     bool  // the call may be applied again once the effect is undone: the documented exception
+	found     bool  // Idempotent: nil also if another client had the effect
+	uncertain bool  // after a lost request, too, the outcome is unknown
+	checks    bool  // it changes nothing
+	refusal   error // of a repetition, which the error of a lost reply has to match
+}
+
+// A tableCall is how a client makes a call of the table.
+type tableCall struct {
+	tableRow
+	ctx context.Context
+	c   *framework.Client
 }
 
 // A tableRow is what a call of the table finds.
@@ -70,10 +78,7 @@ func tableWrites(t testing.TB, c *framework.Client) []tableWrite {
 		for name, version := range map[string]int32{"any": framework.AnyVersion, "0": 0} {
 			writes = append(writes, tableWrite{
 				name: "Set " + name + suffix, op: fault.SetData, exists: true, found: idempotent,
-				do: func(ctx context.Context, c *framework.Client, in tableRow) error {
-					_, err := c.Set(ctx, in.path, []byte("ours"), version, set...)
-					return err
-				},
+				do: func(in tableCall) error { return last(in.c.Set(in.ctx, in.path, []byte("ours"), version, set...)) },
 			})
 			for _, guaranteed := range []bool{false, true} {
 				label, opts := "Delete "+name+suffix, append(remove[:len(remove):len(remove)], framework.AtVersion(version))
@@ -82,59 +87,47 @@ func tableWrites(t testing.TB, c *framework.Client) []tableWrite {
 				}
 				writes = append(writes, tableWrite{
 					name: label, op: fault.Delete, exists: true, found: idempotent,
-					do: func(ctx context.Context, c *framework.Client, in tableRow) error {
-						return c.Delete(ctx, in.path, opts...)
-					},
+					do: func(in tableCall) error { return in.c.Delete(in.ctx, in.path, opts...) },
 				}, tableWrite{
 					name: label + "+CreatedBy", op: fault.Delete, exists: true, found: idempotent,
-					do: func(ctx context.Context, c *framework.Client, in tableRow) error {
-						return c.Delete(ctx, in.path, append(opts, framework.CreatedBy(in.st.Czxid))...)
+					do: func(in tableCall) error {
+						return in.c.Delete(in.ctx, in.path, append(opts, framework.CreatedBy(in.st.Czxid))...)
 					},
 				})
 			}
 		}
 		writes = append(writes, tableWrite{
 			name: "Delete at epoch" + suffix, op: fault.Multi, exists: true, found: idempotent,
-			do: func(ctx context.Context, c *framework.Client, in tableRow) error {
-				return c.Delete(ctx, in.path, append(remove, framework.AtEpoch(in.epoch), framework.CreatedBy(in.st.Czxid))...)
+			do: func(in tableCall) error {
+				return in.c.Delete(in.ctx, in.path, append(remove, framework.AtEpoch(in.epoch), framework.CreatedBy(in.st.Czxid))...)
 			},
 		})
 	}
 	for name, version := range map[string]int32{"any": framework.AnyVersion, "0": 0} {
 		writes = append(writes, tableWrite{
 			name: "SetACL " + name, op: fault.SetACL, exists: true, uncertain: version == framework.AnyVersion,
-			do: func(ctx context.Context, c *framework.Client, in tableRow) error {
-				_, err := c.SetACL(ctx, in.path, tableACL(), version)
-				return err
-			},
+			do: func(in tableCall) error { return last(in.c.SetACL(in.ctx, in.path, tableACL(), version)) },
 		})
 	}
 	return append(append(writes, tableTxns()...),
 		tableWrite{
 			name: "DeleteTree", op: fault.Delete, exists: true, again: true, found: true,
-			do: func(ctx context.Context, c *framework.Client, in tableRow) error { return c.DeleteTree(ctx, in.path) },
+			do: func(in tableCall) error { return in.c.DeleteTree(in.ctx, in.path) },
 		},
 		tableWrite{
 			name: "CreateOrSet of a znode", op: fault.SetData, exists: true,
-			do: func(ctx context.Context, c *framework.Client, in tableRow) error {
-				_, err := c.CreateOrSet(ctx, in.path, []byte("ours"))
-				return err
-			},
+			do: func(in tableCall) error { return last(in.c.CreateOrSet(in.ctx, in.path, []byte("ours"))) },
 		},
 		tableWrite{
 			name: "CreateOrSet of none", op: fault.Create,
-			do: func(ctx context.Context, c *framework.Client, in tableRow) error {
-				_, err := c.CreateOrSet(ctx, in.path, []byte("ours"))
-				return err
-			},
+			do: func(in tableCall) error { return last(in.c.CreateOrSet(in.ctx, in.path, []byte("ours"))) },
 		},
 		tableWrite{
 			name: "CreateAll", op: fault.Multi, again: true,
-			do: func(ctx context.Context, c *framework.Client, in tableRow) error {
-				_, err := c.CreateAll(ctx,
+			do: func(in tableCall) error {
+				return last(in.c.CreateAll(in.ctx,
 					framework.OpCreate(in.path, []byte("ours"), framework.Ephemeral(), framework.Protected()),
-					framework.OpCreate(in.path+"-", []byte("ours"), framework.Ephemeral(), framework.Protected(), framework.Sequential()))
-				return err
+					framework.OpCreate(in.path+"-", []byte("ours"), framework.Ephemeral(), framework.Protected(), framework.Sequential())))
 			},
 		},
 	)
@@ -178,13 +171,13 @@ func tableCreates(c *framework.Client) []tableWrite {
 			name: "Create " + strings.Join(names, "+"), op: fault.Create,
 			again: has["Protected"] || has["KnownByData"], found: has["Idempotent"],
 			uncertain: has["Sequential"] && !has["Protected"],
-			do: func(ctx context.Context, c *framework.Client, in tableRow) error {
-				_, err := c.Create(ctx, in.path, []byte("ours"), opts...)
-				return err
-			},
+			do:        func(in tableCall) error { return last(in.c.Create(in.ctx, in.path, []byte("ours"), opts...)) },
 		}
 		if has["WithEpoch"] {
 			w.op = fault.Multi
+		}
+		if !w.again && !w.found && !w.uncertain {
+			w.refusal = framework.ErrNodeExists
 		}
 		writes = append(writes, w)
 	}
@@ -195,28 +188,25 @@ func tableTxns() []tableWrite {
 	var writes []tableWrite
 	for name, tt := range map[string]struct {
 		exists, checks bool
-		ops            func(in tableRow) []framework.TxnOp
+		ops            func(in tableCall) []framework.TxnOp
 	}{
-		"check": {true, true, func(in tableRow) []framework.TxnOp { return []framework.TxnOp{framework.OpCheck(in.path, -1)} }},
-		"set":   {true, false, func(in tableRow) []framework.TxnOp { return []framework.TxnOp{framework.OpSet(in.path, nil, -1)} }},
-		"check set 0": {true, false, func(in tableRow) []framework.TxnOp {
+		"check": {true, true, func(in tableCall) []framework.TxnOp { return []framework.TxnOp{framework.OpCheck(in.path, -1)} }},
+		"set":   {true, false, func(in tableCall) []framework.TxnOp { return []framework.TxnOp{framework.OpSet(in.path, nil, -1)} }},
+		"check set 0": {true, false, func(in tableCall) []framework.TxnOp {
 			return []framework.TxnOp{framework.OpCheck(in.path, 0), framework.OpSet(in.path, nil, 0)}
 		}},
-		"delete": {true, false, func(in tableRow) []framework.TxnOp { return []framework.TxnOp{framework.OpDelete(in.path, -1)} }},
-		"create": {false, false, func(in tableRow) []framework.TxnOp { return []framework.TxnOp{framework.OpCreate(in.path, nil)} }},
-		"create sequential": {false, false, func(in tableRow) []framework.TxnOp {
+		"delete": {true, false, func(in tableCall) []framework.TxnOp { return []framework.TxnOp{framework.OpDelete(in.path, -1)} }},
+		"create": {false, false, func(in tableCall) []framework.TxnOp { return []framework.TxnOp{framework.OpCreate(in.path, nil)} }},
+		"create sequential": {false, false, func(in tableCall) []framework.TxnOp {
 			return []framework.TxnOp{framework.OpCreate(in.path, nil, framework.Ephemeral(), framework.Sequential())}
 		}},
-		"at epoch set": {true, false, func(in tableRow) []framework.TxnOp {
+		"at epoch set": {true, false, func(in tableCall) []framework.TxnOp {
 			return []framework.TxnOp{framework.OpAtEpoch(in.path, in.epoch), framework.OpSet(in.path, nil, -1)}
 		}},
 	} {
 		writes = append(writes, tableWrite{
 			name: "Txn " + name, op: fault.Multi, exists: tt.exists, checks: tt.checks, uncertain: !tt.checks, found: tt.checks,
-			do: func(ctx context.Context, c *framework.Client, in tableRow) error {
-				_, err := c.Txn(ctx, tt.ops(in)...)
-				return err
-			},
+			do: func(in tableCall) error { return last(in.c.Txn(in.ctx, tt.ops(in)...)) },
 		})
 	}
 	return writes
@@ -235,7 +225,7 @@ func tableOthers() map[string]func(t testing.TB, c *framework.Client, in tableRo
 	return map[string]func(t testing.TB, c *framework.Client, in tableRow, w tableWrite){
 		"nothing": func(testing.TB, *framework.Client, tableRow, tableWrite) {},
 		"same": func(t testing.TB, c *framework.Client, in tableRow, w tableWrite) {
-			if err := w.do(t.Context(), c, in); err != nil && !errors.As(err, new(*framework.OpError)) {
+			if err := w.do(tableCall{in, t.Context(), c}); err != nil && !errors.As(err, new(*framework.OpError)) {
 				t.Error(err) // refused: the client was first
 			}
 		},
@@ -441,7 +431,7 @@ func (tt tableCase) run(t testing.TB, srv tableServer, dir string, opts ...frame
 	}
 	lost := proxy.Rules().Add(fault.Rule{Op: tt.write.op, Path: dir + "/**", Action: tt.loss})
 	g.shut()
-	done := background(func() error { return tt.write.do(t.Context(), c, in) })
+	done := background(func() error { return tt.write.do(tableCall{in, t.Context(), c}) })
 	await(t, lost.Hit(), "the loss")
 	srv.wait()
 	if tt.ends {
@@ -480,8 +470,13 @@ func (tt tableCase) check(err error, applied int) string {
 	if tt.loss == fault.CutBefore && tt.others == "nothing" && !tt.ends && !w.uncertain && (err != nil || applied != 1 && !w.checks) {
 		return "not applied although nothing was in the way"
 	}
-	if w.found && tt.loss == fault.DropReply && tt.others == "nothing" && !tt.ends && err != nil {
-		return "an effect that is there was not found"
+	if tt.loss == fault.DropReply && tt.others == "nothing" && !tt.ends {
+		switch {
+		case w.found && err != nil:
+			return "an effect that is there was not found"
+		case w.refusal != nil && !errors.Is(err, w.refusal):
+			return "the error does not say how the repetition was refused"
+		}
 	}
 	return ""
 }

@@ -2,7 +2,6 @@ package framework_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,7 +12,6 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -73,20 +71,24 @@ func TestReadOnly(t *testing.T) {
 		c := readOnlyClient(t, srv, framework.WithStateListener(seen.add))
 		must.OK(t, c.AwaitConnected(t.Context()))
 		id := c.Session().ID
-		mustCreate(t, c, "/node", "data")
+		mustCreate(t, c, "/a", "data")
+		mustCreate(t, c, "/b", "data")
 		stopQuorum(srv)
 		awaitState(t, c, framework.ReadOnly)
-		if got, _, err := c.Get(t.Context(), "/node"); err != nil || string(got) != "data" {
-			t.Errorf("read %q, %v", got, err)
+		wantData(t, c, "/a", "data")
+		calls := requestKinds()
+		for _, name := range []string{"ACL", "Children", "ChildrenEach", "Exists", "Get", "GetEach", "Watch", "WatchEach", "WhoAmI"} {
+			wantErr(t, name, calls[name](t.Context(), c), nil)
 		}
-		for name, call := range servedReads(c) {
-			if err := call(t.Context()); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+		calls["Create protected"] = func(ctx context.Context, c *framework.Client) error {
+			return last(c.Create(ctx, "/new", nil, framework.Protected(), framework.Ephemeral()))
 		}
-		for name, call := range refusals(c) {
+		for _, name := range []string{
+			"Config", "Create", "Create protected", "CreateAll", "CreateOrSet", "Delete", "DeleteTree", "Ephemerals", "HoldSession",
+			"Ready", "Set", "SetACL", "Sync", "Txn",
+		} {
 			began := time.Now()
-			wantErr(t, name, call(t.Context()), framework.ErrReadOnly)
+			wantErr(t, name, calls[name](t.Context(), c), framework.ErrReadOnly)
 			wantEqual(t, "time until the refusal of "+name, time.Since(began), 0)
 		}
 		if got := seen.last(framework.ReadOnly).Session; got != id || c.Session().ID != id {
@@ -95,10 +97,8 @@ func TestReadOnly(t *testing.T) {
 		resumeQuorum(srv)
 		awaitState(t, c, connected)
 		seen.await(t, connecting, connected, suspended, framework.ReadOnly, suspended, connected)
-		if c.Session().ID != id {
-			t.Errorf("session %#x, want that of before, %#x", c.Session().ID, id)
-		}
-		check(t, c.Delete(t.Context(), "/node"))
+		wantEqual(t, "session", c.Session().ID, id)
+		check(t, c.Delete(t.Context(), "/a"))
 		sleep(time.Minute)
 		wantEqual(t, "sessions", len(srv.Sessions()), 1)
 	}, zkserver.WithVersion(zkserver.DefaultVersion)) // which knows whoAmI
@@ -184,11 +184,8 @@ func TestReadOnlyServerIsAFailedAttempt(t *testing.T) {
 			stopQuorum(srv)
 			c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial))
 			sleep(time.Minute)
-			if c.State() != connecting {
-				t.Errorf("state %v", c.State())
-			}
-			_, _, err := c.Children(within(t, time.Second), "/")
-			wantErr(t, "read", err, framework.ErrNotConnected)
+			wantEqual(t, "state", c.State(), connecting)
+			wantErr(t, "read", last(c.Children(within(t, time.Second), "/")), framework.ErrNotConnected)
 		})
 	})
 }
@@ -206,9 +203,7 @@ func TestReadOnlyDoesNotFlap(t *testing.T) {
 			srv.Frontend(2).Cut()
 			sleep(time.Second)
 		}
-		if entered := countOf(seen.states(), framework.ReadOnly); entered < 5 || entered > minutes+8 {
-			t.Errorf("ReadOnly %d times in %d minutes", entered, minutes)
-		}
+		wantBetween(t, "changes to ReadOnly", countOf(seen.states(), framework.ReadOnly), 5, minutes+8)
 		awaitState(t, c, framework.ReadOnly)
 	})
 }
@@ -229,9 +224,7 @@ func TestReadOnlyServersWithoutLocalSessions(t *testing.T) {
 		stopQuorum(srv)
 		c := readOnlyClient(t, srv, framework.WithLogger(zap.New(core)))
 		sleep(time.Minute)
-		if c.State() != connecting {
-			t.Errorf("state %v", c.State())
-		}
+		wantEqual(t, "state", c.State(), connecting)
 		notified := logs.FilterMessage("cannot connect to a read-only server").All()
 		if len(notified) != 1 {
 			t.Fatalf("%d warnings, want one", len(notified))
@@ -254,10 +247,7 @@ func TestReadOnlyWatchFiresAtItsEnd(t *testing.T) {
 			t.Errorf("event %v, valid %v", w.Event(), w.Valid())
 		}
 		resumeQuorum(srv)
-		await(t, w.Fired(), "the watch")
-		if w.Event() != framework.EventReconnected {
-			t.Errorf("event %v", w.Event())
-		}
+		wantEvent(t, w, framework.EventReconnected)
 	})
 }
 
@@ -340,57 +330,6 @@ func TestReadOnlyAfterAnUnknownOutcome(t *testing.T) {
 		stopQuorum(srv)
 		wantErr(t, "set", <-done, framework.ErrReadOnly, framework.ErrUnknownOutcome)
 	})
-}
-
-// refusals are calls that take a quorum.
-func refusals(c *framework.Client) map[string]func(context.Context) error {
-	return map[string]func(context.Context) error{
-		"create": func(ctx context.Context) error { _, err := c.Create(ctx, "/new", nil); return err },
-		"create protected": func(ctx context.Context) error {
-			_, err := c.Create(ctx, "/new", nil, framework.Protected(), framework.Ephemeral())
-			return err
-		},
-		"create all": func(ctx context.Context) error {
-			_, err := c.CreateAll(ctx, framework.OpCreate("/new", nil, framework.Ephemeral(), framework.Protected()))
-			return err
-		},
-		"set":         func(ctx context.Context) error { _, err := c.Set(ctx, "/", nil, framework.AnyVersion); return err },
-		"delete":      func(ctx context.Context) error { return c.Delete(ctx, "/new") },
-		"delete tree": func(ctx context.Context) error { return c.DeleteTree(ctx, "/new") },
-		"set ACL": func(ctx context.Context) error {
-			_, err := c.SetACL(ctx, "/", acl.Open(), framework.AnyVersion)
-			return err
-		},
-		"transaction": func(ctx context.Context) error { _, err := c.Txn(ctx, framework.OpCheck("/", 0)); return err },
-		"sync":        func(ctx context.Context) error { return c.Sync(ctx, "/") },
-		"config":      func(ctx context.Context) error { _, err := c.Config(ctx); return err },
-		"ephemerals":  func(ctx context.Context) error { _, err := c.Ephemerals(ctx, "/"); return err },
-		"hold":        func(ctx context.Context) error { _, err := c.HoldSession(ctx); return err },
-		"ready":       c.Ready,
-	}
-}
-
-// servedReads are calls that a read-only server answers.
-func servedReads(c *framework.Client) map[string]func(context.Context) error {
-	return map[string]func(context.Context) error{
-		"get":      func(ctx context.Context) error { _, _, err := c.Get(ctx, "/"); return err },
-		"exists":   func(ctx context.Context) error { _, _, err := c.Exists(ctx, "/"); return err },
-		"children": func(ctx context.Context) error { _, _, err := c.Children(ctx, "/"); return err },
-		"ACL":      func(ctx context.Context) error { _, _, err := c.ACL(ctx, "/"); return err },
-		"get each": func(ctx context.Context) error { _, errs := c.GetEach(ctx, "/"); return errors.Join(errs...) },
-		"who am I": func(ctx context.Context) error { _, err := c.WhoAmI(ctx); return err },
-		"watch": func(ctx context.Context) error {
-			w, err := c.Watch(ctx, "/", framework.WatchData)
-			if err == nil {
-				w.Close()
-			}
-			return err
-		},
-		"watch each": func(ctx context.Context) error {
-			_, errs := c.WatchEach(ctx, framework.WatchChildren, "/")
-			return errors.Join(errs...)
-		},
-	}
 }
 
 func TestReadOnlyOfARealServer(t *testing.T) {

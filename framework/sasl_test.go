@@ -45,11 +45,9 @@ func TestSASL_authenticates_every_connection(t *testing.T) {
 	c := connect(t, proxy.Addr(), framework.WithSASL(framework.DigestMD5(user, secret)), framework.WithLogger(rec.logger()))
 	mustCreate(t, c, "/mine", secretData, saslACL(user))
 	stranger := connect(t, proxy.Addr(), framework.WithSASL(framework.DigestMD5("bob", "of-bob")))
-	_, _, err := stranger.Get(t.Context(), "/mine")
-	wantErr(t, "another user's get", err, framework.ErrNoAuth)
+	wantErr(t, "another user's get", last(stranger.Get(t.Context(), "/mine")), framework.ErrNoAuth)
 	anonymous := connect(t, proxy.Addr())
-	_, _, err = anonymous.Get(t.Context(), "/mine")
-	wantErr(t, "nobody's get", err, framework.ErrNoAuth)
+	wantErr(t, "nobody's get", last(anonymous.Get(t.Context(), "/mine")), framework.ErrNoAuth)
 
 	id := c.Session().ID
 	for range 3 {
@@ -60,9 +58,7 @@ func TestSASL_authenticates_every_connection(t *testing.T) {
 		}
 		await(t, cut.Hit(), "the cut")
 	}
-	if c.Session().ID != id {
-		t.Error("it has another session after a reconnection")
-	}
+	wantEqual(t, "session after a reconnection", c.Session().ID, id)
 	ids, err := c.WhoAmI(t.Context())
 	if err != nil || !slices.Contains(ids, framework.Identity{Scheme: "sasl", ID: user}) {
 		t.Errorf("the server takes it for %v, %v", ids, err)
@@ -159,8 +155,7 @@ func TestSASL_where_servers_require_it(t *testing.T) {
 			})
 			n := len(seen.states())
 			for range 20 {
-				_, _, err := without.Get(within(t, patience), "/")
-				wantErr(t, "get", err, framework.ErrAuthFailed)
+				wantErr(t, "get", last(without.Get(within(t, patience), "/")), framework.ErrAuthFailed)
 			}
 			if got := seen.states(); len(got) != n {
 				t.Errorf("states %v, want it to stay AuthFailed", got)

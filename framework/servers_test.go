@@ -80,9 +80,7 @@ func TestServersAreTriedInARandomOrder(t *testing.T) {
 		round := names.names()[:3]
 		orders[strings.Join(round, " ")] = true
 		slices.Sort(round)
-		if !slices.Equal(round, []string{"a:2181", "b:2181", "c:2181"}) {
-			t.Errorf("first round %v, want each server once", round)
-		}
+		wantList(t, "first round", round, []string{"a:2181", "b:2181", "c:2181"})
 		c.Close()
 	}
 	if len(orders) < 3 {
@@ -92,27 +90,27 @@ func TestServersAreTriedInARandomOrder(t *testing.T) {
 
 func TestSetServersMovesTheSessionToOtherServers(t *testing.T) {
 	t.Parallel()
-	server := zktest.Shared(t)
-	first, second := zkproxy.Run(t, server.Addr()), zkproxy.Run(t, server.Addr())
-	var seen trail
-	c := connect(t, first.Addr()+"/moved", framework.WithStateListener(seen.add))
-	seen.await(t, connecting, connected)
-	id := c.Session().ID
-	for _, bad := range []string{"", second.Addr(), second.Addr() + "/other", "host:0/moved"} {
-		if err := c.SetServers(bad); err == nil {
-			t.Errorf("%q was accepted", bad)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var seen trail
+		c := connect(t, "a.test,b.test/moved", framework.WithDialer(srv.Dial), framework.WithStateListener(seen.add))
+		id := c.Session().ID
+		for _, bad := range []string{"", "d.test", "d.test/other", "host:0/moved"} {
+			if err := c.SetServers(bad); err == nil {
+				t.Errorf("%q was accepted", bad)
+			}
 		}
-	}
-	must.OK(t, c.SetServers(first.Addr()+","+second.Addr()+"/moved"))
-	if err := c.Sync(t.Context(), "/"); err != nil || len(seen.list()) != 2 {
-		t.Errorf("a server more cost the connection: %v, %v", seen.list(), err)
-	}
-	must.OK(t, c.SetServers(second.Addr()+"/moved"))
-	seen.await(t, connecting, connected, suspended, connected)
-	if got := second.Sessions(); len(got) != 1 || got[0].ID != id {
-		t.Errorf("sessions at the new server: %v, want %#x", got, id)
-	}
-	wantList(t, "servers", c.Servers(), []string{second.Addr()})
+		must.OK(t, c.SetServers("b.test,c.test,a.test/moved")) // the present one is among them
+		sleep(time.Second)
+		check(t, c.Sync(t.Context(), "/"))
+		seen.await(t, connecting, connected)
+		must.OK(t, c.SetServers("d.test,e.test/moved"))
+		sleep(time.Second)
+		seen.await(t, connecting, connected, suspended, connected)
+		if sessions := srv.Sessions(); c.Session().ID != id || len(sessions) != 1 || sessions[0].ID != id {
+			t.Errorf("session %#x, at the servers %v, want %#x", c.Session().ID, sessions, id)
+		}
+		wantList(t, "servers", c.Servers(), []string{"d.test:2181", "e.test:2181"})
+	})
 }
 
 func TestSetServersEndsTheWaitForServersThatAreGone(t *testing.T) {
@@ -125,29 +123,6 @@ func TestSetServersEndsTheWaitForServersThatAreGone(t *testing.T) {
 	}
 	must.OK(t, c.SetServers(zktest.Shared(t).Addr()))
 	check(t, c.AwaitConnected(within(t, patience)))
-}
-
-func TestEnsembleTrackingFollowsTheConfiguration(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	other := zkproxy.Run(t, server.Addr())
-	_, port, _ := net.SplitHostPort(other.Addr())
-	c := connect(t, server.Addr())
-	config := mustCreate(t, c, fresh(t)+"/config", "")
-	framework.Track(c, config)
-	for _, configuration := range []string{
-		"server.1=127.0.0.1:1:2:participant;0.0.0.0:" + port + "\nversion=1",
-		"server.1=127.0.0.1:1:2:participant\nversion=2", // names no client's address
-	} {
-		must.Get(c.Set(t.Context(), config, []byte(configuration), -1))(t)
-		zktest.Eventually(t, patience, "the client goes to the server", func() bool {
-			return slices.Equal(c.Servers(), []string{other.Addr()})
-		})
-	}
-	tracking := connect(t, server.Addr(), framework.WithEnsembleTracking()) // a standalone server has nothing to follow
-	if err := tracking.Sync(t.Context(), "/"); err != nil || !slices.Equal(tracking.Servers(), []string{server.Addr()}) {
-		t.Errorf("servers %v, %v", tracking.Servers(), err)
-	}
 }
 
 // An ensemble that was wiped knows neither the session nor what the client has
@@ -391,81 +366,63 @@ func TestEnsembleTracking_with_a_resolver(t *testing.T) {
 	})
 }
 
-func TestWithResolverRefusesNil(t *testing.T) {
-	t.Parallel()
-	_, err := framework.NewClient("localhost", framework.WithResolver(nil))
-	if err == nil || !strings.Contains(err.Error(), "resolver: must not be nil") {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestSetServersIsObeyed(t *testing.T) {
 	t.Parallel()
-	for name, interrupt := range map[string]func(g *gate, proxy *zkproxy.Proxy) framework.Dialer{
-		"during a dial": func(g *gate, proxy *zkproxy.Proxy) framework.Dialer {
-			g.shut()
-			return func(ctx context.Context, network, addr string) (net.Conn, error) {
-				if strings.HasPrefix(addr, "old.test") {
-					if err := g.pass(ctx); err != nil {
-						return nil, err
-					}
-				}
-				return proxy.Dial(ctx, network, addr)
+	ends := func(ctx context.Context) context.Context { return ctx }
+	for name, tc := range map[string]struct {
+		old    func(ctx context.Context, g *gate) error // what a dial to the old server does first
+		within func(context.Context) context.Context    // the dial's context
+		pause  bool                                     // the client pauses between dials when it gets other servers
+		reply  time.Duration                            // how long a handshake takes
+	}{
+		"during a dial": {old: func(ctx context.Context, g *gate) error { return g.pass(ctx) }, within: ends},
+		"by a dial that does not obey its context": {
+			old: func(_ context.Context, g *gate) error { return g.pass(context.Background()) }, within: context.WithoutCancel,
+		},
+		"during a pause": {old: func(_ context.Context, g *gate) error {
+			if g.isShut() {
+				return errors.New("refused")
 			}
-		},
-		"by a dial that does not obey its context": func(g *gate, proxy *zkproxy.Proxy) framework.Dialer {
-			g.shut()
-			return func(ctx context.Context, network, addr string) (net.Conn, error) {
-				if strings.HasPrefix(addr, "old.test") {
-					if err := g.pass(context.Background()); err != nil {
-						return nil, err
-					}
-				}
-				return proxy.Dial(context.WithoutCancel(ctx), network, addr)
-			}
-		},
-		"during a pause": func(g *gate, proxy *zkproxy.Proxy) framework.Dialer {
-			g.shut()
-			return func(ctx context.Context, network, addr string) (net.Conn, error) {
-				if strings.HasPrefix(addr, "old.test") && g.isShut() {
-					return nil, errors.New("refused")
-				}
-				return proxy.Dial(ctx, network, addr)
-			}
-		},
-		"during a handshake": func(g *gate, proxy *zkproxy.Proxy) framework.Dialer {
-			g.shut()
-			proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.DelayReply, Delay: 500 * time.Millisecond})
-			return proxy.Dial
-		},
+			return nil
+		}, within: ends, pause: true},
+		"during a handshake": {old: func(context.Context, *gate) error { return nil }, within: ends, reply: 500 * time.Millisecond},
 	} {
 		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
 			var g gate
-			dial := interrupt(&g, newProxy(t, srv))
+			g.shut()
+			proxy := newProxy(t, srv)
+			if tc.reply > 0 {
+				proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.DelayReply, Delay: tc.reply})
+			}
 			var mu sync.Mutex
-			var connected []string
+			var dialled []string
 			c := newClient(t, "old.test", framework.WithSessionTimeout(span), framework.WithDialer(
-				func(ctx context.Context, network, addr string) (net.Conn, error) {
-					conn, err := dial(ctx, network, addr)
+				func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+					if strings.HasPrefix(addr, "old.test") {
+						err = tc.old(ctx, &g)
+					}
+					if err == nil {
+						conn, err = proxy.Dial(tc.within(ctx), network, addr)
+					}
 					mu.Lock()
 					defer mu.Unlock()
-					connected = append(connected, addr)
+					dialled = append(dialled, addr)
 					return conn, err
 				}))
 			sleep(100 * time.Millisecond)
-			if name == "during a pause" {
+			if tc.pause {
 				g.open() // the old server is back, and must not be gone to
 			}
 			must.OK(t, c.SetServers("new.test"))
 			synctest.Wait()
-			if name != "during a pause" {
+			if !tc.pause {
 				g.open()
 			}
 			sleep(5 * time.Second)
 			mu.Lock()
 			defer mu.Unlock()
-			if c.State() != framework.Connected || connected[len(connected)-1] != "new.test:2181" {
-				t.Errorf("%v, having dialled %v: want it at the new server", c.State(), connected)
+			if c.State() != framework.Connected || dialled[len(dialled)-1] != "new.test:2181" {
+				t.Errorf("%v, having dialled %v: want it at the new server", c.State(), dialled)
 			}
 		})
 	}
@@ -530,18 +487,16 @@ func TestServerSource_that_fails(t *testing.T) {
 		}), framework.WithDialer(refuse))
 		err := c.AwaitConnected(within(t, 59*time.Second))
 		wantErr(t, "AwaitConnected", err, framework.ErrNotConnected)
-		if !strings.Contains(err.Error(), "the registry is away") {
-			t.Errorf("the error %q does not say why", err)
-		}
+		wantText(t, err, "the registry is away")
 		if calls > 300 {
 			t.Errorf("asked %d times within a minute", calls)
 		}
 	})
-	for _, source := range []func(context.Context) ([]string, error){nil} {
-		_, err := framework.NewClient("localhost", framework.WithServers(source))
-		if err == nil || !strings.Contains(err.Error(), "source of servers: must not be nil") {
-			t.Errorf("error %v", err)
-		}
+	for what, opt := range map[string]framework.Option{
+		"source of servers": framework.WithServers(nil), "resolver": framework.WithResolver(nil), "logger": framework.WithSlog(nil),
+	} {
+		_, err := framework.NewClient("localhost", opt)
+		wantText(t, err, what+": must not be nil")
 	}
 	if _, err := framework.NewClient("//", framework.WithServers(func(context.Context) ([]string, error) { return nil, nil })); err == nil {
 		t.Error("a faulty chroot was accepted")

@@ -53,31 +53,35 @@ func TestVersionCheck_logs_the_version_and_its_faults(t *testing.T) {
 	}
 }
 
+// askedLater dials srv at first, and then a server that answers a version check as given.
+func askedLater(srv *zkserver.Server, dials *atomic.Int32, answer func(net.Conn)) framework.Option {
+	return framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if dials.Add(1) == 1 {
+			return srv.Dial(ctx, network, addr)
+		}
+		ours, theirs := net.Pipe()
+		go answer(theirs) // ends with the connection
+		return ours, nil
+	})
+}
+
+// question reads what the client asks.
+func question(conn net.Conn) { _, _ = io.ReadFull(conn, make([]byte, len("srvr"))) }
+
 // A server may leave srvr out, and a proxy may neither answer nor close.
 func TestVersionCheck_without_an_answer(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(net.Conn){
 		"not in the whitelist": func(conn net.Conn) {
+			question(conn)
 			_, _ = io.WriteString(conn, "srvr is not executed because it is not in the whitelist.\n")
 			_ = conn.Close()
 		},
-		"silence": func(net.Conn) {},
+		"silence": question,
 	} {
 		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
-			var dials atomic.Int32
-			dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
-				if dials.Add(1) == 1 {
-					return srv.Dial(ctx, network, addr)
-				}
-				ours, theirs := net.Pipe()
-				go func() { // ends with the connection
-					_, _ = io.ReadFull(theirs, make([]byte, len("srvr")))
-					answer(theirs)
-				}()
-				return ours, nil
-			}
 			core, logs := observer.New(zap.InfoLevel)
-			c := connect(t, srv.Addr(), framework.WithDialer(dial), framework.WithLogger(zap.New(core)), framework.WithVersionCheck())
+			c := connect(t, srv.Addr(), askedLater(srv, new(atomic.Int32), answer), framework.WithLogger(zap.New(core)), framework.WithVersionCheck())
 			<-time.After(c.ConnectTimeout() + time.Second)
 			wantEqual(t, "lines of an unknown version", logs.FilterMessage("the server's version is not known").Len(), 1)
 		})
@@ -88,16 +92,8 @@ func TestVersionCheck_ends_with_the_client(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var dials atomic.Int32
-		dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if dials.Add(1) == 1 {
-				return srv.Dial(ctx, network, addr)
-			}
-			ours, theirs := net.Pipe()
-			t.Cleanup(func() { _ = theirs.Close() })
-			return ours, nil
-		}
 		core, logs := observer.New(zap.InfoLevel)
-		c := connect(t, srv.Addr(), framework.WithDialer(dial), framework.WithLogger(zap.New(core)), framework.WithVersionCheck())
+		c := connect(t, srv.Addr(), askedLater(srv, &dials, func(net.Conn) {}), framework.WithLogger(zap.New(core)), framework.WithVersionCheck())
 		synctest.Wait()
 		start := time.Now()
 		must.OK(t, c.Close())

@@ -10,9 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
-
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/freeport"
@@ -48,9 +45,7 @@ func TestHold_keeps_the_deadline_fresh(t *testing.T) {
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	c := connect(t, proxy.Addr())
 	h := mustHold(t, c)
-	if h.Session() != c.Session().ID {
-		t.Errorf("hold of session %#x, the client's is %#x", h.Session(), c.Session().ID)
-	}
+	wantEqual(t, "session of the hold", h.Session(), c.Session().ID)
 	start := time.Now()
 	zktest.Eventually(t, patience, "the deadline moves on without any operation", func() bool {
 		must.OK(t, h.Err())
@@ -61,11 +56,7 @@ func TestHold_keeps_the_deadline_fresh(t *testing.T) {
 	released.Release()
 	disconnect(proxy)
 	await(t, h.Lost(), "loss")
-	select {
-	case <-released.Lost():
-		t.Error("a hold was lost after its release")
-	default:
-	}
+	wantOpen(t, released.Lost(), "a hold was lost after its release")
 	wantErr(t, "a hold that was released", released.Err(), nil)
 	wantErr(t, "to secure a hold that is lost", h.Secure(t.Context()), framework.ErrSessionDeadline)
 	proxy.Heal()
@@ -87,9 +78,7 @@ func TestADialMayTakeAsLongAsTheConnectTimeout(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}
 	c := connect(t, zktest.Shared(t).Addr(), framework.WithDialer(slow), framework.WithConnectTimeout(5*time.Second))
-	if c.State() != connected {
-		t.Errorf("state %v", c.State())
-	}
+	wantEqual(t, "state", c.State(), connected)
 	hopeless := newClient(t, zktest.Shared(t).Addr(), framework.WithDialer(slow), framework.WithConnectTimeout(100*time.Millisecond))
 	wantErr(t, "await", hopeless.AwaitConnected(within(t, 500*time.Millisecond)), context.DeadlineExceeded, framework.ErrNotConnected)
 }
@@ -190,13 +179,8 @@ func TestALossIsPassedOnBeforeCloseReachesTheEnsemble(t *testing.T) {
 func TestCloseWaitsForTheNotificationsOfALoss(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		unstick, goOn := make(chan struct{}), make(chan struct{})
-		var stuck atomic.Bool
-		c := connect(t, srv.Addr(), framework.WithSessionTimeout(span),
-			framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-				conn, err := srv.Dial(ctx, network, addr)
-				return &stickyConn{Conn: conn, stuck: &stuck, unstick: unstick}, err
-			}))
+		c, stuck, free := cloggedClient(t, srv)
+		goOn := make(chan struct{})
 		h := mustHold(t, c)
 		var notified atomic.Bool
 		h.OnLost(func(error) {
@@ -216,34 +200,15 @@ func TestCloseWaitsForTheNotificationsOfALoss(t *testing.T) {
 			close(closed)
 		}()
 		synctest.Wait()
-		close(unstick)
+		free()
 		sleep(4 * time.Second) // it waits for five
-		select {
-		case <-closed:
-			t.Error("Close returned before the loss was told")
-		default:
-		}
+		wantOpen(t, closed, "Close returned before the loss was told")
 		close(goOn)
 		<-closed
 		if !notified.Load() {
 			t.Error("the loss was not told")
 		}
 	})
-}
-
-// A stickyConn hangs in its first Close until it is released.
-type stickyConn struct {
-	net.Conn
-	stuck   *atomic.Bool
-	unstick chan struct{}
-}
-
-// Close closes the connection.
-func (c *stickyConn) Close() error {
-	if c.stuck.CompareAndSwap(false, true) {
-		<-c.unstick
-	}
-	return c.Conn.Close()
 }
 
 func TestWhatEndsASessionIsReported(t *testing.T) {
@@ -271,10 +236,7 @@ func TestWhatEndsASessionIsReported(t *testing.T) {
 			w := mustWatch(t, c, "/nothing", framework.WatchExists)
 			tc.end(t, srv, proxy, c.Session().ID)
 			await(t, h.Lost(), "loss")
-			await(t, w.Fired(), "the watch")
-			if w.Event() != framework.EventSessionEnded {
-				t.Errorf("the watch tells of %v", w.Event())
-			}
+			wantEvent(t, w, framework.EventSessionEnded)
 			wantErr(t, "the hold", h.Err(), tc.want, framework.ErrSessionEnded)
 			if !strings.Contains(h.Err().Error(), tc.text) {
 				t.Errorf("the hold's error %q does not say %q", h.Err(), tc.text)
@@ -284,6 +246,9 @@ func TestWhatEndsASessionIsReported(t *testing.T) {
 			seen.await(t, connecting, connected, suspended, lost, connected)
 			wantErr(t, "the change to Lost", seen.last(lost).Cause, tc.want)
 			wantEqual(t, "session that was lost", seen.last(lost).Session, h.Session())
+			if c.Session().ID == h.Session() {
+				t.Errorf("session %#x after its loss", h.Session())
+			}
 		})
 	}
 }
@@ -301,32 +266,9 @@ func TestOutage_is_reported_with_its_cause(t *testing.T) {
 		}
 		_, _, err := c.Children(within(t, 3*time.Second), "/")
 		wantErr(t, "a read", err, framework.ErrNotConnected)
-		if !strings.Contains(err.Error(), "refused") {
-			t.Errorf("the error %q does not say what the last attempt met", err)
-		}
+		wantText(t, err, "refused")
 		proxy.Heal()
-		await(t, w.Fired(), "the watch")
-		if w.Event() != framework.EventReconnected {
-			t.Errorf("the watch tells of %v", w.Event())
-		}
-	})
-}
-
-func TestSetServers_with_the_present_server(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		var seen trail
-		c := connect(t, "a.test,b.test", framework.WithDialer(srv.Dial), framework.WithStateListener(seen.add))
-		id := c.Session().ID
-		must.OK(t, c.SetServers("b.test,c.test,a.test"))
-		sleep(time.Second)
-		seen.await(t, connecting, connected)
-		must.OK(t, c.SetServers("d.test,e.test"))
-		sleep(time.Second)
-		seen.await(t, connecting, connected, suspended, connected)
-		if c.Session().ID != id {
-			t.Errorf("session %#x, want %#x", c.Session().ID, id)
-		}
+		wantEvent(t, w, framework.EventReconnected)
 	})
 }
 
@@ -341,21 +283,7 @@ func TestACallThatCloseOvertakesReturns(t *testing.T) {
 			}
 			return acl.Open()
 		}))
-		_, err := c.Create(t.Context(), "/parent/node", nil, framework.WithParents())
-		wantErr(t, "create", err, framework.ErrClosed)
-	})
-}
-
-func TestLog_of_an_abandoned_session(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		core, logs := observer.New(zap.DebugLevel)
-		g := newAbandonedSession(t, srv, framework.WithLogger(zap.New(core)))
-		g.heal()
-		g.existsForMargin(t, 10*time.Millisecond)
-		sleep(time.Second)
-		wantEqual(t, "lines of a close", logs.FilterMessage("closed the session that was given up").Len(), 1)
-		wantEqual(t, "lines of a failure", logs.FilterMessage("cannot close the session that was given up").Len(), 0)
+		wantErr(t, "create", last(c.Create(t.Context(), "/parent/node", nil, framework.WithParents())), framework.ErrClosed)
 	})
 }
 
@@ -367,9 +295,7 @@ func TestWhyThereIsNoConnectionIsReported(t *testing.T) {
 		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithConnectTimeout(time.Second))
 		err := c.AwaitConnected(within(t, 5500*time.Millisecond))
 		wantErr(t, "AwaitConnected", err, framework.ErrNotConnected)
-		if !strings.Contains(err.Error(), srv.Addr()+": not a ZooKeeper handshake") {
-			t.Errorf("the error %q does not say what answered, and where", err)
-		}
+		wantText(t, err, srv.Addr()+": not a ZooKeeper handshake")
 	})
 }
 

@@ -46,9 +46,7 @@ func TestLease_is_lost_in_time_on_a_throttled_server(t *testing.T) {
 		if shed.Hits() < 3 {
 			t.Errorf("only %d requests were refused", shed.Hits())
 		}
-		if len(srv.Sessions()) != 1 {
-			t.Error("the server has ended the session: the lease's end shows nothing")
-		}
+		wantEqual(t, "sessions, without which the lease's end shows nothing", len(srv.Sessions()), 1)
 	})
 }
 
@@ -92,8 +90,6 @@ func TestABackgroundDeletionOutlastsARefusal(t *testing.T) {
 		c.InSession(c.Session().ID).Discard(orphan)
 		zktest.Eventually(t, time.Minute, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
 		wantExists(t, c, orphan, false)
-		if refused.Hits() != refusals {
-			t.Errorf("%d refusals, want %d", refused.Hits(), refusals)
-		}
+		wantEqual(t, "refusals", refused.Hits(), refusals)
 	})
 }

@@ -3,7 +3,6 @@ package framework_test
 import (
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -70,29 +69,19 @@ func TestStatesAreSeenInOrder(t *testing.T) {
 func TestALateSubscriberLearnsThePresentStateFirst(t *testing.T) {
 	t.Parallel()
 	c := connect(t, zktest.Shared(t).Addr())
-	var seen trail
+	var seen, removed, late trail
 	c.OnState(seen.add)
+	remove := c.OnState(removed.add)
+	removed.await(t, connected)
+	remove()
 	must.OK(t, c.Close())
 	seen.await(t, connected, closed)
 	if first := seen.list()[0]; first.From != 0 || first.Session == 0 {
 		t.Errorf("the first change is %v, want From to be 0 and the session", first)
 	}
-	var late trail
 	c.OnState(late.add)
 	late.await(t, closed)
-}
-
-func TestARemovedListenerIsNotNotified(t *testing.T) {
-	t.Parallel()
-	c := connect(t, zktest.Shared(t).Addr())
-	var gone, stays trail
-	c.OnState(stays.add)
-	remove := c.OnState(gone.add)
-	gone.await(t, connected)
-	remove()
-	must.OK(t, c.Close())
-	stays.await(t, connected, closed)
-	wantList(t, "states seen by the removed listener", gone.states(), []framework.State{connected})
+	wantList(t, "states seen by the removed listener", removed.states(), []framework.State{connected})
 }
 
 func TestStatesEndsWithTheClient(t *testing.T) {
@@ -105,9 +94,7 @@ func TestStatesEndsWithTheClient(t *testing.T) {
 			go c.Close() // the test's clean-up waits for it too
 		}
 	}
-	if want := []framework.State{connected, closed}; !slices.Equal(got, want) {
-		t.Errorf("states %v, want %v", got, want)
-	}
+	wantList(t, "states", got, []framework.State{connected, closed})
 }
 
 // The server lives, so it expires the session in its own time: Lost has to come
@@ -127,11 +114,7 @@ func TestLost_comes_before_the_servers_expiry(t *testing.T) {
 		wg.Go(func() {
 			await(t, h.Lost(), "loss")
 			at := time.Now()
-			select {
-			case <-watch.Fired():
-				t.Error("the server expired the session before it was lost")
-			default:
-			}
+			wantOpen(t, watch.Fired(), "the server expired the session before it was lost")
 			wantErr(t, "cause of the loss", h.Err(), framework.ErrSessionDeadline, framework.ErrSessionEnded)
 			await(t, watch.Fired(), "expiry")
 			t.Logf("lost %v before the server expired the session", time.Since(at).Round(time.Millisecond))
@@ -140,24 +123,6 @@ func TestLost_comes_before_the_servers_expiry(t *testing.T) {
 	proxy.Blackhole(zkproxy.Both)
 	wg.Wait()
 	proxy.Heal()
-}
-
-func TestASubstitutedSessionIsLost(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	var seen trail
-	c := connect(t, proxy.Addr(), framework.WithStateListener(seen.add))
-	h := mustHold(t, c)
-	first := c.Session().ID
-	swapped := proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
-	proxy.Cut()
-	await(t, h.Lost(), "loss")
-	await(t, swapped.Hit(), "substitution")
-	wantErr(t, "cause of the loss", h.Err(), framework.ErrSessionReplaced)
-	seen.await(t, connecting, connected, suspended, lost, connected)
-	if id := c.Session().ID; id == first {
-		t.Errorf("session %#x after the loss of %#x", id, first)
-	}
 }
 
 func TestNothingOfAnExpiredSessionRunsInTheNext(t *testing.T) {
@@ -198,31 +163,7 @@ func TestNothingOfAnExpiredSessionRunsInTheNext(t *testing.T) {
 	wantErr(t, "cause of the loss", hold.Err(), framework.ErrSessionExpired)
 	seen.await(t, connecting, connected, suspended, lost, connected)
 	wantList(t, "children of the expired session and others", children(t, c, dir), []string{"keep"})
-	_, _, err := bound.Get(t.Context(), dir)
-	wantErr(t, "get in an expired session", err, framework.ErrSessionEnded)
-}
-
-func TestCircuitBreaking_folds_a_flapping_connection(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	var all, folded trail
-	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second), framework.WithStateListener(all.add))
-	must.Get(framework.CircuitBreaking(c, retry.Forever(time.Second), folded.add))(t)
-	folded.await(t, connected)
-	const flaps = 4
-	for i := range flaps {
-		proxy.Cut()
-		zktest.Eventually(t, patience, "it reconnects", func() bool { return len(all.states()) >= 2+2*(i+1) })
-	}
-	folded.await(t, connected, suspended, connected)
-	wantEqual(t, "changes without the circuit", len(all.states()), 2+2*flaps)
-	must.OK(t, c.Close())
-	folded.await(t, connected, suspended, connected, closed)
-	for i, change := range folded.list() {
-		if i > 0 && change.From != folded.list()[i-1].To {
-			t.Errorf("change %d is %v", i, change)
-		}
-	}
+	wantErr(t, "get in an expired session", last(bound.Get(t.Context(), dir)), framework.ErrSessionEnded)
 }
 
 func TestCircuitBreakingPassesALossOn(t *testing.T) {
@@ -241,28 +182,16 @@ func TestCircuitBreakingPassesALossOn(t *testing.T) {
 	})
 }
 
-func TestCircuitBreaking_without_waits(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	var folded trail
-	c := connect(t, proxy.Addr())
-	must.Get(framework.CircuitBreaking(c, retry.Never(), folded.add))(t)
-	proxy.Cut()
-	folded.await(t, connected, suspended, connected)
-	_, err := framework.CircuitBreaking(c, retry.Forever(0), nil)
-	if err == nil || !strings.Contains(err.Error(), "wait") || !strings.Contains(err.Error(), "state listener: must not be nil") {
-		t.Errorf("an invalid policy and no listener: %v", err)
-	}
-}
-
-// As CircuitBreakingConnectionStateListener.testBasic and testRetryOnce: the circuit closes when
-// the policy allows no further retry, in any state of the connection. It then reports the present
-// state.
+// As CircuitBreakingConnectionStateListener.testBasic, testRetryNever and testRetryOnce: the circuit
+// closes when the policy allows no further retry, in any state of the connection. It then reports the
+// present state.
 func TestCuratorCircuit_closes_when_its_policy_ends(t *testing.T) {
+	const flaps = 5 // one a second, and each is over at once
 	for name, tc := range map[string]struct {
 		policy retry.Policy
 		want   []framework.State
 	}{
+		"never":   {retry.Never(), append([]framework.State{connected}, slices.Repeat([]framework.State{suspended, connected}, flaps)...)},
 		"once":    {retry.Once(2500 * time.Millisecond), []framework.State{connected, suspended, connected, suspended, connected}},
 		"forever": {retry.Forever(2500 * time.Millisecond), []framework.State{connected, suspended, connected}},
 	} {
@@ -270,7 +199,6 @@ func TestCuratorCircuit_closes_when_its_policy_ends(t *testing.T) {
 			var all, folded trail
 			c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second), framework.WithStateListener(all.add))
 			must.Get(framework.CircuitBreaking(c, tc.policy, folded.add))(t)
-			const flaps = 5 // one a second, and each is over at once
 			for range flaps {
 				srv.Cut()
 				<-time.After(time.Second)
@@ -280,6 +208,15 @@ func TestCuratorCircuit_closes_when_its_policy_ends(t *testing.T) {
 				t.Fatalf("states %v, want %d flaps", all.states(), flaps)
 			}
 			folded.await(t, tc.want...)
+			must.OK(t, c.Close())
+			folded.await(t, append(tc.want, closed)...)
+			for i, change := range folded.list() {
+				if i > 0 && change.From != folded.list()[i-1].To {
+					t.Errorf("change %d is %v", i, change)
+				}
+			}
+			_, err := framework.CircuitBreaking(c, retry.Forever(0), nil)
+			wantText(t, err, "wait", "state listener: must not be nil")
 		})
 	}
 }

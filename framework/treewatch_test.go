@@ -34,9 +34,7 @@ func wantChanges(t *testing.T, w *framework.TreeWatch, want ...framework.Change)
 		}
 		got = append(got, changes...)
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("changes %v, want %v", got, want)
-	}
+	wantList(t, "changes", got, want)
 }
 
 func wantNoChange(t *testing.T, w *framework.TreeWatch) {
@@ -97,10 +95,8 @@ func TestWatchTree_notifies_of_every_change_below(t *testing.T) {
 			framework.Change{Path: "/a", Kind: framework.EventDeleted})
 		wantNoChange(t, w)
 		w.Close()
-		_, err := w.Next(t.Context())
-		wantErr(t, "Next of one that is closed", err, framework.ErrClosed)
-		_, err = c.WatchTree(t.Context(), "a")
-		wantErr(t, "a bad path", err, framework.ErrInvalidPath)
+		wantErr(t, "Next of one that is closed", last(w.Next(t.Context())), framework.ErrClosed)
+		wantErr(t, "a bad path", last(c.WatchTree(t.Context(), "a")), framework.ErrInvalidPath)
 	})
 }
 
@@ -193,8 +189,7 @@ func TestWatchTree_of_an_old_server(t *testing.T) {
 		old := &oldServer{dial: srv.Dial, unknown: []uint32{106}}
 		c := connect(t, srv.Addr(), framework.WithDialer(old.Dial))
 		for range 3 {
-			_, err := c.WatchTree(t.Context(), "/a")
-			wantErr(t, "WatchTree", err, framework.ErrUnsupported)
+			wantErr(t, "WatchTree", last(c.WatchTree(t.Context(), "/a")), framework.ErrUnsupported)
 		}
 		wantEqual(t, "requests with unknown opcodes", old.asked.Load(), 1)
 	})
@@ -206,13 +201,11 @@ func TestWatchTree_waits_as_long_as_its_context(t *testing.T) {
 		disconnect(srv)
 		synctest.Wait()
 		ctx := within(t, 3*time.Second)
-		_, err := c.WatchTree(ctx, "/a")
-		wantErr(t, "WatchTree", err, context.DeadlineExceeded, framework.ErrNotConnected)
+		wantErr(t, "WatchTree", last(c.WatchTree(ctx, "/a")), context.DeadlineExceeded, framework.ErrNotConnected)
 		srv.Accept()
 		w := watchTree(t, c, "/a")
 		c.Close()
-		_, err = w.Next(t.Context())
-		wantErr(t, "Next of a client that is closed", err, framework.ErrClosed)
+		wantErr(t, "Next of a client that is closed", last(w.Next(t.Context())), framework.ErrClosed)
 	})
 }
 
@@ -241,9 +234,7 @@ func TestTreeWatch_is_valid_between_lost_connections(t *testing.T) {
 				t.Fatalf("valid %v, then changes %v, then valid %v", before, changes, w.Valid())
 			}
 		}
-		if want := []framework.Change{{Path: "/a", Kind: framework.EventUnseen}}; !slices.Equal(changes, want) {
-			t.Errorf("changes %v, want %v", changes, want)
-		}
+		wantList(t, "changes", changes, []framework.Change{{Path: "/a", Kind: framework.EventUnseen}})
 		w.Close()
 		wantValid(false)
 		if !same.Valid() {
@@ -326,8 +317,7 @@ func TestWatchTree_that_a_server_refuses(t *testing.T) {
 			}
 			return [][]byte{be(xid, int64(1), int(proto.CodeNoAuth))}
 		}})
-		_, err := c.WatchTree(within(t, patience), "/a")
-		wantErr(t, "WatchTree", err, context.DeadlineExceeded, framework.ErrNoAuth)
+		wantErr(t, "WatchTree", last(c.WatchTree(within(t, patience), "/a")), context.DeadlineExceeded, framework.ErrNoAuth)
 	})
 }
 

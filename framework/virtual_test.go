@@ -24,6 +24,12 @@ func virtually(t *testing.T, fn func(t *testing.T, srv *zkserver.Server), opts .
 	if keeper := os.Getenv("ZK_EMBEDDED"); strings.HasPrefix(keeper, "keeper") {
 		t.Skipf("SKIPPED, NOT TESTED: ZK_EMBEDDED=%s, and the test counts what a client does", keeper)
 	}
+	anyServer(t, fn, opts...)
+}
+
+// anyServer is virtually with a server of any kind, also one that lacks operations.
+func anyServer(t *testing.T, fn func(t *testing.T, srv *zkserver.Server), opts ...zkserver.Option) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		fn(t, zkserver.Run(t, append(zkenv.DrawVersion(t), opts...)...))
 	})

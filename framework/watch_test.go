@@ -14,7 +14,6 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -41,10 +40,10 @@ func TestAWatchReportsWhatChanged(t *testing.T) {
 	mustCreate(t, c, "/gone", "")
 	mustCreate(t, c, "/parent/first", "")
 	set := func(path string) func() error {
-		return func() error { _, err := other.Set(t.Context(), path, nil, framework.AnyVersion); return err }
+		return func() error { return last(other.Set(t.Context(), path, nil, framework.AnyVersion)) }
 	}
 	create := func(path string) func() error {
-		return func() error { _, err := other.Create(t.Context(), path, nil); return err }
+		return func() error { return last(other.Create(t.Context(), path, nil)) }
 	}
 	for _, tc := range []struct {
 		name   string
@@ -61,9 +60,7 @@ func TestAWatchReportsWhatChanged(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := mustWatch(t, c, tc.path, tc.kind)
-			if w.Event() != 0 {
-				t.Errorf("event %v before there was one", w.Event())
-			}
+			wantEqual(t, "event before there was one", w.Event(), 0)
 			must.OK(t, tc.change())
 			wantEvent(t, w, tc.want)
 		})
@@ -75,9 +72,8 @@ func TestAWatchReportsWhatChanged(t *testing.T) {
 	if got := mustWatch(t, c, "/parent", framework.WatchChildren).Children(); len(got) != 2 {
 		t.Errorf("children %v, want two", got)
 	}
-	_, err := c.Watch(t.Context(), "/absent", framework.WatchData)
-	wantErr(t, "watch of an absent znode's data", err, framework.ErrNoNode)
-	_, err = c.Watch(t.Context(), "/data", 0)
+	wantErr(t, "watch of an absent znode's data", last(c.Watch(t.Context(), "/absent", framework.WatchData)), framework.ErrNoNode)
+	_, err := c.Watch(t.Context(), "/data", 0)
 	if err == nil {
 		t.Error("a watch of no kind was accepted")
 	}
@@ -130,32 +126,6 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-func TestWatches_of_one_path_share_one(t *testing.T) {
-	t.Parallel()
-	server := zktest.Run(t)
-	c := connect(t, server.Addr())
-	mustCreate(t, c, "/shared", "")
-	var watches []*framework.Watch
-	for range 20 {
-		watches = append(watches, mustWatch(t, c, "/shared", framework.WatchData))
-	}
-	left := mustWatch(t, c, "/shared", framework.WatchData)
-	left.Close()
-	left.Close()
-	if n, err := server.Watches(t.Context()); err != nil || n != 1 {
-		t.Errorf("%d watches at the server (%v), want 1", n, err)
-	}
-	must.Get(c.Set(t.Context(), "/shared", nil, framework.AnyVersion))(t)
-	for _, w := range watches {
-		wantEvent(t, w, framework.EventChanged)
-	}
-	select {
-	case <-left.Fired():
-		t.Error("a closed watch fired")
-	default:
-	}
-}
-
 func TestAChangeDuringAnOutageIsNoticed(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
@@ -191,9 +161,7 @@ func TestAChangeDuringAnOutageIsNoticed(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	if proxy.Count(fault.SetWatches) != 0 {
-		t.Error("watches were set again in bulk, with a zxid that can hide changes")
-	}
+	wantEqual(t, "watches set in bulk, with a zxid that can hide changes", proxy.Count(fault.SetWatches), 0)
 }
 
 func TestAWatchFiresWhenItsSessionEnds(t *testing.T) {
@@ -218,10 +186,8 @@ func TestAWatchFiresWhenItsSessionEnds(t *testing.T) {
 // TestWatchEachAsksForAllAtOnce sets watches on znodes that exist and on one that
 // doesn't, where every reply takes a second, and the first try is cut off.
 func TestWatchEachAsksForAllAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
-		defer c.Close()
+	anyServer(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
 		mustCreate(t, c, "/each/a", "1")
 		mustCreate(t, c, "/each/b", "2")
 		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/b", Action: fault.DropReply})
@@ -244,10 +210,8 @@ func TestWatchEachAsksForAllAtOnce(t *testing.T) {
 }
 
 func TestWatchEachRefusesAndIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
-		defer c.Close()
+	anyServer(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
 		if _, errs := c.WatchEach(t.Context(), framework.WatchData, "/", "no slash"); errs[1] == nil {
 			t.Error("an invalid path was accepted")
 		}
@@ -268,10 +232,8 @@ func TestWatchEachRefusesAndIsBounded(t *testing.T) {
 
 // TestParentsHoldAnEmptyArray: kazoo can't read a znode that holds null.
 func TestParentsHoldAnEmptyArray(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
-		defer c.Close()
+	anyServer(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
 		mustCreate(t, c, "/parents/of/this", "", framework.Ephemeral())
 		for _, path := range []string{"/parents", "/parents/of"} {
 			if data, _, err := c.Get(t.Context(), path); err != nil || data == nil || len(data) != 0 {
@@ -284,19 +246,15 @@ func TestParentsHoldAnEmptyArray(t *testing.T) {
 // TestWatchEachSharesWhatIsRead has two calls watch a znode at a time, and one more when both have
 // returned. If the second call sent a read, the server would refuse it.
 func TestWatchEachSharesWhatIsRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
-		defer c.Close()
+	anyServer(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
 		mustCreate(t, c, "/each/a", "1")
 		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/a", Action: fault.DelayReply, Delay: time.Second})
 		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/a", Action: fault.DropReply, Times: fault.Forever})
 		var watches [3]*framework.Watch
 		watch := func(i int) {
 			ws, errs := c.WatchEach(t.Context(), framework.WatchData, "/each/a")
-			if errs[0] != nil {
-				t.Error(errs[0])
-			}
+			check(t, errs[0])
 			watches[i] = ws[0]
 		}
 		var both sync.WaitGroup
@@ -320,10 +278,8 @@ func TestWatchEachSharesWhatIsRead(t *testing.T) {
 // TestWatchEach_continues_where_another_ends has the call end whose read another one shares,
 // and the znode be created meanwhile that the read has not found.
 func TestWatchEach_continues_where_another_ends(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
-		defer c.Close()
+	anyServer(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
 		mustCreate(t, c, "/each", "")
 		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/a", Action: fault.DelayReply, Delay: 2 * time.Second})
 		ctx := within(t, time.Second)
@@ -341,8 +297,7 @@ func TestWatchEach_continues_where_another_ends(t *testing.T) {
 				t.Error(errs[0])
 			}
 		})
-		other := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
-		defer other.Close()
+		other := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
 		mustCreate(t, other, "/each/a", "1")
 		both.Wait()
 		must.OK(t, other.Delete(t.Context(), "/each/a"))
@@ -380,9 +335,7 @@ func TestWatchIsValid(t *testing.T) {
 			must.Get(c.Create(t.Context(), "/watched", nil))(t)
 			w := mustWatch(t, c, "/watched", framework.WatchData)
 			tc.then(t, srv, c, w)
-			if w.Valid() != tc.valid {
-				t.Errorf("valid: %v, want %v", w.Valid(), tc.valid)
-			}
+			wantEqual(t, "valid", w.Valid(), tc.valid)
 			srv.Accept()
 		})
 	}
@@ -391,10 +344,8 @@ func TestWatchIsValid(t *testing.T) {
 // TestAfterFireCallsUnlessStopped has one function called by the event, one after it,
 // and one stopped before it.
 func TestAfterFireCallsUnlessStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second))
-		defer c.Close()
+	anyServer(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
 		mustCreate(t, c, "/after", "1")
 		watch := func() *framework.Watch {
 			w := must.Get(c.Watch(t.Context(), "/after", framework.WatchData))(t)
@@ -442,8 +393,7 @@ func TestWatchAfterAFilteredEvent(t *testing.T) {
 		}
 	}
 	set := do(func(t *testing.T, c *framework.Client) error {
-		_, err := c.Set(t.Context(), path, []byte("x"), framework.AnyVersion)
-		return err
+		return last(c.Set(t.Context(), path, []byte("x"), framework.AnyVersion))
 	})
 	remove := do(func(t *testing.T, c *framework.Client) error { return c.DeleteTree(t.Context(), path) })
 	replace := func(t *testing.T, c *framework.Client) {
@@ -452,8 +402,7 @@ func TestWatchAfterAFilteredEvent(t *testing.T) {
 		mustCreate(t, c, path, "again")
 	}
 	addChild := do(func(t *testing.T, c *framework.Client) error {
-		_, err := c.Create(t.Context(), path+"/child-", nil, framework.Sequential())
-		return err
+		return last(c.Create(t.Context(), path+"/child-", nil, framework.Sequential()))
 	})
 	for name, tc := range map[string]filteredCase{
 		"data/changed":             {framework.WatchData, set, set},
@@ -529,9 +478,7 @@ func TestRecheck(t *testing.T) {
 			t.Errorf("a Watch that fired before: %v; a closed one: %v", early.Event(), closed.Event())
 		}
 		ctx := within(t, timeout/2)
-		if err := sharing().Await(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Await: %v, want the context's error", err)
-		}
+		wantErr(t, "Await", sharing().Await(ctx), context.DeadlineExceeded)
 	})
 }
 
@@ -542,22 +489,30 @@ func replaceMissing(path string) func(*testing.T, *framework.Client) {
 	}
 }
 
-// TestWatchesThatMissNothingShareOne reads an unchanged znode again and again: that fires nothing
+// TestWatches_of_one_path_share_one reads an unchanged znode again and again: that fires nothing
 // and sets no second watch.
-func TestWatchesThatMissNothingShareOne(t *testing.T) {
+func TestWatches_of_one_path_share_one(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []framework.WatchKind{framework.WatchData, framework.WatchExists, framework.WatchChildren} {
 		runVirtually(t, kind.String(), func(t *testing.T, srv *zkserver.Server) {
 			c, operator := virtual(t, srv), virtual(t, srv)
 			mustCreate(t, operator, "/shared", "")
-			first := mustWatch(t, c, "/shared", kind)
-			if _, err := operator.SetACL(t.Context(), "/shared", acl.Open(), framework.AnyVersion); err != nil {
-				t.Fatal(err) // no watch tells of that
+			watches := []*framework.Watch{mustWatch(t, c, "/shared", kind)}
+			must.Get(operator.SetACL(t.Context(), "/shared", acl.Open(), framework.AnyVersion))(t) // no watch tells of that
+			for range 20 {
+				watches = append(watches, mustWatch(t, c, "/shared", kind))
 			}
-			mustWatch(t, c, "/shared", kind)
-			if first.Event() != 0 || srv.Watches() != 1 {
-				t.Errorf("event %v with %d watches at the server, want none with 1", first.Event(), srv.Watches())
+			left := mustWatch(t, c, "/shared", kind)
+			left.Close()
+			left.Close()
+			if watches[0].Event() != 0 || srv.Watches() != 1 {
+				t.Errorf("event %v with %d watches at the server, want none with 1", watches[0].Event(), srv.Watches())
 			}
+			must.OK(t, operator.Delete(t.Context(), "/shared"))
+			for _, w := range watches {
+				wantEvent(t, w, framework.EventDeleted)
+			}
+			wantOpen(t, left.Fired(), "a closed watch fired")
 		})
 	}
 }
