@@ -71,8 +71,8 @@ func observedLife(t *testing.T, env *zkenv.Env) output {
 	var states trail
 	c := otherPort(t, route, framework.WithNamespace("app"), framework.WithTracerProvider(tr.provider), framework.WithOperationSpans(true),
 		framework.WithMeterProvider(ms.provider), framework.WithLogger(zap.New(core)), framework.WithStateListener(states.add))
-	for _, of := range append(successes(), failures()...) {
-		_ = of.call(t.Context(), c) // tests of their own look at how they end
+	for _, of := range observedCalls(t.Context(), c) {
+		_ = of.call() // a test of its own looks at how they end
 	}
 	_, _ = c.Config(t.Context())
 	_, _ = c.Ephemerals(t.Context(), "/")

@@ -3,10 +3,13 @@ package framework_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
-	"maps"
 	"net"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,7 +20,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
@@ -31,166 +33,134 @@ import (
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
-// wantMetric fails the test unless the metric is as wanted, times and exemplars aside.
-func wantMetric(t testing.TB, all map[string]metricdata.Metrics, want metricdata.Metrics) {
+var update = flag.Bool("update", false, "write the golden files of telemetry anew; then read the difference")
+
+// checkGolden compares what telemetry tells with a file of testdata/telemetry.
+func checkGolden(t testing.TB, name, got string) {
 	t.Helper()
-	got := all[want.Name]
-	if got.Description == "" {
-		t.Errorf("%s is missing or has no description", want.Name)
+	file := filepath.Join("testdata", "telemetry", strings.ReplaceAll(name, " ", "-")+".txt")
+	if *update {
+		must.OK(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(got), 0o644)))
+		return
 	}
-	got.Description = ""
-	metricdatatest.AssertEqual(t, want, got, metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreExemplars())
+	if want := string(must.Get(os.ReadFile(file))(t)); got != want {
+		t.Errorf("%s (go test -run %s -update writes it anew):\n%s\nwant:\n%s", file, t.Name(), got, want)
+	}
 }
 
-// sum returns a sum whose points tell each value of the key apart.
-func sum(name, unit, key string, monotonic bool, values map[string]int64) metricdata.Metrics {
-	data := metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, IsMonotonic: monotonic}
-	for value, n := range values {
-		point := metricdata.DataPoint[int64]{Value: n}
-		if key != "" {
-			point.Attributes = attribute.NewSet(attribute.String(key, value))
+// text returns the metrics of the names with all their points, times and exemplars aside.
+func (m *meters) text(t testing.TB, names ...string) string {
+	t.Helper()
+	var out strings.Builder
+	all := m.collect(t)
+	for _, name := range names {
+		one, ok := all[name]
+		if !ok {
+			fmt.Fprintf(&out, "%s: none\n", name)
+			continue
 		}
-		data.DataPoints = append(data.DataPoints, point)
+		if one.Description == "" {
+			t.Errorf("%s has no description", name)
+		}
+		kind, points := "", []string(nil)
+		add := func(attributes attribute.Set, format string, args ...any) {
+			points = append(points, fmt.Sprintf("  %s: "+format+"\n", append([]any{attributes.Encoded(attribute.DefaultEncoder())}, args...)...))
+		}
+		switch data := one.Data.(type) {
+		case metricdata.Histogram[float64]:
+			kind = fmt.Sprintf("%v histogram", data.Temporality)
+			for _, p := range data.DataPoints {
+				least, _ := p.Min.Value()
+				most, _ := p.Max.Value()
+				add(p.Attributes, "%d, from %v to %v, sum %v, %v up to %v", p.Count, least, most, p.Sum, p.BucketCounts, p.Bounds)
+			}
+		case metricdata.Sum[int64]:
+			kind = fmt.Sprintf("%v sum, monotonic %v", data.Temporality, data.IsMonotonic)
+			for _, p := range data.DataPoints {
+				add(p.Attributes, "%d", p.Value)
+			}
+		}
+		slices.Sort(points)
+		fmt.Fprintf(&out, "%s in %s, %s\n%s", name, one.Unit, kind, strings.Join(points, ""))
 	}
-	return metricdata.Metrics{Name: name, Unit: unit, Data: data}
+	return out.String()
 }
 
-// durations returns a point of the operations' durations: n that took d each.
-func durations(n uint64, d time.Duration, attributes ...attribute.KeyValue) metricdata.HistogramDataPoint[float64] {
-	bounds := []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}
-	counts := make([]uint64, len(bounds)+1)
-	i := 0
-	for i < len(bounds) && d.Seconds() > bounds[i] {
-		i++
-	}
-	counts[i] = n
-	return metricdata.HistogramDataPoint[float64]{
-		Attributes: attribute.NewSet(append(attributes, attribute.String(zktel.AttrDBSystem, "zookeeper"))...),
-		Count:      n, Bounds: bounds, BucketCounts: counts, Sum: float64(n) * d.Seconds(),
-		Min: metricdata.NewExtrema(d.Seconds()), Max: metricdata.NewExtrema(d.Seconds()),
-	}
-}
-
-func TestDurationsAreMeasuredByOperationAndOutcome(t *testing.T) {
+// TestMetrics compares what clients measure with files of testdata/telemetry.
+func TestMetrics(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, env *zkenv.Env) {
-		ms, route := newMeters(), env.Route(t)
-		mustCreate(t, env.Client(t), "/app", "")
-		c := route.Client(t, framework.WithMeterProvider(ms.provider), framework.WithNamespace("app"))
-		host, _, _ := net.SplitHostPort(c.Servers()[0])
-		for range 2 {
-			must.OK(t, c.Sync(t.Context(), "/"))
-		}
-		_, _, err := c.Get(t.Context(), "/none")
-		wantErr(t, "get", err, framework.ErrNoNode)
-		route.Rules().Add(fault.Rule{Op: fault.Sync, Action: fault.DelayRequest, Delay: 3 * time.Second})
+	for name, measure := range map[string]func(t *testing.T, env *zkenv.Env, ms *meters, provider framework.Option) string{
+		"durations by operation and outcome": durations, "retries by operation and reason": retries,
+		"states and transitions of all clients": statesAndTransitions, "watches and pending deletions": watchesAndDeletions,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, env *zkenv.Env) {
+				ms := newMeters()
+				checkGolden(t, name, measure(t, env, ms, framework.WithMeterProvider(ms.provider)))
+			}, seesAll)
+		})
+	}
+}
+
+func durations(t *testing.T, env *zkenv.Env, ms *meters, provider framework.Option) string {
+	route := env.Route(t)
+	mustCreate(t, env.Client(t), "/app", "")
+	c := route.Client(t, provider, framework.WithNamespace("app"))
+	for range 2 {
 		must.OK(t, c.Sync(t.Context(), "/"))
-
-		operation := func(name string, more ...attribute.KeyValue) []attribute.KeyValue {
-			return append(more, attribute.String(zktel.AttrDBOperation, name),
-				attribute.String(zktel.AttrDBNamespace, "/app"), attribute.String(zktel.AttrServerAddress, host))
-		}
-		syncs := durations(2, zkenv.Latency, operation("sync")...)
-		slow := (3*time.Second + zkenv.Latency).Seconds()
-		syncs.Count++
-		syncs.Sum += slow
-		syncs.Max = metricdata.NewExtrema(slow)
-		syncs.BucketCounts[7]++ // up to 5 s
-		wantMetric(t, ms.collect(t), metricdata.Metrics{
-			Name: zktel.MetricOperationDuration, Unit: "s",
-			Data: metricdata.Histogram[float64]{
-				Temporality: metricdata.CumulativeTemporality,
-				DataPoints: []metricdata.HistogramDataPoint[float64]{syncs, durations(1, zkenv.Latency, operation("getData",
-					attribute.String(zktel.AttrErrorType, "no_node"), attribute.String(zktel.AttrDBStatusCode, "-101"))...)},
-			},
-		})
-	}, seesAll)
+	}
+	wantErr(t, "get", last(c.Get(t.Context(), "/none")), framework.ErrNoNode)
+	route.Rules().Add(fault.Rule{Op: fault.Sync, Action: fault.DelayRequest, Delay: 3 * time.Second})
+	must.OK(t, c.Sync(t.Context(), "/"))
+	host, _ := must.Get2(net.SplitHostPort(c.Servers()[0]))(t)
+	return strings.ReplaceAll(ms.text(t, zktel.MetricOperationDuration), host, "server")
 }
 
-func TestRetriesAreCountedByOperationAndReason(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, env *zkenv.Env) {
-		ms, route := newMeters(), env.Route(t)
-		c := route.Client(t, framework.WithMeterProvider(ms.provider))
-		route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2})
-		must.Get2(c.Get(t.Context(), "/"))(t)
-		point := metricdata.DataPoint[int64]{Value: 2, Attributes: attribute.NewSet(
-			attribute.String(zktel.AttrDBSystem, "zookeeper"), attribute.String(zktel.AttrDBOperation, "getData"),
-			attribute.String(zktel.AttrErrorType, "connection_loss"))}
-		wantMetric(t, ms.collect(t), metricdata.Metrics{
-			Name: zktel.MetricRetries, Unit: "{retry}",
-			Data: metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, IsMonotonic: true, DataPoints: []metricdata.DataPoint[int64]{point}},
-		})
-	}, seesAll)
+func retries(t *testing.T, env *zkenv.Env, ms *meters, provider framework.Option) string {
+	route := env.Route(t)
+	c := route.Client(t, provider)
+	route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2})
+	must.Get2(c.Get(t.Context(), "/"))(t)
+	return ms.text(t, zktel.MetricRetries)
 }
 
-// states returns the metric for so many clients in the states.
-func states(counts map[string]int64) metricdata.Metrics {
-	all := map[string]int64{"connecting": 0, "connected": 0, "suspended": 0, "lost": 0, "closed": 0, "auth_failed": 0, "read_only": 0}
-	maps.Copy(all, counts)
-	return sum(zktel.MetricConnectionState, "{client}", zktel.AttrConnectionState, false, all)
+func statesAndTransitions(t *testing.T, env *zkenv.Env, ms *meters, provider framework.Option) string {
+	route := env.Route(t)
+	report := func(when string) string {
+		return when + "\n\n" + ms.text(t, zktel.MetricConnectionState, zktel.MetricTransitions, zktel.MetricSessionExpirations) + "\n"
+	}
+	var tr trail
+	first, second := env.Client(t, provider), route.Client(t, provider, framework.WithStateListener(tr.add))
+	reported := report("Two clients are connected")
+	route.Expire(t)
+	tr.await(t, connecting, connected, suspended, lost, connected)
+	env.Quiesce() // the listeners are told first
+	reported += report("The session of one expired")
+	must.OK(t, errors.Join(first.Close(), second.Close()))
+	return reported + report("Both are closed")
 }
 
-func TestStatesAndTransitionsOfAllClientsAreCounted(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, env *zkenv.Env) {
-		ms, route := newMeters(), env.Route(t)
-		provider := framework.WithMeterProvider(ms.provider)
-		var tr trail
-		first, second := env.Client(t, provider), route.Client(t, provider, framework.WithStateListener(tr.add))
-		transitions, ends := make(map[string]int64), map[string]int64{"session_deadline": 0, "session_expired": 0, "session_replaced": 0}
-		for _, s := range []string{"connecting", "suspended", "lost", "auth_failed", "read_only", "closed"} {
-			transitions[s] = 0
-		}
-		all := ms.collect(t)
-		wantMetric(t, all, states(map[string]int64{"connected": 2}))
-		wantMetric(t, all, sum(zktel.MetricSessionExpirations, "{session}", zktel.AttrErrorType, true, ends))
-
-		route.Expire(t)
-		tr.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Lost, framework.Connected)
-		env.Quiesce() // the listeners are told first
-		transitions["connected"], transitions["suspended"], transitions["lost"], ends["session_expired"] = 3, 1, 1, 1
-		all = ms.collect(t)
-		wantMetric(t, all, states(map[string]int64{"connected": 2}))
-		wantMetric(t, all, sum(zktel.MetricTransitions, "{transition}", zktel.AttrConnectionState, true, transitions))
-		wantMetric(t, all, sum(zktel.MetricSessionExpirations, "{session}", zktel.AttrErrorType, true, ends))
-
-		must.OK(t, errors.Join(first.Close(), second.Close()))
-		all = ms.collect(t)
-		if _, ok := all[zktel.MetricConnectionState]; ok {
-			t.Error("closed clients go on to report a state")
-		}
-		transitions["closed"] = 2
-		wantMetric(t, all, sum(zktel.MetricTransitions, "{transition}", zktel.AttrConnectionState, true, transitions))
-	}, seesAll)
-}
-
-func TestWatchesAndPendingDeletionsAreCounted(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, env *zkenv.Env) {
-		ms, route := newMeters(), env.Route(t)
-		c := route.Client(t, framework.WithMeterProvider(ms.provider))
-		want := func(watches, deletes int64) {
-			t.Helper()
-			all := ms.collect(t)
-			wantMetric(t, all, sum(zktel.MetricWatchCount, "{watch}", "", false, map[string]int64{"": watches}))
-			wantMetric(t, all, sum(zktel.MetricBackgroundDeletes, "{node}", "", false, map[string]int64{"": deletes}))
-		}
-		for _, path := range []string{"/a", "/b"} {
-			mustCreate(t, c, path, "")
-			mustWatch(t, c, path, framework.WatchData)
-			mustWatch(t, c, path, framework.WatchData) // shares the server's watch
-		}
-		want(2, 0)
-		held := route.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.HoldRequest})
-		c.Discard("/a")
-		c.Discard("/b")
-		await(t, held.Hit(), "the first deletion")
-		want(2, 2)
-		held.Release()
-		env.Quiesce()
-		want(0, 0)
-	})
+func watchesAndDeletions(t *testing.T, env *zkenv.Env, ms *meters, provider framework.Option) string {
+	route := env.Route(t)
+	report := func(when string) string {
+		return when + "\n\n" + ms.text(t, zktel.MetricWatchCount, zktel.MetricBackgroundDeletes) + "\n"
+	}
+	c := route.Client(t, provider)
+	for _, path := range []string{"/a", "/b"} {
+		mustCreate(t, c, path, "")
+		mustWatch(t, c, path, framework.WatchData)
+		mustWatch(t, c, path, framework.WatchData) // shares the server's watch
+	}
+	reported := report("Two znodes have two watches each")
+	held := route.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.HoldRequest})
+	c.Discard("/a")
+	c.Discard("/b")
+	await(t, held.Hit(), "the first deletion")
+	reported += report("Both are to be deleted")
+	held.Release()
+	env.Quiesce()
+	return reported + report("Both are deleted")
 }
 
 // A broken meter refuses every instrument.
@@ -243,65 +213,56 @@ func wantSpans(t testing.TB, got, want string) {
 	}
 }
 
-func TestRetriesAreInOneSpanThatCountsThem(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, env *zkenv.Env) {
-		tr, route := newTraces(), env.Route(t)
-		c := route.Client(t, framework.WithTracerProvider(tr.provider))
-		route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2})
-		ctx := tr.caller(t)
-		must.Get2(c.Get(ctx, "/"))(t)
-		wantSpans(t, tr.take(t, ctx, c), "getData (caller, unset) zookeeper.client.operation.retries=2 zookeeper.node.path=/\n")
-	})
-}
+// pauses are drawn, so how long attempts take differs.
+var pauses = regexp.MustCompile(`in [\d.]+m?s`)
 
-func TestSpan_reports_the_last_attempt(t *testing.T) {
+// TestSpans compares the spans of single operations with a file of testdata/telemetry.
+func TestSpans(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, env *zkenv.Env) {
-		tr, route := newTraces(), env.Route(t)
-		c := route.Client(t, framework.WithTracerProvider(tr.provider), framework.WithRetry(retry.Times(2, 0)))
-		route.Rules().Add(fault.Rule{Op: fault.SetData, Action: fault.CutBefore, Times: fault.Forever})
-		ctx := tr.caller(t)
-		_, err := c.Set(ctx, "/", nil, framework.AnyVersion)
-		wantErr(t, "set", err, framework.ErrUnknownOutcome)
-		wantSpans(t, tr.take(t, ctx, c), "setData (caller, error: "+reason(t, err)+
-			") error.type=connection_loss zookeeper.client.operation.retries=2 zookeeper.node.path=/\n")
-	})
-}
-
-// reason returns the text of what an OpError wraps.
-func reason(t testing.TB, err error) string {
-	t.Helper()
-	op, ok := err.(*framework.OpError) //nolint:errorlint // what operations return
-	if !ok {
-		t.Fatalf("error %v of type %T", err, err)
-	}
-	return op.Err.Error()
-}
-
-func TestASpanEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, env *zkenv.Env) {
-		tr, route := newTraces(), env.Route(t)
-		c := route.Client(t, framework.WithTracerProvider(tr.provider))
-		for _, of := range []struct{ errorType, text string }{
-			{"deadline_exceeded", "outcome unknown: context deadline exceeded"},
-			{"canceled", "outcome unknown: context canceled"},
-		} {
-			held := route.Rules().Add(fault.Rule{Op: fault.Sync, Action: fault.HoldRequest})
-			ctx, cancel := context.WithTimeout(tr.caller(t), time.Second)
-			if of.errorType == "canceled" {
+	sync := func(ctx context.Context, c *framework.Client) error { return c.Sync(ctx, "/") }
+	for name, tc := range map[string]struct {
+		opts []framework.Option
+		rule fault.Rule
+		call func(ctx context.Context, c *framework.Client) error
+	}{
+		"retries are in one span that counts them": {
+			nil, fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2},
+			func(ctx context.Context, c *framework.Client) error { return last(c.Get(ctx, "/")) },
+		},
+		"a span reports the last attempt": {
+			[]framework.Option{framework.WithRetry(retry.Times(2, 0))}, fault.Rule{Op: fault.SetData, Action: fault.CutBefore, Times: fault.Forever},
+			func(ctx context.Context, c *framework.Client) error {
+				return last(c.Set(ctx, "/", nil, framework.AnyVersion))
+			},
+		},
+		"a span ends at a deadline": {nil, fault.Rule{Op: fault.Sync, Action: fault.HoldRequest}, sync},
+		"a span ends with its context": {
+			nil, fault.Rule{Op: fault.Sync, Action: fault.HoldRequest},
+			func(ctx context.Context, c *framework.Client) error {
+				ctx, cancel := context.WithCancel(ctx)
 				time.AfterFunc(time.Millisecond, cancel)
-			}
-			err := c.Sync(ctx, "/")
-			cancel()
-			held.Release()
-			if got := framework.ErrorType(err); got != of.errorType {
-				t.Errorf("error %v of type %s, want %s", err, got, of.errorType)
-			}
-			wantSpans(t, tr.take(t, ctx, c), "sync (caller, error: "+of.text+") error.type="+of.errorType+" zookeeper.node.path=/\n")
-		}
-	})
+				return sync(ctx, c)
+			},
+		},
+		"an operation of a closed client": {nil, fault.Rule{Op: fault.Sync, Action: fault.Pass}, func(ctx context.Context, c *framework.Client) error {
+			return errors.Join(c.Close(), sync(ctx, c))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, env *zkenv.Env) {
+				tr, route := newTraces(), env.Route(t)
+				c := route.Client(t, append(tc.opts, framework.WithTracerProvider(tr.provider))...)
+				rule := route.Rules().Add(tc.rule)
+				ctx, cancel := context.WithTimeout(tr.caller(t), time.Second)
+				defer cancel()
+				err := tc.call(ctx, c)
+				rule.Release()
+				spans := fmt.Sprintf("%s: %s", framework.ErrorType(err), tr.take(t, ctx, c))
+				checkGolden(t, name, pauses.ReplaceAllString(spans, "in some time"))
+			})
+		})
+	}
 }
 
 func TestWhichOperationsHaveSpans(t *testing.T) {
@@ -348,18 +309,6 @@ func TestAGuaranteedDeletionHasASpanOfItsOwn(t *testing.T) {
 		env.Quiesce()
 		wantSpans(t, tr.take(t, t.Context(), c), "delete (root, unset) zookeeper.node.path=/x\n"+
 			"delete (root, unset) db.response.status_code=-101 zookeeper.node.path=/none\n")
-	})
-}
-
-func TestAnOperationOfAClosedClientHasASpan(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, env *zkenv.Env) {
-		tr := newTraces()
-		c := env.Client(t, framework.WithTracerProvider(tr.provider))
-		must.OK(t, c.Close())
-		ctx := tr.caller(t)
-		wantErr(t, "sync", c.Sync(ctx, "/"), framework.ErrClosed)
-		wantSpans(t, tr.take(t, ctx, c), "sync (caller, error: client closed) error.type=client_closed server.address=none zookeeper.node.path=/\n")
 	})
 }
 
@@ -417,178 +366,89 @@ func TestErrorType(t *testing.T) {
 	}
 }
 
-// An observedCall is a call of an operation and the spans that it has.
+// An observedCall is a call of an operation.
 type observedCall struct {
 	name string
-	call func(ctx context.Context, c *framework.Client) error
-	want string
+	call func() error
 }
-
-// second returns a call's error.
-func second[T any](_ T, err error) error { return err }
 
 // untraced returns ctx without its span.
 func untraced(ctx context.Context) context.Context {
 	return trace.ContextWithSpanContext(ctx, trace.SpanContext{})
 }
 
-// The calls follow one another on one tree.
-func successes() []observedCall {
+// observedCalls returns calls that follow one another on one tree. The latter half fails.
+func observedCalls(ctx context.Context, c *framework.Client) []observedCall {
+	ephemeral := []framework.CreateOption{framework.Ephemeral(), framework.Protected()}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
 	return []observedCall{
-		{"create", func(ctx context.Context, c *framework.Client) error {
-			return second(c.Create(ctx, "/node", []byte("x")))
-		}, "create (caller, unset) zookeeper.node.path=/node\n"},
-		{"create with parents", func(ctx context.Context, c *framework.Client) error {
-			return second(c.Create(ctx, "/a/b/c", nil, framework.WithParents()))
-		}, "create (caller, unset) zookeeper.node.path=/a/b/c\n"},
-		{"create all", func(ctx context.Context, c *framework.Client) error {
-			options := []framework.CreateOption{framework.Ephemeral(), framework.Protected()}
-			return second(c.CreateAll(ctx, framework.OpCreate("/p", nil, options...), framework.OpCreate("/q", nil, options...)))
-		}, "multi (caller, unset) db.operation.batch.size=2\n"},
-		{"get", func(ctx context.Context, c *framework.Client) error {
-			_, _, err := c.Get(ctx, "/node")
-			return err
-		}, "getData (caller, unset) zookeeper.node.path=/node\n"},
-		{"exists", func(ctx context.Context, c *framework.Client) error {
-			_, _, err := c.Exists(ctx, "/node")
-			return err
-		}, "exists (caller, unset) zookeeper.node.path=/node\n"},
-		{"exists without a znode", func(ctx context.Context, c *framework.Client) error {
-			_, _, err := c.Exists(ctx, "/none")
-			return err
-		}, "exists (caller, unset) zookeeper.node.path=/none\n"},
-		{"children", func(ctx context.Context, c *framework.Client) error {
-			_, _, err := c.Children(ctx, "/node")
-			return err
-		}, "getChildren (caller, unset) zookeeper.node.path=/node\n"},
-		{"ACL", func(ctx context.Context, c *framework.Client) error {
-			_, _, err := c.ACL(ctx, "/node")
-			return err
-		}, "getACL (caller, unset) zookeeper.node.path=/node\n"},
-		{"set ACL", func(ctx context.Context, c *framework.Client) error {
-			return second(c.SetACL(ctx, "/node", acl.Open(), framework.AnyVersion))
-		}, "setACL (caller, unset) zookeeper.node.path=/node\n"},
-		{"sync", func(ctx context.Context, c *framework.Client) error { return c.Sync(ctx, "/node") }, "sync (caller, unset) zookeeper.node.path=/node\n"},
-		{"set", func(ctx context.Context, c *framework.Client) error {
-			return second(c.Set(ctx, "/node", nil, framework.AnyVersion))
-		}, "setData (caller, unset) zookeeper.node.path=/node\n"},
-		{"create or set without a znode", func(ctx context.Context, c *framework.Client) error {
-			return second(c.CreateOrSet(ctx, "/either", nil))
-		}, "setData (caller, unset) db.response.status_code=-101 zookeeper.node.path=/either\n" +
-			"create (caller, unset) zookeeper.node.path=/either\n"},
-		{"watch", func(ctx context.Context, c *framework.Client) error {
+		{"create", func() error { return last(c.Create(ctx, "/node", []byte("x"))) }},
+		{"create with parents", func() error { return last(c.Create(ctx, "/a/b/c", nil, framework.WithParents())) }},
+		{"create all", func() error {
+			return last(c.CreateAll(ctx, framework.OpCreate("/p", nil, ephemeral...), framework.OpCreate("/q", nil, ephemeral...)))
+		}},
+		{"get", func() error { return last(c.Get(ctx, "/node")) }},
+		{"exists", func() error { return last(c.Exists(ctx, "/node")) }},
+		{"exists without a znode", func() error { return last(c.Exists(ctx, "/none")) }},
+		{"children", func() error { return last(c.Children(ctx, "/node")) }},
+		{"ACL", func() error { return last(c.ACL(ctx, "/node")) }},
+		{"set ACL", func() error { return last(c.SetACL(ctx, "/node", acl.Open(), framework.AnyVersion)) }},
+		{"sync", func() error { return c.Sync(ctx, "/node") }},
+		{"set", func() error { return last(c.Set(ctx, "/node", nil, framework.AnyVersion)) }},
+		{"create or set without a znode", func() error { return last(c.CreateOrSet(ctx, "/either", nil)) }},
+		{"watch", func() error {
 			w, err := c.Watch(ctx, "/node", framework.WatchData)
 			if err == nil {
 				w.Close()
 			}
 			return err
-		}, "watch (caller, unset) zookeeper.node.path=/node\n"},
-		{"txn", func(ctx context.Context, c *framework.Client) error {
-			return second(c.Txn(ctx, framework.OpCheck("/node", framework.AnyVersion), framework.OpSet("/either", nil, framework.AnyVersion)))
-		}, "multi (caller, unset) db.operation.batch.size=2\n"},
-		{"txn of one", func(ctx context.Context, c *framework.Client) error {
-			return second(c.Txn(ctx, framework.OpDelete("/either", framework.AnyVersion)))
-		}, "multi (caller, unset)\n"},
-		{"delete", func(ctx context.Context, c *framework.Client) error { return c.Delete(ctx, "/node") }, "delete (caller, unset) zookeeper.node.path=/node\n"},
-		{"idempotent delete without a znode", func(ctx context.Context, c *framework.Client) error {
-			return c.Delete(ctx, "/node", framework.Idempotent())
-		}, "delete (caller, unset) db.response.status_code=-101 zookeeper.node.path=/node\n"},
-		{"delete tree", func(ctx context.Context, c *framework.Client) error {
-			for _, path := range []string{"/tree", "/tree/leaf"} {
-				if _, err := c.Create(untraced(ctx), path, nil); err != nil {
-					return err
-				}
-			}
-			return c.DeleteTree(ctx, "/tree")
-		}, "delete (caller, unset) db.response.status_code=-111 zookeeper.node.path=/tree\n" +
-			"getChildren (caller, unset) zookeeper.node.path=/tree\n" +
-			"delete (caller, unset) zookeeper.node.path=/tree/leaf\n" +
-			"delete (caller, unset) zookeeper.node.path=/tree\n"},
+		}},
+		{"txn", func() error {
+			return last(c.Txn(ctx, framework.OpCheck("/node", framework.AnyVersion), framework.OpSet("/either", nil, framework.AnyVersion)))
+		}},
+		{"txn of one", func() error { return last(c.Txn(ctx, framework.OpDelete("/either", framework.AnyVersion))) }},
+		{"delete", func() error { return c.Delete(ctx, "/node") }},
+		{"idempotent delete without a znode", func() error { return c.Delete(ctx, "/node", framework.Idempotent()) }},
+		{"delete tree", func() error {
+			err := errors.Join(last(c.Create(untraced(ctx), "/tree", nil)), last(c.Create(untraced(ctx), "/tree/leaf", nil)))
+			return errors.Join(err, c.DeleteTree(ctx, "/tree"))
+		}},
+
+		{"create of a znode that exists", func() error { return last(c.Create(ctx, "/", nil)) }},
+		{"create without a parent", func() error { return last(c.Create(ctx, "/none/x", nil)) }},
+		{"get without a znode", func() error { return last(c.Get(ctx, "/none")) }},
+		{"children without a znode", func() error { return last(c.Children(ctx, "/none")) }},
+		{"ACL without a znode", func() error { return last(c.ACL(ctx, "/none")) }},
+		{"set ACL without a znode", func() error { return last(c.SetACL(ctx, "/none", acl.Open(), framework.AnyVersion)) }},
+		{"set of another version", func() error { return last(c.Set(ctx, "/", nil, 7)) }},
+		{"watch without a znode", func() error { return last(c.Watch(ctx, "/none", framework.WatchChildren)) }},
+		{"txn with an operation that fails", func() error {
+			return last(c.Txn(ctx, framework.OpCheck("/", framework.AnyVersion), framework.OpDelete("/none", framework.AnyVersion)))
+		}},
+		{"delete without a znode", func() error { return c.Delete(ctx, "/none") }},
+		{"sync under a context that was cancelled", func() error { return c.Sync(ended, "/") }},
 	}
 }
 
-func failures() []observedCall {
-	return []observedCall{
-		{"create of a znode that exists", func(ctx context.Context, c *framework.Client) error {
-			return second(c.Create(ctx, "/", nil))
-		}, "create (caller, error: znode already exists) db.response.status_code=-110 error.type=node_exists zookeeper.node.path=\n"},
-		{"create without a parent", func(ctx context.Context, c *framework.Client) error {
-			return second(c.Create(ctx, "/none/x", nil))
-		}, "create (caller, error: znode does not exist) db.response.status_code=-101 error.type=no_node zookeeper.node.path=/none/x\n"},
-		{"get without a znode", func(ctx context.Context, c *framework.Client) error {
-			_, _, err := c.Get(ctx, "/none")
-			return err
-		}, "getData (caller, error: znode does not exist) db.response.status_code=-101 error.type=no_node zookeeper.node.path=/none\n"},
-		{"children without a znode", func(ctx context.Context, c *framework.Client) error {
-			_, _, err := c.Children(ctx, "/none")
-			return err
-		}, "getChildren (caller, error: znode does not exist) db.response.status_code=-101 error.type=no_node zookeeper.node.path=/none\n"},
-		{"ACL without a znode", func(ctx context.Context, c *framework.Client) error {
-			_, _, err := c.ACL(ctx, "/none")
-			return err
-		}, "getACL (caller, error: znode does not exist) db.response.status_code=-101 error.type=no_node zookeeper.node.path=/none\n"},
-		{"set ACL without a znode", func(ctx context.Context, c *framework.Client) error {
-			return second(c.SetACL(ctx, "/none", acl.Open(), framework.AnyVersion))
-		}, "setACL (caller, error: znode does not exist) db.response.status_code=-101 error.type=no_node zookeeper.node.path=/none\n"},
-		{"set of another version", func(ctx context.Context, c *framework.Client) error {
-			return second(c.Set(ctx, "/", nil, 7))
-		}, "setData (caller, error: znode has another version) db.response.status_code=-103 error.type=bad_version zookeeper.node.path=\n"},
-		{"watch without a znode", func(ctx context.Context, c *framework.Client) error {
-			return second(c.Watch(ctx, "/none", framework.WatchChildren))
-		}, "watch (caller, error: znode does not exist) db.response.status_code=-101 error.type=no_node zookeeper.node.path=/none\n"},
-		{"txn with an operation that fails", func(ctx context.Context, c *framework.Client) error {
-			return second(c.Txn(ctx, framework.OpCheck("/", framework.AnyVersion), framework.OpDelete("/none", framework.AnyVersion)))
-		}, "multi (caller, error: operation 1 (delete /none): znode does not exist) db.operation.batch.size=2 db.response.status_code=-101 error.type=no_node\n"},
-		{"delete without a znode", func(ctx context.Context, c *framework.Client) error { return c.Delete(ctx, "/none") }, "delete (caller, error: znode does not exist) db.response.status_code=-101 error.type=no_node zookeeper.node.path=/none\n"},
-		{"sync under a context that was cancelled", func(ctx context.Context, c *framework.Client) error {
-			ctx, cancel := context.WithCancel(ctx)
-			cancel()
-			return c.Sync(ctx, "/")
-		}, "sync (caller, error: context canceled) error.type=canceled server.address=none zookeeper.node.path=\n"},
-	}
-}
-
-// spansOf runs a test in a namespace of its own, with a client that makes spans.
-func spansOf(t *testing.T, test func(t *testing.T, tr *traces, c *framework.Client)) {
-	t.Helper()
+// TestEachOperationHasASpan compares the spans with a file of testdata/telemetry. The span of an operation that
+// failed says why.
+func TestEachOperationHasASpan(t *testing.T) {
+	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		tr, namespace := newTraces(), fresh(t)
 		mustCreate(t, env.Client(t), namespace, "")
-		test(t, tr, env.Client(t, framework.WithTracerProvider(tr.provider), framework.WithNamespace(namespace[1:])))
-	})
-}
-
-func TestEachOperationHasASpan(t *testing.T) {
-	t.Parallel()
-	spansOf(t, func(t *testing.T, tr *traces, c *framework.Client) {
-		for _, of := range successes() {
-			ctx := tr.caller(t)
-			if err := of.call(ctx, c); err != nil {
-				t.Errorf("%s: %v", of.name, err)
-			}
-			if got := tr.take(t, ctx, c); got != of.want {
-				t.Errorf("%s has the spans\n%swant\n%s", of.name, got, of.want)
-			}
-		}
-	})
-}
-
-func TestASpanSaysWhyItsOperationFailed(t *testing.T) {
-	t.Parallel()
-	spansOf(t, func(t *testing.T, tr *traces, c *framework.Client) {
-		for _, of := range failures() {
-			ctx := tr.caller(t)
-			err := of.call(ctx, c)
-			if err == nil {
-				t.Errorf("%s: no error", of.name)
-			}
-			got := tr.take(t, ctx, c)
-			if got != of.want {
-				t.Errorf("%s has the spans\n%swant\n%s", of.name, got, of.want)
-			}
-			if kind := "error.type=" + framework.ErrorType(err); !strings.Contains(got, kind) {
+		c := env.Client(t, framework.WithTracerProvider(tr.provider), framework.WithNamespace(namespace[1:]))
+		ctx := tr.caller(t)
+		var all strings.Builder
+		for _, of := range observedCalls(ctx, c) {
+			kind := framework.ErrorType(of.call())
+			spans := tr.take(t, ctx, c)
+			if kind != "" && !strings.Contains(spans, "error.type="+kind) {
 				t.Errorf("%s: the error is of another type than the span: %s", of.name, kind)
 			}
+			fmt.Fprintf(&all, "%s: %s\n%s", of.name, kind, spans)
 		}
+		checkGolden(t, "operations", all.String())
 	})
 }
