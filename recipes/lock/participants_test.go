@@ -169,6 +169,7 @@ func TestQueuePosition(t *testing.T) {
 		var positions []int
 		expect := func(want ...int) {
 			t.Helper()
+			synctest.Wait()
 			if !slices.Equal(positions, want) {
 				t.Errorf("told %v, want %v", positions, want)
 			}
