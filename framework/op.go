@@ -76,17 +76,17 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 	unknown := false // an earlier attempt had an unknown outcome
 	v, err := retry.Value(ctx, policy, func(ctx context.Context) (T, error) {
 		var zero T
+		breaks := c.breaks.Load() // before there is a session: its connection may end at once
 		s, err := c.sessionFor(ctx, bound, reads)
 		if err != nil {
-			return zero, classify(repeat, err, false)
+			return zero, classify(repeat, err, breaks)
 		}
-		breaks := c.breaks.Load()
 		v, err := attemptOn(ctx, s, attempt)
 		if err == nil {
 			return v, nil
 		}
 		unknown = unknown || errors.Is(err, ErrUnknownOutcome)
-		return v, classify(repeat, err, c.breaks.Load() != breaks)
+		return v, classify(repeat, err, breaks)
 	}, c.retryOptions(rq, o)...)
 	err = cause.Without(err)
 	if unknown && !reads && unanswered(err) {
@@ -113,18 +113,16 @@ func unanswered(err error) bool {
 	}, func(reason error) bool { return errors.Is(err, reason) })
 }
 
-// classify marks the errors after which no attempt follows, and those of attempts during which the
-// connection broke. If ctx has ended, the retry loop checks that first.
-func classify(repeat repeatability, err error, broke bool) error {
+// classify marks the errors after which no attempt follows, and notes at the others how often the connection
+// had broken before the attempt. If ctx has ended, the retry loop checks that first.
+func classify(repeat repeatability, err error, breaks int64) error {
 	switch {
 	case !Retryable(err):
 		return retry.Permanent(err)
 	case errors.Is(err, ErrUnknownOutcome) && repeat == once:
 		return retry.Permanent(err)
-	case broke:
-		return brokenError{err}
 	}
-	return err
+	return attemptError{err, breaks}
 }
 
 // sessionFor returns a connected session: the session with the id, or any for 0. It may be a
@@ -176,11 +174,13 @@ func (c *core) retryOptions(rq request, o *otelzk.Observation) []retry.DoOption 
 
 // nextConnection is closed at the next transition to Connected, and to Closed. A retried operation
 // failed for lack of a connection, so once there is one, a longer pause has no use. There may be one
-// already.
+// already: an attempt may fail before its connection's end is known, and the next connection may be there
+// when its failure is.
 func (c *core) nextConnection(f retry.Failure) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := f.Err.(brokenError); ok && c.state == Connected { //nolint:errorlint // this very error, as try returned it
+	failed, ok := f.Err.(attemptError) //nolint:errorlint // this very error, as try returned it
+	if ok && c.state == Connected && c.breaks.Load() != failed.breaks {
 		already := make(chan struct{})
 		close(already)
 		return already
@@ -188,11 +188,15 @@ func (c *core) nextConnection(f retry.Failure) <-chan struct{} {
 	return c.up
 }
 
-// A brokenError is the failure of an attempt during which the connection broke.
-type brokenError struct{ error }
+// An attemptError is the failure of an attempt.
+type attemptError struct {
+	error
+
+	breaks int64 // of the connection before the attempt
+}
 
 // Unwrap returns the failure.
-func (e brokenError) Unwrap() error { return e.error }
+func (e attemptError) Unwrap() error { return e.error }
 
 // earlierAttempts remember, over the attempts of one call, whether one of them had an unknown outcome. A
 // write is repeated only once it is certain that the earlier attempt had no effect and will have

@@ -80,6 +80,28 @@ func TestAFailureAfterTheReconnectionMakesNoPause(t *testing.T) {
 	})
 }
 
+// The connection may break and return when the attempt has failed already, and the pause has yet to begin.
+func TestAReconnectionAheadOfThePauseEndsIt(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var c *framework.Client
+		c = virtual(t, srv, framework.WithRetry(retry.Forever(time.Hour)), framework.WithRetryObserver(func(framework.Retry) {
+			srv.Cut()
+			awaitState(t, c, framework.Suspended)
+			awaitState(t, c, framework.Connected)
+		}))
+		start, attempts := time.Now(), 0
+		err := framework.Repeat(t.Context(), c, func() error {
+			if attempts++; attempts > 1 {
+				return nil
+			}
+			return framework.ErrUnknownOutcome
+		})
+		if took := time.Since(start); err != nil || took > time.Minute {
+			t.Errorf("%v after %v, want no pause of an hour", err, took)
+		}
+	})
+}
+
 func TestAReconnectionIsNotMadeToWait(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
