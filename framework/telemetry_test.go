@@ -114,6 +114,7 @@ func durations(t *testing.T, env *zkenv.Env, ms *meters, provider framework.Opti
 	route.Rules().Add(fault.Rule{Op: fault.Sync, Action: fault.DelayRequest, Delay: 3 * time.Second})
 	must.OK(t, c.Sync(t.Context(), "/"))
 	host, _ := must.Get2(net.SplitHostPort(c.Servers()[0]))(t)
+	env.Quiesce()
 	return strings.ReplaceAll(ms.text(t, zktel.MetricOperationDuration), host, "server")
 }
 
@@ -122,12 +123,14 @@ func retries(t *testing.T, env *zkenv.Env, ms *meters, provider framework.Option
 	c := route.Client(t, provider)
 	route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2})
 	must.Get2(c.Get(t.Context(), "/"))(t)
+	env.Quiesce()
 	return ms.text(t, zktel.MetricRetries)
 }
 
 func statesAndTransitions(t *testing.T, env *zkenv.Env, ms *meters, provider framework.Option) string {
 	route := env.Route(t)
 	report := func(when string) string {
+		env.Quiesce() // the listeners are told first
 		return when + "\n\n" + ms.text(t, zktel.MetricConnectionState, zktel.MetricTransitions, zktel.MetricSessionExpirations) + "\n"
 	}
 	var tr trail
@@ -135,7 +138,6 @@ func statesAndTransitions(t *testing.T, env *zkenv.Env, ms *meters, provider fra
 	reported := report("Two clients are connected")
 	route.Expire(t)
 	tr.await(t, connecting, connected, suspended, lost, connected)
-	env.Quiesce() // the listeners are told first
 	reported += report("The session of one expired")
 	must.OK(t, errors.Join(first.Close(), second.Close()))
 	return reported + report("Both are closed")
@@ -144,6 +146,7 @@ func statesAndTransitions(t *testing.T, env *zkenv.Env, ms *meters, provider fra
 func watchesAndDeletions(t *testing.T, env *zkenv.Env, ms *meters, provider framework.Option) string {
 	route := env.Route(t)
 	report := func(when string) string {
+		env.Quiesce()
 		return when + "\n\n" + ms.text(t, zktel.MetricWatchCount, zktel.MetricBackgroundDeletes) + "\n"
 	}
 	c := route.Client(t, provider)
@@ -159,7 +162,6 @@ func watchesAndDeletions(t *testing.T, env *zkenv.Env, ms *meters, provider fram
 	await(t, held.Hit(), "the first deletion")
 	reported += report("Both are to be deleted")
 	held.Release()
-	env.Quiesce()
 	return reported + report("Both are deleted")
 }
 
