@@ -33,8 +33,9 @@ func (n valueNumber) Add(ctx context.Context, delta int64) (int64, error) {
 	return n.Update(ctx, func(old int64, _ bool) (int64, error) { return old + delta, nil })
 }
 
-// TestNumbersAreLinearizable has 16 goroutines of four clients under faults. porcupine searches an
-// order of all calls.
+// TestNumbersAreLinearizable has 12 goroutines of four clients under faults. porcupine searches an
+// order of all calls. Calls of unknown outcome are concurrent with all later ones, so with 16 goroutines the
+// search did not end within a minute in one run of many.
 func TestNumbersAreLinearizable(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t testing.TB, c *framework.Client, path string) number{
@@ -57,7 +58,7 @@ func TestNumbersAreLinearizable(t *testing.T) {
 func testLinearizable(t *testing.T, open func(t testing.TB, c *framework.Client, path string) number) {
 	t.Helper()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		const clients, goroutines, rounds = 4, 4, 4
+		const clients, goroutines, rounds = 4, 3, 4
 		path := fmt.Sprintf("/counter/linearizable-%016x", rand.Uint64())
 		var mu sync.Mutex
 		var calls []history.NumberCall
