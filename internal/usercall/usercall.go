@@ -120,27 +120,6 @@ func Bounded[T any](ctx context.Context, calls *Calls, fn func() (T, error), lat
 	}
 }
 
-// Apart returns what fn returns. It calls fn on a goroutine of its own, so that the caller's stack does not
-// grow to what fn needs. If fn panics or ends its goroutine, the caller does, too.
-func Apart(fn func() error) (err error) {
-	var panicked any
-	returned, done := false, make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() { panicked = recover() }()
-		err = fn()
-		returned = true
-	}()
-	<-done
-	if panicked != nil {
-		panic(panicked)
-	}
-	if !returned {
-		runtime.Goexit()
-	}
-	return err
-}
-
 // Require panics if an argument that must not be nil was not given. The text names the argument and
 // the exported function that the user called, so the functions below it may call Require for it.
 func Require(argument string, given bool) {

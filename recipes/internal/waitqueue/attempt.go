@@ -11,7 +11,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/queuenode"
-	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
@@ -70,11 +69,8 @@ func (q *Queue) NewAttempt(kind string, data func() []byte) *Attempt {
 // Run drives the attempt until it is granted, ctx ends or a request fails. With an error the
 // attempt keeps what it has, its node included: Run again, or Withdraw.
 func (a *Attempt) Run(ctx context.Context) (*Grant, error) {
-	attempts := clientAttemptsOf(a.queue.Client)
-	a.crowded = attempts.begin(a.queue.Dir)
-	defer attempts.end(a.queue.Dir)
 	for {
-		if err := a.apart(ctx, (*Attempt).enter); err != nil {
+		if err := a.enter(ctx); err != nil {
 			return nil, err
 		}
 		err := a.await(ctx)
@@ -93,18 +89,6 @@ func (a *Attempt) Run(ctx context.Context) (*Grant, error) {
 			return nil, err
 		}
 	}
-}
-
-// apart calls fn, which makes requests: these need a stack of 8 KiB, the wait behind them one of 4. If other
-// attempts of the client contend, this one will probably wait, and fn has a goroutine of its own. That costs
-// more time than it saves memory if the attempt is granted at once.
-//
-// This is an optimisation: without it, each of many waiters of a process needs 4 KiB more.
-func (a *Attempt) apart(ctx context.Context, fn func(*Attempt, context.Context) error) error {
-	if a.crowded {
-		return usercall.Apart(func() error { return fn(a, ctx) })
-	}
-	return fn(a, ctx)
 }
 
 // Try waits for no other contender: it returns a grant, or [ErrBusy] with its node deleted. If it

@@ -262,31 +262,12 @@ func (ls *listings) leave(key listingKey, l *sharedListing) {
 // This is an optimisation: without it, an attempt would watch the node ahead of its predecessor,
 // and list when that is deleted.
 type clientAttempts struct {
-	mu      sync.Mutex               // guards following
-	running map[string]int           // attempts in [Attempt.Run], by the queue's directory
+	mu      sync.Mutex
 	granted map[string]chan struct{} // closed at the grant; nil until the successor asks for it
 }
 
 func clientAttemptsOf(c *framework.Client) *clientAttempts {
-	return framework.Shared(c, func() *clientAttempts {
-		return &clientAttempts{running: make(map[string]int), granted: make(map[string]chan struct{})}
-	})
-}
-
-// begin counts an attempt that contends for the directory, and reports whether others do.
-func (as *clientAttempts) begin(dir string) (others bool) {
-	as.mu.Lock()
-	defer as.mu.Unlock()
-	as.running[dir]++
-	return as.running[dir] > 1
-}
-
-func (as *clientAttempts) end(dir string) {
-	as.mu.Lock()
-	defer as.mu.Unlock()
-	if as.running[dir]--; as.running[dir] == 0 {
-		delete(as.running, dir)
-	}
+	return framework.Shared(c, func() *clientAttempts { return &clientAttempts{granted: make(map[string]chan struct{})} })
 }
 
 func (as *clientAttempts) add(name string) {

@@ -155,7 +155,7 @@ var errStale = errors.New("waitqueue: what was listed is out of date")
 // attempt of the same client, its grant shows as much, and the second is not watched.
 func (a *Attempt) await(ctx context.Context) error {
 	for {
-		err := a.apart(ctx, (*Attempt).look)
+		err := a.look(ctx)
 		for err == nil && a.pos.predecessor != "" {
 			err = a.waiter.next(ctx)
 		}
