@@ -228,18 +228,21 @@ func TestSpans(t *testing.T) {
 		call func(ctx context.Context, c *framework.Client) error
 	}{
 		"retries are in one span that counts them": {
-			nil, fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2},
+			nil,
+			fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2},
 			func(ctx context.Context, c *framework.Client) error { return last(c.Get(ctx, "/")) },
 		},
 		"a span reports the last attempt": {
-			[]framework.Option{framework.WithRetry(retry.Times(2, 0))}, fault.Rule{Op: fault.SetData, Action: fault.CutBefore, Times: fault.Forever},
+			[]framework.Option{framework.WithRetry(retry.Times(2, 0))},
+			fault.Rule{Op: fault.SetData, Action: fault.CutBefore, Times: fault.Forever},
 			func(ctx context.Context, c *framework.Client) error {
 				return last(c.Set(ctx, "/", nil, framework.AnyVersion))
 			},
 		},
 		"a span ends at a deadline": {nil, fault.Rule{Op: fault.Sync, Action: fault.HoldRequest}, sync},
 		"a span ends with its context": {
-			nil, fault.Rule{Op: fault.Sync, Action: fault.HoldRequest},
+			nil,
+			fault.Rule{Op: fault.Sync, Action: fault.HoldRequest},
 			func(ctx context.Context, c *framework.Client) error {
 				ctx, cancel := context.WithCancel(ctx)
 				time.AfterFunc(time.Millisecond, cancel)

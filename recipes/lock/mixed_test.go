@@ -408,9 +408,16 @@ func TestTheEarlierOfTwoKindsWins(t *testing.T) {
 		kind  sharer
 		other string
 	}{
-		{all[0], "/leases/x-lease-"}, {all[3], "/leases/x-lease-"}, {all[4], "/leases/x-lease-"}, {all[5], "/leases/x-lease-"},
-		{all[6], "/x-lock-"}, {all[7], "/x-lock-"}, {all[7], "/x-__READ__"},
-		{all[0], "/x-__READ__"}, {all[4], "/x-lock-"}, {all[5], "/x-lock-"},
+		{all[0], "/leases/x-lease-"},
+		{all[3], "/leases/x-lease-"},
+		{all[4], "/leases/x-lease-"},
+		{all[5], "/leases/x-lease-"},
+		{all[6], "/x-lock-"},
+		{all[7], "/x-lock-"},
+		{all[7], "/x-__READ__"},
+		{all[0], "/x-__READ__"},
+		{all[4], "/x-lock-"},
+		{all[5], "/x-lock-"},
 	} {
 		t.Run(tc.kind.name+tc.other, func(t *testing.T) {
 			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {

@@ -35,14 +35,13 @@ type Attempt struct {
 	hold   *framework.SessionHold
 	key    listingKey // set with hold
 
-	node    string         // path of the node; "" if there is none
-	self    queuenode.Node // the node
-	stat    framework.Stat
-	breaks  int64    // of the connection when the grant was certain
-	listed  []string // what was listed along with the creation of the node; nil once used
-	fresh   bool     // the node has not been listed yet
-	warned  bool     // of contenders of another kind that came later
-	crowded bool     // other attempts of the client contended when Run began
+	node   string         // path of the node; "" if there is none
+	self   queuenode.Node // the node
+	stat   framework.Stat
+	breaks int64    // of the connection when the grant was certain
+	listed []string // what was listed along with the creation of the node; nil once used
+	fresh  bool     // the node has not been listed yet
+	warned bool     // of contenders of another kind that came later
 
 	admitted bool          // a listing showed the node, and no contender of another kind ahead of it
 	took     time.Duration // from the call that created the node to its return

@@ -63,7 +63,7 @@ func (e *ensembleOfOne) sharer(t *testing.T, ls *listings, name string) *sharer 
 	return s
 }
 
-// inListings runs the body as a subtest, in virtual time. At the end nobody may wait.
+// inListings runs the body as a subtest, in virtual time. At the end no attempt may wait.
 func inListings(t *testing.T, name string, body func(t *testing.T, e *ensembleOfOne, ls *listings)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
