@@ -45,7 +45,7 @@ type Attempt struct {
 
 	admitted bool          // a listing showed the node, and no contender of another kind ahead of it
 	took     time.Duration // from the call that created the node to its return
-	pos      position      // as it was last found; only an attempt that waits uses it
+	pos      position      // of the wait, as it was last found; see BlockedBy
 	waiter   *waiter       // since it began to wait
 	rounds   pace.Pace     // of restarts and listings
 }

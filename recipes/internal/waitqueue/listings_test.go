@@ -73,7 +73,7 @@ func inListings(t *testing.T, name string, body func(t *testing.T, e *ensembleOf
 			body(t, e, ls)
 			synctest.Wait()
 			if len(ls.all) != 0 {
-				t.Errorf("kept although nobody waits: %v", ls.all)
+				t.Errorf("kept although no attempt waits: %v", ls.all)
 			}
 		})
 	})
@@ -146,7 +146,7 @@ func TestListings(t *testing.T) {
 		<-first.done
 		<-second.done
 		if e.ended != 1 {
-			t.Errorf("%d requests ended, want the one that nobody waits for", e.ended)
+			t.Errorf("%d requests ended, want the one that no attempt waits for", e.ended)
 		}
 		third := e.sharer(t, ls, "c")
 		e.answer(named("c"), nil)
@@ -175,7 +175,7 @@ func TestListings(t *testing.T) {
 			ls.end(sharedKey, along, nil)
 		}
 	})
-	inListings(t, "nobody lists along while others share a listing", func(t *testing.T, e *ensembleOfOne, ls *listings) {
+	inListings(t, "no attempt lists along while others share a listing", func(t *testing.T, e *ensembleOfOne, ls *listings) {
 		first := e.sharer(t, ls, "a")
 		if ls.begin(sharedKey) != nil {
 			t.Error("two listings at once")

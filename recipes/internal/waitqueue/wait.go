@@ -155,9 +155,9 @@ var errStale = errors.New("waitqueue: what was listed is out of date")
 // attempt of the same client, its grant shows as much, and the second is not watched.
 func (a *Attempt) await(ctx context.Context) error {
 	for {
-		err := a.look(ctx)
-		for err == nil && a.pos.predecessor != "" {
-			err = a.waiter.next(ctx)
+		first, err := a.look(ctx)
+		for err == nil && !first {
+			first, err = a.waiter.next(ctx)
 		}
 		switch {
 		case err == nil:
@@ -172,19 +172,17 @@ func (a *Attempt) await(ctx context.Context) error {
 	}
 }
 
-// look finds the attempt's position, and watches what it has to wait for.
-func (a *Attempt) look(ctx context.Context) error {
+// look reports whether the attempt is the first. If not, it watches what the attempt has to wait for.
+func (a *Attempt) look(ctx context.Context) (first bool, err error) {
 	pos, err := a.position(ctx)
-	if err != nil {
-		return err
-	}
-	if a.pos = pos; pos.predecessor == "" {
-		return nil
+	if err != nil || pos.predecessor == "" {
+		return err == nil, err
 	}
 	if a.waiter == nil {
 		a.waiter = &waiter{attempt: a, long: LongWait{Report: a.queue.OnLongWait}}
 	}
-	return a.waiter.watch(ctx)
+	a.pos = pos
+	return false, a.waiter.watch(ctx)
 }
 
 // Disconnected reports whether err is only for lack of a connection.
@@ -202,9 +200,9 @@ func (w *waiter) watch(ctx context.Context) error {
 	return w.setWatches(ctx)
 }
 
-// next waits for the next event, finds the position after it and watches what is left to wait for. It
-// returns errStale if only a listing shows the position.
-func (w *waiter) next(ctx context.Context) error {
+// next waits for the next event, and reports whether the attempt is the first after it. If not, it watches
+// what is left to wait for. It returns errStale if only a listing shows the position.
+func (w *waiter) next(ctx context.Context) (first bool, err error) {
 	for !w.predecessor.gone && !w.second.gone {
 		w.predecessor.watch.Recheck()
 		select {
@@ -213,20 +211,20 @@ func (w *waiter) next(ctx context.Context) error {
 				return w.advance(ctx)
 			}
 			if err := w.reread(ctx); err != nil { // the event of either node may have been dropped
-				return err
+				return false, err
 			}
 		case <-fired(w.second.watch):
 			return w.advance(ctx)
 		case <-w.granted:
 			return w.advance(ctx)
 		case <-w.own.watch.Fired():
-			return errStale
+			return false, errStale
 		case <-w.long.Due():
 			w.notifyLong()
 		case <-w.attempt.hold.Lost():
-			return w.attempt.hold.Err()
+			return false, w.attempt.hold.Err()
 		case <-ctx.Done():
-			return ctx.Err()
+			return false, ctx.Err()
 		}
 	}
 	return w.advance(ctx)
@@ -235,9 +233,9 @@ func (w *waiter) next(ctx context.Context) error {
 // notifyLong is a function of its own, so that the stack of each wait need not have its frame.
 func (w *waiter) notifyLong() { w.long.Notify(w.blocker()) }
 
-// advance finds the position after an event of the predecessor or of the second. It returns errStale if the
-// last listing does not show that position.
-func (w *waiter) advance(ctx context.Context) error {
+// advance is the end of next after an event of the predecessor or of the second. The position stays that of
+// the wait if the attempt is the first now: see BlockedBy.
+func (w *waiter) advance(ctx context.Context) (first bool, err error) {
 	pos := &w.attempt.pos
 	granted := false
 	select {
@@ -247,14 +245,13 @@ func (w *waiter) advance(ctx context.Context) error {
 	}
 	switch {
 	case pos.deletionGrants && w.predecessor.deleted() && w.own.watch.Valid():
-		*pos = position{}
-		return nil
+		return true, nil
 	case pos.bothDeletionsGrant && w.second.deleted() && !w.predecessor.deleted():
 		*pos = pos.withoutSecond()
 	case !granted || w.predecessor.deleted():
-		return errStale
+		return false, errStale
 	}
-	return w.watch(ctx)
+	return false, w.watch(ctx)
 }
 
 // setWatches sets the watches that are missing, within one round trip.
