@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/contender"
@@ -22,6 +23,7 @@ type queueLock struct {
 	full   string // of the lock, in the ensemble
 	cfg    config
 	tel    telemetry.Lock
+	latest *atomic.Pointer[entry] // with the latest hold, by which most re-entries go; nil if that has ended
 }
 
 func (q *queueLock) key(c caller) ownerKey { return ownerKey{path: q.full, kind: q.kind, caller: c} }
@@ -34,6 +36,9 @@ func (q *queueLock) key(c caller) ownerKey { return ownerKey{path: q.full, kind:
 func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
+	}
+	if l := q.reenter(ctx, c); l != nil {
+		return l, nil
 	}
 	admitted, err := q.admit(ctx, q.key(c), nil, try)
 	if admitted.lease != nil {
@@ -183,6 +188,21 @@ func (q *queueLock) admit(ctx context.Context, key ownerKey, awaited *entry, try
 			return found, nil
 		}
 	}
+}
+
+// reenter returns one more lease of the latest hold if that is the caller's, else nil: then
+// admit finds the hold. It saves the mutex and the map of all owners.
+func (q *queueLock) reenter(ctx context.Context, c caller) *Lease {
+	e := q.latest.Load()
+	if e == nil || e.key.caller != c {
+		return nil
+	}
+	share := e.hold.Join()
+	if share != nil && e.hold.Grant.Err() != nil {
+		_ = share.Release(ctx) // which returns the loss, and nothing else
+		return nil
+	}
+	return (*Lease)(share)
 }
 
 // enlist finds or creates the entry and joins it. If the call has waited for an entry, it leaves

@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"sync/atomic"
+
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
@@ -16,7 +18,7 @@ func Registered(c *framework.Client) int {
 // GrantAfterEnd records a grant of the owner whose hold has ended by a release before.
 func GrantAfterEnd(of Owner) {
 	o := &owners{entries: make(map[ownerKey]*entry), lost: make(map[ownerKey]*hold.Hold)}
-	e := &entry{lock: new(queueLock), key: ownerKey{path: "/a", caller: caller{owner: of}}, live: true, driven: true}
+	e := &entry{lock: &queueLock{latest: new(atomic.Pointer[entry])}, key: ownerKey{path: "/a", caller: caller{owner: of}}, live: true, driven: true}
 	o.entries[e.key] = e
 	h := new(hold.Hold)
 	o.ended(e, h, nil)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,27 +141,42 @@ func TestALeaseOfASessionThatIsOverSaysSo(t *testing.T) {
 // At the deadline every goroutine sees the loss, whether or not the deadline's own timer has run: a process
 // that was stopped looks at its leases first.
 func TestALeaseIsLostAtItsDeadlineWhoeverLooksFirst(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		l := mustLock(t, newMutex(t, virtualClient(t, srv), "/deadline/first"))
-		srv.Refuse()
-		srv.Cut()
-		synctest.Wait()
-		var held atomic.Int64
-		var looks sync.WaitGroup
-		for range 200 {
-			looks.Add(1)
-			time.AfterFunc(time.Until(l.Deadline()), func() {
-				defer looks.Done()
-				if l.Err() == nil {
-					held.Add(1)
+	t.Parallel()
+	reenters := func(ctx context.Context, m *lock.Mutex) bool {
+		ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		_, err := m.Lock(ctx)
+		return err == nil
+	}
+	for name, held := range map[string]func(ctx context.Context, l *lock.Lease, m, same *lock.Mutex) bool{
+		"Lease.Err":                         func(_ context.Context, l *lock.Lease, _, _ *lock.Mutex) bool { return l.Err() == nil },
+		"a re-entry":                        func(ctx context.Context, _ *lock.Lease, m, _ *lock.Mutex) bool { return reenters(ctx, m) },
+		"a re-entry of another Mutex value": func(ctx context.Context, _ *lock.Lease, _, same *lock.Mutex) bool { return reenters(ctx, same) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+				const path = "/deadline/first"
+				ctx := lock.ContextWithOwner(t.Context(), lock.NewOwner("first"))
+				c := virtualClient(t, srv)
+				m, same := newMutex(t, c, path), newMutex(t, c, path)
+				l := must.Get(m.Lock(ctx))(t)
+				srv.Refuse()
+				srv.Cut()
+				synctest.Wait()
+				var looks sync.WaitGroup
+				for range 200 {
+					looks.Add(1)
+					time.AfterFunc(time.Until(l.Deadline()), func() {
+						defer looks.Done()
+						if held(ctx, l, m, same) {
+							t.Error("the lease was taken for held at its deadline")
+						}
+					})
 				}
+				looks.Wait()
 			})
-		}
-		looks.Wait()
-		if n := held.Load(); n > 0 {
-			t.Errorf("%d of 200 goroutines took the lease for held at its deadline", n)
-		}
-	})
+		})
+	}
 }
 
 // TestLeaseDeadline compares what leases of all makes say with the moment of their loss.

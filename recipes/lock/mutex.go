@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/queuenode"
@@ -42,6 +43,8 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 		full: c.AbsolutePath(path),
 		cfg:  cfg,
 		tel:  telemetry.Of(c, telemetry.TypeMutex, cfg.Name, c.AbsolutePath(path)),
+
+		latest: new(atomic.Pointer[entry]),
 	}}, nil
 }
 

@@ -129,6 +129,7 @@ func (o *owners) removeLocked(e *entry) {
 	if e.live {
 		e.live = false
 		delete(o.entries, e.key)
+		e.lock.latest.CompareAndSwap(e, nil)
 		e.key.caller.owner.forget(e)
 	}
 }
@@ -196,6 +197,7 @@ func (o *owners) granted(e *entry, grant *waitqueue.Grant, h *hold.Hold) {
 	e.undrivenLocked()
 	if e.live && h.Err() == nil {
 		e.grant, e.hold = grant, h
+		e.lock.latest.Store(e)
 		e.key.caller.owner.record(e)
 	} else {
 		o.removeLocked(e)

@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/queuenode"
@@ -51,8 +52,11 @@ func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, err
 		full:  c.AbsolutePath(path),
 		cfg:   cfg,
 		tel:   telemetry.Of(c, telemetry.TypeRead, cfg.Name, c.AbsolutePath(path)),
+
+		latest: new(atomic.Pointer[entry]),
 	}
 	write := read
+	write.latest = new(atomic.Pointer[entry])
 	write.tel = telemetry.Of(c, telemetry.TypeWrite, cfg.Name, c.AbsolutePath(path))
 	write.kind, write.other = writeKind, readKind
 	return &RWMutex{read: Side{queueLock: read, name: "read"}, write: Side{queueLock: write, name: "write"}}, nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/loss"
 )
 
 // The sentinels of package lease, which documents them.
@@ -119,6 +120,7 @@ type Options struct {
 // A Hold is a grant with the shares that hold it. Its methods may be called concurrently.
 type Hold struct {
 	Options             // immutable
+	members  []*Share   // of a Multi's lease; nil for others
 	monitors []*monitor // one for each znode
 
 	mu     sync.Mutex // guards following; never held while code outside is called
@@ -147,9 +149,8 @@ type lostHold struct {
 // New returns the first share of a new hold. members are the shares of a Multi's members. If the grant
 // is over already, the hold is lost.
 func New(o Options, members ...*Share) *Share {
-	h := &Hold{Options: o}
+	h := &Hold{Options: o, members: members}
 	first := h.Join()
-	first.members = members
 	if o.Znode != nil {
 		h.addMonitor(o.Znode)
 	}
@@ -238,10 +239,10 @@ func (h *Hold) notify(cause error) {
 	ending := &lostHold{at: time.Now(), ends: h.Hooks.Ends()}
 	var pass []func(error)
 	for _, s := range shares {
-		if s.onLost != nil {
-			pass = append(pass, s.onLost)
-			ending.after = append(ending.after, s.afterLost)
-			s.onLost, s.afterLost = nil, nil
+		if s.onLoss != nil {
+			pass = append(pass, s.onLoss.Lose)
+			ending.after = append(ending.after, s.onLoss.After)
+			s.onLoss = nil
 		}
 	}
 	h.mu.Unlock()
@@ -330,14 +331,12 @@ func (h *Hold) stopMonitors() {
 // A Share is one lease's part in a hold. Package lease has it as the Lease, which is this type with the
 // methods for users.
 type Share struct {
-	hold    *Hold    // immutable, as are the following
-	members []*Share // of a Multi's lease; nil for others
-	first   bool     // it is the hold's first share
+	hold  *Hold // immutable, as is first
+	first bool  // it is the hold's first share
 
-	released  bool                       // guarded by hold.mu, as are the following
-	contexts  map[*shareContext]struct{} // nil before the first
-	onLost    func(error)                // nil if there is none, as afterLost
-	afterLost func()
+	released bool                       // guarded by hold.mu, as are the following
+	contexts map[*shareContext]struct{} // nil before the first
+	onLoss   *loss.Functions            // nil if there are none
 }
 
 type shareContext struct{ cancel context.CancelCauseFunc }
@@ -346,7 +345,7 @@ type shareContext struct{ cancel context.CancelCauseFunc }
 func (s *Share) Hold() *Hold { return s.hold }
 
 // Members returns the shares that New got as members. They must not be changed.
-func (s *Share) Members() []*Share { return s.members }
+func (s *Share) Members() []*Share { return s.hold.members }
 
 // Err returns the error of the loss, [ErrReleased] after a release, or nil. It notices a deadline
 // that has just passed.
@@ -386,7 +385,7 @@ func (s *Share) OnLost(notify func(error), after func()) bool {
 	if s.errLocked() != nil {
 		return false
 	}
-	s.onLost, s.afterLost = notify, after
+	s.onLoss = &loss.Functions{Lose: notify, After: after}
 	return true
 }
 
@@ -461,7 +460,7 @@ func (s *Share) Drop() (last bool, err error) {
 		return false, ErrReleased
 	}
 	s.released = true
-	s.onLost, s.afterLost = nil, nil
+	s.onLoss = nil
 	if i := slices.Index(h.shares, s); i >= 0 {
 		h.shares = slices.Delete(h.shares, i, i+1)
 	}

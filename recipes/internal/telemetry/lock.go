@@ -261,7 +261,9 @@ func sessionID(id int64) string { return "0x" + strconv.FormatUint(uint64(id), 1
 
 // Leased records the present number of leases. It calls no code outside.
 func (h *Hold) Leased(n int) {
-	h.most.Store(max(h.most.Load(), int64(n)))
+	if int64(n) > h.most.Load() {
+		h.most.Store(int64(n))
+	}
 }
 
 // Carry returns parent with the hold's span, for the work under the first lease. If parent belongs
