@@ -444,3 +444,26 @@ func TestEndedContext_with_any_cause(t *testing.T) {
 		wantErr(t, "Participants", err, context.Canceled)
 	})
 }
+
+// TestWaitErrorWhileTheSessionIsProven ends the call after the last contender ahead has gone, while the servers
+// prove no session: the error has what the call has waited for.
+func TestWaitErrorWhileTheSessionIsProven(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		const path = "/proven"
+		operator := virtualClient(t, srv)
+		holder := must.Get(operator.Create(t.Context(), path+"/lock-", nil, framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		waits := lockLater(ctx, newMutex(t, virtualClient(t, srv), path))
+		synctest.Wait()
+		srv.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.Refuse, Code: fault.Throttled, Times: fault.Forever}) // heartbeats
+		<-time.After(framework.DefaultSessionTimeout)
+		must.OK(t, operator.Delete(t.Context(), holder))
+		<-time.After(time.Second)
+		cancel()
+		err := must.Receive(t, waits, "the waiter").Err
+		wait := new(lock.WaitError)
+		if !errors.As(err, &wait) || !errors.Is(err, context.Canceled) || wait.Ahead != 1 || wait.BlockedBy == nil || wait.BlockedBy.Path != holder {
+			t.Errorf("%v (%+v), want a wait behind %s", err, wait, holder)
+		}
+	})
+}
