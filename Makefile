@@ -51,6 +51,8 @@ help: ## List the targets
 .PHONY: test
 test: SIM_SCHEDULES = 2000
 test: SIM_HOURS = 200
+# guards vet, and no debugger looks: the tests are linked in two thirds of the time.
+test: export GOFLAGS = -vet=off -ldflags=-w
 test: guards virtual plain matrix-slice sim chaos ## The guards, all tests, most also with the race detector, other versions, the simulation, chaos
 
 .PHONY: check
