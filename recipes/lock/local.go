@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/loss"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
@@ -131,7 +130,7 @@ func (l *Local) lock(
 
 // lease returns a lease of the mutex's lease.
 func (l *Local) lease(of *Lease) *Lease {
-	g := &localGrant{local: l, lease: of}
+	g := &localGrant{Lease: of, local: l}
 	granted := contender.NewLease(hold.Options{
 		Client: contender.ShareOf(of).Hold().Client,
 		Path:   l.Path(),
@@ -218,10 +217,11 @@ func (l *Local) pass(of *Lease) (handed bool) {
 	return handed
 }
 
-// A localGrant is the grant of a [Local]: the mutex's lease, for one call.
+// A localGrant is the grant of a [Local]: the mutex's lease, for one call. Its node, fence, guards and
+// deadline are those of the mutex's lease.
 type localGrant struct {
+	*Lease
 	local  *Local
-	lease  *Lease
 	passed bool // it has no turn any more; guarded by local.mu
 }
 
@@ -233,24 +233,12 @@ func (g *localGrant) pass(of *Lease) (handed bool) {
 	return g.local.pass(of)
 }
 
-// Node returns the path of the mutex's znode.
-func (g *localGrant) Node() string { return g.lease.Node() }
-
-// Fence returns the fence of the mutex's lease.
-func (g *localGrant) Fence() int64 { return g.lease.Fence() }
-
-// Guard returns the guard of the mutex's lease.
-func (g *localGrant) Guards() []framework.TxnOp { return g.lease.Guards() }
-
-// Deadline returns the deadline of the mutex's lease.
-func (g *localGrant) Deadline() time.Time { return g.lease.Deadline() }
-
 // Err returns why the mutex's lease is over.
-func (g *localGrant) Err() error { return lossCause(g.lease.Err()) }
+func (g *localGrant) Err() error { return lossCause(g.Lease.Err()) }
 
 // OnLost registers notify and after for the loss of the mutex's lease.
 func (g *localGrant) OnLost(notify func(error), after func()) {
-	contender.ShareOf(g.lease).OnLost(func(err error) { notify(lossCause(err)) }, after)
+	contender.ShareOf(g.Lease).OnLost(&loss.Functions{Lose: func(err error) { notify(lossCause(err)) }, After: after})
 }
 
 // lossCause returns the cause of a loss, or err itself if it is none.
@@ -265,14 +253,14 @@ func lossCause(err error) error {
 // Release hands the mutex on, or releases it. The next call here gets the turn before the release,
 // so it queues behind the znode that is about to be deleted.
 func (g *localGrant) Release(ctx context.Context) error {
-	if g.pass(g.lease) {
+	if g.pass(g.Lease) {
 		return nil
 	}
-	return g.lease.Release(ctx)
+	return g.Lease.Release(ctx)
 }
 
 // Discard releases the mutex in the background.
 func (g *localGrant) Discard() {
 	g.pass(nil)
-	contender.ShareOf(g.lease).Discard()
+	contender.ShareOf(g.Lease).Discard()
 }

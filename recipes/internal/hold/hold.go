@@ -377,15 +377,15 @@ func (s *Share) Lost() <-chan struct{} {
 	return h.lost
 }
 
-// OnLost registers notify and after for the loss, as [Grant.OnLost] does. It reports false if the hold
-// is lost or the share is released already. A share has one of each.
-func (s *Share) OnLost(notify func(error), after func()) bool {
+// OnLost registers functions for the loss, as [Grant.OnLost] does. It reports false if the hold is lost or
+// the share is released already. A share has one of each.
+func (s *Share) OnLost(f *loss.Functions) bool {
 	s.hold.mu.Lock()
 	defer s.hold.mu.Unlock()
 	if s.errLocked() != nil {
 		return false
 	}
-	s.onLoss = &loss.Functions{Lose: notify, After: after}
+	s.onLoss = f
 	return true
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/loss"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/internal/hold"
@@ -118,7 +119,7 @@ func TestHoldIsLostOnce(t *testing.T) {
 	ctx, cancel := second.Context(t.Context())
 	defer cancel()
 	var passedOn []error
-	f.first.OnLost(func(err error) { passedOn = append(passedOn, err) }, func() {})
+	f.first.OnLost(&loss.Functions{Lose: func(err error) { passedOn = append(passedOn, err) }, After: func() {}})
 	f.grant.onLost(errOver)
 	f.grant.onLost(errors.New("another cause"))
 	for _, s := range []*hold.Share{f.first, second} {
@@ -134,7 +135,7 @@ func TestHoldIsLostOnce(t *testing.T) {
 	}
 	late, cancelLate := second.Context(t.Context())
 	defer cancelLate()
-	if !errors.Is(context.Cause(late), errOver) || f.first.OnLost(func(error) {}, func() {}) {
+	if !errors.Is(context.Cause(late), errOver) || f.first.OnLost(new(loss.Functions)) {
 		t.Errorf("after the loss: context %v, or OnLost is taken", context.Cause(late))
 	}
 	recipetest.Fails(t, "release after the loss", second.Release(t.Context()), errOver)
