@@ -98,6 +98,10 @@ func TryGrant(ctx context.Context, attempts []*Attempt) (grants []*Grant, err er
 	obstacles := make([]error, len(attempts))
 	var wg sync.WaitGroup
 	for i, a := range attempts {
+		if a.listed != nil { // along with the creation: no request is needed
+			obstacles[i] = a.obstacle(ctx)
+			continue
+		}
 		wg.Go(func() { obstacles[i] = a.obstacle(ctx) })
 	}
 	wg.Wait()
