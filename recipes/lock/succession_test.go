@@ -139,31 +139,39 @@ func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
 	}
 }
 
-// TestLossBeforeSuccession_on_an_isolated_leader is TestLossBeforeSuccessionOnIsolatedLeader
-// in virtual time, at moments that lie a quarter of a tick apart.
-func TestLossBeforeSuccession_on_an_isolated_leader(t *testing.T) {
+// TestLossBeforeSuccession_at_all_phases is the two tests above in virtual time, at moments that lie a
+// quarter of a tick apart.
+func TestLossBeforeSuccession_at_all_phases(t *testing.T) {
 	t.Parallel()
-	const leader = 2
 	for phase := range 8 {
-		synctest.Test(t, func(t *testing.T) {
-			srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithFrontends(3), zkserver.WithLeader(leader), zkserver.WithTick(zktest.DefaultTickTime))...)
-			client := func(i int, timeout time.Duration) *framework.Client {
-				c := must.Get(framework.NewClient(srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial),
-					framework.WithSessionTimeout(timeout), framework.WithLeaseMargin(zktest.DefaultTickTime)))(t)
-				must.OK(t, c.AwaitConnected(t.Context()))
-				return c
-			}
-			holder, next := client(leader, sessionAtStake), client(0, 10*time.Second)
-			defer next.Close()
-			defer holder.Close()
-			lossAndSuccession(t, holder, next, "/succession/leader", func() {
-				<-time.After(time.Duration(phase) * zktest.DefaultTickTime / 4)
-				srv.Frontend(leader).Isolate()
-				srv.Elect() // as if the followers had been restarted
-			})
-			srv.Frontend(leader).Heal()
-		})
+		t.Run(fmt.Sprintf("leader %d", phase), func(t *testing.T) { lossAtPhase(t, 2, phase) })
+		t.Run(fmt.Sprintf("follower %d", phase), func(t *testing.T) { lossAtPhase(t, 1, phase) })
 	}
+}
+
+// lossAtPhase isolates the holder's member, after some quarters of a tick.
+func lossAtPhase(t *testing.T, member, phase int) {
+	const leader = 2
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithFrontends(3), zkserver.WithLeader(leader), zkserver.WithTick(zktest.DefaultTickTime))...)
+		client := func(i int, timeout time.Duration) *framework.Client {
+			c := must.Get(framework.NewClient(srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial),
+				framework.WithSessionTimeout(timeout), framework.WithLeaseMargin(zktest.DefaultTickTime)))(t)
+			must.OK(t, c.AwaitConnected(t.Context()))
+			return c
+		}
+		holder, next := client(member, sessionAtStake), client(0, 10*time.Second)
+		defer next.Close()
+		defer holder.Close()
+		lossAndSuccession(t, holder, next, "/succession/leader", func() {
+			<-time.After(time.Duration(phase) * zktest.DefaultTickTime / 4)
+			srv.Frontend(member).Isolate()
+			if member == leader {
+				srv.Elect() // as if the followers had been restarted
+			}
+		})
+		srv.Frontend(member).Heal()
+	})
 }
 
 // TestLossBeforeSuccessionOnStalledRoute stalls the route from the holder to its follower while a
