@@ -103,8 +103,7 @@ func TestDigestCredential(t *testing.T) {
 	var rec record
 	chroot := fresh(t)
 	c := connect(t, proxy.Addr()+chroot, framework.WithAuth("digest", []byte(user+":"+secret)),
-		framework.WithACL(acl.Creator()...), framework.WithLogger(rec.logger()),
-		framework.WithRetryObserver(func(r framework.Retry) { rec.add(r) }))
+		framework.WithACL(acl.Creator()...), framework.WithLogger(rec.logger()))
 	stranger := connect(t, server.Addr()+chroot, framework.WithLogger(rec.logger()))
 
 	mustCreate(t, c, "/mine", secretData)

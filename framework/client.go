@@ -151,6 +151,9 @@ type Session struct {
 	// while the client writes or a caller holds the session ([Client.HoldSession]). Otherwise it
 	// may lie in the past although the session is valid.
 	Deadline time.Time
+	// Margin is how far the deadline lies before the earliest moment at which the ensemble can
+	// expire the session: see [WithLeaseMargin].
+	Margin time.Duration
 }
 
 // Session returns the latest session that had a connection; it is zero before the first connection.
@@ -159,7 +162,7 @@ func (c *Client) Session() Session {
 	if s == nil {
 		return Session{}
 	}
-	return Session{ID: s.ID(), Timeout: s.Timeout(), Deadline: s.Deadline()}
+	return Session{ID: s.ID(), Timeout: s.Timeout(), Deadline: s.Deadline(), Margin: c.core.cfg.margin(s.Timeout())}
 }
 
 // ConnectTimeout returns what [WithConnectTimeout] has set, or its default.

@@ -140,7 +140,7 @@ func (c *core) logChange(change StateChange, held, left int) {
 		fields = append(fields, zap.Int(fieldLeftOut, left))
 	}
 	if change.Cause != nil {
-		fields = append(fields, zap.String(zktel.AttrErrorType, ErrorType(change.Cause)), zap.Error(change.Cause))
+		fields = append(fields, zap.String(zktel.AttrErrorType, errtype.Of(change.Cause)), zap.Error(change.Cause))
 	}
 	level := zap.InfoLevel
 	switch change.To {

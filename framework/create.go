@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/epochpath"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // Create creates a znode with the data, as the options say, and returns its path. With [Sequential]
@@ -88,10 +88,10 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 		*cr.over = nil
 	}
 	if cr.epoch != nil {
-		if epochpath.Is(cr.path) {
+		if zkpath.IsEpoch(cr.path) {
 			return nil, fmt.Errorf("path %q: an epoch has no epoch", errtype.Shortened(path))
 		}
-		cr.protection.epoch = &epoch{path: epochpath.Of(cr.path)}
+		cr.protection.epoch = &epoch{path: zkpath.Epoch(cr.path)}
 	}
 	cr.acls = cr.aclOf(cr.path)
 	return cr, errors.Join(validateACL("ACL", cr.acls), c.core.checkSize(cr.size()))

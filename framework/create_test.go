@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -99,7 +100,7 @@ func TestProtectedCreate_after_a_lost_reply(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := connect(t, proxy.Addr())
-			dir, name := framework.SplitPath(tc.base)
+			dir, name := zkpath.Split(tc.base)
 			if dir != "/" {
 				mustCreate(t, c, dir+"/_c_x", "", framework.Idempotent()) // a foreign name that looks like one of ours
 			}
@@ -117,7 +118,7 @@ func TestProtectedCreate_after_a_lost_reply(t *testing.T) {
 			if synced < 0 || listed < synced {
 				t.Errorf("sync is request %d, the listing %d: want the sync first", synced, listed)
 			}
-			if got := named(children(t, c, dir), name); len(got) != 1 || framework.JoinPath(dir, got[0]) != path {
+			if got := named(children(t, c, dir), name); len(got) != 1 || zkpath.Join(dir, got[0]) != path {
 				t.Errorf("created %s, found %v", path, got)
 			}
 			wantStat(t, c, path, st)
@@ -263,7 +264,7 @@ func TestManyCreatesWithLostRepliesMakeOneZnodeEach(t *testing.T) {
 	got := children(t, c, dir)
 	wantEqual(t, "znodes", len(got), n+1)
 	for _, path := range paths {
-		if _, name := framework.SplitPath(path); !slices.Contains(got, name) {
+		if _, name := zkpath.Split(path); !slices.Contains(got, name) {
 			t.Errorf("%s was created and is not there", path)
 		}
 	}
@@ -346,7 +347,7 @@ func TestListToSeesTheZnode(t *testing.T) {
 				var names []string
 				path, err := c.Create(t.Context(), dir+"/n-", nil, framework.Ephemeral(), framework.Sequential(),
 					framework.Protected(), framework.ListTo("", &names))
-				_, name := framework.SplitPath(path)
+				_, name := zkpath.Split(path)
 				if err != nil || !slices.Contains(names, name) {
 					t.Errorf("Create: %q, %v with the list %v; want the znode in it", name, err, names)
 				}

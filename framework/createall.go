@@ -11,6 +11,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // CreateAll creates ephemeral znodes by one transaction, all or none, and returns their paths. The
@@ -187,7 +188,7 @@ func (g *group) makeParents(ctx context.Context, s *session.Session, n int) erro
 	seen := make(map[string]bool)
 	var panicked atomic.Pointer[any]
 	for i, cr := range g.creations[n:] {
-		dir, _ := SplitPath(cr.path)
+		dir, _ := zkpath.Split(cr.path)
 		if !cr.has(withParents) || seen[dir] {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -87,7 +88,7 @@ func TestCreateAllReportsWhatTheTransactionMade(t *testing.T) {
 				if found != st[i] || found.Czxid != st[0].Czxid {
 					t.Errorf("%s, round %d: told %+v, found %+v", where, round, st[i], found)
 				}
-				if _, name := framework.SplitPath(path); len(listed[i]) != 1 || listed[i][0] != name {
+				if _, name := zkpath.Split(path); len(listed[i]) != 1 || listed[i][0] != name {
 					t.Errorf("%s: listed %v, want %s alone", where, listed[i], name)
 				}
 				must.OK(t, c.Delete(t.Context(), path))

@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 func (cr *creation) run(ctx context.Context) (string, error) {
@@ -183,7 +184,7 @@ func (cr *creation) checkEarlier(ctx context.Context, s *session.Session) (strin
 // earlier attempt either. A parent's Pzxid shows the latest creation and deletion of a child. If there
 // is no parent, the Pzxid of the nearest znode above shows that there was none.
 func (cr *creation) neverExisted(ctx context.Context, s *session.Session) error {
-	for dir, _ := SplitPath(cr.path); ; dir, _ = SplitPath(dir) {
+	for dir, _ := zkpath.Split(cr.path); ; dir, _ = zkpath.Split(dir) {
 		found, err := readStat(ctx, s, dir)
 		switch {
 		case err != nil:
@@ -217,14 +218,14 @@ func (cr *creation) checkExisting(ctx context.Context, s *session.Session, exist
 func (cr *creation) makeParent(
 	ctx context.Context, s *session.Session, last *session.Pending[requests.Created],
 ) (*session.Pending[requests.Created], error) {
-	dir, _ := SplitPath(cr.path)
+	dir, _ := zkpath.Split(cr.path)
 	if last == nil {
 		return cr.beginParent(s, dir)
 	}
 	_, err := last.Wait(ctx)
 	switch {
 	case errors.Is(err, ErrNoNode):
-		above, _ := SplitPath(dir)
+		above, _ := zkpath.Split(dir)
 		return cr.makeParents(ctx, s, dir, above)
 	case err == nil || errors.Is(err, ErrNodeExists): // it was reaped meanwhile
 		return cr.beginParent(s, dir)
@@ -243,7 +244,7 @@ func (cr *creation) makeParents(
 	if len(missing) > 0 {
 		top = missing[len(missing)-1]
 	}
-	for dir, _ := SplitPath(top); dir != "/"; dir, _ = SplitPath(dir) {
+	for dir, _ := zkpath.Split(top); dir != "/"; dir, _ = zkpath.Split(dir) {
 		found, err := session.Call(ctx, s, requests.Exists(dir))
 		if errors.Is(err, ErrNoAuth) { // it exists: since 3.8.4 and 3.9.2, exists needs READ
 			break
@@ -343,7 +344,7 @@ func (cr *creation) listed(dirs []string) []string {
 	for _, l := range cr.lists {
 		dir := l.dir
 		if dir == "" {
-			dir, _ = SplitPath(cr.path)
+			dir, _ = zkpath.Split(cr.path)
 		}
 		dirs = append(dirs, dir)
 	}
@@ -454,7 +455,7 @@ func (g *protection) find(ctx context.Context, s *session.Session, path string) 
 // search looks for the znode after a sync, because the server that replies now may lag behind the
 // server of the create. The Stat is the zero value if the znode's ACL lets the client not read it.
 func (g *protection) search(ctx context.Context, s *session.Session, path string) (string, Stat, error) {
-	dir, _ := SplitPath(path)
+	dir, _ := zkpath.Split(path)
 	if err := session.Effect(ctx, s, requests.Sync(dir)); err != nil {
 		return "", Stat{}, err
 	}
@@ -499,7 +500,7 @@ func (g *protection) candidates(ctx context.Context, s *session.Session, dir str
 	case errors.Is(err, ErrNoNode):
 		return nil, nil
 	case errors.Is(err, ErrTooLarge):
-		paths, asked := ephemeralsWith(ctx, s, JoinPath(dir, g.id))
+		paths, asked := ephemeralsWith(ctx, s, zkpath.Join(dir, g.id))
 		if errors.Is(asked, ErrUnsupported) {
 			asked = fmt.Errorf("%w, and %w", err, asked)
 		}
@@ -508,7 +509,7 @@ func (g *protection) candidates(ctx context.Context, s *session.Session, dir str
 	var paths []string
 	for _, name := range listed.Children {
 		if strings.HasPrefix(name, g.id) {
-			paths = append(paths, JoinPath(dir, name))
+			paths = append(paths, zkpath.Join(dir, name))
 		}
 	}
 	return paths, err

@@ -13,6 +13,7 @@ import (
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // Delete deletes the znode. It is retried by the client's policy until ctx ends. If the reply to an
@@ -114,7 +115,7 @@ func (c *Client) deleteTree(ctx context.Context, full string) error {
 			return err
 		}
 		for _, name := range listed.Children {
-			if err := c.deleteTree(ctx, JoinPath(full, name)); err != nil && !errors.Is(err, ErrNoNode) {
+			if err := c.deleteTree(ctx, zkpath.Join(full, name)); err != nil && !errors.Is(err, ErrNoNode) {
 				return err
 			}
 		}

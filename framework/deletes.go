@@ -146,13 +146,13 @@ func (d *deletes) logRefusal(x deletion, err error) {
 	d.mu.Unlock()
 	if !logged {
 		d.core.log.Error("guaranteed delete refused, and repeated until its session ends",
-			zap.String(zktel.AttrNodePath, x.path), zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
+			zap.String(zktel.AttrNodePath, x.path), zap.String(zktel.AttrErrorType, errtype.Of(err)), zap.Error(err))
 	}
 }
 
 func (d *deletes) logAbandoned(x deletion, err error) {
 	d.core.log.Error("guaranteed delete given up", zap.String(zktel.AttrNodePath, x.path),
-		zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
+		zap.String(zktel.AttrErrorType, errtype.Of(err)), zap.Error(err))
 }
 
 // close ends the deletions with the client, and returns those that are unfinished. A deletion that

@@ -21,7 +21,7 @@
 // while a server refuses its credentials. A client [WithReadOnly] is ReadOnly while it can only
 // read, from a server that has lost its quorum. If no server can be reached, the client's own clock
 // decides when the session is Lost. [Client.OnState] gets every transition, in order;
-// [CircuitBreaking] merges the transitions of a connection that flaps.
+// [Client.OnStateWithCircuitBreaker] merges the transitions of a connection that flaps.
 //
 // # Sessions
 //

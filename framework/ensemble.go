@@ -18,6 +18,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
 )
@@ -326,7 +327,7 @@ func (t *tracker) loop() {
 		var pause <-chan time.Time
 		w, err := t.core.watch(t.core.ctx, request{op: "watch", path: t.path, repeat: repeatable}, watchreg.Key{Kind: watchreg.Data, Path: t.path})
 		if err != nil {
-			t.core.log.Warn("cannot read the ensemble's configuration", zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
+			t.core.log.Warn("cannot read the ensemble's configuration", zap.String(zktel.AttrErrorType, errtype.Of(err)), zap.Error(err))
 			pause = time.After(trackPause)
 			w = new(Watch) // never fires
 		} else if !t.adopt(w.Data()) {

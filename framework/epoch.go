@@ -8,8 +8,8 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/internal/epochpath"
 	"github.com/docent-go/docent/internal/pace"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // WithEpoch makes the transaction that creates the znode also set its epoch, and stores the epoch's
@@ -104,7 +104,7 @@ func culpritOf(err error) (int, error) {
 
 // deleteAtEpoch makes one attempt at a deletion at an epoch.
 func (x deletion) deleteAtEpoch(ctx context.Context, s *session.Session, d *earlierAttempts) error {
-	e := epoch{path: epochpath.Of(x.path), exists: true, version: x.epoch}
+	e := epoch{path: zkpath.Epoch(x.path), exists: true, version: x.epoch}
 	if d.unknown { // a client that does not set the epoch may have created another znode
 		if err := x.confirm(ctx, s, x.czxid, d); err != nil {
 			return err
@@ -130,7 +130,7 @@ func (x deletion) deleteAtEpoch(ctx context.Context, s *session.Session, d *earl
 // epochOps returns the transaction that creates the znode and sets its epoch.
 func (cr *creation) epochOps() []TxnOp {
 	return []TxnOp{
-		{kind: txnSet, path: epochpath.Of(cr.path), data: []byte{}, version: AnyVersion},
+		{kind: txnSet, path: zkpath.Epoch(cr.path), data: []byte{}, version: AnyVersion},
 		{kind: txnCreate, path: cr.path, data: cr.data, flags: cr.flags(), acl: cr.acls},
 	}
 }
@@ -165,7 +165,7 @@ func (cr *creation) sendWithEpoch(ctx context.Context, s *session.Session) (stri
 
 // makeEpoch creates the epoch, and the parents with WithParents. An epoch that exists is no fault.
 func (cr *creation) makeEpoch(ctx context.Context, s *session.Session) error {
-	path := epochpath.Of(cr.path)
+	path := zkpath.Epoch(cr.path)
 	acl := cr.aclOf(path)
 	if err := errors.Join(validateACL("ACL of "+path, acl), validateEpochACL(path, acl)); err != nil {
 		return err

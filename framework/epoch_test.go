@@ -9,8 +9,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/epochpath"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -38,7 +38,7 @@ func mustCreateAtEpoch(t testing.TB, c *framework.Client, path string) (int32, f
 // wantEpoch fails the test unless the epoch of the path has the version.
 func wantEpoch(t testing.TB, c *framework.Client, path string, version int32) {
 	t.Helper()
-	st, ok, err := c.Exists(t.Context(), epochpath.Of(path))
+	st, ok, err := c.Exists(t.Context(), zkpath.Epoch(path))
 	if err != nil || !ok || st.Version != version || st.EphemeralOwner != 0 {
 		t.Errorf("epoch %+v (%v, %v), want version %d of a persistent znode", st, ok, err, version)
 	}
@@ -143,7 +143,7 @@ func TestEpochChangesWhileAReplyIsLost(t *testing.T) {
 			}()
 			await(t, lost.Hit(), "the create")
 			first, _, _ := operator.Exists(t.Context(), "/changed/one")
-			must.OK(t, change(t.Context(), operator, epochpath.Of("/changed/one")))
+			must.OK(t, change(t.Context(), operator, zkpath.Epoch("/changed/one")))
 			g.open()
 			must.OK(t, <-done)
 			if st.Czxid <= first.Czxid {
@@ -167,7 +167,7 @@ func TestEpochHasTheACLOfTheZnode(t *testing.T) {
 		} {
 			_, st, err := createAtEpoch(t, c, "/acl/one", opts...)
 			must.OK(t, err)
-			acl, _, err := c.ACL(t.Context(), epochpath.Of("/acl/one"))
+			acl, _, err := c.ACL(t.Context(), zkpath.Epoch("/acl/one"))
 			if err != nil || len(acl) != 1 || acl[0] != usable {
 				t.Errorf("ACL %+v, %v; want %+v", acl, err, usable)
 			}
@@ -185,7 +185,7 @@ func TestEpochThatMayNotBeWritten(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		mustCreate(t, c, "/refused", "")
-		mustCreate(t, c, epochpath.Of("/refused/one"), "", framework.WithACL(acl.ReadOnly()...))
+		mustCreate(t, c, zkpath.Epoch("/refused/one"), "", framework.WithACL(acl.ReadOnly()...))
 		wantErr(t, "Create", last(createAtEpoch(t, c, "/refused/one")), framework.ErrNoAuth)
 		if _, ok, err := c.Exists(t.Context(), "/refused/one"); err != nil || ok || c.PendingDeletes() != 0 {
 			t.Errorf("the znode exists: %v, %v; %d deletions pending", ok, err, c.PendingDeletes())
@@ -201,13 +201,13 @@ func TestEpochOptionsThatDoNotFit(t *testing.T) {
 			"option WithEpoch: must be": last(c.Create(t.Context(), "/x", nil, framework.Ephemeral(), epoch)),
 			"and not with ListTo":       last(c.Create(t.Context(), "/x", nil, knownByData(epoch, framework.ListTo("", &names))...)),
 			"options: must be among":    last(c.Txn(t.Context(), framework.OpCreate("/x", nil, knownByData(epoch)...))),
-			"an epoch has no epoch":     last(c.Create(t.Context(), epochpath.Of("/x"), nil, knownByData(epoch)...)),
+			"an epoch has no epoch":     last(c.Create(t.Context(), zkpath.Epoch("/x"), nil, knownByData(epoch)...)),
 			"combined with CreatedBy":   c.Delete(t.Context(), "/x", framework.AtEpoch(1)),
 			"combined with AtVersion":   c.Delete(t.Context(), "/x", framework.AtEpoch(1), framework.CreatedBy(1), framework.AtVersion(1)),
 		} {
 			wantText(t, err, what)
 		}
-		for _, path := range []string{"/x", epochpath.Of("/x")} {
+		for _, path := range []string{"/x", zkpath.Epoch("/x")} {
 			wantExists(t, c, path, false)
 		}
 	})
@@ -215,7 +215,7 @@ func TestEpochOptionsThatDoNotFit(t *testing.T) {
 
 // TestDeleteAtEpochFindsItsZnode has an operator change the epoch, or the reply be lost.
 func TestDeleteAtEpochFindsItsZnode(t *testing.T) {
-	epoch := epochpath.Of("/found/one")
+	epoch := zkpath.Epoch("/found/one")
 	for name, change := range map[string]func(t *testing.T, srv *zkserver.Server, operator *framework.Client){
 		"nothing happened": func(*testing.T, *zkserver.Server, *framework.Client) {},
 		"epoch written": func(t *testing.T, _ *zkserver.Server, operator *framework.Client) {

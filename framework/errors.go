@@ -97,16 +97,8 @@ func (e *OpError) Error() string {
 // Unwrap returns the reason.
 func (e *OpError) Unwrap() error { return e.Err }
 
-// ErrorType returns the type of the reason, as the function [ErrorType] does.
+// ErrorType returns the type of the reason, as that of package zktel does.
 func (e *OpError) ErrorType() string { return errtype.Of(e.Err) }
-
-// ErrorType returns the type of err for telemetry, "" for nil: one of a few short, stable names. An
-// error of this module has its type by a method ErrorType, which OpenTelemetry's semconv.ErrorType
-// uses, too. Examples are "no_node" for [ErrNoNode] and "session_expired" for [ErrSessionExpired];
-// docs/observability.md has them all. If a context ended, the type is "canceled" or
-// "deadline_exceeded", whatever the operation's own error. For an error of other code it is
-// "connection_refused" if it wraps syscall.ECONNREFUSED, else "_OTHER".
-func ErrorType(err error) string { return errtype.Of(err) }
 
 // callError is opError for an exported function that was called with ctx: it joins the cause of
 // ctx's end, unless the view leaves it out.

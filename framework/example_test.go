@@ -16,6 +16,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -160,7 +161,7 @@ func ExampleClient_States() {
 	// Closed
 }
 
-func ExampleCircuitBreaking() {
+func ExampleClient_OnStateWithCircuitBreaker() {
 	server, dialer := exampleServer()
 	defer server.Close()
 	client, err := framework.NewClient(server.Addr(), dialer)
@@ -169,7 +170,7 @@ func ExampleCircuitBreaking() {
 	}
 	defer client.Close()
 	calm := make(chan framework.State, 8)
-	remove, err := framework.CircuitBreaking(client, retry.Times(5, 200*time.Millisecond),
+	remove, err := client.OnStateWithCircuitBreaker(retry.Times(5, 200*time.Millisecond),
 		func(change framework.StateChange) { calm <- change.To })
 	if err != nil {
 		log.Fatal(err)
@@ -367,7 +368,7 @@ func ExampleClient_Children() {
 		log.Fatal(err)
 	}
 	for _, name := range names {
-		fmt.Println(framework.JoinPath("/hosts", name))
+		fmt.Println(zkpath.Join("/hosts", name))
 	}
 	fmt.Println("changes of the list:", st.Cversion)
 	// Output:
@@ -399,12 +400,6 @@ func ExampleOpCheck() {
 	// Output:
 	// <nil>
 	// operation 0 failed: true
-}
-
-func ExampleSplitPath() {
-	dir, name := framework.SplitPath("/locks/report/_c_0f-lock-0000000003")
-	fmt.Println(dir, name)
-	// Output: /locks/report _c_0f-lock-0000000003
 }
 
 func ExampleValidatePath() {
@@ -444,7 +439,7 @@ func ExampleWithTracerProvider() {
 
 	ctx, request := provider.Tracer("shop").Start(context.Background(), "GET /orders")
 	if _, _, err := client.Get(ctx, "/orders"); err != nil {
-		fmt.Println(framework.ErrorType(err))
+		fmt.Println(zktel.ErrorType(err))
 	}
 	request.End()
 	for _, span := range spans.GetSpans() {

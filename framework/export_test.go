@@ -13,11 +13,12 @@ import (
 
 // Bounds of options and of the client's memory.
 const (
-	MinPacket         = minPacket
-	MinSessionTimeout = minSessionTimeout
-	MaxPendingDeletes = maxPendingDeletes
-	DefaultMaxRequest = defaultMaxRequest
-	DefaultMaxReply   = defaultMaxReply
+	MinPacket          = minPacket
+	MinSessionTimeout  = minSessionTimeout
+	MaxPendingDeletes  = maxPendingDeletes
+	DefaultLeaseMargin = defaultLeaseMargin
+	DefaultMaxRequest  = defaultMaxRequest
+	DefaultMaxReply    = defaultMaxReply
 )
 
 // SessionSecret returns what it takes to resume, and so to end, the client's

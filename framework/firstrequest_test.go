@@ -139,7 +139,7 @@ func firstRequest(t *testing.T, kind string, idle time.Duration) {
 	var seen trail
 	var requests atomic.Int64
 	srv := &rawServer{
-		greet: func() []byte { return frameOf(goodGreeting(framework.DefaultSessionTimeout)) },
+		greet: func() []byte { return frameOf(goodGreeting(30 * time.Second)) },
 		answer: func(xid, opcode int32) [][]byte {
 			if xid != proto.XidPing {
 				requests.Add(1)

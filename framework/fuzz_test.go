@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/retry"
 )
 
@@ -54,12 +55,12 @@ func FuzzPath(f *testing.F) {
 			}
 			return
 		}
-		dir, name := framework.SplitPath(path)
+		dir, name := zkpath.Split(path)
 		if framework.ValidatePath(dir) != nil || strings.Contains(name, "/") {
 			t.Errorf("%q splits into %q and %q", path, dir, name)
 		}
-		if path != "/" && framework.JoinPath(dir, name) != path {
-			t.Errorf("%q splits into %q and %q, which join to %q", path, dir, name, framework.JoinPath(dir, name))
+		if path != "/" && zkpath.Join(dir, name) != path {
+			t.Errorf("%q splits into %q and %q, which join to %q", path, dir, name, zkpath.Join(dir, name))
 		}
 		for element := range strings.SplitSeq(path[1:], "/") {
 			if path != "/" && (element == "" || element == "." || element == "..") {

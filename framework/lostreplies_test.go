@@ -18,9 +18,9 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/epochpath"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -250,7 +250,7 @@ func tableZnodes(t testing.TB, c *framework.Client, in tableRow) []string {
 	t.Helper()
 	var paths []string
 	for _, name := range children(t, c, in.dir) {
-		if path := framework.JoinPath(in.dir, name); path != epochpath.Of(in.path) {
+		if path := zkpath.Join(in.dir, name); path != zkpath.Epoch(in.path) {
 			paths = append(paths, path)
 		}
 	}
@@ -406,7 +406,7 @@ func (tt tableCase) run(t testing.TB, srv tableServer, dir string, opts ...frame
 	if tt.write.exists {
 		in.epoch, in.st = mustCreateAtEpoch(t, srv.observer, in.path)
 	} else {
-		must.Get(srv.observer.Create(t.Context(), epochpath.Of(in.path), nil))(t)
+		must.Get(srv.observer.Create(t.Context(), zkpath.Epoch(in.path), nil))(t)
 	}
 	count := &tableCount{
 		op: tt.write.op, server: make(map[int32]proto.Opcode), paths: make(map[int32]string),

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -87,7 +86,7 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 		}
 		unknown = unknown || errors.Is(err, ErrUnknownOutcome)
 		return v, classify(repeat, err, breaks)
-	}, c.retryOptions(rq, o)...)
+	}, c.retryOptions(o)...)
 	err = cause.Without(err)
 	if unknown && !reads && unanswered(err) {
 		err = fmt.Errorf("%w; an earlier attempt: %w", err, ErrUnknownOutcome)
@@ -145,31 +144,13 @@ func (c *core) sessionFor(ctx context.Context, id int64, reads bool) (*session.S
 // error that the operation's own first attempt may have caused is not retryable either.
 func Retryable(err error) bool { return zkerr.Retryable(err) }
 
-// A Retry is a failed attempt of an operation after which another attempt follows.
-type Retry struct {
-	Op      string        // as in [OpError]
-	Path    string        // as the ensemble knows it, "" if there is none
-	Attempt int           // which attempt failed, from 1
-	Err     error         // why
-	Wait    time.Duration // until the next
-}
-
 // retryOptions end an operation's pauses as soon as there is a connection again, and report its
 // retries.
-func (c *core) retryOptions(rq request, o *otelzk.Observation) []retry.DoOption {
-	if c.cfg.onRetry == nil && o == nil {
+func (c *core) retryOptions(o *otelzk.Observation) []retry.DoOption {
+	if o == nil {
 		return c.hurry
 	}
-	return []retry.DoOption{c.hurry[0], retry.OnRetry(func(f retry.Failure) {
-		if o != nil {
-			o.Retrying(f)
-		}
-		if c.cfg.onRetry != nil {
-			usercall.Guard(c.log, "WithRetryObserver", func() {
-				c.cfg.onRetry(Retry{Op: rq.op, Path: rq.path, Attempt: f.Attempt, Err: f.Err, Wait: f.Wait})
-			})
-		}
-	})}
+	return []retry.DoOption{c.hurry[0], retry.OnRetry(o.Retrying)}
 }
 
 // nextConnection is closed at the next transition to Connected, and to Closed. A retried operation

@@ -33,7 +33,8 @@ func (f optionFunc) apply(cfg *config) { f(cfg) }
 // WithSessionTimeout asks for a session timeout: how long the ensemble keeps a session, and its
 // locks, after the last message that it received from the client. The server decides; [Session] has
 // the negotiated timeout. It must lie between 100 ms and 2³¹-1 ms. The default is
-// [DefaultSessionTimeout].
+// 30 s: long enough for a garbage collection or a leader election, and short enough to free a crashed
+// holder's locks within half a minute. A server caps it at 20 of its ticks (40 s by default).
 func WithSessionTimeout(timeout time.Duration) Option {
 	return optionFunc(func(cfg *config) { cfg.sessionTimeout = timeout })
 }
@@ -53,9 +54,9 @@ func WithConnectTimeout(timeout time.Duration) Option {
 // whole tick: an observer reports to that follower, and the follower to the leader. Two ticks are
 // advised. The margin must be at least 0 and less than the session timeout. If it is more than half
 // the negotiated session timeout, that half is used, and the client logs an error once a session. The
-// default is [DefaultLeaseMargin], or a third of the negotiated session timeout if that is less. So
-// with the default, a tick of two seconds and observer masters, the session timeout has to exceed six
-// seconds, better eight.
+// default is 3.5 s, or a third of the negotiated session timeout if that is less. So with the default,
+// a tick of two seconds and observer masters, the session timeout has to exceed six seconds, better
+// eight. [Session] has the margin that is used.
 func WithLeaseMargin(margin time.Duration) Option {
 	return optionFunc(func(cfg *config) { cfg.leaseMargin, cfg.marginGiven = margin, true })
 }
@@ -132,18 +133,6 @@ func WithCompression() Option {
 // are 1 MiB - 1, as by default for the servers, and 1 MiB + 64 KiB.
 func WithMaxPacket(request, reply int) Option {
 	return optionFunc(func(cfg *config) { cfg.maxRequest, cfg.maxReply = request, reply })
-}
-
-// WithRetryObserver sets a function that is called before each pause between two attempts of an
-// operation. fn runs on the goroutine of the operation, so it must be quick. It may be called
-// concurrently.
-func WithRetryObserver(fn func(Retry)) Option {
-	return optionFunc(func(cfg *config) {
-		if fn == nil {
-			cfg.faults = append(cfg.faults, errors.New("framework: retry observer: must not be nil"))
-		}
-		cfg.onRetry = fn
-	})
 }
 
 // WithEnsembleTracking makes the client follow the ensemble's own configuration (the znode
@@ -229,16 +218,14 @@ func (c credential) GoString() string { return c.String() }
 
 // Defaults of [NewClient]'s options.
 const (
-	// DefaultSessionTimeout is long enough for a garbage collection or a leader election. It is
-	// short enough to free a crashed holder's locks within half a minute. A server caps it at 20 of
-	// its ticks (40 s by default).
-	DefaultSessionTimeout = 30 * time.Second
+	// defaultSessionTimeout: see [WithSessionTimeout].
+	defaultSessionTimeout = 30 * time.Second
 	// defaultConnectTimeout covers a TCP and TLS handshake over a slow network (dial, first reply
 	// of the server). It leaves time to try other servers before a session ends.
 	defaultConnectTimeout = 5 * time.Second
-	// DefaultLeaseMargin is the most that the lease margin is by default. It covers observer masters
+	// defaultLeaseMargin is the most that the lease margin is by default. It covers observer masters
 	// with a tick of up to three seconds; a server's default tick is two. See [WithLeaseMargin].
-	DefaultLeaseMargin = 3500 * time.Millisecond
+	defaultLeaseMargin = 3500 * time.Millisecond
 	// defaultMaxRequest is the longest request that a server with the default configuration accepts
 	// (jute.maxbuffer).
 	defaultMaxRequest = 1<<20 - 1
@@ -275,7 +262,6 @@ type config struct {
 	maxReply   int
 	tracking   bool
 	readOnly   bool
-	onRetry    func(Retry)
 	listeners  []func(StateChange)
 	faults     []error // of options whose arguments are checked at once
 }
@@ -322,7 +308,7 @@ type telemetryConfig struct {
 func newConfig(connect string, opts []Option) (config, error) {
 	cfg := config{
 		connectConfig:   connectConfig{connectTimeout: defaultConnectTimeout, calls: new(usercall.Calls)},
-		leaseConfig:     leaseConfig{sessionTimeout: DefaultSessionTimeout, leaseMargin: DefaultLeaseMargin},
+		leaseConfig:     leaseConfig{sessionTimeout: defaultSessionTimeout, leaseMargin: defaultLeaseMargin},
 		znodeConfig:     znodeConfig{acl: acl.Open()},
 		telemetryConfig: telemetryConfig{logger: zap.NewNop(), lines: new(usercall.Queue)},
 		retry:           retry.BoundedExponential(50*time.Millisecond, 2*time.Second, 5),

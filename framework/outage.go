@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -136,7 +137,7 @@ func (c *core) failed(server string, err error) {
 		return
 	}
 	fields := append(serverFields(server), zap.Int(fieldAttempts, attempts), zap.Duration(fieldOutage, now.Sub(since)),
-		zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
+		zap.String(zktel.AttrErrorType, errtype.Of(err)), zap.Error(err))
 	if now.Sub(since) >= firstRepeatPause && !errors.Is(err, ErrAuthFailed) { // a mere break is over by then
 		fields = append(fields, zap.String(fieldHint, hintOutage))
 	}

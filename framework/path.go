@@ -80,24 +80,6 @@ func forbidden(r rune) bool {
 	return false
 }
 
-// JoinPath returns the path of the znode name below dir.
-func JoinPath(dir, name string) string {
-	if dir == "/" {
-		return "/" + name
-	}
-	return dir + "/" + name
-}
-
-// SplitPath returns the parent of the znode path and the znode's name in that parent. The root's
-// parent is the root, and its name is empty.
-func SplitPath(path string) (dir, name string) {
-	i := strings.LastIndexByte(path, '/')
-	if i <= 0 {
-		return "/", path[i+1:]
-	}
-	return path[:i], path[i+1:]
-}
-
 // fullPath returns the ensemble's path for a path of the view.
 func (c *Client) fullPath(path string) string {
 	switch {

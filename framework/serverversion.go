@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/internal/zkversion"
 )
@@ -46,7 +47,7 @@ func (c *core) logVersion() {
 	}
 	fields := serverFields(t.Server)
 	if err != nil {
-		c.log.Info("the server's version is not known", append(fields, zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))...)
+		c.log.Info("the server's version is not known", append(fields, zap.String(zktel.AttrErrorType, errtype.Of(err)), zap.Error(err))...)
 		return
 	}
 	fields = append(fields, zap.String(fieldVersion, text))

@@ -16,6 +16,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/usercall"
 )
@@ -267,7 +268,7 @@ func (b *sessionCloser) log(err error, last bool) {
 		level = zap.WarnLevel
 	}
 	b.core.log.Log(level, "cannot close the session that was given up", session,
-		zap.String(zktel.AttrErrorType, ErrorType(err)), zap.Error(err))
+		zap.String(zktel.AttrErrorType, errtype.Of(err)), zap.Error(err))
 }
 
 // detachedLimit is how long Close looks for a server that ends a session without a connection. The

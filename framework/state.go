@@ -107,7 +107,7 @@ func (c StateChange) String() string {
 	return fmt.Sprintf("%v -> %v (session %#x)", c.From, c.To, c.Session)
 }
 
-// CircuitBreaking registers fn as [Client.OnState] does, for a connection that may flap. The first
+// OnStateWithCircuitBreaker registers fn as [Client.OnState] does, for a connection that may flap. The first
 // change away from Connected is passed on and opens the circuit. While the circuit is open, fn gets
 // only one Lost, and Closed.
 //
@@ -115,18 +115,16 @@ func (c StateChange) String() string {
 // The circuit also closes if the policy allows no further wait. Then fn gets the present state,
 // unless that is the state that fn got last. From is always the state that fn got before.
 //
-// remove ends the calls as OnState's remove does. If the policy is invalid, or c or fn is nil,
-// CircuitBreaking returns an error and registers nothing.
-func CircuitBreaking(c *Client, policy retry.Policy, fn func(StateChange)) (remove func(), err error) {
+// remove ends the calls as OnState's remove does. If the policy is invalid, or fn is nil,
+// OnStateWithCircuitBreaker returns an error and registers nothing. Curator's listener of this kind is
+// CircuitBreakingConnectionStateListener.
+func (c *Client) OnStateWithCircuitBreaker(policy retry.Policy, fn func(StateChange)) (remove func(), err error) {
 	err = retry.Validate(policy)
-	if c == nil {
-		err = errors.Join(err, errors.New("client: must not be nil"))
-	}
 	if fn == nil {
 		err = errors.Join(err, errors.New("state listener: must not be nil"))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("framework: circuit breaking: %w", err)
+		return nil, fmt.Errorf("framework: on state with circuit breaker: %w", err)
 	}
 	b := &breaker{policy: policy, out: listeners.NewQueued[StateChange](c.core.listenerPanicked)}
 	removeOut := b.out.Add(fn)

@@ -170,8 +170,8 @@ func TestCircuitBreakingPassesALossOn(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var folded, removed trail
 		c := virtual(t, srv)
-		must.Get(framework.CircuitBreaking(c, retry.Forever(200*time.Millisecond), folded.add))(t)
-		remove := must.Get(framework.CircuitBreaking(c, retry.Never(), removed.add))(t)
+		must.Get(c.OnStateWithCircuitBreaker(retry.Forever(200*time.Millisecond), folded.add))(t)
+		remove := must.Get(c.OnStateWithCircuitBreaker(retry.Never(), removed.add))(t)
 		removed.await(t, connected)
 		remove()
 		disconnect(srv)
@@ -198,7 +198,7 @@ func TestCuratorCircuit_closes_when_its_policy_ends(t *testing.T) {
 		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
 			var all, folded trail
 			c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second), framework.WithStateListener(all.add))
-			must.Get(framework.CircuitBreaking(c, tc.policy, folded.add))(t)
+			must.Get(c.OnStateWithCircuitBreaker(tc.policy, folded.add))(t)
 			for range flaps {
 				srv.Cut()
 				<-time.After(time.Second)
@@ -215,7 +215,7 @@ func TestCuratorCircuit_closes_when_its_policy_ends(t *testing.T) {
 					t.Errorf("change %d is %v", i, change)
 				}
 			}
-			_, err := framework.CircuitBreaking(c, retry.Forever(0), nil)
+			_, err := c.OnStateWithCircuitBreaker(retry.Forever(0), nil)
 			wantText(t, err, "wait", "state listener: must not be nil")
 		})
 	}
@@ -226,7 +226,7 @@ func TestCuratorCircuitReportsOneLoss(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var all, folded trail
 		c := virtual(t, srv, framework.WithStateListener(all.add))
-		must.Get(framework.CircuitBreaking(c, retry.Forever(time.Minute), folded.add))(t)
+		must.Get(c.OnStateWithCircuitBreaker(retry.Forever(time.Minute), folded.add))(t)
 		want := []framework.State{connecting, connected}
 		for range 3 {
 			srv.Cut()

@@ -263,7 +263,7 @@ func TestSpans(t *testing.T) {
 				defer cancel()
 				err := tc.call(ctx, c)
 				rule.Release()
-				spans := fmt.Sprintf("%s: %s", framework.ErrorType(err), tr.take(t, ctx, c))
+				spans := fmt.Sprintf("%s: %s", zktel.ErrorType(err), tr.take(t, ctx, c))
 				checkGolden(t, name, pauses.ReplaceAllString(spans, "in some time"))
 			})
 		})
@@ -354,14 +354,14 @@ func TestErrorType(t *testing.T) {
 		"_OTHER":                     {errors.New("boom")},
 	} {
 		for _, err := range errs {
-			if got := framework.ErrorType(err); got != want {
+			if got := zktel.ErrorType(err); got != want {
 				t.Errorf("ErrorType(%v) = %q, want %q", err, got, want)
 			}
 			if err == nil {
 				continue
 			}
 			op := inOp(err)
-			if got := framework.ErrorType(op); got != want {
+			if got := zktel.ErrorType(op); got != want {
 				t.Errorf("ErrorType(%v) = %q, want %q", op, got, want)
 			}
 			if got := semconv.ErrorType(op).Value.AsString(); got != want {
@@ -447,7 +447,7 @@ func TestEachOperationHasASpan(t *testing.T) {
 		ctx := tr.caller(t)
 		var all strings.Builder
 		for _, of := range observedCalls(ctx, c) {
-			kind := framework.ErrorType(of.call())
+			kind := zktel.ErrorType(of.call())
 			spans := tr.take(t, ctx, c)
 			if kind != "" && !strings.Contains(spans, "error.type="+kind) {
 				t.Errorf("%s: the error is of another type than the span: %s", of.name, kind)

@@ -11,10 +11,10 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/zkerr"
-	"github.com/docent-go/docent/internal/epochpath"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 type txnKind int
@@ -69,7 +69,7 @@ func (e *TxnError) Error() string {
 // Unwrap returns the reason.
 func (e *TxnError) Unwrap() error { return e.Err }
 
-// ErrorType returns the type of the reason, as the function [ErrorType] does.
+// ErrorType returns the type of the reason, as that of package zktel does.
 func (e *TxnError) ErrorType() string { return errtype.Of(e.Err) }
 
 // OpCheck makes a transaction fail unless the znode exists and has the version;
@@ -203,7 +203,7 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 	}
 	for i, op := range full {
 		if op.kind == txnAtEpoch {
-			check := TxnOp{kind: txnCheck, path: epochpath.Of(op.path), version: op.epoch, of: i}
+			check := TxnOp{kind: txnCheck, path: zkpath.Epoch(op.path), version: op.epoch, of: i}
 			size += check.size()
 			full = append(full, check)
 		}

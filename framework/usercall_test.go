@@ -34,12 +34,6 @@ func TestAPanicOnAGoroutineOfTheClientsIsLogged(t *testing.T) {
 			mustWatch(t, c, "/", framework.WatchChildren).AfterFire(func() { panic("by the test") })
 			mustCreate(t, c, "/after", "")
 		},
-		"WithRetryObserver": func(t *testing.T, srv *zkserver.Server, opts ...framework.Option) {
-			observed := framework.WithRetryObserver(func(framework.Retry) { panic("by the test") })
-			c := virtual(t, srv, append(opts, observed)...)
-			srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.CutBefore})
-			must.Get2(c.Children(t.Context(), "/"))(t)
-		},
 		"WithDialer": func(t *testing.T, srv *zkserver.Server, opts ...framework.Option) {
 			var dials atomic.Int32
 			virtual(t, srv, append(opts, framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -84,11 +85,11 @@ func TestAFailureAfterTheReconnectionMakesNoPause(t *testing.T) {
 func TestAReconnectionAheadOfThePauseEndsIt(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var c *framework.Client
-		c = virtual(t, srv, framework.WithRetry(retry.Forever(time.Hour)), framework.WithRetryObserver(func(framework.Retry) {
+		c = virtual(t, srv, framework.WithRetry(recipetest.Policy{Policy: retry.Forever(time.Hour), Note: func() {
 			srv.Cut()
 			awaitState(t, c, framework.Suspended)
 			awaitState(t, c, framework.Connected)
-		}))
+		}}))
 		start, attempts := time.Now(), 0
 		err := framework.Repeat(t.Context(), c, func() error {
 			if attempts++; attempts > 1 {

@@ -17,12 +17,13 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/usercall"
 )
 
 // Ready returns a handler that answers 200 if a quorum of the ensemble commits a transaction of the
 // client's session within limit, as [framework.Client.Ready] checks. Otherwise it answers 503 with
-// the client's state and the type of the error ([framework.ErrorType]). limit should be less than
+// the client's state and the type of the error ([zktel.ErrorType]). limit should be less than
 // the probe's own timeout, so that a failed probe has its reason. Each request costs the ensemble
 // one transaction.
 //
@@ -58,7 +59,7 @@ func answer(w http.ResponseWriter, c *framework.Client, err error) {
 	w.Header().Set("Cache-Control", "no-store")
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprintf(w, "zookeeper: %v: %s\n", c.State(), framework.ErrorType(err))
+		fmt.Fprintf(w, "zookeeper: %v: %s\n", c.State(), zktel.ErrorType(err))
 		return
 	}
 	fmt.Fprintf(w, "zookeeper: %v\n", c.State())

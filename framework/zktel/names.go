@@ -1,9 +1,11 @@
 // Package zktel has the names in the client's telemetry: the scope of its spans and metrics, their
-// attributes, the fields of its log lines, and its metrics. docs/observability.md says where each
-// is found.
+// attributes, the fields of its log lines, and its metrics, and the types of errors. docs/observability.md
+// says where each is found.
 //
 // Stability: may change.
 package zktel
+
+import "github.com/docent-go/docent/internal/errtype"
 
 // ScopeName is the instrumentation scope of the client's spans and metrics.
 const ScopeName = "github.com/docent-go/docent/framework"
@@ -21,7 +23,7 @@ const (
 	AttrDBBatchSize = "db.operation.batch.size"
 	// AttrDBStatusCode is the code that the server returned in place of a result.
 	AttrDBStatusCode = "db.response.status_code"
-	// AttrErrorType is the type of an error, as framework.ErrorType returns it.
+	// AttrErrorType is the type of an error, as [ErrorType] returns it.
 	AttrErrorType = "error.type"
 	// AttrServerAddress is the host of the server that got the request.
 	AttrServerAddress = "server.address"
@@ -58,3 +60,11 @@ const (
 	// MetricWatchCount is how many watches the servers keep for the clients.
 	MetricWatchCount = "zookeeper.client.watch.count"
 )
+
+// ErrorType returns the type of err for telemetry, "" for nil: one of a few short, stable names. An
+// error of this module has its type by a method ErrorType, which OpenTelemetry's semconv.ErrorType
+// uses, too. Examples are "no_node" for framework.ErrNoNode and "session_expired" for
+// framework.ErrSessionExpired; docs/observability.md has them all. If a context ended, the type is
+// "canceled" or "deadline_exceeded", whatever the operation's own error. For an error of other code it is
+// "connection_refused" if it wraps syscall.ECONNREFUSED, else "_OTHER".
+func ErrorType(err error) string { return errtype.Of(err) }

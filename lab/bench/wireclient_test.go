@@ -62,7 +62,7 @@ func benchmark(b *testing.B, r rival) {
 	c := must.Get(framework.NewClient(server.Addr()))(b)
 	defer func() { must.OK(b, c.Close()) }()
 	must.Get(c.Create(b.Context(), benchPath+"/keep", nil, framework.WithParents(), framework.Idempotent()))(b)
-	conn, _, err := zk.Connect([]string{server.Addr()}, framework.DefaultSessionTimeout, zk.WithLogInfo(false))
+	conn, _, err := zk.Connect([]string{server.Addr()}, 30*time.Second, zk.WithLogInfo(false))
 	must.OK(b, err)
 	defer conn.Close()
 	ours, bare := func() error { return r.ours(c) }, func() error { return r.bare(conn) }

@@ -27,10 +27,10 @@ import (
 const (
 	longestIdle = 12 * time.Second // beyond every deadline of the handshake, and beyond a ping
 	longestCall = 30 * time.Second
-	settle      = 3 * framework.DefaultSessionTimeout // for everything that the client does by itself
-	grace       = time.Second                         // of a call whose context has ended
-	longestStop = 20 * time.Second                    // of a recipe whose context has ended
-	longestEnd  = 10 * time.Second                    // of Close
+	settle      = 90 * time.Second // three session timeouts, for everything that the client does by itself
+	grace       = time.Second      // of a call whose context has ended
+	longestStop = 20 * time.Second // of a recipe whose context has ended
+	longestEnd  = 10 * time.Second // of Close
 )
 
 // Bounds of what a run does.

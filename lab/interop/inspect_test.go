@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -28,7 +29,7 @@ func sightsOf(t testing.TB, c *framework.Client, at string) (inspect.Lock, []sig
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, name := framework.SplitPath(at)
+	dir, name := zkpath.Split(at)
 	s, err := inspect.Scan(t.Context(), c, dir, inspect.Limits{})
 	if err != nil {
 		t.Fatal(err)

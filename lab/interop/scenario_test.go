@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -88,7 +89,7 @@ func ephemerals(t testing.TB, c *framework.Client, path string) map[string]int64
 			found[path] = st.EphemeralOwner
 		}
 		for _, name := range names {
-			walk(framework.JoinPath(path, name))
+			walk(zkpath.Join(path, name))
 		}
 	}
 	walk(path)

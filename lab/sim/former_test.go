@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -80,11 +81,11 @@ const atOnce = 50 * time.Millisecond
 
 // placeOf returns what the znode is of; "" if it is not to be counted. It needs w.mu.
 func (env *environment) placeOf(znode string) string {
-	dir, _ := framework.SplitPath(znode)
+	dir, _ := zkpath.Split(znode)
 	switch dir {
 	case path.Clean(keptDir):
 		return "node"
-	case framework.JoinPath(servicesRoot, serviceName):
+	case zkpath.Join(servicesRoot, serviceName):
 		return "discovery"
 	case partitionMembers:
 		return "member"

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/lease"
 )
@@ -64,7 +65,7 @@ type double struct {
 }
 
 func (d double) Enter(ctx context.Context) (*lease.Lease, error) {
-	former := framework.JoinPath(meetingPath, rand.Text())
+	former := zkpath.Join(meetingPath, rand.Text())
 	_, _ = d.f.Create(ctx, former, nil, framework.Ephemeral())
 	defer d.f.Discard(former)
 	return d.Double.Enter(ctx)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -176,7 +177,7 @@ func (env *environment) checkOrder(s *lockRecord) {
 		return // of a semaphore, see permitsMade
 	}
 	env.checkTurn(s)
-	dir, _ := framework.SplitPath(s.node.path)
+	dir, _ := zkpath.Split(s.node.path)
 	for _, n := range env.inDir[dir] {
 		other, number, ok := ranks(n)
 		if other == "read" && env.nodes[n].czxid > s.node.czxid {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -53,7 +54,7 @@ func (m *meeting) count(env *environment, zxid int64) memberCount {
 
 // observe records a change. It needs environment.mu.
 func (m *meeting) observe(env *environment, zxid int64, c zkserver.Change) {
-	dir, name := framework.SplitPath(c.Path)
+	dir, name := zkpath.Split(c.Path)
 	if dir != meetingPath || c.Kind != zkserver.Created && c.Kind != zkserver.Deleted {
 		return
 	}

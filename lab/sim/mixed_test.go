@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -77,7 +78,7 @@ type firstKind struct {
 
 // kindOf returns the kind of lock that has a contender's znode at the path of the locks; "" if it is none.
 func kindOf(znode string) string {
-	dir, name := framework.SplitPath(znode)
+	dir, name := zkpath.Split(znode)
 	switch {
 	case dir == mixedPath+"/leases":
 		return "semaphore"

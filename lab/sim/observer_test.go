@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -60,7 +61,7 @@ func (env *environment) created(x zkserver.Transaction, c zkserver.Change) {
 	env.note("server", "creates", c.Path)
 	env.nodes[c.Path] = znode{c.Owner, x.Zxid}
 	env.made[c.Path] = env.nodes[c.Path]
-	dir, _ := framework.SplitPath(c.Path)
+	dir, _ := zkpath.Split(c.Path)
 	env.inDir[dir] = append(env.inDir[dir], c.Path)
 	env.cameAgain(c.Path, c.Owner)
 	env.permitsMade(x, c)
@@ -85,7 +86,7 @@ func (env *environment) deleted(x zkserver.Transaction, c zkserver.Change) {
 		}
 	}
 	delete(env.nodes, c.Path)
-	dir, _ := framework.SplitPath(c.Path)
+	dir, _ := zkpath.Split(c.Path)
 	env.leftPlace(c.Path, n)
 	env.inDir[dir] = slices.DeleteFunc(env.inDir[dir], func(p string) bool { return p == c.Path })
 }

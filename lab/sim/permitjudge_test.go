@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -23,7 +23,7 @@ const (
 // semaphores of several permits: the session of the first contender in the queue has created it. A single
 // permit may be created out of turn: see checkTurn. It needs w.mu.
 func (env *environment) permitsMade(x zkserver.Transaction, c zkserver.Change) {
-	dir, _ := framework.SplitPath(c.Path)
+	dir, _ := zkpath.Split(c.Path)
 	i := slices.IndexFunc(env.plan.targets, func(t *target) bool {
 		return (t.permits > 0 || t.kind == "semaphore") && dir == t.path+"/leases"
 	})
@@ -62,7 +62,7 @@ func (env *environment) permitsMade(x zkserver.Transaction, c zkserver.Change) {
 // queue of that moment is gone by the time of the grant. It needs w.mu.
 func (env *environment) checkTurn(s *lockRecord) {
 	first, outOfTurn := s.target.ahead[s.node]
-	dir, _ := framework.SplitPath(first.path)
+	dir, _ := zkpath.Split(first.path)
 	if outOfTurn && env.nodes[first.path].czxid == first.czxid && !env.doomedIn(dir) {
 		env.violatedLocked(grantOrder, "%s is granted to %s out of turn while %s stands ahead", s.target.path, s.node.path, first.path)
 	}
@@ -71,7 +71,7 @@ func (env *environment) checkTurn(s *lockRecord) {
 // doomedIn reports whether the operator has deleted a znode of the directory. It needs w.mu.
 func (env *environment) doomedIn(dir string) bool {
 	for key := range env.doomed {
-		if at, _ := framework.SplitPath(key.path); at == dir {
+		if at, _ := zkpath.Split(key.path); at == dir {
 			return true
 		}
 	}

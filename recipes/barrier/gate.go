@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/membership"
@@ -111,7 +112,7 @@ func (e *entry) create(ctx context.Context) error {
 	defer done()
 	return names.Create(ctx, c, session.Session(), func(name string, opts []framework.CreateOption) (err error) {
 		e.name = name
-		e.grant.Path, err = c.Create(ctx, framework.JoinPath(g.path, name), contender.LocalAddress(), opts...)
+		e.grant.Path, err = c.Create(ctx, zkpath.Join(g.path, name), contender.LocalAddress(), opts...)
 		return err
 	}, append(slices.Clip(g.acl), framework.WithParents(), framework.ListTo("", &e.listed), framework.StatTo(&e.grant.Stat))...)
 }
@@ -208,7 +209,7 @@ func (p *place) Release(ctx context.Context) error {
 	err := p.Client.Delete(ctx, p.Path, p.deletion()...)
 	released := p.Released(err)
 	if released == nil && errors.Is(err, framework.ErrSessionEnded) {
-		_, name := framework.SplitPath(p.Path)
+		_, name := zkpath.Split(p.Path)
 		return p.OpError("release", p.Of, p.gate.ensureGone(ctx, name))
 	}
 	return released
@@ -221,7 +222,7 @@ func (p *place) Discard() {
 }
 
 func (p *place) deletion() []framework.DeleteOption {
-	dir, name := framework.SplitPath(p.Path)
+	dir, name := zkpath.Split(p.Path)
 	names, done := membership.NamesOf(p.Client, dir)
 	defer done()
 	return names.Delete(name, p.Session.Session())

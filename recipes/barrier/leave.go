@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -22,7 +23,7 @@ import (
 // deletes ready and its own znode. So one event tells all others that all are out. Members that
 // enter after Leave began belong to the next use of the barrier.
 func (g *gate) leave(ctx context.Context, l *lease.Lease) error {
-	_, own := framework.SplitPath(l.Node())
+	_, own := zkpath.Split(l.Node())
 	d := &departure{gate: g, lease: l, own: own}
 	d.long.Report = contender.LogLongWait(g.client, "other members to leave", g.path, "")
 	for rounds := pace.Rounds(); ; {
@@ -120,7 +121,7 @@ func (d *departure) awaitGone(ctx context.Context, member string, held *lease.Le
 		ctx, cancel = held.Context(ctx)
 		defer cancel()
 	}
-	c, path := d.gate.client, framework.JoinPath(d.gate.path, member)
+	c, path := d.gate.client, zkpath.Join(d.gate.path, member)
 	watch, err := c.Watch(ctx, path, framework.WatchData)
 	if err == nil {
 		st, _ := watch.Stat()
@@ -164,7 +165,7 @@ type directory struct {
 const unknownVersion = framework.AnyVersion
 
 // ready returns the path of the znode that lets members in.
-func (g *gate) ready() string { return framework.JoinPath(g.path, readyName) }
+func (g *gate) ready() string { return zkpath.Join(g.path, readyName) }
 
 // list lists the barrier's directory.
 func (g *gate) list(ctx context.Context, c *framework.Client) (directory, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // A sight is what a look at one znode found.
@@ -86,7 +87,7 @@ func (l *loop) take(changes []framework.Change) {
 			e = l.edit()
 		case framework.EventDeleted:
 			l.marks.revoke(change.Path)
-			l.takeBack(framework.SplitPath(change.Path))
+			l.takeBack(zkpath.Split(change.Path))
 			e.remove(change.Path)
 			if change.Path == l.opts.extent.root {
 				l.rootRefused = false
@@ -116,7 +117,7 @@ func (e *edit) apply(s *sight) {
 			e.refuse(s)
 			return
 		}
-	} else if dir, _ := framework.SplitPath(s.path); e.tree.get(dir) == nil || !e.loop.isConfirmed(dir) {
+	} else if dir, _ := zkpath.Split(s.path); e.tree.get(dir) == nil || !e.loop.isConfirmed(dir) {
 		return // left out; when its parent has been read, that is listed
 	}
 	e.loop.confirm(s.path)
@@ -164,7 +165,7 @@ func (e *edit) put(old, n *znode) {
 		e.changes = append(e.changes, change{old, n})
 	}
 	e.tree = e.tree.with(n.Path, n)
-	e.loop.takeBack(framework.SplitPath(n.Path))
+	e.loop.takeBack(zkpath.Split(n.Path))
 }
 
 // keepChildren removes the children that were not listed, and marks those that have to be read.
@@ -193,7 +194,7 @@ func (e *edit) keepChildren(s *sight, gone map[string]bool) {
 		}
 	}
 	for _, name := range s.names {
-		path := framework.JoinPath(s.path, name)
+		path := zkpath.Join(s.path, name)
 		if gone[path] || s.scope < withAll && e.tree.get(path) != nil || !e.loop.opts.extent.accepts(path) {
 			continue
 		}
@@ -234,7 +235,7 @@ const (
 // nextBatch returns how many znodes to read after a batch that took a while.
 func nextBatch(batch int, took, timeout time.Duration) int {
 	if timeout <= 0 {
-		timeout = framework.DefaultSessionTimeout // there is no session at the moment
+		timeout = 30 * time.Second // there is no session at the moment
 	}
 	fits := float64(batch) * float64(timeout/batchFraction) / float64(max(took, time.Microsecond))
 	return int(min(max(fits, minBatch), float64(batch*maxGrowth), maxBatch))
@@ -360,7 +361,7 @@ func (l *loop) admitted(taken []*mark) []*mark {
 		if room--; room >= 0 {
 			return false
 		}
-		if dir, _ := framework.SplitPath(k.path); l.tree.get(dir) != nil { // else it is below what is left out
+		if dir, _ := zkpath.Split(k.path); l.tree.get(dir) != nil { // else it is below what is left out
 			l.leaveOut(k.path)
 		}
 		return true
@@ -370,7 +371,7 @@ func (l *loop) admitted(taken []*mark) []*mark {
 // leaveOut notes a znode that the limit leaves out. No more are noted than the copy has: of others the
 // number alone is known.
 func (l *loop) leaveOut(path string) {
-	dir, name := framework.SplitPath(path)
+	dir, name := zkpath.Split(path)
 	_, known := l.leftOut[dir][name]
 	switch {
 	case known:
@@ -411,7 +412,7 @@ func (l *loop) readmit() {
 				return
 			}
 			l.takeBack(dir, name)
-			l.marks.add(framework.JoinPath(dir, name), withAll)
+			l.marks.add(zkpath.Join(dir, name), withAll)
 		}
 	}
 }

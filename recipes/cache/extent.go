@@ -5,8 +5,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // An extent is a znode and what lies below it, as far as its limits allow. It is immutable.
@@ -28,7 +28,7 @@ func (e extent) has(path string) bool {
 		if name == "" {
 			return false // not a path, and the walk would not end
 		}
-		if at = framework.JoinPath(at, name); !e.accepts(at) {
+		if at = zkpath.Join(at, name); !e.accepts(at) {
 			return false
 		}
 	}
@@ -63,7 +63,7 @@ func covers(paths map[string]bool, path string) bool {
 		if paths[path] {
 			return true
 		}
-		dir, name := framework.SplitPath(path)
+		dir, name := zkpath.Split(path)
 		if name == "" {
 			return false
 		}

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // A loop follows the changes of a part of the tree, and keeps a copy of it. It belongs to the goroutine
@@ -97,7 +98,7 @@ func (l *loop) isConfirmed(path string) bool {
 // first.
 func (l *loop) unfollowed(path string) (above []string) {
 	for path != l.opts.extent.root {
-		if path, _ = framework.SplitPath(path); !l.source.Follows(path) {
+		if path, _ = zkpath.Split(path); !l.source.Follows(path) {
 			above = append(above, path)
 		}
 	}

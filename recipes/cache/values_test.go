@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/model"
@@ -26,7 +27,7 @@ func shown(root string, all []cache.Value[route]) string {
 	for _, v := range all {
 		line := strings.TrimPrefix(v.Path, root) + "=" + v.Value.Host
 		if v.Err != nil {
-			line += "!" + framework.ErrorType(v.Err)
+			line += "!" + zktel.ErrorType(v.Err)
 		}
 		lines = append(lines, line)
 	}

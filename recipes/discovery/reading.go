@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // directory returns the values of the directory's znodes in the order of their names, as far as the
@@ -18,7 +19,7 @@ func (r *reader[T]) directory(ctx context.Context, c *framework.Client, path str
 		return nil, err
 	}
 	for i, name := range paths {
-		paths[i] = framework.JoinPath(path, name)
+		paths[i] = zkpath.Join(path, name)
 	}
 	reads, faults := c.GetEach(ctx, paths...)
 	found := make([]T, 0, len(paths))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/membership"
@@ -49,7 +50,7 @@ func New[T any](c *framework.Client, base string, opts ...Option) (*Registry[T],
 // Register returns [framework.ErrClosed].
 func (r *Registry[T]) Register(in Instance[T]) (*Registration[T], error) {
 	in = in.completed(rand.Text(), time.Now())
-	path := framework.JoinPath(framework.JoinPath(r.base, in.Name), in.ID)
+	path := zkpath.Join(zkpath.Join(r.base, in.Name), in.ID)
 	reg := &Registration[T]{cfg: &r.cfg, path: path, in: in}
 	if err := r.register(reg); err != nil {
 		return nil, recipe.Error("register", path, err)
@@ -127,7 +128,7 @@ func (r *Registry[T]) Close(ctx context.Context) error {
 
 // pathOf returns the path of the service's znode.
 func (r *Registry[T]) pathOf(service string) (string, error) {
-	path := framework.JoinPath(r.base, service)
+	path := zkpath.Join(r.base, service)
 	if err := boundary.Element("service", service); err != nil {
 		return path, err
 	}

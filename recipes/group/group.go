@@ -19,6 +19,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/membership"
@@ -70,7 +71,7 @@ func (g *Group) join(id string, data []byte) (*node.Node, error) {
 		return nil, err
 	}
 	n, err := membership.Open(&g.joined, id, func() (*node.Node, error) {
-		return node.New(g.client, framework.JoinPath(g.path, id), data, &g.cfg)
+		return node.New(g.client, zkpath.Join(g.path, id), data, &g.cfg)
 	})
 	if errors.Is(err, membership.ErrOpen) {
 		err = fmt.Errorf("id %q: this Group has joined with it and has not left", id)

@@ -13,6 +13,7 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
@@ -61,7 +62,7 @@ func TestNodeDataIsCurators(t *testing.T) {
 			path := recipetest.Path(t)
 			e := newElection(t, c, path, tc.opts...)
 			term := mustLead(t, e)
-			_, name := framework.SplitPath(term.Node())
+			_, name := zkpath.Split(term.Node())
 			data, _, err := c.Get(t.Context(), term.Node())
 			if err != nil || string(data) != tc.data || !strings.Contains(name, tc.kind) || !strings.HasPrefix(name, "_c_") {
 				t.Errorf("%s: %s holds %q (%v), want %q", tc.name, name, data, err, tc.data)

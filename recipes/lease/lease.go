@@ -169,7 +169,7 @@ func (e *LostError) text() string {
 	return fmt.Sprintf("lost %s: %v", e.Path, e.Cause)
 }
 
-// ErrorType returns "lock_lost", whatever the cause: see [framework.ErrorType].
+// ErrorType returns "lock_lost", whatever the cause: see zktel.ErrorType.
 func (e *LostError) ErrorType() string { return lostType }
 
 // Unwrap returns ErrLost and the cause.

@@ -456,7 +456,7 @@ func TestWaitErrorWhileTheSessionIsProven(t *testing.T) {
 		waits := lockLater(ctx, newMutex(t, virtualClient(t, srv), path))
 		synctest.Wait()
 		srv.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.Refuse, Code: fault.Throttled, Times: fault.Forever}) // heartbeats
-		<-time.After(framework.DefaultSessionTimeout)
+		<-time.After(operator.Session().Timeout)
 		must.OK(t, operator.Delete(t.Context(), holder))
 		<-time.After(time.Second)
 		cancel()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
@@ -161,8 +162,8 @@ func TestDoReportsALoss(t *testing.T) {
 					restore(srv)
 					var lost *lock.LostError
 					if !errors.As(err, &lost) || strings.Count(err.Error(), lock.ErrLost.Error()) != 1 ||
-						framework.ErrorType(err) != "lock_lost" {
-						t.Errorf("Do: %v of the type %s, want the loss, once", err, framework.ErrorType(err))
+						zktel.ErrorType(err) != "lock_lost" {
+						t.Errorf("Do: %v of the type %s, want the loss, once", err, zktel.ErrorType(err))
 					}
 					if name == "an operator deletes the znode" && strings.Count(err.Error(), lock.ErrNodeDeleted.Error()) != 1 {
 						t.Errorf("Do: %v, want that the znode was deleted, once", err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -160,7 +161,7 @@ func (w *contention) deleteWaiter(r *rand.Rand) {
 		if len(names) < 2 {
 			continue
 		}
-		victim := framework.JoinPath(dir, names[1+r.IntN(len(names)-1)])
+		victim := zkpath.Join(dir, names[1+r.IntN(len(names)-1)])
 		w.mu.Lock()
 		w.doomed[victim] = true
 		w.mu.Unlock()

@@ -16,6 +16,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
@@ -184,7 +185,7 @@ func newMutexes(t testing.TB, c *framework.Client, paths ...string) []lock.Locke
 // that moment. The one-shot watch is lost with it. These tests lose events that way.
 
 // anyPath returns a path below dir that no other test uses, nor another run of the same one.
-func anyPath(dir string) string { return framework.JoinPath(dir, strings.ToLower(rand.Text())) }
+func anyPath(dir string) string { return zkpath.Join(dir, strings.ToLower(rand.Text())) }
 
 // numbered returns n paths below dir, in their order.
 func numbered(dir string, n int) []string {

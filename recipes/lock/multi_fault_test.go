@@ -14,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/locktest"
@@ -82,7 +83,7 @@ func TestMulti_restarts_when_a_member_is_deleted(t *testing.T) {
 		zktest.Eventually(t, generous, "watches on its own three znodes and on the one ahead", func() bool {
 			return route.Count(fault.GetData) == before+4
 		})
-		deleteNode(t, holder, framework.JoinPath(paths[0], contenders(t, holder, paths[0])[0]))
+		deleteNode(t, holder, zkpath.Join(paths[0], contenders(t, holder, paths[0])[0]))
 		zktest.Eventually(t, generous, "the look for what fired", func() bool { return route.Count(fault.GetData) == before+5 })
 		env.Quiesce()
 		mustRelease(t, held)

@@ -13,23 +13,25 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// A retry observer that panics when the reply to the create was lost leaves no orphan.
-func TestNoOrphan_when_a_retry_observer_panics(t *testing.T) {
+// A retry policy that panics when the reply to the create was lost leaves no orphan.
+func TestNoOrphan_when_a_retry_policy_panics(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		const path = "/interleaved/observer"
+		const path = "/interleaved/policy"
 		dropped := srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply, Skip: 1})
 		var known atomic.Bool // what the server lacks
-		c := virtualClient(t, srv, framework.WithRetryObserver(func(framework.Retry) {
+		c := virtualClient(t, srv, framework.WithRetry(recipetest.Policy{Policy: retry.Times(3, time.Second), Note: func() {
 			if known.Load() {
 				panic("by the test")
 			}
-		}))
+		}}))
 		known.Store(true)
 		func() {
 			defer func() { _ = recover() }()

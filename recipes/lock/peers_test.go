@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/epochpath"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -42,7 +42,7 @@ func (p *peerCase) locker(c *framework.Client) lock.Locker {
 // refuses to delete a directory that is not empty.
 func (p *peerCase) remove(ctx context.Context, c *framework.Client) {
 	if p.kind.name == "unfair mutex" {
-		_ = c.Delete(ctx, epochpath.Of(p.path+"/lock"))
+		_ = c.Delete(ctx, zkpath.Epoch(p.path+"/lock"))
 	}
 	_ = c.Delete(ctx, p.path)
 }

@@ -180,10 +180,7 @@ func lossAtPhase(t *testing.T, member, phase int) {
 // of that read: the leader counts from what it learned before.
 func TestLossBeforeSuccessionOnStalledRoute(t *testing.T) {
 	t.Parallel()
-	const (
-		timeout = 20 * time.Second
-		stall   = framework.DefaultLeaseMargin*9/8 + 150*time.Millisecond // longer than the lead of the read
-	)
+	const timeout = 20 * time.Second
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		members := env.Members()
 		follower := members[0]
@@ -196,7 +193,7 @@ func TestLossBeforeSuccessionOnStalledRoute(t *testing.T) {
 			defer read.Release()
 			must.Receive(t, read.Hit(), "the read ahead of a heartbeat")
 			before := route.Count(fault.Multi)
-			<-time.After(stall)
+			<-time.After(holder.Session().Margin*9/8 + 150*time.Millisecond) // longer than the lead of the read
 			synctest.Wait()
 			read.Release()
 			<-time.After(zkenv.Latency)

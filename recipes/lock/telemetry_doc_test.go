@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/doctable"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
@@ -200,7 +200,7 @@ func TestTheDocumentationNamesEveryError(t *testing.T) {
 	}
 	for name, kind := range kinds {
 		if kind == "lostType" {
-			kind = framework.ErrorType(&lock.LostError{Cause: context.Canceled})
+			kind = zktel.ErrorType(&lock.LostError{Cause: context.Canceled})
 		}
 		found[kind] = true
 		if !slices.Contains(doctable.Code(documented(t, "error.type")[kind]["error"]), name) {

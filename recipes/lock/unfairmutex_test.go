@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/epochpath"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
@@ -153,7 +153,7 @@ func TestUnfairMutexReleaseAfterTheEpochChanged(t *testing.T) {
 				c := env.Client(t)
 				e := newUnfairMutex(t, c, path)
 				lease := mustLock(t, e)
-				must.OK(t, change(t, c, epochpath.Of(path)))
+				must.OK(t, change(t, c, zkpath.Epoch(path)))
 				mustRelease(t, lease)
 				if _, ok, err := c.Exists(t.Context(), path); ok || err != nil {
 					t.Errorf("the znode after the release: %v, %v", ok, err)
@@ -205,7 +205,7 @@ func TestUnfairMutexEpochIsNoOtherLocks(t *testing.T) {
 		c := env.Client(t)
 		const path = "/unfair-keys/a"
 		mustRelease(t, mustLock(t, newUnfairMutex(t, c, path)))
-		epoch := epochpath.Of(path)
+		epoch := zkpath.Epoch(path)
 		for _, key := range []string{path + ".epoch", path + "-epoch", "/unfair-keys/epoch"} {
 			other := newUnfairMutex(t, c, key, recipes.WithData([]byte("held")))
 			mustRelease(t, mustTry(t, other)) // after the first lock was used

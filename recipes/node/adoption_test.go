@@ -10,6 +10,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -90,7 +91,7 @@ func TestAClientKeepsAPathByOneNode(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)+"/n"
-		dir, name := framework.SplitPath(path)
+		dir, name := zkpath.Split(path)
 		view := must.Get(c.Namespace(dir[1:]))(t)
 		first := must.Get(node.New(c, path, []byte("alive")))(t)
 		for view, at := range map[*framework.Client]string{c: path, view: "/" + name} {

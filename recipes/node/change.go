@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/recipes/internal/membership"
 )
@@ -110,7 +111,7 @@ func (r *record) overwritten() {
 
 // notify notifies of a change; of an obstacle only once. It needs mu.
 func (r *record) notify(kind ChangeKind, err error) {
-	if err != nil && kind == r.last.Kind && framework.ErrorType(err) == framework.ErrorType(r.last.Err) {
+	if err != nil && kind == r.last.Kind && zktel.ErrorType(err) == zktel.ErrorType(r.last.Err) {
 		return
 	}
 	r.last = Change{kind, r.znode, err}

@@ -10,6 +10,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -42,7 +43,7 @@ func TestCloseReturnsOnceTheZnodeIsGone(t *testing.T) {
 				route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 				client := route.Client(t)
 				mustParents(t, observer, path)
-				dir, _ := framework.SplitPath(path)
+				dir, _ := zkpath.Split(path)
 				rule := fault.Rule{Op: c.op, Path: dir + "/**", Action: c.act}
 				held := route.Rules().Add(rule)
 				n := must.Get(node.New(client, path, []byte("ours"), c.opts...))(t)
@@ -98,7 +99,7 @@ func left(t testing.TB, observer, c *framework.Client, dir string) (n int) {
 	}
 	must.OK(t, err)
 	for _, name := range names {
-		st, ok, err := observer.Exists(t.Context(), framework.JoinPath(dir, name))
+		st, ok, err := observer.Exists(t.Context(), zkpath.Join(dir, name))
 		must.OK(t, err)
 		if ok && st.EphemeralOwner == c.Session().ID {
 			n++

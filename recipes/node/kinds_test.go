@@ -11,6 +11,7 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
@@ -28,7 +29,7 @@ func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
 		mustAwait(t, n)
 		first := n.Path()
 		before := mustHold(t, observer, c, first, "alive")
-		if dir, name := framework.SplitPath(first); !strings.HasPrefix(name, "_c_") || !strings.HasPrefix(path, dir) {
+		if dir, name := zkpath.Split(first); !strings.HasPrefix(name, "_c_") || !strings.HasPrefix(path, dir) {
 			t.Errorf("path %q, want a protected name", first)
 		}
 		route.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
@@ -43,7 +44,7 @@ func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
 		must.OK(t, observer.Delete(t.Context(), second))
 		zktest.Eventually(t, recipetest.Generous, "a third znode", func() bool { return n.Exists() && n.Path() != second })
 		must.OK(t, n.Close(t.Context()))
-		dir, _ := framework.SplitPath(path)
+		dir, _ := zkpath.Split(path)
 		zktest.Eventually(t, recipetest.Generous, "no znode", func() bool {
 			names, _, err := observer.Children(t.Context(), dir)
 			return errors.Is(err, framework.ErrNoNode) || err == nil && len(names) == 0
@@ -100,7 +101,7 @@ func TestNoAuthIsReturnedAndTriedAgain(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		c, operator, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		mustParents(t, operator, path)
-		dir, _ := framework.SplitPath(path)
+		dir, _ := zkpath.Split(path)
 		recipetest.Permit(t, operator, dir, acl.Read|acl.Admin)
 		n := kept(t, c, path, "ours")
 		seen := follow(t, n)

@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -141,7 +142,7 @@ func TestANodeOfOurFormerSessionIsReplacedAtOnce(t *testing.T) {
 		zktest.Eventually(t, recipetest.Generous, "the former session's end", func() bool {
 			return len(env.Ephemerals(t, before.EphemeralOwner)) == 0
 		})
-		zktest.Never(t, framework.DefaultLeaseMargin+time.Second, "another znode", func() bool {
+		zktest.Never(t, c.Session().Margin+time.Second, "another znode", func() bool {
 			st, ok, err := observer.Exists(t.Context(), path)
 			return err == nil && (!ok || st.Czxid != after.Czxid)
 		})
@@ -254,6 +255,6 @@ func TestCloseWithoutAServer(t *testing.T) {
 // mustParents creates the directory of a path, which lasts as long as the test needs it.
 func mustParents(t testing.TB, c *framework.Client, path string) {
 	t.Helper()
-	dir, _ := framework.SplitPath(path)
+	dir, _ := zkpath.Split(path)
 	must.Get(c.Create(t.Context(), dir, nil, framework.WithParents()))(t)
 }

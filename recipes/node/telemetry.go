@@ -64,7 +64,7 @@ func (n instruments) changed(kind fmt.Stringer, err error, warn bool) {
 		level = zapcore.WarnLevel
 	}
 	if line := n.log.Check(level, "kept znode changed"); line != nil {
-		line.Write(zap.Stringer("change", kind), zap.String(zktel.AttrErrorType, framework.ErrorType(err)), zap.Error(err))
+		line.Write(zap.Stringer("change", kind), zap.String(zktel.AttrErrorType, zktel.ErrorType(err)), zap.Error(err))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -81,7 +82,7 @@ func (p *Partition) owners(ctx context.Context) (map[string]string, error) {
 // queue returns the queue of those that serve the key.
 func (p *Partition) queue(key string) *waitqueue.Queue {
 	return &waitqueue.Queue{
-		Client: p.client, Dir: framework.JoinPath(framework.JoinPath(p.path, "keys"), key), Kinds: []string{kind},
+		Client: p.client, Dir: zkpath.Join(zkpath.Join(p.path, "keys"), key), Kinds: []string{kind},
 		ACL: p.cfg.ACL, Predecessor: queuenode.ExclusivePredecessor,
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/contender"
@@ -93,12 +94,12 @@ type run struct {
 func (r *run) run(ctx context.Context) (err error) {
 	r.ctx, r.stop = context.WithCancelCause(ctx)
 	defer r.stop(nil)
-	dir := framework.JoinPath(r.path, "members")
+	dir := zkpath.Join(r.path, "members")
 	members, err := cache.New(r.client, dir, cache.WithDepth(1), &r.cfg)
 	if err != nil {
 		return err
 	}
-	self, err := node.New(r.client, framework.JoinPath(dir, r.cfg.id), []byte(digestOf(r.Partition.keys)), &r.cfg)
+	self, err := node.New(r.client, zkpath.Join(dir, r.cfg.id), []byte(digestOf(r.Partition.keys)), &r.cfg)
 	if err != nil {
 		return errors.Join(err, members.Close())
 	}

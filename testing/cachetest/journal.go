@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -122,7 +122,7 @@ func (j *Journal) fault(format string, args ...any) {
 }
 
 func (j *Journal) added(n cache.Node) {
-	dir, _ := framework.SplitPath(n.Path)
+	dir, _ := zkpath.Split(n.Path)
 	if _, ok := j.nodes[dir]; !ok && n.Path != j.root {
 		j.fault("%s is added before its parent", n.Path)
 	}
@@ -148,7 +148,7 @@ func (j *Journal) removed(n cache.Node) {
 		j.fault("%s is removed as %+v, but was %+v", n.Path, n.Stat, was.Stat)
 	}
 	for path := range j.nodes {
-		if dir, _ := framework.SplitPath(path); dir == n.Path && path != n.Path {
+		if dir, _ := zkpath.Split(path); dir == n.Path && path != n.Path {
 			j.fault("%s is removed before %s", n.Path, path)
 		}
 	}

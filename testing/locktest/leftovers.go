@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // leftovers returns the ephemeral nodes at path and below it, as c sees them once its
@@ -34,7 +35,7 @@ func ephemeralsBelow(ctx context.Context, c *framework.Client, path string) ([]s
 	}
 	var found []string
 	for _, name := range names {
-		below, err := ephemeralsBelow(ctx, c, framework.JoinPath(path, name))
+		below, err := ephemeralsBelow(ctx, c, zkpath.Join(path, name))
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/testing/zkproxy"
 )
 
@@ -121,7 +122,7 @@ func acquaint(t testing.TB, c *framework.Client) {
 	t.Helper()
 	var err error
 	for range 8 {
-		dir := framework.JoinPath("/", "acquaint-"+strings.ToLower(rand.Text()))
+		dir := zkpath.Join("/", "acquaint-"+strings.ToLower(rand.Text()))
 		if _, err = c.Create(t.Context(), dir+"/child", nil, framework.WithParents()); err != nil {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -64,7 +65,7 @@ func (o outside) ephemerals(ctx context.Context, session int64) (found []string,
 			return nil, fmt.Errorf("zkenv: ephemerals: %w", err)
 		}
 		for _, name := range children {
-			path := framework.JoinPath(dir, name)
+			path := zkpath.Join(dir, name)
 			st, ok, err := c.Exists(ctx, path)
 			switch {
 			case err != nil:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // Rules are what [Diagnose] measures by. A field that is 0 has its default.
@@ -80,7 +81,7 @@ func ofUnread(u Unread) Finding {
 		}
 	}
 	return Finding{
-		Severity: Info, Problem: NoAuth, Path: u.Path, Text: "it could not be read: " + framework.ErrorType(u.Err),
+		Severity: Info, Problem: NoAuth, Path: u.Path, Text: "it could not be read: " + zktel.ErrorType(u.Err),
 		Advice: "Locks there are not seen. Use credentials that may read it.",
 	}
 }

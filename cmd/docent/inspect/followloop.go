@@ -6,8 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/epochpath"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/cache"
 )
 
@@ -54,7 +53,7 @@ func (f *followLoop) refuse(all []Unread) []string {
 	before := f.unread
 	f.unread = make(map[string][]string)
 	for _, u := range all {
-		dir, _ := framework.SplitPath(u.Path)
+		dir, _ := zkpath.Split(u.Path)
 		f.unread[dir] = append(f.unread[dir], u.Path)
 	}
 	var changed []string
@@ -76,7 +75,7 @@ func (f *followLoop) refuse(all []Unread) []string {
 func directories(paths map[string]struct{}) map[string]struct{} {
 	found := make(map[string]struct{}, len(paths))
 	for path := range paths {
-		dir, name := framework.SplitPath(path)
+		dir, name := zkpath.Split(path)
 		if name == leasesDir || name == turnsDirectory {
 			path = dir
 		}
@@ -91,7 +90,7 @@ func (f *followLoop) renew(tree *cache.Snapshot, path string) {
 	l, ok := f.lockAt(tree, path)
 	f.set(path, l, ok)
 	for _, name := range []string{leasesDir, turnsDirectory} {
-		below := framework.JoinPath(path, name)
+		below := zkpath.Join(path, name)
 		if ok && l.Kind == Semaphore {
 			f.set(below, Lock{}, false)
 			continue
@@ -135,7 +134,7 @@ func (f *followLoop) lockAt(tree *cache.Snapshot, path string) (Lock, bool) {
 		return l, true
 	}
 	// An unfair mutex whose metadata were replaced: its epoch shows it.
-	if _, ok := tree.Get(epochpath.Of(path)); ok && z.Stat.EphemeralOwner != 0 && len(z.Children) == 0 {
+	if _, ok := tree.Get(zkpath.Epoch(path)); ok && z.Stat.EphemeralOwner != 0 && len(z.Children) == 0 {
 		return exclusiveAt(z, contenderOf(z, Contender{Side: Alone, State: Holds})), true
 	}
 	return Lock{}, false
@@ -143,11 +142,11 @@ func (f *followLoop) lockAt(tree *cache.Snapshot, path string) (Lock, bool) {
 
 // isContender reports whether the znode at path is a contender's, of a lock that is known.
 func (f *followLoop) isContender(path string) bool {
-	dir, name := framework.SplitPath(path)
+	dir, name := zkpath.Split(path)
 	if l, ok := f.locks[dir]; ok && isPartOf(l, Znode{Path: path}) {
 		return true
 	}
-	above, part := framework.SplitPath(dir)
+	above, part := zkpath.Split(dir)
 	if part != leasesDir && part != turnsDirectory {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -96,7 +97,7 @@ func below(path, data string, znodes ...znode) inspect.Znode {
 			}
 		}
 		z.Children = append(z.Children, inspect.Znode{
-			Path: framework.JoinPath(path, child.name), Data: []byte(child.data), Stat: st,
+			Path: zkpath.Join(path, child.name), Data: []byte(child.data), Stat: st,
 		})
 	}
 	return z

@@ -14,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
@@ -60,7 +61,7 @@ func (h *history) at(n int) inspect.Snapshot {
 	}
 	children := map[string][]inspect.Znode{}
 	for path, z := range znodes {
-		dir, _ := framework.SplitPath(path)
+		dir, _ := zkpath.Split(path)
 		children[dir] = append(children[dir], z)
 	}
 	var s inspect.Snapshot

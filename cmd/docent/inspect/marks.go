@@ -3,7 +3,7 @@ package inspect
 import (
 	"sync"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/cache"
 )
 
@@ -23,7 +23,7 @@ func newMarks() marks {
 func (m *marks) add(e cache.Event) {
 	if path := e.Path(); path != "" {
 		m.mu.Lock()
-		dir, _ := framework.SplitPath(path)
+		dir, _ := zkpath.Split(path)
 		m.paths[path], m.paths[dir] = struct{}{}, struct{}{}
 		m.mu.Unlock()
 	}

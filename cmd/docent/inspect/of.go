@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // Of returns the lock whose directory is dir; false if dir has no contender. It sends no request.
@@ -74,6 +74,6 @@ func areForeign(among []Contender) bool {
 
 // hasID reports whether the name of the contender's znode begins as those that the libraries write.
 func hasID(c Contender) bool {
-	_, name := framework.SplitPath(c.Znode)
+	_, name := zkpath.Split(c.Znode)
 	return strings.HasPrefix(name, protection) || isKazooName(name)
 }

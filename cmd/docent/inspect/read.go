@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/epochpath"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // Read returns the lock at the path with all its contenders. If there are none, the Lock has the path
@@ -70,7 +70,7 @@ func (r *reader) exclusive(ctx context.Context, path string) (Znode, Lock, error
 	if l, ok := Of(z); ok {
 		return z, l, nil
 	}
-	_, ok, err = r.client.Exists(ctx, epochpath.Of(path))
+	_, ok, err = r.client.Exists(ctx, zkpath.Epoch(path))
 	if err != nil || !ok {
 		return z, free, err
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/epochpath"
 	"github.com/docent-go/docent/internal/pace"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // Scan returns the locks at the root and below it. It sends a sync first, then one listing for each
@@ -158,8 +158,8 @@ func (s *scan) children(ctx context.Context, dir Znode, l Lock) ([]string, error
 	for _, z := range dir.Children {
 		name := z.name()
 		switch {
-		case isPartOf(l, z), epochpath.Is(name), isSystem(s.reader.client, z.Path):
-		case names[epochpath.Of(name)]:
+		case isPartOf(l, z), zkpath.IsEpoch(name), isSystem(s.reader.client, z.Path):
+		case names[zkpath.Epoch(name)]:
 			_, found, err := s.reader.exclusive(ctx, z.Path)
 			if err != nil {
 				return nil, err

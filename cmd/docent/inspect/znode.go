@@ -3,6 +3,7 @@ package inspect
 import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/queuenode"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // A Znode is what was read of a znode and of those below it, for [Of].
@@ -41,7 +42,7 @@ func mayBeLock(_ string, stat framework.Stat) bool {
 
 // name returns the last part of the path.
 func (z Znode) name() string {
-	_, name := framework.SplitPath(z.Path)
+	_, name := zkpath.Split(z.Path)
 	return name
 }
 
@@ -59,7 +60,7 @@ func (z Znode) child(name string) (Znode, bool) {
 func directory(path string, names []string) Znode {
 	z := Znode{Path: path}
 	for _, name := range names {
-		z.Children = append(z.Children, Znode{Path: framework.JoinPath(path, name)})
+		z.Children = append(z.Children, Znode{Path: zkpath.Join(path, name)})
 	}
 	return z
 }

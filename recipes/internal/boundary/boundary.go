@@ -10,8 +10,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
-	"github.com/docent-go/docent/internal/epochpath"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // A Recipe is the name of a package, which begins the text of its errors.
@@ -87,7 +87,7 @@ func Target(c *framework.Client, path string) (faults []error) {
 		faults = append(faults, err)
 	} else if path == "/" {
 		faults = append(faults, errors.New("path: must not be the root"))
-	} else if epochpath.Is(path) || c != nil && epochpath.Is(c.AbsolutePath(path)) {
+	} else if zkpath.IsEpoch(path) || c != nil && zkpath.IsEpoch(c.AbsolutePath(path)) {
 		faults = append(faults, fmt.Errorf("path %q: is the epoch of another lock, or below it", path))
 	}
 	return faults

@@ -21,6 +21,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/goid"
 	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/internal/boundary"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -331,7 +332,7 @@ func WaitErrorOf(
 	if ahead < 0 {
 		return WaitError(ctx, q.Client, path, -1, nil, err)
 	}
-	by := OfNode(framework.JoinPath(q.Dir, node.Name), node, data, st)
+	by := OfNode(zkpath.Join(q.Dir, node.Name), node, data, st)
 	by.Holder = holds && beyond == 0
 	return WaitError(ctx, q.Client, path, ahead+beyond, &by, err)
 }

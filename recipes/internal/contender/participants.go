@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/retry"
@@ -28,7 +29,7 @@ func Participants(ctx context.Context, q *waitqueue.Queue) ([]lease.Participant,
 	}
 	paths := make([]string, len(nodes))
 	for i, node := range nodes {
-		paths[i] = framework.JoinPath(q.Dir, node.Name)
+		paths[i] = zkpath.Join(q.Dir, node.Name)
 	}
 	reads, errs := q.Client.GetEach(ctx, paths...)
 	found := make([]lease.Participant, 0, len(nodes))
@@ -88,7 +89,7 @@ func firstOf(
 ) (lease.Participant, bool, error) {
 	nodes, err := q.List(ctx)
 	for _, node := range nodes {
-		path := framework.JoinPath(q.Dir, node.Name)
+		path := zkpath.Join(q.Dir, node.Name)
 		data, st, err := read(ctx, path)
 		if errors.Is(err, framework.ErrNoNode) {
 			continue

@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // Names gives random names to the znodes that the calls of one client create in one directory. So a
@@ -297,5 +298,5 @@ func (n *Names) end(ctx context.Context, c *framework.Client, of string, session
 
 // delete deletes a znode of the client's own, whatever session it belongs to.
 func (n *Names) delete(ctx context.Context, c *framework.Client, name string) error {
-	return c.Root().Delete(ctx, framework.JoinPath(n.dir, name), framework.Idempotent())
+	return c.Root().Delete(ctx, zkpath.Join(n.dir, name), framework.Idempotent())
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // bind waits for a session. Znodes of an earlier session are no longer the Node's.
@@ -186,7 +187,7 @@ func (k *Keeper) write(ctx context.Context, want Content) error {
 
 // touch writes the child by which the ensemble knows that the znode is kept.
 func (k *Keeper) touch(ctx context.Context) error {
-	_, err := k.client.CreateOrSet(ctx, framework.JoinPath(k.path, "touch"), []byte{},
+	_, err := k.client.CreateOrSet(ctx, zkpath.Join(k.path, "touch"), []byte{},
 		append(slices.Clip(k.opts.ACL), framework.TTL(k.opts.TTL))...)
 	if err == nil {
 		k.touched = time.Now()

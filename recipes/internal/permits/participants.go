@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/lease"
 )
@@ -36,7 +37,7 @@ func (p *Pool) permits(ctx context.Context, number int) ([]lease.Participant, er
 	}
 	paths := make([]string, len(nodes))
 	for i, node := range nodes {
-		paths[i] = framework.JoinPath(LeasesDir(p.Path), node.Name)
+		paths[i] = zkpath.Join(LeasesDir(p.Path), node.Name)
 	}
 	reads, errs := p.Client.GetEach(ctx, paths...)
 	var found []lease.Participant

@@ -40,6 +40,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/queuenode"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -79,7 +80,7 @@ func (p *Pool) takesAtOnce(n int) bool {
 }
 
 // LeasesDir returns the directory of the permits' znodes. Its children count as permits.
-func LeasesDir(path string) string { return framework.JoinPath(path, leasesDir) }
+func LeasesDir(path string) string { return zkpath.Join(path, leasesDir) }
 
 // turns returns the queue. Its first contender acquires its permits next.
 func (p *Pool) turns() *waitqueue.Queue { return p.queue(turnsDir, turnKind) }
@@ -89,7 +90,7 @@ func (p *Pool) leases() *waitqueue.Queue { return p.queue(leasesDir, leaseKind) 
 
 func (p *Pool) queue(dir, kind string) *waitqueue.Queue {
 	return &waitqueue.Queue{
-		Client: p.Client, Dir: framework.JoinPath(p.Path, dir), Kinds: []string{kind}, ACL: p.ACL,
+		Client: p.Client, Dir: zkpath.Join(p.Path, dir), Kinds: []string{kind}, ACL: p.ACL,
 		Predecessor: queuenode.ExclusivePredecessor,
 	}
 }

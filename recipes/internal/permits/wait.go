@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/queuenode"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
@@ -50,7 +51,7 @@ func (a *attempt) admit(ctx context.Context, permits []string) (behind string, e
 			leases.Dir, queuenode.Sort(permits, queuenode.LeaseKind), a.nodes[0].Stat.Czxid)
 	}
 	if err != nil || behind != "" {
-		return framework.JoinPath(a.pool.Path, behind), err
+		return zkpath.Join(a.pool.Path, behind), err
 	}
 	a.admitted = true
 	return "", nil
@@ -82,7 +83,7 @@ func (a *attempt) among(names []string) bool {
 		exist[name] = true
 	}
 	return a.nodes != nil && !slices.ContainsFunc(a.nodes, func(node *waitqueue.Grant) bool {
-		_, own := framework.SplitPath(node.Path)
+		_, own := zkpath.Split(node.Path)
 		return !exist[own]
 	})
 }
@@ -100,7 +101,7 @@ func (a *attempt) observe(ctx context.Context, leases []string) {
 	a.seen.Waits(0)
 	dir := LeasesDir(a.pool.Path)
 	for _, name := range leases {
-		path := framework.JoinPath(dir, name)
+		path := zkpath.Join(dir, name)
 		if !a.owns(path) {
 			a.seen.BehindNode(ctx, a.turn.Client, path)
 		}
@@ -143,7 +144,7 @@ func (a *attempt) awaitChange(ctx context.Context) ([]string, error) {
 func (a *attempt) oldest(names []string) string {
 	leases := a.pool.leases()
 	for _, node := range queuenode.Sort(names, leaseKind) {
-		path := framework.JoinPath(leases.Dir, node.Name)
+		path := zkpath.Join(leases.Dir, node.Name)
 		if !a.owns(path) {
 			return path
 		}

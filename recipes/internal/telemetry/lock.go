@@ -298,7 +298,7 @@ func (h *Hold) Releasing(ctx context.Context) context.Context {
 // other err the client continues to delete the znode.
 func (h *Hold) Released(err error) {
 	if h.release != nil {
-		failSpan(h.release, framework.ErrorType(err), err)
+		failSpan(h.release, zktel.ErrorType(err), err)
 		h.release.End()
 	}
 	if !h.Ends() {
@@ -334,7 +334,7 @@ func (h *Hold) Lost(err error, at time.Time) {
 	if h.counts() {
 		h.losses.Add(ctx, 1, h.with(why))
 	}
-	h.span.SetAttributes(why, attribute.String(zktel.AttrErrorType, framework.ErrorType(err)))
+	h.span.SetAttributes(why, attribute.String(zktel.AttrErrorType, zktel.ErrorType(err)))
 	h.span.SetStatus(codes.Error, err.Error())
 	h.end(ctx, at)
 	h.log.Warn("lost", h.fields(zap.String(locktel.AttrLossReason, reason), zap.Duration("duration", held), zap.Error(err), slogcore.Context(ctx))...)

@@ -11,6 +11,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/queuenode"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
@@ -288,7 +289,7 @@ func (a *Attempt) create(ctx context.Context) error {
 	along := lists.begin(a.key)
 	c := a.creation(along != nil)
 	defer func() { lists.end(a.key, along, c.names) }()
-	node, err := a.client.Create(ctx, framework.JoinPath(a.queue.Dir, c.name), data, c.opts...)
+	node, err := a.client.Create(ctx, zkpath.Join(a.queue.Dir, c.name), data, c.opts...)
 	if err != nil {
 		return creationError(err)
 	}
@@ -324,7 +325,7 @@ func (a *Attempt) creation(along bool) *creation {
 
 // created notes the node that the creation has made at the path.
 func (a *Attempt) created(path string, c *creation) {
-	_, name := framework.SplitPath(path)
+	_, name := zkpath.Split(path)
 	a.node, a.fresh, a.listed, a.took = path, true, c.names, time.Since(c.begun)
 	a.admitted = a.write != nil                      // a downgrade's owner has been admitted as a writer
 	a.self, _ = queuenode.Parse(name, a.queue.Kinds) // it has the name that was asked for
@@ -338,7 +339,7 @@ func (a *Attempt) created(path string, c *creation) {
 func (g *Grant) AddNodes(
 	ctx context.Context, q *Queue, n int, data []byte, lists ...framework.CreateOption,
 ) (added []*Grant, names, above []string, err error) {
-	dirAbove, _ := framework.SplitPath(q.Dir)
+	dirAbove, _ := zkpath.Split(q.Dir)
 	attempts, creates := make([]*Attempt, n), make([]framework.TxnOp, n)
 	creations := make([]*creation, n)
 	for i := range n {
@@ -347,11 +348,11 @@ func (g *Grant) AddNodes(
 		if i == 0 {
 			creations[i].opts = append(append(creations[i].opts, framework.ListTo(dirAbove, &above)), lists...)
 		}
-		creates[i] = framework.OpCreate(framework.JoinPath(q.Dir, creations[i].name), data, creations[i].opts...)
+		creates[i] = framework.OpCreate(zkpath.Join(q.Dir, creations[i].name), data, creations[i].opts...)
 	}
 	paths := make([]string, n)
 	if n == 1 {
-		paths[0], err = g.Client.Create(ctx, framework.JoinPath(q.Dir, creations[0].name), data, creations[0].opts...)
+		paths[0], err = g.Client.Create(ctx, zkpath.Join(q.Dir, creations[0].name), data, creations[0].opts...)
 	} else {
 		paths, err = g.Client.CreateAll(ctx, creates...)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // Enqueue creates a node for each of the attempts that has none, by one transaction: all or none.
@@ -76,7 +77,7 @@ func createAll(ctx context.Context, attempts []*Attempt) error {
 		along := lists.begin(a.key)
 		defer lists.end(a.key, along, nil)
 		creations[i] = a.creation(along != nil)
-		path := a.client.AbsolutePath(framework.JoinPath(a.queue.Dir, creations[i].name))
+		path := a.client.AbsolutePath(zkpath.Join(a.queue.Dir, creations[i].name))
 		creates[i] = framework.OpCreate(path, data[i], creations[i].opts...)
 	}
 	nodes, err := root.CreateAll(ctx, creates...)
@@ -84,8 +85,8 @@ func createAll(ctx context.Context, attempts []*Attempt) error {
 		return creationError(err)
 	}
 	for i, a := range attempts {
-		_, name := framework.SplitPath(nodes[i])
-		a.created(framework.JoinPath(a.queue.Dir, name), creations[i])
+		_, name := zkpath.Split(nodes[i])
+		a.created(zkpath.Join(a.queue.Dir, name), creations[i])
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/queuenode"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // A Queue is a directory of contenders. It is immutable.
@@ -162,7 +163,7 @@ var ErrMixed = errtype.New("another kind of lock is on the path: both would be g
 
 // mixed returns ErrMixed, which the znode is the reason for.
 func mixed(dir, name string) error {
-	return fmt.Errorf("%w: %s", ErrMixed, framework.JoinPath(dir, name))
+	return fmt.Errorf("%w: %s", ErrMixed, zkpath.Join(dir, name))
 }
 
 // otherAhead looks for contenders of another kind that are ahead of the node self, which v shows and
@@ -189,7 +190,7 @@ func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, sel
 	if !v.leases {
 		return name, nil
 	}
-	dir := framework.JoinPath(q.Dir, queuenode.LeasesDir)
+	dir := zkpath.Join(q.Dir, queuenode.LeasesDir)
 	names, _, err := c.Children(ctx, dir)
 	if err != nil && !errors.Is(err, framework.ErrNoNode) {
 		return "", err
@@ -201,7 +202,7 @@ func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, sel
 	if permit == "" {
 		return name, err
 	}
-	return framework.JoinPath(queuenode.LeasesDir, permit), err
+	return zkpath.Join(queuenode.LeasesDir, permit), err
 }
 
 // OtherAhead looks for znodes of others, which are children of dir, that were created before the znode
@@ -213,7 +214,7 @@ func OtherAhead( //nolint:revive // two directories, with what is listed of each
 ) (name string, err error) {
 	oldest := int64(0)
 	for _, other := range others {
-		st, exists, err := c.Exists(ctx, framework.JoinPath(dir, other.Name))
+		st, exists, err := c.Exists(ctx, zkpath.Join(dir, other.Name))
 		switch {
 		case err != nil:
 			return "", err
@@ -225,7 +226,7 @@ func OtherAhead( //nolint:revive // two directories, with what is listed of each
 		return "", nil
 	}
 	for _, node := range kin {
-		st, exists, err := c.Exists(ctx, framework.JoinPath(kinDir, node.Name))
+		st, exists, err := c.Exists(ctx, zkpath.Join(kinDir, node.Name))
 		if err != nil {
 			return "", err
 		}
@@ -233,7 +234,7 @@ func OtherAhead( //nolint:revive // two directories, with what is listed of each
 			return name, nil
 		}
 	}
-	_, exists, err := c.Exists(ctx, framework.JoinPath(dir, name))
+	_, exists, err := c.Exists(ctx, zkpath.Join(dir, name))
 	switch {
 	case err != nil:
 		return "", err
@@ -292,7 +293,7 @@ func (q *Queue) created(
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			st, _, err := c.Exists(ctx, framework.JoinPath(q.Dir, node.Name))
+			st, _, err := c.Exists(ctx, zkpath.Join(q.Dir, node.Name))
 			czxids[i], errs[i] = st.Czxid, err
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/queuenode"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
@@ -137,7 +138,7 @@ func (w *waiter) end() (own *framework.Watch) {
 // blocker returns the predecessor, which is watched.
 func (w *waiter) blocker() Blocker {
 	st, _ := w.predecessor.watch.Stat()
-	path := framework.JoinPath(w.attempt.queue.Dir, w.predecessor.name)
+	path := zkpath.Join(w.attempt.queue.Dir, w.predecessor.name)
 	return Blocker{Ahead: w.attempt.pos.ahead, Path: path, Data: w.predecessor.watch.Data(), Stat: st}
 }
 
@@ -269,7 +270,7 @@ func (w *waiter) setWatches(ctx context.Context) error {
 	}{{&w.own, w.attempt.self.Name}, {&w.predecessor, pos.predecessor}, {&w.second, second}} {
 		if one.slot.retarget(one.name) {
 			missing = append(missing, one.slot)
-			paths = append(paths, framework.JoinPath(w.attempt.queue.Dir, one.name))
+			paths = append(paths, zkpath.Join(w.attempt.queue.Dir, one.name))
 		}
 	}
 	if missing == nil {
@@ -297,7 +298,7 @@ func (w *waiter) reread(ctx context.Context) error {
 	name := w.own.name
 	w.own.close()
 	w.own.name = name
-	err := w.own.set(w.attempt.client.Watch(ctx, framework.JoinPath(w.attempt.queue.Dir, name), framework.WatchData))
+	err := w.own.set(w.attempt.client.Watch(ctx, zkpath.Join(w.attempt.queue.Dir, name), framework.WatchData))
 	if err != nil {
 		return err
 	}
@@ -371,7 +372,7 @@ func (q *Queue) NewDowngrade(write *Grant, kind string, data func() []byte) *Att
 
 // writeNode returns the node of the write grant.
 func (a *Attempt) writeNode() queuenode.Node {
-	_, name := framework.SplitPath(a.write.Path)
+	_, name := zkpath.Split(a.write.Path)
 	node, _ := queuenode.Parse(name, a.queue.Kinds) // what was granted is a contender
 	return node
 }

@@ -153,7 +153,7 @@ func TestServer_status(t *testing.T) {
 	must.OK(t, held.Release(t.Context()))
 }
 
-// An error of the handler's own keeps its text, also one whose type framework.ErrorType knows.
+// An error of the handler's own keeps its text, also one whose type zktel.ErrorType knows.
 func TestServer_keeps_errors_of_other_code(t *testing.T) {
 	t.Parallel()
 	for _, cause := range []error{errors.New("boom"), syscall.ECONNREFUSED} {

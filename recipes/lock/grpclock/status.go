@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -80,7 +81,7 @@ func statusError(ctx context.Context, err error) error {
 	case codes.Unknown:
 		code = status.FromContextError(err).Code() // as a server does with an error without a status
 	}
-	kind := framework.ErrorType(err)
+	kind := zktel.ErrorType(err)
 	switch {
 	case kind == otherType, kind == refusedType:
 		return err
@@ -92,7 +93,7 @@ func statusError(ctx context.Context, err error) error {
 	return status.Error(code, "zookeeper: "+kind)
 }
 
-// Types of errors of other code: see [framework.ErrorType]. The handler's own connection may have been
+// Types of errors of other code: see [zktel.ErrorType]. The handler's own connection may have been
 // refused, too.
 const (
 	otherType   = "_OTHER"

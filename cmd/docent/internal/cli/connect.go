@@ -22,7 +22,10 @@ func (a *App) Client(further ...framework.Option) (*framework.Client, error) {
 	if s.Connect == "" {
 		return nil, Usage(errNoConnect)
 	}
-	opts := []framework.Option{framework.WithSessionTimeout(s.SessionTimeout)}
+	var opts []framework.Option
+	if s.SessionTimeout != 0 {
+		opts = append(opts, framework.WithSessionTimeout(s.SessionTimeout))
+	}
 	if s.LeaseMargin != 0 {
 		opts = append(opts, framework.WithLeaseMargin(s.LeaseMargin))
 	}

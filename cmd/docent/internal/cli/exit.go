@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // The exit codes of all commands but exec and hold.
@@ -94,7 +95,7 @@ type ErrorDocument struct {
 
 // An ErrorDetail says what failed.
 type ErrorDetail struct {
-	Type    string `json:"type"` // as framework.ErrorType, or "usage"
+	Type    string `json:"type"` // as zktel.ErrorType, or "usage"
 	Message string `json:"message"`
 	Path    string `json:"path,omitempty"`
 }
@@ -106,7 +107,7 @@ const Schema = form.Version
 func (a *App) showError(cmd *cobra.Command, usage bool, err error) {
 	message := Safe(err.Error())
 	if format := a.flags.values.Output; format == JSON || format == JSONLines {
-		detail := ErrorDetail{Type: framework.ErrorType(err), Message: message}
+		detail := ErrorDetail{Type: zktel.ErrorType(err), Message: message}
 		if usage {
 			detail.Type = "usage"
 		}

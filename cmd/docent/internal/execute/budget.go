@@ -3,8 +3,6 @@ package execute
 import (
 	"fmt"
 	"time"
-
-	"github.com/docent-go/docent/framework"
 )
 
 // A Budget divides the end of a lease. With the lease deadline D, the warning is at D - Grace -
@@ -40,15 +38,6 @@ func NewBudget(timeout, margin, grace time.Duration) (Budget, error) {
 // Remains returns how much of a lease remains at any moment of a healthy connection. Proofs are
 // between an eighth and a quarter of the timeout apart.
 func Remains(timeout, margin time.Duration) time.Duration { return timeout - margin - timeout/4 }
-
-// EffectiveMargin returns the lease margin that the client uses: see [framework.WithLeaseMargin]. 0
-// is the default.
-func EffectiveMargin(timeout, margin time.Duration) time.Duration {
-	if margin == 0 {
-		return min(framework.DefaultLeaseMargin, timeout/3)
-	}
-	return min(margin, timeout/2)
-}
 
 // Warning returns when the group gets the stop signal.
 func (b Budget) Warning(deadline time.Time) time.Time {

@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -293,7 +294,7 @@ func (r *run) fail(code int, err error) (int, error) {
 	case code == codeNotExecutable:
 		r.status.Reason = "not_executable"
 	default:
-		r.status.Reason = framework.ErrorType(err)
+		r.status.Reason = zktel.ErrorType(err)
 	}
 	return code, err
 }

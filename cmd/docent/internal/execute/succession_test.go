@@ -161,8 +161,8 @@ func play(t *testing.T, seed uint64, mutant bool) (o observation) {
 				granted <- time.Now()
 			}
 		}()
-		granting := holder.Session().Timeout
-		o.budget, err = execute.NewBudget(granting, execute.EffectiveMargin(granting, 0), -1)
+		session := holder.Session()
+		o.budget, err = execute.NewBudget(session.Timeout, session.Margin, -1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +273,7 @@ func TestOutage_that_is_ridden_out(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			margin := execute.EffectiveMargin(timeout, 0)
+			margin := c.Session().Margin
 			b, err := execute.NewBudget(timeout, margin, -1)
 			if err != nil {
 				t.Fatal(err)

@@ -66,8 +66,8 @@ func (r *run) acquireWithin(ctx context.Context, c *framework.Client) (*lease.Le
 
 // budget returns the times for the present session.
 func (r *run) budget(c *framework.Client) (Budget, error) {
-	timeout := c.Session().Timeout
-	b, err := NewBudget(timeout, EffectiveMargin(timeout, r.app.Settings().LeaseMargin), r.job.given)
+	s := c.Session()
+	b, err := NewBudget(s.Timeout, s.Margin, r.job.given)
 	if err != nil {
 		return b, cli.Usage(err)
 	}

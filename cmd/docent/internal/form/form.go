@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // Version names the version of the form.
@@ -111,7 +111,7 @@ func Of(s inspect.Snapshot, ensemble string, data bool) Snapshot {
 		f.Locks = append(f.Locks, lockOf(l, data))
 	}
 	for _, u := range s.Unread {
-		f.Unread = append(f.Unread, Unread{u.Path, framework.ErrorType(u.Err)})
+		f.Unread = append(f.Unread, Unread{u.Path, zktel.ErrorType(u.Err)})
 	}
 	return f
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // view shows a view that is no current one.
@@ -39,7 +40,7 @@ func TestServer_healthz(t *testing.T) {
 	forbidden := fmt.Errorf("inspect: ready /secret/place: %w", framework.ErrNoAuth)
 	expect("at the start", http.StatusServiceUnavailable, "connecting")
 	s.view(inspect.Connecting, framework.ErrNotConnected)
-	expect("connecting", http.StatusServiceUnavailable, "connecting: "+framework.ErrorType(framework.ErrNotConnected))
+	expect("connecting", http.StatusServiceUnavailable, "connecting: "+zktel.ErrorType(framework.ErrNotConnected))
 	s.view(inspect.Scanning, errors.New("the cache is being filled"))
 	expect("scanning", http.StatusServiceUnavailable, "scanning")
 	s.view(inspect.Scanning, forbidden)
@@ -47,7 +48,7 @@ func TestServer_healthz(t *testing.T) {
 	s.published(mutex("/locks/a", "alice"))
 	expect("live", http.StatusOK, "live")
 	s.view(inspect.Stale, framework.ErrNotConnected)
-	expect("stale", http.StatusServiceUnavailable, "stale since 2023-11-14T22:13:20Z: "+framework.ErrorType(framework.ErrNotConnected))
+	expect("stale", http.StatusServiceUnavailable, "stale since 2023-11-14T22:13:20Z: "+zktel.ErrorType(framework.ErrNotConnected))
 	if reply := s.ask(t, "GET", "/healthz", "", "Host: evil.example"); reply.StatusCode != http.StatusMisdirectedRequest {
 		t.Errorf("a rebound host: %d", reply.StatusCode)
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // A finding is a deadlock, or what may be one.
@@ -127,7 +127,7 @@ func findingOf(f inspect.Finding) finding {
 
 // errorText names the kind of an error and nothing of its text, which may hold a path.
 func errorText(err error) string {
-	if kind := framework.ErrorType(err); kind != "" {
+	if kind := zktel.ErrorType(err); kind != "" {
 		return kind
 	}
 	return "error"

@@ -13,6 +13,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/pace"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // checkACLs reads the ACL of each lock's directory, at --rate, and reports those in which every client
@@ -25,7 +26,7 @@ func (d *doctor) checkACLs(ctx context.Context, c *framework.Client, s inspect.S
 		}
 		dir := l.Path
 		if l.Kind == inspect.Exclusive {
-			dir, _ = framework.SplitPath(l.Path)
+			dir, _ = zkpath.Split(l.Path)
 		}
 		entries, _, err := c.ACL(ctx, dir)
 		switch {

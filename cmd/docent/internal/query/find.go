@@ -6,6 +6,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // findContender returns the contender whose znode is at the path, and its lock. It fails for any
@@ -17,8 +18,8 @@ func findContender(ctx context.Context, c *framework.Client, znode string) (insp
 	if err := framework.ValidatePath(znode); err != nil {
 		return fault(err)
 	}
-	dir, _ := framework.SplitPath(znode)
-	above, _ := framework.SplitPath(dir)
+	dir, _ := zkpath.Split(znode)
+	above, _ := zkpath.Split(dir)
 	for _, path := range []string{znode, dir, above} { // an unfair mutex, a queue, a semaphore
 		if path == "" {
 			continue

@@ -18,6 +18,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // Commands returns the constructors of the commands.
@@ -246,7 +247,7 @@ func unreadLine(s inspect.Snapshot) string {
 	var causes []string
 	seen := make(map[string]bool)
 	for _, u := range s.Unread {
-		if cause := framework.ErrorType(u.Err); !seen[cause] {
+		if cause := zktel.ErrorType(u.Err); !seen[cause] {
 			seen[cause] = true
 			causes = append(causes, cause)
 		}
