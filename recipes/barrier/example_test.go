@@ -6,29 +6,13 @@ import (
 	"log"
 	"sync"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/barrier"
-	"github.com/docent-go/docent/testing/zkserver"
 )
-
-func exampleClient() (client *framework.Client, closeAll func()) {
-	server, err := zkserver.Start()
-	if err != nil {
-		panic(err)
-	}
-	client, err = framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		panic(err)
-	}
-	return client, func() {
-		_ = client.Close() // the example is over
-		_ = server.Close()
-	}
-}
 
 // Workers wait until the migration is over.
 func ExampleBarrier() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	migration, err := barrier.New(client, "/barriers/migration")
 	if err != nil {
@@ -49,7 +33,7 @@ func ExampleBarrier() {
 
 // Three members begin a step together and end it together.
 func ExampleDouble() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	const members = 3
 	step, err := barrier.NewDouble(client, "/barriers/step", members)

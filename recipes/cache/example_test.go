@@ -8,24 +8,9 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/cache"
-	"github.com/docent-go/docent/testing/zkserver"
 )
-
-func exampleClient() (client *framework.Client, closeAll func()) {
-	server, err := zkserver.Start()
-	if err != nil {
-		panic(err)
-	}
-	client, err = framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		panic(err)
-	}
-	return client, func() {
-		_ = client.Close() // the example is over
-		_ = server.Close()
-	}
-}
 
 func set(client *framework.Client, path, data string) {
 	if _, err := client.CreateOrSet(context.Background(), path, []byte(data), framework.WithParents()); err != nil {
@@ -35,7 +20,7 @@ func set(client *framework.Client, path, data string) {
 
 // A service keeps its routes in memory: reading one sends no request.
 func ExampleCache() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	set(client, "/config/routes/web", "10.0.0.7")
 
@@ -64,7 +49,7 @@ func ExampleCache() {
 
 // The events begin with what the cache has.
 func ExampleCache_Events() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	set(client, "/config/web", "10.0.0.7")
 	routes, err := cache.New(client, "/config")
@@ -89,7 +74,7 @@ func ExampleCache_Events() {
 
 // A filter and a depth bound what a cache reads and keeps.
 func ExampleWithFilter() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	for _, name := range []string{"web", "web/eu", "mail", "draft-new"} {
 		set(client, "/config/"+name, name)
@@ -115,7 +100,7 @@ func ExampleWithFilter() {
 
 // A limit bounds the cache if another process creates more znodes than expected.
 func ExampleWithLimit() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	for _, name := range []string{"a", "b", "c"} {
 		set(client, "/jobs/"+name, name)
@@ -134,7 +119,7 @@ func ExampleWithLimit() {
 
 // Without data a cache has the names and the Stats.
 func ExampleWithoutData() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	set(client, "/jobs/import", "a long text")
 	jobs, err := cache.New(client, "/jobs", cache.WithoutData())
@@ -152,7 +137,7 @@ func ExampleWithoutData() {
 
 // The cache keeps the data of settings, and of other znodes if they are short.
 func ExampleWithDataOf() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	set(client, "/jobs/settings", "a long text")
 	set(client, "/jobs/import", "another long text")

@@ -6,23 +6,15 @@ import (
 	"log"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/model"
-	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // A znode that is no route has an error of its own, and hides no other.
 func ExampleOf() {
-	server, err := zkserver.Start()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer server.Close()
-	client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
+	client, closeAll := recipetest.ExampleClient()
+	defer closeAll()
 	ctx := context.Background()
 	for path, data := range map[string]string{"/routes/mail": `{"host":"mail-1"}`, "/routes/web": `"web-1"`} {
 		if _, err := client.Create(ctx, path, []byte(data), framework.WithParents()); err != nil {
@@ -52,16 +44,8 @@ func ExampleOf() {
 
 // A pattern finds the parts of a path. Of returns the values, and their paths say what they are for.
 func ExampleOf_pattern() {
-	server, err := zkserver.Start()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer server.Close()
-	client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
+	client, closeAll := recipetest.ExampleClient()
+	defer closeAll()
 	ctx := context.Background()
 	const pattern model.Pattern = "/routes/{service}/{instance}"
 	codec := model.JSON[route]()

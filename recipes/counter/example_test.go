@@ -5,30 +5,14 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/recipes/model"
-	"github.com/docent-go/docent/testing/zkserver"
 )
-
-func exampleClient() (client *framework.Client, closeAll func()) {
-	server, err := zkserver.Start()
-	if err != nil {
-		panic(err)
-	}
-	client, err = framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		panic(err)
-	}
-	return client, func() {
-		_ = client.Close() // the example is over
-		_ = server.Close()
-	}
-}
 
 // Two processes number their orders. One takes a block of numbers.
 func ExampleCounter() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	orders, err := counter.New(client, "/sequences/orders")
 	if err != nil {
@@ -49,7 +33,7 @@ func ExampleCounter() {
 
 // All returns a value now and whenever it changes.
 func ExampleValue() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	limits, err := counter.NewValue(client, "/settings/limits", model.JSON[map[string]int]())
 	if err != nil {
@@ -79,7 +63,7 @@ func ExampleValue() {
 
 // With 4 bytes the znode is that of Curator's SharedCount.
 func ExampleWithInt32() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	shards, err := counter.New(client, "/settings/shards", counter.WithInt32())
 	if err != nil {

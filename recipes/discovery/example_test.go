@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -63,16 +64,8 @@ func Example() {
 
 // A znode that is no instance is left out of the list, and reported.
 func ExampleWithUnreadable() {
-	server, err := zkserver.Start()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer server.Close()
-	client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
+	client, closeAll := recipetest.ExampleClient()
+	defer closeAll()
 	ctx := context.Background()
 	if _, err := client.Create(ctx, "/services/web/web-1", []byte("10.0.0.7"), framework.WithParents()); err != nil {
 		log.Fatal(err)
@@ -94,16 +87,8 @@ func ExampleWithUnreadable() {
 
 // Java processes whose Curator writes the field "enabled" read whether an instance is disabled.
 func ExampleWithDisabledField() {
-	server, err := zkserver.Start()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer server.Close()
-	client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
+	client, closeAll := recipetest.ExampleClient()
+	defer closeAll()
 	ctx := context.Background()
 	services, err := discovery.New[place](client, "/services", discovery.WithDisabledField())
 	if err != nil {

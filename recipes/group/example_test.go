@@ -6,30 +6,14 @@ import (
 	"log"
 	"time"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/group"
-	"github.com/docent-go/docent/testing/zkserver"
 )
-
-func exampleClient() (client *framework.Client, closeAll func()) {
-	server, err := zkserver.Start()
-	if err != nil {
-		panic(err)
-	}
-	client, err = framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		panic(err)
-	}
-	return client, func() {
-		_ = client.Close() // the example is over
-		_ = server.Close()
-	}
-}
 
 // Two workers join a group, which shows both.
 func ExampleGroup() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	workers, err := group.New(client, "/workers")
@@ -58,7 +42,7 @@ func ExampleGroup() {
 
 // Members that come or go one soon after another are one change, as in a rolling restart.
 func ExampleGroup_Changes_settled() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	workers, err := group.New(client, "/workers", recipes.WithSettle(250*time.Millisecond))

@@ -7,31 +7,15 @@ import (
 	"log"
 	"os"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/testing/zkserver"
 )
-
-func exampleClient() (client *framework.Client, closeAll func()) {
-	server, err := zkserver.Start()
-	if err != nil {
-		panic(err)
-	}
-	client, err = framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		panic(err)
-	}
-	return client, func() {
-		_ = client.Close() // the example is over
-		_ = server.Close()
-	}
-}
 
 // Run leads whenever it can, until the context ends or lead returns an error.
 func ExampleElection_Run() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	election, err := leader.New(client, "/elections/report", leader.WithID("10.0.0.1:8080"))
 	if err != nil {
@@ -53,7 +37,7 @@ func ExampleElection_Run() {
 
 // Campaign returns the lease of a term, and every process can ask who leads.
 func ExampleElection_Campaign() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	election, err := leader.New(client, "/elections/report", leader.WithID("10.0.0.1:8080"))
@@ -78,7 +62,7 @@ func ExampleElection_Campaign() {
 // The format Selector is that of Curator's LeaderSelector. It is also a mutex's: a holder of the lock keeps
 // candidates waiting, and the leader keeps the lock.
 func ExampleWithFormat() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	election, err := leader.New(client, "/elections/report", leader.WithFormat(leader.Selector))
@@ -106,7 +90,7 @@ func ExampleWithFormat() {
 
 // The candidate's znode also says which process it is, on which host.
 func ExampleWithMetadata() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	election, err := leader.New(client, "/elections/report", leader.WithID("10.0.0.1:8080"), leader.WithMetadata())

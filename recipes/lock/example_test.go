@@ -8,29 +8,12 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// exampleClient returns a client of a server within the process, for examples.
-func exampleClient() (client *framework.Client, closeAll func()) {
-	server, err := zkserver.Start()
-	if err != nil {
-		panic(err)
-	}
-	client, err = framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		panic(err)
-	}
-	return client, func() {
-		if err := errors.Join(client.Close(), server.Close()); err != nil {
-			panic(err)
-		}
-	}
-}
-
 func ExampleDo() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	mutex, err := lock.NewMutex(client, "/locks/report")
 	if err != nil {
@@ -47,7 +30,7 @@ func ExampleDo() {
 }
 
 func ExampleMutex() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	mutex, err := lock.NewMutex(client, "/locks/account-7")
 	if err != nil {
@@ -79,7 +62,7 @@ func ExampleMutex() {
 }
 
 func ExampleContextWithOwner() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	mutex, err := lock.NewMutex(client, "/locks/batch")
 	if err != nil {
@@ -98,7 +81,7 @@ func ExampleContextWithOwner() {
 }
 
 func ExampleLease_Guard() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	if _, err := client.Create(ctx, "/config", []byte("old")); err != nil {
@@ -127,7 +110,7 @@ func ExampleLease_Guard() {
 
 // The wait ends after 100 ms, and the work may take longer.
 func ExampleWaitAtMost() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	mutex, err := lock.NewMutex(client, "/locks/report")
 	if err != nil {
@@ -144,7 +127,7 @@ func ExampleWaitAtMost() {
 
 // If another owner holds the lock, the work is skipped.
 func ExampleWithoutWaiting() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	mutex, err := lock.NewMutex(client, "/locks/report")
 	if err != nil {

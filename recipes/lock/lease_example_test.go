@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
 // exampleMutex returns a mutex on a server within the process.
 func exampleMutex(path string, opts ...lock.Option) (mutex *lock.Mutex, closeAll func()) {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	mutex, err := lock.NewMutex(client, path, opts...)
 	if err != nil {
 		panic(err)
@@ -42,7 +43,7 @@ func ExampleLease() {
 }
 
 func ExampleLease_Context() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	mutex, err := lock.NewMutex(client, "/locks/import")
 	if err != nil {
@@ -66,7 +67,7 @@ func ExampleLease_Context() {
 }
 
 func ExampleLease_Lost() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	mutex, err := lock.NewMutex(client, "/locks/import")
 	if err != nil {
 		log.Fatal(err)
@@ -131,7 +132,7 @@ func ExampleLease_Release() {
 
 // All members' guards in one transaction: it is done while all the locks are held.
 func ExampleLease_Guards() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	var locks []lock.Locker

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
 func ExampleNewMulti() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	from, err := lock.NewMutex(client, "/locks/accounts/7")
 	if err != nil {
@@ -37,7 +38,7 @@ func ExampleNewMulti() {
 }
 
 func ExampleMulti_TryLock() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	var locks []lock.Locker
 	for _, path := range []string{"/locks/a", "/locks/b", "/locks/c"} {

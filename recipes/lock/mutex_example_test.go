@@ -7,6 +7,7 @@ import (
 	"log"
 	"time"
 
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -122,7 +123,7 @@ func ExampleOwnerFromContext() {
 
 // Do tells of a loss also where the function has not noticed.
 func ExampleDo_lost() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	mutex, err := lock.NewMutex(client, "/locks/report")
 	if err != nil {

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
 func ExampleRWMutex() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	catalogue, err := lock.NewRWMutex(client, "/locks/catalogue")
 	if err != nil {
@@ -43,7 +44,7 @@ func ExampleRWMutex() {
 // The writer reads its data back before another writer can change it, and others may read it
 // meanwhile.
 func ExampleRWMutex_downgrade() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	index, err := lock.NewRWMutex(client, "/locks/index")
 	if err != nil {
@@ -76,7 +77,7 @@ func ExampleRWMutex_downgrade() {
 
 // An urgent job asks the holder to release the lock.
 func ExampleRevoke() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	asked := make(chan struct{}, 1)
@@ -108,7 +109,7 @@ func ExampleRevoke() {
 }
 
 func ExampleWithQueuePosition() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	first, err := lock.NewMutex(client, "/locks/counter")

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
 // Any goroutine that has the lease may release it.
 func ExampleSemaphoreMutex() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	mutex, err := lock.NewSemaphoreMutex(client, "/locks/import")
 	if err != nil {

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
 // One of several hosts is to do a job; the others go on with something else.
 func ExampleUnfairMutex() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	job, err := lock.NewUnfairMutex(client, "/jobs/nightly")
 	if err != nil {

@@ -8,28 +8,13 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/node"
-	"github.com/docent-go/docent/testing/zkserver"
 )
-
-func exampleClient() (client *framework.Client, closeAll func()) {
-	server, err := zkserver.Start()
-	if err != nil {
-		panic(err)
-	}
-	client, err = framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		panic(err)
-	}
-	return client, func() {
-		_ = client.Close() // the example is over
-		_ = server.Close()
-	}
-}
 
 // A service keeps a znode with its address. Another process can't take the same name.
 func ExampleNode() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	web, err := node.New(client, "/services/web/a", []byte(`{"zone":"eu"}`))
@@ -55,7 +40,7 @@ func ExampleNode() {
 
 // A znode of another session is neither deleted nor adopted.
 func ExampleNode_Await() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	if _, err := client.Create(ctx, "/services/web/a", nil, framework.Ephemeral(), framework.WithParents()); err != nil {
@@ -72,7 +57,7 @@ func ExampleNode_Await() {
 
 // A Sequential node has a number of its own.
 func ExampleSequential() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	worker, err := node.New(client, "/workers/worker-", nil, node.Sequential())
@@ -90,7 +75,7 @@ func ExampleSequential() {
 
 // A znode with a TTL outlives its client: the ensemble deletes it when no Node has kept it for ten minutes.
 func ExampleWithTTL() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	cursor, err := node.New(client, "/imports/cursor", []byte("page 7"), node.WithTTL(10*time.Minute))
@@ -110,7 +95,7 @@ func ExampleWithTTL() {
 
 // A persistent znode belongs to no session, and outlives the process.
 func ExamplePersistent() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	version, err := node.New(client, "/schema/version", []byte("7"), node.Persistent())
@@ -130,7 +115,7 @@ func ExamplePersistent() {
 
 // A persistent znode that another client created is adopted only if its data say so.
 func ExampleWithAdoption() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	for name, data := range map[string]string{"ours": "owner=billing", "theirs": "owner=shop"} {

@@ -5,23 +5,14 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/recipes/node"
-	"github.com/docent-go/docent/testing/zkserver"
 )
 
 func ExampleNewValue() {
-	server, err := zkserver.Start()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer server.Close()
-	client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
+	client, closeAll := recipetest.ExampleClient()
+	defer closeAll()
 
 	type worker struct {
 		Zone string `json:"zone"`

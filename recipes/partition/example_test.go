@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/partition"
@@ -49,16 +50,8 @@ func Example() {
 
 // Owners has the ids of the members, so an id that names the process says who serves a key.
 func ExampleWithID() {
-	server, err := zkserver.Start()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer server.Close()
-	client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
+	client, closeAll := recipetest.ExampleClient()
+	defer closeAll()
 
 	shards, err := partition.New(client, "/shards", []string{"s1"}, partition.WithID("host-7"), recipes.WithSettle(0))
 	if err != nil {

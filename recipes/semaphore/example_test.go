@@ -8,6 +8,7 @@ import (
 	"log"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -48,16 +49,8 @@ func Example() {
 
 // The number of permits is data of a znode, which an operator can change while programs run.
 func ExampleWithPermitsAt() {
-	server, err := zkserver.Start()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer server.Close()
-	client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
+	client, closeAll := recipetest.ExampleClient()
+	defer closeAll()
 
 	ctx := context.Background()
 	const number = "/limits/downloads-number"

@@ -9,30 +9,14 @@ import (
 	"net/http/httptest"
 	"time"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/lock/httplock"
-	"github.com/docent-go/docent/testing/zkserver"
 )
-
-func exampleClient() (client *framework.Client, closeAll func()) {
-	server, err := zkserver.Start()
-	if err != nil {
-		panic(err)
-	}
-	client, err = framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		panic(err)
-	}
-	return client, func() {
-		_ = client.Close() // the example is over
-		_ = server.Close()
-	}
-}
 
 // A handler that one request at a time may run, on all hosts together.
 func ExampleNew() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	mutex, err := lock.NewMutex(client, "/locks/report")
 	if err != nil {
@@ -53,7 +37,7 @@ func ExampleNew() {
 
 // A request waits for the lock at most 100 ms, and is then answered with 409.
 func ExampleWithWait() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	mutex, err := lock.NewMutex(client, "/locks/report")
 	if err != nil {
@@ -75,7 +59,7 @@ func ExampleWithWait() {
 
 // A service has answers of its own. They show no text of the error, which names hosts and paths.
 func ExampleWithRefusal() {
-	client, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	mutex, err := lock.NewMutex(client, "/locks/report")
 	if err != nil {
