@@ -16,6 +16,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -61,13 +62,8 @@ func ExampleNewClient() {
 }
 
 func ExampleClient_Watch() {
-	server, dialer := exampleServer()
-	defer server.Close()
-	client, err := framework.NewClient(server.Addr(), dialer)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
+	client, closeAll := recipetest.ExampleClient()
+	defer closeAll()
 	ctx := context.Background()
 	if _, err := client.Create(ctx, "/config", []byte("v1")); err != nil {
 		log.Fatal(err)
@@ -528,13 +524,8 @@ func ExampleProtected() {
 
 // The server deletes the znode once nothing has changed it for a minute.
 func ExampleTTL() {
-	server, dialer := exampleServer()
-	defer server.Close()
-	client, err := framework.NewClient(server.Addr(), dialer)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
+	client, closeAll := recipetest.ExampleClient()
+	defer closeAll()
 	ctx := context.Background()
 	if _, err := client.Create(ctx, "/cursor", []byte("page 7"), framework.TTL(time.Minute)); err != nil {
 		log.Fatal(err)
