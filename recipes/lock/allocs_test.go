@@ -33,17 +33,6 @@ func TestAllocationsOfAFreeLock(t *testing.T) { //nolint:paralleltest // it coun
 	}
 }
 
-func BenchmarkUncontendedAllocations(b *testing.B) {
-	m := newMutex(b, cannedClient(b), "/canned/lock")
-	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
-	defer cancel()
-	b.ReportAllocs()
-	for b.Loop() {
-		lease := must.Get(m.Lock(ctx))(b)
-		must.OK(b, lease.Release(ctx))
-	}
-}
-
 // cannedClient returns a client of a cannedConn.
 func cannedClient(t testing.TB) *framework.Client {
 	t.Helper()

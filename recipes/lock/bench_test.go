@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"runtime"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -53,59 +51,6 @@ func BenchmarkReentry(b *testing.B) {
 	})
 }
 
-// BenchmarkUncontendedInSteps measures, in turn, what Lock and Release of a free mutex
-// consist of, and reports medians as multiples of the bare create and delete.
-func BenchmarkUncontendedInSteps(b *testing.B) {
-	c := newClient(b, zktest.Shared(b).Addr())
-	ctx := b.Context()
-	m := newMutex(b, c, "/bench/steps")
-	const dir, inARow = "/bench/steps-bare", 200 // as a lock without contention is used
-	must.Get(c.Create(ctx, dir, nil, framework.WithParents()))(b)
-	node := []framework.CreateOption{framework.Ephemeral(), framework.Sequential(), framework.Protected()}
-	var names []string
-	steps := []struct {
-		name string
-		do   func() error
-	}{
-		{"bare", func() error { return createAndDelete(ctx, c, dir+"/bare-") }},
-		{"node", func() error { return createAndDelete(ctx, c, dir+"/lock-", node...) }},
-		{"listed", func() error {
-			return createAndDelete(ctx, c, dir+"/lock-", append(slices.Clip(node), framework.ListTo("", &names))...)
-		}},
-		{"mutex", func() error {
-			lease, err := m.Lock(ctx)
-			if err != nil {
-				return err
-			}
-			return lease.Release(ctx)
-		}},
-	}
-	took := make([][]time.Duration, len(steps))
-	for b.Loop() {
-		for i, step := range steps {
-			for range inARow {
-				start := time.Now()
-				must.OK(b, step.do())
-				took[i] = append(took[i], time.Since(start))
-			}
-		}
-	}
-	median := func(ds []time.Duration) float64 { slices.Sort(ds); return float64(ds[len(ds)/2]) }
-	bare := median(took[0])
-	b.ReportMetric(bare/1e3, "bare-µs")
-	for i, step := range steps[1:] {
-		b.ReportMetric(median(took[i+1])/bare, step.name+"/bare")
-	}
-}
-
-func createAndDelete(ctx context.Context, c *framework.Client, path string, opts ...framework.CreateOption) error {
-	created, err := c.Create(ctx, path, []byte("data"), opts...)
-	if err != nil {
-		return err
-	}
-	return c.Delete(ctx, created)
-}
-
 // BenchmarkUncontended measures Lock and Release of a free mutex, compared with the bare create
 // and delete of a znode that it can't do without.
 func BenchmarkUncontended(b *testing.B) {
@@ -124,52 +69,6 @@ func BenchmarkUncontended(b *testing.B) {
 			must.OK(b, c.Delete(ctx, path))
 		}
 	})
-}
-
-// BenchmarkDrain has many goroutines of one client wait for a mutex. It measures the memory of
-// each and, from the holder's release on, the time per waiter.
-func BenchmarkDrain(b *testing.B) {
-	for _, waiters := range []int{100, 1000} {
-		b.Run(fmt.Sprint(waiters), func(b *testing.B) {
-			c := newClient(b, zktest.Shared(b).Addr())
-			var memory uint64
-			var took time.Duration
-			for b.Loop() {
-				m := newMutex(b, c, "/bench/drain")
-				held := mustLock(b, m)
-				before := inUse()
-				var wg sync.WaitGroup
-				for range waiters {
-					wg.Go(func() {
-						lease, err := m.Lock(b.Context())
-						if err == nil {
-							err = lease.Release(b.Context())
-						}
-						if err != nil {
-							b.Error(err)
-						}
-					})
-				}
-				awaitContenders(b, c, "/bench/drain", waiters+1)
-				memory += max(inUse(), before) - before
-				start := time.Now()
-				mustRelease(b, held)
-				wg.Wait()
-				took += time.Since(start)
-			}
-			n := float64(b.N) * float64(waiters)
-			b.ReportMetric(float64(memory)/n/1024, "KiB/waiter")
-			b.ReportMetric(float64(took.Microseconds())/n, "µs/waiter")
-		})
-	}
-}
-
-// inUse returns the bytes of heap and stacks in use after a collection.
-func inUse() uint64 {
-	runtime.GC()
-	var s runtime.MemStats
-	runtime.ReadMemStats(&s)
-	return s.HeapAlloc + s.StackInuse
 }
 
 // BenchmarkLossOfManyLeases cuts a client off that holds many locks, and another client waits for the
