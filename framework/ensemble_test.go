@@ -277,7 +277,7 @@ func TestLostReplies_of_Reconfig(t *testing.T) {
 						}
 						must.Get(other.Reconfig(within(t, patience), theirs, framework.AnyVersion))(t)
 					}
-					err, applied := reconfigLosing(t, leader.Addr(), loss, ours, version, meanwhile)
+					applied, err := reconfigLosing(t, leader.Addr(), loss, ours, version, meanwhile)
 					switch unknown := errors.Is(err, framework.ErrUnknownOutcome); {
 					case applied > 1, err == nil && applied != 1, err != nil && !unknown && applied > 0:
 						t.Errorf("applied %d times: %v", applied, err)
@@ -294,7 +294,7 @@ func TestLostReplies_of_Reconfig(t *testing.T) {
 // has a connection again. It returns how often the change was applied.
 func reconfigLosing(
 	t *testing.T, addr string, loss fault.Action, ours framework.ConfigChange, version int64, meanwhile func(),
-) (err error, applied int) {
+) (applied int, err error) {
 	t.Helper()
 	count := &tableCount{
 		op: fault.Other, server: make(map[int32]proto.Opcode), paths: make(map[int32]string), of: func(string) bool { return true },
@@ -320,7 +320,7 @@ func reconfigLosing(
 	err = <-done
 	must.OK(t, c.AwaitConnected(within(t, patience))) // what would be repeated is repeated now
 	must.Get(c.Config(within(t, patience)))(t)
-	return err, count.applied()
+	return count.applied(), err
 }
 
 func TestReconfigOfAServerThatIsNotSetUpForIt(t *testing.T) {

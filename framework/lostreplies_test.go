@@ -81,7 +81,7 @@ func tableWrites(t testing.TB, c *framework.Client) []tableWrite {
 				do: func(in tableCall) error { return last(in.c.Set(in.ctx, in.path, []byte("ours"), version, set...)) },
 			})
 			for _, guaranteed := range []bool{false, true} {
-				label, opts := "Delete "+name+suffix, append(remove[:len(remove):len(remove)], framework.AtVersion(version))
+				label, opts := "Delete "+name+suffix, append(slices.Clip(remove), framework.AtVersion(version))
 				if guaranteed {
 					label, opts = label+"+Guaranteed", append(opts, framework.Guaranteed())
 				}
@@ -400,7 +400,8 @@ func (tt tableCase) String() string {
 }
 
 // run makes the call and returns how it ended, and how often it was applied.
-func (tt tableCase) run(t testing.TB, srv tableServer, dir string, opts ...framework.Option) (err error, applied int) {
+func (tt tableCase) run(t testing.TB, srv tableServer, dir string, opts ...framework.Option) (applied int, err error) {
+	t.Helper()
 	in := tableRow{dir: dir, path: dir + "/znode"}
 	must.Get(srv.observer.Create(t.Context(), dir, nil, framework.WithParents()))(t)
 	if tt.write.exists {
@@ -441,7 +442,7 @@ func (tt tableCase) run(t testing.TB, srv tableServer, dir string, opts ...frame
 	g.open()
 	err = <-done
 	zktest.Eventually(t, patience, "what is done in the background is done", func() bool { return c.PendingDeletes() == 0 })
-	return err, count.applied()
+	return count.applied(), err
 }
 
 func (srv tableServer) addr() string { return "table.test:2181" }
@@ -505,7 +506,7 @@ func runTable(t *testing.T, srv tableServer, root string, cases []tableCase, opt
 	t.Helper()
 	answers := make(map[string]int)
 	for i, tt := range cases {
-		err, applied := tt.run(t, srv, fmt.Sprintf("%s/%d", root, i), opts...)
+		applied, err := tt.run(t, srv, fmt.Sprintf("%s/%d", root, i), opts...)
 		if fault := tt.check(err, applied); fault != "" {
 			t.Errorf("%v: %s: %v (applied %d times)", tt, fault, err, applied)
 		}

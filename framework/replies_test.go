@@ -443,6 +443,7 @@ func TestMissingOperations(t *testing.T) {
 
 // callAll makes calls of every kind, twice: the client knows the server by the second time.
 func callAll(t *testing.T, srv *zkserver.Server, lacks []int32) {
+	t.Helper()
 	core, logs := observer.New(zap.WarnLevel)
 	c := virtual(t, srv, framework.WithLogger(zap.New(core)))
 	lacking := func(op proto.Opcode) bool { return slices.Contains(lacks, int32(op)) }

@@ -104,6 +104,7 @@ func TestMetrics(t *testing.T) {
 }
 
 func durations(t *testing.T, env *zkenv.Env, ms *meters, provider framework.Option) string {
+	t.Helper()
 	route := env.Route(t)
 	mustCreate(t, env.Client(t), "/app", "")
 	c := route.Client(t, provider, framework.WithNamespace("app"))
@@ -119,6 +120,7 @@ func durations(t *testing.T, env *zkenv.Env, ms *meters, provider framework.Opti
 }
 
 func retries(t *testing.T, env *zkenv.Env, ms *meters, provider framework.Option) string {
+	t.Helper()
 	route := env.Route(t)
 	c := route.Client(t, provider)
 	route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore, Times: 2})
@@ -128,6 +130,7 @@ func retries(t *testing.T, env *zkenv.Env, ms *meters, provider framework.Option
 }
 
 func statesAndTransitions(t *testing.T, env *zkenv.Env, ms *meters, provider framework.Option) string {
+	t.Helper()
 	route := env.Route(t)
 	report := func(when string) string {
 		env.Quiesce() // the listeners are told first
@@ -144,6 +147,7 @@ func statesAndTransitions(t *testing.T, env *zkenv.Env, ms *meters, provider fra
 }
 
 func watchesAndDeletions(t *testing.T, env *zkenv.Env, ms *meters, provider framework.Option) string {
+	t.Helper()
 	route := env.Route(t)
 	report := func(when string) string {
 		env.Quiesce()

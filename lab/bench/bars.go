@@ -44,6 +44,7 @@ func rateAtLeast(against string, limit float64) bar {
 func perSecond(limit float64) bar { return rateAtLeast("", limit) }
 
 func allocsAtMost(limit float64) bar { return bar{measure: ofAllocs, limit: limit, where: loopback} }
+
 func memoryAtMost(limit float64) bar { return bar{measure: ofMemory, limit: limit, where: loopback} }
 
 // allocsOf and cpuOf are bars against the same operation of another contender.

@@ -38,8 +38,10 @@ type numberOf = history.NumberCall
 
 func (w *worker) adders() []errand {
 	return []errand{
-		{"adder 1", w.adder, shortRest * 4}, {"adder 2", w.adder, shortRest * 4},
-		{"comparer 1", w.comparer, shortRest * 4}, {"comparer 2", w.comparer, shortRest * 4},
+		{"adder 1", w.adder, shortRest * 4},
+		{"adder 2", w.adder, shortRest * 4},
+		{"comparer 1", w.comparer, shortRest * 4},
+		{"comparer 2", w.comparer, shortRest * 4},
 	}
 }
 

@@ -237,8 +237,11 @@ func TestBadKept(t *testing.T) {
 		reports []report
 		faults  int
 	}{
-		"kept, written and closed": {[]txn{create(1, 1), change(2, 1, txnSet), change(3, 1, txnDelete)},
-			[]report{reportOf(keeping, "x", 1, 0), reportOf(wrote, "x", 1, 1), reportOf(wrote, "x", 2, 2), reportOf(closed, "x", 3, 0)}, 0},
+		"kept, written and closed": {
+			[]txn{create(1, 1), change(2, 1, txnSet), change(3, 1, txnDelete)},
+			[]report{reportOf(keeping, "x", 1, 0), reportOf(wrote, "x", 1, 1), reportOf(wrote, "x", 2, 2), reportOf(closed, "x", 3, 0)},
+			0,
+		},
 		"a former session's znode replaced": {[]txn{create(1, 1), change(2, 2, txnDelete), create(3, 2)}, nil, 0},
 		"another's znode deleted":           {[]txn{create(1, 1), change(2, 3, txnDelete)}, nil, 1},
 		"another's znode written":           {[]txn{create(1, 1), change(2, 3, txnSet)}, nil, 1},
@@ -248,8 +251,11 @@ func TestBadKept(t *testing.T) {
 		"closed, and it is there":           {[]txn{create(1, 1)}, []report{reportOf(closed, "x", 2, 0)}, 1},
 		"closed, and it comes later":        {[]txn{create(3, 1)}, []report{reportOf(closed, "x", 2, 0)}, 1},
 		"closed, and kept again":            {[]txn{create(4, 1)}, []report{reportOf(closed, "x", 2, 0), reportOf(keeping, "x", 3, 0)}, 0},
-		"closed after the session was lost": {[]txn{create(1, 1)},
-			[]report{{Record: history.Record{Kind: expired, Client: "x", Session: 1}, Wall: 2}, reportOf(closed, "x", 2, 0)}, 0},
+		"closed after the session was lost": {
+			[]txn{create(1, 1)},
+			[]report{{Record: history.Record{Kind: expired, Client: "x", Session: 1}, Wall: 2}, reportOf(closed, "x", 2, 0)},
+			0,
+		},
 		"closed, and another has it": {[]txn{create(3, 3)}, []report{reportOf(closed, "x", 2, 0)}, 0},
 	} {
 		o := &oracle{grow(c.log), map[int64]string{1: "x", 2: "x", 3: "y"}}

@@ -276,15 +276,18 @@ func TestBadMeetings(t *testing.T) {
 		"another one was lost":    {three, append(slices.Clone(come), is(left, "x", 10, 12)), 0},
 		"one counts twice": {
 			slices.Concat(member(1, 1, 0), member(1, 4, 0), member(2, 2, 0)),
-			[]report{is(entering, "x", 1, 1), is(withdrew, "x", 1, 3), is(entering, "y", 2, 2), is(entering, "x", 4, 4), is(entered, "x", 4, 9)}, 1,
+			[]report{is(entering, "x", 1, 1), is(withdrew, "x", 1, 3), is(entering, "y", 2, 2), is(entering, "x", 4, 4), is(entered, "x", 4, 9)},
+			1,
 		},
 		"one had withdrawn": {
 			slices.Concat(member(1, 1, 3), member(2, 2, 0), member(3, 5, 0)),
-			[]report{is(entering, "x", 1, 1), is(withdrew, "x", 1, 4), is(entering, "y", 2, 2), is(entering, "z", 5, 5), is(entered, "y", 2, 9)}, 1,
+			[]report{is(entering, "x", 1, 1), is(withdrew, "x", 1, 4), is(entering, "y", 2, 2), is(entering, "z", 5, 5), is(entered, "y", 2, 9)},
+			1,
 		},
 		"one had withdrawn, and its deletion was late": {
 			slices.Concat(member(1, 1, 8), member(2, 2, 0), member(3, 5, 0)),
-			[]report{is(entering, "x", 1, 1), is(withdrew, "x", 1, 4), is(entering, "y", 2, 2), is(entering, "z", 5, 5), is(entered, "y", 2, 9)}, 0,
+			[]report{is(entering, "x", 1, 1), is(withdrew, "x", 1, 4), is(entering, "y", 2, 2), is(entering, "z", 5, 5), is(entered, "y", 2, 9)},
+			0,
 		},
 	} {
 		slices.SortFunc(c.znodes, func(a, b txn) int { return cmp.Compare(a.zxid, b.zxid) })

@@ -143,13 +143,17 @@ var (
 )
 
 // codes are the codes of replies, known and unknown.
-var codes = []proto.Code{0, -1, -2, -3, -4, -5, -6, -7, -8, -9, -13, -14, -100, -101, -102, -103, -108, -110, -111, -112, -113, -114,
-	-115, -118, -119, -120, -121, -122, -123, -124, -125, -127, 1, 1000, -1000001, -1000002, math.MinInt32}
+var codes = []proto.Code{
+	0, -1, -2, -3, -4, -5, -6, -7, -8, -9, -13, -14, -100, -101, -102, -103, -108, -110, -111, -112, -113, -114,
+	-115, -118, -119, -120, -121, -122, -123, -124, -125, -127, 1, 1000, -1000001, -1000002, math.MinInt32,
+}
 
 // hostileTexts are texts for paths, names and data.
-var hostileTexts = []string{"", "/", "a", "..", ".", "/..", "//", "/a//b", "a/b", "../../a", "/a/", "\x00", "/a\x00b", "/a\nb",
+var hostileTexts = []string{
+	"", "/", "a", "..", ".", "/..", "//", "/a//b", "a/b", "../../a", "/a/", "\x00", "/a\x00b", "/a\nb",
 	"\xff\xfe", "/\xff", "/zookeeper", "/zookeeper/config", "zookeeper", strings.Repeat("/x", 3000), strings.Repeat("y", 5000),
-	"_c_00000000-0000-0000-0000-000000000000-latch-2147483647", "latch--2147483648", "latch-9999999999", "-latch-0000000000"}
+	"_c_00000000-0000-0000-0000-000000000000-latch-2147483647", "latch--2147483648", "latch-9999999999", "-latch-0000000000",
+}
 
 // mutateField changes one field of the frame.
 func mutateField(s *script, frame []byte, fields []field, greeting bool) []byte {

@@ -199,7 +199,7 @@ func (s *sides) step(locks bool, who string) {
 		delete(s.held, who)
 	default:
 		if s.owners[owner] == nil {
-			s.owners[owner] = asOwner(s, string(owner))
+			s.owners[owner] = asOwner(s, string(owner)) //nolint:fatcontext // no context is derived from another
 		}
 		l := s.of(owner).Read()
 		if side == 'W' {

@@ -60,13 +60,13 @@ func TestSemaphoreMutexRoundTrips(t *testing.T) {
 		c, proxy := onRoute(t, env)
 		m := newSemaphoreMutex(t, c, "/semaphore/round-trips")
 		createDirs(t, c, "/semaphore/round-trips/locks", "/semaphore/round-trips/leases")
-		for i, want := range []time.Duration{2, 1} { // the second takes the lease without a place in the queue
+		for i, want := range []int64{2, 1} { // the second takes the lease without a place in the queue
 			proxy.SetLatency(roundTrip)
 			start := time.Now()
 			lease := mustLock(t, m)
 			took := time.Since(start)
 			proxy.SetLatency(0)
-			if took < want*roundTrip || took >= (want+1)*roundTrip {
+			if trips := int64(took / roundTrip); trips != want {
 				t.Errorf("lock %d took %v with round trips of %v, want %d of them", i, took, roundTrip, want)
 			}
 			mustRelease(t, lease)

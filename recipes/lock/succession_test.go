@@ -151,6 +151,7 @@ func TestLossBeforeSuccession_at_all_phases(t *testing.T) {
 
 // lossAtPhase isolates the holder's member, after some quarters of a tick.
 func lossAtPhase(t *testing.T, member, phase int) {
+	t.Helper()
 	const leader = 2
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithFrontends(3), zkserver.WithLeader(leader), zkserver.WithTick(zktest.DefaultTickTime))...)

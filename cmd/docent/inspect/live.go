@@ -163,7 +163,7 @@ func (l *Live) run() {
 func (l *Live) watchUnread() {
 	var last []Unread
 	leftOut := 0
-	for tree := range l.cache.Snapshots(l.ctx) {
+	for tree := range l.cache.Snapshots(l.ctx) { //nolint:errcheck // an error ends the range, as the end of ctx does
 		now := unreadOf(tree)
 		if tree.LeftOut() != leftOut || !slices.EqualFunc(now, last, func(a, b Unread) bool { return a.Path == b.Path }) {
 			l.marks.wake()

@@ -319,7 +319,7 @@ func TestFollow_reads_no_data_of_others(t *testing.T) {
 				break
 			}
 		}
-		took, reads, most := time.Since(begun), 0, time.Duration(0)
+		took, reads := time.Since(begun), 0
 		for _, rq := range route.Requests() {
 			switch rq.Op {
 			case fault.GetData:
@@ -328,7 +328,7 @@ func TestFollow_reads_no_data_of_others(t *testing.T) {
 				reads += len(rq.Parts)
 			}
 		}
-		if most = 2 * (others + 20) * time.Second / rate; took < others*time.Second/rate || took > most {
+		if most := 2 * (others + 20) * time.Second / rate; took < others*time.Second/rate || took > most {
 			t.Errorf("the fill took %v, want %v to %v", took, others*time.Second/rate, most)
 		}
 		if reads > 12 { // six of contenders and the semaphore, the rest of znodes with short data

@@ -53,12 +53,11 @@ func New(app *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			runtime.LockOSThread() // see prepare and guardExec
 			defer runtime.UnlockOSThread()
-			code, err := 0, error(nil)
+			run := func() (int, error) { return guardExec(app) }
 			if o.noGuard || app.Getenv(envGuard) != "" {
-				code, err = newRun(app).run(cmd.Context(), &o, args, cmd.ArgsLenAtDash())
-			} else {
-				code, err = guardExec(app)
+				run = func() (int, error) { return newRun(app).run(cmd.Context(), &o, args, cmd.ArgsLenAtDash()) }
 			}
+			code, err := run()
 			if code == 0 && err == nil || cli.IsUsage(err) {
 				return err
 			}

@@ -293,7 +293,9 @@ func TestACL(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		{"", nil, "world"}, {"digest:u:sesame", nil, "digest"}, {"digest:u:sesame", []string{"--acl", "open"}, "world"},
+		{"", nil, "world"},
+		{"digest:u:sesame", nil, "digest"},
+		{"digest:u:sesame", []string{"--acl", "open"}, "world"},
 		{"digest:u:sesame", []string{"--acl", "creator"}, "digest"},
 	} {
 		for _, kind := range []string{"--lock", "--write", "--exclusive", "--semaphore=1", "--leader"} {

@@ -187,7 +187,7 @@ func signalTo(e processEntry, sig syscall.Signal) error {
 	if err != nil { // ESRCH, or the kernel is older than 5.3, or no more files may be opened
 		return unix.Kill(e.pid, sig)
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }() // nothing was written to it
 	if now, _ := processesOf([]int{e.pid}); len(now) != 1 || now[0].started != e.started {
 		return unix.ESRCH
 	}

@@ -47,7 +47,7 @@ func TestCommand_of_another_user(t *testing.T) {
 		apptest.Missing(t, "only root can start programs of two users: "+err.Error())
 	}
 	srv, addr := serve(t)
-	dir, err := os.MkdirTemp("", "docent-user") // t.TempDir's parents are closed to other users
+	dir, err := os.MkdirTemp("", "docent-user") //nolint:usetesting // t.TempDir's parents are closed to other users
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,9 @@
 package layout
 
-import "unicode"
+import (
+	"slices"
+	"unicode"
+)
 
 const (
 	room      = 4   // between a node and an edge or a label
@@ -124,12 +127,7 @@ func (r *Route) place(routes []Route, own int, taken []box, width, height int) (
 }
 
 func meetsAny(b box, taken []box) bool {
-	for _, other := range taken {
-		if b.meets(other) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(taken, b.meets)
 }
 
 // onOther reports whether another route crosses the box.
