@@ -44,7 +44,7 @@ var bugs = []deliberate{
 	{honestAnswers, "Do does not report a loss", "was lost before fn returned", func() bug { return bug{do: hopeful} }},
 	{liveness, "a waiter is never woken", "all was well", func() bug { return bug{locker: deaf} }},
 	{liveness, "a waiter is not notified", "nothing is in its way", func() bug { return bug{locker: deaf} }},
-	{liveness, "readers wait for one another", "nothing is in its way", func() bug { return bug{locker: lonely} }},
+	{liveness, "readers wait for one another", "nothing is in its way", func() bug { return bug{locker: lonely, plan: onlyReaders} }},
 	{honestStates, "a listener is not told of every third change", "heard of", func() bug { return bug{listener: forgetful} }},
 	{honestStates, "a client takes its session to last forever", "which the server has ended", flattering},
 	{nothingHidden, "goroutines are left behind", "goroutines are left", leaking},

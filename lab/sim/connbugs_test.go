@@ -93,6 +93,19 @@ func lonely(_ *worker, f *framework.Client, h *handle) lock.Locker {
 	return other.Write()
 }
 
+// onlyReaders has all workers read, without a fault that would excuse a wait.
+func onlyReaders(p *plan) {
+	calm(p)
+	t := newTarget("/sim/rw", "rw")
+	p.targets = []*target{t}
+	for i := range p.clients {
+		workers := p.clients[i].workers
+		for j := range workers {
+			workers[j].kinds, workers[j].multi = []string{"read " + t.path}, nil
+		}
+	}
+}
+
 // A credulous connection sends a sync in place of each heartbeat, and answers the heartbeat with
 // what the sync is answered: so a sync counts as a proof of the session.
 type credulous struct {
