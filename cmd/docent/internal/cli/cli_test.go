@@ -70,15 +70,15 @@ func TestSettings_come_from_flag_environment_file_default(t *testing.T) {
 		env, args []string
 		want      string
 	}{
-		"default":                        {nil, nil, ` "" false 0s`},
+		"default":                        {nil, nil, ` "" false 30s`},
 		"file":                           {nil, []string{"--config", file}, `prod "zk1:2281,zk2:2281/app" true 8s`},
 		"file by the environment":        {[]string{"DOCENT_CONFIG=" + file}, nil, `prod "zk1:2281,zk2:2281/app" true 8s`},
-		"other context":                  {[]string{"DOCENT_CONTEXT=test"}, []string{"--config", file}, `test "zktest:2181" false 0s`},
+		"other context":                  {[]string{"DOCENT_CONTEXT=test"}, []string{"--config", file}, `test "zktest:2181" false 30s`},
 		"environment before file":        {[]string{"DOCENT_CONNECT=env:1"}, []string{"--config", file}, `prod "env:1" true 8s`},
-		"flag before environment":        {[]string{"DOCENT_CONNECT=env:1"}, []string{"--connect", "flag:1"}, ` "flag:1" false 0s`},
+		"flag before environment":        {[]string{"DOCENT_CONNECT=env:1"}, []string{"--connect", "flag:1"}, ` "flag:1" false 30s`},
 		"flag before file":               {nil, []string{"--config", file, "--session-timeout=4s", "--tls=false"}, `prod "zk1:2281,zk2:2281/app" false 4s`},
-		"the last value of a variable":   {[]string{"DOCENT_CONNECT=a", "DOCENT_CONNECT=b"}, nil, ` "b" false 0s`},
-		"flags of the same name as args": {nil, []string{"--connect", "probe"}, ` "probe" false 0s`},
+		"the last value of a variable":   {[]string{"DOCENT_CONNECT=a", "DOCENT_CONNECT=b"}, nil, ` "b" false 30s`},
+		"flags of the same name as args": {nil, []string{"--connect", "probe"}, ` "probe" false 30s`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,10 +22,7 @@ func (a *App) Client(further ...framework.Option) (*framework.Client, error) {
 	if s.Connect == "" {
 		return nil, Usage(errNoConnect)
 	}
-	var opts []framework.Option
-	if s.SessionTimeout != 0 {
-		opts = append(opts, framework.WithSessionTimeout(s.SessionTimeout))
-	}
+	opts := []framework.Option{framework.WithSessionTimeout(s.SessionTimeout)}
 	if s.LeaseMargin != 0 {
 		opts = append(opts, framework.WithLeaseMargin(s.LeaseMargin))
 	}

@@ -26,7 +26,7 @@ type Settings struct {
 
 	Namespace      string
 	Compress       bool
-	SessionTimeout time.Duration // 0 for the client's default
+	SessionTimeout time.Duration
 	LeaseMargin    time.Duration // 0 for the client's default
 	Timeout        time.Duration // of a query
 	TimeoutSet     bool          // Timeout is not the default
@@ -65,7 +65,7 @@ func (f *flagValues) define(set *pflag.FlagSet) {
 	set.StringVar(&v.ServerName, "server-name", "", "verify this `name`, instead of each server's; turns TLS on")
 	set.StringVar(&v.Namespace, "namespace", "", "put all paths below this `path`")
 	set.BoolVar(&v.Compress, "compress", false, "data is gzipped, as by Curator's enableCompression")
-	set.DurationVar(&v.SessionTimeout, "session-timeout", 0, "ask the servers for this timeout (default: the client's, 30s)")
+	set.DurationVar(&v.SessionTimeout, "session-timeout", 30*time.Second, "ask the servers for this timeout")
 	set.DurationVar(&v.LeaseMargin, "lease-margin", 0, "end a lease so long before the session can expire (default: the client's)")
 	set.DurationVar(&v.Timeout, "timeout", defaultTimeout, "give a query, and connecting, so long")
 	set.VarP(&v.Output, "output", "o", "text, wide, json, jsonl or name; of doctor also svg or dot")
