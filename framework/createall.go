@@ -146,7 +146,6 @@ func (g *group) send(ctx context.Context, s *session.Session) ([]string, error) 
 	early := readsEarly(s, len(dirs))
 	if early {
 		lists = list()
-		lists.awaitLast(ctx)
 	}
 	made, err := p.Wait(ctx)
 	results, err := made.outcome(g.ops, err)

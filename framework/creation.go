@@ -90,7 +90,6 @@ func (cr *creation) send(ctx context.Context, s *session.Session) (string, error
 		return cr.sendWithEpoch(ctx, s)
 	}
 	p := cr.begin(s)
-	p.lists.awaitLast(ctx)
 	made, err := p.Wait(ctx)
 	if err == nil && !isMade(cr.path, cr.has(withSequential), made.Path) {
 		err = errOtherPath

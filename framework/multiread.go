@@ -162,16 +162,6 @@ func (r *readsSent) result(d *proto.Decoder, opcode proto.Opcode) outcomeOfRead 
 	return outcomeOfRead{node: node}
 }
 
-// awaitLast waits for the reply to the last request, or for ctx. A server replies in order, so a caller that
-// waits for all replies is woken once.
-func (r *readsSent) awaitLast(ctx context.Context) {
-	if r.single != nil {
-		_, _ = r.single.Wait(ctx)
-	} else if n := len(r.parts); n > 0 && r.parts[n-1].together != nil {
-		_, _ = r.parts[n-1].together.Wait(ctx)
-	}
-}
-
 // wait returns the outcome of each read, or the error of an outage or of ctx, which fails all of them.
 func (r *readsSent) wait(ctx context.Context) (all []outcomeOfRead, err error) {
 	if r.single != nil {
