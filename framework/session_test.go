@@ -353,3 +353,24 @@ func TestAwaitSessionEnd(t *testing.T) {
 		wantErr(t, "AwaitSessionEnd after Close", c.AwaitSessionEnd(t.Context(), present), framework.ErrClosed)
 	})
 }
+
+// TestLeaseMargin compares the margin that a Session shows with what WithLeaseMargin says of the negotiated timeout.
+func TestLeaseMargin(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		timeout time.Duration
+		given   []framework.Option
+		want    time.Duration
+	}{
+		"the default":                   {30 * time.Second, nil, 3500 * time.Millisecond},
+		"a third of a short timeout":    {6 * time.Second, nil, 2 * time.Second},
+		"as it is given":                {30 * time.Second, []framework.Option{framework.WithLeaseMargin(9 * time.Second)}, 9 * time.Second},
+		"half the timeout, at the most": {30 * time.Second, []framework.Option{framework.WithLeaseMargin(20 * time.Second)}, 15 * time.Second},
+		"none, if none was asked for":   {30 * time.Second, []framework.Option{framework.WithLeaseMargin(0)}, 0},
+	} {
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			c := virtual(t, srv, append(tc.given, framework.WithSessionTimeout(tc.timeout))...)
+			wantEqual(t, "the margin", c.Session().Margin, tc.want)
+		})
+	}
+}

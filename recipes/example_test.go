@@ -12,30 +12,16 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-func exampleClient(opts ...framework.Option) (client *framework.Client, server *zkserver.Server, closeAll func()) {
-	server, err := zkserver.Start()
-	if err != nil {
-		panic(err)
-	}
-	client, err = framework.NewClient(server.Addr(), append(opts, framework.WithDialer(server.Dial))...)
-	if err != nil {
-		panic(err)
-	}
-	return client, server, func() {
-		_ = client.Close() // the example is over
-		_ = server.Close()
-	}
-}
-
 // Only the user that has authenticated may read or write the lock's znodes.
 func ExampleWithACL() {
-	client, _, closeAll := exampleClient(framework.WithAuth("digest", []byte("billing:secret")))
+	client, closeAll := recipetest.ExampleClient(framework.WithAuth("digest", []byte("billing:secret")))
 	defer closeAll()
 	ctx := context.Background()
 	mutex, err := lock.NewMutex(client, "/locks/report", recipes.WithACL(acl.Creator()...))
@@ -54,8 +40,16 @@ func ExampleWithACL() {
 // With OnSuspend a lease is lost as soon as the connection breaks. By default it is lost at the session's
 // deadline, so that a short outage costs no lock.
 func ExampleWithLossPolicy() {
-	client, server, closeAll := exampleClient()
-	defer closeAll()
+	server, err := zkserver.Start()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
 	ctx := context.Background()
 	for _, policy := range []lease.LossPolicy{lease.AtDeadline, lease.OnSuspend} {
 		mutex, err := lock.NewMutex(client, "/locks/"+policy.String(), recipes.WithLossPolicy(policy))
@@ -83,7 +77,7 @@ func ExampleWithLossPolicy() {
 // Spans and metrics have the name, because the paths of a lock for each order would be too many.
 func ExampleWithName() {
 	spans := tracetest.NewInMemoryExporter()
-	client, _, closeAll := exampleClient(framework.WithTracerProvider(trace.NewTracerProvider(trace.WithSyncer(spans))))
+	client, closeAll := recipetest.ExampleClient(framework.WithTracerProvider(trace.NewTracerProvider(trace.WithSyncer(spans))))
 	defer closeAll()
 	mutex, err := lock.NewMutex(client, "/locks/orders/4711", recipes.WithName("orders"))
 	if err != nil {
@@ -102,7 +96,7 @@ func ExampleWithName() {
 
 // The contenders' znodes hold no more than Curator's: the data.
 func ExampleWithoutMetadata() {
-	client, _, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	mutex, err := lock.NewMutex(client, "/locks/report", recipes.WithoutMetadata(), recipes.WithData([]byte("billing-7")))
@@ -120,7 +114,7 @@ func ExampleWithoutMetadata() {
 
 // A waiter reports how many contenders are ahead of it.
 func ExampleWithQueuePosition() {
-	client, _, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	var held *lock.Lease
@@ -150,7 +144,7 @@ func ExampleWithQueuePosition() {
 
 // An operator asks the holder to release the lock, and the holder does.
 func ExampleWithRevocation() {
-	client, _, closeAll := exampleClient()
+	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	var asked sync.WaitGroup

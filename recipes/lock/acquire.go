@@ -23,7 +23,7 @@ type queueLock struct {
 	full   string // of the lock, in the ensemble
 	cfg    config
 	tel    telemetry.Lock
-	latest *atomic.Pointer[entry] // with the latest hold, by which most re-entries go; nil if that has ended
+	latest *atomic.Pointer[entry] // the entry of the latest hold, for reenter; nil once that has ended
 }
 
 func (q *queueLock) key(c caller) ownerKey { return ownerKey{path: q.full, kind: q.kind, caller: c} }

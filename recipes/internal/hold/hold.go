@@ -377,8 +377,8 @@ func (s *Share) Lost() <-chan struct{} {
 	return h.lost
 }
 
-// OnLost registers functions for the loss, as [Grant.OnLost] does. It reports false if the hold is lost or
-// the share is released already. A share has one of each.
+// OnLost registers f for the loss, as [Grant.OnLost] does. It reports false if the hold is lost or the
+// share is released already. A share has one f.
 func (s *Share) OnLost(f *loss.Functions) bool {
 	s.hold.mu.Lock()
 	defer s.hold.mu.Unlock()
