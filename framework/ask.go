@@ -21,8 +21,7 @@ type Identity struct {
 // WhoAmI returns the identities that the present connection has at its server: the client's
 // address, and one for each credential that was accepted. It is retried by the client's policy
 // until ctx ends. Servers older than ZooKeeper 3.7 do not know the request: the error wraps
-// [ErrUnsupported]. Finding that out costs the connection, so the client asks such servers
-// again only on a new connection, after ten minutes. Other errors are the errors of every operation.
+// [ErrUnsupported], and the server closes the connection. Other errors are the errors of every operation.
 func (c *Client) WhoAmI(ctx context.Context) ([]Identity, error) {
 	ids, err := do(ctx, c.core, request{op: "whoAmI", session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session.Session) ([]Identity, error) {
 		return session.Call(ctx, s, requests.Of(proto.OpWhoAmI, nil, identities))
@@ -44,9 +43,7 @@ func identities(d *proto.Decoder) []Identity {
 // if its reply was lost. Ephemerals is retried by the client's policy until ctx ends.
 //
 // A call costs the ensemble one transaction that changes nothing, because the server that replies
-// may lag behind. Servers older than ZooKeeper 3.6 do not know the request: the error wraps
-// [ErrUnsupported]. Finding that out costs the connection, so the client asks such servers
-// again only on a new connection, after ten minutes. Other errors are the errors of every operation.
+// may lag behind. Errors are the errors of every operation.
 func (c *Client) Ephemerals(ctx context.Context, path string) ([]string, error) {
 	full := c.fullPath(path)
 	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full))); err != nil {

@@ -96,24 +96,6 @@ func TestEphemerals(t *testing.T) {
 	wantErr(t, "a bad path", last(c.Ephemerals(t.Context(), "a")), framework.ErrInvalidPath)
 }
 
-func TestAnOldServerIsAskedOnce(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		old := &oldServer{dial: srv.Dial, unknown: []uint32{103, 107}}
-		c := connect(t, srv.Addr(), framework.WithDialer(old.Dial))
-		for range 3 {
-			wantErr(t, "WhoAmI", last(c.WhoAmI(t.Context())), framework.ErrUnsupported)
-			wantErr(t, "Ephemerals", last(c.Ephemerals(t.Context(), "/")), framework.ErrUnsupported)
-		}
-		wantEqual(t, "requests with unknown opcodes", old.asked.Load(), 2)
-		<-time.After(time.Hour)
-		old.renewed.Store(true)
-		wantErr(t, "WhoAmI on the same connection", last(c.WhoAmI(t.Context())), framework.ErrUnsupported)
-		srv.Cut() // a newer server may have taken its place
-		synctest.Wait()
-		check(t, last(c.WhoAmI(t.Context())))
-	}, zkserver.WithVersion(zkserver.DefaultVersion)) // which knows both
-}
-
 func TestReady_asks_a_quorum(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)

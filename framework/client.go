@@ -45,7 +45,6 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 		},
 		shared: make(map[reflect.Type]any),
 	}
-	c.opcodes.OnMissing = c.missing
 	c.credentials.kept = cfg.auth
 	c.readOnly.seek = make(chan struct{}, 1)
 	c.listeners = listeners.NewQueued[StateChange](c.listenerPanicked)

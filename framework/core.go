@@ -14,11 +14,9 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/otelzk"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/errtype"
-	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/retry"
@@ -31,7 +29,6 @@ type core struct {
 	log         *zap.Logger
 	listeners   *listeners.Queued[StateChange]
 	deletes     *deletes
-	opcodes     tap.Opcodes
 	readOnly    readOnly
 	trees       watchreg.Trees
 	credentials credentials
@@ -228,32 +225,6 @@ func (c *core) fault(err error) {
 func (c *core) listenerPanicked(p *listeners.PanicError) {
 	c.log.Error("a state listener panicked", zap.Error(p), zap.ByteString("stack", p.Stack))
 }
-
-// missing logs that a server does not know an operation, and what the client does instead.
-func (c *core) missing(server string, op proto.Opcode) {
-	instead, known := map[proto.Opcode]string{
-		proto.OpCreate2:         "creates are followed by an exists where the Stat is asked for",
-		proto.OpCreateContainer: "parents are persistent znodes, which nobody removes",
-		proto.OpCreateTTL:       "creates with a TTL fail",
-		proto.OpAddWatch:        "caches keep two watches for each znode",
-		proto.OpRemoveWatches:   "watches remain until they fire or the connection ends",
-		proto.OpGetEphemerals:   "Ephemerals fails",
-		proto.OpWhoAmI:          "WhoAmI fails",
-		proto.OpReconfig:        "Reconfig fails",
-		proto.OpMultiRead:       "each of several reads is a request of its own",
-	}[op]
-	if known {
-		c.log.Warn("the server does not know an operation", zap.String(fieldServer, server), zap.Int32(fieldOpcode, int32(op)),
-			zap.String(fieldInstead, instead))
-	}
-}
-
-// Fields of the log line about an operation that the server does not know.
-const (
-	fieldServer  = "server.address"
-	fieldOpcode  = "zookeeper.opcode"
-	fieldInstead = "zookeeper.instead"
-)
 
 // awaitUp waits until the client is Connected, whatever states come before that,
 // and returns false if it is closed first.

@@ -287,8 +287,7 @@ func (cfg *createConfig) combined() error {
 // ListTo lists the children of dir right after the create, within the same round trip; "" means
 // the parent. It stores their names as they were at a moment after the creation, none if dir does not
 // exist. It stores nil if there is no listing, as when the znode was found again after its reply was
-// lost; list the children then. Several may be given. They are one request, if the server has
-// ZooKeeper 3.6 or newer.
+// lost; list the children then. Several may be given. They are one request.
 func ListTo(dir string, names *[]string) CreateOption {
 	return createOption(func(cfg *createConfig) {
 		if names != nil {

@@ -132,7 +132,7 @@ func TestProtectedCreate_after_a_lost_reply(t *testing.T) {
 func TestProtectedCreate_of_a_znode_that_may_not_be_read(t *testing.T) {
 	t.Parallel()
 	unreadable := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})
-	for _, version := range []string{"3.5.10", zkserver.DefaultVersion, "3.8.4", "3.9.6"} {
+	for _, version := range []string{"3.6.0", zkserver.DefaultVersion, "3.8.4", "3.9.6"} {
 		for name, opts := range map[string][]framework.CreateOption{
 			"found": nil, "its Stat is asked for": {framework.StatTo(new(framework.Stat))},
 		} {
@@ -323,7 +323,7 @@ func TestCreate_makes_missing_parents_in_few_requests(t *testing.T) {
 // A znode above the missing parents that may not be read exists, whatever a server of any version replies
 // to exists.
 func TestCreate_makes_parents_below_a_znode_that_may_not_be_read(t *testing.T) {
-	for _, version := range []string{"3.5.10", zkserver.DefaultVersion, "3.8.4", "3.9.6"} {
+	for _, version := range []string{"3.6.0", zkserver.DefaultVersion, "3.8.4", "3.9.6"} {
 		runVirtually(t, version, func(t *testing.T, srv *zkserver.Server) {
 			c := virtual(t, srv)
 			must.Get(c.Create(t.Context(), "/hidden", nil, framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})))(t)

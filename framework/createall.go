@@ -141,12 +141,7 @@ func (g *group) send(ctx context.Context, s *session.Session) ([]string, error) 
 	for _, cr := range g.creations {
 		dirs = cr.listed(dirs)
 	}
-	list := func() readsSent { return sendReads(s, g.creations[0].core.limits(), proto.OpGetChildren, dirs) }
-	var lists readsSent
-	early := readsEarly(s, len(dirs))
-	if early {
-		lists = list()
-	}
+	lists := sendReads(s, g.creations[0].core.limits(), proto.OpGetChildren, dirs)
 	made, err := p.Wait(ctx)
 	results, err := made.outcome(g.ops, err)
 	if err == nil {
@@ -160,9 +155,6 @@ func (g *group) send(ctx context.Context, s *session.Session) ([]string, error) 
 	paths := make([]string, len(results))
 	var names [][]string
 	if err == nil {
-		if !early {
-			lists = list()
-		}
 		names = lists.names(ctx)
 	}
 	for i, cr := range g.creations {

@@ -96,9 +96,6 @@ func (cr *creation) send(ctx context.Context, s *session.Session) (string, error
 	}
 	var names [][]string
 	if err == nil {
-		if cr.lists != nil && p.lists.session == nil {
-			p.lists = cr.list(s)
-		}
 		names = p.lists.names(ctx)
 	}
 	cr.storeLists(names)
@@ -106,16 +103,8 @@ func (cr *creation) send(ctx context.Context, s *session.Session) (string, error
 	if cr.protection != nil && errors.Is(err, ErrUnknownOutcome) {
 		cr.protection.mayHaveCreated(p.Session().ID(), p.Done())
 	}
-	switch {
-	case err != nil || cr.stat == nil:
-		return made.Path, err
-	case made.Stat.Czxid != 0:
+	if err == nil {
 		cr.store(statOf(made.Stat))
-		return made.Path, nil
-	}
-	err = cr.readCreated(ctx, s, made.Path)
-	if err != nil && cr.protection != nil {
-		cr.protection.mayHaveCreated(s.ID(), p.Done()) // it exists, and the next attempt is to find it
 	}
 	return made.Path, err
 }
@@ -132,13 +121,6 @@ func isMade(path string, sequential bool, znode string) bool {
 		return ok && number == ""
 	}
 	return len(number) >= 10 && strings.Trim(strings.TrimPrefix(number, "-"), "0123456789") == ""
-}
-
-// readCreated reads the Stat if the reply had none that could be read.
-func (cr *creation) readCreated(ctx context.Context, s *session.Session, path string) error {
-	found, err := session.Call(ctx, s, requests.Exists(path))
-	cr.store(statOf(found.Stat))
-	return err
 }
 
 func (cr *creation) store(st Stat) {
@@ -303,7 +285,7 @@ type sentCreate struct {
 // server serves a session's requests in the order in which they are sent.
 func (cr *creation) begin(s *session.Session) sentCreate {
 	sent := sentCreate{Pending: session.Begin(s, requests.Create(cr.path, cr.data, cr.flags(), cr.acls, cr.ttl))}
-	if cr.lists != nil && readsEarly(s, len(cr.lists)) {
+	if cr.lists != nil {
 		sent.lists = cr.list(s)
 	}
 	if cr.watch != nil && !cr.has(withSequential) {
@@ -326,7 +308,7 @@ func (cr *creation) storeWatch(ctx context.Context, b *beginning, made requests.
 	w, fault := b.wait(ctx)
 	switch {
 	case fault != nil: // a later call of Watch returns it, too
-	case err != nil || made.Stat.Czxid == 0 || w.sub.Found().Stat.Czxid != made.Stat.Czxid:
+	case err != nil || w.sub.Found().Stat.Czxid != made.Stat.Czxid:
 		w.Close()
 	default:
 		*cr.watch = w
@@ -491,19 +473,14 @@ func (g *protection) delete(ctx context.Context, s *session.Session, path string
 }
 
 // candidates returns the paths of the znodes in dir whose names begin with the id. If the listing
-// of dir is too large, it lists the session's own ephemeral znodes. They are enough, because a
-// protected znode is one of them; servers from 3.6 on can list them.
+// of dir is too large, it lists the session's own ephemeral znodes, of which a protected znode is one.
 func (g *protection) candidates(ctx context.Context, s *session.Session, dir string) ([]string, error) {
 	listed, err := session.Call(ctx, s, requests.Children(dir))
 	switch {
 	case errors.Is(err, ErrNoNode):
 		return nil, nil
 	case errors.Is(err, ErrTooLarge):
-		paths, asked := ephemeralsWith(ctx, s, zkpath.Join(dir, g.id))
-		if errors.Is(asked, ErrUnsupported) {
-			asked = fmt.Errorf("%w, and %w", err, asked)
-		}
-		return paths, asked
+		return ephemeralsWith(ctx, s, zkpath.Join(dir, g.id))
 	}
 	var paths []string
 	for _, name := range listed.Children {

@@ -37,7 +37,8 @@ var (
 	// ErrNotGzip is returned, under [WithCompression], for data that is not compressed.
 	ErrNotGzip = zkerr.ErrNotGzip
 	// ErrUnsupported is returned for an operation that the connected server does not know, because
-	// the server is too old.
+	// it is older than the release of ZooKeeper that the error names, or its configuration leaves the operation out. A
+	// server that does not know an operation closes the connection after its reply.
 	ErrUnsupported = zkerr.ErrUnsupported
 	// ErrReconfigDisabled is returned by Reconfig if the servers' configuration does not allow it
 	// (reconfigEnabled).

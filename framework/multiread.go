@@ -20,8 +20,7 @@ import (
 const readsTogether = 64
 
 // readsSent are reads of one kind that were sent: of znodes' data and Stats, or of the names of their
-// children. A server of ZooKeeper 3.6 or newer replies to several in one request (multiRead), in which
-// each read fails by itself. To others each read is a request of its own.
+// children. Several are one request (multiRead), in which each read fails by itself.
 type readsSent struct {
 	session *session.Session
 	limits  limits
@@ -63,10 +62,6 @@ func sendReads(s *session.Session, most limits, opcode proto.Opcode, paths []str
 	return sent
 }
 
-// readsEarly reports whether n reads may be sent before the reply to the request ahead of them. A server
-// that does not know multiRead may close the connection, and that reply would be lost.
-func readsEarly(s *session.Session, n int) bool { return n < 2 || !s.Tap().Doubtful(proto.OpMultiRead) }
-
 // together returns how many of the first paths have one request.
 func (r *readsSent) together(paths []string) (n int) {
 	size := headSize + multiOpSize
@@ -80,7 +75,7 @@ func (r *readsSent) together(paths []string) (n int) {
 }
 
 func (r *readsSent) send(paths []string) partSent {
-	if r.opcode == proto.OpGetChildren2 || r.session.Tap().Lacks(proto.OpMultiRead) {
+	if r.opcode == proto.OpGetChildren2 {
 		return r.sendEach(paths)
 	}
 	rq := requests.Of(proto.OpMultiRead, r.encode(paths), func(d *proto.Decoder) []outcomeOfRead {
@@ -188,15 +183,15 @@ func outageOf(ctx context.Context, err error) error {
 	return nil
 }
 
-// outcomes waits for a part. If one request is too much for the server or for the reply, each read of
-// the part becomes a request of its own.
+// outcomes waits for a part. If the replies to its reads are too large together, each read of the part
+// becomes a request of its own.
 func (r *readsSent) outcomes(ctx context.Context, part partSent) []outcomeOfRead {
 	if part.together != nil {
 		found, err := part.together.Wait(ctx)
 		if err == nil {
 			return found
 		}
-		if !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrTooLarge) {
+		if !errors.Is(err, ErrTooLarge) {
 			return slices.Repeat([]outcomeOfRead{{err: err}}, len(part.paths))
 		}
 		part = r.sendEach(part.paths)

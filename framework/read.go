@@ -91,8 +91,7 @@ type Read struct {
 }
 
 // GetEach reads the data and Stat of each of the znodes, as [Client.Get] does, within the time of
-// one read. A server of ZooKeeper 3.6 or newer gets one request for up to 64 of them, others a request
-// for each; all are sent before GetEach waits for a reply. It returns a Read or an error for each path,
+// one read. One request has up to 64 of them; all are sent before GetEach waits for a reply. It returns a Read or an error for each path,
 // in their order; an outage fails all of them. GetEach is retried as a whole by the client's policy
 // until ctx ends. If a path is invalid, nothing is read.
 func (c *Client) GetEach(ctx context.Context, paths ...string) ([]Read, []error) {

@@ -5,19 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
-
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -241,7 +236,6 @@ func TestOversizedReply_to_a_transaction(t *testing.T) {
 func TestAProtectedCreateInAnOversizedDirectory(t *testing.T) {
 	t.Run("finds its znode", func(t *testing.T) {
 		virtuallyWithAll(t, "it lists ephemerals", func(t *testing.T, srv *zkserver.Server) {
-			needsEphemerals(t, srv)
 			dir, _ := oversized(t, srv)
 			c := small(t, srv)
 			lost := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
@@ -258,7 +252,6 @@ func TestAProtectedCreateInAnOversizedDirectory(t *testing.T) {
 	})
 	t.Run("deletes an orphan", func(t *testing.T) {
 		virtuallyWithAll(t, "it lists ephemerals", func(t *testing.T, srv *zkserver.Server) {
-			needsEphemerals(t, srv)
 			dir, node := oversized(t, srv)
 			var seen trail
 			c := small(t, srv, framework.WithStateListener(seen.add))
@@ -279,30 +272,6 @@ func TestAProtectedCreateInAnOversizedDirectory(t *testing.T) {
 			seen.await(t, connecting, connected, suspended, connected)
 		})
 	})
-	runVirtually(t, "of a server before 3.6", func(t *testing.T, srv *zkserver.Server) {
-		dir, node := oversized(t, srv)
-		old := &oldServer{dial: srv.Dial, unknown: []uint32{103}}
-		core, logs := observer.New(zap.ErrorLevel)
-		c := small(t, srv, framework.WithDialer(old.Dial), framework.WithLogger(zap.New(core)))
-		srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
-		_, err := c.Create(t.Context(), dir+"/a-", nil, framework.Ephemeral(), framework.Protected())
-		wantErr(t, "Create", err, framework.ErrUnknownOutcome, framework.ErrTooLarge, framework.ErrUnsupported)
-		c.Discard(node)
-		<-time.After(10 * time.Second)
-		wantEqual(t, "pending deletions: that of the znode which can't be found", c.PendingDeletes(), 1)
-		if n := logs.FilterMessage("guaranteed delete refused, and repeated until its session ends").Len(); n != 1 {
-			t.Errorf("%d lines say that a deletion is refused, want 1", n)
-		}
-		wantExists(t, virtual(t, srv), node, false)
-	})
-}
-
-// needsEphemerals skips the test on ClickHouse Keeper, which lists the ephemerals of no session.
-func needsEphemerals(t *testing.T, srv *zkserver.Server) {
-	t.Helper()
-	if !srv.Knows(int32(proto.OpGetEphemerals)) {
-		t.Skip("SKIPPED, NOT TESTED: the server does not know getEphemerals")
-	}
 }
 
 // getData is the opcode that leavesOut's server does not answer.
@@ -414,87 +383,5 @@ func TestWhenOverMayCloseTheClient(t *testing.T) {
 				t.Fatal(fmt.Errorf("WhenOver's function is blocked in Close"))
 			}
 		})
-	}
-}
-
-// Every call works on a server that lacks an operation, or says that the server does not support it. The
-// server replies so, or closes the connection.
-func TestMissingOperations(t *testing.T) {
-	sets := map[string][]int32{"Keeper": zkserver.KeeperLacks()}
-	for name, op := range map[string]proto.Opcode{
-		"create2": proto.OpCreate2, "container": proto.OpCreateContainer, "TTL": proto.OpCreateTTL, "addWatch": proto.OpAddWatch,
-		"removeWatches": proto.OpRemoveWatches, "getEphemerals": proto.OpGetEphemerals, "whoAmI": proto.OpWhoAmI,
-		"checkWatches": proto.OpCheckWatches, "setWatches": proto.OpSetWatches, "setWatches2": proto.OpSetWatches2,
-	} {
-		sets[name] = []int32{int32(op)}
-	}
-	for name, lacks := range sets {
-		for _, silent := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, silent %v", name, silent), func(t *testing.T) {
-				opts := []zkserver.Option{zkserver.WithVersion(zkserver.DefaultVersion), zkserver.WithoutOpcodes(lacks...)}
-				if silent {
-					opts = append(opts, zkserver.WithoutReplyToUnknown())
-				}
-				virtually(t, func(t *testing.T, srv *zkserver.Server) { callAll(t, srv, lacks) }, opts...)
-			})
-		}
-	}
-}
-
-// callAll makes calls of every kind, twice: the client knows the server by the second time.
-func callAll(t *testing.T, srv *zkserver.Server, lacks []int32) {
-	t.Helper()
-	core, logs := observer.New(zap.WarnLevel)
-	c := virtual(t, srv, framework.WithLogger(zap.New(core)))
-	lacking := func(op proto.Opcode) bool { return slices.Contains(lacks, int32(op)) }
-	may := func(what string, err error, op proto.Opcode) {
-		t.Helper()
-		if lacking(op) != errors.Is(err, framework.ErrUnsupported) || err != nil && !lacking(op) {
-			t.Errorf("%s: %v, want ErrUnsupported: %v", what, err, lacking(op))
-		}
-	}
-	for round := range 2 {
-		root := fmt.Sprintf("/r%d", round)
-		var stat framework.Stat
-		must.Get(c.Create(t.Context(), root+"/a/b/c", []byte("data"), framework.WithParents(), framework.StatTo(&stat)))(t)
-		if _, read, err := c.Get(t.Context(), root+"/a/b/c"); err != nil || read != stat {
-			t.Errorf("read %+v, %v; Create stored %+v", read, err, stat)
-		}
-		path := must.Get(c.Create(t.Context(), root+"/queue/n-", nil, framework.WithParents(), framework.Protected(), framework.Ephemeral(), framework.Sequential()))(t)
-		must.Get(c.Create(t.Context(), root+"/container", nil, framework.Container()))(t)
-		st, ok, err := c.Exists(t.Context(), path)
-		if err != nil || !ok || st.EphemeralOwner != c.Session().ID {
-			t.Errorf("%s: %+v, %v, %v; want an ephemeral znode of the session", path, st, ok, err)
-		}
-		if names := children(t, c, root+"/queue"); len(names) != 1 {
-			t.Errorf("%q in the queue, want one znode", names)
-		}
-		_, err = c.Create(t.Context(), root+"/ttl", nil, framework.TTL(time.Hour))
-		may("TTL", err, proto.OpCreateTTL)
-		_, err = c.WhoAmI(t.Context())
-		may("WhoAmI", err, proto.OpWhoAmI)
-		_, err = c.Ephemerals(t.Context(), root)
-		may("Ephemerals", err, proto.OpGetEphemerals)
-		watch, err := c.WatchTree(t.Context(), root)
-		may("WatchTree", err, proto.OpAddWatch)
-		if err == nil {
-			watch.Close()
-		}
-		one := must.Get(c.Watch(t.Context(), path, framework.WatchData))(t)
-		must.OK(t, c.Delete(t.Context(), path))
-		await(t, one.Fired(), "the event")
-		<-time.After(time.Minute) // watches are removed in the background
-		must.OK(t, c.AwaitConnected(t.Context()))
-	}
-	if want := len(logs.FilterMessage("the server does not know an operation").All()); want == 0 && (lacking(proto.OpCreate2) || lacking(proto.OpAddWatch)) {
-		t.Error("no line says what is missing")
-	}
-	said := map[int64]bool{}
-	for _, line := range logs.FilterMessage("the server does not know an operation").All() {
-		op := line.ContextMap()["zookeeper.opcode"].(int32)
-		if said[int64(op)] {
-			t.Errorf("operation %d: more than one line", op)
-		}
-		said[int64(op)] = true
 	}
 }

@@ -34,7 +34,6 @@ func (c *core) newSession(servers serverList, readsOnly bool) (*session.Session,
 		MaxReply:       c.cfg.maxReply,
 		Margin:         c.cfg.margin,
 		Trees:          &c.trees,
-		Opcodes:        &c.opcodes,
 	}
 	if c.cfg.marginGiven {
 		cfg.Wanted = c.cfg.leaseMargin

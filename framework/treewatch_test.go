@@ -184,17 +184,6 @@ func TestWatchTree_is_one_watch_at_the_server(t *testing.T) {
 	wantChanges(t, third, framework.Change{Path: "/a", Kind: framework.EventChanged})
 }
 
-func TestWatchTree_of_an_old_server(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		old := &oldServer{dial: srv.Dial, unknown: []uint32{106}}
-		c := connect(t, srv.Addr(), framework.WithDialer(old.Dial))
-		for range 3 {
-			wantErr(t, "WatchTree", last(c.WatchTree(t.Context(), "/a")), framework.ErrUnsupported)
-		}
-		wantEqual(t, "requests with unknown opcodes", old.asked.Load(), 1)
-	})
-}
-
 func TestWatchTree_waits_as_long_as_its_context(t *testing.T) {
 	virtuallyWithAll(t, "it has a tree watch", func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)

@@ -312,8 +312,7 @@ type TreeWatch struct {
 //
 // TreeWatches of one path share one watch at the server. A TreeWatch outlives connections and
 // sessions. Servers of ZooKeeper 3.8.4, 3.9.2 and newer do not notify of a znode that the client
-// may not read. Servers older than ZooKeeper 3.6 have no such watches: the error wraps
-// [ErrUnsupported].
+// may not read.
 func (c *Client) WatchTree(ctx context.Context, path string) (*TreeWatch, error) {
 	usercall.Require("ctx", ctx != nil)
 	full := c.fullPath(path)
@@ -363,8 +362,7 @@ func (w *TreeWatch) await(ctx context.Context) error {
 // everything again. Next also returns such a Change if more changes waited than the client keeps.
 //
 // If ctx ends first, the error wraps ctx's error. It is [ErrClosed] once the TreeWatch or the
-// client is closed, also if changes wait. It wraps [ErrUnsupported] if the client connected to a server that is too old;
-// the TreeWatch has then ended.
+// client is closed, also if changes wait.
 func (w *TreeWatch) Next(ctx context.Context) ([]Change, error) {
 	usercall.Require("ctx", ctx != nil)
 	core := w.client.core

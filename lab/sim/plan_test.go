@@ -88,7 +88,7 @@ func newPlan(seed uint64) *plan {
 // versions are those of the servers that differ for the recipes. The first knows neither lasting watches nor
 // multiRead.
 func versions() []string {
-	return []string{"3.5.10", "3.6.0", "3.8.0", zkserver.DefaultVersion, "3.8.4", "3.9.6"}
+	return []string{"3.6.0", "3.8.0", zkserver.DefaultVersion, "3.8.4", "3.9.6"}
 }
 
 func (p *plan) client(r *rand.Rand) clientPlan {

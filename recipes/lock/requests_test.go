@@ -171,39 +171,22 @@ func TestRequestsOfAWait(t *testing.T) {
 func TestRequestsOfAMulti(t *testing.T) {
 	t.Parallel()
 	const members, rounds = 10, 100
-	for name, at := range map[string]struct {
-		opts []zkserver.Option
-		want float64
-	}{
-		"one request lists all":    {nil, 3}, // of a version that is drawn
-		"a server before 3.6":      {[]zkserver.Option{zkserver.WithVersion("3.5.10")}, 2 + members},
-		"Keeper without multiRead": {[]zkserver.Option{zkserver.WithoutOpcodes(zkserver.KeeperLacks()...), zkserver.WithoutReplyToUnknown()}, 2 + members},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				if at.opts == nil {
-					at.opts = zkenv.DrawVersion(t, zkenv.AllOperations("multiRead is one of them"))
-				}
-				c := countedClients(t, 1, at.opts...)[0]
-				locks := make([]lock.Locker, members)
-				for i := range locks {
-					locks[i] = must.Get(lock.NewMutex(c.client, fmt.Sprintf("/counted/multi-%d", i)))(t)
-				}
-				multi := must.Get(lock.NewMulti(locks...))(t)
-				for range 2 { // the first creates the directories, and finds out what the server knows
-					must.OK(t, must.Get(multi.Lock(t.Context()))(t).Release(t.Context()))
-				}
-				c.proxy.ResetRequests()
-				for range rounds {
-					must.OK(t, must.Get(multi.Lock(t.Context()))(t).Release(t.Context()))
-				}
-				if got := c.requests() / rounds; got != at.want {
-					t.Errorf("%v requests for a multi-lock of %d, want %v", got, members, at.want)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := countedClients(t, 1, zkenv.DrawVersion(t)...)[0]
+		locks := make([]lock.Locker, members)
+		for i := range locks {
+			locks[i] = must.Get(lock.NewMutex(c.client, fmt.Sprintf("/counted/multi-%d", i)))(t)
+		}
+		multi := must.Get(lock.NewMulti(locks...))(t)
+		must.OK(t, must.Get(multi.Lock(t.Context()))(t).Release(t.Context())) // creates the directories
+		c.proxy.ResetRequests()
+		for range rounds {
+			must.OK(t, must.Get(multi.Lock(t.Context()))(t).Release(t.Context()))
+		}
+		if got := c.requests() / rounds; got != 3 { // one of them lists all
+			t.Errorf("%v requests for a multi-lock of %d, want 3", got, members)
+		}
+	})
 }
 
 func TestRequestsOfHolding(t *testing.T) {

@@ -29,7 +29,7 @@ const (
 )
 
 // versions are those that differ for the recipes.
-func versions() []string { return append([]string{"3.5.10"}, complete()...) }
+func versions() []string { return complete() }
 
 // complete returns the versions that know all operations that docent uses.
 func complete() []string {

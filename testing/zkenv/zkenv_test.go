@@ -147,17 +147,6 @@ func TestDrawVersion(t *testing.T) {
 			must.Get(c.Create(t.Context(), "/ttl", nil, framework.TTL(time.Hour)))(t)
 		})
 	}
-	for _, name := range []string{"keeper", "keeper-silent"} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("ZK_EMBEDDED", name)
-			srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-			c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
-			defer c.Close()
-			if _, err := c.Create(t.Context(), "/ttl", nil, framework.TTL(time.Hour)); !errors.Is(err, framework.ErrUnsupported) {
-				t.Errorf("%v, want ErrUnsupported", err)
-			}
-		})
-	}
 }
 
 func TestDrawVersion_skips_a_test_for_others(t *testing.T) {

@@ -104,7 +104,7 @@ func Children(path string) Request[proto.Node] {
 // Created is what the reply to a create has.
 type Created struct {
 	Path string
-	Stat proto.Stat // zero if the server does not know create2
+	Stat proto.Stat
 }
 
 // Create creates a znode. A ttl that is not zero makes the server remove it after that time.
@@ -136,11 +136,7 @@ func created(a tap.Answer) (Created, error) {
 	if err != nil {
 		return Created{}, err
 	}
-	c := Created{Path: d.Path()}
-	if len(d.Rest()) >= proto.StatSize { // not from a plain create
-		c.Stat = d.Stat()
-	}
-	return whole(&d, c)
+	return whole(&d, Created{Path: d.Path(), Stat: d.Stat()})
 }
 
 // Set replaces a znode's data.

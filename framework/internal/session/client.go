@@ -72,7 +72,5 @@ type Config struct {
 	Margin func(timeout time.Duration) time.Duration
 	Wanted time.Duration
 
-	// Shared by the sessions of one client.
-	Trees   *watchreg.Trees // nil for none
-	Opcodes *tap.Opcodes
+	Trees *watchreg.Trees // shared by the sessions of one client; nil for none
 }

@@ -78,7 +78,6 @@ func (s *Session) attempt() (hosts.Target, net.Conn, error) {
 	if exchange != nil {
 		wrapped.UseSASL(s.ctx, exchange)
 	}
-	wrapped.UseOpcodes(s.cfg.Opcodes, t.Server)
 	wrapped.UseCredentials(s.cfg.Client.Credentials())
 	s.mu.Lock()
 	s.target = t

@@ -94,10 +94,6 @@ func (p *Pending[T]) outcome() (T, error) {
 	return p.value, p.err
 }
 
-// errOtherForm is returned once for each kind of create that a server does not know. The create had no
-// effect, and the next has the form that the server knows.
-var errOtherForm = fmt.Errorf("%w: the server does not know this kind of create", zkerr.ErrNotConnected)
-
 // fault returns the error of a request whose answer does not count, else nil.
 func (s *Session) fault(opcode proto.Opcode, answer tap.Answer, err error) error {
 	switch {
@@ -105,10 +101,8 @@ func (s *Session) fault(opcode proto.Opcode, answer tap.Answer, err error) error
 		return zkerr.ErrClosed
 	case s.client.Err() != nil && errors.Is(err, tap.ErrUnanswered):
 		return fmt.Errorf("%w: %w", zkerr.ErrClosed, askError(err))
-	case err == nil && answer.Code == proto.CodeUnimplemented && (opcode == proto.OpCreate2 || opcode == proto.OpCreateContainer):
-		return errOtherForm
-	case errors.Is(err, tap.ErrUnknownOpcode) || err == nil && answer.Code == proto.CodeUnimplemented:
-		return fmt.Errorf("%w %s", zkerr.ErrUnsupported, s.ServerAddr())
+	case err == nil && answer.Code == proto.CodeUnimplemented:
+		return requests.Unsupported(opcode, s.ServerAddr())
 	case errors.Is(err, tap.ErrTooLarge) && tap.Proposed(opcode): // it may have had its effect
 		return fmt.Errorf("%w: %w", zkerr.ErrUnknownOutcome, askError(err))
 	}

@@ -107,7 +107,6 @@ func withLoggingSession(
 			MaxRequest:     1 << 20,
 			MaxReply:       1 << 20,
 			Margin:         func(timeout time.Duration) time.Duration { return timeout / 5 },
-			Opcodes:        new(tap.Opcodes),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -20,8 +20,6 @@ type Conn struct {
 	authenticate func() error // carries out SASL within the handshake; nil without SASL
 
 	credentials []Credential // on trial or not; only for Read, once in use
-	opcodes     *Opcodes     // immutable once in use; may be nil
-	server      string       // immutable once in use
 
 	established atomic.Bool   // the handshake is complete
 	received    atomic.Int64  // when the latest bytes arrived, since Tap.born; 0 for never
@@ -44,10 +42,9 @@ type Conn struct {
 
 	deadlines struct{ read, write limit } // only for the reader, and for the writer
 
-	suspected sync.Once
-	closing   sync.Once
-	closed    chan struct{} // closed when the socket's Close has returned closeErr
-	closeErr  error
+	closing  sync.Once
+	closed   chan struct{} // closed when the socket's Close has returned closeErr
+	closeErr error
 }
 
 func newConn(t *Tap, conn net.Conn, deadline time.Time) *Conn {
@@ -66,7 +63,6 @@ func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.reader.read(p)
 	if err != nil {
 		c.tap.broke(c, err)
-		c.suspect(err)
 		c.abandonRequests()
 	}
 	return n, err
@@ -242,7 +238,6 @@ func (c *Conn) writeFrames() {
 	close(c.written)
 	if err != nil {
 		c.tap.broke(c, err)
-		c.suspect(err)
 		_ = c.Close() // err has the cause, and Read will return it
 	}
 }

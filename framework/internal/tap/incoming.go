@@ -102,7 +102,6 @@ func (c *Conn) leftOut(sent time.Time) error {
 
 // replied records the reply to rq, and ends rq.
 func (c *Conn) replied(rq *Request, rp reply) {
-	c.opcodes.replied(c.server, rq.Opcode, rp.code)
 	if c.record(rq, rp) && rq.done != nil {
 		rq.end(Answer{rp.zxid, rp.code, bytes.Clone(rp.body)}, rp.fault)
 	}

@@ -1,8 +1,6 @@
 package tap
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
@@ -59,7 +57,7 @@ type answer struct {
 func (rq *Request) Done() <-chan struct{} { return rq.done }
 
 // Answer returns the answer of a request that has ended. Its errors are [ErrUnsent],
-// [ErrUnanswered], [ErrTooLarge] and [ErrUnknownOpcode].
+// [ErrUnanswered] and [ErrTooLarge].
 func (rq *Request) Answer() (Answer, error) { return rq.answer.answer, rq.err }
 
 // end sets the outcome of the request, once.
@@ -74,8 +72,6 @@ func (rq *Request) end(a Answer, err error) {
 // Send sends the request on the connection in use, after all earlier requests. It does not block: a
 // goroutine of the connection writes. The wire client sees neither the request nor its answer. If
 // nothing is sent, the request has ended, and Send returns false without a call of OnEnd.
-//
-// If the server lacks create2 or containers, a create has the form that it knows.
 func (t *Tap) Send(rq *Request) bool {
 	rq.done = make(chan struct{})
 	t.mu.Lock()
@@ -115,10 +111,6 @@ func (t *Tap) sendLocked(rq *Request) error {
 	if c == nil {
 		return ErrUnsent
 	}
-	c.adapt(rq)
-	if c.lacks(rq.Opcode) {
-		return ErrUnknownOpcode
-	}
 	if t.asked--; t.asked > firstXid || t.asked == math.MinInt32 {
 		t.asked = firstXid
 	}
@@ -127,18 +119,6 @@ func (t *Tap) sendLocked(rq *Request) error {
 	c.inflight.add(rq)
 	c.queueLocked(outFrame{rq: rq, watch: rq.Watch && !t.hasTreeLocked(rq.Body)})
 	return nil
-}
-
-// adapt gives a create the form that the server knows. If the server lacks create2, the reply has no
-// Stat; if it lacks containers, the znode is persistent.
-func (c *Conn) adapt(rq *Request) {
-	if rq.Opcode == proto.OpCreateContainer && c.lacks(rq.Opcode) {
-		rq.Opcode, rq.Body = proto.OpCreate2, bytes.Clone(rq.Body)
-		binary.BigEndian.PutUint32(rq.Body[len(rq.Body)-4:], 0) // flags
-	}
-	if rq.Opcode == proto.OpCreate2 && c.lacks(rq.Opcode) {
-		rq.Opcode = proto.OpCreate
-	}
 }
 
 // Ask sends a request, and returns its answer when that is there or the connection has ended. The

@@ -200,46 +200,6 @@ func TestRequestsAreSentInOrderAndWithoutWaiting(t *testing.T) {
 	})
 }
 
-// A server that knows no create2, or no containers, gets what it knows.
-func TestACreateHasTheFormThatTheServerKnows(t *testing.T) {
-	body := words("/a", -1, 0, int(proto.FlagContainer))
-	persistent := words("/a", -1, 0, 0)
-	for name, tc := range map[string]struct {
-		lacks   []proto.Opcode
-		sent    proto.Opcode
-		arrives proto.Opcode
-		body    []byte
-	}{
-		"create2":               {nil, proto.OpCreate2, proto.OpCreate2, body},
-		"no create2":            {[]proto.Opcode{proto.OpCreate2}, proto.OpCreate2, proto.OpCreate, body},
-		"container":             {nil, proto.OpCreateContainer, proto.OpCreateContainer, body},
-		"no container":          {[]proto.Opcode{proto.OpCreateContainer}, proto.OpCreateContainer, proto.OpCreate2, persistent},
-		"neither":               {[]proto.Opcode{proto.OpCreateContainer, proto.OpCreate2}, proto.OpCreateContainer, proto.OpCreate, persistent},
-		"no TTL, and no create": {[]proto.Opcode{proto.OpCreateTTL}, proto.OpCreateTTL, 0, nil},
-	} {
-		runSynctest(t, name, func(t *testing.T) {
-			p := dialled(t)
-			opcodes := new(tap.Opcodes)
-			p.client.UseOpcodes(opcodes, "server")
-			p.greet()
-			go io.Copy(io.Discard, p.client) // ends with the connection
-			for _, op := range tc.lacks {    // as the server says at the first request
-				arrived, came := p.ask(op, body, 100)
-				go p.server.Write(framed(answerTo(arrived, int32(proto.CodeUnimplemented), "")))
-				<-came
-			}
-			if tc.arrives == 0 {
-				if _, err := p.tap.Ask(tc.sent, body, 100); !errors.Is(err, tap.ErrUnknownOpcode) {
-					t.Errorf("%v, want ErrUnknownOpcode", err)
-				}
-			} else if arrived, _ := p.ask(tc.sent, body, 100); proto.Opcode(binary.BigEndian.Uint32(arrived[4:])) != tc.arrives || !bytes.Equal(arrived[8:], tc.body) {
-				t.Errorf("%x arrived, want opcode %d and %x", arrived, tc.arrives, tc.body)
-			}
-			p.client.Close()
-		})
-	}
-}
-
 // Where a recursive watch is, a read leaves no watch: see ZOOKEEPER-4466.
 func TestAReadLeavesAWatchUnlessThereIsARecursiveOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -254,39 +214,6 @@ func TestAReadLeavesAWatchUnlessThereIsARecursiveOne(t *testing.T) {
 		if want := []byte{1, 0, 0, 1}; !bytes.Equal(got, want) {
 			t.Errorf("watch flags %v, want %v", got, want)
 		}
-		p.client.Close()
-	})
-}
-
-// An operation that the servers lack is tried again on a new connection alone: trying costs the
-// connection, which leases may depend on.
-func TestAnUnknownOperationIsTriedAgainOnANewConnectionAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := &peer{t: t, tap: newTap()}
-		opcodes := new(tap.Opcodes)
-		connect := func() {
-			p.dial()
-			p.client.UseOpcodes(opcodes, "server")
-			p.greet()
-			go io.Copy(io.Discard, p.client) // ends with the connection
-		}
-		lacks := func(when string, want bool) {
-			t.Helper()
-			if got := p.tap.Lacks(opWhoAmI); got != want {
-				t.Errorf("%s: lacks it: %t, want %t", when, got, want)
-			}
-		}
-		connect()
-		arrived, came := p.ask(opWhoAmI, nil, 100)
-		go p.server.Write(framed(answerTo(arrived, int32(proto.CodeUnimplemented), "")))
-		<-came
-		lacks("at once", true)
-		<-time.After(time.Hour)
-		lacks("on the same connection", true)
-		p.tap.Send(&tap.Request{Opcode: opWhoAmI}) // is not sent
-		p.server.Close()
-		connect()
-		lacks("on a new connection", false)
 		p.client.Close()
 	})
 }

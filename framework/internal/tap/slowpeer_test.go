@@ -2,15 +2,11 @@ package tap_test
 
 import (
 	"io"
-	"net"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/tap"
-	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/internal/proto"
 )
 
 // Each write has a deadline of its own, however many frames wait.
@@ -106,31 +102,4 @@ func TestAnExpiredHandshakeTakesNoRequests(t *testing.T) {
 		p.client.Close()
 		p.server.Close()
 	})
-}
-
-// Requests ask for what the servers lack while a connection is made.
-func TestLacksWhileAConnectionIsMade(t *testing.T) {
-	tp := newTap()
-	o := new(tap.Opcodes)
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				tp.Lacks(proto.OpMultiRead)
-			}
-		}
-	})
-	for range 200 {
-		client, server := net.Pipe()
-		c := must.Get(tp.Wrap(client, time.Now().Add(time.Minute)))(t)
-		c.UseOpcodes(o, "a:1")
-		c.Close()
-		server.Close()
-	}
-	close(stop)
-	wg.Wait()
 }
