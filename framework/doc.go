@@ -20,8 +20,7 @@
 // Connected again with the next session. [State] has all transitions. The client is AuthFailed
 // while a server refuses its credentials. A client [WithReadOnly] is ReadOnly while it can only
 // read, from a server that has lost its quorum. If no server can be reached, the client's own clock
-// decides when the session is Lost. [Client.OnState] gets every transition, in order;
-// [Client.OnStateWithCircuitBreaker] merges the transitions of a connection that flaps.
+// decides when the session is Lost. [Client.OnState] gets every transition, in order.
 //
 // # Sessions
 //

@@ -157,34 +157,6 @@ func ExampleClient_States() {
 	// Closed
 }
 
-func ExampleClient_OnStateWithCircuitBreaker() {
-	server, dialer := exampleServer()
-	defer server.Close()
-	client, err := framework.NewClient(server.Addr(), dialer)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-	calm := make(chan framework.State, 8)
-	remove, err := client.OnStateWithCircuitBreaker(retry.Times(5, 200*time.Millisecond),
-		func(change framework.StateChange) { calm <- change.To })
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer remove()
-	for state := range calm {
-		if state == framework.Connected {
-			break
-		}
-	}
-	server.Cut()
-	fmt.Println(<-calm)
-	fmt.Println(<-calm) // after 200 ms without another cut
-	// Output:
-	// Suspended
-	// Connected
-}
-
 func ExampleClient_Namespace() {
 	client, err := framework.NewClient("h1:2181,h2:2181/chroot")
 	if err != nil {

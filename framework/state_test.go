@@ -2,17 +2,14 @@ package framework_test
 
 import (
 	"errors"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
-	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -164,83 +161,4 @@ func TestNothingOfAnExpiredSessionRunsInTheNext(t *testing.T) {
 	seen.await(t, connecting, connected, suspended, lost, connected)
 	wantList(t, "children of the expired session and others", children(t, c, dir), []string{"keep"})
 	wantErr(t, "get in an expired session", last(bound.Get(t.Context(), dir)), framework.ErrSessionEnded)
-}
-
-func TestCircuitBreakingPassesALossOn(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		var folded, removed trail
-		c := virtual(t, srv)
-		must.Get(c.OnStateWithCircuitBreaker(retry.Forever(200*time.Millisecond), folded.add))(t)
-		remove := must.Get(c.OnStateWithCircuitBreaker(retry.Never(), removed.add))(t)
-		removed.await(t, connected)
-		remove()
-		disconnect(srv)
-		folded.await(t, connected, suspended, lost)
-		srv.Accept()
-		folded.await(t, connected, suspended, lost, connected)
-		wantList(t, "states seen by the removed listener", removed.states(), []framework.State{connected})
-	})
-}
-
-// As CircuitBreakingConnectionStateListener.testBasic, testRetryNever and testRetryOnce: the circuit
-// closes when the policy allows no further retry, in any state of the connection. It then reports the
-// present state.
-func TestCuratorCircuit_closes_when_its_policy_ends(t *testing.T) {
-	const flaps = 5 // one a second, and each is over at once
-	for name, tc := range map[string]struct {
-		policy retry.Policy
-		want   []framework.State
-	}{
-		"never":   {retry.Never(), append([]framework.State{connected}, slices.Repeat([]framework.State{suspended, connected}, flaps)...)},
-		"once":    {retry.Once(2500 * time.Millisecond), []framework.State{connected, suspended, connected, suspended, connected}},
-		"forever": {retry.Forever(2500 * time.Millisecond), []framework.State{connected, suspended, connected}},
-	} {
-		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
-			var all, folded trail
-			c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second), framework.WithStateListener(all.add))
-			must.Get(c.OnStateWithCircuitBreaker(tc.policy, folded.add))(t)
-			for range flaps {
-				srv.Cut()
-				<-time.After(time.Second)
-			}
-			<-time.After(time.Minute)
-			if n := len(all.states()); n != 2+2*flaps {
-				t.Fatalf("states %v, want %d flaps", all.states(), flaps)
-			}
-			folded.await(t, tc.want...)
-			must.OK(t, c.Close())
-			folded.await(t, append(tc.want, closed)...)
-			for i, change := range folded.list() {
-				if i > 0 && change.From != folded.list()[i-1].To {
-					t.Errorf("change %d is %v", i, change)
-				}
-			}
-			_, err := c.OnStateWithCircuitBreaker(retry.Forever(0), nil)
-			wantText(t, err, "wait", "state listener: must not be nil")
-		})
-	}
-}
-
-// As testSuspendedToLostRatcheting: of a long flapping there is one Suspended, and one Lost.
-func TestCuratorCircuitReportsOneLoss(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		var all, folded trail
-		c := virtual(t, srv, framework.WithStateListener(all.add))
-		must.Get(c.OnStateWithCircuitBreaker(retry.Forever(time.Minute), folded.add))(t)
-		want := []framework.State{connecting, connected}
-		for range 3 {
-			srv.Cut()
-			want = append(want, suspended, connected)
-			all.await(t, want...)
-			disconnect(srv)
-			want = append(want, suspended, lost)
-			all.await(t, want...)
-			srv.Accept()
-			want = append(want, connected)
-			all.await(t, want...)
-			folded.await(t, connected, suspended, lost)
-		}
-		<-time.After(2 * time.Minute)
-		folded.await(t, connected, suspended, lost, connected)
-	})
 }
