@@ -62,9 +62,6 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 	if cfg.tracking {
 		c.wg.Go(newTracker(c, configPath).loop)
 	}
-	if cfg.version {
-		c.wg.Go(c.logVersion)
-	}
 	return &Client{core: c, prefix: cfg.prefix}, nil
 }
 

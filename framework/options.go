@@ -298,7 +298,6 @@ type znodeConfig struct {
 type telemetryConfig struct {
 	logger  *zap.Logger          // writes on a goroutine of lines
 	lines   *usercall.Queue      // of the log
-	version bool                 // of the server, to be logged
 	tracers trace.TracerProvider // nil for the global one
 	meters  metric.MeterProvider // nil for the global one
 	spans   otelzk.SpanMode

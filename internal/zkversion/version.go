@@ -2,7 +2,7 @@
 // or a test can see it: behaviors, operations and known faults, each with its source.
 //
 // The embedded server of testing/zkserver follows the table, the differential tests compare the
-// embedded server with the real ones, and what the client says about a server's faults is read
+// embedded server with the real ones, and what docent doctor says about servers' faults is read
 // from here.
 package zkversion
 
