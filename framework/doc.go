@@ -69,10 +69,9 @@
 // # Telemetry
 //
 // The client has OpenTelemetry spans for operations, and metrics of operations, sessions and
-// states. It logs by zap or log/slog: [WithTracerProvider], [WithMeterProvider],
-// [WithOperationSpans], [WithLogger], [WithSlog]. Names and attributes are constants of the package
-// zktel; docs/observability.md has their meaning. No telemetry contains credentials or data of
-// znodes.
+// states. It logs by zap or log/slog: [WithTracerProvider], [WithMeterProvider], [WithLogger],
+// [WithSlog]. Names and attributes are constants of the package zktel; docs/observability.md has
+// their meaning. No telemetry contains credentials or data of znodes.
 //
 // # Concurrency
 //

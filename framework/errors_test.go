@@ -115,10 +115,11 @@ func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 		tr, ms, route, root := newTraces(), newMeters(), env.Route(t), fresh(t)
 		var rec record
+		traced := tr.caller(t)
 		mustCreate(t, env.Client(t), root, "")
 		observed := []framework.Option{
 			framework.WithTracerProvider(tr.provider), framework.WithMeterProvider(ms.provider),
-			framework.WithOperationSpans(true), framework.WithNamespace(root[1:]),
+			framework.WithNamespace(root[1:]),
 		}
 		c := route.Client(t, append(observed, framework.WithAuth("digest", []byte(user+":"+secret)),
 			framework.WithACL(acl.Creator()...), framework.WithLogger(rec.logger()))...)
@@ -129,10 +130,10 @@ func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
 		acl, _, err := c.ACL(t.Context(), "/mine")
 		must.OK(t, err)
 		digest := strings.TrimPrefix(acl[0].ID, user+":")
-		wantErr(t, "a stranger's get", last(stranger.Get(t.Context(), "/mine")), framework.ErrNoAuth)
+		wantErr(t, "a stranger's get", last(stranger.Get(traced, "/mine")), framework.ErrNoAuth)
 		route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
 		for name, call := range secretCalls(c) {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(traced, patience)
 			_ = call(ctx) // whatever it says: it is the telemetry that is looked at
 			cancel()
 			if t.Failed() {

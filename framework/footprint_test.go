@@ -76,10 +76,10 @@ func TestWatchesShareNoNamesWithTheirCallers(t *testing.T) {
 
 // Not parallel: it counts the process's allocations.
 func TestOperation_without_telemetry_allocates_nothing(t *testing.T) {
-	c := connect(t, zktest.Shared(t).Addr())
+	c, ctx := connect(t, zktest.Shared(t).Addr()), t.Context()
 	allocations := func(observed bool) float64 {
 		return testing.AllocsPerRun(2000, func() {
-			check(t, framework.Attempt(t.Context(), c, observed))
+			check(t, framework.Attempt(ctx, c, observed))
 		})
 	}
 	with, without := allocations(true), allocations(false)
@@ -89,8 +89,7 @@ func TestOperation_without_telemetry_allocates_nothing(t *testing.T) {
 	t.Logf("an operation allocates %v times around its request", with)
 
 	tr := newTraces() // the check can fail
-	traced := connect(t, zktest.Shared(t).Addr(), framework.WithTracerProvider(tr.provider), framework.WithOperationSpans(true))
-	c = traced
+	c, ctx = connect(t, zktest.Shared(t).Addr(), framework.WithTracerProvider(tr.provider)), tr.caller(t)
 	if with := allocations(true); with <= without {
 		t.Errorf("an operation with a span allocates %v times, want more than %v", with, without)
 	}
@@ -104,14 +103,18 @@ func BenchmarkTelemetry(b *testing.B) {
 	for name, opts := range map[string][]framework.Option{
 		"nothing": nil,
 		"metrics": {framework.WithMeterProvider(newMeters().provider)},
-		"spans":   {framework.WithTracerProvider(spans), framework.WithOperationSpans(true)},
+		"spans":   {framework.WithTracerProvider(spans)},
 	} {
 		c := connect(b, server.Addr(), opts...)
+		ctx := b.Context()
+		if name == "spans" {
+			ctx, _ = spans.Tracer("").Start(ctx, "caller")
+		}
 		for _, observed := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/observed=%v", name, observed), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					must.OK(b, framework.Attempt(b.Context(), c, observed))
+					must.OK(b, framework.Attempt(ctx, c, observed))
 				}
 			})
 		}

@@ -69,18 +69,19 @@ func observedLife(t *testing.T, env *zkenv.Env) output {
 	core, logs := observer.New(zap.DebugLevel)
 	mustCreate(t, env.Client(t), "/app", "")
 	var states trail
-	c := otherPort(t, route, framework.WithNamespace("app"), framework.WithTracerProvider(tr.provider), framework.WithOperationSpans(true),
+	ctx := tr.caller(t)
+	c := otherPort(t, route, framework.WithNamespace("app"), framework.WithTracerProvider(tr.provider),
 		framework.WithMeterProvider(ms.provider), framework.WithLogger(zap.New(core)), framework.WithStateListener(states.add))
-	for _, of := range observedCalls(t.Context(), c) {
+	for _, of := range observedCalls(ctx, c) {
 		_ = of.call() // a test of its own looks at how they end
 	}
-	_, _ = c.Config(t.Context())
-	_, _ = c.Ephemerals(t.Context(), "/")
-	_, _ = c.WhoAmI(t.Context())
-	_, _ = c.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{1}}, framework.AnyVersion) // costs the connection
+	_, _ = c.Config(ctx)
+	_, _ = c.Ephemerals(ctx, "/")
+	_, _ = c.WhoAmI(ctx)
+	_, _ = c.Reconfig(ctx, framework.ConfigChange{Leave: []int64{1}}, framework.AnyVersion) // costs the connection
 	states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Connected)
 	route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
-	check(t, last(c.Get(t.Context(), "/")))
+	check(t, last(c.Get(ctx, "/")))
 	mustHold(t, c)
 	route.Expire(t)
 	states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Connected,

@@ -300,7 +300,6 @@ type telemetryConfig struct {
 	lines   *usercall.Queue      // of the log
 	tracers trace.TracerProvider // nil for the global one
 	meters  metric.MeterProvider // nil for the global one
-	spans   otelzk.SpanMode
 }
 
 // newConfig returns the configuration, or all its faults.
@@ -431,17 +430,6 @@ func WithMeterProvider(provider metric.MeterProvider) Option {
 	return optionFunc(func(cfg *config) { cfg.meters = provider })
 }
 
-// WithOperationSpans sets whether operations have spans, in calls and in the background: all of
-// them or none. By default an operation has a span if its context carries a sampled span. So
-// operations show in the traces that an application begins, and begin none.
-func WithOperationSpans(always bool) Option {
-	mode := otelzk.SpansNever
-	if always {
-		mode = otelzk.SpansAlways
-	}
-	return optionFunc(func(cfg *config) { cfg.spans = mode })
-}
-
 // TracerProvider returns the provider of the client's spans, for recipes.
 func (c *Client) TracerProvider() trace.TracerProvider { return c.core.cfg.tracerProvider() }
 
@@ -473,7 +461,6 @@ func newTelemetry(c *core) *otelzk.Telemetry {
 	}
 	return otelzk.New(otelzk.Config{
 		Namespace: c.cfg.prefix,
-		Spans:     c.cfg.spans,
 		Tracers:   c.cfg.tracerProvider(),
 		Meters:    c.cfg.meterProvider(),
 		Log:       c.log,

@@ -276,49 +276,23 @@ func TestSpans(t *testing.T) {
 
 func TestWhichOperationsHaveSpans(t *testing.T) {
 	t.Parallel()
-	const ofCaller, ofRoot = "sync (caller, unset) zookeeper.node.path=/\n", "sync (root, unset) zookeeper.node.path=/\n"
-	for _, tc := range []struct {
-		name                          string
-		opts                          []framework.Option
-		inTrace, unsampled, elsewhere string
-	}{
-		{"by default those within a sampled span", nil, ofCaller, "", ""},
-		{"none", []framework.Option{framework.WithOperationSpans(false)}, "", "", ""},
-		{"all that the provider samples", []framework.Option{framework.WithOperationSpans(true)}, ofCaller, "", ofRoot},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, env *zkenv.Env) {
-				tr := newTraces()
-				c := env.Client(t, append(tc.opts, framework.WithTracerProvider(tr.provider))...)
-				sampled := tr.caller(t)
-				unsampled := trace.ContextWithSpanContext(t.Context(), trace.SpanContextFromContext(sampled).WithTraceFlags(0))
-				for _, of := range []struct {
-					ctx  context.Context
-					want string
-				}{{sampled, tc.inTrace}, {unsampled, tc.unsampled}, {t.Context(), tc.elsewhere}} {
-					must.OK(t, c.Sync(of.ctx, "/"))
-					wantSpans(t, tr.take(t, of.ctx, c), of.want)
-				}
-			}, seesAll)
-		})
-	}
-}
-
-func TestAGuaranteedDeletionHasASpanOfItsOwn(t *testing.T) {
-	t.Parallel()
 	inBubble(t, func(t *testing.T, env *zkenv.Env) {
 		tr := newTraces()
-		c := env.Client(t, framework.WithTracerProvider(tr.provider), framework.WithOperationSpans(true))
+		c := env.Client(t, framework.WithTracerProvider(tr.provider))
+		sampled := tr.caller(t)
+		unsampled := trace.ContextWithSpanContext(t.Context(), trace.SpanContextFromContext(sampled).WithTraceFlags(0))
+		for _, of := range []struct {
+			ctx  context.Context
+			want string
+		}{{sampled, "sync (caller, unset) zookeeper.node.path=/\n"}, {unsampled, ""}, {t.Context(), ""}} {
+			must.OK(t, c.Sync(of.ctx, "/"))
+			wantSpans(t, tr.take(t, of.ctx, c), of.want)
+		}
 		mustCreate(t, c, "/x", "")
-		tr.spans.Reset()
-		c.Discard("/x")
-		env.Quiesce() // deletions are done in no fixed order
-		c.Discard("/none")
+		c.Discard("/x") // in the background
 		env.Quiesce()
-		wantSpans(t, tr.take(t, t.Context(), c), "delete (root, unset) zookeeper.node.path=/x\n"+
-			"delete (root, unset) db.response.status_code=-101 zookeeper.node.path=/none\n")
-	})
+		wantSpans(t, tr.take(t, sampled, c), "")
+	}, seesAll)
 }
 
 func TestErrorType(t *testing.T) {

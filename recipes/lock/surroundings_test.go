@@ -347,7 +347,7 @@ func TestLossBeforeSuccession_in_hostile_surroundings(t *testing.T) {
 						h := &hostile{how: how, release: make(chan struct{})}
 						next := virtualClient(t, srv, framework.WithSessionTimeout(10*time.Second))
 						holder := must.Get(framework.NewClient("zk.test:2181", append(options(h, proxy.Dial),
-							framework.WithSessionTimeout(sessionAtStake), framework.WithOperationSpans(true))...))(t)
+							framework.WithSessionTimeout(sessionAtStake))...))(t)
 						h.client = holder
 						must.OK(t, holder.AwaitConnected(t.Context()))
 						hold := must.Get(holder.HoldSession(t.Context()))(t)

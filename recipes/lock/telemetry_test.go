@@ -82,7 +82,7 @@ func TestTelemetry(t *testing.T) {
 				inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 					secretive := func(name string) *service {
 						return newService(name, func(opts ...framework.Option) *framework.Client {
-							return env.Client(t, append(opts, framework.WithAuth("digest", []byte(secretCredential)), framework.WithOperationSpans(true))...)
+							return env.Client(t, append(opts, framework.WithAuth("digest", []byte(secretCredential)))...)
 						})
 					}
 					a, b := secretive("a"), secretive("b")

@@ -23,7 +23,6 @@ const dbSystem = "zookeeper"
 // A Config says what a Telemetry reports, and where.
 type Config struct {
 	Namespace string // of the client: "" or a path
-	Spans     SpanMode
 	Tracers   trace.TracerProvider
 	Meters    metric.MeterProvider
 	Log       *zap.Logger
@@ -42,7 +41,6 @@ type Snapshot struct {
 // A Telemetry makes a client's spans and keeps its metrics.
 type Telemetry struct {
 	namespace    string
-	spans        SpanMode
 	tracer       trace.Tracer
 	log          *zap.Logger
 	duration     metric.Float64Histogram
@@ -60,7 +58,6 @@ func New(cfg Config) *Telemetry {
 		metric.WithInstrumentationVersion(version.Module()), metric.WithSchemaURL(semconv.SchemaURL))
 	t := &Telemetry{
 		namespace: cfg.Namespace,
-		spans:     cfg.Spans,
 		log:       cfg.Log,
 		tracer: cfg.Tracers.Tracer(zktel.ScopeName,
 			trace.WithInstrumentationVersion(version.Module()), trace.WithSchemaURL(semconv.SchemaURL)),

@@ -53,7 +53,7 @@ type Observation struct {
 // Observe begins an observation. If neither spans nor metrics nor logs need it, Observe returns nil
 // and allocates nothing.
 func (t *Telemetry) Observe(ctx context.Context, op Operation) *Observation {
-	spans := t.spans.wants(ctx)
+	spans := trace.SpanContextFromContext(ctx).IsSampled() // operations begin no traces
 	if !spans && !t.duration.Enabled(ctx) && !t.retries.Enabled(ctx) && !t.log.Core().Enabled(zap.DebugLevel) {
 		return nil
 	}
@@ -214,24 +214,3 @@ func operationName(op string) string {
 
 // SessionKey returns a session's id as attributes show it.
 func SessionKey(id int64) string { return fmt.Sprintf("%#x", id) }
-
-// A SpanMode says which operations have spans.
-type SpanMode int
-
-// The modes.
-const (
-	SpansInTraces SpanMode = iota // operations that are called within a sampled span
-	SpansNever
-	SpansAlways
-)
-
-// wants reports whether an operation that is called with ctx has a span.
-func (m SpanMode) wants(ctx context.Context) bool {
-	switch m {
-	case SpansNever:
-		return false
-	case SpansAlways:
-		return true
-	}
-	return trace.SpanContextFromContext(ctx).IsSampled()
-}
