@@ -32,7 +32,7 @@ func TestAllFaultsOfOneCallAreReportedAtOnce(t *testing.T) {
 		framework.WithDialer(nil),
 		framework.WithLogger(nil),
 		framework.WithStateListener(nil),
-		framework.WithMaxPacket(1, 1<<40),
+		framework.WithMaxPacket(1, 1<<30+1),
 		nil)
 	if c != nil || err == nil {
 		t.Fatalf("client %v, error %v", c, err)
@@ -55,7 +55,7 @@ func TestAllFaultsOfOneCallAreReportedAtOnce(t *testing.T) {
 		"logger: must not be nil",
 		"state listener: must not be nil",
 		"largest request 1: must be between 4096 and 1073741824",
-		"largest reply 1099511627776: must be between",
+		"largest reply 1073741825: must be between",
 		"option 13: must not be nil")
 	if strings.Contains(err.Error(), "pa55") || t.Failed() {
 		t.Errorf("error:\n%v", err)

@@ -3,6 +3,7 @@ package pace_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,7 +76,7 @@ func TestPace_ends_with_the_context(t *testing.T) {
 }
 
 func TestDoubled(t *testing.T) {
-	for n, want := range map[int]time.Duration{0: 3, 1: 6, 2: 12, 3: 20, 4: 20, 1 << 40: 20} {
+	for n, want := range map[int]time.Duration{0: 3, 1: 6, 2: 12, 3: 20, 4: 20, math.MaxInt: 20} {
 		if got := pace.Doubled(3, 20, n); got != want {
 			t.Errorf("doubled %d times: %d, want %d", n, got, want)
 		}

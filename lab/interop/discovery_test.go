@@ -29,7 +29,7 @@ type place struct {
 const placeClass = "DiscoveryDriver$Place"
 
 // javasTime is the time of all instances, as the driver has it.
-const javasTime = 1795319723988
+const javasTime int64 = 1795319723988
 
 func registry[T any](t testing.TB, c *framework.Client, base string, opts ...discovery.Option) *discovery.Registry[T] {
 	t.Helper()

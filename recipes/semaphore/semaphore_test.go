@@ -25,8 +25,8 @@ func TestNewReportsAllFaults(t *testing.T) {
 			"permits 0: must be between 1 and 2147483647", "option 0: must not be nil", "ACL: must have",
 			"queue position: the function", "permits at", "loss policy LossPolicy(9)")
 		c := env.Client(t)
-		for _, number := range []int{-1, math.MaxInt32 + 1} {
-			if _, err := semaphore.New(c, "/s", number); err == nil {
+		for _, number := range []int64{-1, math.MaxInt32 + 1} {
+			if _, err := semaphore.New(c, "/s", int(number)); err == nil {
 				t.Errorf("New with %d permits: no error", number)
 			}
 		}

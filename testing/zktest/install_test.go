@@ -3,6 +3,7 @@ package zktest_test
 import (
 	"archive/zip"
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,7 +33,8 @@ func TestJarsOfAPackageAreThoseThatItsManifestNames(t *testing.T) {
 	dir := t.TempDir()
 	jar := filepath.Join(dir, "zookeeper.jar")
 	absolute := touch(t, t.TempDir(), "absolute.jar")
-	writeManifest(t, jar, "Manifest-Version: 1.0\r\nClass-Path: beside.jar missing.jar "+absolute[:9]+"\r\n "+absolute[9:]+"\r\n")
+	entry := (&url.URL{Path: absolute}).EscapedPath() // the folder of temporary files may have any name
+	writeManifest(t, jar, "Manifest-Version: 1.0\r\nClass-Path: beside.jar missing.jar "+entry[:9]+"\r\n "+entry[9:]+"\r\n")
 	want := []string{
 		jar,
 		touch(t, dir, "beside.jar"),

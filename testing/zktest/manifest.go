@@ -3,6 +3,7 @@ package zktest
 import (
 	"archive/zip"
 	"io"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,7 +30,11 @@ func manifestClassPath(jar string) ([]string, error) {
 		return nil, err
 	}
 	var paths []string
-	for path := range strings.FieldsSeq(manifestAttribute(string(text), "Class-Path")) {
+	for entry := range strings.FieldsSeq(manifestAttribute(string(text), "Class-Path")) {
+		path, err := url.PathUnescape(entry) // entries are relative URLs
+		if err != nil {
+			return nil, err
+		}
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(jar), path)
 		}

@@ -1,13 +1,14 @@
 package zktest_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
 func TestEnvironmentSaysWhatATestDoesWithoutServer(t *testing.T) {
 	t.Parallel()
-	const nowhere = "/nonexistent"
+	nowhere := filepath.Join(t.TempDir(), "absent")
 	for _, c := range []struct {
 		name           string
 		env            []string
@@ -32,7 +33,7 @@ func TestEnvironmentSaysWhatATestDoesWithoutServer(t *testing.T) {
 		{
 			"what is set and wrong fails",
 			[]string{"ZK_TEST=auto", "ZOOKEEPER_HOME=" + nowhere},
-			2, "", "zktest: ZOOKEEPER_HOME=/nonexistent: no lib/zookeeper-*.jar there\n",
+			2, "", "zktest: ZOOKEEPER_HOME=" + nowhere + ": no lib/zookeeper-*.jar there\n",
 		},
 		{
 			"any other value fails",

@@ -53,7 +53,7 @@ func docent(t *testing.T, env []string, body probe, args ...string) run {
 func write(t *testing.T, name, text string, mode os.FileMode) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+	if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, mode)); err != nil { // whatever the umask is
 		t.Fatal(err)
 	}
 	return path
@@ -97,7 +97,7 @@ func TestSettings_come_from_flag_environment_file_default(t *testing.T) {
 func TestWrong_settings_are_usage_errors(t *testing.T) {
 	t.Parallel()
 	file := func(text string) []string { return []string{"--config", write(t, "c.json", text, 0o600)} }
-	open := write(t, "auth", "digest:u:sesame", 0o644)
+	open, absent := write(t, "auth", "digest:u:sesame", 0o644), filepath.Join(t.TempDir(), "absent")
 	broken := write(t, "auth", "digest:u:fine\nsesame", 0o600)
 	for name, c := range map[string]struct {
 		env, args []string
@@ -107,7 +107,7 @@ func TestWrong_settings_are_usage_errors(t *testing.T) {
 		"unknown format":          {nil, []string{"-o", "yaml"}, "must be text, wide, json, jsonl or name"},
 		"variable":                {[]string{"DOCENT_TIMEOUT=soon"}, nil, "DOCENT_TIMEOUT: "},
 		"negative time":           {nil, []string{"--timeout=-1s"}, "--timeout -1s: must be positive"},
-		"no file":                 {nil, []string{"--config", "/nonexistent/c.json"}, "read contexts: open /nonexistent/c.json"},
+		"no file":                 {nil, []string{"--config", absent}, "read contexts: open " + absent},
 		"unknown key":             {nil, file(`{"currently":"prod"}`), `unknown field "currently"`},
 		"unknown key of context":  {nil, file(`{"contexts":{"a":{"conect":"x"}}}`), `context "a": conect: unknown key`},
 		"credential in the file":  {nil, file(`{"contexts":{"a":{"auth":"digest:u:p"}}}`), `context "a": auth: unknown key`},

@@ -1,8 +1,10 @@
 package execute_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,13 +19,17 @@ import (
 func TestExitCode(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	plain, lost := tempFile(t), tempFile(t)
-	if err := os.WriteFile(lost, []byte("#!/nonexistent/interpreter\n"), 0o755); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	absent := filepath.Join(dir, "absent")
+	file := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, mode)); err != nil { // whatever the umask is
+			t.Fatal(err)
+		}
+		return path
 	}
-	if err := os.WriteFile(plain, []byte("no program"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	// The line of an interpreter has no blanks, and so the interpreter is relative to the folder of the run.
+	lost, plain, closed := file("lost", "#!no-such-interpreter/docent\n", 0o755), file("plain", "no program", 0o755), file("closed", "", 0o644)
 	for name, c := range map[string]struct {
 		args    []string
 		code    int
@@ -35,11 +41,11 @@ func TestExitCode(t *testing.T) {
 		"of the command, 255":       {[]string{"--", "sh", "-c", "exit 255"}, 255, "done", ""},
 		"of its signal":             {[]string{"--", "sh", "-c", "kill -USR1 $$"}, 128 + 10, "done", ""},
 		"of a signal of the system": {[]string{"--", "sh", "-c", "kill -SEGV $$"}, 128 + 11, "done", ""},
-		"not found":                 {[]string{"--", "/nonexistent/program"}, 127, "failed", "not_found"},
+		"not found":                 {[]string{"--", absent}, 127, "failed", "not_found"},
 		"not found by PATH":         {[]string{"--", "docent-no-such-program"}, 127, "failed", "not_found"},
 		"no interpreter":            {[]string{"--", lost}, 127, "failed", "not_found"},
-		"a directory":               {[]string{"--", "/tmp"}, 126, "failed", "not_executable"},
-		"not executable":            {[]string{"--", "/etc/passwd"}, 126, "failed", "not_executable"},
+		"a directory":               {[]string{"--", dir}, 126, "failed", "not_executable"},
+		"not executable":            {[]string{"--", closed}, 126, "failed", "not_executable"},
 		"of no format":              {[]string{"--", plain}, 126, "failed", "not_executable"},
 		"no command":                {[]string{"--"}, 125, "failed", "usage"},
 		"no dashes":                 {[]string{"true"}, 125, "failed", "usage"},
@@ -52,10 +58,10 @@ func TestExitCode(t *testing.T) {
 		"too long a grace":          {[]string{"--grace", "14s", "--", "true"}, 125, "failed", "usage"},
 		"unknown ACL":               {[]string{"--acl", "me", "--", "true"}, 125, "failed", "usage"},
 		"unknown signal":            {[]string{"--stop-signal", "NONE", "--", "true"}, 125, "failed", "usage"},
-		"unwritable status file":    {[]string{"--status-file", "/nonexistent/file", "--", "true"}, 125, "", ""},
+		"unwritable status file":    {[]string{"--status-file", filepath.Join(absent, "file"), "--", "true"}, 125, "", ""},
 		"a full disk":               {[]string{"--status-file", "/dev/full", "--", "sh", "-c", "exit 7"}, 7, "", ""},
 		"nobody at the address":     {[]string{"--connect", "127.0.0.1:1", "--timeout", "200ms", "--", "true"}, 125, "failed", "not_connected"},
-		"an auth file that is open": {[]string{"--auth-file", "/etc/passwd", "--", "true"}, 125, "failed", "usage"},
+		"an auth file that is open": {[]string{"--auth-file", closed, "--", "true"}, 125, "failed", "usage"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +99,7 @@ func TestStatus_has_the_code_of_the_command(t *testing.T) {
 			if p.ProcessState.ExitCode() != code || status.Outcome != "done" || status.Child.Code == nil || *status.Child.Code != code {
 				t.Errorf("exit code %d, status %+v", p.ProcessState.ExitCode(), status)
 			}
-			again := run(t, addr, "--status-file", p.status, "/status/again", "--", "/nonexistent/program")
+			again := run(t, addr, "--status-file", p.status, "/status/again", "--", filepath.Join(t.TempDir(), "absent"))
 			if status := p.readStatus(t); again.ProcessState.ExitCode() != 127 || status.Outcome != "failed" || status.Child.Code != nil {
 				t.Errorf("a program that is not found: exit code %d, status %+v", again.ProcessState.ExitCode(), status)
 			}
