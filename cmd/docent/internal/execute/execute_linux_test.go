@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
@@ -136,7 +137,7 @@ func TestKind(t *testing.T) {
 				path = "/kinds/exclusive"
 			}
 			ready, end := tempFile(t), tempFile(t)
-			holder := start(t, addr, append(c.flags, path, "--", "sh", "-c", script+"; touch "+ready+"; while ! [ -e "+end+" ]; do sleep 0.01; done")...)
+			holder := start(t, addr, append(c.flags, path, "--", "sh", "-c", script+"; touch "+quoted(ready)+"; while ! [ -e "+quoted(end)+" ]; do sleep 0.01; done")...)
 			eventually(t, "the command runs", func() bool { _, err := os.Stat(ready); return err == nil })
 			if c.held >= 0 {
 				other := run(t, addr, append(c.flags, "-n", path, "--", "true")...)
@@ -163,7 +164,7 @@ func TestConflict(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	ready := tempFile(t)
-	holder := start(t, addr, "/conflict", "--", "sh", "-c", "touch "+ready+"; exec sleep 60")
+	holder := start(t, addr, "/conflict", "--", "sh", "-c", "touch "+quoted(ready)+"; exec sleep 60")
 	eventually(t, "the command runs", func() bool { _, err := os.Stat(ready); return err == nil })
 	for _, c := range []struct {
 		args    []string
@@ -172,10 +173,10 @@ func TestConflict(t *testing.T) {
 	}{
 		{[]string{"-n"}, 123, "held"},
 		{[]string{"-n", "-E", "9"}, 9, "held"},
-		{[]string{"-w", "300ms"}, 124, "timeout"},
-		{[]string{"-w", "300ms", "-E", "0"}, 0, "timeout"},
+		{[]string{"-w"}, 124, "timeout"},
+		{[]string{"-w", "-E", "0"}, 0, "timeout"},
 	} {
-		p := run(t, addr, append(c.args, "/conflict", "--", "true")...)
+		p := runBounded(t, addr, c.outcome, append(c.args, "/conflict", "--", "true")...)
 		if got, status := p.ProcessState.ExitCode(), p.readStatus(t); got != c.code || status.Outcome != c.outcome {
 			t.Errorf("%s: exit code %d, want %d; %+v\n%s", c.args, got, c.code, status, p.err.String())
 		}
@@ -216,7 +217,7 @@ func TestReentry_is_refused(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	inner := func(flags string) string {
-		return os.Args[0] + " exec --connect " + addr + " " + flags + " -- echo inner"
+		return quoted(os.Args[0]) + " exec --connect " + addr + " " + flags + " -- echo inner"
 	}
 	for _, c := range []struct {
 		outer, inner string
@@ -229,10 +230,14 @@ func TestReentry_is_refused(t *testing.T) {
 		}
 	}
 	for flags, want := range map[string]int{
-		"/re/a": 125, "/re/b /re/a": 125, "/re/c": 0, "--reenter -w 200ms /re/a": 124, "--namespace re /a": 125,
+		"/re/a": 125, "/re/b /re/a": 125, "/re/c": 0, "--reenter -w BOUND /re/a": 124, "--namespace re /a": 125,
 	} {
-		p := run(t, addr, "/re/a", "/re/d", "--", "sh", "-c", inner(flags))
-		if got := p.ProcessState.ExitCode(); got != want {
+		p, got := (*program)(nil), -1
+		for bound := 200 * time.Millisecond; got != want && bound < time.Minute; bound *= 4 { // it has to connect, too
+			p = run(t, addr, "/re/a", "/re/d", "--", "sh", "-c", inner(strings.ReplaceAll(flags, "BOUND", bound.String())))
+			got = p.ProcessState.ExitCode()
+		}
+		if got != want {
 			t.Errorf("inner exec %s: exit code %d, want %d\n%s", flags, got, want, p.err.String())
 		}
 	}
@@ -258,7 +263,7 @@ func TestOwner_is_the_program(t *testing.T) {
 	for _, kind := range []string{"--lock", "--write", "--exclusive", "--semaphore=1", "--leader"} {
 		for owner, flags := range map[string][]string{"sh": nil, "nightly": {"--owner", "nightly"}} {
 			path, ready := "/owner/"+owner+kind, tempFile(t)
-			p := start(t, addr, append(flags, kind, path, "--", "/bin/sh", "-c", "touch "+ready+"; exec sleep 60 # sesame")...)
+			p := start(t, addr, append(flags, kind, path, "--", "/bin/sh", "-c", "touch "+quoted(ready)+"; exec sleep 60 # sesame")...)
 			eventually(t, "the command runs", func() bool { _, err := os.Stat(ready); return err == nil })
 			all := contenders(t, c, path)
 			if len(all) != 1 || all[0].Meta == nil || all[0].Meta.Owner != owner || all[0].Meta.Party == "" {
@@ -278,7 +283,7 @@ func TestOwner_is_the_program(t *testing.T) {
 func TestParty_is_the_outer_execs(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	inner := os.Args[0] + " exec --connect " + addr + ` /party/b -- sh -c 'echo $DOCENT_PARTY; echo "$DOCENT_HELD" | wc -l'`
+	inner := quoted(os.Args[0]) + " exec --connect " + addr + ` /party/b -- sh -c 'echo $DOCENT_PARTY; echo "$DOCENT_HELD" | wc -l'`
 	p := run(t, addr, "/party/a", "--", "sh", "-c", "echo $DOCENT_PARTY; "+inner)
 	lines := strings.Fields(p.out.String())
 	if len(lines) != 3 || lines[0] == "" || lines[0] != lines[1] || lines[2] != "2" {
@@ -307,7 +312,7 @@ func TestACL(t *testing.T) {
 		for _, kind := range []string{"--lock", "--write", "--exclusive", "--semaphore=1", "--leader"} {
 			path := fmt.Sprintf("/acl%s%s%d", kind, strings.Join(test.flags, ""), len(test.auth))
 			node := tempFile(t)
-			p := startWith(t, []string{"DOCENT_AUTH=" + test.auth}, addr, append(test.flags, kind, path, "--", "sh", "-c", "echo $DOCENT_NODE >"+node+"; exec sleep 60")...)
+			p := startWith(t, []string{"DOCENT_AUTH=" + test.auth}, addr, append(test.flags, kind, path, "--", "sh", "-c", "echo $DOCENT_NODE >"+quoted(node)+"; exec sleep 60")...)
 			list, _, err := c.ACL(t.Context(), await(t, node))
 			if err != nil || len(list) != 1 || list[0].Scheme != test.want {
 				t.Errorf("%s %s with %q: ACL %v, %v, want %s", kind, test.flags, test.auth, list, err, test.want)

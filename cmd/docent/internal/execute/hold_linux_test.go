@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -194,7 +195,7 @@ func TestHold_without_an_input(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			script := fmt.Sprintf(`exec %s hold --connect %s /input/%s %s >%s/out`, os.Args[0], addr, name, redirection, dir)
+			script := fmt.Sprintf(`exec %s hold --connect %s /input/%s %s >%s/out`, quoted(os.Args[0]), addr, name, redirection, quoted(dir))
 			cmd := exec.Command("sh", "-c", script)
 			cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
 			if err := cmd.Start(); err != nil {
@@ -222,7 +223,7 @@ func TestHold_in_the_background_of_a_terminal(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	out := tempFile(t)
-	script := fmt.Sprintf(`set -m; %s hold --connect %s /background >%s & read line; kill %%1; wait %%1; echo "code $?"`, os.Args[0], addr, out)
+	script := fmt.Sprintf(`set -m; %s hold --connect %s /background >%s & read line; kill %%1; wait %%1; echo "code $?"`, quoted(os.Args[0]), addr, quoted(out))
 	cmd := exec.Command("bash", "-c", script)
 	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
 	terminal, output := startInTerminal(t, cmd)
@@ -288,10 +289,18 @@ func TestHold_fails(t *testing.T) {
 		"no server":        {[]string{"--connect", "127.0.0.1:1", "--timeout", "200ms", "/a"}, 125},
 		"held":             {[]string{"-n", "/fails/held"}, 123},
 		"held, own code":   {[]string{"-n", "-E", "9", "/fails/held"}, 9},
-		"time over":        {[]string{"-w", "200ms", "/fails/held"}, 124},
+		"time over":        {[]string{"-w", "", "/fails/held"}, 124},
 	} {
-		h := hold(t, addr, test.args...)
-		if code := h.code(t); code != test.code || h.out.String() != "" || h.err.String() == "" {
+		h, code := (*holder)(nil), -1
+		for bound := 200 * time.Millisecond; code != test.code && bound < time.Minute; bound *= 4 { // of -w, which includes the connection
+			args := slices.Clone(test.args)
+			if len(args) > 1 && args[1] == "" {
+				args[1] = bound.String()
+			}
+			h = hold(t, addr, args...)
+			code = h.code(t)
+		}
+		if code != test.code || h.out.String() != "" || h.err.String() == "" {
 			t.Errorf("%s: exit code %d, want %d; %q, %s", name, code, test.code, h.out.String(), h.err.String())
 		}
 	}

@@ -12,7 +12,7 @@ func TestLeftovers_that_start_one_another_are_awaited(t *testing.T) {
 	_, addr := serve(t)
 	const links = 300
 	last := tempFile(t)
-	link := `exec >/dev/null 2>&1; if [ $1 -gt 0 ]; then sh -c "$0" "$0" $(($1 - 1)) & else echo >` + last + `; fi`
+	link := `exec >/dev/null 2>&1; if [ $1 -gt 0 ]; then sh -c "$0" "$0" $(($1 - 1)) & else echo >` + quoted(last) + `; fi`
 	p := run(t, addr, "/leftovers/chain", "--", "sh", "-c", link, link, strconv.Itoa(links))
 	if contents(last) == "" {
 		t.Errorf("docent ended before the last of %d processes\n%s", links, p.err.String())

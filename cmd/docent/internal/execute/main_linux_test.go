@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,6 +94,23 @@ func run(t *testing.T, addr string, args ...string) *program {
 	return p
 }
 
+// runBounded is run with "-w BOUND" for "-w" among the arguments. It runs again with twice the bound while the
+// outcome is another one: the bound includes the connection, and on a busy machine that takes longer.
+func runBounded(t *testing.T, addr, outcome string, args ...string) *program {
+	t.Helper()
+	for bound := 200 * time.Millisecond; ; bound *= 2 {
+		all := slices.Clone(args)
+		i := slices.Index(all, "-w")
+		if i >= 0 {
+			all = slices.Insert(all, i+1, bound.String())
+		}
+		p := run(t, addr, all...)
+		if i < 0 || p.readStatus(t).Outcome == outcome || bound > time.Minute {
+			return p
+		}
+	}
+}
+
 // end waits for the end and returns the exit code.
 func (p *program) end(t *testing.T) int {
 	t.Helper()
@@ -132,6 +150,9 @@ func tempFile(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "file")
 }
+
+// quoted returns the path as a word of a shell's script: the folder of temporary files may have any name.
+func quoted(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
 func contents(path string) string {
 	text, _ := os.ReadFile(path)

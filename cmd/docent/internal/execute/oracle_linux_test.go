@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The oracle's script. All that CMD starts checks that no process of another run is alive, by a directory
+// oracleScript is the oracle's. All that CMD starts checks that no process of another run is alive, by a directory
 // outside ZooKeeper with a file per run: each process has its id there. Ids are not removed, so the check
 // asks whether the process lives, and still belongs to that run: numbers of processes are used again.
 const oracleScript = `
@@ -81,7 +81,7 @@ func contend(t *testing.T, path string, addrs [2]string, shape func() string) *o
 				default:
 				}
 				p := start(t, addr, "--session-timeout", short, path, "--", "sh", "-c",
-					"export FENCE=$DOCENT_FENCE DIR="+o.dir+" TRACER="+testBinary()+fmt.Sprintf(oracleScript, o.shape()))
+					"export FENCE=$DOCENT_FENCE DIR="+quoted(o.dir)+" TRACER="+quoted(testBinary())+fmt.Sprintf(oracleScript, o.shape()))
 				o.mu.Lock()
 				o.running[i] = p
 				o.all = append(o.all, p)

@@ -138,7 +138,8 @@ func TestLeftovers_in_another_session(t *testing.T) {
 	_, addr := serve(t)
 	for policy, lives := range map[string]bool{"wait": false, "kill": false, "ignore": true} {
 		pid := tempFile(t)
-		script := `setsid -f sh -c 'echo $$ >` + pid + `; exec sleep 60' >/dev/null 2>&1 </dev/null; while ! [ -s ` + pid + ` ]; do sleep 0.01; done; exit 3`
+		script := `pid=` + quoted(pid) + `; setsid -f sh -c 'echo $$ >"$1"; exec sleep 60' sh "$pid" >/dev/null 2>&1 </dev/null
+while ! [ -s "$pid" ]; do sleep 0.01; done; exit 3`
 		path := "/stray/" + policy
 		p := start(t, addr, "--leftovers", policy, path, "--", "sh", "-c", script)
 		child := await(t, pid)
@@ -201,7 +202,7 @@ func TestZombies_are_reaped(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	ready := tempFile(t)
-	p := start(t, addr, "/zombies", "--", "sh", "-c", "for i in 1 2 3 4 5; do (setsid -f true); done; sleep 0.2; echo >"+ready+"; exec sleep 60")
+	p := start(t, addr, "/zombies", "--", "sh", "-c", "for i in 1 2 3 4 5; do (setsid -f true); done; sleep 0.2; echo >"+quoted(ready)+"; exec sleep 60")
 	await(t, ready)
 	eventually(t, "no zombie is left", func() bool {
 		out, err := exec.Command("ps", "-o", "stat=", "--ppid", fmt.Sprint(workerOf(p))).Output()
@@ -212,8 +213,9 @@ func TestZombies_are_reaped(t *testing.T) {
 // strayingScript starts processes in another process group and in another session, ignores signals, and
 // writes the ids of all.
 func strayingScript(pids string) string {
-	return `trap '' TERM HUP INT; sleep 60 & a=$!; timeout 60 sleep 60 & b=$!; setsid -f sh -c 'echo $$ >` + pids + `.2; exec sleep 60';
-while ! [ -s ` + pids + `.2 ]; do sleep 0.01; done; echo $$ $a $b $(pgrep -P $b) $(cat ` + pids + `.2) >` + pids + `; wait`
+	return `trap '' TERM HUP INT; pids=` + quoted(pids) + `; sleep 60 & a=$!; timeout 60 sleep 60 & b=$!
+setsid -f sh -c 'echo $$ >"$1"; exec sleep 60' sh "$pids.2"
+while ! [ -s "$pids.2" ]; do sleep 0.01; done; echo $$ $a $b $(pgrep -P $b) $(cat "$pids.2") >"$pids"; wait`
 }
 
 // One of the two processes of docent is killed: the one that the user started, which is the guard, or the
@@ -279,7 +281,7 @@ func TestGuard_kills_the_command_of_a_docent_that_is_stopped(t *testing.T) {
 	if err := syscall.Kill(worker, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	check := "for p in " + list + "; do kill -0 $p 2>/dev/null && ! grep -q 'State:.Z' /proc/$p/status && echo alive $p; done; echo granted >" + granted
+	check := "for p in " + list + "; do kill -0 $p 2>/dev/null && ! grep -q 'State:.Z' /proc/$p/status && echo alive $p; done; echo granted >" + quoted(granted)
 	other := run(t, addr, "-w", "30s", "/guard/stop", "--", "sh", "-c", check)
 	if other.ProcessState.ExitCode() != 0 || strings.Contains(other.out.String(), "alive") || contents(granted) == "" {
 		t.Errorf("exit code %d, output %q\n%s", other.ProcessState.ExitCode(), other.out.String(), other.err.String())
@@ -297,7 +299,7 @@ func TestGuard_that_is_stopped_is_continued(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	ready := tempFile(t)
-	p := start(t, addr, "--session-timeout", short, "/guard/stopped", "--", "sh", "-c", "echo >"+ready+"; sleep 60 & trap 'kill $!; exit 6' TERM; wait")
+	p := start(t, addr, "--session-timeout", short, "/guard/stopped", "--", "sh", "-c", "echo >"+quoted(ready)+"; sleep 60 & trap 'kill $!; exit 6' TERM; wait")
 	await(t, ready)
 	if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

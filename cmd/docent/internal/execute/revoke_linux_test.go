@@ -35,7 +35,7 @@ func TestRevoke_and_deletion(t *testing.T) {
 			t.Parallel()
 			node := tempFile(t)
 			path := "/revoke/" + strings.NewReplacer(" ", "-", ",", "").Replace(name)
-			p := start(t, addr, append(c.flags, path, "--", "sh", "-c", "echo $DOCENT_NODE >"+node+"; exec sleep 60")...)
+			p := start(t, addr, append(c.flags, path, "--", "sh", "-c", "echo $DOCENT_NODE >"+quoted(node)+"; exec sleep 60")...)
 			if err := c.act(await(t, node)); err != nil {
 				t.Fatal(err)
 			}

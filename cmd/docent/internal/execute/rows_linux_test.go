@@ -31,25 +31,25 @@ func TestConflict_of_each_kind(t *testing.T) {
 	}{
 		"a mutex, -n":            {[]string{"/k/a"}, []string{"-n", "/k/a"}, "held", 123},
 		"one of two, -n":         {[]string{"/k/b"}, []string{"-n", "/k/b", "/k/b2"}, "held", 123},
-		"one of two, -w":         {[]string{"/k/c"}, []string{"-w", "200ms", "/k/c2", "/k/c"}, "timeout", 124},
+		"one of two, -w":         {[]string{"/k/c"}, []string{"-w", "/k/c2", "/k/c"}, "timeout", 124},
 		"a mutex, -n -E 2":       {[]string{"/k/n"}, []string{"-n", "-E", "2", "/k/n"}, "held", 2},
-		"one of two, -w -E":      {[]string{"/k/d"}, []string{"-w", "200ms", "-E", "0", "/k/d2", "/k/d"}, "timeout", 0},
+		"one of two, -w -E":      {[]string{"/k/d"}, []string{"-w", "-E", "0", "/k/d2", "/k/d"}, "timeout", 0},
 		"a reader for a writer":  {[]string{"--read", "/k/e"}, []string{"--write", "-n", "/k/e"}, "held", 123},
-		"a writer for a reader":  {[]string{"--write", "/k/f"}, []string{"--read", "-w", "200ms", "/k/f"}, "timeout", 124},
-		"an unfair mutex, -w":    {[]string{"--exclusive", "/k/g"}, []string{"--exclusive", "-w", "200ms", "/k/g"}, "timeout", 124},
+		"a writer for a reader":  {[]string{"--write", "/k/f"}, []string{"--read", "-w", "/k/f"}, "timeout", 124},
+		"an unfair mutex, -w":    {[]string{"--exclusive", "/k/g"}, []string{"--exclusive", "-w", "/k/g"}, "timeout", 124},
 		"two unfair mutexes, -n": {[]string{"--exclusive", "/k/h"}, []string{"--exclusive", "-n", "/k/h2", "/k/h"}, "held", 123},
-		"a semaphore, -w -E":     {[]string{"--semaphore", "1", "/k/i"}, []string{"--semaphore", "1", "-w", "200ms", "-E", "255", "/k/i"}, "timeout", 255},
+		"a semaphore, -w -E":     {[]string{"--semaphore", "1", "/k/i"}, []string{"--semaphore", "1", "-w", "-E", "255", "/k/i"}, "timeout", 255},
 		"two semaphores, -n":     {[]string{"--semaphore", "1", "/k/j"}, []string{"--semaphore", "1", "-n", "/k/j2", "/k/j"}, "held", 123},
-		"a leader, -w":           {[]string{"--leader", "/k/l"}, []string{"--leader", "-w", "200ms", "/k/l"}, "timeout", 124},
-		"two elections, -w":      {[]string{"--leader", "/k/m"}, []string{"--leader", "-w", "200ms", "/k/m2", "/k/m"}, "timeout", 124},
+		"a leader, -w":           {[]string{"--leader", "/k/l"}, []string{"--leader", "-w", "/k/l"}, "timeout", 124},
+		"two elections, -w":      {[]string{"--leader", "/k/m"}, []string{"--leader", "-w", "/k/m2", "/k/m"}, "timeout", 124},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ready := tempFile(t)
-			holder := start(t, addr, append(c.holder, "--", "sh", "-c", "echo >"+ready+"; exec sleep 60")...)
+			holder := start(t, addr, append(c.holder, "--", "sh", "-c", "echo >"+quoted(ready)+"; exec sleep 60")...)
 			await(t, ready)
 			ran := tempFile(t)
-			other := run(t, addr, append(c.other, "--", "touch", ran)...)
+			other := runBounded(t, addr, c.outcome, append(c.other, "--", "touch", ran)...)
 			status := other.readStatus(t)
 			if got := other.ProcessState.ExitCode(); got != c.code || status.Outcome != c.outcome || status.Child.Code != nil || status.Fence != "" {
 				t.Errorf("exit code %d, want %d; %+v\n%s", got, c.code, status, other.err.String())
@@ -63,7 +63,7 @@ func TestConflict_of_each_kind(t *testing.T) {
 			if code := holder.end(t); code != 143 {
 				t.Errorf("the holder's exit code %d, want 143", code)
 			}
-			if after := run(t, addr, append(c.other, "--", "true")...); after.readStatus(t).Outcome != "done" {
+			if after := runBounded(t, addr, "done", append(c.other, "--", "true")...); after.readStatus(t).Outcome != "done" {
 				t.Errorf("the lock is not free: %s", after.err.String())
 			}
 		})
@@ -121,7 +121,7 @@ func TestRevoked_program_that_is_deaf(t *testing.T) {
 	c := apptest.Client(t, addr)
 	for i, flags := range [][]string{{}, {"--read"}, {"--write"}, {"--leader"}} {
 		node, end := tempFile(t), tempFile(t)
-		script := "trap 'echo asked' TERM; echo $DOCENT_NODE >" + node + "; while ! [ -e " + end + " ]; do sleep 0.02; done; exit 4"
+		script := "trap 'echo asked' TERM; echo $DOCENT_NODE >" + quoted(node) + "; while ! [ -e " + quoted(end) + " ]; do sleep 0.02; done; exit 4"
 		p := start(t, addr, append(flags, "--revocable", "--grace", "50ms", fmt.Sprintf("/deaf/%d", i), "--", "sh", "-c", script)...)
 		if err := lock.Revoke(t.Context(), c, await(t, node)); err != nil {
 			t.Fatal(err)
@@ -143,8 +143,8 @@ func TestLeftovers_that_are_deaf(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	pid := tempFile(t)
-	deaf := `sh -c 'trap "" TERM; echo $$ >` + pid + `; while :; do sleep 1; done' >/dev/null 2>&1 &`
-	p := start(t, addr, "--leftovers", "kill", "--grace", "50ms", "/deaf", "--", "sh", "-c", deaf+" while ! [ -s "+pid+" ]; do sleep 0.01; done; exit 3")
+	deaf := `sh -c 'trap "" TERM; echo $$ >"$1"; while :; do sleep 1; done' sh ` + quoted(pid) + ` >/dev/null 2>&1 &`
+	p := start(t, addr, "--leftovers", "kill", "--grace", "50ms", "/deaf", "--", "sh", "-c", deaf+" while ! [ -s "+quoted(pid)+" ]; do sleep 0.01; done; exit 3")
 	child := await(t, pid)
 	code, status := p.end(t), p.readStatus(t)
 	if code != 3 || status.Outcome != "done" || status.Reason != "" || status.KilledAt == nil || alive(child) {
@@ -167,7 +167,7 @@ func TestLeftovers_end_early(t *testing.T) {
 	}
 	for name, want := range map[string]end{"TERM": {3, "done"}, "INT twice": {3, "done"}, "loss": {121, "lost"}} {
 		node := tempFile(t)
-		script := "sleep 60 >/dev/null 2>&1 & echo $DOCENT_NODE $! >" + node + "; exit 3"
+		script := "sleep 60 >/dev/null 2>&1 & echo $DOCENT_NODE $! >" + quoted(node) + "; exit 3"
 		if name == "INT twice" {
 			script = "trap '' INT; " + script
 		}
@@ -200,7 +200,7 @@ func TestLeftovers_are_not_missed_without_free_files(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	pid, end := tempFile(t), tempFile(t)
-	script := "sleep 60 >/dev/null 2>&1 & echo $! >" + pid + "; while ! [ -e " + end + " ]; do sleep 0.01; done; exit 3"
+	script := "sleep 60 >/dev/null 2>&1 & echo $! >" + quoted(pid) + "; while ! [ -e " + quoted(end) + " ]; do sleep 0.01; done; exit 3"
 	p := start(t, addr, "/files", "--", "sh", "-c", script)
 	child := await(t, pid)
 	var before unix.Rlimit
@@ -276,7 +276,7 @@ func TestStreams_that_are_closed(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	file := tempFile(t)
-	cmd := exec.Command("sh", "-c", `exec "$0" "$@" <&- >&- 2>&-`, os.Args[0], "exec", "--connect", addr, "-v", "/closed", "--", "sh", "-c", "echo ran >"+file+"; exit 6")
+	cmd := exec.Command("sh", "-c", `exec "$0" "$@" <&- >&- 2>&-`, os.Args[0], "exec", "--connect", addr, "-v", "/closed", "--", "sh", "-c", "echo ran >"+quoted(file)+"; exit 6")
 	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
 	_ = cmd.Run()
 	if code := cmd.ProcessState.ExitCode(); code != 6 || contents(file) != "ran\n" {
@@ -303,7 +303,7 @@ func TestStandardError_that_is_full(t *testing.T) {
 	}
 	node := tempFile(t)
 	cmd := exec.Command(os.Args[0], "exec", "--connect", addr, "--no-guard", "-v", "/full", "--",
-		"sh", "-c", "echo $DOCENT_NODE $$ >"+node+"; exec sleep 60 2>/dev/null")
+		"sh", "-c", "echo $DOCENT_NODE $$ >"+quoted(node)+"; exec sleep 60 2>/dev/null")
 	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
 	cmd.Stderr = write
 	if err := cmd.Start(); err != nil {

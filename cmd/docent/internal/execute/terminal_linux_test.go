@@ -88,7 +88,7 @@ func TestTerminal_is_the_commands(t *testing.T) {
 func TestTerminal_is_given_back(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	docent := fmt.Sprintf("%s=1 %s exec --connect %s /back -- ", apptest.ProgramVariable, testBinary(), addr)
+	docent := fmt.Sprintf("%s=1 %s exec --connect %s /back -- ", apptest.ProgramVariable, quoted(testBinary()), addr)
 	shell := exec.Command("bash", "--norc", "-i")
 	shell.Env = append(os.Environ(), "PS1=", "PROMPT_COMMAND=", "HISTFILE=")
 	terminal, output := startInTerminal(t, shell)
@@ -130,7 +130,7 @@ func cats(shell int) bool {
 func TestTerminal_is_shared_in_a_pipeline(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	shell := exec.Command("bash", "-c", fmt.Sprintf("%s=1 %s exec --connect %s /pipeline -- bash -c 'read line; echo got $line' | cat", apptest.ProgramVariable, testBinary(), addr))
+	shell := exec.Command("bash", "-c", fmt.Sprintf("%s=1 %s exec --connect %s /pipeline -- bash -c 'read line; echo got $line' | cat", apptest.ProgramVariable, quoted(testBinary()), addr))
 	terminal, err := pty.Start(shell)
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestTerminal_is_shared_in_a_pipeline(t *testing.T) {
 func TestTerminal_is_given_back_to_a_script(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	script := fmt.Sprintf("%s=1 %s exec --connect %s /script -- true; read line; echo got $line", apptest.ProgramVariable, testBinary(), addr)
+	script := fmt.Sprintf("%s=1 %s exec --connect %s /script -- true; read line; echo got $line", apptest.ProgramVariable, quoted(testBinary()), addr)
 	shell := exec.Command("sh", "-c", script)
 	terminal, err := pty.Start(shell)
 	if err != nil {
