@@ -15,6 +15,8 @@ import (
 	"github.com/docent-go/docent/internal/must"
 )
 
+const module = "github.com/docent-go/docent"
+
 // An identifier in brackets is a link in every exported doc comment, and the link leads somewhere. go/doc
 // prints the brackets of an unknown name, such as a method of an alias, and of a name that a letter follows.
 func TestBracketsInGodocAreLinks(t *testing.T) {

@@ -24,10 +24,10 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// mourned is the session timeout of the tests below.
+// abandonTimeout is the session timeout of the tests of this file.
 const abandonTimeout = 6 * time.Second
 
-// respite is the lease margin of that timeout.
+// leaseMargin is the lease margin of that timeout.
 const leaseMargin = abandonTimeout / 3
 
 // An abandonedSession is a client that has abandoned its session by its own clock, while the
@@ -84,13 +84,13 @@ func (g *abandonedSession) dial(ctx context.Context, network, addr string) (net.
 	return g.proxy.Dial(ctx, network, addr)
 }
 
-// haunts reports whether the server has the session.
+// exists reports whether the server has the session.
 func (g *abandonedSession) exists() bool {
 	return slices.ContainsFunc(g.srv.Sessions(), func(s zkserver.SessionInfo) bool { return s.ID == g.id })
 }
 
-// rests fails the test unless the session ends at the server within the limit, after the
-// lease margin.
+// existsForMargin fails the test unless the session ends at the server within the limit, and not before
+// the lease margin is over.
 func (g *abandonedSession) existsForMargin(t *testing.T, within time.Duration) {
 	t.Helper()
 	start := time.Now()

@@ -178,7 +178,7 @@ func TestCloseWithoutAConnection(t *testing.T) {
 	}
 }
 
-// Counted connections are those of a dialer that knows how many are open.
+// A counted is a connection of a dialer that knows how many are open.
 type counted struct {
 	net.Conn
 	open *atomic.Int64

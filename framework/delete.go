@@ -314,7 +314,7 @@ func WhenOver(fn func(gone bool)) DeleteOption {
 // An overHook is a function that is called when a deletion is over.
 type overHook struct{ fn func(gone bool) }
 
-// tell calls the function for the caller of an operation.
+// notify calls the function for the caller of an operation.
 func (h *overHook) notify(gone bool) {
 	if h != nil && h.fn != nil {
 		h.fn(gone)

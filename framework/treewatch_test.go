@@ -62,7 +62,7 @@ func mustDelete(t *testing.T, c *framework.Client, path string) {
 	must.OK(t, c.Delete(t.Context(), path))
 }
 
-// each runs fn with a client on a server in virtual time, and on a real one.
+// onEachServer runs fn with a client on a server in virtual time, and on a real one.
 func onEachServer(t *testing.T, fn func(t *testing.T, c *framework.Client)) {
 	t.Helper()
 	t.Run("embedded", func(t *testing.T) {

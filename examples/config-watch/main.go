@@ -17,7 +17,7 @@ import (
 	"github.com/docent-go/docent/recipes/model"
 )
 
-// Each client of the service has a znode with its limit, as JSON.
+// limits are the znodes of the clients of the service, each with its limit as JSON.
 const limits model.Pattern = "/examples/config-watch/{client}"
 
 type limit struct {

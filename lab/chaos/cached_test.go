@@ -14,7 +14,7 @@ import (
 	"github.com/docent-go/docent/testing/cachetest"
 )
 
-// All workers change one tree, and each has a cache of it.
+// cachedRoot is the root of a tree that all workers change, and of which each has a cache.
 const cachedRoot = "/cached"
 
 // pair are znodes that a transaction always writes together.

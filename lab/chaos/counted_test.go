@@ -15,7 +15,8 @@ import (
 	"github.com/docent-go/docent/recipes/counter"
 )
 
-// All workers add 1 to one counter. Of another one in each epoch, they also compare and set the number.
+// counterPath is the counter to which all workers add 1. Of another one in each epoch, they also compare and
+// set the number.
 const counterPath = "/counter"
 
 // addedOne counts additions that succeeded, and addedUnknown those of an unknown outcome.

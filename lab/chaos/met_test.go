@@ -17,8 +17,8 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// Three members meet at a double barrier, of which each epoch has one. Each worker has two goroutines
-// that come, so there are more than enough, also if some are stopped.
+// meetingSize is how many members meet at a double barrier, of which each epoch has one. Each worker has
+// two goroutines that come, so there are more than enough, also if some are stopped.
 const meetingSize = 3
 
 // The checks of workers at barriers, as counts.

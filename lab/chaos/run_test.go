@@ -156,7 +156,7 @@ func (r *run) fail(err error) {
 	r.errs = append(r.errs, err)
 }
 
-// mendLimit is how long the ensemble may take to be whole again, and the locks to be
+// repairLimit is how long the ensemble may take to be whole again, and the locks to be
 // granted again.
 const repairLimit = time.Minute
 

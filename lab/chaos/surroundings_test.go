@@ -20,7 +20,7 @@ import (
 	"github.com/docent-go/docent/lab/history"
 )
 
-// What surrounds a client in its process may block: what its log is written to, the connections of its
+// A surrounding of a client in its process may block: what its log is written to, the connections of its
 // dialer, and the exporter of its spans. A worker has all three, and blocks one of them when the run
 // says so.
 type surrounding string

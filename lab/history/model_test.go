@@ -21,7 +21,7 @@ type story struct {
 	records []history.Record
 }
 
-// tell returns a story in which every lease is of /a, unless its records say otherwise.
+// storyOf returns a story in which every lease is of /a, unless its records say otherwise.
 func storyOf(m history.Model, parts ...[]history.Record) story {
 	s := story{model: m}
 	for _, p := range parts {

@@ -13,7 +13,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// This table says which locks of kazoo and of others see each other. Curator's results equal
+// kazooCases say which locks of kazoo and of others see each other. Curator's results equal
 // docent's in every case.
 //
 // By default, kazoo's names for znodes are not contenders to other libraries, and theirs are none

@@ -245,7 +245,7 @@ func (k *worker) lockAndRelease(m mishap, h *fault.Handle) {
 	k.held = nil
 }
 
-// ways are what is locked, one after the other, and released in the same order.
+// lockers returns what is locked, one after the other, and released in the same order.
 func (k *worker) lockers(m mishap, h *handle) []lock.Locker {
 	if m.kind == "downgrade" {
 		return []lock.Locker{h.locker, h.downgrade}

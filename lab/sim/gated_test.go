@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// One client sets and removes a barrier, and all clients wait at it. All clients are members of a
+// gatePath is a barrier that one client sets and removes, and at which all clients wait. All clients are members of a
 // double barrier, too: see met_test.go.
 const gatePath = "/gate"
 

@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/recipes/node"
 )
 
-// The guarantee of kept znodes, in addition to those of locks. While the client is Connected and
+// ownedKept is the guarantee of kept znodes, in addition to those of locks. While the client is Connected and
 // the Node is open, the znode exists in the client's present session.
 const ownedKept guarantee = "kept"
 

@@ -111,7 +111,7 @@ func (env *environment) written(c zkserver.Change) {
 	}
 }
 
-// told is how long after the end of its session at the server a client may still take
+// notice is how long after the end of its session at the server a client may still take
 // itself to be in it: it has to know before, and the little is for an end at the same instant.
 const notice = 20 * time.Millisecond
 

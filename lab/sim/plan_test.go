@@ -48,7 +48,7 @@ type workerPlan struct {
 // rounds is how many session timeouts a schedule has, at the least and at the most.
 const minRounds, maxRounds = 3, 9
 
-// targetsOf are the locks of the simulation: kinds by path.
+// targetKinds are the locks of the simulation: kinds by path.
 var targetKinds = []struct{ path, kind string }{
 	{"/sim/mutex", "mutex"},
 	{"/sim/deep/down/mutex", "mutex"},

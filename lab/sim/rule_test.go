@@ -15,7 +15,7 @@ func faultKinds() []*faultKind {
 	return slices.Concat(ruleKinds(), serverKinds(), frontKinds(), leaderKinds(), clientKinds(), directoryKinds())
 }
 
-// struck are the operations of rules. Those of locks are in it more often.
+// faulty are the operations of rules. Those of locks are in it more often.
 var faulty = []fault.Op{
 	fault.Create, fault.Create, fault.Delete, fault.Delete, fault.Exists, fault.GetData, fault.GetChildren,
 	fault.GetChildren, fault.Sync, fault.Multi, fault.Ping, fault.CloseSession, 0,
@@ -62,7 +62,7 @@ func readKinds() []*faultKind {
 	return kinds
 }
 
-// strikeReads adds faults of readKinds to most plans. They are drawn from r, which draws
+// dropReads adds faults of readKinds to most plans. They are drawn from r, which draws
 // nothing else, so the other faults of a seed don't depend on them.
 func (p *plan) dropReads(r *rand.Rand) {
 	for range r.IntN(4) {

@@ -91,7 +91,7 @@ func (s *surrounding) end() {
 	}
 }
 
-// hostileNow reports whether the surrounding of the kind blocks now.
+// blocksNow reports whether the surrounding of the kind blocks now.
 func (s *surrounding) blocksNow(kind string) bool {
 	if s == nil {
 		return false

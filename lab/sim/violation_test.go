@@ -51,7 +51,7 @@ type event struct {
 	detail any
 }
 
-// names of what differs from run to run by its nature: the ids in names of znodes.
+// guid matches what differs from run to run by its nature: the ids in names of znodes.
 var guid = regexp.MustCompile(`_c_[0-9a-f-]{36}`)
 
 func (e event) String() string {
@@ -71,7 +71,7 @@ func (env *environment) note(actor, what string, detail any) {
 	env.events = append(env.events, event{env.now(), actor, what, detail})
 }
 
-// tell is note for those without w.mu.
+// report is note for those without w.mu.
 func (env *environment) report(actor, what string, detail any) {
 	env.mu.Lock()
 	defer env.mu.Unlock()

@@ -91,7 +91,7 @@ func look(ctx context.Context, s source, wants []want) ([]reading, error) {
 	return l.sights, l.list(ctx, inner)
 }
 
-// A look fills sights, one for each want.
+// A lookEach fills sights, one for each want.
 type lookEach struct {
 	source
 	wants  []want

@@ -73,7 +73,7 @@ func (r *runner) stop(t testing.TB) {
 	recipetest.Fails(t, "Run", must.Receive(t, r.done, "the end of Run"), context.Canceled)
 }
 
-// A calamity ends a term, or keeps a candidate from leading.
+// calamities end a term, or keep a candidate from leading.
 var calamities = map[string]func(t *testing.T, env *zkenv.Env, route *zkenv.Route, term *lease.Lease){
 	"session expires": func(t *testing.T, _ *zkenv.Env, route *zkenv.Route, _ *lease.Lease) { route.Expire(t) },
 	"session expires twice": func(t *testing.T, env *zkenv.Env, route *zkenv.Route, _ *lease.Lease) {
@@ -333,7 +333,8 @@ func TestRunReportsTheWork(t *testing.T) {
 	}, zkenv.Breakable(), zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
 }
 
-// time.Minute in virtual time costs nothing; see TestRunWaitsBetweenCampaignsThatFail.
+// outage is how long the campaigns of TestRunWaitsBetweenCampaignsThatFail fail; in virtual time it costs
+// nothing.
 const outage = time.Minute
 
 // Campaigns that fail at once follow one another with pauses.

@@ -20,8 +20,6 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// visits are of what one lock guards. The counter shared has no other guard, so that the race
-// detector sees two holders at once.
 // TestContentionUnderFaults has owners of two clients contend for one lock, so that many wait in
 // one session, and some withdraw. Meanwhile connections are cut, sessions end and an operator
 // deletes the znodes of waiters.
@@ -49,7 +47,8 @@ func TestContentionUnderFaults(t *testing.T) {
 	}
 }
 
-// A crowd is those who contend, and what they have.
+// A contention is the owners of one lock, and what they share. The counter that the lock guards has no other
+// guard, so that the race detector sees two holders at once.
 type contention struct {
 	t        *testing.T
 	srv      *zkserver.Server

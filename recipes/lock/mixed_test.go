@@ -21,7 +21,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// A sharer is one kind of contender for a path. Its acquire itWaits.
+// A sharer is one kind of contender for a path. Its acquire waits, and its try does not.
 type sharer struct {
 	name    string
 	acquire func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error)
@@ -339,7 +339,7 @@ func TestForeignChildrenOfALock(t *testing.T) {
 	}
 }
 
-// A foreign is the znode of a contender of another kind, which was refused and whose deletion
+// foreignAt creates the znode of a contender of another kind, which was refused and whose deletion
 // is pending.
 func foreignAt(t *testing.T, c *framework.Client, path string) (made string) {
 	t.Helper()

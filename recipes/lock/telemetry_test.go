@@ -431,7 +431,7 @@ func (s *service) measured(t testing.TB) metricdata.ScopeMetrics {
 	return metricdata.ScopeMetrics{}
 }
 
-// A forest is the spans of some services, to be printed.
+// A spanTree is the spans of some services, to be printed.
 type spanTree struct {
 	owner    map[trace.SpanID]string // the service
 	byID     map[trace.SpanID]tracetest.SpanStub

@@ -157,7 +157,7 @@ type unfairGrant struct {
 	gate  *gate
 }
 
-// Guard returns a check of the epoch, because the znodes of all holders have one name.
+// Guards returns a check of the epoch, because the znodes of all holders have one name.
 func (g *unfairGrant) Guards() []framework.TxnOp {
 	return []framework.TxnOp{framework.OpAtEpoch(g.Path, g.epoch)}
 }

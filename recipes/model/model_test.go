@@ -54,7 +54,7 @@ func TestBytesAreCopied(t *testing.T) {
 	}
 }
 
-// A limit of version 1 is a number of requests a second; version 2 has one for each service.
+// A limits1 is the limit of version 1, a number of requests a second; version 2 has one for each service.
 type limits1 struct {
 	Rate int `json:"rate"`
 }

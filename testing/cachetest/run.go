@@ -84,7 +84,7 @@ func run(t *testing.T, env *zkenv.Env, route *zkenv.Route, writer *writer, made 
 	cancel()
 }
 
-// strike has a fault meet the cache's client, and returns what ends it.
+// harm has a fault meet the cache's client, and returns what ends it.
 func harm(t testing.TB, writer *writer, route *zkenv.Route) (heal func()) {
 	t.Helper()
 	none := func() {}

@@ -25,7 +25,7 @@ type Oracle struct {
 	exclusive int64 // highest fence of those that were to be alone
 }
 
-// A stake is one holder's.
+// A holder is one share in the lock, as the oracle sees it.
 type holder struct {
 	node    string
 	fence   int64

@@ -35,7 +35,7 @@ func Run(t *testing.T, newLocker NewLocker, opts ...Option) {
 	}
 }
 
-// A promise is a sentence of a lock's documentation, and what finds out whether it is kept.
+// A contractCase is a sentence of a lock's documentation, and what finds out whether it is kept.
 type contractCase struct {
 	sentence string
 	check    func(s *fixture)

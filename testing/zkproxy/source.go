@@ -16,7 +16,7 @@ const (
 
 	lengthSize = 4 // of the length that each frame begins with
 
-	// The handshake is 44 bytes long, and 45 with its read-only flag. Whatever
+	// minHandshake bounds the first length. The handshake is 44 bytes long, and 45 with its read-only flag. Whatever
 	// else may come first on a connection, letters or TLS, makes a length of
 	// hundreds of megabytes.
 	minHandshake = 28

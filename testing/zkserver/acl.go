@@ -30,7 +30,7 @@ type acl struct {
 	id    authID
 }
 
-// world is the identity that every client has.
+// anyone returns the identity that every client has.
 func anyone() authID { return authID{scheme: "world", id: "anyone"} }
 
 // permits reports whether a client with the given identities has one of the

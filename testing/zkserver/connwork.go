@@ -86,7 +86,7 @@ func (c *conn) admit(a *arrival) bool {
 	return true
 }
 
-// strikeRequest does to a request what a fault rule says and reports whether the
+// applyRequestFault does to a request what a fault rule says and reports whether the
 // request is then to be carried out.
 func (c *conn) applyRequestFault(a *arrival) bool {
 	switch a.injection.Action() {

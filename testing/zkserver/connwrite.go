@@ -91,7 +91,7 @@ func (c *conn) awaitThaw() bool {
 	}
 }
 
-// writeStruck does to a frame what a fault rule says.
+// writeFaulty does to a frame what a fault rule says.
 func (c *conn) writeFaulty(item outgoing) bool {
 	injection := item.injection
 	switch injection.Action() {

@@ -161,7 +161,7 @@ func (f *Frontend) reaches() bool { return !f.frozen && !f.isolated }
 // leads reports whether the front end takes itself for the leader.
 func (f *Frontend) leads() bool { return f.reign != nil || f == f.server.leader }
 
-// hearsLeader reports whether a leader answers what the front end asks it: by itself, if
+// receivesFromLeader reports whether a leader answers what the front end asks it: by itself, if
 // it leads.
 func (f *Frontend) receivesFromLeader() bool {
 	switch {

@@ -33,7 +33,7 @@ type link struct {
 	loops  sync.WaitGroup
 }
 
-// A greeting reads the first bytes of a connection and returns what is to be
+// A handshake reads the first bytes of a connection and returns what is to be
 // forwarded in their place.
 type handshake func(io.Reader) ([]byte, error)
 

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	zktest.Main(m, zktest.WithLeakCheck())
 }
 
-// A child is this test's own program, run again under one of these names for
+// childVariable makes a child of this test's own program, run again under one of these names for
 // what would end it.
 const childVariable = "ZKTEST_CHILD"
 

@@ -48,7 +48,7 @@ func parts(t testing.TB, e *zktest.Ensemble) (leader *zktest.Server, followers [
 	return leader, followers
 }
 
-// gaveUp reports whether a member answers its clients, and says that it serves no client.
+// abandoned reports whether a member answers its clients, and says that it serves no client.
 func abandoned(t testing.TB, s *zktest.Server) bool {
 	t.Helper()
 	_, err := s.Mode(t.Context())
@@ -80,7 +80,7 @@ func cutMember(t *testing.T, e *zktest.Ensemble) {
 	must.OK(t, e.Repair(t.Context()))
 }
 
-// Either way of a connection is enough to bring it down.
+// oneDirection cuts one direction of a connection, either of which is enough to bring it down.
 func oneDirection(t *testing.T, e *zktest.Ensemble) {
 	t.Helper()
 	t.Run("a follower needs both ways to its leader", func(t *testing.T) {

@@ -21,7 +21,7 @@ type talker struct {
 // wordPort is where those who hear are told.
 const wordPort = "7000"
 
-// hears is a child that prints each datagram it gets.
+// receives is a child that prints each datagram it gets.
 func receives() {
 	conn, err := net.ListenPacket("udp4", ":"+wordPort)
 	if err != nil {

@@ -141,7 +141,7 @@ func shown(s inspect.Snapshot, found []inspect.Finding) string {
 	return b.String()
 }
 
-// A deadlock of two mutexes, whose contenders have the data.
+// twoMutexes returns a deadlock of two mutexes, whose contenders have the data.
 func twoMutexes(data func(owner int) (session int64, data string)) inspect.Snapshot {
 	var s inspect.Snapshot
 	for lock, owners := range [][]int{{1, 2}, {2, 1}} {

@@ -51,7 +51,7 @@ func (l simLock) holds(i int) bool {
 	return len(ahead) == 0
 }
 
-// waits returns the number of the owner's entries that are granted, and of those that are not.
+// entriesOf returns the number of the owner's entries that are granted, and of those that are not.
 func (s *system) entriesOf(owner int) (held, waiting int) {
 	for _, l := range s.locks {
 		for i, e := range l.entries {

@@ -106,7 +106,7 @@ func (h *host) ask(ctx context.Context, t *testing.T, method string) reply {
 	return reply{answer.StatusCode, string(body), err == nil}
 }
 
-// Versions of HTTP.
+// protocols are the versions of HTTP.
 var protocols = map[string]func() *http.Protocols{
 	"HTTP1": func() *http.Protocols { return nil },
 	"HTTP2": func() *http.Protocols {

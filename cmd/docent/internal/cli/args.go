@@ -45,7 +45,7 @@ func noSuchCommand(root *cobra.Command, args []string) error {
 	return Usage(err)
 }
 
-// mendHelp makes "docent help TOPIC" fail if there is no such topic or command, and completes topics.
+// fixHelp makes "docent help TOPIC" fail if there is no such topic or command, and completes topics.
 func fixHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})

@@ -109,7 +109,7 @@ func TestServer_metrics_of_each_lock(t *testing.T) {
 	}
 }
 
-// A first message of a stream, as the page reads it.
+// A snapshot is the first message of a stream, as the page reads it.
 type snapshot struct {
 	Summary struct {
 		LeftOut int `json:"left_out"`

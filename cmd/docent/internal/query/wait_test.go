@@ -20,7 +20,7 @@ func (env *environment) waiting(t *testing.T, args ...string) <-chan result {
 	return ended
 }
 
-// ended reports whether the command has ended, when nothing more happens by itself at this time.
+// hasEnded reports whether the command has ended, when nothing more happens by itself at this time.
 func hasEnded(ended <-chan result) bool {
 	synctest.Wait()
 	return len(ended) > 0

@@ -24,7 +24,7 @@ type Model struct {
 	width, height int
 }
 
-// A second passes, so the ages change.
+// A tick is a second that has passed: the ages change.
 type tick time.Time
 
 func nextTick() tea.Cmd {
