@@ -37,7 +37,8 @@ type TxnOp struct {
 	opts    []CreateOption
 	deletes []DeleteOption
 	refusal error // of [OpNever]
-	epoch   int32 // of [OpAtEpoch]
+	epoch   int32   // of [OpAtEpoch]
+	view    *Client // whose path it is; nil for that of the client that runs the transaction
 
 	// set by Txn
 	czxid  int64 // of [CreatedBy]; 0 for any
@@ -100,6 +101,22 @@ func OpDelete(path string, version int32, opts ...DeleteOption) TxnOp {
 // A function that has to return an operation returns OpNever if no operation would be right.
 func OpNever(reason error) TxnOp { return TxnOp{kind: txnNever, path: "/", refusal: reason} }
 
+// In returns the operation with its path, and that of its result, in the view c, whatever view of the
+// ensemble runs the transaction. Guards of leases are such operations, so a transaction of another
+// view or client checks the lease's znode and no other. c must be a client of the same ensemble.
+func (op TxnOp) In(c *Client) TxnOp {
+	op.view = c
+	return op
+}
+
+// viewOf returns the view that the operation's path belongs to, in a transaction of c.
+func (op TxnOp) viewOf(c *Client) *Client {
+	if op.view != nil {
+		return op.view
+	}
+	return c
+}
+
 func (op TxnOp) name() string {
 	switch op.kind {
 	case txnCheck, txnAtEpoch:
@@ -154,7 +171,7 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 	}
 	for i := range results {
 		if ops[i].kind == txnCreate {
-			results[i].Path = c.viewPath(results[i].Path)
+			results[i].Path = ops[i].viewOf(c).viewPath(results[i].Path)
 		}
 	}
 	return results, nil
@@ -197,7 +214,7 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 		if err != nil {
 			faults = append(faults, &TxnError{i, op.name(), op.path, err})
 		}
-		op.path = c.fullPath(op.path)
+		op.path = op.viewOf(c).fullPath(op.path)
 		size += op.size()
 		full[i] = op
 	}

@@ -59,8 +59,9 @@ func (l *Lease) Err() error { return l.share().Err() }
 // [Lease.Members] have one each.
 func (l *Lease) Fence() int64 { return l.share().Hold().Grant.Fence() }
 
-// Guard returns an operation for a transaction of the lock's client (see [framework.Client.Txn]).
-// The transaction fails unless the lease's znode still exists, so only the holder can write by it.
+// Guard returns an operation for a transaction (see [framework.Client.Txn]) in the lock's ensemble, by
+// any client and view: its path is the znode's, whatever namespace or chroot the transaction has. The
+// transaction fails unless the lease's znode still exists, so only the holder can write by it.
 // A transaction with the Guard of a Multi's lease, or of a lease of several permits, always fails,
 // with [ErrNoGuard]: use [Lease.Guards].
 func (l *Lease) Guard() framework.TxnOp {
@@ -71,8 +72,9 @@ func (l *Lease) Guard() framework.TxnOp {
 }
 
 // Guards returns a guard for each znode of the lease: those of a Multi's members, or of the permits
-// of a semaphore. A transaction with all of them fails unless all znodes still exist. For another
-// lock, Guards returns its one guard.
+// of a semaphore. A transaction with all of them fails unless all znodes still exist. A Multi's
+// members that were released on their own have none, unless all were. For another lock, Guards
+// returns its one guard.
 func (l *Lease) Guards() []framework.TxnOp { return l.share().Hold().Grant.Guards() }
 
 // Deadline returns the time until which the lease is certainly held, by the proofs so far. No

@@ -3,9 +3,10 @@ package lease
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"time"
+
+	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
 // A Participant is one contender: the holder or a waiter.
@@ -43,7 +44,13 @@ type Metadata struct {
 	// and several owners of the process use it one after another.
 	Party   string `json:"party,omitempty"`
 	Handoff bool   `json:"handoff,omitempty"`
+
+	// Process is a random id of the process. Host and PID may be those of several, in containers.
+	Process string `json:"process,omitempty"`
 }
+
+// IsOwn reports whether a client of this process made the znode.
+func (m Metadata) IsOwn() bool { return m.Process == hold.Process() }
 
 // Encode returns the metadata as a znode holds it.
 func (m Metadata) Encode() []byte {
@@ -97,7 +104,7 @@ func (e *WaitError) Error() string {
 		fmt.Fprintf(&text, " (blocked by %s", b.Path)
 		if m := b.Metadata; m != nil {
 			fmt.Fprintf(&text, ", process %d on %s", m.PID, m.Host)
-			if host, err := os.Hostname(); err == nil && m.Host == host && m.PID == os.Getpid() {
+			if m.IsOwn() {
 				text.WriteString(", which is this one")
 			}
 		}

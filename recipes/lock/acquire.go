@@ -71,12 +71,13 @@ func (q *queueLock) contend(
 			admitted.entry.observe(seen)
 			return q.attempt(ctx, admitted.entry, try)
 		case try && !admitted.trying:
-			q.leave(admitted.entry)
+			q.leave(admitted.entry, try)
 			return nil, ErrHeld
 		}
 		if err := wait(ctx, admitted.outcome); err != nil {
-			q.leave(admitted.entry)
-			return nil, contender.WaitError(ctx, q.queue.Client, q.path, -1, nil, err)
+			err = contender.WaitErrorOf(ctx, q.queue, q.path, admitted.attempt, 0, err)
+			q.leave(admitted.entry, try)
+			return nil, err
 		}
 		var err error
 		if admitted, err = q.admit(ctx, key, admitted.entry, try); err != nil {
@@ -166,8 +167,9 @@ type admission struct {
 	entry   *entry // nil if the attempt is for the lock's other side
 	lease   *Lease
 	outcome <-chan struct{}
-	trying  bool   // the attempt waits for no other contender
-	upgrade *entry // of the read side, which the caller holds while it asks for the write side
+	attempt *waitqueue.Attempt // that is driven, with outcome
+	trying  bool               // the attempt waits for no other contender
+	upgrade *entry             // of the read side, which the caller holds while it asks for the write side
 }
 
 // admit finds what the call has to do. awaited is the entry that it has waited for, if any. If the
@@ -213,7 +215,7 @@ func (q *queueLock) enlist(key ownerKey, awaited *entry, try bool) admission {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if awaited != nil {
-		awaited.waiting--
+		awaited.stopWaitingLocked(try)
 	}
 	e := o.entries[key]
 	if e != nil && e.hold != nil {
@@ -229,7 +231,7 @@ func (q *queueLock) enlist(key ownerKey, awaited *entry, try bool) admission {
 		case other != nil && other.hold == nil:
 			// A caller makes one attempt on a lock at a time. Its outcome decides what the call
 			// means.
-			return admission{outcome: other.outcomeLocked(), trying: other.trying}
+			return admission{outcome: other.outcomeLocked(), attempt: other.attempt, trying: other.trying}
 		case other != nil && q.kind == writeKind:
 			return admission{upgrade: other}
 		}
@@ -237,12 +239,28 @@ func (q *queueLock) enlist(key ownerKey, awaited *entry, try bool) admission {
 		e.live = true
 		o.entries[key] = e
 	}
+	if try && !e.driven && e.lockers > 0 { // a try would give up their place in the queue
+		e.waiting++
+		return admission{entry: e, outcome: e.outcomeLocked(), attempt: e.attempt}
+	}
 	if e.driven {
 		e.waiting++
-		return admission{entry: e, outcome: e.outcomeLocked(), trying: e.trying}
+		if !try {
+			e.lockers++
+		}
+		return admission{entry: e, outcome: e.outcomeLocked(), attempt: e.attempt, trying: e.trying}
 	}
 	e.driven, e.trying = true, try
 	return admission{entry: e}
+}
+
+// stopWaitingLocked is called for a goroutine of the caller that has waited for the outcome. It needs
+// owners.mu.
+func (e *entry) stopWaitingLocked(try bool) {
+	e.waiting--
+	if !try {
+		e.lockers--
+	}
 }
 
 // otherLocked returns the caller's entry of the lock's other side, or nil. It needs owners.mu.
@@ -261,13 +279,13 @@ func (q *queueLock) otherLocked(key ownerKey) *entry {
 
 // leave ends the wait for e's outcome. A nil e is an entry of the other side, which does not count
 // its waiters.
-func (q *queueLock) leave(e *entry) {
+func (q *queueLock) leave(e *entry, try bool) {
 	if e == nil {
 		return
 	}
 	q.owners.mu.Lock()
 	defer q.owners.mu.Unlock()
-	e.waiting--
+	e.stopWaitingLocked(try)
 	q.withdrawUnwantedLocked(e)
 }
 

@@ -36,6 +36,8 @@ type Local struct {
 
 	mu      sync.Mutex     // guards following; never held across a call of the mutex
 	present *Lease         // of the Local; nil for none
+	under   *hold.Hold     // of the mutex, that present rests on; nil with present
+	moved   chan struct{}  // closed, and nil again, when a request to release has to look again; nil for no request
 	busy    bool           // a call has the turn: it holds the mutex, or is about to lock it
 	waiting []*localWaiter // in the order of their arrival
 	handed  int            // how often the present lease was handed on
@@ -63,7 +65,7 @@ func NewLocal(m *Mutex, max int) (*Local, error) {
 	l := &Local{mutex: *m, max: max}
 	l.mutex.queueLock.cfg.handoff = true
 	if revoked := m.queueLock.cfg.Revocation; revoked != nil {
-		l.mutex.queueLock.cfg.Revocation = func(*Lease) { l.revoke(revoked) }
+		l.mutex.queueLock.cfg.Revocation = func(of *Lease) { l.revoke(of, revoked) }
 	}
 	return l, nil
 }
@@ -112,6 +114,7 @@ func (l *Local) lock(
 		if of != nil && of.Err() != nil { // lost during the hand-off
 			contender.ShareOf(of).Discard()
 			of = nil
+			l.ended()
 		}
 		if of == nil {
 			of, err = lock(ContextWithOwner(ctx, NewOwner("local")))
@@ -140,19 +143,51 @@ func (l *Local) lease(of *Lease) *Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !g.passed { // otherwise it was lost at once
-		l.present = granted
+		l.present, l.under = granted, contender.ShareOf(of).Hold()
 	}
+	l.moveLocked()
 	return granted
 }
 
-// revoke calls the user's function with the present lease, if there is one.
-func (l *Local) revoke(fn func(*Lease)) {
-	l.mu.Lock()
-	present := l.present
-	l.mu.Unlock()
-	if present != nil {
-		fn(present)
+// revoke calls the user's function with the present lease of the mutex's lease. If that is being handed
+// on, or was granted a moment ago, revoke waits for the next lease of the Local, or the end of the
+// mutex's. It runs on the goroutine of the mutex's revocations.
+func (l *Local) revoke(of *Lease, fn func(*Lease)) {
+	for {
+		l.mu.Lock()
+		present := l.present
+		if present != nil && l.under != contender.ShareOf(of).Hold() {
+			present = nil
+		}
+		if l.moved == nil {
+			l.moved = make(chan struct{})
+		}
+		moved := l.moved
+		l.mu.Unlock()
+		switch {
+		case present != nil:
+			fn(present)
+			return
+		case of.Err() != nil: // released, or lost
+			return
+		}
+		<-moved
 	}
+}
+
+// moveLocked has a request to release look again. It needs mu.
+func (l *Local) moveLocked() {
+	if l.moved != nil {
+		close(l.moved)
+		l.moved = nil
+	}
+}
+
+// ended has a request to release look again, because a lease of the mutex is over.
+func (l *Local) ended() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.moveLocked()
 }
 
 // await waits for the turn. It returns the lease that was handed on, nil if the call has to lock the mutex.
@@ -192,6 +227,7 @@ func (l *Local) quit(w *localWaiter) {
 func (l *Local) withdraw(handed *Lease) {
 	if !l.pass(handed) && handed != nil {
 		contender.ShareOf(handed).Discard()
+		l.ended()
 	}
 }
 
@@ -228,7 +264,7 @@ type localGrant struct {
 // pass passes the turn on, with the mutex's lease or, if of is nil, without.
 func (g *localGrant) pass(of *Lease) (handed bool) {
 	g.local.mu.Lock()
-	g.passed, g.local.present = true, nil
+	g.passed, g.local.present, g.local.under = true, nil, nil
 	g.local.mu.Unlock()
 	return g.local.pass(of)
 }
@@ -256,6 +292,7 @@ func (g *localGrant) Release(ctx context.Context) error {
 	if g.pass(g.Lease) {
 		return nil
 	}
+	defer g.local.ended()
 	return g.Lease.Release(ctx)
 }
 
@@ -263,4 +300,5 @@ func (g *localGrant) Release(ctx context.Context) error {
 func (g *localGrant) Discard() {
 	g.pass(nil)
 	contender.ShareOf(g.Lease).Discard()
+	g.local.ended()
 }

@@ -45,9 +45,10 @@ type Multi struct {
 
 // NewMulti returns the Multi of the locks and sends nothing yet. The locks may be of several
 // clients, and may be Multis, whose members become members. A Locker of another package must return
-// leases of this package's locks. Its place in the order is its method Path() string; without that
-// method it comes first. If there is no lock, if one is nil or given twice, or if two kinds of lock are
-// on one path, NewMulti returns all faults.
+// leases of this package's locks. Its place in the order is that of a lock of this package that it
+// embeds, else its method Path() string, which must then return the path in the ensemble, with chroot
+// and namespace; without that method it comes first. If there is no lock, if one is nil or given twice,
+// as a Local and its mutex, or if two kinds of lock are on one path, NewMulti returns all faults.
 func NewMulti(locks ...Locker) (*Multi, error) {
 	members, err := newMembers(locks)
 	if err != nil {
@@ -84,17 +85,20 @@ func (m *Multi) TryLock(ctx context.Context) (*Lease, error) {
 func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
 	a := &acquisition{members: m.members, name: m.name, caller: callerOf(ctx), try: try, limit: maxTogether, rounds: pace.Rounds()}
 	if m.reenters(a.caller) {
-		return m.lock(ctx, nil, a)
+		return m.bounded(ctx, nil, a) // a hold may be lost meanwhile: then it is locked again
 	}
 	ctx, seen := m.tel.Begin(ctx)
-	return contender.Observed(ctx, seen, func() (*Lease, error) {
-		slowest := m.slowest()
-		if !try || slowest == nil {
-			return m.lock(seen.Around(ctx), seen, a)
-		}
-		return contender.Try(ctx, slowest, func(ctx context.Context) (*Lease, error) {
-			return m.lock(seen.Around(ctx), seen, a)
-		})
+	return contender.Observed(ctx, seen, func() (*Lease, error) { return m.bounded(ctx, seen, a) })
+}
+
+// bounded locks the members. A try is bounded, as [Multi.TryLock] says.
+func (m *Multi) bounded(ctx context.Context, seen *telemetry.Acquire, a *acquisition) (*Lease, error) {
+	slowest := m.slowest()
+	if !a.try || slowest == nil {
+		return m.lock(seen.Around(ctx), seen, a)
+	}
+	return contender.Try(ctx, slowest, func(ctx context.Context) (*Lease, error) {
+		return m.lock(seen.Around(ctx), seen, a)
 	})
 }
 
@@ -184,24 +188,38 @@ func (g *multiGrant) Node() string { return "" }
 // Fence returns 0: each member has a fence of its own.
 func (g *multiGrant) Fence() int64 { return 0 }
 
-// Guards returns the guards of all members.
+// Guards returns the guards of the members that were not released on their own.
 func (g *multiGrant) Guards() []framework.TxnOp {
 	var guards []framework.TxnOp
-	for _, member := range g.members {
+	for _, member := range g.remaining() {
 		guards = append(guards, member.Guards()...)
 	}
 	return guards
 }
 
-// Deadline returns the earliest deadline of the members.
+// Deadline returns the earliest deadline of the members that were not released on their own.
 func (g *multiGrant) Deadline() time.Time {
-	earliest := g.members[0].Deadline()
-	for _, l := range g.members[1:] {
+	leases := g.remaining()
+	earliest := leases[0].Deadline()
+	for _, l := range leases[1:] {
 		if d := l.Deadline(); d.Before(earliest) {
 			earliest = d
 		}
 	}
 	return earliest
+}
+
+// remaining returns the leases of the members that were not released on their own; of all, if each was:
+// then a transaction with their guards fails.
+func (g *multiGrant) remaining() []*Lease {
+	released := func(l *Lease) bool { return errors.Is(l.Err(), ErrReleased) }
+	if !slices.ContainsFunc(g.members, released) {
+		return g.members
+	}
+	if held := slices.DeleteFunc(slices.Clone(g.members), released); len(held) > 0 {
+		return held
+	}
+	return g.members
 }
 
 // Err returns the loss of a member. A member that was released on its own is not lost.
@@ -325,6 +343,21 @@ const (
 // A pather is a foreign lock that has a path, and so a place in the order.
 type pather interface{ Path() string }
 
+// ensemblePath returns the path of a foreign lock in the ensemble. A lock that embeds one of this package
+// has that one's. The path of another lock has to be that of the ensemble.
+func ensemblePath(l pather) string {
+	if embeds, ok := l.(interface{ ensemblePath() string }); ok {
+		return embeds.ensemblePath()
+	}
+	return l.Path()
+}
+
+func (m *Mutex) ensemblePath() string          { return m.queueLock.full }
+func (s *Side) ensemblePath() string           { return s.queueLock.full }
+func (m *SemaphoreMutex) ensemblePath() string { return m.pool.Client.AbsolutePath(m.pool.Path) }
+func (m *UnfairMutex) ensemblePath() string    { return m.full }
+func (l *Local) ensemblePath() string          { return l.mutex.ensemblePath() }
+
 // membersOf returns the member for l, or a Multi's members.
 func membersOf(l Locker) ([]member, error) {
 	if v := reflect.ValueOf(l); l == nil || v.Kind() == reflect.Pointer && v.IsNil() {
@@ -349,8 +382,11 @@ func membersOf(l Locker) ([]member, error) {
 	case *UnfairMutex:
 		m.name, m.path, m.rank = l.path, l.full, rankUnfairMutex
 		m.client, m.owners, m.tel = l.client, ownersOf(l.client), l.tel
+	case *Local: // of the mutex's rank: with that mutex, a Multi would wait for itself
+		m.of(&l.mutex.queueLock, l.Path(), rankMutex)
+		m.queueLock = nil
 	case pather:
-		m.name, m.path, m.rank = l.Path(), l.Path(), rankForeign
+		m.name, m.path, m.rank = l.Path(), ensemblePath(l), rankForeign
 	default:
 		m.name, m.rank = fmt.Sprintf("%T", l), rankForeign
 	}

@@ -196,7 +196,7 @@ func (a *acquisition) join(ctx context.Context, members []member) ([]batchMember
 		case err != nil:
 			return batch, a.opError(m.name, err)
 		case found.outcome != nil:
-			m.queueLock.leave(found.entry)
+			m.queueLock.leave(found.entry, a.try)
 			return batch, nil
 		case found.lease != nil:
 			found.entry = nil

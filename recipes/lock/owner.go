@@ -78,6 +78,7 @@ type entry struct {
 	trying  bool             // the attempt waits for no other contender
 	outcome chan struct{}    // closed when the driver leaves or the attempt is withdrawn; nil while no goroutine waits
 	waiting int              // goroutines of the caller that wait for the outcome
+	lockers int              // those of them that call Lock
 	grant   *waitqueue.Grant // nil before the grant
 	hold    *hold.Hold       // nil before the grant
 }
@@ -213,7 +214,7 @@ type ownerIdentity struct {
 	party string
 
 	mu    sync.Mutex
-	holds map[*entry]string // path of the lock by what is held; nil until the first
+	holds map[*entry]string // path of the lock in the ensemble by what is held; nil until the first
 }
 
 // NewOwner returns a new identity. [Participant] and logs show the name.
@@ -252,8 +253,8 @@ func (o Owner) String() string {
 }
 
 // Holds returns the paths of the reentrant locks that the owner holds now, sorted, each side of a
-// read/write lock by itself. It covers all clients of the process. It costs no request, so a lease
-// may have been lost a moment ago.
+// read/write lock by itself. They are paths in the ensemble, with chroot and namespace, because Holds
+// covers all clients of the process. It costs no request, so a lease may have been lost a moment ago.
 func (o Owner) Holds() []string {
 	if o.identity == nil {
 		return nil
@@ -278,7 +279,7 @@ func (o Owner) record(e *entry) {
 	if o.identity.holds == nil {
 		o.identity.holds = make(map[*entry]string)
 	}
-	o.identity.holds[e] = e.lock.path
+	o.identity.holds[e] = e.lock.full
 }
 
 // forget notes that o does not hold the lock of e's attempt.

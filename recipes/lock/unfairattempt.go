@@ -138,6 +138,7 @@ func (a *unfairAttempt) grant() *unfairGrant {
 // lease returns a lease of the znode that the attempt created.
 func (a *unfairAttempt) lease(ctx context.Context) *Lease {
 	m, grant := a.mutex, a.grant()
+	a.gate.holder.Store(&holderZnode{a.data, a.stat})
 	return m.cfg.newLease(hold.Options{
 		Client: grant.Client,
 		Path:   m.path,
@@ -217,9 +218,22 @@ func checkKind(path string, st framework.Stat) error {
 // sees records the holder, whose znode the watch has read.
 func (a *unfairAttempt) sees(watch *framework.Watch) {
 	st, _ := watch.Stat()
-	p := contender.At(a.mutex.path, watch.Data(), st)
+	z := &holderZnode{watch.Data(), st}
+	a.holder = z.participant(a.mutex.path)
+	a.gate.holder.Store(z)
+}
+
+// A holderZnode is the znode of a holder.
+type holderZnode struct {
+	data []byte
+	stat framework.Stat
+}
+
+// participant returns the holder, for a lock at the path.
+func (z *holderZnode) participant(path string) *Participant {
+	p := contender.At(path, z.data, z.stat)
 	p.Holder = true
-	a.holder = &p
+	return &p
 }
 
 // A waiter that wakes pauses for a random time before it looks again. The bound doubles with each

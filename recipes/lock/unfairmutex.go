@@ -159,7 +159,7 @@ type unfairGrant struct {
 
 // Guards returns a check of the epoch, because the znodes of all holders have one name.
 func (g *unfairGrant) Guards() []framework.TxnOp {
-	return []framework.TxnOp{framework.OpAtEpoch(g.Path, g.epoch)}
+	return []framework.TxnOp{framework.OpAtEpoch(g.Path, g.epoch).In(g.Client)}
 }
 
 // Release deletes the znode.
@@ -197,6 +197,7 @@ type gate struct {
 	path     string                            // in the ensemble
 	turn     chan struct{}                     // capacity 1: full while the gate is occupied
 	occupant atomic.Pointer[telemetry.Acquire] // the latest attempt at the gate, for telemetry
+	holder   atomic.Pointer[holderZnode]       // of whom that attempt waits for, or its own once it holds the lock; nil for none
 	wanted   int                               // calls that occupy the gate or wait; guarded by gates.mu
 }
 
@@ -227,10 +228,14 @@ func (a *unfairAttempt) enter(ctx context.Context, try bool) error {
 		case <-a.long.Due(): // the znode is this session's, or will be
 			a.long.Notify(waitqueue.Blocker{Ahead: -1, Path: m.path, Stat: framework.Stat{EphemeralOwner: m.client.Session().ID}})
 		case <-ctx.Done():
+			if z := g.holder.Load(); z != nil {
+				a.holder = z.participant(m.path)
+			}
 			return ctx.Err()
 		}
 	}
 	g.occupant.Store(a.seen)
+	g.holder.Store(nil)
 	return nil
 }
 

@@ -38,6 +38,7 @@ func Metadata(owner, party string, data []byte, by *telemetry.Acquire) lease.Met
 		Owner:   owner,
 		Host:    hostname(),
 		PID:     os.Getpid(),
+		Process: hold.Process(),
 		Since:   time.Now().UTC().Truncate(time.Millisecond),
 		Data:    data,
 
@@ -295,7 +296,7 @@ func LogLongWait(c *framework.Client, what, path, hint string) func(time.Duratio
 		switch {
 		case by.Path != "" && by.Stat.EphemeralOwner == c.Session().ID:
 			message += ", which another owner of this client has or waits for"
-		case known && m.PID == os.Getpid() && m.Host == hostname():
+		case known && m.IsOwn():
 			message += ", which another session of this process has or waits for"
 		}
 		if waited >= stuck {

@@ -321,7 +321,7 @@ func (z *Znode) Fence() int64 { return z.Stat.Czxid }
 
 // Guards returns a check that the znode exists.
 func (z *Znode) Guards() []framework.TxnOp {
-	return []framework.TxnOp{framework.OpCheck(z.Path, framework.AnyVersion)}
+	return []framework.TxnOp{framework.OpCheck(z.Path, framework.AnyVersion).In(z.Client)}
 }
 
 // Deadline returns the deadline of the session.

@@ -13,8 +13,16 @@ import (
 // monitor, which runs one inspection at a time.
 type revocation struct {
 	hold  *Hold
-	seen  int32         // version of the znode's data after the latest request
-	calls chan struct{} // capacity 1: simultaneous requests are one; nil before the first
+	seen  int32         // version of the znode's data after the latest request; used by the inspections alone
+	start sync.Once     // of the loop, by the first request
+	calls chan struct{} // capacity 1: simultaneous requests are one; nil before start
+}
+
+// RequestRelease reports a request to release that was made at another znode of the holder's attempt. The
+// hold has a znode of its own, and a function for such requests.
+func (h *Hold) RequestRelease() {
+	m := h.monitors[0]
+	m.revocation.request(m.context())
 }
 
 // observe checks the data that a watch has read for a request. ctx ends with the monitor.
@@ -27,11 +35,16 @@ func (r *revocation) observe(ctx context.Context, w *framework.Watch) {
 		return
 	}
 	r.seen = st.Version
+	r.request(ctx)
+}
+
+// request has the user's function called. ctx ends with the monitor.
+func (r *revocation) request(ctx context.Context) {
 	r.hold.Hooks.RevocationRequested()
-	if r.calls == nil {
+	r.start.Do(func() {
 		r.calls = make(chan struct{}, 1)
 		callsOf(r.hold.Client).Go(func() { r.loop(ctx) })
-	}
+	})
 	select {
 	case r.calls <- struct{}{}:
 	default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -25,17 +26,12 @@ func (a *attempt) lease(ctx context.Context) *lease.Lease {
 	closeWatch(a.number.watch)
 	closeWatch(a.turn.Own)
 	rest := &rest{gone: make(chan struct{})}
-	if a.outOfTurn() {
-		close(rest.gone)
-	} else {
-		go rest.leave(a.turn)
-	}
 	p, first := a.pool, a.nodes[0]
 	more := make([]*hold.Znode, len(a.nodes)-1)
 	for i, node := range a.nodes[1:] {
 		more[i] = &node.Znode
 	}
-	return contender.NewLease(hold.Options{
+	l := contender.NewLease(hold.Options{
 		Client: first.Client,
 		Path:   p.Path,
 		Grant:  &grant{contender.Grant{Grant: first, Of: p.Path, OpError: p.OpError}, a.nodes, rest},
@@ -43,6 +39,15 @@ func (a *attempt) lease(ctx context.Context) *lease.Lease {
 		More:   more,
 		Hooks:  a.seen.Granted(ctx, first.Fence(), first.Session.Session()),
 	}, p.LossPolicy, p.Revoked)
+	switch {
+	case a.outOfTurn():
+		close(rest.gone)
+	case p.Revoked == nil:
+		go rest.leave(a.turn)
+	default:
+		go rest.leaveRevocable(a.turn, contender.ShareOf(l).Hold().RequestRelease)
+	}
+	return l
 }
 
 // Guards returns the guards of all permits.
@@ -96,6 +101,27 @@ func (r *rest) leave(turn *waitqueue.Grant) {
 	if !over(err) {
 		r.err = err
 	}
+}
+
+// leaveRevocable is leave for a contender that may have been asked to release while it waited: by its
+// znode in the queue, the only one that others then saw. It deletes the data that it has read, so no
+// request gets lost in between.
+func (r *rest) leaveRevocable(turn *waitqueue.Grant, requested func()) {
+	ctx := context.Background() //nolint:forbidigo // as leave
+	for {
+		data, st, err := turn.Client.Get(ctx, turn.Path)
+		if err != nil {
+			break
+		}
+		if queuenode.RequestsRelease(data, st.Version) {
+			requested()
+			break
+		}
+		if err := turn.Client.Delete(ctx, turn.Path, framework.AtVersion(st.Version)); !errors.Is(err, framework.ErrBadVersion) {
+			break
+		}
+	}
+	r.leave(turn)
 }
 
 // wait returns when the znode is gone, or why it may still exist.

@@ -46,7 +46,8 @@ type Attempt struct {
 
 	admitted bool          // a listing showed the node, and no contender of another kind ahead of it
 	took     time.Duration // from the call that created the node to its return
-	pos      position      // of the wait, as it was last found; see BlockedBy
+	pos      position      // of the wait, as it was last found
+	seen     seenWait      // the same for other goroutines
 	waiter   *waiter       // since it began to wait
 	rounds   pace.Pace     // of restarts and listings
 }
@@ -199,6 +200,7 @@ func (a *Attempt) endWait() (own *framework.Watch) {
 		return nil
 	}
 	own, a.waiter = a.waiter.end(), nil
+	a.seen.set(position{}, nil)
 	return own
 }
 

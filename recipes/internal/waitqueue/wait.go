@@ -3,6 +3,7 @@ package waitqueue
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -113,19 +114,39 @@ func fired(w *framework.Watch) <-chan struct{} {
 
 // BlockedBy returns the number of contenders that the last listing showed ahead of the attempt, its
 // predecessor, and whether that holds the lock. data and st are the predecessor's when it was read to
-// be watched. ahead is -1 if no listing showed a contender. It is for the goroutine that drives the attempt, after the attempt
-// has failed.
+// be watched, and empty if there was no reply to that. ahead is -1 if no listing showed a contender.
+// BlockedBy may be called while another goroutine drives the attempt.
 func (a *Attempt) BlockedBy() (ahead int, by queuenode.Node, holds bool, data []byte, st framework.Stat) {
-	if a.waiter == nil || a.waiter.predecessor.watch == nil {
+	a.seen.mu.Lock()
+	ahead, name, holds, watch := a.seen.ahead, a.seen.predecessor, a.seen.holds, a.seen.watch
+	a.seen.mu.Unlock()
+	if name == "" {
 		return -1, queuenode.Node{}, false, nil, framework.Stat{}
 	}
-	predecessor := a.waiter.predecessor
-	by, ok := queuenode.Parse(predecessor.name, a.queue.Kinds)
+	by, ok := queuenode.Parse(name, a.queue.Kinds)
 	if !ok { // of another kind
-		by, _ = queuenode.ParseAny(predecessor.name)
+		by, _ = queuenode.ParseAny(name)
 	}
-	st, _ = predecessor.watch.Stat()
-	return a.pos.ahead, by, a.pos.behindFirst, predecessor.watch.Data(), st
+	if watch != nil {
+		st, _ = watch.Stat()
+		data = watch.Data()
+	}
+	return ahead, by, holds, data, st
+}
+
+// A seenWait is what an attempt waits for, as other goroutines may see it: see [Attempt.BlockedBy].
+type seenWait struct {
+	mu          sync.Mutex
+	ahead       int
+	predecessor string // "" if the attempt does not wait
+	holds       bool
+	watch       *framework.Watch // on the predecessor; nil before the reply
+}
+
+func (s *seenWait) set(pos position, watch *framework.Watch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ahead, s.predecessor, s.holds, s.watch = pos.ahead, pos.predecessor, pos.behindFirst, watch
 }
 
 // end closes the watches, but for the watch on the own node, which it returns if there is one.
@@ -193,12 +214,23 @@ func Disconnected(err error) bool {
 
 // watch reports the attempt's position, and sets the watches for it.
 func (w *waiter) watch(ctx context.Context) error {
-	ahead := w.attempt.pos.ahead
-	w.attempt.report(ahead)
+	pos := w.attempt.pos
+	w.attempt.seen.set(pos, w.watchOn(pos.predecessor))
+	w.attempt.report(pos.ahead)
 	if observer := w.attempt.Observer; observer != nil {
-		observer.Waits(ahead)
+		observer.Waits(pos.ahead)
 	}
-	return w.setWatches(ctx)
+	err := w.setWatches(ctx)
+	w.attempt.seen.set(pos, w.watchOn(pos.predecessor))
+	return err
+}
+
+// watchOn returns the watch on the predecessor if that has the name, else nil.
+func (w *waiter) watchOn(name string) *framework.Watch {
+	if w.predecessor.name != name {
+		return nil
+	}
+	return w.predecessor.watch
 }
 
 // next waits for the next event, and reports whether the attempt is the first after it. If not, it watches

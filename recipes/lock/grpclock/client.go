@@ -17,7 +17,8 @@ import (
 //
 // The call ends when the lock is lost, and then the error matches [lock.ErrLost]. Errors of the lock
 // are returned as they are, without a status. The lock's fence is sent in the call's metadata, for
-// [FenceFromContext]; a [lock.Multi] has none. UnaryClientInterceptor panics if locker is nil.
+// [FenceFromContext], in place of one that the context has from a call being forwarded or from an
+// outer interceptor; a [lock.Multi] has none. UnaryClientInterceptor panics if locker is nil.
 func UnaryClientInterceptor(
 	locker func(method string, req any) (lock.Locker, error), doOpts ...lock.DoOption,
 ) grpc.UnaryClientInterceptor {
@@ -33,10 +34,20 @@ func UnaryClientInterceptor(
 			return invoke(ctx, method, req, reply, cc, opts...)
 		}
 		return lock.Do(ctx, l, func(ctx context.Context, lease *lock.Lease) error {
-			if fence := lease.Fence(); fence > 0 {
-				ctx = metadata.AppendToOutgoingContext(ctx, fenceKey, strconv.FormatInt(fence, 10))
-			}
-			return invoke(ctx, method, req, reply, cc, opts...)
+			return invoke(withFence(ctx, lease.Fence()), method, req, reply, cc, opts...)
 		}, doOpts...)
 	}
+}
+
+// withFence returns ctx with the fence as the only one of the call. A fence of 0 is none.
+func withFence(ctx context.Context, fence int64) context.Context {
+	if fence == 0 {
+		return ctx
+	}
+	sent, _ := metadata.FromOutgoingContext(ctx) // a copy
+	if sent == nil {
+		sent = metadata.MD{}
+	}
+	sent.Set(fenceKey, strconv.FormatInt(fence, 10))
+	return metadata.NewOutgoingContext(ctx, sent)
 }

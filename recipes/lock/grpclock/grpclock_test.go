@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/docent-go/docent/framework"
@@ -230,6 +231,49 @@ func TestClient_holds_the_lock_during_the_call(t *testing.T) {
 	<-fences
 	if second := <-fences; first <= 0 || second <= first {
 		t.Errorf("fences %d and %d, want them to grow", first, second)
+	}
+}
+
+// TestFenceOfSeveral sends fences besides the interceptor's: one that the caller forwards, and one that a
+// proxy adds. No call may reach the server as one without a fence.
+func TestFenceOfSeveral(t *testing.T) {
+	t.Parallel()
+	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
+	m := newMutex(t, newClient(t, server))
+	held := make(chan int64, 1)
+	locked := grpclock.UnaryClientInterceptor(func(string, any) (lock.Locker, error) { return m, nil })
+	for name, c := range map[string]struct {
+		forwarded, added string
+		want             func(own int64) (int64, bool)
+	}{
+		"a forwarded one":        {"7", "", func(own int64) (int64, bool) { return own, true }},
+		"a smaller one added":    {"", "1", func(int64) (int64, bool) { return 1, true }},
+		"a greater one added":    {"", "9223372036854775807", func(own int64) (int64, bool) { return own, true }},
+		"what is no fence added": {"", "x", func(int64) (int64, bool) { return 0, false }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			proxy := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+				sent, _ := metadata.FromOutgoingContext(ctx)
+				own := must.Get(strconv.ParseInt(sent.Get("docent-fence")[0], 10, 64))(t)
+				held <- own
+				if c.added != "" {
+					ctx = metadata.AppendToOutgoingContext(ctx, "docent-fence", c.added)
+				}
+				return invoke(ctx, method, req, reply, cc, opts...)
+			}
+			client, _ := serveTo(t, func(ctx context.Context) error {
+				got, ok := grpclock.FenceFromContext(ctx)
+				if want, has := c.want(<-held); got != want || ok != has {
+					t.Errorf("the server sees the fence %d, %v; want %d, %v", got, ok, want, has)
+				}
+				return nil
+			}, []grpc.DialOption{grpc.WithChainUnaryInterceptor(locked, proxy)})
+			ctx := t.Context()
+			if c.forwarded != "" {
+				ctx = metadata.AppendToOutgoingContext(ctx, "docent-fence", c.forwarded)
+			}
+			must.OK(t, call(ctx, client))
+		})
 	}
 }
 

@@ -58,14 +58,20 @@ func (s *ownedStream) Context() context.Context { return s.ctx }
 const fenceKey = "docent-fence"
 
 // FenceFromContext returns the fence that the caller sent with [UnaryClientInterceptor], and false
-// if there is none, or no number. A storage that compares it with the highest fence it has seen
-// refuses calls of former holders.
+// if there is none, or one that is no number. A storage that compares it with the highest fence it
+// has seen refuses calls of former holders. If a proxy has added a fence of its own, the call has
+// several, and FenceFromContext returns the smallest: the storage then refuses the call if any of
+// them is a former holder's.
 func FenceFromContext(ctx context.Context) (fence int64, ok bool) {
 	usercall.Require("ctx", ctx != nil)
-	values := metadata.ValueFromIncomingContext(ctx, fenceKey)
-	if len(values) != 1 {
-		return 0, false
+	for _, value := range metadata.ValueFromIncomingContext(ctx, fenceKey) {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n <= 0 {
+			return 0, false
+		}
+		if !ok || n < fence {
+			fence, ok = n, true
+		}
 	}
-	fence, err := strconv.ParseInt(values[0], 10, 64)
-	return fence, err == nil && fence > 0
+	return fence, ok
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 
 	"github.com/docent-go/docent/internal/usercall"
@@ -26,7 +27,7 @@ var ErrRequestEnded = errors.New("httplock: the request ended before it had the 
 //
 // If serve can't or should not be called, or returns an error, and serve has written nothing, the
 // handler answers as [WithRefusal] says: by default 409, 503 or 500. It does so, too, if the lock was
-// lost before serve returned. If serve had begun its answer, the handler aborts the connection
+// lost before serve returned. The answer's header is as it was before serve: what serve set is not sent. If serve had begun its answer, the handler aborts the connection
 // ([http.ErrAbortHandler]), so that a client can't take the answer for a success. An error of
 // locker is answered the same way. A connection that serve has hijacked is serve's own: the handler
 // neither answers nor closes it.
@@ -61,12 +62,15 @@ type handler struct {
 // ServeHTTP implements [http.Handler].
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &answer{ResponseWriter: w}
+	before := w.Header().Clone()
 	err := h.locked(answer, r)
 	switch {
 	case err == nil || answer.hijacked:
 	case answer.begun:
 		panic(http.ErrAbortHandler)
 	default:
+		clear(w.Header())
+		maps.Copy(w.Header(), before)
 		h.cfg.refuse(w, r, err)
 	}
 }

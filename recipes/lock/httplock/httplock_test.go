@@ -223,6 +223,35 @@ func TestAnErrorOfTheFunction(t *testing.T) {
 	})
 }
 
+// TestARefusalHasNothingOfTheFunctionsHeader has the function prepare an answer, and fail: the refusal must
+// not be taken for gzip, cached, or followed to another place. What was set before the handler stays.
+func TestARefusalHasNothingOfTheFunctionsHeader(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *service) {
+		prepared := []string{"Content-Encoding", "Cache-Control", "Location", "Etag", "Content-Range", "Set-Cookie", "Request-Id"}
+		h := s.handler(t, func(w http.ResponseWriter, _ *http.Request, _ *lock.Lease) error {
+			for _, name := range prepared {
+				w.Header().Set(name, "the function's")
+			}
+			return errors.New("it failed")
+		})
+		answer := httptest.NewRecorder()
+		answer.Header().Set("Request-Id", "7")
+		h.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/report", nil))
+		for _, name := range prepared {
+			want := ""
+			if name == "Request-Id" {
+				want = "7"
+			}
+			if got := answer.Header().Get(name); got != want {
+				t.Errorf("the refusal has %s %q, want %q", name, got, want)
+			}
+		}
+		if answer.Code != http.StatusInternalServerError {
+			t.Errorf("status %d, want 500", answer.Code)
+		}
+	})
+}
+
 func TestAPanicReleases(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *service) {
 		h := s.handler(t, func(http.ResponseWriter, *http.Request, *lock.Lease) error { panic("boom") })
