@@ -36,7 +36,7 @@ type TxnOp struct {
 	version int32
 	opts    []CreateOption
 	deletes []DeleteOption
-	refusal error // of [OpNever]
+	refusal error   // of [OpNever]
 	epoch   int32   // of [OpAtEpoch]
 	view    *Client // whose path it is; nil for that of the client that runs the transaction
 
