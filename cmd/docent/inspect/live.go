@@ -198,7 +198,7 @@ func (l *Live) next(dirty map[string]struct{}) View {
 func (l *Live) unready(last ViewState) (ViewState, error) {
 	over, cancel := context.WithCancel(l.ctx)
 	cancel()
-	why := l.cache.Ready(over)
+	why := causeOf(l.cache.Ready(over))
 	switch {
 	case last == Current || last == Stale:
 		return Stale, why

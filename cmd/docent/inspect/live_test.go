@@ -14,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -383,6 +384,28 @@ func TestFollow_leaves_znodes_out(t *testing.T) {
 		settle()
 		if v := live.View(); v.State != inspect.Current || !v.Complete || v.LeftOut != 0 || len(v.Locks) != 1 {
 			t.Errorf("after an outage: %v, complete %v, %d left out, locks %q", v.State, v.Complete, v.LeftOut, briefs(v.Snapshot))
+		}
+	})
+}
+
+// Why a view is not current is the lost connection, or that the znodes are being read: never the end of the
+// context with which the cache was asked.
+func TestLive_names_the_outage(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		c := e.client(t)
+		contender(t, e.client(t), "/l/a", "")
+		live := follow(t, c, "/l")
+		settle()
+		e.server.Refuse()
+		e.server.Cut()
+		<-time.After(2 * time.Second)
+		v := live.View()
+		if !errors.Is(v.Cause, framework.ErrNotConnected) || errors.Is(v.Cause, context.Canceled) || strings.Contains(v.Cause.Error(), "canceled") {
+			t.Errorf("%v: %v, of type %q", v.State, v.Cause, zktel.ErrorType(v.Cause))
+		}
+		if got, want := zktel.ErrorType(v.Cause), zktel.ErrorType(framework.ErrNotConnected); got != want {
+			t.Errorf("type %q, want %q", got, want)
 		}
 	})
 }

@@ -18,6 +18,8 @@ func typeOf(name string) string {
 		return "text/html; charset=utf-8"
 	case ".css":
 		return "text/css; charset=utf-8"
+	case ".ico":
+		return "image/x-icon"
 	}
 	return "text/javascript; charset=utf-8"
 }

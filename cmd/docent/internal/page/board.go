@@ -19,6 +19,7 @@ type board struct {
 	findings []finding
 	graph    graph
 	holds    map[string][]hold // by lock
+	unseen   []span            // when holds were not seen
 	held     int
 	waiting  int
 	dead     int // deadlocks
@@ -65,6 +66,7 @@ func (c *collector) board(view inspect.View) *board {
 	b.judge(found)
 	b.graph = graphOf(contended, found)
 	b.holds = c.history.see(view)
+	b.unseen = c.history.unseen()
 	b.matters = sync.OnceValue(func() []entry { return byMatter(b.entries) })
 	return b
 }

@@ -36,6 +36,7 @@ type summary struct {
 	MoreBad   int      `json:"more_unread,omitempty"`
 	LeftOut   int      `json:"left_out,omitempty"` // znodes that --max leaves out
 	Revoke    bool     `json:"revoke,omitempty"`   // the page may ask holders to release
+	Beat      int64    `json:"beat"`               // ms; between two messages, at most
 }
 
 // An unread is a path that could not be read.
@@ -99,7 +100,7 @@ func (b *board) summary(cfg Config) summary {
 	s := summary{
 		State: b.view.State.String(), Since: millis(b.view.Since), At: millis(b.view.At),
 		Fault: rootFault(b.view), LeftOut: b.view.LeftOut,
-		Servers: cfg.Servers, Root: cfg.Root, Revoke: cfg.Revoke != nil,
+		Servers: cfg.Servers, Root: cfg.Root, Revoke: cfg.Revoke != nil, Beat: cfg.Beat.Milliseconds(),
 		Locks: len(b.entries), Held: b.held, Waiting: b.waiting, Deadlocks: b.dead,
 	}
 	if b.view.Cause != nil {

@@ -9,7 +9,11 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/zktel"
 )
+
+// unnamed is the type of an error that has no name.
+const unnamed = "_OTHER"
 
 // health replies 200 while the page follows the ensemble, else 503 with the reason. It needs no token,
 // because probes send none, and names no host and no path.
@@ -35,7 +39,8 @@ func healthOf(view inspect.View) string {
 	switch fault := rootFault(view); {
 	case fault != "":
 		return fmt.Sprintf("%s: the root can't be read: %s", text, fault)
-	case view.Cause != nil && view.State != inspect.Scanning:
+	case view.State == inspect.Scanning:
+	case view.Cause != nil && zktel.ErrorType(view.Cause) != unnamed:
 		return text + ": " + errorText(view.Cause)
 	}
 	return text

@@ -78,11 +78,14 @@ func (s *stand) show(locks ...inspect.Lock) {
 	}
 }
 
-// published shows the locks until the page has published them: it takes a view when it has published the
-// one before.
+// published shows the locks until the page has published them, confirmed: it takes a view when it has
+// published the one before.
 func (s *stand) published(locks ...inspect.Lock) {
 	s.show(locks...)
-	s.show(locks...)
+	at := time.Now().Add(2 * time.Second)
+	s.script <- inspect.View{
+		Snapshot: inspect.Snapshot{At: at, Locks: locks, Complete: true}, State: inspect.Current, Since: at,
+	}
 }
 
 // mutex returns a lock whose contenders are of these owners, the holder first.

@@ -35,6 +35,12 @@ type holder struct {
 
 func holderOf(c *inspect.Contender) holder { return holder{znode: c.Znode, czxid: c.Czxid} }
 
+// A span is a time.
+type span struct {
+	From int64 `json:"from"` // ms; 0 is always
+	To   int64 `json:"to"`   // ms; 0 if it goes on
+}
+
 // A history has the holds of the last ten minutes. One goroutine uses it.
 type history struct {
 	holds   map[string][]hold // by lock, and by begin; a slice never changes
@@ -42,7 +48,12 @@ type history struct {
 	last    []inspect.Lock    // of the last live view
 	started bool              // a live view was seen
 	blind   bool              // the view before was not live
+	gaps    []span            // when views were not live, the time before the first live one included
+	dropped int64             // holds that ended until then may have been dropped
 }
+
+// maxGaps is how many gaps are kept. The oldest are joined.
+const maxGaps = 20
 
 // An ended hold is kept until it is ten minutes old.
 type ended struct {
@@ -56,11 +67,49 @@ func newHistory() *history { return &history{holds: map[string][]hold{}} }
 // see takes a view into the history, and returns the holds of the last ten minutes, by lock.
 func (h *history) see(view inspect.View) map[string][]hold {
 	if view.State == inspect.Current {
+		h.look(millis(view.At))
 		h.update(view)
+	} else {
+		h.miss(millis(view.Since))
 	}
 	h.blind = view.State != inspect.Current
 	h.forget(millis(view.At.Add(-historySpan)))
 	return maps.Clone(h.holds)
+}
+
+// look notes that the locks are seen from now on.
+func (h *history) look(now int64) {
+	switch {
+	case !h.started:
+		h.gaps = []span{{To: now}}
+	case h.blind:
+		h.gaps[len(h.gaps)-1].To = now
+	}
+}
+
+// miss notes that the locks are not seen since a time.
+func (h *history) miss(since int64) {
+	if !h.started || h.blind {
+		return
+	}
+	h.gaps = append(h.gaps, span{From: since})
+	if len(h.gaps) > maxGaps {
+		h.gaps[1].From = h.gaps[0].From
+		h.gaps = slices.Delete(h.gaps, 0, 1)
+	}
+}
+
+// unseen returns when the history may lack holds, in order.
+func (h *history) unseen() []span {
+	if !h.started {
+		return []span{{}}
+	}
+	all := slices.Clone(h.gaps)
+	if h.dropped == 0 {
+		return all
+	}
+	all = slices.DeleteFunc(all, func(s span) bool { return s.To != 0 && s.To <= h.dropped })
+	return append([]span{{To: h.dropped}}, all...)
 }
 
 // update compares the locks with those of the last live view. Both are in the order of their paths.
@@ -155,8 +204,15 @@ func (h *history) begin(c *inspect.Contender, waited bool, now int64) hold {
 // forget drops holds that ended before a time, and the oldest of too many.
 func (h *history) forget(before int64) {
 	drop := max(0, len(h.ended)-historyMax)
+	if drop > 0 {
+		h.dropped = h.ended[drop-1].to
+	}
 	for drop < len(h.ended) && h.ended[drop].to < before {
 		drop++
+	}
+	h.gaps = slices.DeleteFunc(h.gaps, func(s span) bool { return s.To != 0 && s.To < before })
+	if h.dropped < before {
+		h.dropped = 0
 	}
 	for _, e := range h.ended[:drop] {
 		h.put(e.lock, slices.DeleteFunc(slices.Clone(h.holds[e.lock]), func(o hold) bool {

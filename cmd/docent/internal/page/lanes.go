@@ -2,9 +2,11 @@ package page
 
 // A lane is the holds of one lock in the timeline.
 type lane struct {
-	Path  string `json:"path"`
-	Holds []hold `json:"holds"`
-	More  int    `json:"more,omitempty"` // older holds that are left out
+	Path   string `json:"path"`
+	Holds  []hold `json:"holds"`
+	More   int    `json:"more,omitempty"`   // older holds that are left out
+	Left   *span  `json:"left,omitempty"`   // from the begin of the first of those to the end of the last
+	Unseen []span `json:"unseen,omitempty"` // when nobody saw who held the lock
 }
 
 const (
@@ -25,7 +27,24 @@ func (b *board) lanes(pick []string, rows []row) []lane {
 	for _, path := range pick {
 		holds := b.holds[path]
 		more := max(0, len(holds)-maxBars)
-		lanes = append(lanes, lane{Path: path, Holds: append([]hold{}, holds[more:]...), More: more})
+		lanes = append(lanes, lane{
+			Path: path, Holds: append([]hold{}, holds[more:]...), More: more, Left: extent(holds[:more]), Unseen: b.unseen,
+		})
 	}
 	return lanes
+}
+
+// extent returns the time from the first begin to the last end of holds, nil for no hold.
+func extent(holds []hold) *span {
+	if len(holds) == 0 {
+		return nil
+	}
+	all := &span{From: holds[0].From}
+	for _, h := range holds {
+		if h.To == 0 { // it holds
+			return &span{From: all.From}
+		}
+		all.To = max(all.To, h.To)
+	}
+	return all
 }

@@ -33,14 +33,14 @@ type Config struct {
 	Revoke func(ctx context.Context, znode string) error
 
 	Streams int           // how many may be open; 0 is 64
-	Beat    time.Duration // between the signs of life on a stream; 0 is 15 s
+	Beat    time.Duration // between the signs of life on a stream; 0 is 1 s
 	Write   time.Duration // a reply, or a message of a stream, that takes longer is cut; 0 is 10 s
 	Read    time.Duration // a request's body that takes longer is cut; 0 is 10 s
 }
 
 const (
 	defaultStreams = 64
-	defaultBeat    = 15 * time.Second
+	defaultBeat    = time.Second
 	defaultWrite   = 10 * time.Second
 	defaultRead    = 10 * time.Second
 )

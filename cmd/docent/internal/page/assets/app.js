@@ -1,5 +1,5 @@
 // The page: what it asks for, and what it shows of the answers.
-import { element, set, clock, many, shown } from './text.js';
+import { element, set, stamp, moment, since, many, shown } from './text.js';
 import { Stream } from './stream.js';
 import { Table, showQueue, tick } from './table.js';
 import * as graph from './graph.js';
@@ -9,7 +9,7 @@ const $ = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? '';
 const ask = { find: '', waiting: false, sort: 'matter', desc: false, open: '', whole: false, pick: new Set() };
 readAddress();
-const has = { summary: undefined, findings: [], unfolded: false, lanes: [], offset: 0, lost: 0, paused: false, refused: '', failed: '' };
+const has = { summary: undefined, findings: [], unfolded: false, lanes: [], heard: 0, at: undefined, lost: false, paused: false, asking: false, refused: '', failed: '' };
 const mostLanes = 24; // that a stream may ask for
 
 const table = new Table($('rows'), ask.pick, {
@@ -23,13 +23,13 @@ const table = new Table($('rows'), ask.pick, {
 });
 const stream = new Stream(token, {
   message(event, data) {
-    has.offset = data.now - Date.now();
-    has.lost = 0;
+    [has.heard, has.at] = [data.now, moment()];
+    has.lost = has.asking = false;
     has.refused = '';
     apply(data, event === 'snapshot');
   },
   lost() {
-    has.lost ||= now();
+    has.lost = true;
     showState();
   },
   refused(text) {
@@ -48,23 +48,27 @@ function fail(error) {
 addEventListener('error', (e) => fail(e.error ?? e.message));
 addEventListener('unhandledrejection', (e) => fail(e.reason));
 
-// now returns the time by docent's clock.
-function now() { return Date.now() + has.offset; }
-
-// viewed returns the time that the page shows: now, or when the view was if it is not live.
+// viewed returns the time that the page shows, by docent's clock: that of the latest message or, if docent
+// had lost ZooKeeper by then, of that loss. It never runs ahead of what docent has said.
 function viewed() {
-  if (has.lost) return has.lost;
-  return has.summary?.state === 'stale' ? has.summary.at : now();
+  const s = has.summary;
+  return s?.state === 'stale' ? Math.min(s.since, has.heard) : has.heard;
 }
 
+// silent reports whether docent has said nothing for longer than it should.
+function silent() { return has.lost || !has.paused && has.at && since(has.at) > stream.silence; }
+
 function apply(data, anew) {
-  if (data.summary) has.summary = data.summary;
+  if (data.summary) {
+    has.summary = data.summary;
+    stream.expect(data.summary.beat);
+  }
   if (data.rows) table.apply(data.rows, ask.open, anew);
   if (data.findings) showFindings(data.findings);
   if (data.graph) graph.show($('graph'), $('graph-table').firstElementChild, $('graph-note'), data.graph);
   if (data.holds) {
     has.lanes = data.holds;
-    timeline.list($('holds-table').firstElementChild, $('holds-note'), has.lanes);
+    timeline.list($('holds-table').firstElementChild, $('holds-note'), has.lanes, viewed());
   }
   if ('queue' in data) showQueueOf(data.queue);
   showSummary();
@@ -101,6 +105,9 @@ function noteOf(s, known) {
   return s.matching < s.locks ? `${s.matching} of ${many(s.locks, 'lock', 'locks')}` : '';
 }
 
+// at returns a time as the state has it.
+function at(ms) { return stamp(ms, Date.now()); }
+
 function showState() {
   const s = has.summary;
   let state = s?.state ?? 'connecting', text = state, banner = '';
@@ -108,22 +115,23 @@ function showState() {
     [state, text, banner] = ['failed', 'failed', `This page has failed: ${has.failed}. What it shows is old. Load it again.`];
   } else if (has.refused) {
     [state, text, banner] = ['refused', 'refused', has.refused];
-  } else if (has.lost) {
-    [state, text, banner] = ['lost', 'disconnected', `This page has lost docent since ${clock(has.lost)}. It tries again.`];
-  } else if (has.paused) {
-    [state, text] = ['paused', 'paused'];
+  } else if (silent()) {
+    [state, text] = ['lost', 'disconnected'];
+    banner = has.heard ? `This page has lost docent since ${at(has.heard)}, and shows what was there then. It tries again.`
+      : 'This page can’t reach docent. It tries again.';
   } else if (s?.fault) {
     [state, text] = ['refused', 'not allowed'];
     banner = `docent can't read ${s.root}: ${s.fault}. Give it credentials that may, or another root.`;
   } else if (state === 'live') {
-    text = `live, as of ${clock(now())}`;
+    text = `live, as of ${at(has.heard)}`;
   } else if (state === 'stale') {
-    banner = `docent has lost ZooKeeper since ${clock(s.since)}. The page shows what was there then.`;
+    banner = `docent has lost ZooKeeper since ${at(s.since)}. The page shows what was there then.`;
   } else if (state === 'scanning') {
     banner = 'docent reads what is there. No verdict on deadlocks until that is complete.';
   } else {
     banner = s ? `Connecting to ${s.servers}${s.cause ? ': ' + s.cause : ''}` : '';
   }
+  if (has.paused && (state === 'live' || state === 'stale')) [state, text] = ['paused', `paused, as of ${at(has.heard)}`];
   document.body.dataset.state = state;
   set($('state-text'), text);
   $('banner').hidden = !banner;
@@ -208,12 +216,14 @@ function speak() {
 
 // beat shows the time: ages, and the ends of holds that go on.
 function beat() {
-  if (has.summary && !has.paused && has.summary.state !== 'connecting') {
+  if (has.summary && has.summary.state !== 'connecting') {
     tick(viewed());
-    timeline.show($('timeline'), has.lanes, viewed());
+    drawHolds();
   }
   speak();
 }
+
+function drawHolds() { timeline.show($('timeline'), has.lanes, viewed()); }
 
 // query returns what the page asks for. The address of the page has the same, without the defaults.
 function query() {
@@ -253,13 +263,15 @@ function openQueue(path) {
   reopen();
 }
 
+// reopen asks for what the page is to show. A page that is paused gets it once.
 function reopen() {
   writeAddress(false);
-  if (has.paused || has.failed || document.hidden) return;
+  has.asking = true;
+  if (has.failed || document.hidden) return;
   const asked = query();
   if (ask.whole) asked.set('whole', '1');
   for (const path of ask.pick) asked.append('pick', path);
-  stream.open(asked);
+  stream.open(asked, has.paused);
 }
 
 // repick asks for the chosen lanes of the timeline.
@@ -271,11 +283,16 @@ function repick() {
 }
 
 // A hidden tab closes its stream: browsers open few connections to a host.
-document.addEventListener('visibilitychange', () => document.hidden ? stream.close() : reopen());
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) return stream.close();
+  if (!has.paused || has.asking) reopen();
+  showState();
+});
 $('pause').addEventListener('click', () => {
   has.paused = !has.paused;
   $('pause').setAttribute('aria-pressed', has.paused);
-  has.paused ? stream.close() : reopen();
+  if (!has.paused) reopen();
+  else stream.freeze(silent());
   showState();
 });
 $('filter').addEventListener('submit', (e) => e.preventDefault());
@@ -342,8 +359,14 @@ addEventListener('popstate', () => {
 sorts();
 showState();
 reopen();
+let width;
+new ResizeObserver(([box]) => {
+  if (has.summary && width !== box.contentRect.width) drawHolds();
+  width = box.contentRect.width;
+}).observe($('timeline'));
+// The time that the page shows is docent's. This clock finds out that docent says nothing.
 setInterval(() => {
+  stream.check();
   showState();
-  if (has.failed) speak();
-  else beat();
+  speak();
 }, 1000);

@@ -1,5 +1,5 @@
 // The wait-for graph. docent has placed it; here it is drawn.
-import { element, shape, set, shown, tail } from './text.js';
+import { element, shape, set, shown, tail, unit } from './text.js';
 
 const width = 148, height = 46; // of a node, as docent places it
 
@@ -26,8 +26,9 @@ export function show(box, table, note, graph) {
   lens.show(svg, graph.width, graph.height);
 }
 
-// A lens shows a part of the picture: all of it if it can be read then, until the user moves or zooms.
-const least = 0.5, greatest = 2.5; // pixels per unit
+// A lens shows a part of the picture: all of it if its letters, of 12 units, are at least as large then as
+// the browser's font has them, until the user moves or zooms.
+const least = 0.3, greatest = 2.5; // units of the browser's font per unit of the picture
 
 class Lens {
   // show puts another picture under the lens.
@@ -39,7 +40,7 @@ class Lens {
 
   fit() {
     const { clientWidth: w, clientHeight: h } = this.svg;
-    this.scale = Math.min(1.15, Math.max(least + 0.15, Math.min((w || 640) / this.width, (h || 480) / this.height)));
+    this.scale = unit() * Math.min(1.15, Math.max(1, Math.min((w || 640) / this.width, (h || 480) / this.height) / unit()));
     this.x = this.y = 0; // what matters most is there
     if (this.width * this.scale < w) this.x = (this.width - w / this.scale) / 2;
     if (this.height * this.scale < h) this.y = (this.height - h / this.scale) / 2;
@@ -56,7 +57,7 @@ class Lens {
 
   // zoom zooms around a point of the picture's box, its middle if there is none.
   zoom(factor, px = this.svg.clientWidth / 2, py = this.svg.clientHeight / 2) {
-    const scale = Math.min(greatest, Math.max(least / 2, this.scale * factor));
+    const scale = unit() * Math.min(greatest, Math.max(least, this.scale * factor / unit()));
     this.x += px / this.scale - px / scale;
     this.y += py / this.scale - py / scale;
     this.scale = scale;
@@ -120,7 +121,7 @@ function edge(e) {
 
 // labelOf returns the label, on a ground that hides what is below it.
 function labelOf(e) {
-  const text = short(e.label, 20), half = Array.from(text).length * 3.5 + 2;
+  const text = short(e.label, 20), half = Array.from(text).length * 3.65 + 2;
   return [shape('rect', { x: e.text.X - half, y: e.text.Y - 7, width: 2 * half, height: 14 }), shape('text', { x: e.text.X, y: e.text.Y + 4 }, text)];
 }
 

@@ -1,7 +1,9 @@
 // The stream of a tab: a snapshot, then numbered changes. It is read by fetch, because EventSource
 // sends no header.
+import { moment, since } from './text.js';
 
-const silence = 40_000; // ms without a sign of life, after which the stream is opened again
+const patience = 10_000; // ms that docent has to answer
+const shortest = 5_000; // ms without a byte, after which a stream is opened again
 
 // A Stream calls on.message(event, data), on.lost(), on.refused(text), and on.failed(error) if on.message
 // throws or a message can't be read.
@@ -11,13 +13,15 @@ export class Stream {
     this.on = on;
     this.query = '';
     this.pause = 500;
+    this.silence = shortest;
   }
 
-  // open starts anew, with a query.
-  open(query) {
+  // open starts anew, with a query. once is for the snapshot alone.
+  open(query, once) {
     this.close();
-    this.query = query;
+    [this.query, this.once] = [query, once];
     this.control = new AbortController();
+    [this.heard, this.answered, this.late] = [moment(), false, false];
     this.read(this.control);
   }
 
@@ -25,6 +29,24 @@ export class Stream {
     clearTimeout(this.timer);
     this.control?.abort();
     this.control = undefined;
+  }
+
+  // freeze ends the stream, or has it end with the next snapshot if one is still wanted.
+  freeze(wanted) {
+    this.once = true;
+    if (!wanted) this.close();
+  }
+
+  // expect says that a message comes each beat milliseconds, at most.
+  expect(beat) { this.silence = Math.max(shortest, 3 * beat); }
+
+  // check ends a stream that is silent. The page calls it every second: a timer for each wait would not
+  // count the time for which the machine sleeps. It takes two checks, because what has come while the page
+  // itself was too busy to read it is read between the two.
+  check() {
+    const late = Boolean(this.control) && since(this.heard) > (this.answered ? this.silence : patience);
+    if (late && this.late) this.control.abort();
+    this.late = late;
   }
 
   async read(control) {
@@ -43,9 +65,9 @@ export class Stream {
     } catch {
       // The connection is lost, or the stream was closed.
     }
-    if (control.signal.aborted && this.control !== control) return;
+    if (this.control !== control) return;
     this.on.lost();
-    this.timer = setTimeout(() => this.open(this.query), this.pause);
+    this.timer = setTimeout(() => this.open(this.query, this.once), this.pause);
     this.pause = Math.min(this.pause * 2, 8000);
   }
 
@@ -53,9 +75,9 @@ export class Stream {
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = '', number = 0;
     for (;;) {
-      const late = setTimeout(() => control.abort(), silence);
-      const { value, done } = await reader.read().finally(() => clearTimeout(late));
-      if (done) return;
+      const { value, done } = await reader.read();
+      if (done || this.control !== control) return;
+      [this.heard, this.answered] = [moment(), true];
       const parts = (rest + value).split('\n\n');
       rest = parts.pop();
       for (const part of parts) {
@@ -71,6 +93,7 @@ export class Stream {
           this.on.failed(error);
           return;
         }
+        if (this.once) this.close();
       }
     }
   }

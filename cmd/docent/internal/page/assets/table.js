@@ -37,10 +37,12 @@ export class Table {
     const tag = element('span', { class: 'tag', hidden: '' });
     const row = {
       data, path, pick, tag,
-      kind: element('td', { class: 'kind' }), holders: element('td'),
-      since: element('td', { class: 'number' }), waiting: element('td', { class: 'number' }), longest: element('td', { class: 'number' }),
+      kind: element('td', { class: 'kind' }), holders: element('div'),
+      since: element('td', { class: 'number since' }), waiting: element('td', { class: 'number' }), longest: element('td', { class: 'number longest' }),
+      kindBelow: element('span', { class: 'below kind-below' }), sinceBelow: element('span', { class: 'below since-below' }), // if the columns have no place
     };
-    row.tr = element('tr', {}, element('td', {}, path, tag), row.kind, row.holders, row.since, row.waiting, row.longest, element('td', { class: 'pick' }, pick));
+    row.tr = element('tr', {}, element('td', {}, path, row.kindBelow, tag), row.kind, element('td', {}, row.holders, row.sinceBelow),
+      row.since, row.waiting, row.longest, element('td', { class: 'pick' }, pick));
     path.addEventListener('click', () => this.on.open(data.path));
     pick.addEventListener('change', () => this.on.pick(data.path));
     this.rows.set(data.path, row);
@@ -49,9 +51,11 @@ export class Table {
 
   show(row) {
     const { data } = row;
-    set(row.kind, data.permits > 1 || data.kind === 'semaphore' && data.permits ? `${data.kind} of ${data.permits}` : data.kind || '?');
+    const kind = data.permits > 1 || data.kind === 'semaphore' && data.permits ? `${data.kind} of ${data.permits}` : data.kind || '?';
+    set(row.kind, kind);
+    set(row.kindBelow, kind);
     row.holders.replaceChildren(...holders(data));
-    row.since.dataset.since = data.since || '';
+    row.since.dataset.since = row.sinceBelow.dataset.since = data.since || '';
     set(row.waiting, data.waiting ? data.waiting.toLocaleString('en') : '–');
     row.waiting.classList.toggle('waits', data.waiting > 0);
     row.longest.dataset.since = data.longest || '';
@@ -128,7 +132,7 @@ export function showQueue(table, queue, ask, unfold) {
     const button = element('button', { type: 'button', 'data-znode': 'more' }, `+${queue.more.toLocaleString('en')}`);
     if (tail.length) button.addEventListener('click', unfold);
     else button.disabled = true;
-    rows.push(element('tr', { class: 'folded' }, element('td', { class: 'number' }, '…'), element('td', { colspan: 5 }, button,
+    rows.push(element('tr', { class: 'folded' }, element('td', { class: 'number' }, '…'), element('td', { colspan: 3 }, button,
       tail.length ? ' between the head and the tail of the queue' : ' more')));
   }
   rows.push(...tail.map((who, i) => contender(who, queue.total - tail.length + i, ask)));
@@ -137,19 +141,17 @@ export function showQueue(table, queue, ask, unfold) {
 }
 
 function contender(who, place, ask) {
-  const cell = element('td', { class: 'ask' });
+  const cell = element('td', {}, element('div', { class: 'who-line' }, ...person(who, true), element('span', { class: 'owner id' }, `fence ${who.fence}`)));
   if (ask && who.state === 'holds' && !who.revoked) {
     const button = element('button', { type: 'button', class: 'danger', 'data-znode': who.znode }, 'Ask to release');
     button.addEventListener('click', () => ask(who));
-    cell.append(button);
+    cell.append(element('div', { class: 'ask' }, button));
   }
   return element('tr', {},
     element('td', { class: 'number' }, place.toLocaleString('en')),
     element('td', { class: `small state-${who.state}` }, who.state + (who.side === 'exclusive' ? '' : ` · ${who.side}`) + (who.revoked ? ', asked to release' : '')),
-    element('td', {}, element('div', { class: 'who-line' }, ...person(who, true))),
-    element('td', { class: 'number', 'data-since': who.since || '' }),
-    element('td', { class: 'small name' }, who.fence),
-    cell);
+    cell,
+    element('td', { class: 'number', 'data-since': who.since || '' }));
 }
 
 // tick shows ages, at a moment.

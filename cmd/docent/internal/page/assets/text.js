@@ -49,14 +49,35 @@ export function age(ms) {
   return d < 100 ? `${d}d${h % 24}h` : `${d}d`;
 }
 
-// clock returns a time of day.
+// clock returns a time of day in the browser's zone, which zone names.
 export function clock(ms) {
   const d = new Date(ms);
   return [d.getHours(), d.getMinutes(), d.getSeconds()].map((n) => String(n).padStart(2, '0')).join(':');
 }
+
+const zoned = new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short' });
+
+// zone returns the name of the browser's zone at a time, as in "UTC".
+export function zone(ms) { return zoned.formatToParts(ms).find((part) => part.type === 'timeZoneName').value; }
+
+const dated = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
+
+// stamp returns a time with its zone, and with its day if that is not the day of now.
+export function stamp(ms, now) {
+  const time = `${clock(ms)} ${zone(ms)}`;
+  return dated.format(ms) === dated.format(now) ? time : `${dated.format(ms)} ${time}`;
+}
+
+// moment returns the present moment by two clocks of the browser. since returns the milliseconds that have
+// passed since one: the first clock counts the time for which the machine sleeps, and nobody sets the other.
+export function moment() { return { wall: Date.now(), run: performance.now() }; }
+export function since(m) { return Math.max(Date.now() - m.wall, performance.now() - m.run); }
 
 // many returns a number with its word.
 export function many(n, one, more) { return `${n.toLocaleString('en')} ${n === 1 ? one : more}`; }
 
 // tail returns the end of a session's id, where ids differ.
 export function tail(session) { return session.length > 10 ? '…' + session.slice(-8) : session; }
+
+// unit returns the pixels of a unit of a picture, which grows with the browser's font.
+export function unit() { return parseFloat(getComputedStyle(document.documentElement).fontSize) / 15; }
