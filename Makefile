@@ -217,12 +217,6 @@ matrix-slice: ## Test a slice of the matrix that takes a minute and changes with
 matrix-docs: ## Take the runs of make matrix into lab/matrix.md and the table of README.md
 	go run ./scripts/matrixdocs
 
-.PHONY: soak
-soak: ## Keep one client at work under faults for SOAK (10m, 72h), and measure it; Ctrl-C ends it with a report
-	scripts/setup-zookeeper
-	go test -C lab -c -o $(CURDIR)/.cache/soak/soak.test ./soak
-	cd lab/soak && SOAK=$(or $(SOAK),10m) ZK_TEST=required exec $(CURDIR)/.cache/soak/soak.test -test.v -test.timeout=0 -test.run='^TestSoak$$'
-
 .PHONY: spec
 spec: ## Check the model of the queue protocol exhaustively, and its broken variants
 	scripts/setup-spin

@@ -12,7 +12,6 @@ type bar struct {
 	measure string  // what of
 	limit   float64 // at the most, but for rates: at the least
 	where   func(setting) bool
-	was     []moved // oldest first
 }
 
 // The measures of bars.
@@ -23,14 +22,6 @@ const (
 	ofMemory = "KiB"
 	ofCPU    = "processor time"
 )
-
-// A moved is an earlier value of a bar. A bar that moves without one fails TestBars.
-type moved struct {
-	limit float64
-	floor string // what the floor did, if the bar is against one and it did something else
-	until string // the last commit with that value
-	why   string
-}
 
 func p50AtMost(against string, limit float64) bar {
 	return bar{against: against, measure: ofP50, limit: limit, where: loopback}
@@ -62,58 +53,36 @@ func (b bar) on(where func(setting) bool) bar {
 	return b
 }
 
-// since returns the bar with its earlier values, oldest first.
-func (b bar) since(was ...moved) bar {
-	b.was = was
-	return b
-}
-
 func loopback(s setting) bool { return s.mode != ensemble && s.rtt == 0 }
 func remote(s setting) bool   { return s.mode != ensemble && s.rtt > 0 }
 
 // A verdict is a bar and what was measured. Without a measurement there is none.
 type verdict struct {
-	Bar      string   `json:"bar"`
-	Was      []string `json:"was,omitempty"` // its earlier values, oldest first
-	Measured float64  `json:"measured"`
-	Judged   bool     `json:"judged"` // false where a contender is missing or has failed
-	Met      bool     `json:"met"`
+	Bar      string  `json:"bar"`
+	Measured float64 `json:"measured"`
+	Judged   bool    `json:"judged"` // false where a contender is missing or has failed
+	Met      bool    `json:"met"`
 }
 
 // String returns the bar in words.
-func (b bar) String() string { return b.words(b.limit) }
-
-func (b bar) words(limit float64) string {
+func (b bar) String() string {
 	switch {
 	case b.measure == ofP50:
-		return fmt.Sprintf("p50 ≤ %.2f × %s", limit, b.against)
+		return fmt.Sprintf("p50 ≤ %.2f × %s", b.limit, b.against)
 	case b.measure == ofRate && b.against == "":
-		return fmt.Sprintf("≥ %.0f per second", limit)
+		return fmt.Sprintf("≥ %.0f per second", b.limit)
 	case b.measure == ofRate:
-		return fmt.Sprintf("≥ %.2f × %s's throughput", limit, b.against)
+		return fmt.Sprintf("≥ %.2f × %s's throughput", b.limit, b.against)
 	case b.against != "":
-		return fmt.Sprintf("%s ≤ %.2f × %s", b.measure, limit, b.against)
+		return fmt.Sprintf("%s ≤ %.2f × %s", b.measure, b.limit, b.against)
 	default:
-		return fmt.Sprintf("≤ %g %s", limit, b.measure)
+		return fmt.Sprintf("≤ %g %s", b.limit, b.measure)
 	}
-}
-
-// history returns the bar's earlier values in words.
-func (b bar) history() []string {
-	var all []string
-	for _, m := range b.was {
-		value := b.words(m.limit)
-		if m.floor != "" {
-			value += " (" + m.floor + ")"
-		}
-		all = append(all, fmt.Sprintf("%s until %s: %s", value, m.until, m.why))
-	}
-	return all
 }
 
 // judge compares docent's figures with those of all contenders.
 func (b bar) judge(all map[string]figures) verdict {
-	v := verdict{Bar: b.String(), Was: b.history()}
+	v := verdict{Bar: b.String()}
 	own, ok := all[docent]
 	if !ok || own.Error != "" {
 		return v

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -181,108 +179,5 @@ func (r *Report) Add(name string, s scenarioResult) {
 	r.Settings = append(r.Settings, settingResult{Setting: name, Scenarios: []scenarioResult{s}})
 }
 
-type (
-	Curve = curve
-	Point = point
-)
-
-func Curves() []Curve { return curves() }
-
-func (c Curve) Name() string          { return c.name }
-func (c Curve) Tree() bool            { return c.tree }
-func (c Curve) Sizes(limit int) []int { return c.sizes(limit) }
-
-func (b *Bench) Scale(ctx context.Context, all []Curve, limit int) ([]curveResult, error) {
-	return b.scale(ctx, all, limit)
-}
-
-func (r curveResult) Markdown(w io.Writer) { r.markdown(w) }
-
-func Exponent(points []Point, value func(Point) float64) float64 { return exponent(points, value) }
-
 // RoundLines returns a contender's rounds as benchstat reads them.
 func (r *Report) RoundLines(contender string) string { return r.rounds(contender) }
-
-// A Bar is a bar of a scenario, as a line of the record.
-type Bar struct {
-	key, limit, floor string
-	was               []moved
-}
-
-// Bars returns all bars.
-func Bars() []Bar {
-	var all []Bar
-	for _, s := range scenarios() {
-		for _, b := range s.bars {
-			where := "loopback"
-			if b.where(setting{mode: embedded, rtt: 1}) {
-				where = "remote"
-			}
-			one := Bar{key: strings.Join([]string{s.name, where, b.measure, b.against}, "\t"), limit: number64(b.limit), was: b.was}
-			switch b.against {
-			case wire:
-				one.floor = s.floor
-			case pipelined:
-				one.floor = s.pipelined
-			}
-			all = append(all, one)
-		}
-	}
-	return all
-}
-
-// BarLines returns the record of all bars.
-func BarLines() string {
-	var text strings.Builder
-	for _, b := range Bars() {
-		fmt.Fprintf(&text, "%s\t%s\t%s\t%d earlier\n", b.key, b.limit, b.floor, len(b.was))
-	}
-	return text.String()
-}
-
-// Silent returns what has moved since the record was made, and has no entry in the bars' histories.
-func Silent(recorded string, now []Bar) []string {
-	var faults []string
-	for line := range strings.Lines(recorded) {
-		words := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if len(words) != 7 {
-			faults = append(faults, fmt.Sprintf("%q has not 7 columns", line))
-			continue
-		}
-		key, limit, floor := strings.Join(words[:4], "\t"), words[4], words[5]
-		found := false
-		for _, b := range now {
-			if b.key != key {
-				continue
-			}
-			found = true
-			if b.limit == limit && b.floor == floor {
-				if words[6] != fmt.Sprintf("%d earlier", len(b.was)) {
-					faults = append(faults, fmt.Sprintf("%s has %d earlier values, the record has %s", key, len(b.was), words[6]))
-				}
-			} else if !b.records(limit, floor) {
-				faults = append(faults, fmt.Sprintf("%s is %s (%s), was %s (%s), and no entry of its history says so", key, b.limit, b.floor, limit, floor))
-			}
-		}
-		if !found {
-			faults = append(faults, key+" is no bar any more: delete its line by hand, and say why in the commit")
-		}
-	}
-	return faults
-}
-
-// records reports whether the bar's history has the value. An entry without a floor is of today's.
-func (b Bar) records(limit, floor string) bool {
-	for _, m := range b.was {
-		of := m.floor
-		if of == "" {
-			of = b.floor
-		}
-		if number64(m.limit) == limit && of == floor && m.until != "" && m.why != "" {
-			return true
-		}
-	}
-	return false
-}
-
-func number64(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -32,8 +32,6 @@ type flags struct {
 	profile   string
 	before    string
 	serve     string
-	scale     string
-	limit     int
 	jitter    time.Duration
 	only      string
 	compare   string
@@ -51,8 +49,6 @@ func main() {
 	flag.StringVar(&f.markdown, "markdown", "", "file to write the tables to, beside standard output")
 	flag.StringVar(&f.profile, "cpuprofile", "", "file for docent's CPU profile, of its last process")
 	flag.StringVar(&f.before, "before", "", "this program built at another commit: its docent takes part as "+before)
-	flag.StringVar(&f.scale, "scale", "", "regular expression of curves: measure these at growing sizes, in place of scenarios")
-	flag.IntVar(&f.limit, "limit", 100_000, "largest size of a curve")
 	flag.DurationVar(&f.jitter, "jitter", 0, "the most to add to a round trip besides, at random; it needs -rtt")
 	flag.StringVar(&f.only, "contenders", ".", "regular expression of the contenders' names")
 	flag.StringVar(&f.compare, "compare", "", "with -before: directory for the rounds of before and after, as benchstat reads them")
@@ -97,9 +93,6 @@ func (f flags) run(ctx context.Context) (err error) {
 		for _, p := range b.peers {
 			p.warm /= 10
 		}
-	}
-	if f.scale != "" {
-		return f.measureCurves(ctx, b)
 	}
 	for _, s := range scenarios() {
 		if wanted.MatchString(s.name) {

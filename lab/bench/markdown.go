@@ -57,27 +57,6 @@ func (r *report) bars(w io.Writer) {
 		}
 	}
 	fmt.Fprintf(w, "\n%d of %d met.\n", met, judged)
-	r.moved(w)
-}
-
-// moved writes which of the run's bars have had another value, and why they moved.
-func (r *report) moved(w io.Writer) {
-	var lines []string
-	for _, s := range r.Settings {
-		for _, sc := range s.Scenarios {
-			for _, v := range sc.Bars {
-				for _, was := range v.Was {
-					line := fmt.Sprintf("- %s: %s; was %s", sc.Title, v.Bar, was)
-					if !slices.Contains(lines, line) {
-						lines = append(lines, line)
-					}
-				}
-			}
-		}
-	}
-	if len(lines) > 0 {
-		fmt.Fprintf(w, "\nBars that have moved:\n\n%s\n", strings.Join(lines, "\n"))
-	}
 }
 
 // markdown writes one scenario's table.

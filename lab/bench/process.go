@@ -24,8 +24,7 @@ const sessionTimeout = 10 * time.Second
 type process struct {
 	in      io.WriteCloser
 	out     *json.Decoder
-	read    *counter // what out has read; nil for one that is no process
-	pid     int      // 0 for one that is no process
+	pid     int // 0 for one that is no process
 	version string
 	kill    func()
 	wait    func() error // returns when it has ended, by itself or by kill
@@ -47,9 +46,8 @@ func start(ctx context.Context, command []string) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	read := &counter{Reader: stdout}
 	p := &process{
-		in: stdin, out: json.NewDecoder(read), read: read, pid: cmd.Process.Pid,
+		in: stdin, out: json.NewDecoder(stdout), pid: cmd.Process.Pid,
 		kill: func() { _ = cmd.Process.Kill() }, // or it is gone
 		wait: func() error {
 			if err := cmd.Wait(); err != nil {
@@ -81,14 +79,12 @@ func (p *process) do(ctx context.Context, words ...any) (contender.Answer, error
 	return p.answer(ctx)
 }
 
-// used returns what it has used so far, without its answers. One that is no process uses nothing.
+// used returns what it has used so far. One that is no process uses nothing.
 func (p *process) used() (usage, error) {
 	if p.pid == 0 {
 		return usage{}, nil
 	}
-	u, err := usageOf(p.pid)
-	u.out -= p.read.n
-	return u, err
+	return usageOf(p.pid)
 }
 
 func (p *process) answer(ctx context.Context) (contender.Answer, error) {

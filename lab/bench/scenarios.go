@@ -37,19 +37,6 @@ type scenario struct {
 	bars []bar
 }
 
-// listing is why bars moved in dff21fc9.
-const listing = "a lock lists its directory along with each create"
-
-// bareFloor is a bar against the floor that did not list.
-func bareFloor(limit float64) moved {
-	return moved{limit: limit, floor: "create, delete", until: "dff21fc9^", why: listing + ", so its floor does"}
-}
-
-// theThird is a bar before the goals of a third less cost.
-func theThird(limit float64) moved {
-	return moved{limit: limit, until: "c69f6e15", why: "the goal is a third less cost"}
-}
-
 // scenarios returns the table of all scenarios.
 func scenarios() []scenario {
 	all := []scenario{
@@ -58,9 +45,9 @@ func scenarios() []scenario {
 			kinds: map[string]string{wire: "along", docent: "mutex", gozk: "mutex", curator: "mutex", kazoo: "mutex"},
 			floor: "create, children (sent behind it), delete",
 			bars: []bar{
-				p50AtMost(wire, 1.12).on(loopback).since(bareFloor(1.30), theThird(1.20)),
-				p50AtMost(wire, 1.05).on(remote).since(bareFloor(1.10)),
-				rateAtLeast(curator, 1).since(moved{limit: 1.25, until: "dff21fc9^", why: listing}),
+				p50AtMost(wire, 1.12).on(loopback),
+				p50AtMost(wire, 1.05).on(remote),
+				rateAtLeast(curator, 1),
 				rateAtLeast(gozk, 1), rateAtLeast(kazoo, 1), allocsOf(before, 0.5), cpuOf(before, 0.67),
 			},
 		},
@@ -92,7 +79,7 @@ func scenarios() []scenario {
 			name: "paths-64", title: "64 workers on 64 paths", load: "paths", workers: 64, ops: 3000, byRate: true,
 			kinds: map[string]string{wire: "listed", docent: "mutex", gozk: "mutex", curator: "mutex", kazoo: "mutex"},
 			floor: "create, children, delete by 64 workers",
-			bars:  []bar{rateAtLeast(curator, 1.5).since(theThird(1.3)), rateAtLeast(wire, 1)},
+			bars:  []bar{rateAtLeast(curator, 1.5), rateAtLeast(wire, 1)},
 		},
 		{
 			name: "multi-10", title: "a multi-lock of 10", load: "sequence", workers: 1, ops: 100,
@@ -105,7 +92,7 @@ func scenarios() []scenario {
 			kinds: map[string]string{wire: "semaphore", pipelined: "semaphore-once", docent: "semaphore", curator: "semaphore", kazoo: "semaphore"},
 			floor: "create, create, two deletes at once", pipelined: "create, create, one transaction of two deletes",
 			bars: []bar{
-				rateAtLeast(curator, 1.7).since(moved{limit: 2, until: "dff21fc9^", why: listing}), rateAtLeast(pipelined, 0.79),
+				rateAtLeast(curator, 1.7), rateAtLeast(pipelined, 0.79),
 			},
 		},
 		{
@@ -141,7 +128,7 @@ func contended() []scenario {
 			name: "path-16", title: "16 workers of one process on one path", load: "shared", workers: 16, ops: 600, byRate: true,
 			kinds: mutex, loads: map[string]string{wire: "sequence"},
 			floor: "create, children, delete, one after another",
-			bars:  []bar{rateAtLeast(curator, 1.3).since(moved{limit: 1.5, until: "dff21fc9^", why: listing})},
+			bars:  []bar{rateAtLeast(curator, 1.3)},
 		},
 		{
 			name: "path-16-local", title: "16 workers of one process on one path, docent with local hand-off", load: "shared", workers: 16, ops: 2000, byRate: true,
@@ -154,7 +141,7 @@ func contended() []scenario {
 			kinds: map[string]string{wire: "listed", docent: "read", curator: "read", kazoo: "read"},
 			floor: "create, children, delete by 16 workers",
 			bars: []bar{
-				rateAtLeast(curator, 1.3).since(moved{limit: 1.5, until: "dff21fc9^", why: listing}), rateAtLeast(wire, 1.2),
+				rateAtLeast(curator, 1.3), rateAtLeast(wire, 1.2),
 			},
 		},
 		{
@@ -191,7 +178,7 @@ func memory() []scenario {
 	return []scenario{
 		{
 			name: "memory-waiters", title: "memory of 1,000 waiters, each", load: "queue", workers: memories, rounds: 3, byRate: true, fresh: true,
-			kinds: kinds, bars: []bar{memoryAtMost(12).since(theThird(16))},
+			kinds: kinds, bars: []bar{memoryAtMost(12)},
 		},
 		{
 			name: "memory-held", title: "memory of 1,000 held locks, each", load: "hold", workers: memories, rounds: 3, byRate: true, fresh: true,
@@ -227,5 +214,5 @@ func caches() []scenario {
 
 // isGated reports whether a run of the scenario stops half-way.
 func (s scenario) isGated() bool {
-	return s.load == "queue" || s.load == "sessions" || s.load == "hold" || s.load == "cached"
+	return s.load == "queue" || s.load == "hold" || s.load == "cached"
 }

@@ -59,10 +59,7 @@ type entrant struct {
 	team  *team
 	plan  plan
 	turns []turn
-	weigh bool // weighs memory, also of a process that isn't fresh
-	// atRest has the process looked at for restTime while its locks are held.
-	atRest bool
-	err    error // why it is out
+	err   error // why it is out
 }
 
 // A turn is what came of one.
@@ -72,9 +69,6 @@ type turn struct {
 	peak     int64 // bytes
 	grown    int64 // bytes, from before to when all wait
 	client   usage
-	servers  usage         // of all together
-	lives    weight        // by which heap and stacks grew, from before to when all wait
-	rest     time.Duration // processor time in restTime, while all wait
 }
 
 // warmUp plays without measuring, for as many operations as the contender needs.
@@ -110,7 +104,7 @@ func (e *entrant) turn(ctx context.Context, fresh bool) {
 			return
 		}
 	}
-	if t := e.play(ctx, e.plan, fresh || e.weigh); e.err == nil {
+	if t := e.play(ctx, e.plan, fresh); e.err == nil {
 		e.turns = append(e.turns, t)
 	}
 }
@@ -136,7 +130,7 @@ func (e *entrant) try(ctx context.Context, p plan, weigh bool) (t turn, err erro
 		return t, err
 	}
 	site := e.team.site
-	var before weight
+	var before int64
 	if weigh {
 		if before, err = weighed(ctx, process); err != nil {
 			return t, err
@@ -151,7 +145,7 @@ func (e *entrant) try(ctx context.Context, p plan, weigh bool) (t turn, err erro
 	if err != nil {
 		return t, err
 	}
-	client, servers, err := e.used(process)
+	used, err := process.used()
 	if err != nil {
 		return t, err
 	}
@@ -162,11 +156,7 @@ func (e *entrant) try(ctx context.Context, p plan, weigh bool) (t turn, err erro
 				return nil
 			}
 			now, err := weighed(ctx, process)
-			t.grown = now.resident - before.resident
-			t.lives = weight{heap: now.heap - before.heap, stack: now.stack - before.stack}
-			if err == nil && e.atRest {
-				t.rest, err = atRest(ctx, process)
-			}
+			t.grown = now - before
 			return err
 		})
 		if err == nil {
@@ -181,11 +171,11 @@ func (e *entrant) try(ctx context.Context, p plan, weigh bool) (t turn, err erro
 		return t, err
 	}
 	t.requests = after - requests
-	usedBy, usedAt, err := e.used(process)
+	now, err := process.used()
 	if err != nil {
 		return t, err
 	}
-	t.client, t.servers = usedBy.minus(client), usedAt.minus(servers)
+	t.client = usage{cpu: now.cpu - used.cpu}
 	if process.pid != 0 {
 		_, t.peak, err = resident(process.pid)
 	}
@@ -195,7 +185,7 @@ func (e *entrant) try(ctx context.Context, p plan, weigh bool) (t turn, err erro
 // proceed looks at a run that waits, once all that are to wait do.
 func (e *entrant) proceed(ctx context.Context, p plan, look func() error) error {
 	site := e.team.site
-	if p.load == "queue" || p.load == "sessions" {
+	if p.load == "queue" {
 		if err := site.awaitChildren(ctx, p.path, p.workers+1); err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@
 //	run LOAD KIND PATH WORKERS OPS SETTLE      a run; SETTLE in milliseconds
 //	gc                                         collects garbage, answers the bytes that live
 //
-// In the loads "queue", "sessions", "hold" and "cached" a run stops half-way and says {"waiting":true}.
+// In the loads "queue", "hold" and "cached" a run stops half-way and says {"waiting":true}.
 // It takes "gc" then, and goes on at "go". The end of the input ends the process.
 //
 // # The loads
@@ -30,8 +30,6 @@
 //	           other's grant, which has waited for SETTLE before
 //	queue      WORKERS of one session wait for a lock of that session, all at once; after "go" it is
 //	           released, and each releases as soon as it holds. A sample lies between two grants
-//	sessions   the same, but each worker has a session of its own
-//	cycle      one worker makes OPS on WORKERS paths in turn
 //	hold       one worker acquires WORKERS locks on as many paths, releases them after "go"
 //	refused    the first session holds, the second one tries OPS times, and is refused
 //	pair       OPS times both sessions acquire and release at the same time, each for a second at the

@@ -39,7 +39,7 @@ type stage struct {
 func (s *stage) play(ctx context.Context, p plan) (result, error) {
 	loads := map[string]func(context.Context, plan) (result, error){
 		"sequence": s.workers, "paths": s.workers, "shared": s.workers, "mix": s.workers,
-		"reentry": s.reentry, "cycle": s.cycle, "sessions": s.crowd, "handoff": s.handoff, "queue": s.queue, "hold": s.hold, "refused": s.refused, "pair": s.pair,
+		"reentry": s.reentry, "handoff": s.handoff, "queue": s.queue, "hold": s.hold, "refused": s.refused, "pair": s.pair,
 		"fill": s.fill, "change": s.change, "cached": s.cached,
 	}
 	load := loads[p.load]
