@@ -18,7 +18,7 @@ const exitCodesTopic = `Exit codes of docent exec and docent hold:
   121       the lock was lost, or was about to be and docent stopped CMD, whatever CMD returned
   123       -n: another owner holds the lock
   124       -w: the time is over
-  125       docent failed: usage, configuration, connection, credentials
+  125       docent failed: usage, configuration, connection, credentials; or it died
   126, 127  CMD can't be executed, is not found
 
 -E N replaces 123 and 124. CMD may return any of these codes itself: --status-file says which.
@@ -50,8 +50,9 @@ session timeout of 30 s.
 
 The guard is the process that you start; its child does the work. If the child is killed, or stopped
 past D - r, the guard kills CMD. If the guard is killed, the child kills CMD and releases the lock. What
-CMD starts in another process group or session is stopped as well. A process of another user, such as
-sudo's, can't be: docent says so when it sees one.`
+CMD starts in another process group, session or namespace is stopped as well. A process of another user,
+such as sudo's, is stopped only if docent may make a control group for CMD: else docent says so when it
+sees one.`
 
 const jsonTopic = `With -o json a command writes one JSON document to standard output, with -o jsonl one per line.
 Each has "schema": "docent/v1". Within v1, fields are added, and never changed or removed. Readers

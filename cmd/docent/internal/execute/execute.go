@@ -30,6 +30,10 @@ const (
 	codeSignal        = 128 // and the number
 )
 
+// errProc ends an exec that could not see what it has to stop.
+var errProc = errors.New("/proc must show the processes of docent's own pid namespace, because docent stops by it what CMD starts: " +
+	"mount it, as unshare --mount-proc and bwrap --proc /proc do")
+
 const long = `Run CMD while docent holds the lock of PATH, or of several paths together.
 
 CMD gets docent's standard streams, and in its environment DOCENT_LOCK, DOCENT_KIND, DOCENT_NODE,
@@ -53,7 +57,7 @@ func New(app *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			runtime.LockOSThread() // see prepare and guardExec
 			defer runtime.UnlockOSThread()
-			run := func() (int, error) { return guardExec(app) }
+			run := func() (int, error) { return guardExec(app, &o) }
 			if o.noGuard || app.Getenv(envGuard) != "" {
 				run = func() (int, error) { return newRun(app).run(cmd.Context(), &o, args, cmd.ArgsLenAtDash()) }
 			}

@@ -2,6 +2,7 @@ package execute
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,21 +24,31 @@ const envGuard = "DOCENT_GUARD"
 
 // The descriptors of a docent that has a guard.
 const (
-	fromGuard = 3
-	toGuard   = 4
+	fromGuard   = 3
+	toGuard     = 4
+	guardCgroup = 5 // if withCgroup follows the process id
 )
+
+const withCgroup = "+cgroup"
 
 // The messages between docent and its guard, one a line.
 const (
 	guardKill   = "kill"   // to the guard: the time for KILL, in nanoseconds of CLOCK_BOOTTIME
+	guardStatus = "status" // to the guard: how the run stands, in case docent dies
 	guardDone   = "done"   // to the guard: what runs now may run on; the answer is "ok" or "killed"
+	guardHere   = "here"   // to the guard: the answer to "there"
+	guardEnd    = "end"    // to the guard: docent's exit code is its last word
 	guardOK     = "ok"     // to docent
 	guardKilled = "killed" // to docent: the guard has sent KILL at this time of CLOCK_BOOTTIME
 	guardSignal = "signal" // to docent: the guard got the signal of this number
+	guardThere  = "there"  // to docent: a question
 )
 
 // guardPatience is how long docent waits for a guard that does not answer.
 const guardPatience = time.Second
+
+// hung is how long the guard waits for a docent that does not answer, when docent should end.
+const hung = 10 * time.Second
 
 // lookAgain is how long the guard waits for processes to end before it looks for further ones.
 const lookAgain = 20 * time.Millisecond
@@ -47,31 +58,55 @@ const lookAgain = 20 * time.Millisecond
 // it changes to, and whether docent lives or not. The guard kills these descendants if docent dies. It
 // also does so at the time for KILL, in case docent is stopped.
 type guard struct {
-	docent int
-	before []int // children of the program that became docent: they are not CMD's
-	out    *os.File
+	app        *cli.App
+	statusPath string
+	docent     int
+	before     []int // children of the program that became docent: they are not CMD's
+	cgroup     *cgroup
+	out        *os.File
 
-	mu     sync.Mutex // guards following
-	killAt int64      // CLOCK_BOOTTIME; 0 for none yet
-	killed int64      // when the guard sent the first KILL, by CLOCK_BOOTTIME; 0 if it has not
-	done   bool
+	mu       sync.Mutex // guards following
+	killAt   int64      // CLOCK_BOOTTIME; 0 for none yet
+	killed   int64      // when the guard sent the first KILL, by CLOCK_BOOTTIME; 0 if it has not
+	answered time.Time  // when docent answered last
+	code     int        // docent's exit code, as it has sent it
+	status   Status     // the same
+	done     bool       // what runs may run on
+	ended    bool       // docent has said its last word
+	insists  bool       // that docent ends
 }
 
 // guardExec runs docent under a guard, which is the calling process, and returns docent's exit code.
 // The calling goroutine must be locked to its thread: the kernel continues a docent that is stopped when
 // that thread ends.
-func guardExec(app *cli.App) (int, error) {
-	files, err := streams(app)
+func guardExec(app *cli.App, o *options) (int, error) {
+	g := &guard{app: app, statusPath: o.statusFile}
+	code, err := g.run(!o.noCgroup)
+	if err != nil {
+		g.write(Status{Outcome: OutcomeFailed, Reason: reasonOf(err)})
+	}
+	return code, err
+}
+
+func (g *guard) run(withCgroup bool) (int, error) {
+	if err := checkProc(); err != nil {
+		return codeFailed, err
+	}
+	files, err := streams(g.app)
 	if err != nil {
 		return codeFailed, err
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return codeFailed, fmt.Errorf("become a subreaper: %w", err)
 	}
-	g := &guard{}
+	setName(docentName)
 	g.before, _ = children(os.Getpid())
 	signals := takeSignals(make(chan os.Signal, 16))
-	in, err := g.launch(app.Env, files)
+	if withCgroup {
+		g.cgroup = makeCgroup()
+		defer g.cgroup.remove()
+	}
+	in, err := g.launch(files)
 	if err != nil {
 		return codeFailed, fmt.Errorf("start docent: %w", err)
 	}
@@ -80,14 +115,15 @@ func guardExec(app *cli.App) (int, error) {
 	go func() { defer close(read); g.follow(in) }() // ends with docent
 	status := reap(g.docent)
 	<-read
-	if !g.done { // docent has died, or it did not come to CMD
-		g.end(app, status)
+	if !g.ended {
+		return g.conclude(status), nil
 	}
 	return exitCode(status), nil
 }
 
-// launch starts docent. It returns what docent writes.
-func (g *guard) launch(env []string, files []*os.File) (io.Reader, error) {
+// launch starts docent, in a process group of its own: what is sent to the guard's group, such as a shell's STOP
+// and KILL of a job, must not reach both. It returns what docent writes.
+func (g *guard) launch(files []*os.File) (io.Reader, error) {
 	theirs, out, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -98,10 +134,15 @@ func (g *guard) launch(env []string, files []*os.File) (io.Reader, error) {
 		return nil, err
 	}
 	defer answers.Close()
-	docent, err := os.StartProcess("/proc/self/exe", os.Args, &os.ProcAttr{
-		Env:   append(slices.Clone(env), fmt.Sprintf("%s=%d", envGuard, os.Getpid())),
-		Files: append(slices.Clone(files), theirs, answers),
-		Sys:   &syscall.SysProcAttr{Pdeathsig: syscall.SIGCONT}, // then it reads that the guard is gone
+	files = append(slices.Clone(files), theirs, answers)
+	env := fmt.Sprintf("%s=%d", envGuard, os.Getpid())
+	if g.cgroup != nil {
+		files, env = append(files, g.cgroup.dir), env+withCgroup
+	}
+	docent, err := os.StartProcess(executable(), os.Args, &os.ProcAttr{
+		Env:   append(slices.Clone(g.app.Env), env),
+		Files: files,
+		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGCONT}, // then it reads that the guard is gone
 	})
 	if err != nil {
 		return nil, err
@@ -110,12 +151,58 @@ func (g *guard) launch(env []string, files []*os.File) (io.Reader, error) {
 	return in, docent.Release()
 }
 
-// passOn passes signals on to docent by messages. A signal to the whole process group reaches docent,
-// too, which takes the messages alone: it gets each signal once.
+// passOn passes signals on to docent by messages, so it gets each once.
 func (g *guard) passOn(signals <-chan os.Signal) {
 	for sig := range signals {
-		if number, ok := sig.(syscall.Signal); ok {
-			fmt.Fprintln(g.out, guardSignal, int(number)) // docent may have ended
+		number, ok := sig.(syscall.Signal)
+		if !ok {
+			continue
+		}
+		g.send(guardSignal, int(number))
+		if endsWait(number) {
+			g.insist()
+		}
+	}
+}
+
+// send sends a message to docent, which may have ended. It does not wait for a docent that does not read.
+func (g *guard) send(words ...any) {
+	_ = g.out.SetWriteDeadline(time.Now().Add(guardPatience))
+	_, _ = fmt.Fprintln(g.out, words...)
+}
+
+// insist begins to see to it that docent ends, if it has not begun yet.
+func (g *guard) insist() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.insists {
+		g.insists, g.answered = true, time.Now()
+		go g.ask() // ends with the process, or when docent has answered in time
+	}
+}
+
+// ask continues a docent that is stopped, and ends one that does not answer. Then the guard does docent's work.
+func (g *guard) ask() {
+	for {
+		asked := time.Now()
+		if e, ok, err := entryOf(g.docent); err == nil && ok && e.state == 'T' {
+			_ = unix.Kill(g.docent, unix.SIGCONT) // it is not reaped yet, or the process ends
+		}
+		g.send(guardThere)
+		<-time.After(time.Second / 2)
+		g.mu.Lock()
+		silent, late := time.Since(g.answered), g.killAt > 0 && bootTime() > g.killAt
+		inTime := g.answered.After(asked)
+		g.insists = late || !inTime
+		over := !g.insists
+		g.mu.Unlock()
+		switch {
+		case over:
+			return
+		case silent > hung:
+			g.app.Say("guard: docent does not answer: KILL to docent")
+			_ = unix.Kill(g.docent, unix.SIGKILL)
+			return
 		}
 	}
 }
@@ -131,6 +218,15 @@ func (g *guard) follow(in io.Reader) {
 			at, _ := strconv.ParseInt(rest, 10, 64)
 			g.killAt = max(g.killAt, at)
 			clock.Do(func() { go g.watchClock() }) // ends with the process
+		case guardStatus:
+			code, status, _ := strings.Cut(rest, " ")
+			g.status = Status{}
+			g.code, _ = strconv.Atoi(code)
+			_ = json.Unmarshal([]byte(status), &g.status) // docent has written it
+		case guardHere:
+			g.answered = time.Now()
+		case guardEnd:
+			g.ended = true
 		case guardDone:
 			g.done = true
 			if g.killed > 0 {
@@ -155,6 +251,7 @@ func (g *guard) watchClock() {
 			return
 		case bootTime() >= killAt:
 			g.kill()
+			g.insist()
 			killAt = bootTime() + int64(pause)
 			pause = min(2*pause, time.Second)
 		}
@@ -163,48 +260,91 @@ func (g *guard) watchClock() {
 	}
 }
 
-// kill sends KILL to CMD and all that it has started, unless docent has said that it may run on.
-func (g *guard) kill() (refused []processEntry) {
+// kill sends KILL to CMD and all that it has started, unless docent has said that it may run on. It returns what
+// is left, and those that the system does not let docent end.
+func (g *guard) kill() (left, refused []processEntry) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.done {
-		return nil
+		return nil, nil
 	}
-	sent, refused := signalAll(syscall.SIGKILL, g.commands)
-	if sent > 0 && g.killed == 0 {
+	if g.killed == 0 && g.any() {
 		g.killed = bootTime()
 	}
-	return refused
+	h := hunt{cgroup: g.cgroup, find: g.find, spared: append(slices.Clone(g.before), g.docent), stems: []int{os.Getpid(), g.docent}}
+	return h.run(huntFor)
 }
 
-// commands returns CMD and what it has started.
-func (g *guard) commands() ([]processEntry, error) {
-	list, err := descendants(os.Getpid(), g.before)
-	return slices.DeleteFunc(list, func(e processEntry) bool { return e.pid == g.docent }), err
+// find is the finder of CMD and what it has started.
+func (g *guard) find(visit func(processEntry) bool) error {
+	return findBelow(g.before, g.cgroup, func(e processEntry) bool { return e.pid == g.docent || visit(e) })
 }
 
-// end kills what a docent that has died left behind, and says so.
-func (g *guard) end(app *cli.App, status syscall.WaitStatus) {
-	var refused []processEntry
+// any reports whether any of it runs.
+func (g *guard) any() (found bool) {
+	_ = g.find(func(processEntry) bool { // a later call finds what it misses
+		found = true
+		return false
+	})
+	return found
+}
+
+// conclude does the work of a docent that has died: it kills what runs, says so, and writes the status. It returns
+// the exit code.
+func (g *guard) conclude(docent syscall.WaitStatus) int {
+	left := g.killAll()
+	how := fmt.Sprintf("with exit code %d", docent.ExitStatus())
+	if docent.Signaled() {
+		how = "by " + name(docent.Signal())
+	}
+	g.mu.Lock() // watchClock may run
+	s, code, killed, late := g.status, g.code, g.killed, g.killAt > 0 && g.killed >= g.killAt
+	g.mu.Unlock()
+	if s.Outcome != "" { // all was over but the release
+		g.app.Say("guard: docent ended %s; its lock ends with the session", how)
+		g.write(s)
+		return code
+	}
+	s.Outcome, s.Reason, s.NotEnded, code = OutcomeFailed, "docent_ended", listed(left), codeFailed
+	if killed > 0 && late {
+		s.Outcome, s.Reason, code = OutcomeLost, "lease_deadline", codeLost
+	}
+	if s.Granted == nil {
+		g.app.Say("guard: docent ended %s", how)
+	} else {
+		s.Held = time.Since(*s.Granted).Seconds()
+		g.app.Say("guard: docent ended %s: KILL to the command; its lock ends with the session", how)
+	}
+	if s.Granted != nil && killed > 0 {
+		kill := name(syscall.SIGKILL)
+		s.Child.Signal, s.KilledAt = &kill, optionalTime(timeOf(killed))
+	}
+	if len(left) > 0 {
+		g.app.Say("guard: not ended, so it may run beside the next holder's command: %s", strings.Join(describe(left), ", "))
+	}
+	g.write(s)
+	return code
+}
+
+// killAll kills what runs, and returns what does not end in time.
+func (g *guard) killAll() []processEntry {
 	for until := time.Now().Add(patience); ; {
-		refused = g.kill()
-		reapChildren(g.before)
-		left, err := g.commands()
-		if len(left) == len(refused) && err == nil || time.Now().After(until) {
-			break
+		left, refused := g.kill()
+		if len(left) == len(refused) || time.Now().After(until) {
+			return left
 		}
 		<-time.After(lookAgain)
 	}
-	if g.killed == 0 && len(refused) == 0 {
-		return // it had not come to CMD
+}
+
+// write writes the status that docent could not write.
+func (g *guard) write(s Status) {
+	file, err := reopenStatus(g.statusPath)
+	if err == nil {
+		err = file.write(s)
 	}
-	how := fmt.Sprintf("with exit code %d", status.ExitStatus())
-	if status.Signaled() {
-		how = "by " + name(status.Signal())
-	}
-	app.Say("guard: docent ended %s: KILL to the command; its lock ends with the session", how)
-	if left, _ := g.commands(); len(left) > 0 {
-		app.Say("guard: not ended, so it may run beside the next holder's command: %s", strings.Join(describe(left), ", "))
+	if err != nil {
+		g.app.Say("guard: %v", err)
 	}
 }
 
@@ -218,16 +358,6 @@ func reap(pid int) (status syscall.WaitStatus) {
 	}
 }
 
-// reapChildren reaps this process's ended children but those that are excepted.
-func reapChildren(except []int) {
-	list, _ := children(os.Getpid())
-	for _, pid := range list {
-		if !slices.Contains(except, pid) {
-			_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil) // it may run
-		}
-	}
-}
-
 // bootTime returns the time since the machine's start, in nanoseconds.
 func bootTime() int64 {
 	var at unix.Timespec
@@ -237,88 +367,5 @@ func bootTime() int64 {
 	return at.Nano()
 }
 
-// A guardian is docent's side of its guard. A nil guardian is for a docent without one.
-type guardian struct {
-	pid    int
-	out    *os.File
-	answer chan string // capacity 1: the answer to "done"; closed when the guard has ended
-}
-
-// newGuardian returns the guardian of a docent that a guard has started, nil if there is none. Signals
-// that the guard gets are sent to signals, and KILL when it has died: then CMD has to end, because the
-// user has killed docent, or nothing would stop CMD if docent died.
-func newGuardian(app *cli.App, signals chan<- os.Signal) (*guardian, error) {
-	text := app.Getenv(envGuard)
-	if text == "" {
-		return nil, nil
-	}
-	if number, err := strconv.Atoi(text); err != nil || number != os.Getppid() {
-		return nil, fmt.Errorf("%s=%q: the guard has ended, or docent sets this variable alone", envGuard, text)
-	}
-	for _, fd := range []int{fromGuard, toGuard} {
-		syscall.CloseOnExec(fd)
-	}
-	_ = syscall.SetNonblock(toGuard, true) // so that writes have deadlines
-	g := &guardian{pid: os.Getppid(), out: os.NewFile(toGuard, "guard"), answer: make(chan string, 1)}
-	takeSignals(make(chan os.Signal, 1))                 // and discard them: they come from the guard
-	go g.follow(os.NewFile(fromGuard, "guard"), signals) // ends with the guard
-	return g, nil
-}
-
-// follow reads the guard's messages until the guard has ended.
-func (g *guardian) follow(in io.Reader, signals chan<- os.Signal) {
-	for lines := bufio.NewScanner(in); lines.Scan(); {
-		word, rest, _ := strings.Cut(lines.Text(), " ")
-		if word != guardSignal {
-			g.answer <- lines.Text()
-			continue
-		}
-		if number, err := strconv.Atoi(rest); err == nil {
-			signals <- syscall.Signal(number)
-		}
-	}
-	close(g.answer)
-	signals <- syscall.SIGKILL
-}
-
-// kill passes the time for KILL to the guard.
-func (g *guardian) kill(at time.Time, say func(format string, args ...any)) {
-	if g == nil {
-		return
-	}
-	g.resume(say)
-	g.send(fmt.Sprint(guardKill, " ", bootTime()+int64(time.Until(at))))
-}
-
-// resume continues a guard that was stopped, because it could not act if docent died.
-func (g *guardian) resume(say func(format string, args ...any)) {
-	if list, _ := processesOf([]int{g.pid}); len(list) == 1 && list[0].state == 'T' {
-		say("docent was stopped while the command holds a lock: it is continued")
-		_ = unix.Kill(g.pid, unix.SIGCONT) // it may have ended
-	}
-}
-
-// send sends the message. It does not wait for a guard that is stopped.
-func (g *guardian) send(message string) {
-	_ = g.out.SetWriteDeadline(time.Now().Add(guardPatience))
-	_, _ = fmt.Fprintln(g.out, message) // the guard may have been killed: follow sees it
-}
-
-// finish tells the guard that what still runs may run on, and returns when the guard sent KILL; zero if
-// it did not.
-func (g *guardian) finish(say func(format string, args ...any)) (killed time.Time) {
-	if g == nil {
-		return killed
-	}
-	g.resume(say)
-	g.send(guardDone)
-	select {
-	case answer := <-g.answer:
-		word, at, _ := strings.Cut(answer, " ")
-		if number, err := strconv.ParseInt(at, 10, 64); word == guardKilled && err == nil {
-			killed = time.Now().Add(time.Duration(number - bootTime()))
-		}
-	case <-time.After(guardPatience):
-	}
-	return killed
-}
+// timeOf returns the time of a number of bootTime.
+func timeOf(boot int64) time.Time { return time.Now().Add(time.Duration(boot - bootTime())) }

@@ -9,53 +9,66 @@ import (
 	"time"
 )
 
-// awaitAll waits until CMD, which has ended, is the only one left of all that it has started.
+// awaitAll waits until CMD, which has ended, is the only one left of all that it has started. What is left to docent
+// is docent's child, so it looks again when a child has ended.
 func (p *process) awaitAll() {
-	pause := 5 * time.Millisecond
+	ended := make(chan os.Signal, 1) // one look sees all
+	signal.Notify(ended, syscall.SIGCHLD)
+	defer signal.Stop(ended)
+	talk := time.After(talkOfLeftovers)
 	for {
 		p.reapStrays()
-		left := p.leftBehind()
-		if len(left) == 0 {
+		if !p.anyLeft() {
 			return
 		}
-		if !p.said && pause > 100*time.Millisecond {
-			p.said = true
-			p.say("the command has ended, and left behind: %s", strings.Join(left, ", "))
-		}
 		select {
-		case <-time.After(pause):
+		case <-ended:
+		case <-time.After(warnEvery): // the kernel does not tell of an escape from a cgroup, or of free files
+		case <-talk:
+			if left := p.leftBehind(); len(left) > 0 {
+				p.say("the command has ended, and left behind: %s", strings.Join(left, ", "))
+			}
 		case <-p.abandon:
 			return
 		}
-		pause = min(2*pause, 200*time.Millisecond)
 	}
 }
 
-// leftBehind describes what CMD has started and left behind. Processes become docent's children when
-// their parents end, in whatever group or session they are. So if docent has no child but CMD, nothing
-// is left. Meanwhile no child is reaped: a process that starts another one and ends stays visible.
-func (p *process) leftBehind() []string {
+// talkOfLeftovers is how long docent waits for leftovers before it says so.
+const talkOfLeftovers = 100 * time.Millisecond
+
+// anyLeft reports whether CMD has left anything behind. Processes become docent's children when their parents end, in
+// whatever group or session they are. So if docent has no child but CMD, nothing is left. Meanwhile no child is
+// reaped: a process that starts another one and ends stays visible.
+func (p *process) anyLeft() bool {
 	p.reaping.Lock()
 	defer p.reaping.Unlock()
 	strays, err := p.strays()
-	if len(strays) == 0 && err == nil {
+	return len(strays) > 0 || err != nil || len(p.cgroup.pids()) > 0
+}
+
+// leftBehind describes what CMD has started and left behind.
+func (p *process) leftBehind() []string {
+	if !p.anyLeft() {
 		return nil
 	}
-	list, fault := p.running()
+	list, err := p.running()
 	left := describe(list)
-	switch {
-	case err != nil:
+	if err != nil {
 		left = append(left, "perhaps others: "+err.Error())
-	case fault != nil:
-		left = append(left, "perhaps others: "+fault.Error())
-	case len(left) == 0:
+	}
+	if len(left) == 0 {
 		left = append(left, "processes that have just ended, or that /proc hides")
 	}
 	return left
 }
 
-// warnEvery is how often docent looks for processes that it could not stop.
-const warnEvery = time.Second
+// docent looks for processes that it could not stop each second. If there are many, it looks less often, so that a
+// hundredth of the time goes by with it.
+const (
+	warnEvery = time.Second
+	warnShare = 100
+)
 
 // reapLoop reaps the processes that CMD leaves to docent, while CMD runs, and warns of those that docent
 // could not stop. prepare starts it, finish ends it and waits for it.
@@ -71,9 +84,10 @@ func (p *process) reapLoop() {
 		case <-ended:
 			p.reapStrays()
 		case <-look.C:
+			began := time.Now()
 			p.warn()
 			pause = min(2*pause, warnEvery)
-			look.Reset(pause)
+			look.Reset(max(pause, warnShare*time.Since(began)))
 		case <-p.over:
 			return
 		}
@@ -83,7 +97,7 @@ func (p *process) reapLoop() {
 // warn says which processes run as another user, such as those of sudo: docent may not signal them.
 func (p *process) warn() {
 	list, _ := p.running()
-	for _, e := range refusing(list) {
+	for _, e := range refusing(list, p.cgroup) {
 		if !p.warned[e.pid] {
 			p.warned[e.pid] = true
 			p.say("%s runs as another user, so docent can't stop it: if the lock is lost, it may run beside the next holder's command", describe([]processEntry{e})[0])

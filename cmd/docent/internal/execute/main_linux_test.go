@@ -8,7 +8,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,6 +29,15 @@ func TestMain(m *testing.M) {
 	}
 	if file := os.Getenv(becomeRootVariable); file != "" {
 		becomeRoot(file)
+		return
+	}
+	if kind := os.Getenv(preyVariable); kind != "" {
+		hunted(kind)
+		return
+	}
+	if pid, err := strconv.Atoi(os.Getenv(debuggerVariable)); err == nil {
+		runtime.LockOSThread() // only the tracing thread may wait for the others
+		debug(pid)
 		return
 	}
 	if os.Getenv(tracedVariable) != "" {
@@ -70,11 +81,18 @@ func start(t *testing.T, addr string, args ...string) *program {
 	return startWith(t, nil, addr, args...)
 }
 
-// startWith starts "docent exec" with further variables.
+// startWithCgroup is start without --no-cgroup: if docent may make a cgroup, it runs the command in it.
+func startWithCgroup(t *testing.T, addr string, args ...string) *program {
+	t.Helper()
+	return startWith(t, nil, addr, append([]string{"--no-cgroup=false"}, args...)...)
+}
+
+// startWith starts "docent exec" with further variables, and without a cgroup, which would hide what is wrong with the
+// other means.
 func startWith(t *testing.T, env []string, addr string, args ...string) *program {
 	t.Helper()
 	p := &program{status: filepath.Join(t.TempDir(), "status.json")}
-	args = append([]string{"exec", "--connect", addr, "--status-file", p.status}, args...)
+	args = append([]string{"exec", "--connect", addr, "--no-cgroup", "--status-file", p.status}, args...)
 	p.Cmd = exec.Command(os.Args[0], args...)
 	p.Env = append(append(os.Environ(), apptest.ProgramVariable+"=1"), env...)
 	p.Stdout, p.Stderr = &p.out, &p.err

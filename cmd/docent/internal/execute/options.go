@@ -32,6 +32,7 @@ type options struct {
 	statusFile   string
 	onSuspend    string
 	noGuard      bool
+	noCgroup     bool
 	reenter      bool
 	acl          string
 
@@ -93,6 +94,7 @@ func (o *options) define(set *pflag.FlagSet) {
 	set.StringVar(&o.statusFile, "status-file", "", "write one line of JSON about the end to this `file`")
 	set.StringVar(&o.onSuspend, "on-suspend", "keep", "when the connection breaks: `keep` the lock, or stop CMD")
 	set.BoolVar(&o.noGuard, "no-guard", false, "start no second process that watches docent")
+	set.BoolVar(&o.noCgroup, "no-cgroup", false, "make no control group for CMD")
 }
 
 // defineHold adds the flags of hold. What exec does with CMD does not apply.

@@ -23,15 +23,40 @@ type guardian struct{}
 // envGuard tells docent that it has a guard.
 const envGuard = "DOCENT_GUARD"
 
-func guardExec(*cli.App) (int, error) { return codeFailed, errors.New("exec runs on Linux only") }
+func guardExec(*cli.App, *options) (int, error) {
+	return codeFailed, errors.New("exec runs on Linux only")
+}
+
+// A cgroup is a control group for CMD.
+type cgroup struct{}
+
+func makeCgroup() *cgroup { return nil }
+func (*cgroup) remove()   {}
+
+func (*guardian) group() *cgroup   { return nil }
+func (*guardian) hasDied() bool    { return false }
+func (*guardian) note(int, Status) {}
+func (*guardian) end()             {}
+
+func checkProc() error { return nil }
+
+func writeInBackground() {}
+
+// A processEntry is a process that runs on.
+type processEntry struct {
+	pid  int
+	name string
+}
+
+func describe([]processEntry) []string { return nil }
 
 func newGuardian(*cli.App, chan<- os.Signal) (*guardian, error) { return nil, nil }
 
 // An endOfCommand is how CMD ended.
 type endOfCommand struct {
 	status  syscall.WaitStatus
-	guarded time.Time // when the guard killed the group; zero if it did not
-	left    []string  // processes that run on
+	guarded time.Time      // when the guard killed the group; zero if it did not
+	left    []processEntry // those that run on
 }
 
 // notExecutableError is the error of a CMD that the system refuses to execute.
@@ -39,7 +64,7 @@ type notExecutableError struct{ errno syscall.Errno }
 
 func (e notExecutableError) Error() string { return e.errno.Error() }
 
-func prepare(string, []string, []*os.File, *guardian, func(string, ...any)) (*process, error) {
+func prepare(string, []string, []*os.File, *guardian, *cgroup, func(string, ...any)) (*process, error) {
 	return nil, errors.New("exec runs on Linux only")
 }
 
@@ -48,6 +73,8 @@ func (*process) finish() endOfCommand { return endOfCommand{} }
 
 func (*process) Signal(syscall.Signal)             {}
 func (*process) SignalAll(syscall.Signal) []string { return nil }
+func (*process) Left() []string                    { return nil }
+func (*process) running() ([]processEntry, error)  { return nil, nil }
 func (*process) Leader() <-chan struct{}           { return nil }
 func (*process) Gone() <-chan struct{}             { return nil }
 func (*process) Guarded(time.Time)                 {}

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,6 +22,7 @@ type process struct {
 	fault    *os.File // from the starter
 	guardian *guardian
 	terminal *terminal
+	cgroup   *cgroup
 	before   []int // docent's children from before, if a shell has become docent
 
 	leader  chan struct{}  // closed by watch, when CMD has ended
@@ -31,15 +32,15 @@ type process struct {
 	watched sync.WaitGroup // for watch
 	reapers sync.WaitGroup // for reapLoop
 	reaping sync.Mutex     // held to reap strays, and to look at them
-	said    bool           // that there are leftovers; watch's own
+	killing atomic.Bool    // CMD may be stopped, and is not continued
 	warned  map[int]bool   // that the process refuses signals; reapLoop's own
 }
 
 // An endOfCommand is how CMD ended.
 type endOfCommand struct {
 	status  syscall.WaitStatus
-	guarded time.Time // when the guard killed the group; zero if it did not
-	left    []string  // processes that run on
+	guarded time.Time      // when the guard killed the group; zero if it did not
+	left    []processEntry // those that run on
 }
 
 // notExecutableError is the error of a CMD that the system refuses to execute.
@@ -49,13 +50,16 @@ func (e notExecutableError) Error() string { return e.errno.Error() }
 
 // prepare starts the starter. The calling goroutine must be locked to its thread, and stay so until finish
 // has returned: the kernel kills the leader when that thread ends.
-func prepare(path string, argv []string, files []*os.File, g *guardian, say func(string, ...any)) (*process, error) {
+func prepare(path string, argv []string, files []*os.File, g *guardian, c *cgroup, say func(string, ...any)) (*process, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("become a subreaper: %w", err)
 	}
 	p := &process{
 		say: say, leader: make(chan struct{}), gone: make(chan struct{}), abandon: make(chan struct{}), over: make(chan struct{}),
-		terminal: terminalOf(files), guardian: g, warned: make(map[int]bool),
+		terminal: terminalOf(files, g), guardian: g, cgroup: c, warned: make(map[int]bool),
+	}
+	if g == nil {
+		setName(docentName)
 	}
 	p.before, _ = children(os.Getpid())
 	if err := p.launch(path, argv, files); err != nil {
@@ -79,10 +83,17 @@ func (p *process) launch(path string, argv []string, files []*os.File) error {
 		return err
 	}
 	defer theirs.Close()
-	started, err := os.StartProcess("/proc/self/exe", append([]string{"docent", starterCommand, path}, argv...), &os.ProcAttr{
+	attr := &os.ProcAttr{
 		Env: []string{}, Files: append(append([]*os.File{}, files...), env, theirs),
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
-	})
+	}
+	attr.Sys.CgroupFD, attr.Sys.UseCgroupFD = p.cgroup.descriptor()
+	argv = append([]string{docentName, starterCommand, path}, argv...)
+	started, err := os.StartProcess(executable(), argv, attr)
+	if err != nil && attr.Sys.UseCgroupFD { // docent may not put processes there
+		p.cgroup, attr.Sys.UseCgroupFD = nil, false
+		started, err = os.StartProcess(executable(), argv, attr)
+	}
 	if err != nil {
 		ours.Close()
 		fault.Close()
@@ -140,6 +151,9 @@ func (p *process) watch() {
 
 // resume continues a CMD that was stopped, because a holder that is stopped blocks all waiters.
 func (p *process) resume() {
+	if p.killing.Load() {
+		return
+	}
 	if p.terminal.giveBack(p.pid) {
 		p.say("the command gets the terminal")
 	} else {
@@ -152,19 +166,67 @@ func (p *process) resume() {
 func (p *process) Signal(sig syscall.Signal) { _ = unix.Kill(-p.pid, sig) } // an empty group is gone already
 
 // SignalAll is part of [Program]. It needs no free file for CMD's own group.
-func (p *process) SignalAll(sig syscall.Signal) []string {
+func (p *process) SignalAll(sig syscall.Signal) (refused []string) {
+	if sig == syscall.SIGKILL {
+		_, list := p.kill()
+		return describe(list)
+	}
 	p.Signal(sig)
-	_, refused := signalAll(sig, func() ([]processEntry, error) {
-		list, err := p.running()
-		return slices.DeleteFunc(list, func(e processEntry) bool {
-			return e.group == p.pid && !errors.Is(unix.Kill(e.pid, 0), unix.EPERM)
-		}), err
-	})
-	return describe(refused)
+	return describe(signalAll(sig, func(visit func(processEntry) bool) error {
+		return p.find(func(e processEntry) bool {
+			if e.group == p.pid && !errors.Is(unix.Kill(e.pid, 0), unix.EPERM) {
+				return !isDocent(e) // it has got the signal
+			}
+			return visit(e)
+		})
+	}))
+}
+
+// huntFor bounds one hunt. The supervisor sends KILL again while something is left.
+const huntFor = 100 * time.Millisecond
+
+// kill ends all that CMD has started. It returns what is left of it, and those that docent may not end.
+func (p *process) kill() (left, refused []processEntry) {
+	p.killing.Store(true)
+	p.Signal(syscall.SIGKILL)
+	p.reaping.Lock()
+	defer p.reaping.Unlock()
+	h := hunt{cgroup: p.cgroup, find: p.find, spared: p.before, keep: p.pid, stems: []int{os.Getpid()}}
+	return h.run(huntFor)
+}
+
+// find is the finder of CMD and what it has started, but what has ended.
+func (p *process) find(visit func(processEntry) bool) error {
+	return findBelow(p.before, p.cgroup, visit)
+}
+
+// findBelow is a finder of what runs below this process, and in the cgroup: the children of a process may be left
+// to the first one of another pid namespace.
+func findBelow(except []int, c *cgroup, visit func(processEntry) bool) error {
+	seen := map[int]bool{os.Getpid(): true}
+	err := walk(os.Getpid(), except, seen, visit)
+	for _, pid := range c.pids() {
+		if e, ok, fault := entryOf(pid); fault == nil && ok && running(e) && !seen[pid] {
+			visit(e)
+		}
+	}
+	return err
 }
 
 // running returns CMD and what it has started, but what has ended.
-func (p *process) running() ([]processEntry, error) { return descendants(os.Getpid(), p.before) }
+func (p *process) running() (list []processEntry, fault error) {
+	fault = p.find(func(e processEntry) bool {
+		list = append(list, e)
+		return true
+	})
+	return list, fault
+}
+
+// Left is part of [Program].
+func (p *process) Left() []string {
+	list, _ := p.running()
+	return describe(list)
+}
 
 // Leader is part of [Program].
 func (p *process) Leader() <-chan struct{} { return p.leader }
@@ -189,7 +251,6 @@ func (p *process) finish() endOfCommand {
 	close(p.over)
 	p.reapers.Wait()
 	p.reapStrays()
-	left, _ := p.running()
-	end.left = describe(left)
+	end.left, _ = p.running()
 	return end
 }

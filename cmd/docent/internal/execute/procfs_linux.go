@@ -16,32 +16,79 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 )
 
+// checkProc returns an error unless /proc is of this process's own pid namespace. In another one's, the same
+// numbers are those of other processes.
+func checkProc() error {
+	var system unix.Statfs_t
+	if err := unix.Statfs("/proc", &system); err != nil {
+		return fmt.Errorf("/proc: %w: %w", err, errProc)
+	}
+	if system.Type != unix.PROC_SUPER_MAGIC {
+		return fmt.Errorf("/proc is no proc file system: %w", errProc)
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return fmt.Errorf("%w: %w", err, errProc)
+	}
+	for line := range strings.Lines(string(status)) {
+		if numbers, ok := strings.CutPrefix(line, "NSpid:"); ok {
+			return checkNumbers(strings.Fields(numbers), os.Getpid())
+		}
+	}
+	self, err := os.Readlink("/proc/self") // Linux has NSpid since 4.1
+	return errors.Join(err, checkNumbers([]string{self}, os.Getpid()))
+}
+
+// checkNumbers checks the numbers of this process, from the namespace that /proc shows to its own.
+func checkNumbers(numbers []string, pid int) error {
+	if len(numbers) == 1 && numbers[0] == strconv.Itoa(pid) {
+		return nil
+	}
+	return fmt.Errorf("/proc shows process %d as %s: %w", pid, strings.Join(numbers, " in "), errProc)
+}
+
 // A processEntry is a process as /proc shows it.
 type processEntry struct {
 	pid, parent, group int
+	threads            int    // ended ones included, until they are reaped
 	started            string // with the number it tells a process from a later one of the same number
-	state              byte
+	state              byte   // of the main thread; stateHidden if /proc hides the process
 	name               string
 }
 
-// processes returns all processes that /proc shows.
-func processes() ([]processEntry, error) {
-	pids, err := numbers("/proc")
-	list, fault := processesOf(pids)
-	return list, errors.Join(err, fault)
+// stateHidden is the state of a process that runs, and that /proc hides because it is another user's.
+const stateHidden = '?'
+
+// running reports whether the process has not ended. The state is that of its main thread, which may end
+// before the others.
+func running(e processEntry) bool { return e.threads > 1 || strings.IndexByte("ZXx", e.state) < 0 }
+
+// entryOf returns the process of this number. It reports false if there is none, and an error if it can't tell.
+func entryOf(pid int) (processEntry, bool, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err == nil {
+		e, ok := parseStat(pid, stat)
+		return e, ok, nil
+	}
+	hidden := isGone(err) || errors.Is(err, fs.ErrPermission)
+	switch alive := unix.Kill(pid, 0); {
+	case errors.Is(alive, unix.ESRCH):
+		return processEntry{}, false, nil
+	case hidden:
+		return processEntry{pid: pid, state: stateHidden, name: "a process that /proc hides"}, true, nil
+	}
+	return processEntry{}, false, err
 }
 
 // processesOf returns those of the processes that have not been reaped. With an error the list lacks
 // some.
 func processesOf(pids []int) (list []processEntry, fault error) {
 	for _, pid := range pids {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil && !isGone(err) {
-			fault = err
-		}
-		if e, ok := parseStat(pid, stat); ok {
+		e, ok, err := entryOf(pid)
+		if ok {
 			list = append(list, e)
 		}
+		fault = errors.Join(fault, err)
 	}
 	return list, fault
 }
@@ -57,13 +104,18 @@ func numbers(path string) ([]int, error) {
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
+	return parseNumbers(names), err
+}
+
+// parseNumbers returns those of the words that are numbers.
+func parseNumbers(words []string) []int {
 	var list []int
-	for _, name := range names {
-		if number, err := strconv.Atoi(name); err == nil {
+	for _, word := range words {
+		if number, err := strconv.Atoi(word); err == nil {
 			list = append(list, number)
 		}
 	}
-	return list, err
+	return list
 }
 
 // parseStat parses "pid (name) state parent group …". The name may contain anything.
@@ -78,8 +130,12 @@ func parseStat(pid int, stat []byte) (processEntry, bool) {
 	}
 	parent, parentErr := strconv.Atoi(fields[1])
 	group, groupErr := strconv.Atoi(fields[2])
-	e := processEntry{pid: pid, parent: parent, group: group, started: fields[19], state: fields[0][0], name: string(stat[begin+1 : end])}
-	return e, errors.Join(parentErr, groupErr) == nil
+	threads, threadsErr := strconv.Atoi(fields[17])
+	e := processEntry{
+		pid: pid, parent: parent, group: group, threads: threads, started: fields[19], state: fields[0][0],
+		name: string(stat[begin+1 : end]),
+	}
+	return e, errors.Join(parentErr, groupErr, threadsErr) == nil
 }
 
 // children returns a process's children, ended ones included. A kernel may lack the lists of children:
@@ -92,52 +148,65 @@ func children(parent int) ([]int, error) {
 	}
 	var list []int
 	for _, thread := range threads {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", parent, thread))
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && thread == parent:
-			all, err := processes()
-			return childrenAmong(all, parent), err
-		case err != nil && !isGone(err):
+		found, err := childrenOfThread(parent, thread)
+		if errors.Is(err, fs.ErrNotExist) && thread == parent {
+			return childrenAmongAll(parent)
+		}
+		if err != nil && !isGone(err) {
 			fault = err
 		}
-		for word := range strings.FieldsSeq(string(text)) {
-			if pid, err := strconv.Atoi(word); err == nil {
-				list = append(list, pid)
-			}
-		}
+		list = append(list, found...)
 	}
 	return list, fault
 }
 
-func childrenAmong(all []processEntry, parent int) []int {
+// childrenOfThread returns the children of a thread. The children of an ended process are those of the main
+// thread of the process that they are left to.
+func childrenOfThread(process, thread int) ([]int, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", process, thread))
+	return parseNumbers(strings.Fields(string(text))), err
+}
+
+func childrenAmongAll(parent int) ([]int, error) {
+	pids, err := numbers("/proc")
+	all, fault := processesOf(pids)
 	var list []int
 	for _, e := range all {
 		if e.parent == parent {
 			list = append(list, e.pid)
 		}
 	}
-	return list
+	return list, errors.Join(err, fault)
 }
 
-// descendants returns the processes that run below root: its children, their children, and so on. It
-// leaves out those of except, and what is below them. With an error the list lacks some.
-func descendants(root int, except []int) (list []processEntry, fault error) {
-	below := []int{root}
-	for i := 0; i < len(below); i++ {
-		found, err := children(below[i])
+// walk calls visit for each process that runs below root, parents first and as soon as it is found: its
+// children, their children, and so on. It leaves out those of except and what is below them. For what is below a
+// process for which visit returns false, it calls nothing. It adds the numbers of all to seen. With an error it
+// may have missed some.
+func walk(root int, except []int, seen map[int]bool, visit func(processEntry) bool) (fault error) {
+	type place struct {
+		pid   int
+		quiet bool
+	}
+	for below := []place{{root, false}}; len(below) > 0; below = below[1:] {
+		found, err := children(below[0].pid)
 		fault = errors.Join(fault, err)
 		for _, pid := range found {
-			if !slices.Contains(except, pid) && !slices.Contains(below, pid) {
-				below = append(below, pid)
+			if seen[pid] || slices.Contains(except, pid) {
+				continue
 			}
+			seen[pid] = true
+			next := place{pid, below[0].quiet}
+			if !next.quiet {
+				e, ok, err := entryOf(pid)
+				fault = errors.Join(fault, err)
+				next.quiet = ok && running(e) && !visit(e)
+			}
+			below = append(below, next)
 		}
 	}
-	list, err := processesOf(below[1:])
-	return slices.DeleteFunc(list, func(e processEntry) bool { return !running(e) }), errors.Join(fault, err)
+	return fault
 }
-
-// running reports whether the process has not ended.
-func running(e processEntry) bool { return e.state != 'Z' && e.state != 'X' }
 
 // describe names the processes for a message.
 func describe(list []processEntry) []string {
@@ -146,62 +215,4 @@ func describe(list []processEntry) []string {
 		names = append(names, fmt.Sprintf("%s (pid %d)", cli.Safe(e.name), e.pid))
 	}
 	return names
-}
-
-// maxRounds bounds how often signalAll looks for processes that were started meanwhile.
-const maxRounds = 100
-
-// signalAll sends the signal to the processes that find returns, and looks again until find returns no
-// further ones: those that it has not seen may have been started meanwhile. It returns how many got the
-// signal, and those that the system did not let have it.
-func signalAll(sig syscall.Signal, find func() ([]processEntry, error)) (sent int, refused []processEntry) {
-	type identity struct {
-		pid     int
-		started string
-	}
-	seen := make(map[identity]bool)
-	for range maxRounds {
-		before := len(seen)
-		list, _ := find() // what it lacks, a later round or call finds
-		for _, e := range list {
-			if id := (identity{e.pid, e.started}); !seen[id] {
-				seen[id] = true
-				switch err := signalTo(e, sig); {
-				case err == nil:
-					sent++
-				case !errors.Is(err, unix.ESRCH):
-					refused = append(refused, e)
-				}
-			}
-		}
-		if len(seen) == before {
-			break
-		}
-	}
-	return sent, refused
-}
-
-// signalTo sends the signal to the process, and not to a later one of the same number.
-func signalTo(e processEntry, sig syscall.Signal) error {
-	fd, err := unix.PidfdOpen(e.pid, 0)
-	if err != nil { // ESRCH, or the kernel is older than 5.3, or no more files may be opened
-		return unix.Kill(e.pid, sig)
-	}
-	defer func() { _ = unix.Close(fd) }() // nothing was written to it
-	if now, _ := processesOf([]int{e.pid}); len(now) != 1 || now[0].started != e.started {
-		return unix.ESRCH
-	}
-	return unix.PidfdSendSignal(fd, sig, nil, 0)
-}
-
-// refusing returns those of the processes that this one may not send signals to: they run as another
-// user.
-func refusing(list []processEntry) []processEntry {
-	var found []processEntry
-	for _, e := range list {
-		if errors.Is(unix.Kill(e.pid, 0), unix.EPERM) {
-			found = append(found, e)
-		}
-	}
-	return found
 }

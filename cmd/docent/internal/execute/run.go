@@ -12,7 +12,6 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -27,6 +26,7 @@ type run struct {
 	said    chan string   // messages for standard error
 	owner   lock.Owner
 	begin   time.Time
+	file    *statusFile
 	status  Status
 }
 
@@ -59,6 +59,7 @@ func (r *run) speak() (end func()) {
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() { // ends with over; or with the process, if standard error takes nothing
 		defer close(done)
+		writeInBackground()
 		for {
 			select {
 			case text := <-r.said:
@@ -94,14 +95,19 @@ func (r *run) chatty(format string, args ...any) {
 // but one: that it can't be opened. If it can't be written, as on a full disk, the exit code is that of
 // the run nevertheless.
 func (r *run) run(ctx context.Context, o *options, args []string, dash int) (int, error) {
-	file, err := openStatus(o.statusFile)
+	stop, err := r.listen()
 	if err != nil {
+		return codeFailed, err
+	}
+	defer stop()
+	defer r.guard.end()
+	if r.file, err = openStatus(o.statusFile); err != nil {
 		return codeFailed, err
 	}
 	end := r.speak()
 	code, err := r.checked(ctx, o, args, dash)
 	end()
-	if fault := file.write(r.status); fault != nil {
+	if fault := r.file.write(r.status); fault != nil {
 		r.app.Say("%v", fault) // and no more: the exit code says what has become of CMD
 	}
 	return code, err
@@ -113,6 +119,9 @@ func (r *run) checked(ctx context.Context, o *options, args []string, dash int) 
 	if r.job, err = o.job(args, dash); err != nil {
 		return r.fail(codeFailed, err)
 	}
+	if err := checkProc(); err != nil {
+		return r.fail(codeFailed, err)
+	}
 	path, code, err := lookUp(r.job.command[0])
 	if err != nil {
 		return r.fail(code, err)
@@ -120,11 +129,6 @@ func (r *run) checked(ctx context.Context, o *options, args []string, dash int) 
 	if r.owner, err = ownerOf(r.app, r.job.owner); err != nil {
 		return r.fail(codeFailed, fmt.Errorf("%s: %w", envParty, err))
 	}
-	stop, err := r.listen()
-	if err != nil {
-		return r.fail(codeFailed, err)
-	}
-	defer stop()
 	return r.underLock(ctx, path)
 }
 
@@ -152,7 +156,12 @@ func (r *run) underLock(ctx context.Context, path string) (int, error) {
 	if err != nil {
 		return r.fail(codeFailed, err)
 	}
-	p, err := prepare(path, r.job.command, files, r.guard, r.say)
+	group := r.guard.group()
+	if r.job.noGuard && !r.job.noCgroup {
+		group = makeCgroup()
+		defer group.remove()
+	}
+	p, err := prepare(path, r.job.command, files, r.guard, group, r.say)
 	if err != nil {
 		return r.fail(codeFailed, errors.Join(err, client.Close()))
 	}
@@ -162,9 +171,11 @@ func (r *run) underLock(ctx context.Context, path string) (int, error) {
 		return r.refused(errors.Join(err, client.Close()))
 	}
 	granted := time.Now()
-	r.status.Waited, r.status.Fence = granted.Sub(r.begin).Seconds(), fences(l)
+	r.status.Waited, r.status.Fence, r.status.Granted = granted.Sub(r.begin).Seconds(), fences(l), optionalTime(granted)
+	r.guard.note(codeFailed, r.status)
 	code, err := r.work(p, client, l, budget)
 	r.status.Held = time.Since(granted).Seconds()
+	r.guard.note(code, r.status)
 	r.release(ctx, client, l) // last: after a loss, Close would let the ensemble end the session
 	return code, err
 }
@@ -206,28 +217,42 @@ func (r *run) work(p *process, c *framework.Client, l *lease.Lease, b Budget) (i
 	}
 	s := Supervisor{
 		Holding: l, Program: p, Budget: b, Stop: r.job.stop, OnLost: r.job.lost, Leftovers: Leftovers(r.job.options.leftovers),
-		Signals: r.signals, Revoked: r.revoked, Say: r.say,
+		Signals: r.signals, Revoked: r.revoked, Say: r.say, Stuck: func(v Verdict) { r.stuck(v, p) },
 	}
 	verdict := s.Run()
 	end := p.finish()
-	for _, left := range end.left {
+	for _, left := range describe(end.left) {
 		r.say("runs on, and is not under the lock: %s", left)
 	}
 	if !end.guarded.IsZero() { // it was as quick as docent, or docent was stopped
 		if verdict.Outcome == OutcomeDone {
 			verdict.Outcome, verdict.Reason = OutcomeLost, "lease_deadline"
 		}
-		if verdict.KilledAt.IsZero() {
+		if verdict.KilledAt.IsZero() || end.guarded.Before(verdict.KilledAt) {
 			verdict.KilledAt = end.guarded
 		}
 	}
+	if verdict.Outcome == OutcomeDone && r.guard.hasDied() {
+		verdict.Outcome, verdict.Reason = OutcomeFailed, "guard_ended"
+	}
 	return r.conclude(verdict, end)
+}
+
+// stuck notes that what CMD has started does not end.
+func (r *run) stuck(v Verdict, p *process) {
+	s := r.status
+	s.Outcome, s.Reason, s.WarnedAt, s.KilledAt = v.Outcome, v.Reason, optionalTime(v.WarnedAt), optionalTime(v.KilledAt)
+	left, _ := p.running()
+	s.Held, s.NotEnded = time.Since(*s.Granted).Seconds(), listed(left)
+	if err := r.file.interim(s); err != nil {
+		r.say("%v", err)
+	}
 }
 
 // conclude notes the end of CMD and returns the exit code.
 func (r *run) conclude(v Verdict, end endOfCommand) (int, error) {
 	r.status.Outcome, r.status.Reason = v.Outcome, v.Reason
-	r.status.WarnedAt, r.status.KilledAt = optionalTime(v.WarnedAt), optionalTime(v.KilledAt)
+	r.status.WarnedAt, r.status.KilledAt, r.status.NotEnded = optionalTime(v.WarnedAt), optionalTime(v.KilledAt), listed(end.left)
 	code := exitCode(end.status)
 	if end.status.Signaled() {
 		text := name(end.status.Signal())
@@ -294,7 +319,7 @@ func (r *run) fail(code int, err error) (int, error) {
 	case code == codeNotExecutable:
 		r.status.Reason = "not_executable"
 	default:
-		r.status.Reason = zktel.ErrorType(err)
+		r.status.Reason = reasonOf(err)
 	}
 	return code, err
 }

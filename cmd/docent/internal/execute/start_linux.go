@@ -29,6 +29,24 @@ func Internal(args []string) (code int, ok bool) {
 	return 0, false
 }
 
+// executable returns the path of this program for its own processes, which have its name in ps then. The file may
+// have been replaced.
+func executable() string {
+	const self = "/proc/self/exe"
+	path, err := os.Readlink(self)
+	if err != nil {
+		return self
+	}
+	named, err := os.Stat(path)
+	if err != nil {
+		return self
+	}
+	if own, err := os.Stat(self); err != nil || !os.SameFile(named, own) {
+		return self
+	}
+	return path
+}
+
 // starter becomes CMD when docent sends the environment. Until then it waits, in CMD's process group, so
 // the terminal and docent know the group before CMD runs. It returns if docent ends first or the start
 // fails.

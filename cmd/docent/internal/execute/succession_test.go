@@ -71,6 +71,8 @@ func newDeafProgram(dies time.Duration) *deafProgram {
 	return &deafProgram{dies: dies, leader: make(chan struct{}), gone: make(chan struct{})}
 }
 
+func (g *deafProgram) Left() []string { return nil }
+
 func (g *deafProgram) SignalAll(sig syscall.Signal) []string {
 	g.Signal(sig)
 	return nil

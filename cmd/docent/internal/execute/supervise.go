@@ -18,6 +18,7 @@ type Program interface {
 	// SignalAll sends the signal to CMD and all that it has started, and returns the names of those that
 	// the system did not let have it.
 	SignalAll(sig syscall.Signal) (refused []string)
+	Left() []string          // the names of those that have not ended
 	Leader() <-chan struct{} // closed when CMD itself has ended
 	Gone() <-chan struct{}   // closed when nothing that CMD started is left, after Leader
 	// Guarded passes the time of KILL to the guard.
@@ -57,6 +58,7 @@ type Supervisor struct {
 	Signals   <-chan os.Signal // to pass on
 	Revoked   <-chan struct{}  // closed or sent to when another client asks for the lock
 	Say       func(format string, args ...any)
+	Stuck     func(Verdict) // called when KILL has had no effect for long; may be nil
 
 	plan       *Plan
 	verdict    Verdict
@@ -160,16 +162,30 @@ func (s *Supervisor) signalAll(sig syscall.Signal) {
 
 // afterKill repeats KILL, for a process that was forked meanwhile, and says if it has no effect.
 func (s *Supervisor) afterKill(now time.Time) time.Duration {
-	if now.Sub(s.verdict.KilledAt) >= patience && !s.complained {
-		s.complained = true
-		if err := s.Holding.Err(); err != nil {
-			s.Say("the command does not end after KILL, and the lock is lost: it may run beside the next holder's command")
-		} else {
-			s.Say("the command does not end after KILL; docent keeps the lock while the lease lasts")
-		}
-	}
 	s.signalAll(syscall.SIGKILL)
+	if now.Sub(s.verdict.KilledAt) < patience {
+		return patience / 250
+	}
+	if !s.complained {
+		s.complained = true
+		s.complain(strings.Join(s.Program.Left(), ", "))
+	}
 	return patience / 10
+}
+
+// complain says that KILL has had no effect on those of the names.
+func (s *Supervisor) complain(left string) {
+	if left == "" {
+		return // they have just ended
+	}
+	if s.Holding.Err() != nil {
+		s.Say("the command does not end after KILL, and the lock is lost: it may run beside the next holder's command: %s", left)
+	} else {
+		s.Say("the command does not end after KILL; docent keeps the lock while the lease lasts: %s", left)
+	}
+	if s.Stuck != nil {
+		s.Stuck(s.end())
+	}
 }
 
 // revoke asks the program to stop, because another client asks for the lock. No KILL follows: nothing is

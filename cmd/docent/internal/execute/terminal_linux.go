@@ -1,10 +1,10 @@
 package execute
 
 import (
+	"errors"
 	"os"
-	"os/signal"
+	"runtime"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -21,12 +21,44 @@ type terminal struct {
 	given bool       // CMD's group has it, or had it
 }
 
-// terminalOf returns the terminal of the standard streams.
-func terminalOf(files []*os.File) *terminal {
+// terminalOf returns the terminal of the standard streams. docent's group is its guard's, if it has one.
+func terminalOf(files []*os.File, g *guardian) *terminal {
 	if !cli.Terminal(files[0]) {
 		return nil
 	}
-	return &terminal{fd: int(files[0].Fd()), own: unix.Getpgrp(), all: cli.Terminal(files[1])}
+	own := unix.Getpgrp()
+	if g != nil {
+		if group, err := unix.Getpgid(g.pid); err == nil {
+			own = group
+		}
+	}
+	return &terminal{fd: int(files[0].Fd()), own: own, all: cli.Terminal(files[1])}
+}
+
+// setForeground makes the group the terminal's foreground group. A process in the background would be stopped.
+func (t *terminal) setForeground(group int) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before unix.Sigset_t
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, backgroundWrites(), &before); err != nil {
+		return err
+	}
+	err := unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group)
+	return errors.Join(err, unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil))
+}
+
+// backgroundWrites returns the set of the signal that stops a process in the background that writes to the terminal.
+func backgroundWrites() *unix.Sigset_t {
+	set := new(unix.Sigset_t)
+	set.Val[0] = 1 << (unix.SIGTTOU - 1)
+	return set
+}
+
+// writeInBackground lets the calling goroutine write to a terminal that stops those in the background that do. docent
+// must not be stopped. The goroutine has its thread for itself from then on.
+func writeInBackground() {
+	runtime.LockOSThread()                                           // for ever: the thread ends with the goroutine
+	_ = unix.PthreadSigmask(unix.SIG_BLOCK, backgroundWrites(), nil) // else the guard continues docent
 }
 
 // foreground reports whether docent's group has the terminal.
@@ -50,7 +82,7 @@ func (t *terminal) giveBack(group int) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.given = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) == nil
+	t.given = t.setForeground(group) == nil
 	return t.given
 }
 
@@ -62,7 +94,6 @@ func (t *terminal) take() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.given {
-		signal.Ignore(syscall.SIGTTOU) // a group in the background would be stopped
-		_ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, t.own)
+		_ = t.setForeground(t.own) // the terminal may have gone
 	}
 }

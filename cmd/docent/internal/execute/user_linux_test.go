@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 )
@@ -25,6 +26,9 @@ func becomeRoot(file string) {
 		os.Exit(1)
 	}
 	_ = os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644)
+	if os.Getenv("LINGER") != "" {
+		<-time.After(3 * time.Second)
+	}
 	_, _ = io.Copy(io.Discard, os.Stdin) // until the test has ended
 }
 
@@ -39,6 +43,33 @@ func asRoot(name string, args ...string) error {
 	return nil
 }
 
+// userPrograms are copies of the test binary that other users may run.
+type userPrograms struct {
+	dir    string // everybody may write in it
+	docent string
+	setuid string // becomes root's: see becomeRoot
+	pid    string // where that one writes its process id
+}
+
+func newUserPrograms(t *testing.T) userPrograms {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "docent-user") //nolint:usetesting // t.TempDir's parents are closed to other users
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	u := userPrograms{dir, filepath.Join(dir, "docent"), filepath.Join(dir, "setuid"), filepath.Join(dir, "pid")}
+	for _, err := range []error{
+		os.Chmod(dir, 0o777), exec.Command("cp", os.Args[0], u.docent).Run(), os.Chmod(u.docent, 0o755),
+		asRoot("install", "-o", "root", "-m", "4755", os.Args[0], u.setuid),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return u
+}
+
 // docent runs as an ordinary user, and its command as root. docent says at once that it can't stop the
 // command. When the lock is lost it does not claim that it has.
 func TestCommand_of_another_user(t *testing.T) {
@@ -47,20 +78,8 @@ func TestCommand_of_another_user(t *testing.T) {
 		apptest.Missing(t, "only root can start programs of two users: "+err.Error())
 	}
 	srv, addr := serve(t)
-	dir, err := os.MkdirTemp("", "docent-user") //nolint:usetesting // t.TempDir's parents are closed to other users
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	docent, setuid, pid := filepath.Join(dir, "docent"), filepath.Join(dir, "setuid"), filepath.Join(dir, "pid")
-	for _, err := range []error{
-		os.Chmod(dir, 0o777), exec.Command("cp", os.Args[0], docent).Run(), os.Chmod(docent, 0o755),
-		asRoot("install", "-o", "root", "-m", "4755", os.Args[0], setuid),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	user := newUserPrograms(t)
+	dir, docent, setuid, pid := user.dir, user.docent, user.setuid, user.pid
 	status := filepath.Join(dir, "status")
 	p := &program{status: status}
 	p.Cmd = exec.Command(docent, "exec", "--connect", addr, "--session-timeout", short, "--status-file", status, "/user", "--",
@@ -89,7 +108,10 @@ func TestCommand_of_another_user(t *testing.T) {
 		return strings.Contains(p.err.String(), "may not send KILL, because they run as another user: "+named)
 	})
 	eventually(t, "docent says what that means", func() bool {
-		return strings.Contains(p.err.String(), "does not end after KILL, and the lock is lost: it may run beside the next holder's command")
+		return strings.Contains(p.err.String(), "does not end after KILL, and the lock is lost: it may run beside the next holder's command: "+named)
+	})
+	eventually(t, "the status says it while it runs", func() bool {
+		return strings.Contains(contents(status), `"not_ended":[{"pid":`+root+`,"name":"setuid"}]`)
 	})
 	in.Close() // the command ends
 	if code := p.end(t); code != 121 {

@@ -1,0 +1,150 @@
+package execute
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A cgroup is a control group of its own for CMD. The kernel ends all of it at once, also processes of other
+// users and those that start one another. It is nil if docent may not make one.
+type cgroup struct {
+	dir  *os.File
+	path string
+}
+
+// killFile is the file of a cgroup whose processes the kernel ends when 1 is written to it. Linux has it
+// since 5.14.
+const killFile = "cgroup.kill"
+
+// makeCgroup makes a cgroup below this process's own, and returns nil if it may not.
+func makeCgroup() *cgroup {
+	parent := ownCgroup()
+	if parent == "" {
+		return nil
+	}
+	path := filepath.Join(parent, "docent-"+rand.Text())
+	if os.Mkdir(path, 0o755) != nil {
+		return nil
+	}
+	dir, err := os.Open(path)
+	if err == nil {
+		_, err = os.Stat(filepath.Join(path, killFile))
+	}
+	if err != nil {
+		_ = os.Remove(path) // it is empty
+		return nil
+	}
+	return &cgroup{dir, path}
+}
+
+// ownCgroup returns the directory of this process's cgroup of version 2, "" if there is none.
+func ownCgroup() string {
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return ""
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(groups)) {
+		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			return cgroupDirectory(path, string(mounts))
+		}
+	}
+	return ""
+}
+
+// cgroupDirectory returns the directory of a cgroup by the lines of mountinfo.
+func cgroupDirectory(path, mounts string) string {
+	for line := range strings.Lines(mounts) {
+		mount, system, _ := strings.Cut(line, " - ")
+		fields := strings.Fields(mount)
+		if len(fields) < 5 || !strings.HasPrefix(system, "cgroup2 ") {
+			continue
+		}
+		inside, err := filepath.Rel(fields[3], path)
+		if err == nil && filepath.IsLocal(inside) {
+			return filepath.Join(fields[4], inside)
+		}
+	}
+	return ""
+}
+
+// descriptor returns the cgroup's directory for the start of a process in it.
+func (c *cgroup) descriptor() (fd int, ok bool) {
+	if c == nil {
+		return 0, false
+	}
+	return int(c.dir.Fd()), true
+}
+
+// kill ends all processes of the cgroup, and reports whether it could.
+func (c *cgroup) kill() bool {
+	if c == nil {
+		return false
+	}
+	fd, err := unix.Openat(int(c.dir.Fd()), killFile, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = unix.Close(fd) }() // the kernel has read all
+	_, err = unix.Write(fd, []byte("1"))
+	return err == nil
+}
+
+// pids returns the processes of the cgroup and of those below it. Ended ones don't count.
+func (c *cgroup) pids() []int {
+	if c == nil {
+		return nil
+	}
+	var list []int
+	root := os.DirFS(descriptorPath(c.dir))
+	_ = fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return nil // a cgroup that was removed meanwhile
+		}
+		text, _ := fs.ReadFile(root, filepath.Join(path, "cgroup.procs"))
+		list = append(list, parseNumbers(strings.Fields(string(text)))...)
+		return nil
+	})
+	return slices.DeleteFunc(list, func(pid int) bool { return pid == 0 }) // it is not in this pid namespace
+}
+
+// has reports whether the process is in the cgroup.
+func (c *cgroup) has(pid int) bool { return c != nil && slices.Contains(c.pids(), pid) }
+
+// descriptorPath returns a path of the open directory, which may have been renamed or covered.
+func descriptorPath(dir *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(dir.Fd())) }
+
+// remove moves what still runs to the cgroup that docent is in, and removes the cgroup.
+func (c *cgroup) remove() {
+	if c == nil || c.path == "" {
+		return
+	}
+	for _, pid := range c.pids() {
+		_ = os.WriteFile(filepath.Join(filepath.Dir(c.path), "cgroup.procs"), []byte(strconv.Itoa(pid)), 0) // it may have ended
+	}
+	var below []string
+	_ = filepath.WalkDir(c.path, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			below = append(below, path)
+		}
+		return nil
+	})
+	for _, path := range slices.Backward(below) {
+		if err := unix.Rmdir(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			break // a process could not be moved: the cgroup stays
+		}
+	}
+	_ = c.dir.Close()
+	c.path = ""
+}

@@ -1,0 +1,265 @@
+package execute_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// nested returns the arguments of depth docent execs, one within the other, that run the script. The wrapper is a
+// shell's words for each further one, with "%s" for its own.
+func nested(addr, path string, depth int, wrapper, script string, flags ...string) []string {
+	args := append(append([]string{}, flags...), path+"-1", "--", "sh", "-c", script)
+	for level := 2; level <= depth; level++ {
+		var words []string
+		for _, word := range append([]string{testBinary(), "exec", "--connect", addr, "--no-cgroup"}, args...) {
+			words = append(words, "'"+strings.ReplaceAll(word, "'", `'\''`)+"'")
+		}
+		args = append(append([]string{}, flags...), fmt.Sprintf("%s-%d", path, level), "--", "sh", "-c", fmt.Sprintf(wrapper, strings.Join(words, " ")))
+	}
+	return args
+}
+
+// A signal reaches the innermost of nested execs once, however it is sent: to docent, or to docent's process group.
+// What the outer ones run gets it once, too.
+func TestNested_execs_pass_a_signal_on_once(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	n := 0
+	for name, c := range map[string]struct {
+		wrapper string
+		flags   []string
+	}{
+		"a shell":       {"%s; exit $?", nil},
+		"become":        {"exec %s", nil},
+		"a session":     {"setsid -w %s; exit $?", nil},
+		"job control":   {"set -m; %s; exit $?", nil},
+		"without guard": {"%s; exit $?", []string{"--no-guard"}},
+	} {
+		for depth := 1; depth <= 3; depth++ {
+			for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+				n++
+				t.Run(fmt.Sprint(name, " ", depth, " ", sig), func(t *testing.T) {
+					t.Parallel()
+					got, ready, end := tempFile(t), tempFile(t), tempFile(t)
+					script := fmt.Sprintf("trap 'echo got >>%s' INT TERM HUP QUIT; echo >%s; while ! [ -e %s ]; do sleep 0.05; done; exit 9", got, ready, end)
+					args := nested(addr, fmt.Sprintf("/nested/%d", n), depth, "trap : INT TERM HUP QUIT; "+c.wrapper, script, c.flags...)
+					p := start(t, addr, args...)
+					await(t, ready)
+					if err := p.Process.Signal(sig); err != nil {
+						t.Fatal(err)
+					}
+					eventually(t, "the signal arrives", func() bool { return contents(got) != "" })
+					<-time.After(300 * time.Millisecond) // for a second one
+					if err := os.WriteFile(end, nil, 0o600); err != nil {
+						t.Fatal(err)
+					}
+					if code := p.end(t); code != 9 && name != "become" || contents(got) != "got\n" {
+						t.Errorf("exit code %d, want 9; the program got %q\n%s", code, contents(got), p.err.String())
+					}
+				})
+			}
+		}
+	}
+}
+
+// A second INT ends nested execs, too.
+func TestNested_execs_end_at_a_second_INT(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	for depth := 1; depth <= 3; depth++ {
+		t.Run(strconv.Itoa(depth), func(t *testing.T) {
+			t.Parallel()
+			m, set := newMark(t)
+			ready := tempFile(t)
+			p := start(t, addr, nested(addr, fmt.Sprintf("/twice/%d", depth), depth, "trap : INT; %s; exit $?", set+"trap '' INT; echo >"+ready+"; sleep 60; sleep 60")...)
+			await(t, ready)
+			for range 2 {
+				if err := p.Process.Signal(syscall.SIGINT); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(100 * time.Millisecond) // signals of one number may merge
+			}
+			if code := p.end(t); code != 137 || m.lives(t) {
+				t.Errorf("exit code %d, want 137; it lives: %v\n%s", code, m.lives(t), p.err.String())
+			}
+		})
+	}
+}
+
+// A shell sends KILL or STOP to a job, which is docent's process group. The child has a group of its own: it ends the
+// command, or continues the guard.
+func TestSignals_to_docents_process_group(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(unix.SignalName(sig), func(t *testing.T) {
+			t.Parallel()
+			m, set := newMark(t)
+			got, ready := tempFile(t), tempFile(t)
+			p := &program{status: tempFile(t)}
+			p.Cmd = exec.Command(testBinary(), "exec", "--connect", addr, "--no-cgroup", "--session-timeout", short, "--leftovers", "kill", "--status-file", p.status, fmt.Sprintf("/group/%d", sig), "--",
+				"sh", "-c", set+"trap 'echo got >>"+got+"; exit 9' INT TERM; setsid sleep 60 & echo >"+ready+"; while :; do sleep 0.05; done")
+			p.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
+			p.Stdout, p.Stderr, p.WaitDelay = &p.out, &p.err, 5*time.Second
+			p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
+			await(t, ready)
+			if err := syscall.Kill(-p.Process.Pid, sig); err != nil {
+				t.Fatal(err)
+			}
+			switch sig {
+			case syscall.SIGKILL:
+				eventually(t, "all has ended", func() bool { return !m.lives(t) })
+				if other := run(t, addr, "-w", "15s", fmt.Sprintf("/group/%d", sig), "--", "true"); other.ProcessState.ExitCode() != 0 {
+					t.Errorf("the lock is not free: %s", other.err.String())
+				}
+				eventually(t, "the status says it", func() bool { return strings.Contains(contents(p.status), `"guard_ended"`) })
+				return
+			case syscall.SIGSTOP:
+				eventually(t, "docent says so", func() bool { return strings.Contains(p.err.String(), "it is continued") })
+				if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+			}
+			code := p.end(t)
+			if code != 9 || contents(got) != "got\n" || m.lives(t) {
+				t.Errorf("exit code %d, want 9; the command got %q; it lives: %v\n%s", code, contents(got), m.lives(t), p.err.String())
+			}
+		})
+	}
+}
+
+// A docent that dies, of whatever signal, is docent's failure: the code is never that of the program. The status says
+// it, and nothing of the command lives.
+func TestDocent_dies_by_each_signal(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	for _, sig := range []syscall.Signal{
+		syscall.SIGABRT, syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGSYS, syscall.SIGSTKFLT, syscall.SIGKILL,
+	} {
+		for _, phase := range []string{"works", "waits"} {
+			t.Run(fmt.Sprint(sig, " ", phase), func(t *testing.T) {
+				t.Parallel()
+				path := fmt.Sprintf("/dies/%d-%s", sig, phase)
+				m, set := newMark(t)
+				ready := tempFile(t)
+				p := start(t, addr, path, "--", "sh", "-c", set+"setsid sleep 60 & echo >"+ready+"; wait")
+				await(t, ready)
+				victim, outcome := p, "failed"
+				if phase == "waits" {
+					victim = start(t, addr, "-v", path, "--", "true")
+					eventually(t, "it waits", func() bool { return strings.Contains(victim.err.String(), "waiting behind") })
+				}
+				if err := syscall.Kill(workerOf(victim), sig); err != nil {
+					t.Fatal(err)
+				}
+				code, status := victim.end(t), victim.readStatus(t)
+				if code != 125 || status.Outcome != outcome || status.Reason != "docent_ended" || len(status.NotEnded) > 0 {
+					t.Errorf("exit code %d, want 125; status %+v\n%s", code, status, victim.err.String())
+				}
+				if killed := status.KilledAt != nil && status.Child.Signal != nil && *status.Child.Signal == "KILL"; killed != (phase == "works") {
+					t.Errorf("status %+v", status)
+				}
+				if phase == "works" && m.lives(t) {
+					t.Errorf("something of the command lives\n%s", p.err.String())
+				}
+				if !strings.Contains(victim.err.String(), "guard: docent ended ") {
+					t.Errorf("the guard says %q", victim.err.String())
+				}
+			})
+		}
+	}
+}
+
+// A docent that is stopped ends as the user asks, and by itself after the time for KILL.
+func TestDocent_that_is_stopped_ends(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t, zkserver.WithTick(500*time.Millisecond))
+	for name, c := range map[string]struct {
+		act     func(p *program) error
+		code    int
+		outcome string
+	}{
+		"TERM":             {func(p *program) error { return p.Process.Signal(syscall.SIGTERM) }, 143, "done"},
+		"at its time":      {func(*program) error { return nil }, 121, "lost"},
+		"held by a tracer": {func(p *program) error { return traceProcess(workerOf(p)) }, 121, "lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, set := newMark(t)
+			ready := tempFile(t)
+			p := start(t, addr, "--session-timeout", short, "/stopped/"+strings.ReplaceAll(name, " ", "-"), "--", "sh", "-c", set+"setsid sleep 60 & echo >"+ready+"; wait")
+			await(t, ready)
+			if name != "held by a tracer" {
+				if err := syscall.Kill(workerOf(p), syscall.SIGSTOP); err != nil {
+					t.Fatal(err)
+				}
+			}
+			begin := time.Now()
+			if err := c.act(p); err != nil {
+				t.Fatal(err)
+			}
+			code, status := p.end(t), p.readStatus(t)
+			if code != c.code || status.Outcome != c.outcome || m.lives(t) {
+				t.Errorf("exit code %d, want %d; status %+v; it lives: %v\n%s", code, c.code, status, m.lives(t), p.err.String())
+			}
+			if c.outcome == "lost" && (status.Reason != "lease_deadline" || status.KilledAt == nil || status.KilledAt.After(begin.Add(4*time.Second))) {
+				t.Errorf("stopped at %v, status %+v", begin, status)
+			}
+		})
+	}
+}
+
+// traceProcess has a further process stop the process as a debugger does: CONT does not continue it.
+func traceProcess(pid int) error {
+	cmd := exec.Command(testBinary())
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", debuggerVariable, pid))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() { _ = cmd.Wait() }() // it ends with the process that it traces
+	_, err = out.Read(make([]byte, 1))
+	return err
+}
+
+// debuggerVariable makes the test binary a debugger of the process.
+const debuggerVariable = "DOCENT_TEST_DEBUG"
+
+// debug is the process of [debuggerVariable].
+func debug(pid int) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	for _, thread := range threads {
+		if number, fault := strconv.Atoi(filepath.Base(thread)); err == nil && fault == nil {
+			err = unix.PtraceAttach(number)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println("stopped")
+	for alive(strconv.Itoa(pid)) {
+		var status unix.WaitStatus
+		_, _ = unix.Wait4(-1, &status, unix.WALL|unix.WNOHANG, nil) // and continues nothing
+		<-time.After(10 * time.Millisecond)
+	}
+}

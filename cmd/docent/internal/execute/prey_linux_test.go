@@ -1,0 +1,260 @@
+package execute_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+)
+
+// preyVariable makes the test binary a program that is hard to end: see preys.
+const preyVariable = "DOCENT_TEST_PREY"
+
+// preyLife is how long a prey lives if nobody ends it.
+const preyLife = 60 * time.Second
+
+// preys are the programs of [preyVariable]. None returns before its life is over, and all ignore TERM.
+func preys() map[string]func() {
+	return map[string]func(){
+		"sleeps":           func() { <-time.After(preyLife) },
+		"leader has ended": endLeader,
+		"thread execs":     func() { go execInThread(); endLeader() },
+		"links":            link,
+	}
+}
+
+// hunted is the process of [preyVariable].
+func hunted(kind string) {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT)
+	preys()[kind]()
+}
+
+// endLeader ends the main thread, and only that: the state of the process is Z, while other threads run.
+func endLeader() {
+	go func() { <-time.After(preyLife); os.Exit(0) }()
+	_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0)
+}
+
+// execInThread has a thread that is not the main one become another program.
+func execInThread() {
+	runtime.LockOSThread()
+	for unix.Gettid() == unix.Getpid() {
+		<-time.After(time.Millisecond)
+	}
+	eventuallyEnded(os.Getpid())
+	sleep, err := exec.LookPath("sleep")
+	if err == nil {
+		err = syscall.Exec(sleep, []string{"sleep", "60"}, os.Environ())
+	}
+	panic(err)
+}
+
+// eventuallyEnded waits until the main thread of the process is a zombie.
+func eventuallyEnded(pid int) {
+	for !strings.Contains(contents(fmt.Sprintf("/proc/%d/stat", pid)), ") Z ") {
+		<-time.After(time.Millisecond)
+	}
+}
+
+// link starts its like in a session of its own, and ends, again and again. It is the chain's only process, and has
+// few instructions between two forks: nothing that may allocate, because a fork has one thread.
+func link() {
+	end := time.Now().Add(preyLife).Unix()
+	var now unix.Timespec
+	for now.Sec < end {
+		pid, _, _ := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+		if pid != 0 {
+			_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
+		}
+		_, _, _ = syscall.RawSyscall(syscall.SYS_SETSID, 0, 0, 0)
+		_, _, _ = syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, unix.CLOCK_REALTIME, uintptr(unsafe.Pointer(&now)), 0)
+	}
+}
+
+// A mark is a file that each process of a command has open with a lock of the system, in whatever namespace it is
+// and whatever /proc says of it.
+type mark string
+
+// newMark returns a mark, and the beginning of a shell script that sets it.
+func newMark(t *testing.T) (mark, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "mark")
+	return mark(path), "exec 9>" + path + "; flock -s 9; "
+}
+
+// lives reports whether a process that has the mark lives.
+func (m mark) lives(t *testing.T) bool {
+	t.Helper()
+	file, err := os.OpenFile(string(m), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil
+}
+
+// prey returns the shell's command that starts a prey.
+func prey(kind string) string {
+	return fmt.Sprintf("env -u %s %s='%s' %s", apptest.ProgramVariable, preyVariable, kind, testBinary())
+}
+
+// The kinds of programs that are hard to see or to end, each as a script whose "%s" is where it tells that all run.
+func hardToEnd() map[string]string {
+	four := strings.Repeat("("+prey("links")+" & ) ; ", 4)
+	return map[string]string{
+		"main thread has ended":       prey("leader has ended") + " & sleep 0.3; %s; wait",
+		"the same in a session":       "setsid " + prey("leader has ended") + " & sleep 0.3; %s; wait",
+		"the same in a daemon":        "(setsid " + prey("leader has ended") + " & ); sleep 0.3; %s; exec sleep 60",
+		"a thread became a program":   "setsid " + prey("thread execs") + " & sleep 0.3; %s; wait",
+		"a chain":                     prey("links") + " & sleep 0.1; %s; exec sleep 60",
+		"four chains":                 four + "sleep 0.1; %s; exec sleep 60",
+		"a stopped one in a session":  "setsid sh -c 'kill -STOP $$' & sleep 0.1; %s; wait",
+		"a pid namespace":             unshare() + " -p -f " + prey("sleeps") + " & sleep 0.3; %s; wait",
+		"a pid namespace of a daemon": "(setsid " + unshare() + " -p -f sh -c '(setsid " + strings.ReplaceAll(prey("sleeps"), "'", "") + " & ); sleep 60' & ); sleep 0.3; %s; exec sleep 60",
+		"a user namespace":            "setsid unshare -U -r " + prey("sleeps") + " & sleep 0.3; %s; wait",
+		"a mount namespace":           "setsid " + unshare() + " -m " + prey("sleeps") + " & sleep 0.3; %s; wait",
+	}
+}
+
+// unshare is the command that makes namespaces: only root does without one for users.
+func unshare() string {
+	if os.Getuid() == 0 {
+		return "unshare"
+	}
+	return "unshare -U -r"
+}
+
+// needNamespaces skips the test if this process may not make a namespace.
+func needNamespaces(t *testing.T) {
+	t.Helper()
+	if out, err := exec.Command("sh", "-c", unshare()+" -p -f -m true && unshare -U -r true").CombinedOutput(); err != nil {
+		apptest.Missing(t, fmt.Sprintf("no namespaces: %v: %s", err, out))
+	}
+}
+
+// needCgroup skips the test if this process may not make a cgroup of version 2.
+func needCgroup(t *testing.T) {
+	t.Helper()
+	if !canMakeCgroup(t) {
+		apptest.Missing(t, "no cgroup of version 2 may be made here")
+	}
+}
+
+// canMakeCgroup reports whether docent exec runs its command in a cgroup of its own.
+func canMakeCgroup(t *testing.T) bool {
+	t.Helper()
+	_, addr := serve(t)
+	p := startWithCgroup(t, addr, "/cgroup", "--", "cat", "/proc/self/cgroup")
+	p.end(t)
+	return strings.Contains(p.out.String(), "/docent-")
+}
+
+// Whatever a command has started ends with docent: when the lock is lost, when one of docent's two processes is
+// killed, and with --leftovers kill. Each with a cgroup and without one.
+func TestKill_ends_what_is_hard_to_end(t *testing.T) {
+	t.Parallel()
+	needNamespaces(t)
+	withCgroup := canMakeCgroup(t)
+	if !withCgroup {
+		t.Log("SKIPPED, NOT TESTED: with a cgroup")
+	}
+	_, addr := serve(t)
+	c := apptest.Client(t, addr)
+	acts := map[string]func(p *program, node string) error{
+		"the lock is lost":    func(_ *program, node string) error { return c.Delete(t.Context(), node) },
+		"docent is killed":    func(p *program, _ string) error { return syscall.Kill(workerOf(p), syscall.SIGKILL) },
+		"the guard is killed": func(p *program, _ string) error { return p.Process.Kill() },
+		"a second INT": func(p *program, _ string) error {
+			_ = p.Process.Signal(syscall.SIGINT)
+			<-time.After(20 * time.Millisecond) // signals of one number may merge
+			return p.Process.Signal(syscall.SIGINT)
+		},
+	}
+	path := 0
+	for kind, script := range hardToEnd() {
+		for how, act := range acts {
+			for _, cgroup := range []bool{false, true} {
+				if cgroup && !withCgroup {
+					continue
+				}
+				t.Run(fmt.Sprint(kind, "/", how, "/cgroup ", cgroup), func(t *testing.T) {
+					begin := start
+					if cgroup {
+						begin = startWithCgroup
+					}
+					m, set := newMark(t)
+					node := tempFile(t)
+					path++
+					p := begin(t, addr, fmt.Sprintf("/hard/%d", path), "--", "sh", "-c", set+"trap '' INT; "+fmt.Sprintf(script, "echo $DOCENT_NODE >"+node))
+					if err := act(p, await(t, node)); err != nil {
+						t.Fatal(err)
+					}
+					p.end(t)
+					if how == "the guard is killed" { // its child ends after it
+						eventually(t, "all has ended", func() bool { return !m.lives(t) })
+					} else if m.lives(t) {
+						t.Errorf("docent has ended, and something of the command lives\n%s", p.err.String())
+					}
+				})
+			}
+		}
+	}
+}
+
+// A process whose main thread has ended is a leftover like any other.
+func TestLeftovers_whose_main_thread_has_ended(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	m, set := newMark(t)
+	p := run(t, addr, "--leftovers", "kill", "--grace", "50ms", "/thread", "--", "sh", "-c",
+		set+"setsid "+prey("leader has ended")+" >/dev/null 2>&1 & sleep 0.3; exit 3")
+	if code := p.ProcessState.ExitCode(); code != 3 || m.lives(t) {
+		t.Errorf("exit code %d, want 3; it lives: %v\n%s", code, m.lives(t), p.err.String())
+	}
+}
+
+// Many leftovers cost docent little: it waits for the end of its children, and does not poll.
+func TestLeftovers_that_are_many_cost_little(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	ready := tempFile(t)
+	p := start(t, addr, "/many", "--", "sh", "-c", "i=0; while [ $i -lt 400 ]; do sleep 60 >/dev/null 2>&1 & i=$((i+1)); done; echo >"+ready)
+	await(t, ready)
+	eventually(t, "docent awaits them", func() bool { return strings.Contains(p.err.String(), "left behind") })
+	worker := workerOf(p)
+	before := processorTime(t, worker)
+	<-time.After(4 * time.Second)
+	if used := processorTime(t, worker) - before; used > 400*time.Millisecond {
+		t.Errorf("4s of waiting for 400 leftovers took %v of processor time, want a tenth at most", used)
+	}
+	_ = p.Process.Signal(syscall.SIGTERM)
+	p.end(t)
+}
+
+// processorTime returns the time that the process has had.
+func processorTime(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	stat := contents(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	user, err := strconv.Atoi(fields[11])
+	if err != nil {
+		t.Fatal(err)
+	}
+	system, err := strconv.Atoi(fields[12])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
