@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/docent-go/docent/internal/errtype"
@@ -216,18 +217,18 @@ func (c *Client) Root() *Client {
 
 // Shared returns the value of type T that all views of the client share. If there is none, create
 // makes it. Shared is for recipes whose values on one client have to know of each other, so T has to be
-// a type of the recipe's own. The value lives as long as the client. create must not call the client.
+// a type of the recipe's own. The value lives as long as the client. create must not ask for the same value.
 func Shared[T any](c *Client, create func() T) T {
 	usercall.Require("c", c != nil)
 	usercall.Require("create", create != nil)
 	c.core.sharedMu.Lock()
-	defer c.core.sharedMu.Unlock()
 	value, ok := c.core.shared[reflect.TypeFor[T]()]
 	if !ok {
-		value = create()
+		value = sync.OnceValue(create)
 		c.core.shared[reflect.TypeFor[T]()] = value
 	}
-	return value.(T)
+	c.core.sharedMu.Unlock()
+	return value.(func() T)()
 }
 
 // closeGrace is how long Close waits for running listeners.

@@ -40,7 +40,7 @@ type core struct {
 	mu sync.Mutex // guards coreState; never held across a request or a callback
 	coreState
 
-	sharedMu sync.Mutex // guards shared; held while a recipe makes its value
+	sharedMu sync.Mutex // guards shared
 	shared   map[reflect.Type]any
 }
 
@@ -329,13 +329,13 @@ func (c *core) endedBefore(ctx context.Context) error {
 // names the servers, of which none has replied.
 func (c *core) notConnected() error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	servers := c.servers.first()
+	servers, state, fault := c.servers.first(), c.state, c.lastFault
+	c.mu.Unlock()
 	switch {
-	case c.lastFault != nil:
-		return fmt.Errorf("%w (%v): %s", ErrNotConnected, c.state, c.lastFault.Error())
-	case c.state == Connecting && len(servers) > 0:
-		return fmt.Errorf("%w (%v): no reply yet from %s", ErrNotConnected, c.state, errtype.Shortened(strings.Join(servers, ",")))
+	case fault != nil:
+		return fmt.Errorf("%w (%v): %s", ErrNotConnected, state, fault.Error())
+	case state == Connecting && len(servers) > 0:
+		return fmt.Errorf("%w (%v): no reply yet from %s", ErrNotConnected, state, errtype.Shortened(strings.Join(servers, ",")))
 	}
-	return fmt.Errorf("%w (%v)", ErrNotConnected, c.state)
+	return fmt.Errorf("%w (%v)", ErrNotConnected, state)
 }

@@ -124,9 +124,9 @@ type outage struct {
 // failed keeps err as the reason why there is no connection, and logs it unless such lines repeat too
 // often. server is the address of the attempt, as "host:port".
 func (c *core) failed(server string, err error) {
-	now := time.Now()
+	now, fault := time.Now(), located(server, err)
 	c.mu.Lock()
-	c.lastFault = located(server, err)
+	c.lastFault = fault
 	if c.outage.attempts++; c.outage.attempts == 1 {
 		c.outage.since = now
 	}

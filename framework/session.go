@@ -300,14 +300,18 @@ func (b *sessionCloser) anywhere(ctx context.Context, servers []string) error {
 	var closed bool
 	var faults []error
 	ends := func(t hosts.Target, err error) {
+		if err != nil {
+			err = fmt.Errorf("%v: %w", t, err)
+		} else {
+			cancel()
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil {
 			closed = true
-			cancel()
 			return
 		}
-		faults = append(faults, fmt.Errorf("%v: %w", t, err))
+		faults = append(faults, err)
 	}
 	var attempts sync.WaitGroup
 	for _, server := range servers {

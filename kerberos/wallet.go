@@ -24,6 +24,7 @@ type wallet struct {
 // ticket that is still valid.
 func (w *wallet) ticket(ctx context.Context, name types.PrincipalName) (*ticket, error) {
 	t, err := w.request(ctx, name)
+	outage := errors.Is(err, errUnreachable) && ctx.Err() == nil
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {
@@ -34,7 +35,7 @@ func (w *wallet) ticket(ctx context.Context, name types.PrincipalName) (*ticket,
 		return t, nil
 	}
 	earlier := w.services[name.PrincipalNameString()]
-	if errors.Is(err, errUnreachable) && ctx.Err() == nil && earlier.valid() {
+	if outage && earlier.valid() {
 		return earlier, nil
 	}
 	return nil, err

@@ -37,12 +37,13 @@ func (c *Cache) onState(change framework.StateChange) {
 	if change.To == framework.Connected {
 		return
 	}
+	cause := downCause(change)
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.state.down = change
-	if c.state.ready && !c.current() { // else the loop will be told, and ends the state
-		c.becomeStaleLocked(change.At, downCause(change))
-	}
+	// If the server notifies of every change all the same, the loop will be told, and ends the state.
+	stale := c.state.ready && !c.current() && c.becomeStaleLocked(change.At, cause)
+	c.mu.Unlock()
+	c.tellStale(stale, cause)
 }
 
 func downCause(change framework.StateChange) error {
@@ -55,24 +56,33 @@ func downCause(change framework.StateChange) error {
 // unseen says that changes may have been missed.
 func (c *Cache) unseen() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	since, cause := time.Now(), errUnseen
 	if down := c.state.down; down.At.After(c.state.since) {
 		since, cause = down.At, downCause(down)
 	}
-	c.becomeStaleLocked(since, cause)
+	stale := c.becomeStaleLocked(since, cause)
+	c.mu.Unlock()
+	c.tellStale(stale, cause)
 }
 
-// becomeStaleLocked needs mu, as the following do.
-func (c *Cache) becomeStaleLocked(since time.Time, cause error) {
+// becomeStaleLocked ends the state of being ready, if that is the state. It needs mu. Its caller has to
+// call tellStale with what it returns, without mu.
+func (c *Cache) becomeStaleLocked(since time.Time, cause error) (stale bool) {
 	if !c.state.ready {
-		return
+		return false
 	}
 	c.state.ready, c.state.since, c.state.cause, c.state.had = false, since, cause, c.view.Load().Len()
 	c.signalLocked()
 	c.listeners.Notify(notice{events: []Event{{Kind: Stale, Err: cause}}})
-	c.telemetry.became(c.ctx, int(Stale), true)
-	c.log.Info("cache is stale", c.fields(zap.Error(cause))...)
+	return true
+}
+
+// tellStale tells the user's meter and log that the cache has become stale, if it has.
+func (c *Cache) tellStale(stale bool, cause error) {
+	if stale {
+		c.telemetry.became(c.ctx, int(Stale), true)
+		c.log.Info("cache is stale", c.fields(zap.Error(cause))...)
+	}
 }
 
 // hintGone is the hint of a cache that was ready, and has nothing after an outage.
@@ -80,21 +90,31 @@ const hintGone = "the path was deleted, or the servers lost their data: restore 
 
 // becomeReady says that the cache is filled, unless the connection has been lost since.
 func (c *Cache) becomeReady(took time.Duration) {
+	n, had, is := c.nowReady()
+	if !is {
+		return
+	}
+	c.telemetry.became(c.ctx, int(Ready), false)
+	c.telemetry.filled(c.ctx, took)
+	level, hint := zap.InfoLevel, zap.Skip()
+	if n == 0 && had > 0 {
+		level, hint = zap.WarnLevel, zap.String("hint", hintGone)
+	}
+	c.log.Log(level, "cache is ready", c.fields(zap.Int(metricNodes, n), zap.Duration("took", took), hint)...)
+}
+
+// nowReady makes the cache ready. It returns how many znodes the cache has, and had when it was last
+// ready.
+func (c *Cache) nowReady() (n, had int, is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state.ready || c.state.fault != nil || !c.current() {
-		return
+		return 0, 0, false
 	}
 	c.state.ready, c.state.filled, c.state.since = true, true, time.Now()
 	c.signalLocked()
 	c.listeners.Notify(notice{events: []Event{{Kind: Ready}}})
-	c.telemetry.became(c.ctx, int(Ready), false)
-	c.telemetry.filled(c.ctx, took)
-	n, level, hint := c.view.Load().Len(), zap.InfoLevel, zap.Skip()
-	if n == 0 && c.state.had > 0 {
-		level, hint = zap.WarnLevel, zap.String("hint", hintGone)
-	}
-	c.log.Log(level, "cache is ready", c.fields(zap.Int(metricNodes, n), zap.Duration("took", took), hint)...)
+	return c.view.Load().Len(), c.state.had, true
 }
 
 // trouble keeps why the cache is not ready yet.
@@ -111,37 +131,45 @@ func (c *Cache) trouble(err error) {
 // setFault keeps why the path itself can't be read, nil if it can be.
 func (c *Cache) setFault(err error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err != nil {
-		c.becomeStaleLocked(time.Now(), err)
-	}
+	stale := err != nil && c.becomeStaleLocked(time.Now(), err)
 	c.state.fault = err
 	c.signalLocked()
+	c.mu.Unlock()
+	c.tellStale(stale, err)
 }
 
 // publish makes now what the cache has.
 func (c *Cache) publish(now treeCopy, changes []change) {
+	events, counts := eventsOf(changes)
+	if more, is := c.replace(now, events); is && len(changes) > 0 {
+		c.telemetry.changed(c.ctx, counts[:], more)
+	}
+}
+
+// replace makes now what the cache has, and returns how many znodes more that are. is is false if that
+// is what the cache had.
+func (c *Cache) replace(now treeCopy, events []Event) (more int, is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.view.Load()
 	same := now.tree == old.copied.tree && now.unread == old.copied.unread && now.leftOut == old.copied.leftOut
-	if len(changes) == 0 && same && (old.copied.settled || !now.settled) {
-		return
+	if len(events) == 0 && same && (old.copied.settled || !now.settled) {
+		return 0, false
 	}
 	c.view.Store(&Snapshot{copied: now})
 	c.signalLocked()
-	if len(changes) > 0 {
-		events, counts := eventsOf(changes)
+	if len(events) > 0 {
 		c.listeners.Notify(notice{events: events})
-		c.telemetry.changed(c.ctx, counts[:], now.tree.len()-old.copied.tree.len())
 	}
+	return now.tree.len() - old.copied.tree.len(), true
 }
 
 // ends takes back what the cache counts for in metrics.
 func (c *Cache) ends() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.telemetry.closed(c.ctx, c.view.Load().Len(), !c.state.ready)
+	n, stale := c.view.Load().Len(), !c.state.ready
+	c.mu.Unlock()
+	c.telemetry.closed(c.ctx, n, stale)
 }
 
 func (c *Cache) signalLocked() {

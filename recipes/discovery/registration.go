@@ -19,8 +19,11 @@ type Registration[T any] struct {
 	path string
 	node *node.Node
 
-	mu sync.Mutex // guards following; never held across a request
-	in Instance[T]
+	updating chan struct{} // capacity 1: full while an Update replaces the data
+
+	mu   sync.Mutex // guards following; never held across a request, or code of the payload's
+	in   Instance[T]
+	next *Instance[T] // of the Update that replaces the data; nil for none
 }
 
 // Instance returns the instance as it was registered or last updated, with its ID.
@@ -41,12 +44,13 @@ func (reg *Registration[T]) Await(ctx context.Context) error {
 
 // Update replaces the instance, now and whenever its znode is created again, and waits until the data
 // is written. If that fails, or ctx ends first, Update returns an error, and the Registration
-// writes the data when it can. If the instance is faulty or too large, Update changes nothing. Of
+// writes the data when it can. If the instance is faulty or too large, or ctx ends while another
+// call determines the data, Update changes nothing. Of
 // concurrent calls, the last one determines both Instance and the znode. Name, ID and Kind must be
 // those of the registration; an empty ID means its own, and a zero Registered the present one.
 func (reg *Registration[T]) Update(ctx context.Context, in Instance[T]) error {
 	usercall.Require("ctx", ctx != nil)
-	written, err := reg.replace(in)
+	written, err := reg.replace(ctx, in)
 	if err == nil {
 		err = written(ctx)
 	}
@@ -55,11 +59,10 @@ func (reg *Registration[T]) Update(ctx context.Context, in Instance[T]) error {
 
 // replace makes the instance the registration's and its data the znode's, in one order for all
 // callers. written waits until the data is written.
-func (reg *Registration[T]) replace(in Instance[T]) (written func(context.Context) error, err error) {
-	reg.mu.Lock()
-	defer reg.mu.Unlock()
-	in = in.completed(reg.in.ID, reg.in.Registered)
-	if in.Name != reg.in.Name || in.ID != reg.in.ID || in.Kind != reg.in.Kind {
+func (reg *Registration[T]) replace(ctx context.Context, in Instance[T]) (written func(context.Context) error, err error) {
+	present := reg.Instance()
+	in = in.completed(present.ID, present.Registered)
+	if in.Name != present.Name || in.ID != present.ID || in.Kind != present.Kind {
 		return nil, fmt.Errorf("instance %q of %q, %v: must have the name, the ID and the kind of the registration",
 			in.ID, in.Name, in.Kind)
 	}
@@ -67,18 +70,46 @@ func (reg *Registration[T]) replace(in Instance[T]) (written func(context.Contex
 	if err != nil {
 		return nil, err
 	}
-	if written, err = reg.node.Replace(data); err == nil {
+	if err := reg.takeTurn(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { <-reg.updating }()
+	reg.mu.Lock()
+	reg.next = &in
+	reg.mu.Unlock()
+	written, err = reg.node.Replace(data)
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	if reg.next = nil; err == nil {
 		reg.in = in
 	}
 	return written, err
 }
 
-// describedBy reports whether the data of a znode is that of the instance as it is now. It decodes no
-// payload.
+// takeTurn waits for the Update that replaces the data, whose ACL provider may take its time.
+func (reg *Registration[T]) takeTurn(ctx context.Context) error {
+	select {
+	case reg.updating <- struct{}{}:
+		return nil
+	default: // also if ctx has ended, the turn is taken if it is free
+	}
+	select {
+	case reg.updating <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// describedBy reports whether the data of a znode is that of the instance as it is now, or is about to
+// be. It decodes no payload.
 func (reg *Registration[T]) describedBy(data []byte) bool {
 	there, err := decode[json.RawMessage](data)
-	in := reg.Instance()
-	return err == nil && there.Kind == in.Kind && there.endpoint() == in.endpoint()
+	reg.mu.Lock()
+	in, next := reg.in, reg.next
+	reg.mu.Unlock()
+	return err == nil && there.Kind == in.Kind &&
+		(there.endpoint() == in.endpoint() || next != nil && there.endpoint() == next.endpoint())
 }
 
 // completed returns the instance with the ID and the time, if it has none of its own.

@@ -51,7 +51,7 @@ func New[T any](c *framework.Client, base string, opts ...Option) (*Registry[T],
 func (r *Registry[T]) Register(in Instance[T]) (*Registration[T], error) {
 	in = in.completed(rand.Text(), time.Now())
 	path := zkpath.Join(zkpath.Join(r.base, in.Name), in.ID)
-	reg := &Registration[T]{cfg: &r.cfg, path: path, in: in}
+	reg := &Registration[T]{cfg: &r.cfg, path: path, updating: make(chan struct{}, 1), in: in}
 	if err := r.register(reg); err != nil {
 		return nil, recipe.Error("register", path, err)
 	}

@@ -284,24 +284,22 @@ func (q *queueLock) leave(e *entry, try bool) {
 		return
 	}
 	q.owners.mu.Lock()
-	defer q.owners.mu.Unlock()
 	e.stopWaitingLocked(try)
-	q.withdrawUnwantedLocked(e)
+	unwanted := q.owners.unwantedLocked(e)
+	q.owners.mu.Unlock()
+	if unwanted {
+		e.attempt.Withdraw()
+	}
 }
 
 // abandon ends the driving of e's attempt. Unless another goroutine of the caller takes it over,
 // the attempt is withdrawn in the background.
 func (q *queueLock) abandon(e *entry) {
 	q.owners.mu.Lock()
-	defer q.owners.mu.Unlock()
 	e.undrivenLocked()
-	q.withdrawUnwantedLocked(e)
-}
-
-// withdrawUnwantedLocked withdraws the attempt if no goroutine of the caller wants it. It needs
-// owners.mu; withdrawing only hands the znode to the client.
-func (q *queueLock) withdrawUnwantedLocked(e *entry) {
-	if q.owners.unwantedLocked(e) {
+	unwanted := q.owners.unwantedLocked(e)
+	q.owners.mu.Unlock()
+	if unwanted {
 		e.attempt.Withdraw()
 	}
 }

@@ -53,8 +53,10 @@ type record struct {
 	exists  bool               // as far as is known
 	tried   int64              // number of the content of the latest attempt
 	problem error              // that the attempt ended with
+	lasts   bool               // the problem does not pass by itself
 	reason  error              // of the latest failure, of an attempt or the connection; nil after a success
 	last    Change
+	kind    string        // of last.Err: see zktel.ErrorType
 	news    chan struct{} // closed and replaced when one of these has changed
 }
 
@@ -75,53 +77,100 @@ func (r *record) latest() membership.Content {
 
 // attempted records what an attempt to write the content to the znode at path came to.
 func (r *record) attempted(want membership.Content, path string, err error) {
+	cond := conditionOf(err)
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.tried, r.problem, r.reason = want.Number, err, err
+	r.lasts = err != nil && !cond.passes
+	var was turn
 	switch {
 	case err == nil:
 		r.written, r.znode = want.Number, path
 		if !r.exists {
-			r.notify(Made, nil)
+			was = r.turnLocked(Made, cond)
 		}
-	case errors.Is(err, membership.ErrTaken):
-		r.notify(Taken, err)
+	case cond.taken:
+		was = r.turnLocked(Taken, cond)
 	case !r.exists:
-		r.notify(Away, err)
+		was = r.turnLocked(Away, cond)
 	}
 	close(r.news)
 	r.news = make(chan struct{})
+	r.mu.Unlock()
+	r.tell(was)
 }
 
 // gone notes that the znode does not exist, or may not.
 func (r *record) gone(why error) {
+	cond := conditionOf(why)
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	var was turn
 	if r.exists {
-		r.notify(Away, why)
+		was = r.turnLocked(Away, cond)
 	}
+	r.mu.Unlock()
+	r.tell(was)
 }
 
 // overwritten notes that another client has written to the znode.
 func (r *record) overwritten() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.notify(Overwritten, nil)
+	was := r.turnLocked(Overwritten, condition{})
+	r.mu.Unlock()
+	r.tell(was)
 }
 
-// notify notifies of a change; of an obstacle only once. It needs mu.
-func (r *record) notify(kind ChangeKind, err error) {
-	if err != nil && kind == r.last.Kind && zktel.ErrorType(err) == zktel.ErrorType(r.last.Err) {
+// A condition is what is to be known of an error. It is read without mu, because the error may be of a
+// type of the user's: a dialer's, for example.
+type condition struct {
+	err    error
+	kind   string // see zktel.ErrorType
+	taken  bool
+	passes bool // by itself
+	closed bool
+}
+
+func conditionOf(err error) condition {
+	if err == nil {
+		return condition{}
+	}
+	return condition{err, zktel.ErrorType(err), errors.Is(err, membership.ErrTaken), passing(err), errors.Is(err, framework.ErrClosed)}
+}
+
+// A turn is a change that listeners are notified of, for the user's meter and log. The zero turn is none.
+type turn struct {
+	kind    ChangeKind
+	cond    condition
+	flipped bool // the znode exists, and did not, or the other way round
+}
+
+// turnLocked notifies of a change; of an obstacle only once. It needs mu. Its caller has to call tell
+// with what it returns, without mu.
+func (r *record) turnLocked(kind ChangeKind, cond condition) turn {
+	if cond.err != nil && kind == r.last.Kind && cond.kind == r.kind {
+		return turn{}
+	}
+	r.last, r.kind = Change{kind, r.znode, cond.err}, cond.kind
+	exists := kind.exists()
+	flipped := exists != r.exists
+	r.exists = exists
+	r.changes.Notify(r.last)
+	return turn{kind, cond, flipped}
+}
+
+// tell tells the user's meter and log of the change.
+func (r *record) tell(was turn) {
+	if was.kind == 0 {
 		return
 	}
-	r.last = Change{kind, r.znode, err}
-	if exists := kind == Made || kind == Overwritten; exists != r.exists {
-		r.exists = exists
-		r.tel.exists(exists)
+	if was.flipped {
+		r.tel.exists(was.kind.exists())
 	}
-	r.tel.changed(kind, err, kind == Taken || err != nil && !passing(err) && !errors.Is(err, framework.ErrClosed))
-	r.changes.Notify(r.last)
+	c := was.cond
+	r.tel.changed(was.kind, c.err, was.kind == Taken || c.err != nil && !c.passes && !c.closed)
 }
+
+// exists reports whether the znode exists after the change.
+func (k ChangeKind) exists() bool { return k == Made || k == Overwritten }
 
 // observe follows the client's states: without a connection, the znode may not exist.
 func (r *record) observe(change framework.StateChange) {

@@ -97,7 +97,7 @@ func (n *Node) keep() {
 func (n *Node) Await(ctx context.Context) error {
 	usercall.Require("ctx", ctx != nil)
 	return recipe.CallError(ctx, "await", n.path, n.wait(ctx, func() (bool, error) {
-		if n.problem != nil && n.tried == n.want.Number && !passing(n.problem) {
+		if n.problem != nil && n.tried == n.want.Number && n.lasts {
 			return true, n.problem
 		}
 		return n.exists && n.written == n.want.Number, nil
@@ -218,9 +218,10 @@ func (n *Node) wait(ctx context.Context, ready func() (bool, error)) error {
 func (n *Node) late(ctx context.Context) error {
 	ended := boundary.Ended(ctx, n.client)
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.reason != nil && !errors.Is(ended, framework.ErrNotConnected) {
-		return fmt.Errorf("%w: %w", ended, n.reason)
+	reason := n.reason
+	n.mu.Unlock()
+	if reason != nil && !errors.Is(ended, framework.ErrNotConnected) {
+		return fmt.Errorf("%w: %w", ended, reason)
 	}
 	return ended
 }

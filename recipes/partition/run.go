@@ -232,10 +232,11 @@ func (r *run) notReturned(returned bool, v any) {
 	if returned {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if v != nil {
-		r.panicked = fmt.Sprintf("%v\n\nin the function that serves a key:\n%s", v, debug.Stack())
+		text := fmt.Sprintf("%v\n\nin the function that serves a key:\n%s", v, debug.Stack())
+		r.mu.Lock()
+		r.panicked = text
+		r.mu.Unlock()
 	}
 	r.stop(errGoexit)
 }

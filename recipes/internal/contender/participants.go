@@ -180,16 +180,19 @@ type observer struct {
 
 // onState ends what depends on the client's state so far.
 func (o *observer) onState(change framework.StateChange) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	present, end := context.WithCancel(o.ctx) // without mu, as end: ctx may be of a type of the user's
+	former := end
 	connected := change.To == framework.Connected
+	o.mu.Lock()
 	if change.From != 0 || connected != o.connected { // else it is known from the beginning
-		o.end()
-		o.enter(connected)
+		former = o.end
+		o.connected, o.present, o.end = connected, present, end
 	}
+	o.mu.Unlock()
+	former()
 }
 
-// enter begins a state of the client.
+// enter begins the first state of the client.
 func (o *observer) enter(connected bool) {
 	o.connected = connected
 	o.present, o.end = context.WithCancel(o.ctx)

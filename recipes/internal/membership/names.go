@@ -106,18 +106,19 @@ func (n *Names) Create(
 			break
 		}
 	}
-	n.change(func() { n.created(given, unknownCreate{session, over}, err) })
+	unknown := errors.Is(err, framework.ErrUnknownOutcome)
+	n.change(func() { n.created(given, unknownCreate{session, over}, err == nil, unknown) })
 	return err
 }
 
 // created records how a create has ended. It needs the lock.
-func (n *Names) created(given string, c unknownCreate, err error) {
+func (n *Names) created(given string, c unknownCreate, done, unknown bool) {
 	one := n.names[given]
 	one.over, one.unknown = nil, without(one.unknown, c.session)
 	switch {
-	case err == nil:
+	case done:
 		one.session = c.session
-	case errors.Is(err, framework.ErrUnknownOutcome):
+	case unknown:
 		one.unknown = append(one.unknown, c)
 	}
 	n.dropLocked(given)

@@ -16,7 +16,7 @@ type Member interface {
 
 // A Set has the members that are open, by their keys. The zero Set is empty and open.
 type Set struct {
-	mu      sync.Mutex // guards following; never held across a request
+	mu      sync.Mutex // guards following; never held across a request or a function
 	members map[any]Member
 	closed  bool
 	room    int // of members, before closed ones are removed
@@ -31,19 +31,63 @@ var ErrOpen = errors.New("is open already")
 // Open calls open, which sends nothing, and adds the member that it returns. It returns ErrOpen if
 // the key's member is open, and framework.ErrClosed after Close. open is not called then.
 func Open[M Member](s *Set, key any, open func() (M, error)) (made M, err error) {
+	place := opening{make(chan Member, 1)}
+	if err := s.reserve(key, place); err != nil {
+		return made, err
+	}
+	var member Member
+	defer func() { s.settle(key, place, member) }() // also if a function of the user's panics
+	if made, err = open(); err == nil {
+		member = made
+	}
+	return made, err
+}
+
+// reserve adds the place of a member that is yet to be opened.
+func (s *Set) reserve(key any, place opening) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return made, framework.ErrClosed
+		return framework.ErrClosed
 	}
 	if other := s.members[key]; other != nil && !other.Closed() {
-		return made, ErrOpen
+		return ErrOpen
 	}
-	if made, err = open(); err != nil {
-		return made, err
+	s.addLocked(key, place)
+	return nil
+}
+
+// settle puts the member at its place. If it is nil, settle removes the place.
+func (s *Set) settle(key any, place opening, m Member) {
+	s.mu.Lock()
+	switch {
+	case s.closed: // Close has the place, and closes the member
+	case m == nil:
+		delete(s.members, key)
+	default:
+		s.members[key] = m
 	}
-	s.addLocked(key, made)
-	return made, nil
+	s.mu.Unlock()
+	place.made <- m
+}
+
+// An opening is the place of a member that is being opened, where options and a meter of the user's run.
+type opening struct{ made chan Member } // capacity 1: the member, nil if there is none
+
+// Closed is part of [Member].
+func (opening) Closed() bool { return false }
+
+// Close closes the member once it is open.
+func (o opening) Close(ctx context.Context) error {
+	select {
+	case m := <-o.made:
+		if m == nil {
+			return nil
+		}
+		return m.Close(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // addLocked adds the member. It removes closed ones when the members have doubled since it did so

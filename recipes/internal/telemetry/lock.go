@@ -133,14 +133,17 @@ func (i *instruments) make(c *framework.Client) {
 }
 
 func (i *instruments) labels(kind, name string) *labels {
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	key := labelsKey{kind, name}
+	i.mu.Lock()
 	l := i.byLock[key]
-	if l == nil {
+	first := l == nil
+	if first {
 		l = newLabels(i, kind, name)
-		l.begin()
 		i.byLock[key] = l
+	}
+	i.mu.Unlock()
+	if first {
+		l.begin()
 	}
 	return l
 }
