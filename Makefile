@@ -11,14 +11,14 @@ BENCH ?= .
 BENCHFLAGS ?=
 FUZZTIME ?= 20s
 CHAOS_SECONDS ?= 60
-unexport CHAOS_SECONDS # else race and plain would do it, too
+unexport CHAOS_SECONDS # else race and suite would do it, too
 # The run may take a minute more, and has to start, mend and check.
 CHAOS_TIMEOUT = $(shell expr $(CHAOS_SECONDS) + 600)
 
 # How much is simulated: see lab/sim/README.md.
 SIM_SCHEDULES ?= 10000
 SIM_HOURS ?= 1000
-unexport SIM_SCHEDULES SIM_HOURS # else race and plain would do it, too
+unexport SIM_SCHEDULES SIM_HOURS # else race and suite would do it, too
 
 # What becomes of tests that need a ZooKeeper: required, auto or none. On a build
 # server a test that is skipped must not look like one that passed.
@@ -38,13 +38,12 @@ VALE := .cache/bin/vale-$(VALE_VERSION)
 # Most of them wait, for sessions to end and servers to stop, so more run at once
 # than there are processors. Those of recipes/lock come near go test's ten minutes on two cores.
 go_test := scripts/gotest -count=1 -shuffle=on -parallel=8 -timeout=20m $(TESTFLAGS)
-go_files := find . -name '*.go' -not -path './.cache/*'
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "  PKG=./retry/... narrows test, race, plain, microbench, fuzz and cover; TESTFLAGS go to go test."
+	@echo "  PKG=./retry/... narrows race, fuzz and cover; TESTFLAGS go to go test."
 	@echo "  ZK_TEST=none does without ZooKeeper, ZK_TEST=required fails without; the default is auto, and required where CI=true."
 
 # Its share of the simulation fits CI's time; make sim has all. Each run takes new seeds.
@@ -53,36 +52,30 @@ test: SIM_SCHEDULES = 2000
 test: SIM_HOURS = 200
 # guards vet, and no debugger looks: the tests are linked in two thirds of the time.
 test: export GOFLAGS = -vet=off -ldflags=-w
-test: guards virtual plain matrix-slice sim chaos ## The guards, all tests, most also with the race detector, other versions, the simulation, chaos
+test: guards suite matrix-slice sim chaos ## What continuous integration runs: guards, all tests, the simulation, chaos
 
 .PHONY: check
 check: lint test ## Everything that has to pass before a change is merged
-
-# With the race detector a test on real servers takes five times its time. So `make test` uses it for
-# the client on real servers, and for all else that users import in virtual time, but for the long
-# TestContract. On real servers plain runs that. The longest package comes first.
-.PHONY: virtual
-virtual: ## With the race detector: the client on real servers, recipes and test kit in virtual time
-	$(go_test) -race ./framework/... ./listeners/... ./retry/... ./internal/...
-	ZK_TEST=none go test -race -count=1 -shuffle=on -timeout=20m -skip='^TestContract$$' ./recipes/lock ./recipes/... ./testing/...
-	ZK_TEST=none go test -count=1 -timeout=20m -run='^TestContract$$' ./recipes/lock ./recipes/leader ./recipes/semaphore
 
 .PHONY: race
 race: ## All tests with the race detector, on real servers, too (long: narrow it with PKG)
 	$(go_test) -race $(PKG)
 
-# Not repeated: what virtual runs in an embedded environment or on real servers, and what sim and
-# chaos run at length. A test that may run on a standalone server and on an ensemble runs on the first
-# here, and on both in make race. The nested modules are tested here.
+# With the race detector a test on real servers takes five times its time. So it is used for the client
+# on real servers, and for all else that users import in virtual time, but for the long TestContract. The
+# rest runs on real servers at the speed that users see; a test that may run on a standalone server and on
+# an ensemble runs on the first here, and on both in make race. Not repeated is what sim and chaos run at
+# length. The longest package comes first.
+#
 # Tests of the client that the race detector would slow down, or make allocate.
 measured := TestFootprint TestOperation_without_telemetry_allocates_nothing TestCloseTakesASecondAtTheMost TestFrozenFrontEnd_costs_the_connect_timeout
 space := $(subst ,, )
 
-.PHONY: plain
-plain: ## Without the race detector, at the speed that users see, on real servers; with PKG all tests of it
-ifneq ($(PKG),./...)
-	$(go_test) $(PKG)
-else
+.PHONY: suite
+suite: ## All tests, most also with the race detector
+	$(go_test) -race ./framework/... ./listeners/... ./retry/... ./internal/...
+	ZK_TEST=none go test -race -count=1 -shuffle=on -timeout=20m -skip='^TestContract$$' ./recipes/lock ./recipes/... ./testing/...
+	ZK_TEST=none go test -count=1 -timeout=20m -run='^TestContract$$' ./recipes/lock ./recipes/leader ./recipes/semaphore
 	ZK_REAL=one $(go_test) ./recipes/lock ./recipes/... ./testing/...
 	@for t in $(measured); do grep -q "^func $$t(" framework/*_test.go || { echo "framework has no $$t: see measured"; exit 1; }; done
 	$(go_test) -run='^($(subst $(space),|,$(measured)))$$' ./framework
@@ -91,7 +84,6 @@ else
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-kdc || echo "*** NO KDC: Kerberos is NOT TESTED, and skipped"
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-chromium || echo "*** NO CHROMIUM: the command's page is NOT TESTED in a browser"
 	scripts/nested go test -count=1 -timeout=20m -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' ./...
-endif
 
 .PHONY: sim
 sim: ## Simulate SIM_SCHEDULES schedules of faults, SIM_HOURS hours; SIM_SEED=n replays one
@@ -103,34 +95,20 @@ bugs: ## Put each bug of lab/bugs into a copy of the code: the tests have to fin
 	scripts/bugs
 
 .PHONY: guards
-guards: fmt-check vet tidy-check api-check fuzz-check release-check ## The checks that take seconds
-
-.PHONY: fmt-check
-fmt-check:
-	@unformatted=$$($(go_files) -exec gofmt -l {} +); \
+guards: ## The checks that take seconds: formats, vet, go.mod, api, releases
+	@unformatted=$$(find . -name '*.go' -not -path './.cache/*' -exec gofmt -l {} +); \
 	if [[ -n $$unformatted ]]; then echo "gofmt (run make fmt):"; echo "$$unformatted"; exit 1; fi
-
-.PHONY: vet
-vet:
 	go vet ./...
 	scripts/nested go vet ./...
-
-.PHONY: tidy-check
-tidy-check: ## Fail if a go.mod or go.sum is not tidy (scripts/tidy mends it)
 	scripts/tidy -diff
+	go run ./scripts/api -check
+	scripts/fuzz -check
+	go run ./scripts/release -check
+	scripts/install-check
 
 .PHONY: api
 api: ## Write what docent exports into api/, after a change of the API
 	go run ./scripts/api
-
-.PHONY: api-check
-api-check:
-	go run ./scripts/api -check
-
-.PHONY: release-check
-release-check: ## Check that VERSION, CHANGELOG.md and all modules agree, and that users can get each module
-	go run ./scripts/release -check
-	scripts/install-check
 
 # Nothing is tagged or pushed. The workflow of the tag does the rest: .github/workflows/release.yml.
 .PHONY: release
@@ -143,13 +121,13 @@ release: ## Try a release of this commit: all its checks and files; then it prin
 	@go run ./scripts/release
 
 .PHONY: lint
-lint: prose $(LINT) ## Run the linters of .golangci.yml (the first time builds them: some minutes), and of the prose
+lint: $(LINT) $(VALE) ## The linters of .golangci.yml (the first time builds them: some minutes), words, vet for other systems
+	$(VALE) --output=line --glob='!{.cache/**,**/testdata/**}' .
+	GOARCH=386 go vet ./...
+	GOOS=darwin go vet ./...
+	GOOS=windows go vet ./...
 	$(LINT) run
 	cd cmd/docent && ../../$(LINT) run --config ../../.golangci.yml
-
-.PHONY: prose
-prose: $(VALE) ## Check the words of pages and comments by styles/docent
-	$(VALE) --output=line --glob='!{.cache/**,**/testdata/**}' .
 
 .PHONY: fmt
 fmt: $(LINT) ## Format all files
@@ -165,7 +143,8 @@ $(VALE):
 
 # The figures of a run go to standard output, and to .cache/bench with all their rounds.
 .PHONY: bench
-bench: setup ## Measure docent beside Curator, go-zookeeper, kazoo and the bare wire (BENCH=regexp of scenarios, BENCHFLAGS=-quick, BEFORE=commit to compare with)
+bench: ## Measure docent beside Curator, go-zookeeper, kazoo and the bare wire (BENCH=regexp of scenarios, BENCHFLAGS=-quick, BEFORE=commit to compare with)
+	scripts/setup-zookeeper
 	@scripts/setup-interop || echo "*** NO CURATOR OR NO KAZOO: what is missing is NOT MEASURED, and listed"
 	@mkdir -p .cache/bench
 	go build -C lab -o $(CURDIR)/.cache/bench/bench ./bench
@@ -173,17 +152,9 @@ bench: setup ## Measure docent beside Curator, go-zookeeper, kazoo and the bare 
 	.cache/bench/bench -scenarios '$(BENCH)' -json .cache/bench/bench.json -markdown .cache/bench/bench.md \
 		$(if $(BEFORE),-before .cache/bench/bench-before) $(BENCHFLAGS)
 
-.PHONY: microbench
-microbench: ## Run the Go benchmarks of the packages (BENCH=regexp)
-	scripts/gotest -run='^$$' -bench='$(BENCH)' -benchmem $(TESTFLAGS) $(PKG)
-
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME each
 	FUZZTIME=$(FUZZTIME) scripts/fuzz $(PKG)
-
-.PHONY: fuzz-check
-fuzz-check:
-	scripts/fuzz -check
 
 .PHONY: cover
 cover: ## Coverage by all tests, per line in .cache/cover.html; fails below 90 % of lock, framework, retry, listeners
@@ -216,24 +187,3 @@ matrix-slice: ## Test a slice of the matrix that takes a minute and changes with
 .PHONY: matrix-docs
 matrix-docs: ## Take the runs of make matrix into lab/matrix.md and the table of README.md
 	go run ./scripts/matrixdocs
-
-.PHONY: spec
-spec: ## Check the model of the queue protocol exhaustively, and its broken variants
-	scripts/setup-spin
-	scripts/spec
-
-.PHONY: examples
-examples: setup ## Build and run every example
-	@set -e; for main in examples/*/main.go; do echo "== $${main%/main.go}"; go -C "$${main%/main.go}" run .; done
-
-.PHONY: setup
-setup: ## Install ZooKeeper for the tests, where apt-get can
-	scripts/setup-zookeeper
-
-.PHONY: doc
-doc: ## Show the documentation in a browser
-	go doc -http
-
-.PHONY: clean
-clean: ## Remove what these targets made
-	rm -rf .cache

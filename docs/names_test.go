@@ -82,6 +82,9 @@ func TestTheNamesThatPagesUseExist(t *testing.T) {
 	apis := apiByPackage(t)
 	named := 0
 	for _, p := range pages(t) {
+		if p.path == "CHANGELOG.md" { // names what is gone, too
+			continue
+		}
 		for _, span := range codeSpan.FindAllString(p.prose, -1) {
 			pkg, name, field := parts(strings.Trim(span, "`"))
 			if pkg == "" {

@@ -152,7 +152,7 @@ func (r *realm) fill() error {
 		"app/host":            "+requires_preauth",
 		"rekeyed":             "+requires_preauth",
 	} {
-		lines = append(lines, "addprinc "+flag+" -randkey "+name, "ktadd -k "+r.keytab(name)+" -norandkey "+name)
+		lines = append(lines, "addprinc "+flag+" -randkey "+name, `ktadd -k "`+r.keytab(name)+`" -norandkey `+name)
 	}
 	return r.admin(lines...)
 }

@@ -159,7 +159,7 @@ func (c *counted) Start(ctx context.Context, host string) (framework.Exchange, e
 func rekeyed(t *testing.T, r *realm, principal string) string {
 	t.Helper()
 	path := t.TempDir() + "/wrong.keytab"
-	script := "addent -password -p " + principal + "@" + realmName + " -k 1 -e aes256-cts-hmac-sha1-96\nwrong\nwkt " + path + "\nq\n"
+	script := "addent -password -p " + principal + "@" + realmName + " -k 1 -e aes256-cts-hmac-sha1-96\nwrong\nwkt \"" + path + "\"\nq\n"
 	must.OK(t, r.run(script, "ktutil"))
 	return path
 }

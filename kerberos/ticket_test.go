@@ -110,9 +110,9 @@ func TestTickets_that_the_KDC_no_longer_takes_are_replaced(t *testing.T) {
 func TestLogin_takes_the_latest_key_of_a_keytab(t *testing.T) {
 	t.Parallel()
 	r := needRealm(t)
-	must.OK(t, r.admin("ktadd -k "+r.keytab("rekeyed")+" rekeyed")) // the older key stays in it
+	must.OK(t, r.admin(`ktadd -k "`+r.keytab("rekeyed")+`" rekeyed`)) // the older key stays in it
 	path := t.TempDir() + "/copy.keytab"
-	script := "rkt " + r.keytab("rekeyed") + "\nwkt " + path + "\nq\n" // gives all of them one time
+	script := `rkt "` + r.keytab("rekeyed") + "\"\nwkt \"" + path + "\"\nq\n" // gives all of them one time
 	must.OK(t, r.run(script, "ktutil"))
 	must.OK(t, start(t, mechanism(t, r.addr(), kerberos.Keytab("rekeyed", path))))
 }
@@ -121,7 +121,7 @@ func TestLogin_takes_an_encryption_type_of_the_keytab(t *testing.T) {
 	t.Parallel()
 	r := needRealm(t)
 	path := t.TempDir() + "/one.keytab"
-	script := "rkt " + r.keytab("app") + "\ndelent 1\ndelent 2\ndelent 2\nwkt " + path + "\nq\n" // the KDC has four types
+	script := `rkt "` + r.keytab("app") + "\"\ndelent 1\ndelent 2\ndelent 2\nwkt \"" + path + "\"\nq\n" // the KDC has four types
 	must.OK(t, r.run(script, "ktutil"))
 	if n := len(secrets(t, path)); n != 1 {
 		t.Fatalf("the keytab has %d keys", n)

@@ -2,7 +2,7 @@
 // name. With -check it writes nothing, and fails if the files differ from the code.
 //
 //	go run ./scripts/api           # make api
-//	go run ./scripts/api -check    # make api-check
+//	go run ./scripts/api -check    # make guards
 //
 // It reads the compiler's export data, so aliases, promoted methods and inferred types are as users
 // see them. The first line of each file is the package's stability, from its documentation: a package

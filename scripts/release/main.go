@@ -1,7 +1,7 @@
 // Command release checks that the tree is ready to be released, and prints the tags to be made.
 //
 //	go run ./scripts/release            # all checks, and the tags; nothing is changed
-//	go run ./scripts/release -check     # make release-check: only what has to agree at any time
+//	go run ./scripts/release -check     # make guards: only what has to agree at any time
 //	go run ./scripts/release -proxy dir # the modules as a module proxy would serve them
 //	go run ./scripts/release -modules   # the folders of the modules that users get
 //

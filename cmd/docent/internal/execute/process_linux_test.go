@@ -110,7 +110,7 @@ func TestLeftovers(t *testing.T) {
 			t.Parallel()
 			pid := tempFile(t)
 			path := "/leftovers/" + policy
-			p := start(t, addr, "--leftovers", policy, path, "--", "sh", "-c", fmt.Sprintf(c.script, pid)+"; exit 3")
+			p := start(t, addr, "--leftovers", policy, path, "--", "sh", "-c", fmt.Sprintf(c.script, quoted(pid))+"; exit 3")
 			child := await(t, pid)
 			if c.held {
 				eventually(t, "docent names the child", func() bool { return strings.Contains(p.err.String(), "sleep (pid "+child+")") })
