@@ -7,7 +7,6 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/internal/loss"
 	"github.com/docent-go/docent/internal/usercall"
 )
 
@@ -114,9 +113,18 @@ func (h *SessionHold) AfterLost(fn func()) {
 	h.hold.AfterLost(fn)
 }
 
-// OnLoss registers what one of docent's recipes does when the hold is lost. The client calls it when
-// the deadline passes, where it calls no function of a user's.
-func (h *SessionHold) OnLoss(f loss.Functions) { h.hold.OnLoss(f.Lose, f.After) }
+// OnLoss registers, for a recipe, what ends its leases when the hold is lost. The client calls lose at
+// the deadline, before another client can be granted what the hold protects, with the error that
+// [SessionHold.Err] returns from then on. lose closes channels and ends contexts. It must not block,
+// call a function of a user's, log or do I/O, nor take a mutex that is held over any of these: the
+// other leases of the session wait for it. after does the rest, on another goroutine, once all
+// leases of the session are lost. Neither is called if the hold is lost already, or if it is released
+// first. There is one pair of functions at a time. [SessionHold.OnLost] is for all else.
+func (h *SessionHold) OnLoss(lose func(cause error), after func()) {
+	usercall.Require("lose", lose != nil)
+	usercall.Require("after", after != nil)
+	h.hold.OnLoss(lose, after)
+}
 
 // Err returns why the hold was lost, or nil. The error wraps [ErrSessionEnded] or [ErrClosed]. If
 // the deadline has just passed, Err itself notices that.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/docent-go/docent/internal/loss"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
@@ -274,7 +273,7 @@ func (g *localGrant) Err() error { return lossCause(g.Lease.Err()) }
 
 // OnLost registers notify and after for the loss of the mutex's lease.
 func (g *localGrant) OnLost(notify func(error), after func()) {
-	contender.ShareOf(g.Lease).OnLost(&loss.Functions{Lose: func(err error) { notify(lossCause(err)) }, After: after})
+	contender.ShareOf(g.Lease).OnLost(func(err error) { notify(lossCause(err)) }, after)
 }
 
 // lossCause returns the cause of a loss, or err itself if it is none.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
-	"github.com/docent-go/docent/internal/loss"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
@@ -234,9 +233,8 @@ func (g *multiGrant) Err() error {
 
 // OnLost registers notify and after for the loss of a member.
 func (g *multiGrant) OnLost(notify func(error), after func()) {
-	functions := &loss.Functions{Lose: notify, After: after}
 	for _, l := range g.members {
-		contender.ShareOf(l).OnLost(functions)
+		contender.ShareOf(l).OnLost(notify, after)
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/errtype"
-	"github.com/docent-go/docent/internal/loss"
 )
 
 // The sentinels of package lease, which documents them.
@@ -223,7 +222,7 @@ func (h *Hold) lose(cause error) {
 }
 
 // notify ends the shares and their contexts for the first cause. A session that ends calls it where
-// nothing may block: see package loss. The rest is left to finish.
+// nothing may block: see [framework.SessionHold.OnLoss]. The rest is left to finish.
 func (h *Hold) notify(cause error) {
 	h.mu.Lock()
 	if h.err != nil || len(h.shares) == 0 {
@@ -240,8 +239,8 @@ func (h *Hold) notify(cause error) {
 	var pass []func(error)
 	for _, s := range shares {
 		if s.onLoss != nil {
-			pass = append(pass, s.onLoss.Lose)
-			ending.after = append(ending.after, s.onLoss.After)
+			pass = append(pass, s.onLoss.lose)
+			ending.after = append(ending.after, s.onLoss.after)
 			s.onLoss = nil
 		}
 	}
@@ -336,7 +335,13 @@ type Share struct {
 
 	released bool                       // guarded by hold.mu, as are the following
 	contexts map[*shareContext]struct{} // nil before the first
-	onLoss   *loss.Functions            // nil if there are none
+	onLoss   *onLoss                    // nil if there is none
+}
+
+// An onLoss has the functions of [Share.OnLost].
+type onLoss struct {
+	lose  func(error)
+	after func()
 }
 
 type shareContext struct{ cancel context.CancelCauseFunc }
@@ -377,15 +382,15 @@ func (s *Share) Lost() <-chan struct{} {
 	return h.lost
 }
 
-// OnLost registers f for the loss, as [Grant.OnLost] does. It reports false if the hold is lost or the
-// share is released already. A share has one f.
-func (s *Share) OnLost(f *loss.Functions) bool {
+// OnLost registers lose and after for the loss, as [Grant.OnLost] does. It reports false if the hold is
+// lost or the share is released already. A share has one pair of functions.
+func (s *Share) OnLost(lose func(cause error), after func()) bool {
 	s.hold.mu.Lock()
 	defer s.hold.mu.Unlock()
 	if s.errLocked() != nil {
 		return false
 	}
-	s.onLoss = f
+	s.onLoss = &onLoss{lose, after}
 	return true
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/loss"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/internal/hold"
@@ -119,7 +118,7 @@ func TestHoldIsLostOnce(t *testing.T) {
 	ctx, cancel := second.Context(t.Context())
 	defer cancel()
 	var passedOn []error
-	f.first.OnLost(&loss.Functions{Lose: func(err error) { passedOn = append(passedOn, err) }, After: func() {}})
+	f.first.OnLost(func(err error) { passedOn = append(passedOn, err) }, func() {})
 	f.grant.onLost(errOver)
 	f.grant.onLost(errors.New("another cause"))
 	for _, s := range []*hold.Share{f.first, second} {
@@ -135,7 +134,7 @@ func TestHoldIsLostOnce(t *testing.T) {
 	}
 	late, cancelLate := second.Context(t.Context())
 	defer cancelLate()
-	if !errors.Is(context.Cause(late), errOver) || f.first.OnLost(new(loss.Functions)) {
+	if !errors.Is(context.Cause(late), errOver) || f.first.OnLost(func(error) {}, func() {}) {
 		t.Errorf("after the loss: context %v, or OnLost is taken", context.Cause(late))
 	}
 	recipetest.Fails(t, "release after the loss", second.Release(t.Context()), errOver)

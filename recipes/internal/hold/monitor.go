@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/loss"
 )
 
 const (
@@ -332,5 +331,5 @@ func (z *Znode) Err() error { return z.Session.Err() }
 
 // OnLost registers notify and after for the session's end.
 func (z *Znode) OnLost(notify func(error), after func()) {
-	z.Session.OnLoss(loss.Functions{Lose: notify, After: after})
+	z.Session.OnLoss(notify, after)
 }
