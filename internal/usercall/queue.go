@@ -14,7 +14,7 @@ const (
 	maxQueued = 1000
 )
 
-// A Queue calls functions of the user's that may block forever, panic or end their goroutine: a log
+// A Queue calls functions of the user's that may block forever or panic: a log
 // sink, for example. It calls them one after another, on a goroutine that exists while there are any.
 // The zero value is ready for use. The methods may be called concurrently.
 type Queue struct {
@@ -100,16 +100,12 @@ func (q *Queue) one() (more bool) {
 	q.calls = q.calls[1:]
 	q.mu.Unlock()
 	defer func() {
-		if recover() != nil { // of a log sink: there is nowhere to report it
-			more = true
-		}
+		_ = recover() // of a log sink: there is nowhere to report it
 		q.mu.Lock()
 		q.stuck = false
 		q.mu.Unlock()
 		close(call.done)
-		if !more { // runtime.Goexit, which ends this goroutine
-			go q.run()
-		}
+		more = true
 	}()
 	call.fn()
 	return true

@@ -18,7 +18,7 @@ import (
 
 // Guard calls fn. If fn panics, Guard logs an error, with the stack and the name of the option or
 // method that fn was passed to, and returns. A panic has no caller to reach, and must not end the
-// process. If fn calls runtime.Goexit, the goroutine ends.
+// process.
 func Guard(log *zap.Logger, name string, fn func()) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -29,30 +29,12 @@ func Guard(log *zap.Logger, name string, fn func()) {
 	fn()
 }
 
-// GuardExit is Guard for a caller that has to go on if fn calls runtime.Goexit, which it logs, too. It
-// calls fn on a goroutine of its own, and waits for that.
-func GuardExit(log *zap.Logger, name string, fn func()) {
-	done := make(chan struct{})
-	go func() { // ends with fn, and GuardExit waits for it
-		defer close(done)
-		returned := false
-		defer func() {
-			if !returned {
-				log.Error("a function of the user's ended its goroutine", zap.String("function", name))
-			}
-		}()
-		Guard(log, name, fn)
-		returned = true
-	}()
-	<-done
-}
-
 // lateGrace is how long [Bounded] waits for a function whose context has ended: most return then, and
 // have an error that says more.
 const lateGrace = 20 * time.Millisecond
 
-// ErrExited is the error of a function that ended its goroutine (runtime.Goexit).
-var ErrExited = errors.New("a function of the user's ended its goroutine")
+// errNoReturn is the error of a function that neither returned nor panicked (runtime.Goexit).
+var errNoReturn = errors.New("a function of the user's did not return")
 
 // MostCalls is how many calls of a [Calls] run at the same time: far more than are made, unless the
 // function never returns.
@@ -70,8 +52,8 @@ func (c *Calls) Count() (done func(), ok bool) {
 	return func() { c.running.Add(-1) }, true
 }
 
-// Bounded returns what fn returns. It calls fn on another goroutine, so that fn can neither block the
-// caller nor end its goroutine. If ctx ends first, Bounded returns ctx's error a moment later, and late
+// Bounded returns what fn returns. It calls fn on another goroutine, so that fn can't block the
+// caller. If ctx ends first, Bounded returns ctx's error a moment later, and late
 // is called with what fn returns without an error, if it ever does. late may be nil. A panic of fn is an
 // error. If [MostCalls] calls run already, fn is not called: those that never return keep a goroutine each.
 func Bounded[T any](ctx context.Context, calls *Calls, fn func() (T, error), late func(T)) (T, error) {
@@ -87,7 +69,7 @@ func Bounded[T any](ctx context.Context, calls *Calls, fn func() (T, error), lat
 	done := make(chan result) // the receiver takes the value, or given is closed
 	given := make(chan struct{})
 	go func() { // ends with fn
-		r := result{err: ErrExited}
+		r := result{err: errNoReturn}
 		defer over()
 		defer func() {
 			if v := recover(); v != nil {

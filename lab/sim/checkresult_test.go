@@ -12,15 +12,6 @@ import (
 // time, but that a timer of the same instant may come first.
 const promptly = time.Millisecond
 
-// soon is promptly, and the time for which a call waits for a log that blocks.
-func (env *environment) soon() time.Duration {
-	const log = 20 * time.Millisecond
-	if env.plan.hostility != nil && env.plan.hostility.kind == "log" {
-		return promptly + log
-	}
-	return promptly
-}
-
 // releaseWait is how long Do and Run wait for a release, as they document.
 const releaseWait = 250 * time.Millisecond
 
@@ -50,7 +41,7 @@ var expected = []struct {
 func (k *worker) checkResult(op string, c call, err error) {
 	env := k.env
 	env.report(k.name, op+" has returned", err)
-	if late := time.Since(c.ends); !c.ends.IsZero() && late > k.env.soon() && time.Since(c.began) > k.env.soon() {
+	if late := time.Since(c.ends); !c.ends.IsZero() && late > promptly && time.Since(c.began) > promptly {
 		env.violated(boundedCalls, "%s of %s returned %v after its context had ended: %v", op, k.name, late, err)
 	}
 	env.judge(c.ctx, k.name, op, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -25,12 +26,11 @@ const (
 // A client is a process that has one framework.Client at a time: when that was closed
 // it makes another.
 type client struct {
-	env    *environment // immutable
-	name   string       // immutable
-	plan   clientPlan   // immutable
-	line   *line        // immutable
-	around *surrounding // immutable; nil for most
-	owner  lock.Owner   // immutable; shared by those workers that have none of their own
+	env   *environment // immutable
+	name  string       // immutable
+	plan  clientPlan   // immutable
+	line  *line        // immutable
+	owner lock.Owner   // immutable; shared by those workers that have none of their own
 
 	mu      sync.Mutex // guards following; taken before or without environment.mu
 	r       *rand.Rand
@@ -78,9 +78,6 @@ func (env *environment) newClient(i int, p clientPlan) *client {
 	r := rand.New(rand.NewPCG(p.seed, 2))
 	c := &client{env: env, name: fmt.Sprint("client", i), plan: p, r: r, owner: lock.NewOwner(fmt.Sprint("owner", i))}
 	c.line = newLine(c, rand.New(rand.NewPCG(p.seed, 3)))
-	if x := env.plan.hostility; x != nil && x.client == i {
-		c.around = &surrounding{kind: x.kind, how: x.how, c: c}
-	}
 	return c
 }
 
@@ -104,10 +101,9 @@ func (c *client) start() error {
 		framework.WithDialer(c.dialer(rec)),
 		framework.WithSessionTimeout(c.env.plan.timeout),
 		framework.WithMaxPacket(smallPacket, smallPacket),
-		framework.WithLogger(zap.New(c.logCore())),
+		framework.WithLogger(zap.New(&eavesdropper{LevelEnabler: zapcore.InfoLevel, env: c.env})),
 		framework.WithStateListener(c.listener(rec)),
 	}
-	opts = append(opts, c.around.options()...)
 	if c.plan.policy != nil {
 		opts = append(opts, framework.WithRetry(c.plan.policy))
 	}
@@ -127,8 +123,18 @@ func (c *client) start() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.f, c.record = f, rec
-	c.around.holds(f)
 	return nil
+}
+
+// dialer returns what the framework.Client with the record connects by.
+func (c *client) dialer(rec *record) framework.Dialer {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := c.line.dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &introduced{Conn: conn, env: c.env, who: rec}, nil
+	}
 }
 
 // smallPacket keeps the buffers of the many clients small.
@@ -208,7 +214,6 @@ func (c *client) asked(l *lock.Lease) {
 	obeys := c.r.IntN(2) == 0
 	c.mu.Unlock()
 	c.env.report(c.name, "is asked to let go", l.Node())
-	c.around.act("revocation")
 	if !obeys {
 		return
 	}
@@ -234,14 +239,6 @@ func (env *environment) inspectText(where, text string) {
 	if strings.Contains(text, secret) || strings.Contains(text, canary) {
 		env.violated(nothingHidden, "%s tells a secret: %s", where, text)
 	}
-}
-
-// logCore returns the sink of the client's log.
-func (c *client) logCore() zapcore.Core {
-	if c.around == nil {
-		return &eavesdropper{LevelEnabler: zapcore.InfoLevel, env: c.env}
-	}
-	return surroundingCore{&eavesdropper{LevelEnabler: zapcore.DebugLevel, env: c.env}, c.around}
 }
 
 // An eavesdropper is a log whose lines are looked through for secrets.

@@ -10,6 +10,9 @@ import (
 // instant is the shortest time after which the effect of a call is looked at.
 const instant = time.Microsecond
 
+// longestClose is how long Close may take: see framework.Client.Close.
+const longestClose = 20 * time.Second
+
 // closeWatched closes the client, and looks at what it leaves: its leases are over as soon as
 // Close has been called, and its session has ended when Close returns.
 func (c *client) closeWatched(f *framework.Client) error {

@@ -21,7 +21,6 @@ type plan struct {
 	clients   []clientPlan
 	faults    []plannedFault
 	recipes   []*recipe
-	hostility *hostility // nil for none
 }
 
 type clientPlan struct {

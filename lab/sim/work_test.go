@@ -99,7 +99,7 @@ func (k *worker) checkAnswer(h *handle, err, ended error, late time.Duration) {
 		func(cause error) bool { return errors.Is(err, cause) })
 	switch {
 	case env.ctx.Err() != nil: // the end of the run
-	case late > releaseWait+env.soon():
+	case late > releaseWait+promptly:
 		env.violated(boundedCalls, "Do of %s returned %v after fn", h.name, late)
 	case errors.Is(ended, lock.ErrLost) && !errors.Is(err, lock.ErrLost):
 		env.violated(honestAnswers, "Do of %s returned %v, although the lease was lost before fn returned", h.name, err)

@@ -316,9 +316,9 @@ func (l *loop) read(ctx context.Context, taken []*mark) ([]*sight, error) {
 	return sights, nil
 }
 
-// wants calls a function of the user. If it panics or ends its goroutine, it does not want.
+// wants calls a function of the user. If it panics, it does not want.
 func (l *loop) wants(fn func() bool) (wants bool) {
-	usercall.GuardExit(l.opts.log, "WithDataOf", func() { wants = fn() })
+	usercall.Guard(l.opts.log, "WithDataOf", func() { wants = fn() })
 	return wants
 }
 

@@ -46,14 +46,13 @@ func (e extent) depthOf(path string) int {
 	return 1 + strings.Count(path[len(below(e.root)):], "/")
 }
 
-// accepts reports whether the filter accepts path. If the filter panics or ends its
-// goroutine, it does not.
+// accepts reports whether the filter accepts path. If the filter panics, it does not.
 func (e extent) accepts(path string) bool {
 	if e.keep == nil {
 		return true
 	}
 	keep := false
-	usercall.GuardExit(e.log, "WithFilter", func() { keep = e.keep(path) })
+	usercall.Guard(e.log, "WithFilter", func() { keep = e.keep(path) })
 	return keep
 }
 

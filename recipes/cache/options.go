@@ -40,8 +40,7 @@ func WithDepth(n int) Option {
 
 // WithFilter leaves out each znode for which keep returns false, and all below it: they are not
 // read. keep must return the same for a path each time, must not block, and has to accept the
-// cache's own path. If keep panics or calls
-// runtime.Goexit, that is logged and the znode is left out. The default is to keep
+// cache's own path. If keep panics, that is logged and the znode is left out. The default is to keep
 // everything.
 func WithFilter(keep func(path string) bool) Option {
 	return optionFunc(func(cfg *config) {
@@ -58,7 +57,7 @@ func WithoutData() Option { return optionFunc(func(cfg *config) { cfg.withoutDat
 // WithDataOf keeps the data of those znodes alone for which one of the functions returns true, and does not
 // read the others'. byPath decides before anything is read. byStat decides for the rest by the Stat, and
 // then the data costs another read. Both must return the same for the same arguments and must not block.
-// If one panics or calls runtime.Goexit, that is logged, and it has not asked for the data. Servers older
+// If one panics, that is logged, and it has not asked for the data. Servers older
 // than ZooKeeper 3.6 send the data nevertheless.
 func WithDataOf(byPath func(path string) bool, byStat func(path string, stat framework.Stat) bool) Option {
 	return optionFunc(func(cfg *config) {

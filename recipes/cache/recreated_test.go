@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -165,24 +164,6 @@ func sleepOrEnd(ctx context.Context, d time.Duration) {
 	case <-time.After(d):
 	case <-ctx.Done():
 	}
-}
-
-// A filter that ends its goroutine leaves out the znode, as one that panics does.
-func TestAFilterThatExits(t *testing.T) {
-	each(t, func(t *testing.T, s *scene) {
-		c := s.Client(t)
-		s.create(t, c, "/a", "1")
-		s.create(t, c, "/no", "")
-		made := s.ready(t, c, s.path, cache.WithFilter(func(path string) bool {
-			if strings.HasSuffix(path, "/no") {
-				runtime.Goexit()
-			}
-			return true
-		}))
-		s.create(t, c, "/no/below", "")
-		s.set(t, c, "/a", "2")
-		s.want(t, made, map[string]string{"": "", "/a": "2"})
-	})
 }
 
 // The connection breaks when the last reply of a fill has come, and the cache still works on it. The cache is

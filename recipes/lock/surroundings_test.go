@@ -12,7 +12,6 @@ import (
 	"io"
 	"math/big"
 	"net"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,7 +48,6 @@ type hostile struct {
 const (
 	blocks    = "blocks"
 	panics    = "panics"
-	exits     = "ends its goroutine"
 	callsBack = "calls the client"
 )
 
@@ -63,8 +61,6 @@ func (h *hostile) act() {
 		<-h.release
 	case panics:
 		panic("by the test")
-	case exits:
-		runtime.Goexit()
 	case callsBack:
 		if !h.calls.CompareAndSwap(false, true) {
 			return // the call has ended a span, or written a log line
@@ -319,7 +315,7 @@ func surroundings() map[string]func(h *hostile, dial framework.Dialer) []framewo
 const inHandshake = "handshake: "
 
 // TestLossBeforeSuccession_in_hostile_surroundings lets one thing at a time that the user gives to the
-// client block forever, panic, end its goroutine or call the client, from the moment of an outage on.
+// client block forever, panic or call the client, from the moment of an outage on.
 // The lease is lost in time in every way, and Close returns.
 func TestLossBeforeSuccession_in_hostile_surroundings(t *testing.T) {
 	t.Parallel()
@@ -329,11 +325,11 @@ func TestLossBeforeSuccession_in_hostile_surroundings(t *testing.T) {
 		"cut":    func(p *zkproxy.Proxy) { p.Cut() }, // the client reaches the server again
 	}
 	for name, options := range surroundings() {
-		for _, how := range []string{blocks, panics, exits, callsBack} {
+		for _, how := range []string{blocks, panics, callsBack} {
 			switch {
-			case how == exits && strings.HasPrefix(name, "connection's "):
-				continue // it would end a goroutine of the wire client: see framework/internal/tap/README.md
-			case (how == panics || how == exits) && (name == "counter" || name == "span processor"):
+			case how == panics && strings.HasPrefix(name, "connection's "):
+				continue // a net.Conn does not panic: see docs/adr/0041-deadline-enforcement.md
+			case how == panics && (name == "counter" || name == "span processor"):
 				continue // OpenTelemetry forbids it: see docs/adr/0012-panics-in-user-functions.md
 			}
 			for outage, begin := range outages {

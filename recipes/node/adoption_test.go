@@ -2,7 +2,6 @@ package node_test
 
 import (
 	"context"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +58,7 @@ func TestTheNodesOwnZnodeIsAdopted(t *testing.T) {
 	}
 }
 
-// TestAnAdoptionThatFails: the function panics, ends its goroutine or blocks. Await says so, or why it can't
+// TestAnAdoptionThatFails: the function panics or blocks. Await says so, or why it can't
 // know, and Close returns.
 func TestAnAdoptionThatFails(t *testing.T) {
 	t.Parallel()
@@ -68,7 +67,6 @@ func TestAnAdoptionThatFails(t *testing.T) {
 		want string
 	}{
 		"panics": {func(<-chan struct{}) bool { panic("no such format") }, "WithAdoption: a function of the user's panicked: no such format"},
-		"exits":  {func(<-chan struct{}) bool { runtime.Goexit(); return true }, "WithAdoption: a function of the user's ended its goroutine"},
 		"blocks": {func(end <-chan struct{}) bool { <-end; return true }, context.DeadlineExceeded.Error()},
 	} {
 		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {

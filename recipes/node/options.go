@@ -38,8 +38,7 @@ func Persistent() Option { return option(func(cfg *config) { cfg.persistent = tr
 // WithAdoption makes a Node that is [Persistent] or has a TTL adopt an existing znode only if fn returns
 // true for its data. Any other znode is another client's: [ErrTaken]. If another client writes to the
 // znode before the Node does, fn is called again. It is not called for data of the Node's own. fn must
-// not block: the Node makes no request meanwhile. If fn panics or ends its goroutine, [Node.Await]
-// returns an error.
+// not block: the Node makes no request meanwhile. If fn panics, [Node.Await] returns an error.
 func WithAdoption(fn func(data []byte) bool) Option {
 	return option(func(cfg *config) {
 		if fn == nil {

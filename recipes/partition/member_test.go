@@ -3,7 +3,6 @@ package partition_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 	"time"
 
@@ -45,22 +44,6 @@ func TestAPersistentZnodeIsNoMember(t *testing.T) {
 		o.start(t, env.Client(t), path, "a", keys)
 		o.await(t, keys, "a")
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
-}
-
-// TestGoexitEndsRun: as a failed test's FailNow does it. No key is left unserved in silence.
-func TestGoexitEndsRun(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		p := must.Get(partition.New(env.Client(t), recipetest.Path(t), names("key-", 2), recipes.WithSettle(0)))(t)
-		ended := make(chan error, 1)
-		go func() {
-			ended <- p.Run(t.Context(), func(context.Context, string, *lease.Lease) error {
-				runtime.Goexit()
-				return nil
-			})
-		}()
-		recipetest.Says(t, must.Receive(t, ended, "the end of Run"), "Goexit")
-	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
 }
 
 // TestRunEndsAtOnceWithoutAServer: during an outage ctx ends, or serve returns an error.

@@ -47,8 +47,7 @@ const again = time.Second
 //
 // When Run returns, this process serves no key. Its znodes are gone, or the client deletes them in the
 // background; without a connection, Run does not wait for that. If serve panics, Run ends, and panics
-// with the value. If serve calls runtime.Goexit, Run ends with an error. While another process has the
-// id, Run serves no key, and logs a warning. If this process has joined and may not list the members or
+// with the value. While another process has the id, Run serves no key, and logs a warning. If this process has joined and may not list the members or
 // join again later, the keys stay where they are, and Run logs a warning. A second Run of this Partition
 // at a time is an error, and so is one with the id of another Run of the client. If serve is nil, Run
 // returns an error.
@@ -213,32 +212,24 @@ func (r *run) divide(all []member) {
 		r.served[key] = end
 		r.keys.Go(func() { // ends with ctx
 			defer end(nil)
-			returned := false
-			defer func() { r.notReturned(returned, recover()) }()
-			err := r.keep(ctx, key)
-			returned = true
-			if err != nil {
+			defer func() { r.recovered(recover()) }()
+			if err := r.keep(ctx, key); err != nil {
 				r.stop(err)
 			}
 		})
 	}
 }
 
-// errGoexit is the error of a function that ends its goroutine.
-var errGoexit = errors.New("the function that serves a key called runtime.Goexit")
-
-// notReturned ends the run if the goroutine of a key has panicked with v, or called runtime.Goexit.
-func (r *run) notReturned(returned bool, v any) {
-	if returned {
+// recovered ends the run if the goroutine of a key has panicked with v. Run panics then.
+func (r *run) recovered(v any) {
+	if v == nil {
 		return
 	}
-	if v != nil {
-		text := fmt.Sprintf("%v\n\nin the function that serves a key:\n%s", v, debug.Stack())
-		r.mu.Lock()
-		r.panicked = text
-		r.mu.Unlock()
-	}
-	r.stop(errGoexit)
+	text := fmt.Sprintf("%v\n\nin the function that serves a key:\n%s", v, debug.Stack())
+	r.mu.Lock()
+	r.panicked = text
+	r.mu.Unlock()
+	r.stop(nil)
 }
 
 // keep serves the key whenever this process has its lease, until ctx ends. It returns an error if the

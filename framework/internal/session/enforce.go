@@ -2,11 +2,10 @@ package session
 
 import (
 	"errors"
-	"fmt"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/internal/zkerr"
@@ -14,7 +13,7 @@ import (
 )
 
 // The deadline's timer calls enforce, on a goroutine that does nothing else. From there to the end of
-// the last lease, there is no function of the user's, no log and no I/O. The mutexes on the way are
+// the last lease, there is no function of the user's, no log and no I/O, but for the parent of a context. The mutexes on the way are
 // holdSet.mu, those of the tap and of the list of servers, and a hold's in package hold: none is held
 // over any of these. The session's loop does the rest, in finish.
 
@@ -95,7 +94,6 @@ type lossList struct {
 	recipes []*Hold // those with functions of [Hold.OnLoss]
 	users   []func(error)
 	after   []func() // of [Hold.AfterLost]
-	losing  *callGroup
 }
 
 // lose ends the session for the first given cause, and returns that cause. When it returns, all holds
@@ -121,9 +119,7 @@ func (s *Session) lose(cause error) error {
 	clear(s.holds.members)
 	s.holds.secured = 0
 	s.holds.mu.Unlock()
-	calls := startCalls(len(s.lost.recipes), func(i int) { s.lost.recipes[i].lose(cause) })
-	calls.await()
-	s.lost.losing = calls
+	s.eachRecipe("a context's parent", func(h *Hold) { h.lose(cause) })
 	s.cfg.Servers.End() // first: without a context, the wire would dial without a pause
 	s.tap.End(cause)
 	s.cancel(cause)
@@ -148,8 +144,6 @@ func (l *lossList) add(h *Hold) {
 func (s *Session) finish(cause error) error {
 	cause = s.lose(cause)
 	<-s.allLost
-	lost := s.lost.losing.within(lossGrace)
-	s.logPanics(s.lost.losing)
 	if !s.WasServing() {
 		s.tap.CloseConn(cause) // a handshake without a reply would delay the wire's end
 	}
@@ -159,33 +153,29 @@ func (s *Session) finish(cause error) error {
 	}
 	s.watches.FireAll(event)
 	go s.notifyUsers(cause) // ends with the functions; AwaitUsers waits for it
-	s.cleanUp()
-	if !lost {
-		go func() { // ends with the contexts of the user's that block
-			<-s.lost.losing.done
-			s.logPanics(s.lost.losing)
-			s.cleanUp()
-		}()
-	}
+	s.eachRecipe("the clean-up after a lost lease", func(h *Hold) { h.after() })
 	return cause
 }
 
-// lossGrace is how long finish waits for leases with very many contexts, or with one of the user's that
-// blocks. The session is not ended at the ensemble meanwhile.
-const lossGrace = time.Second
+// calledByOne is for how many leases one goroutine calls, if there are processors for more goroutines. To
+// start a goroutine takes less time than so many calls.
+const calledByOne = 1000
 
-// logPanics logs the panics of calls: of contexts of the user's, which the recipes end.
-func (s *Session) logPanics(calls *callGroup) {
-	for _, v := range calls.panicked() {
-		s.cfg.Log.Error("a context of the user's panicked when its lease was lost", zap.String("panic", fmt.Sprint(v)))
+// eachRecipe calls fn with each hold that a recipe has lost, on several goroutines if there are many. A
+// panic, of a context's parent that is the user's own, is logged with the name.
+func (s *Session) eachRecipe(name string, fn func(h *Hold)) {
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < len(s.lost.recipes); i = int(next.Add(1)) - 1 {
+			usercall.Guard(s.cfg.Log, name, func() { fn(s.lost.recipes[i]) })
+		}
 	}
-}
-
-// cleanUp has the recipes clean up after the holds that they know as lost. It may be called again.
-func (s *Session) cleanUp() {
-	startCalls(len(s.lost.recipes), func(i int) {
-		usercall.Guard(s.cfg.Log, "the clean-up after a lost lease", s.lost.recipes[i].after)
-	}).await()
+	var others sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0)-1, len(s.lost.recipes)/calledByOne) {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
 }
 
 // AwaitUsers waits until the user's functions of OnLost and AfterLost have returned, for usersGrace. It
@@ -203,17 +193,16 @@ func (s *Session) AwaitUsers() {
 // usersGrace is how long the end of a session waits for the user's functions of OnLost and AfterLost.
 const usersGrace = 5 * time.Second
 
-// notifyUsers calls the functions of OnLost, and when they have returned, those of AfterLost, one after
-// another.
+// notifyUsers calls the functions of OnLost, each on a goroutine of its own, and when they have returned,
+// those of AfterLost, one after another.
 func (s *Session) notifyUsers(cause error) {
 	defer close(s.notified)
-	calls := startCalls(len(s.lost.users), func(i int) {
-		usercall.Guard(s.cfg.Log, "SessionHold.OnLost", func() { s.lost.users[i](cause) })
-	})
-	calls.await()
-	<-calls.done
+	var users sync.WaitGroup
+	for _, fn := range s.lost.users {
+		users.Go(func() { usercall.Guard(s.cfg.Log, "SessionHold.OnLost", func() { fn(cause) }) })
+	}
+	users.Wait()
 	for _, fn := range s.lost.after {
-		one := startCalls(1, func(int) { usercall.Guard(s.cfg.Log, "SessionHold.AfterLost", fn) })
-		<-one.done
+		usercall.Guard(s.cfg.Log, "SessionHold.AfterLost", fn)
 	}
 }

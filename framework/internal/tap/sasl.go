@@ -36,8 +36,7 @@ const (
 
 // authenticate carries out an exchange of SASL. A server without SASL replies with neither an error
 // nor a token. So the exchange has succeeded only when the mechanism itself says that it is
-// complete. If e does not return when ctx ends, authenticate does. If e panics or ends its goroutine,
-// the error does not wrap [ErrRefused].
+// complete. If e does not return when ctx ends, authenticate does. If e panics, the error does not wrap [ErrRefused].
 func authenticate(ctx context.Context, server io.ReadWriter, e Exchange) error {
 	var challenge []byte
 	for round := range int32(maxSASLRounds) {

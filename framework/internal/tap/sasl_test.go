@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +15,6 @@ import (
 	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
-	"github.com/docent-go/docent/internal/usercall"
 )
 
 // A mechanism says what it is given to say, and keeps its challenges.
@@ -147,7 +145,6 @@ func TestAnExchangeThatDoesNotReturnFailsTheHandshake(t *testing.T) {
 		"it blocks":             {func(wait, _ func()) { wait() }, time.Minute + time.Second, context.DeadlineExceeded},
 		"the context ends":      {func(wait, cancel func()) { cancel(); wait() }, time.Second, context.Canceled},
 		"it panics":             {func(_, _ func()) { panic("by the test") }, time.Second, nil},
-		"it ends its goroutine": {func(_, _ func()) { runtime.Goexit() }, time.Second, usercall.ErrExited},
 	} {
 		runSynctest(t, name, func(t *testing.T) {
 			release := make(chan struct{})
