@@ -142,9 +142,9 @@ func TestAnExchangeThatDoesNotReturnFailsTheHandshake(t *testing.T) {
 		within time.Duration
 		want   error
 	}{
-		"it blocks":             {func(wait, _ func()) { wait() }, time.Minute + time.Second, context.DeadlineExceeded},
-		"the context ends":      {func(wait, cancel func()) { cancel(); wait() }, time.Second, context.Canceled},
-		"it panics":             {func(_, _ func()) { panic("by the test") }, time.Second, nil},
+		"it blocks":        {func(wait, _ func()) { wait() }, time.Minute + time.Second, context.DeadlineExceeded},
+		"the context ends": {func(wait, cancel func()) { cancel(); wait() }, time.Second, context.Canceled},
+		"it panics":        {func(_, _ func()) { panic("by the test") }, time.Second, nil},
 	} {
 		runSynctest(t, name, func(t *testing.T) {
 			release := make(chan struct{})
