@@ -83,6 +83,7 @@ suite: ## All tests, most also with the race detector
 	$(go_test) $$(go list ./... | grep -vE '/(framework|recipes|testing)(/|$$)')
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-kdc || echo "*** NO KDC: Kerberos is NOT TESTED, and skipped"
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-chromium || echo "*** NO CHROMIUM: the command's page is NOT TESTED in a browser"
+	@[[ $(ZK_TEST) == none ]] || scripts/setup-axe >/dev/null || echo "*** NO AXE: who can use the command's page is NOT TESTED"
 	scripts/nested go test -count=1 -timeout=20m -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' ./...
 
 .PHONY: sim

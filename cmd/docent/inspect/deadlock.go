@@ -126,12 +126,17 @@ func weaker(a, b Strength) Strength {
 	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
+// seen says how often the finding was seen.
+func (f *Finding) seen(apart time.Duration) string {
+	if f.Confirmed {
+		return fmt.Sprintf("seen twice %.1fs apart", apart.Seconds())
+	}
+	return "seen once: look again to be certain"
+}
+
 // describe writes the text and the advice.
 func (f *Finding) describe(apart time.Duration) {
-	seen := "seen once: look again to be certain"
-	if f.Confirmed {
-		seen = fmt.Sprintf("seen twice %.1fs apart", apart.Seconds())
-	}
+	seen := f.seen(apart)
 	switch {
 	case len(f.Parties) == 1:
 		f.Problem, f.Path = SelfWait, f.Edges[0].Lock

@@ -26,10 +26,12 @@ const (
 	clockSlack   = 2 * time.Second // a znode may seem to be created so much later than now
 )
 
-// Diagnose returns what is wrong, the worst first: the [Deadlocks] of both snapshots, and what the
-// second shows by itself. It sends no request. For what Confirm returned, see [Confirm].
+// Diagnose returns what is wrong, the worst first: the [Deadlocks] of both snapshots, the processes that both
+// show to hold a lock and to wait for it by another owner, and what the second shows by itself. It sends no
+// request. For what Confirm returned, see [Confirm].
 func Diagnose(first, second Snapshot, rules Rules) []Finding {
 	found := Deadlocks(first, second)
+	found = append(found, selfWaitsOfProcesses(first, second, found)...)
 	if rules.Now.IsZero() {
 		rules.Now = second.At
 	}
@@ -80,10 +82,19 @@ func ofUnread(u Unread) Finding {
 			Advice: "Find what creates the children, and delete them by name or with a client that accepts more.",
 		}
 	}
-	return Finding{
+	f := Finding{
 		Severity: Info, Problem: NoAuth, Path: u.Path, Text: "it could not be read: " + zktel.ErrorType(u.Err),
 		Advice: "Locks there are not seen. Use credentials that may read it.",
 	}
+	switch {
+	case errors.Is(u.Err, framework.ErrNotGzip):
+		f.Problem, f.Text = Unreadable, "its data can't be decompressed: they are no gzip, or damaged"
+		f.Advice = "Locks there may be missed. With --compress, docent expects the data that Curator's enableCompression and docent's WithCompression write. Ask without it."
+	case !errors.Is(u.Err, framework.ErrNoAuth): // the name
+		f.Problem, f.Text = Unreadable, "it could not be read: "+u.Err.Error()
+		f.Advice = "Locks there are not seen. Find what created it, and delete it with a client that accepts the name."
+	}
+	return f
 }
 
 func ofLock(l Lock, rules Rules) []Finding {

@@ -23,7 +23,8 @@ const (
 	Mixed          Problem = "mixed"           // contenders of several formats do not exclude each other
 	Counter        Problem = "counter"         // the directory's counter nears its end
 	Crowd          Problem = "crowd"           // very many waiters
-	NoAuth         Problem = "no-auth"         // a path that could not be read
+	NoAuth         Problem = "no-auth"         // a path that may not be read
+	Unreadable     Problem = "unreadable"      // a path whose data or name docent can't read
 	RevokedUnheard Problem = "revoked-unheard" // a holder was asked to release, and still holds
 	ClocksDiffer   Problem = "clocks-differ"   // the servers' clock is ahead of this process's
 	OldSession     Problem = "old-session"     // an owner contends in a newer session, too

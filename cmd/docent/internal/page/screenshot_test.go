@@ -14,10 +14,11 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
+	"github.com/docent-go/docent/cmd/docent/internal/page"
 )
 
 var (
-	shots   = flag.String("screenshots", "", "directory for pictures of the page, in light and dark, at three widths")
+	shots   = flag.String("screenshots", "", "directory for pictures of the page, in light and dark, at five widths")
 	shotURL = flag.String("page", "", "URL of a page, as docent prints it; without it, of the scenes of this file")
 )
 
@@ -100,12 +101,9 @@ func TestScreenshots(t *testing.T) {
 	}
 	for name, locks := range scenes() {
 		slices.SortFunc(locks, func(a, b inspect.Lock) int { return strings.Compare(a.Path, b.Path) })
-		s := serve(t, nil)
+		s := serve(t, func(c *page.Config) { c.Revoke = refuseAll })
 		s.published(locks...)
-		query := ""
-		if name == "1000-waiters" {
-			query = "?open=%2Flocks%2Fcrowd"
-		}
+		query := map[string]string{"1000-waiters": "?open=%2Flocks%2Fcrowd", "deadlock": "?open=%2Flocks%2Fstock"}[name]
 		shoot(t, s.base+"/"+query+"#token="+token, name, query)
 	}
 }
@@ -113,7 +111,7 @@ func TestScreenshots(t *testing.T) {
 func shoot(t *testing.T, url, name, query string) {
 	t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
-		for _, width := range []int64{1440, 1024, 360} {
+		for _, width := range []int64{1440, 1280, 1100, 1024, 360} {
 			file := filepath.Join(*shots, fmt.Sprintf("%s-%s-%d.png", name, scheme, width))
 			t.Run(filepath.Base(file), func(t *testing.T) { shot(t, url, query, scheme, width, file) })
 		}

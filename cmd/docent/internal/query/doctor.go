@@ -181,21 +181,40 @@ func (d *doctor) write(s inspect.Snapshot, found []inspect.Finding, servers []se
 		return d.draw(s, found)
 	}
 	var text strings.Builder
+	known := func(f inspect.Finding) bool { return f.Problem == knownFaultsProblem }
 	for _, f := range found {
-		writeFinding(&text, f, s.At)
+		if !known(f) {
+			writeFinding(&text, f, s.At)
+		}
 	}
-	findings := show.Counted(len(found), "finding")
-	if unread {
-		fmt.Fprintf(&text, "the locks were not read, %s\n", findings)
-		_, err := fmt.Fprint(d.app.Out, text.String())
-		return err
+	text.WriteString(verdict(s, found, unread))
+	for _, f := range found { // of the servers' versions: after what is wrong now
+		if known(f) {
+			writeFinding(&text, f, s.At)
+		}
 	}
-	if !slices.ContainsFunc(found, func(f inspect.Finding) bool { return f.Problem == inspect.Deadlock }) {
-		text.WriteString("No deadlock found among the waits that have znodes.\n")
-	}
-	fmt.Fprintf(&text, "%s, %d waiting, %s\n", show.Counted(len(s.Locks), "lock"), s.Waiting(), findings)
 	_, err := fmt.Fprint(d.app.Out, text.String())
 	return err
+}
+
+// verdict sums up what was found.
+func verdict(s inspect.Snapshot, found []inspect.Finding, unread bool) string {
+	findings := show.Counted(len(found), "finding")
+	if unread {
+		return fmt.Sprintf("the locks were not read, %s\n", findings)
+	}
+	text := "No deadlock found among the waits that have znodes.\n"
+	for _, f := range found {
+		switch f.Problem {
+		case inspect.Deadlock:
+			text = ""
+		case inspect.SelfWait:
+			if text != "" {
+				text = "No deadlock of several owners found. See self-wait above.\n"
+			}
+		}
+	}
+	return text + fmt.Sprintf("%s, %d waiting, %s\n", show.Counted(len(s.Locks), "lock"), s.Waiting(), findings)
 }
 
 // draw writes the wait-for graph, and says on standard error how many findings there are.

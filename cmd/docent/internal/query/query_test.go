@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"unicode"
 
 	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/freeport"
+	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -240,5 +243,37 @@ func TestList_shows_what_it_can_not_read(t *testing.T) {
 		if r.code != 1 || !strings.Contains(r.err, `"type":"no_auth"`) {
 			t.Errorf("who of a secret lock: exit code %d, %s", r.code, r.err)
 		}
+	})
+}
+
+// TestDoctor_names_a_goroutine_that_waits_for_its_parent: the process holds and waits, by two goroutines. doctor
+// does not say then that there is no deadlock.
+func TestDoctor_names_a_goroutine_that_waits_for_its_parent(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, env *environment) {
+		m, err := lock.NewMutex(env.client, "/locks/report")
+		if err != nil {
+			t.Fatal(err)
+		}
+		parent, err := m.Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var child sync.WaitGroup
+		child.Go(func() {
+			if l, err := m.Lock(t.Context()); err != nil || l.Release(t.Context()) != nil {
+				t.Errorf("the child, after the parent's release: %v", err)
+			}
+		})
+		synctest.Wait()
+		r := env.docent(t, "doctor", "/locks", "--servers=false")
+		if r.code != 0 || !strings.Contains(r.out, "INFO    self-wait   /locks/report: possible: a process waits for a lock that it holds") ||
+			!strings.Contains(r.out, "waits for /locks/report") || strings.Contains(r.out, "No deadlock found") {
+			t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
+		}
+		if err := parent.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		child.Wait()
 	})
 }

@@ -195,22 +195,30 @@ func knownFaults(all []serverInfo) []inspect.Finding {
 	var found []inspect.Finding
 	for _, v := range versions {
 		if f := knownFaultsOf(v); len(f.Details) > 0 {
-			f.Text = fmt.Sprintf("ZooKeeper %v (%s) has known faults that concern locks", v, strings.Join(addrs[v], ", "))
+			f.Text = fmt.Sprintf("ZooKeeper %v (%s) has known faults that concern locks: %s", v, strings.Join(addrs[v], ", "), f.Text)
 			found = append(found, f)
 		}
 	}
 	return found
 }
 
-// knownFaultsOf returns the finding of the version without its text.
+// knownFaultsOf returns the finding of the version. Its text says how many of the faults docent minds, and its
+// details have the others first.
 func knownFaultsOf(v zkversion.Version) inspect.Finding {
 	f := inspect.Finding{Severity: inspect.Info, Problem: knownFaultsProblem, Advice: "No release mends them."}
+	var minded []string
 	for _, fault := range v.Faults() {
-		f.Details = append(f.Details, fault.String())
+		if fault.Minded == "" {
+			f.Details = append(f.Details, fault.String())
+		} else {
+			minded = append(minded, fault.String())
+		}
 		if len(fault.Fixed) > 0 {
 			f.Advice = "Upgrade the servers. A distributor's package may have a fix that its version does not show."
 		}
 	}
+	f.Text = fmt.Sprintf("%d that docent can't help, %d that it is safe from", len(f.Details), len(minded))
+	f.Details = append(f.Details, minded...)
 	return f
 }
 

@@ -166,6 +166,24 @@ func TestDoctor_names_known_faults(t *testing.T) {
 	}
 }
 
+// TestDoctor_says_the_verdict_first, and of each version first what docent can't help. "Safe" is said of no more
+// than it is.
+func TestDoctor_says_the_verdict_first(t *testing.T) {
+	t.Parallel()
+	r := plain(t, "--connect", listening(t), "doctor") // 3.8.0
+	at := -1
+	for _, want := range []string{
+		"No deadlock found", " 1 finding\n", "INFO    known-faults", "has known faults that concern locks: 1 that docent can't help, 4 that it is safe from\n",
+		"CVE-2024-23944", "docent is safe: ", "Upgrade the servers",
+	} {
+		next := strings.Index(r.out, want)
+		if next < at || next < 0 {
+			t.Errorf("%q is missing, or not after what belongs before it:\n%s", want, r.out)
+		}
+		at = next
+	}
+}
+
 // TestDoctor_asks_by_TLS: the four-letter word goes the way of the client.
 // Servers that do not answer take the time of one, and leave time for those that do.
 func TestDoctor_asks_all_servers_at_the_same_time(t *testing.T) {

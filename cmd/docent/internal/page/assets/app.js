@@ -105,6 +105,12 @@ function noteOf(s, known) {
   return s.matching < s.locks ? `${s.matching} of ${many(s.locks, 'lock', 'locks')}` : '';
 }
 
+// What helps against the faults of a root.
+const remedies = {
+  no_auth: 'Give it credentials that may, or another root.',
+  not_gzip: 'Its data are not gzipped: start docent without --compress, or with another root.',
+};
+
 // at returns a time as the state has it.
 function at(ms) { return stamp(ms, Date.now()); }
 
@@ -121,7 +127,7 @@ function showState() {
       : 'This page can’t reach docent. It tries again.';
   } else if (s?.fault) {
     [state, text] = ['refused', 'not allowed'];
-    banner = `docent can't read ${s.root}: ${s.fault}. Give it credentials that may, or another root.`;
+    banner = `docent can't read ${s.root}: ${s.fault}. ${remedies[s.fault] ?? 'Give it another root.'}`;
   } else if (state === 'live') {
     text = `live, as of ${at(has.heard)}`;
   } else if (state === 'stale') {

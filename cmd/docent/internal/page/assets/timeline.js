@@ -14,7 +14,7 @@ export function show(box, lanes, now) {
     return;
   }
   const one = unit();
-  const full = Math.max(300, box.clientWidth / one);
+  const full = Math.max(200, box.clientWidth / one);
   const names = Math.min(220, full * 0.3);
   const first = Math.min(now, ...lanes.flatMap((l) => [...l.holds.map((h) => h.from), l.left?.from ?? now]));
   const span = Math.min(longest, Math.max(shortest, (now - first) * 1.02));

@@ -1,0 +1,126 @@
+package page_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/docent-go/docent/cmd/docent/inspect"
+	"github.com/docent-go/docent/framework"
+)
+
+// A laneSeen is a lane as a tab gets it.
+type laneSeen struct {
+	Path   string
+	More   int
+	Holds  []struct{ From, To int64 }
+	Left   *struct{ From, To int64 }
+	Unseen []struct{ From, To int64 }
+}
+
+func (s *stand) lanes(t *testing.T) []laneSeen {
+	t.Helper()
+	message := readMessage(t, bufio.NewReader(s.ask(t, "GET", "/events", "").Body))
+	_, data, _ := strings.Cut(message, "\ndata: ")
+	var got struct{ Holds []laneSeen }
+	if err := json.Unmarshal([]byte(data), &got); err != nil {
+		t.Fatal(err)
+	}
+	return got.Holds
+}
+
+// busy shows n holds of a lock, one after another, 100 ms each with no pause between two. It ends when begun is that
+// long ago.
+func (s *stand) busy(n int, begun time.Time) (last inspect.Lock) {
+	for i := range n {
+		at := begun.Add(time.Duration(i) * 100 * time.Millisecond)
+		l := mutex("/locks/busy", fmt.Sprintf("holder-%d", i))
+		l.Contenders[0].Created, l.Contenders[0].Czxid = at, int64(1000+i)
+		s.script <- inspect.View{Snapshot: inspect.Snapshot{At: at, Locks: []inspect.Lock{l}, Complete: true}, State: inspect.Current, Since: at}
+		last = l
+	}
+	return last
+}
+
+// covered returns the milliseconds of the lock's life, since begun, for which the lane has neither a bar nor a mark.
+func (l *laneSeen) bare(from, to int64) (bare int64) {
+	marked := func(ms int64) bool {
+		in := func(from, to int64) bool { return from <= ms && (to == 0 || ms <= to) }
+		for _, h := range l.Holds {
+			if in(h.From, h.To) {
+				return true
+			}
+		}
+		for _, u := range l.Unseen {
+			if in(u.From, u.To) {
+				return true
+			}
+		}
+		return l.Left != nil && in(l.Left.From, l.Left.To)
+	}
+	for ms := from; ms < to; ms++ {
+		if !marked(ms) {
+			bare++
+		}
+	}
+	return bare
+}
+
+// A lock that was held all the time looks free at no time: what has no bar is marked, be it one hold of many, a time
+// before docent began to look, or one in which it had lost ZooKeeper.
+func TestServer_marks_what_has_no_bar(t *testing.T) {
+	t.Parallel()
+	s := serve(t, nil)
+	begun := time.Now().Add(-time.Minute)
+	last := s.busy(300, begun)
+	lost, again := begun.Add(30*time.Second), begun.Add(40*time.Second)
+	for _, view := range []inspect.View{
+		{Snapshot: inspect.Snapshot{At: lost, Locks: []inspect.Lock{last}, Complete: true}, State: inspect.Stale, Since: lost, Cause: framework.ErrNotConnected},
+		{Snapshot: inspect.Snapshot{At: again, Complete: true}, State: inspect.Current, Since: again},
+	} {
+		s.script <- view
+	}
+	next := mutex("/locks/busy", "next")
+	next.Contenders[0].Created, next.Contenders[0].Czxid = again, 5000
+	for range 2 {
+		s.script <- inspect.View{Snapshot: inspect.Snapshot{At: again.Add(time.Second), Locks: []inspect.Lock{next}, Complete: true}, State: inspect.Current, Since: again}
+	}
+	lanes := s.lanes(t)
+	if len(lanes) != 1 || lanes[0].More < 100 || lanes[0].Left == nil {
+		t.Fatalf("%d lanes, not one with holds that are left out: %+v", len(lanes), lanes)
+	}
+	l := lanes[0]
+	if bare := l.bare(begun.Add(-5*time.Minute).UnixMilli(), again.Add(time.Second).UnixMilli()); bare > 0 {
+		t.Errorf("for %d ms the lock looks free: left out %+v, not seen %+v", bare, *l.Left, l.Unseen)
+	}
+	if len(l.Unseen) != 2 || l.Unseen[1].From != lost.UnixMilli() || l.Unseen[1].To != again.UnixMilli() {
+		t.Errorf("not seen: %+v, want the time before %v, and %v to %v", l.Unseen, begun, lost, again)
+	}
+}
+
+// The page draws such times, and its table has them.
+func TestPage_hatches_what_has_no_bar(t *testing.T) {
+	s := serve(t, nil)
+	tb := visit(t, s)
+	begun := time.Now().Add(-30 * time.Second)
+	last := s.busy(300, begun)
+	s.show(last)
+	tb.await("document.querySelectorAll('#timeline .gap.left').length === 1 && document.querySelectorAll('#timeline .gap.unseen').length === 1")
+	covers := get[bool](tb, `(() => {
+	  const box = (e) => e.getBoundingClientRect(), left = box(document.querySelector('.gap.left rect'));
+	  const bars = [...document.querySelectorAll('#timeline .bar')].map(box), before = box(document.querySelector('.gap.unseen rect'));
+	  return before.right >= left.left - 2 && left.right >= Math.min(...bars.map((b) => b.left)) - 2 && left.width > 5;
+	})()`)
+	if !covers {
+		t.Error("between the hatching and the first bar the lock looks free")
+	}
+	tb.awaitText("#holds-note", "older holds are not drawn")
+	tb.do(chromedp.Click("#holds-toggle"))
+	tb.awaitText("#holds-table", "holds, not drawn")
+	tb.awaitText("#holds-table", "not seen")
+}
