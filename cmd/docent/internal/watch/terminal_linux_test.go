@@ -24,6 +24,7 @@ type terminal struct {
 	tty   *os.File // the process's end, kept open so that its settings last
 	cmd   *exec.Cmd
 	shown apptest.Buffer
+	fresh *term.State // before the process
 }
 
 // onTerminal starts the process on a terminal of 80 by 24 characters.
@@ -37,6 +38,7 @@ func onTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
 	if err := pty.Setsize(tty, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
 		t.Fatal(err)
 	}
+	x.fresh = x.settings(t)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {
@@ -82,16 +84,9 @@ func TestWatch_on_a_terminal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			addr, _ := held(t)
-			probe, tty, err := pty.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer probe.Close()
-			defer tty.Close()
-			fresh := (&terminal{tty: tty}).settings(t)
 			x := onTerminal(t, apptest.Program(os.Args[0], "watch", "--connect", addr, "/locks"))
 			eventually(t, "the holder is shown", func() bool { return strings.Contains(x.shown.String(), "nightly") })
-			if reflect.DeepEqual(x.settings(t), fresh) {
+			if reflect.DeepEqual(x.settings(t), x.fresh) {
 				t.Error("watch has not taken the terminal")
 			}
 			m, err := lock.NewMutex(apptest.Client(t, addr), "/locks/zebra")
@@ -109,7 +104,7 @@ func TestWatch_on_a_terminal(t *testing.T) {
 			if code := x.cmd.ProcessState.ExitCode(); code != test.code {
 				t.Errorf("exit code %d, want %d", code, test.code)
 			}
-			if !reflect.DeepEqual(x.settings(t), fresh) {
+			if !reflect.DeepEqual(x.settings(t), x.fresh) {
 				t.Error("the terminal's settings are not as before")
 			}
 			for _, mode := range []string{"\x1b[?1049", "\x1b[?25", "\x1b[?2004"} { // screen, cursor, paste
@@ -155,7 +150,6 @@ func TestWatch_acts_on_a_terminal(t *testing.T) {
 				args = append(args, "--connect="+addr)
 			}
 			x := onTerminal(t, apptest.Program(os.Args[0], args...))
-			fresh := x.settings(t)
 			t.Cleanup(func() {
 				if t.Failed() {
 					t.Logf("it showed %q", x.shown.String())
@@ -180,7 +174,7 @@ func TestWatch_acts_on_a_terminal(t *testing.T) {
 			if code := x.cmd.ProcessState.ExitCode(); code != test.code {
 				t.Errorf("exit code %d, want %d", code, test.code)
 			}
-			if !reflect.DeepEqual(x.settings(t), fresh) {
+			if !reflect.DeepEqual(x.settings(t), x.fresh) {
 				t.Error("the terminal's settings are not as before")
 			}
 			eventually(t, "the end of the screen", func() bool { return restored(x.shown.String(), "\x1b[?1049") })
