@@ -68,11 +68,14 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 
 // AwaitConnected returns nil as soon as the client is Connected, which may be at once. If ctx ends
 // first, the error wraps ctx's error and says why there is no connection. Once the client is
-// closed, AwaitConnected returns [ErrClosed]. While a server refuses a credential, it returns
-// [ErrAuthFailed].
+// closed, AwaitConnected returns [ErrClosed], and so does that of a view of [Client.InSession] once its
+// session has ended. While a server refuses a credential, it returns [ErrAuthFailed].
 func (c *Client) AwaitConnected(ctx context.Context) error {
 	for {
-		_, err := c.core.awaitSession(ctx)
+		s, err := c.core.awaitSession(ctx)
+		if err == nil && c.session != 0 && s.ID() != c.session {
+			err = c.viewClosed()
+		}
 		ended := ctx.Err()
 		if ended != nil && errors.Is(err, ErrNotConnected) && !errors.Is(err, ended) {
 			err = fmt.Errorf("%w: %w", ended, err) // just after the connect timeout
@@ -187,11 +190,19 @@ func namespacePrefix(ns string) (string, error) {
 
 // InSession returns a view of the client whose operations are bound to the session with the id.
 // Each operation has its effect in that session or fails with [ErrSessionEnded]; it never runs in a
-// later session.
+// later session. [Client.HoldSession] and [Client.AwaitConnected], and with them each recipe that holds
+// something, then fail with [ErrClosed]. A view of a view of a session is bound to the latter's session.
 func (c *Client) InSession(id int64) *Client {
 	view := *c
-	view.session = id
+	if c.session == 0 {
+		view.session = id
+	}
 	return &view
+}
+
+// viewClosed returns the error of a view of a session that has ended.
+func (c *Client) viewClosed() error {
+	return fmt.Errorf("%w: it is a view of session %#x, which has ended", ErrClosed, c.session)
 }
 
 // WithoutCause returns a view of the client whose errors match the error of a context that ended, but not

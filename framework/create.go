@@ -79,7 +79,7 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 		cr.protection = newProtection()
 		path = cr.protection.name(path)
 	}
-	cr.path = c.fullPath(path)
+	cr.path = c.pathToCreate(path, cr.has(withSequential))
 	if cr.has(withData) {
 		cr.protection, cr.pathLocks = &protection{byData: true, data: cr.data}, c.pathLocks()
 	}
@@ -95,6 +95,15 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 	}
 	cr.acls = cr.aclOf(cr.path)
 	return cr, errors.Join(validateACL("ACL", cr.acls), c.core.checkSize(cr.size()))
+}
+
+// pathToCreate returns the ensemble's path for a create in the view. A sequential znode of "/" is a child
+// of the view's root, as one of the ensemble's root is.
+func (c *Client) pathToCreate(path string, sequential bool) string {
+	if sequential && path == "/" {
+		return c.prefix + "/"
+	}
+	return c.fullPath(path)
 }
 
 // aclOf returns the ACL for the znode or for one of its parents.

@@ -45,7 +45,7 @@ func (c *Client) CreateAll(ctx context.Context, creates ...TxnOp) ([]string, err
 		return nil, c.callError(ctx, "create all", "", err)
 	}
 	for i, path := range paths {
-		paths[i] = c.viewPath(path)
+		paths[i] = creates[i].viewOf(c).viewPath(path)
 	}
 	return paths, nil
 }
@@ -82,7 +82,7 @@ func (c *Client) newGroupMember(op TxnOp) (*creation, error) {
 	if op.kind != txnCreate {
 		return nil, errors.New("must come from OpCreate")
 	}
-	cr, err := c.newCreation(op.path, op.data, op.opts)
+	cr, err := op.viewOf(c).newCreation(op.path, op.data, op.opts)
 	if err == nil && (!cr.has(withProtected) || cr.has(withIdempotent|withWatch)) {
 		err = errors.New("options: must have Ephemeral and Protected, and neither Idempotent nor WatchTo")
 	}

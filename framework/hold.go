@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/requests"
@@ -28,11 +29,14 @@ type SessionHold struct {
 }
 
 // HoldSession takes a hold on the client's present session. If there is none, it waits for the next
-// session until ctx ends. The error is an [OpError] that wraps [ErrClosed], [ErrReadOnly] or ctx's
-// error.
+// session until ctx ends. A view of [Client.InSession] holds its session alone, and is closed with it.
+// The error is an [OpError] that wraps [ErrClosed], [ErrReadOnly] or ctx's error.
 func (c *Client) HoldSession(ctx context.Context) (*SessionHold, error) {
 	for {
-		s, err := c.core.awaitServer(ctx, false)
+		s, err := c.core.sessionFor(ctx, c.session, false)
+		if c.session != 0 && errors.Is(err, ErrSessionEnded) {
+			err = c.viewClosed()
+		}
 		if errors.Is(err, ErrNotConnected) && !errors.Is(err, ctx.Err()) {
 			continue // it has waited
 		}
@@ -72,6 +76,9 @@ func (h *SessionHold) Secure(ctx context.Context) error {
 			return h.client.callError(ctx, "secure session", "", err)
 		}
 		err = h.client.core.prove(ctx, h.hold.Session())
+		if ended := ctx.Err(); err != nil && ended != nil && !errors.Is(err, ended) {
+			err = fmt.Errorf("%w: %w", ended, err) // both at once
+		}
 		if err != nil && (ctx.Err() != nil || !errors.Is(err, ErrNotConnected)) {
 			return h.client.callError(ctx, "secure session", "", err)
 		}

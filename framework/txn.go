@@ -214,7 +214,7 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 		if err != nil {
 			faults = append(faults, &TxnError{i, op.name(), op.path, err})
 		}
-		op.path = op.viewOf(c).fullPath(op.path)
+		op.path = op.viewOf(c).pathToCreate(op.path, op.flags&proto.FlagSequential != 0)
 		size += op.size()
 		full[i] = op
 	}
@@ -229,7 +229,7 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 }
 
 func (c *Client) prepareCreate(op *TxnOp) error {
-	cr, err := c.newCreation(op.path, op.data, op.opts)
+	cr, err := op.viewOf(c).newCreation(op.path, op.data, op.opts)
 	_ = applyAll(op.opts, func(o CreateOption) { o.applyCreate(&op.config) }) // newCreation has returned its faults
 	if op.config.stat != nil || op.config.given&^(withEphemeral|withSequential|withACL) != 0 {
 		return errors.Join(err, errors.New("options: must be among Ephemeral, Sequential and WithACL"))

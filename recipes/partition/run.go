@@ -127,6 +127,11 @@ func (r *run) follow(members *cache.Cache, self *node.Node, dir string) {
 		case <-r.ctx.Done():
 		}
 	})()
+	r.keys.Go(func() { // the client, or the session that it is a view of, may end before the member joins
+		if errors.Is(self.Await(r.ctx), framework.ErrClosed) {
+			r.stop(framework.ErrClosed)
+		}
+	})
 	lists := make(chan []member)
 	r.keys.Go(func() { // ends with the run, or with the client
 		defer close(lists)
@@ -159,6 +164,9 @@ func (r *run) follow(members *cache.Cache, self *node.Node, dir string) {
 			case change.Kind == node.Taken:
 				joined = false
 				r.warn("another process has the id: waiting until it has left", r.path, change.Err)
+			case errors.Is(change.Err, framework.ErrClosed):
+				r.stop(framework.ErrClosed)
+				return
 			case !errors.Is(change.Err, framework.ErrNoAuth):
 				continue // it has joined, or will
 			case !before:

@@ -1,0 +1,134 @@
+package framework_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// views are the kinds of a client's view, each with its root in the ensemble.
+var views = map[string]func(t *testing.T, srv *zkserver.Server) (c *framework.Client, root string){
+	"none": func(t *testing.T, srv *zkserver.Server) (*framework.Client, string) {
+		t.Helper()
+		return virtual(t, srv), ""
+	},
+	"chroot": func(t *testing.T, srv *zkserver.Server) (*framework.Client, string) {
+		t.Helper()
+		return newClient(t, srv.Addr()+"/app", framework.WithDialer(srv.Dial)), "/app"
+	},
+	"namespace": func(t *testing.T, srv *zkserver.Server) (*framework.Client, string) {
+		t.Helper()
+		return must.Get(virtual(t, srv).Namespace("app"))(t), "/app"
+	},
+	"namespace in a namespace": func(t *testing.T, srv *zkserver.Server) (*framework.Client, string) {
+		t.Helper()
+		return must.Get(must.Get(virtual(t, srv).Namespace("app"))(t).Namespace("part"))(t), "/app/part"
+	},
+	"namespace in a chroot": func(t *testing.T, srv *zkserver.Server) (*framework.Client, string) {
+		t.Helper()
+		return must.Get(newClient(t, srv.Addr()+"/app", framework.WithDialer(srv.Dial)).Namespace("part"))(t), "/app/part"
+	},
+	"session": func(t *testing.T, srv *zkserver.Server) (*framework.Client, string) {
+		t.Helper()
+		c := must.Get(virtual(t, srv).Namespace("app"))(t)
+		check(t, c.AwaitConnected(t.Context()))
+		return c.InSession(c.Session().ID), "/app"
+	},
+}
+
+// TestASequentialZnodeOfTheRootIsBelowIt creates sequential znodes of "/" in each view, by each call that
+// can: as in a client without a view, they are the root's children.
+func TestASequentialZnodeOfTheRootIsBelowIt(t *testing.T) {
+	type client = *framework.Client
+	calls := map[string]func(t *testing.T, c client) (string, error){
+		"Create": func(t *testing.T, c client) (string, error) {
+			return c.Create(t.Context(), "/", nil, framework.Sequential())
+		},
+		"Create with parents": func(t *testing.T, c client) (string, error) {
+			return c.Create(t.Context(), "/", nil, framework.Sequential(), framework.WithParents())
+		},
+		"Create, protected": func(t *testing.T, c client) (string, error) {
+			return c.Create(t.Context(), "/", nil, framework.Sequential(), framework.Ephemeral(), framework.Protected())
+		},
+		"CreateAll": func(t *testing.T, c client) (string, error) {
+			paths, err := c.CreateAll(t.Context(), framework.OpCreate("/", nil,
+				framework.Sequential(), framework.Ephemeral(), framework.Protected()))
+			return strings.Join(paths, ""), err
+		},
+		"Txn": func(t *testing.T, c client) (string, error) {
+			results, err := c.Txn(t.Context(), framework.OpCreate("/", nil, framework.Sequential()))
+			if err != nil {
+				return "", err
+			}
+			return results[0].Path, nil
+		},
+	}
+	for view, of := range views {
+		for name, call := range calls {
+			runVirtually(t, name+", view: "+view, func(t *testing.T, srv *zkserver.Server) {
+				c, root := of(t, srv)
+				if root != "" {
+					must.Get(c.Create(t.Context(), "/", nil, framework.WithParents()))(t)
+				}
+				path, err := call(t, c)
+				if err != nil || framework.ValidatePath(path) != nil {
+					t.Fatalf("%q, %v", path, errors.Join(err, framework.ValidatePath(path)))
+				}
+				if !slices.Contains(srv.Paths(), root+path) {
+					t.Errorf("the ensemble has %q, want %s", srv.Paths(), root+path)
+				}
+				wantExists(t, c, path, true)
+			})
+		}
+	}
+}
+
+// TestInKeepsAnOperationsView runs operations of one view in transactions of others.
+func TestInKeepsAnOperationsView(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		one, two := must.Get(c.Namespace("one"))(t), must.Get(c.Namespace("two"))(t)
+		for _, view := range []*framework.Client{one, two} {
+			must.Get(view.Create(t.Context(), "/", nil))(t)
+		}
+		for _, runs := range []*framework.Client{c, one, two} {
+			made := must.Get(runs.Txn(t.Context(), framework.OpCreate("/a", []byte("1"), framework.Sequential()).In(one)))(t)
+			path := made[0].Path
+			wantData(t, one, path, "1")
+			check(t, errOf(runs.Txn(t.Context(),
+				framework.OpCheck(path, 0).In(one), framework.OpSet(path, []byte("2"), 0).In(one), framework.OpCheck("/", framework.AnyVersion).In(two))))
+			wantData(t, one, path, "2")
+			_, err := runs.Txn(t.Context(), framework.OpCheck(path, framework.AnyVersion).In(two))
+			wantErr(t, "a check in the other view", err, framework.ErrNoNode)
+			check(t, errOf(runs.Txn(t.Context(), framework.OpDelete(path, framework.AnyVersion).In(one))))
+			wantExists(t, one, path, false)
+		}
+	})
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
+// TestHoldSessionOfAView holds the session of a view, and not the one that follows it.
+func TestHoldSessionOfAView(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		check(t, c.AwaitConnected(t.Context()))
+		view := c.InSession(c.Session().ID)
+		held := mustHold(t, view)
+		wantEqual(t, "the session held", held.Session(), c.Session().ID)
+		check(t, srv.Expire(c.Session().ID))
+		<-held.Lost()
+		_, err := view.HoldSession(t.Context())
+		wantErr(t, "HoldSession", err, framework.ErrClosed)
+		next := mustHold(t, c)
+		_, err = view.HoldSession(within(t, time.Minute))
+		wantErr(t, "HoldSession in the next session", err, framework.ErrClosed)
+		next.Release()
+	})
+}
