@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -81,7 +82,7 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 	}
 	cr.path = c.pathToCreate(path, cr.has(withSequential))
 	if cr.has(withData) {
-		cr.protection, cr.pathLocks = &protection{byData: true, data: cr.data}, c.pathLocks()
+		cr.protection, cr.pathLocks = &protection{byData: true, data: bytes.Clone(cr.data)}, c.pathLocks()
 	}
 	if cr.over != nil && cr.protection != nil {
 		cr.protection.storeIn = cr.over

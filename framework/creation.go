@@ -186,7 +186,7 @@ func (cr *creation) checkExisting(ctx context.Context, s *session.Session, exist
 		return "", err
 	}
 	owned := !cr.has(withEphemeral) && found.Stat.EphemeralOwner == 0 || cr.has(withEphemeral) && found.Stat.EphemeralOwner == s.ID()
-	if !owned || found.Stat.Version != 0 || !bytes.Equal(found.Data, cr.data) {
+	if !owned || found.Stat.Version != 0 || !cr.core.cfg.sameData(found.Data, cr.data) {
 		return "", exists
 	}
 	cr.store(statOf(found.Stat))

@@ -212,5 +212,16 @@ func (cfg *config) unpack(data []byte) ([]byte, error) {
 	return unpacked, nil
 }
 
+// sameData reports whether two znodes' data are the same once they are unpacked. Equal data has many
+// compressed forms: Java's gzip makes another one than Go's.
+func (cfg *config) sameData(a, b []byte) bool {
+	if bytes.Equal(a, b) || !cfg.compression {
+		return bytes.Equal(a, b)
+	}
+	unpackedA, errA := cfg.unpack(a)
+	unpackedB, errB := cfg.unpack(b)
+	return errA == nil && errB == nil && bytes.Equal(unpackedA, unpackedB)
+}
+
 // maxExpansion is how many times the size of the longest reply unpacked data may have.
 const maxExpansion = 16

@@ -1,6 +1,9 @@
 package framework_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -9,6 +12,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -113,6 +117,42 @@ func TestInKeepsAnOperationsView(t *testing.T) {
 }
 
 func errOf[T any](_ T, err error) error { return err }
+
+// TestIdempotentKnowsDataByAnyGzip creates what exists already in the form of another compressor.
+func TestIdempotentKnowsDataByAnyGzip(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, plain := virtual(t, srv, framework.WithCompression()), virtual(t, srv)
+		data := bytes.Repeat([]byte("settings "), 100)
+		for name, level := range map[string]int{"/stored": gzip.NoCompression, "/huffman": gzip.HuffmanOnly} {
+			var packed bytes.Buffer
+			w := must.Get(gzip.NewWriterLevel(&packed, level))(t)
+			must.Get(w.Write(data))(t)
+			check(t, w.Close())
+			mustCreate(t, plain, name, packed.String())
+			check(t, errOf(c.Create(t.Context(), name, data, framework.Idempotent())))
+			_, err := c.Create(t.Context(), name, data[1:], framework.Idempotent())
+			wantErr(t, "a create with other data", err, framework.ErrNodeExists)
+		}
+	})
+}
+
+// TestACallersBufferIsItsOwnAgain loses the reply to a create and reuses the data's buffer after it has
+// returned: the client deletes the znode nevertheless, which it recognises by what it sent.
+func TestACallersBufferIsItsOwnAgain(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		buffer := []byte("first")
+		srv.Rules().Add(fault.Rule{Op: fault.Create, Path: "/own", Action: fault.HoldReply})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err := c.Create(ctx, "/own", buffer, framework.Ephemeral(), framework.KnownByData())
+		cancel()
+		wantErr(t, "Create", err, context.DeadlineExceeded)
+		copy(buffer, "other")
+		srv.Cut()
+		<-time.After(time.Minute)
+		wantExists(t, c, "/own", false)
+	})
+}
 
 // TestHoldSessionOfAView holds the session of a view, and not the one that follows it.
 func TestHoldSessionOfAView(t *testing.T) {
