@@ -135,28 +135,50 @@ const maxRounds = 4
 
 // lockOf reads the contenders of the directory, and returns its lock; false if there is none.
 func (r *reader) lockOf(ctx context.Context, dir Znode) (Lock, bool, error) {
-	dir, err := r.withPermits(ctx, dir)
+	locks, err := r.locksOf(ctx, []Znode{dir})
 	if err != nil {
 		return Lock{}, false, err
 	}
+	return locks[0], locks[0].Kind != "", nil
+}
+
+// locksOf reads the contenders of the directories together, and returns their locks. That of a directory
+// without contenders has no kind.
+func (r *reader) locksOf(ctx context.Context, dirs []Znode) ([]Lock, error) {
+	locks := make([]Lock, len(dirs))
+	for i := range dirs {
+		var err error
+		if dirs[i], err = r.withPermits(ctx, dirs[i]); err != nil {
+			return nil, err
+		}
+		locks[i], _ = Of(dirs[i])
+	}
 	asked := map[string]bool{}
 	for range maxRounds {
-		l, _ := Of(dir)
-		wanted := r.wanted(l, asked)
-		if len(wanted) == 0 {
+		var all []string
+		open := make([]bool, len(dirs))
+		for i := range dirs {
+			wanted := r.wanted(locks[i], asked)
+			open[i], all = len(wanted) > 0, append(all, wanted...)
+		}
+		if len(all) == 0 {
 			break
 		}
-		znodes, err := r.read(ctx, wanted)
+		znodes, err := r.read(ctx, all)
 		if err != nil {
-			return Lock{}, false, err
+			return nil, err
 		}
-		for _, path := range wanted {
+		for _, path := range all {
 			asked[path] = true
 		}
-		dir = dir.with(asked, znodes)
+		for i := range dirs {
+			if open[i] {
+				dirs[i] = dirs[i].with(asked, znodes)
+				locks[i], _ = Of(dirs[i])
+			}
+		}
 	}
-	l, ok := Of(dir)
-	return l, ok, nil
+	return locks, nil
 }
 
 // withPermits adds the data and the queue of a directory that may be a kazoo semaphore's.

@@ -113,36 +113,63 @@ func (s *scan) visit(ctx context.Context, paths []string) ([]string, error) {
 		return nil, err
 	}
 	var below []string
-	for _, dir := range dirs {
+	for len(dirs) > 0 {
 		if s.full() {
 			s.cut = true
 			break
 		}
-		if s.queues[dir.Path] {
-			dir.Queue = &Znode{Path: dir.Path + kazooQueue}
-		}
-		l, ok, err := s.reader.lockOf(ctx, dir)
+		room := s.limits.Max - max(len(s.locks), s.others) // each directory is a lock or another directory
+		n := min(len(dirs), room, s.together())
+		more, err := s.visitTogether(ctx, dirs[:n])
 		if err != nil {
 			return nil, err
 		}
-		if l.isKazooSemaphore() {
-			delete(s.queues, dir.Path)
-		}
-		if ok {
-			s.locks = append(s.locks, l)
-		} else {
-			s.others++
-		}
-		more, err := s.children(ctx, dir, l)
-		if err != nil {
-			return nil, err
-		}
-		below = append(below, more...)
+		below, dirs = append(below, more...), dirs[n:]
 	}
 	for _, path := range paths {
 		if s.queues[path] { // of no semaphore: a lock of its own
 			below = append(below, path+kazooQueue)
 		}
+	}
+	return below, nil
+}
+
+// together returns for how many directories the contenders are read at once: as many as the rate lets pass in a
+// tenth of a second, so that a search which its deadline ends has the locks whose reads had their turn.
+func (s *scan) together() int {
+	if s.limits.Rate == 0 {
+		return atOnce
+	}
+	return min(max(1, s.limits.Rate/10), atOnce)
+}
+
+// visitTogether reads the contenders of the directories in as few requests as it can, adds the locks, and returns the
+// paths of what is to be visited below.
+func (s *scan) visitTogether(ctx context.Context, dirs []Znode) ([]string, error) {
+	for i, dir := range dirs {
+		if s.queues[dir.Path] {
+			dirs[i].Queue = &Znode{Path: dir.Path + kazooQueue}
+		}
+	}
+	locks, err := s.reader.locksOf(ctx, dirs)
+	if err != nil {
+		return nil, err
+	}
+	var below []string
+	for i, l := range locks {
+		if l.isKazooSemaphore() {
+			delete(s.queues, dirs[i].Path)
+		}
+		if l.Kind != "" {
+			s.locks = append(s.locks, l)
+		} else {
+			s.others++
+		}
+		more, err := s.children(ctx, dirs[i], l)
+		if err != nil {
+			return nil, err
+		}
+		below = append(below, more...)
 	}
 	return below, nil
 }
@@ -154,24 +181,41 @@ func (s *scan) children(ctx context.Context, dir Znode, l Lock) ([]string, error
 	for _, z := range dir.Children {
 		names[z.name()] = true
 	}
-	var below []string
+	var below, unfair []string
 	for _, z := range dir.Children {
 		name := z.name()
 		switch {
 		case isPartOf(l, z), zkpath.IsEpoch(name), isSystem(s.reader.client, z.Path):
 		case names[zkpath.Epoch(name)]:
-			_, found, err := s.reader.exclusive(ctx, z.Path)
-			if err != nil {
-				return nil, err
-			}
-			if found.Kind != "" {
-				s.locks = append(s.locks, found)
-			}
+			unfair = append(unfair, z.Path)
 		default:
 			below = append(below, z.Path)
 		}
 	}
-	return s.withoutQueues(below), nil
+	return s.withoutQueues(below), s.addUnfair(ctx, unfair)
+}
+
+// addUnfair adds the unfair mutexes at the paths. An epoch is next to each, so one whose metadata were replaced is
+// known, too.
+func (s *scan) addUnfair(ctx context.Context, paths []string) error {
+	for part := range slices.Chunk(paths, s.together()) {
+		znodes, err := s.reader.read(ctx, part)
+		if err != nil {
+			return err
+		}
+		for _, path := range part {
+			z, ok := znodes[path]
+			if !ok {
+				continue
+			}
+			l, ok := Of(z)
+			if !ok {
+				l = exclusiveAt(z, contenderOf(z, Contender{Side: Alone, State: Holds}))
+			}
+			s.locks = append(s.locks, l)
+		}
+	}
+	return nil
 }
 
 // withoutQueues returns the paths without those that may be the queue of a semaphore of kazoo among

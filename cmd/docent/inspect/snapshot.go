@@ -47,7 +47,7 @@ func size(names []string) int {
 type Limits struct {
 	Depth int // of directories below the root; default 8
 	Max   int // number of locks, and of other directories; default 10,000
-	Rate  int // requests per second; default: no bound
+	Rate  int // listings and reads per second; default: no bound
 
 	// HoldersOnly reads the znodes of holders alone. Waiters then have the fields that follow from
 	// their names, and the locks are not Complete.

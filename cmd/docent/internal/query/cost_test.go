@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/form"
+	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -57,6 +58,41 @@ func TestCost(t *testing.T) {
 		}
 		if want := (map[fault.Op]int{fault.Sync: test.syncs, list: test.list, read: test.read}); !maps.Equal(got, want) {
 			t.Errorf("%s: requests %v, want %v", test.args, got, want)
+		}
+	}
+}
+
+// TestCost_of_many_locks: the contenders of several locks are read by one request, also those of unfair mutexes.
+func TestCost_of_many_locks(t *testing.T) {
+	t.Parallel()
+	w, addr := processes(t, zkenv.AllOperations("it counts requests"))
+	const locks = 200
+	for i := range locks {
+		contender(t, w.client, fmt.Sprintf("/jobs/%03d%slock-", i, guid), metadata("h", i, "", fmt.Sprint(i)))
+		m, err := lock.NewUnfairMutex(w.client, fmt.Sprintf("/unfair/%03d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Lock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	proxy := zkproxy.Run(t, addr)
+	for _, args := range []string{"ls /jobs", "tree /jobs", "ls /unfair"} {
+		proxy.ResetRequests()
+		r := plain(t, append(strings.Fields(args), "--connect", proxy.Addr())...)
+		if r.code != 0 || !strings.Contains(r.out, "199") {
+			t.Errorf("%s: not all locks:\n%s%s", args, r.out, r.err)
+		}
+		requests, parts := 0, 0
+		for _, rq := range proxy.Requests() {
+			if rq.Op == fault.GetData || rq.Op == fault.MultiRead {
+				requests++
+				parts += max(1, len(rq.Parts))
+			}
+		}
+		if parts < locks || requests > 10 {
+			t.Errorf("%s: %d reads in %d requests, want at most 10", args, parts, requests)
 		}
 	}
 }

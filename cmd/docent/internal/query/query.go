@@ -167,7 +167,7 @@ type scanFlags struct{ depth, max, rate int }
 func (f *scanFlags) define(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.depth, "depth", 8, "look so many directories below ROOT")
 	cmd.Flags().IntVar(&f.max, "max", 10_000, "stop after so many locks, or as many other directories")
-	cmd.Flags().IntVar(&f.rate, "rate", 200, "send so many requests a second, 0 for as many as possible")
+	cmd.Flags().IntVar(&f.rate, "rate", 1_000, "list and read so many znodes a second, 0 for as many as possible")
 }
 
 // check returns what is wrong with the flags, or with ROOT.
