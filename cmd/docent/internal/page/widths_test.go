@@ -125,9 +125,23 @@ func TestPage_letters_of_the_pictures(t *testing.T) {
 		for _, width := range widths() {
 			tb.do(chromedp.EmulateViewport(width, 900))
 			tb.await(fmt.Sprintf("innerWidth === %d", width))
-			const least = `Math.min(...[...document.querySelectorAll('#graph text, #timeline text')].map((e) => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a))`
 			want := 11.5 * float64(font) / 16
-			tb.await(fmt.Sprintf("%s >= %g", least, want))
+			tb.await(fmt.Sprintf("%s >= %g", lettersScript, want))
 		}
 	}
+}
+
+// lettersScript is the size of the smallest letters of the pictures, in pixels.
+const lettersScript = `Math.min(...[...document.querySelectorAll('#graph text, #timeline text')].map((e) => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a))`
+
+// A queue that is open with the first message takes its place from the graph, whose letters stay as large.
+func TestPage_letters_beside_a_queue(t *testing.T) {
+	s := serve(t, nil)
+	locks := scenes()["1000-waiters"]
+	slices.SortFunc(locks, func(a, b inspect.Lock) int { return strings.Compare(a.Path, b.Path) })
+	s.published(locks...)
+	tb := openTab(t)
+	tb.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(s.base+"/?open=/locks/crowd#token="+token))
+	tb.await("document.querySelectorAll('#contenders tbody tr').length === 8 && document.querySelectorAll('#graph .node').length > 5")
+	tb.await(lettersScript + " >= 11.5")
 }

@@ -24,6 +24,8 @@ export function show(box, table, note, graph) {
   box.replaceChildren(svg);
   if (focused) svg.focus({ preventScroll: true });
   lens.show(svg, graph.width, graph.height);
+  // The rest of the message may change the box: a change back to the last size is none for its observer.
+  requestAnimationFrame(() => lens.chosen || lens.fit());
 }
 
 // A lens shows a part of the picture: all of it if its letters, of 12 units, are at least as large then as
