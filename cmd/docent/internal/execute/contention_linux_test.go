@@ -2,18 +2,18 @@ package execute_test
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -27,17 +27,25 @@ const parallelEnvironments = 4
 
 // faults are what may happen to a holder.
 func faults() map[string]func(t *testing.T, o *oracle, v victim) {
-	return map[string]func(t *testing.T, o *oracle, v victim){
-		"nothing":        func(*testing.T, *oracle, victim) {},
-		"TERM":           func(_ *testing.T, _ *oracle, v victim) { v.signal(v.guard, syscall.SIGTERM) },
-		"kill the guard": func(_ *testing.T, _ *oracle, v victim) { v.signal(v.guard, syscall.SIGKILL) },
-		"kill docent":    killDocent,
-		"stop the guard": func(_ *testing.T, _ *oracle, v victim) { v.signal(v.guard, syscall.SIGSTOP) },
-		"stop docent":    stopDocent,
+	all := map[string]func(t *testing.T, o *oracle, v victim){
+		"nothing":             func(*testing.T, *oracle, victim) {},
+		"INT":                 func(t *testing.T, o *oracle, v victim) { v.count(t, o, syscall.SIGINT) },
+		"TERM":                func(t *testing.T, o *oracle, v victim) { v.count(t, o, syscall.SIGTERM) },
+		"HUP":                 func(t *testing.T, o *oracle, v victim) { v.count(t, o, syscall.SIGHUP) },
+		"INT twice":           interruptTwice,
+		"kill the guard":      func(_ *testing.T, _ *oracle, v victim) { v.signal(v.guard, syscall.SIGKILL) },
+		"kill docent":         func(t *testing.T, _ *oracle, v victim) { v.killDocent(t, syscall.SIGKILL) },
+		"kill docent's group": func(_ *testing.T, _ *oracle, v victim) { v.signal(-v.group, syscall.SIGKILL) },
+		"stop docent's group": func(_ *testing.T, _ *oracle, v victim) { v.signal(-v.group, syscall.SIGSTOP) },
+		"stop the guard":      func(_ *testing.T, _ *oracle, v victim) { v.signal(v.guard, syscall.SIGSTOP) },
+		"stop docent":         stopDocent,
+		"stop docent, TERM":   stopDocentAndAsk,
 		"stop docent, kill the guard": func(_ *testing.T, _ *oracle, v victim) {
 			v.signal(v.docent, syscall.SIGSTOP)
 			v.signal(v.guard, syscall.SIGKILL)
 		},
+		"stop the command": func(_ *testing.T, _ *oracle, v victim) { v.signal(v.command, syscall.SIGSTOP) },
+		"kill the command": func(_ *testing.T, _ *oracle, v victim) { v.signal(v.command, syscall.SIGKILL) },
 		"silence": func(t *testing.T, o *oracle, v victim) {
 			v.proxy.Blackhole(zkproxy.ToServer)
 			v.proxy.Blackhole(zkproxy.ToClient)
@@ -56,13 +64,38 @@ func faults() map[string]func(t *testing.T, o *oracle, v victim) {
 			v.proxy.Heal()
 		},
 	}
+	for _, sig := range []syscall.Signal{syscall.SIGABRT, syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGSYS} {
+		all["crash docent by "+unix.SignalName(sig)] = func(t *testing.T, _ *oracle, v victim) { v.killDocent(t, sig) }
+		all["crash the guard by "+unix.SignalName(sig)] = func(_ *testing.T, _ *oracle, v victim) { v.signal(v.guard, sig) }
+	}
+	return all
 }
 
-// A victim is the holder that a fault happens to.
+// A victim is the holder that a fault happens to: one of its nested docent execs.
 type victim struct {
 	program       *program
+	fence         string
+	group         int // the outermost docent's process group
 	guard, docent int
+	command       int // what the victim's docent runs
 	proxy         *zkproxy.Proxy
+}
+
+// victimOf returns the program at one of its levels. A level may have ended.
+func victimOf(o *oracle, p *program, level int, proxy *zkproxy.Proxy) victim {
+	v := victim{program: p, fence: o.fence(p), group: p.Process.Pid, proxy: proxy}
+	guards, children := levelsOf(p)
+	if len(guards) == 0 {
+		return v
+	}
+	level = min(level, len(guards)-1)
+	v.guard, v.docent = guards[level], children[level]
+	if v.docent != 0 {
+		if list := childrenOf(v.docent); len(list) > 0 {
+			v.command = list[0]
+		}
+	}
+	return v
 }
 
 // signal sends the signal to a process that may have ended.
@@ -72,20 +105,51 @@ func (v victim) signal(pid int, sig syscall.Signal) {
 	}
 }
 
+// count sends the signal to the outermost docent and checks that the innermost command gets it once.
+func (v victim) count(t *testing.T, o *oracle, sig syscall.Signal) {
+	t.Helper()
+	name := strings.TrimPrefix(unix.SignalName(sig), "SIG")
+	v.signal(guardOf(v.program), sig)
+	eventually(t, name+" reaches the innermost command", func() bool { return o.got(v.fence, name) > 0 || o.fence(v.program) != v.fence })
+	<-time.After(200 * time.Millisecond) // for a second one
+	if n := o.got(v.fence, name); n > 1 {
+		t.Errorf("the innermost command of fence %s got %s %d times", v.fence, name, n)
+	}
+}
+
+// interruptTwice sends INT twice. The second one becomes KILL.
+func interruptTwice(t *testing.T, o *oracle, v victim) {
+	t.Helper()
+	v.count(t, o, syscall.SIGINT)
+	v.signal(guardOf(v.program), syscall.SIGINT)
+	eventually(t, "the command ends at the second INT", func() bool { return o.fence(v.program) != v.fence })
+	if n := o.got(v.fence, "INT"); n > 1 {
+		t.Errorf("the innermost command of fence %s got INT %d times", v.fence, n)
+	}
+}
+
+// stopDocentAndAsk sends TERM to the guard of a docent that is stopped: docent is continued, and passes it on.
+func stopDocentAndAsk(t *testing.T, o *oracle, v victim) {
+	t.Helper()
+	v.signal(v.docent, syscall.SIGSTOP)
+	v.count(t, o, syscall.SIGTERM)
+}
+
 // killDocent waits until the guard has done its work. If both are killed at once, the kernel kills CMD alone:
 // docent does not promise more.
-func killDocent(t *testing.T, _ *oracle, v victim) {
+func (v victim) killDocent(t *testing.T, sig syscall.Signal) {
 	t.Helper()
-	v.signal(v.docent, syscall.SIGKILL)
-	eventually(t, "the guard ends, too", func() bool { return !alive(strconv.Itoa(v.guard)) })
+	v.signal(v.docent, sig)
+	eventually(t, "the guard ends, too", func() bool { return v.guard == 0 || !alive(strconv.Itoa(v.guard)) })
 }
 
 // stopDocent stops docent until the guard has killed the command.
 func stopDocent(t *testing.T, o *oracle, v victim) {
 	t.Helper()
 	v.signal(v.docent, syscall.SIGSTOP)
-	eventually(t, "the guard kills the command of a docent that is stopped", func() bool { return !o.runs(v.program) })
-	v.signal(v.docent, syscall.SIGCONT)
+	eventually(t, "the guard kills the command of a docent that is stopped", func() bool {
+		return v.command == 0 || !alive(strconv.Itoa(v.command))
+	})
 }
 
 // Two execs contend on a real server, with programs of all shapes. A fault happens to the holder at a random
@@ -126,20 +190,14 @@ func TestContention(t *testing.T) {
 func contendBySchedules(t *testing.T, server string, environment, schedules int, seed uint64) sum {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 0))
-	var mu sync.Mutex // guards shaper
-	shaper := rand.New(rand.NewPCG(seed, 1))
-	shape := func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		return shapes()[shaper.IntN(len(shapes()))]
-	}
+	next := settings(rand.New(rand.NewPCG(seed, 1)), canMakeCgroup(t))
 	var proxies [2]*zkproxy.Proxy
 	var addrs [2]string
 	for i := range proxies {
 		proxies[i] = zkproxy.Run(t, server)
 		addrs[i] = proxies[i].Addr()
 	}
-	o := contend(t, fmt.Sprintf("/exec/environment-%d-%d", os.Getpid(), environment), addrs, shape)
+	o := contend(t, fmt.Sprintf("/exec/environment-%d-%d", os.Getpid(), environment), addrs, next)
 	names := namesOf(faults())
 	var last *program
 	for n := range schedules {
@@ -148,11 +206,27 @@ func contendBySchedules(t *testing.T, server string, environment, schedules int,
 		how := names[(n+int(seed%uint64(len(names))))%len(names)] // all of them, also with few schedules
 		<-time.After(time.Duration(random.IntN(300)) * time.Millisecond)
 		t.Logf("environment %d, schedule %d: %s", environment, n, how)
-		faults()[how](t, o, victim{holder, holder.Process.Pid, workerOf(holder), proxies[contender]})
+		faults()[how](t, o, victimOf(o, holder, random.IntN(3), proxies[contender]))
 		<-time.After(time.Duration(random.IntN(100)) * time.Millisecond)
-		_ = holder.Process.Kill() // the next one, if this one runs on
+		kill(holder) // the next one, if this one runs on
 	}
 	return o.end(t, (schedules+1)/2)
+}
+
+// settings returns how the contenders run docent, by chance.
+func settings(random *rand.Rand, cgroup bool) func() setting {
+	shapes, around := shapes(), surroundings()
+	var mu sync.Mutex // guards random
+	return func() setting {
+		mu.Lock()
+		defer mu.Unlock()
+		return setting{
+			around: around[random.IntN(len(around))],
+			shape:  shapes[random.IntN(len(shapes))],
+			depth:  max(1, random.IntN(6)-2), // one level in four of six, two or three else
+			cgroup: cgroup && random.IntN(2) == 0,
+		}
+	}
 }
 
 // tracedVariable makes the test binary a tracer: it starts a process, which stops, and waits.
@@ -165,13 +239,6 @@ func trace() {
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
-	}
-	file, err := os.OpenFile(os.Getenv("DIR")+"/pids."+os.Getenv("FENCE"), os.O_APPEND|os.O_WRONLY, 0)
-	if err == nil {
-		_, err = fmt.Fprintf(file, "%d\n%d\n", os.Getpid(), cmd.Process.Pid)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
 	}
 	signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 	_, _ = cmd.Process.Wait() // until docent kills both
@@ -189,8 +256,4 @@ func countOf(t *testing.T, variable string, count int) int {
 		t.Fatal(err)
 	}
 	return count
-}
-
-func namesOf[T any](table map[string]T) []string {
-	return slices.Sorted(maps.Keys(table))
 }

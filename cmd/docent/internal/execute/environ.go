@@ -1,8 +1,8 @@
 package execute
 
 import (
+	"context"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +22,7 @@ const (
 	envFence   = "DOCENT_FENCE"
 	envSession = "DOCENT_SESSION"
 	envParty   = "DOCENT_PARTY"
-	envHeld    = "DOCENT_HELD"
+	envHeld    = cli.HeldVariable
 )
 
 // environment returns CMD's environment: docent's, without what leads to credentials, and with the
@@ -41,7 +41,7 @@ func (j *job) environment(app *cli.App, c *framework.Client, l *lease.Lease, par
 		fences = append(fences, strconv.FormatInt(member.Fence(), 10))
 	}
 	lines := func(list []string) string { return strings.Join(list, "\n") }
-	held := append(strings.Fields(app.Getenv(envHeld)), j.heldEntries(c)...)
+	held := append(strings.Fields(app.Getenv(envHeld)), j.holds(c, l)...)
 	return append(env,
 		envLock+"="+lines(paths), envKind+"="+j.kind, envNode+"="+lines(nodes), envFence+"="+lines(fences),
 		fmt.Sprintf("%s=0x%x", envSession, c.Session().ID), envParty+"="+party, envHeld+"="+lines(held))
@@ -64,43 +64,35 @@ func fences(l *lease.Lease) string {
 	return strings.Join(list, ",")
 }
 
-// heldEntries returns the form of the paths in DOCENT_HELD: servers, '|', the path as the ensemble knows
-// it, escaped, and "|read" for the read side of a lock.
-func (j *job) heldEntries(c *framework.Client) []string {
-	entries := make([]string, len(j.paths))
-	for i, path := range j.paths {
-		entries[i] = strings.Join(c.Servers(), ",") + "|" + url.QueryEscape(c.AbsolutePath(path))
-		if j.kind == heldRead {
-			entries[i] += "|" + heldRead
-		}
+// holds returns the lines of DOCENT_HELD for the leases.
+func (j *job) holds(c *framework.Client, l *lease.Lease) []string {
+	var lines []string
+	for _, member := range members(l) {
+		lines = append(lines, cli.Held{
+			Path: c.AbsolutePath(member.Path()), Node: c.AbsolutePath(member.Node()), Fence: member.Fence(), Session: c.Session().ID, Read: j.kind == kindRead,
+		}.String())
 	}
-	return entries
+	return lines
 }
 
-// heldRead marks the read side of a lock in DOCENT_HELD. It does not exclude another reader.
-const heldRead = "read"
+// kindRead is the kind of the read side of a lock.
+const kindRead = "read"
 
-// outerHolds returns the first of the job's paths that an outer exec holds on the same ensemble so that
-// this one would wait for it, or "". Two lists of servers are taken for one ensemble if they share a
-// server.
-func (j *job) outerHolds(held string, c *framework.Client) string {
-	for i, entry := range j.heldEntries(c) {
-		inner := strings.Split(entry, "|")
-		for entry := range strings.FieldsSeq(held) {
-			outer := strings.Split(entry, "|")
-			if len(outer) < 2 || outer[1] != inner[1] || !share(strings.Split(outer[0], ","), strings.Split(inner[0], ",")) {
-				continue
-			}
-			if len(outer) == 2 || len(inner) == 2 {
-				return j.paths[i]
-			}
+// refuseOuter returns an error if an outer exec holds one of the job's locks, and waits for this one.
+func (j *job) refuseOuter(ctx context.Context, app *cli.App, c *framework.Client) error {
+	if j.reenter {
+		return nil
+	}
+	for _, path := range j.paths {
+		held, err := app.OuterHold(ctx, c, path, j.kind == kindRead)
+		if err != nil {
+			return err
+		}
+		if held {
+			return cli.Usage(fmt.Errorf("%s: an outer docent exec holds this lock and waits for this one; --reenter waits all the same", path))
 		}
 	}
-	return ""
-}
-
-func share(a, b []string) bool {
-	return slices.ContainsFunc(a, func(server string) bool { return slices.Contains(b, server) })
+	return nil
 }
 
 // ownerOf returns the owner of the lock. Nested execs have one party.

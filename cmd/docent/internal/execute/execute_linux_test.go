@@ -243,6 +243,42 @@ func TestReentry_is_refused(t *testing.T) {
 	}
 }
 
+// The servers may be spelled otherwise, and the command may be docent wait. A hold that has ended is none: a process
+// that was left behind may take the lock.
+func TestReentry_is_refused_while_the_hold_stands(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	_, port, _ := strings.Cut(addr, ":")
+	other := quoted(testBinary()) + " %s --connect LOCALHOST:" + port + ",127.0.0.1:" + port
+	for name, c := range map[string]struct {
+		outer []string
+		inner string
+		want  int
+	}{
+		"exec":              {nil, fmt.Sprintf(other, "exec") + " -w 10s /held/PATH -- true", 125},
+		"exec of a read":    {[]string{"--write"}, fmt.Sprintf(other, "exec") + " --read -w 10s /held/PATH -- true", 125},
+		"exec of a permit":  {[]string{"--semaphore", "1"}, fmt.Sprintf(other, "exec") + " --semaphore 1 -w 10s /held/PATH -- true", 125},
+		"exec of an unfair": {[]string{"--exclusive"}, fmt.Sprintf(other, "exec") + " --exclusive -w 10s /held/PATH -- true", 125},
+		"exec of a leader":  {[]string{"--leader"}, fmt.Sprintf(other, "exec") + " --leader -w 10s /held/PATH -- true", 125},
+		"hold":              {nil, fmt.Sprintf(other, "hold") + " -w 10s /held/PATH </dev/null", 125},
+		"chroot":            {nil, quoted(testBinary()) + " exec --connect localhost:" + port + "/held -w 10s /PATH -- true", 125},
+		"another lock":      {nil, fmt.Sprintf(other, "exec") + " -w 10s /held/PATH-2 -- true", 0},
+		"readers":           {[]string{"--read"}, fmt.Sprintf(other, "exec") + " --read -w 10s /held/PATH -- true", 0},
+	} {
+		path := strings.ReplaceAll(name, " ", "-")
+		p := run(t, addr, append(c.outer, "/held/"+path, "--", "sh", "-c", strings.ReplaceAll(c.inner, "PATH", path))...)
+		if got := p.ProcessState.ExitCode(); got != c.want {
+			t.Errorf("%s: exit code %d, want %d\n%s", name, got, c.want, p.err.String())
+		}
+	}
+	got := tempFile(t)
+	daemon := fmt.Sprintf("(sleep 1; %s -w 20s /held/later -- sh -c 'echo got >%s') >/dev/null 2>&1 &", fmt.Sprintf(other, "exec"), quoted(got))
+	p := run(t, addr, "--leftovers", "ignore", "/held/later", "--", "sh", "-c", daemon)
+	if code := p.ProcessState.ExitCode(); code != 0 || await(t, got) != "got" {
+		t.Errorf("exit code %d\n%s", code, p.err.String())
+	}
+}
+
 func TestEnvironment_has_no_credentials(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
@@ -319,6 +355,18 @@ func TestACL(t *testing.T) {
 			}
 			_ = p.Process.Signal(syscall.SIGTERM)
 			p.end(t)
+		}
+	}
+}
+
+// docent wait under the lock that it waits for would wait for itself.
+func TestWait_under_its_own_lock_is_refused(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	for path, want := range map[string]int{"/own": 2, "/other": 0} {
+		p := run(t, addr, "/own", "--", testBinary(), "wait", "--connect", addr, "--timeout", "10s", path)
+		if got := p.ProcessState.ExitCode(); got != want {
+			t.Errorf("%s: exit code %d, want %d\n%s", path, got, want, p.err.String())
 		}
 	}
 }

@@ -30,9 +30,12 @@ If the lock is about to be lost, docent exits with 121 before another client can
 stop the script: docent exec stops its command. "docent help exit-codes" has the exit codes.`
 
 const exampleHold = `  coproc lock { docent hold /locks/report; }
-  read -r _ fence _ <&"${lock[0]}" || exit 1    # waits for the lock
+  pid=$lock_PID                                     # bash forgets both when docent ends
+  exec {held}<&"${lock[0]}" {input}>&"${lock[1]}"-
+  read -r _ fence _ <&"$held" || exit 1             # waits for the lock
   ./report.sh
-  eval "exec ${lock[1]}>&-"                     # releases it`
+  exec {input}>&-                                   # releases it
+  wait "$pid"                                       # 0, or 121 if the lock was lost`
 
 // NewHold returns the command "docent hold".
 func NewHold(app *cli.App) *cobra.Command {

@@ -242,11 +242,13 @@ func TestHold_for_a_script(t *testing.T) {
 	c := apptest.Client(t, addr)
 	script := `set -eu
 coproc lock { "$DOCENT" hold --connect "$1" "$2"; }
-read -r _ fence _ <&"${lock[0]}" || exit 1
+pid=$lock_PID
+exec {held}<&"${lock[0]}" {input}>&"${lock[1]}"-
+read -r _ fence _ <&"$held" || exit 1
 echo "fence $fence"
 eval "$3"
-eval "exec ${lock[1]}>&-"
-wait "$lock_PID"
+exec {input}>&-
+wait "$pid"
 echo released`
 	begin := func(path, work string) (*exec.Cmd, *apptest.Buffer) {
 		cmd, out := exec.Command("bash", "-c", script, "script", addr, path, work), new(apptest.Buffer)

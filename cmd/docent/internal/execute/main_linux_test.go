@@ -18,6 +18,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
+	"github.com/docent-go/docent/cmd/docent/internal/query"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) {
 		trace()
 		return
 	}
-	apptest.Main(func() { acceptSignals(); zktest.Main(m) }, execute.New, execute.NewHold)
+	apptest.Main(func() { acceptSignals(); zktest.Main(m) }, append(query.Commands(), execute.New, execute.NewHold)...)
 }
 
 // acceptSignals lets the programs of tests take the signals that this process ignores from its start

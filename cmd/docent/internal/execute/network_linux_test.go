@@ -34,7 +34,7 @@ func TestNetworkFaults(t *testing.T) {
 		proxies[i] = zkproxy.Run(t, upstream)
 		addrs[i] = proxies[i].Addr()
 	}
-	o := contend(t, fmt.Sprintf("/exec-faults-%d", os.Getpid()), addrs, func() string { return shapes()[1] })
+	o := contend(t, fmt.Sprintf("/exec-faults-%d", os.Getpid()), addrs, func() setting { return setting{shape: shapes()[1], depth: 1} })
 	for n := range max(1, faults) {
 		contender, holder := o.holder(t, nil)
 		how := []string{"silence", "cut", "freeze", "isolate"}[n%4]

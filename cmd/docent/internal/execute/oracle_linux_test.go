@@ -2,61 +2,98 @@ package execute_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 )
 
-// oracleScript is the oracle's. All that CMD starts checks that no process of another run is alive, by a directory
-// outside ZooKeeper with a file per run: each process has its id there. Ids are not removed, so the check
-// asks whether the process lives, and still belongs to that run: numbers of processes are used again.
-const oracleScript = `
-trap '' TERM HUP INT
-echo $$ >>"$DIR/pids.$FENCE"
+// innerScript is what the innermost of the oracle's docent execs runs. Each process of a run has a file open, with a
+// lock of the system: the run's mark. The script checks that no mark of another run has a process, whatever its
+// namespace and its threads. It counts the signals that it gets, and ends of none.
+const innerScript = `
+for f in "$DIR"/mark.*; do
+	[ "$f" = "$DIR/mark.$FENCE" ] && continue
+	flock -n "$f" true && continue
+	echo "OVERLAP $FENCE meets $f: $(ls -l /proc/[0-9]*/fd/9 2>/dev/null | grep -F "$f")" >>"$DIR/overlaps"
+done
+trap 'echo INT >>"$DIR/got.$FENCE"' INT
+trap 'echo TERM >>"$DIR/got.$FENCE"' TERM
+trap 'echo HUP >>"$DIR/got.$FENCE"' HUP
 sh "$DIR/work" &
 %s
-for f in "$DIR"/pids.*; do
-	[ "$f" = "$DIR/pids.$FENCE" ] && continue
-	while read -r pid; do
-		grep -qsz "^DOCENT_FENCE=${f##*.}$" "/proc/$pid/environ" || continue
-		state=$(cut -d')' -f2 2>/dev/null <"/proc/$pid/stat" | cut -d' ' -f2)
-		case "$state" in ''|Z|X) ;; *) echo "OVERLAP $FENCE meets $f pid $pid state $state" >>"$DIR/overlaps" ;; esac
-	done <"$f"
-done
 touch "$DIR/running.$FENCE"
-wait`
+while :; do wait; sleep 0.02; done`
 
 // workScript is what CMD starts: it writes the fence, again and again.
 const workScript = `
 trap '' TERM HUP INT
-echo $$ >>"$DIR/pids.$FENCE"
 while :; do echo $FENCE >>"$DIR/log"; sleep 0.03; done`
 
-// shapes are the ways in which CMD starts a further process.
+// shapes are the ways in which CMD starts a further process. Each of them inherits the mark.
 func shapes() []string {
-	return []string{
+	list := []string{
 		"",
 		`timeout 300 sh "$DIR/work" &`,       // a process group of its own
 		`bash -mc 'sh "$DIR/work" & wait' &`, // by job control
 		`setsid -f sh "$DIR/work"`,           // a session of its own, and no parent
-		`(setsid timeout 300 setsid sh "$DIR/work" & )`, // several
-		`sh "$DIR/work" & kill -STOP $!`,                // stopped
-		`TRACED=1 "$TRACER" & `,                         // stopped by a tracer
-		`nohup nice sh -c 'while :; do sh -c "sleep 0.02; exit"; done' & echo $! >>"$DIR/pids.$FENCE"`, // many short ones
+		`(setsid timeout 300 setsid sh "$DIR/work" & )`,                   // several
+		`sh "$DIR/work" & kill -STOP $!`,                                  // stopped
+		`TRACED=1 "$TRACER" & `,                                           // stopped by a tracer
+		`nohup nice sh -c 'while :; do sh -c "sleep 0.02; exit"; done' &`, // many short ones
+		`(setsid ` + prey("leader has ended") + ` & )`,                    // threads without a main one
+		`setsid ` + prey("thread execs") + ` &`,
+		prey("links") + ` &`, // a chain of processes that end
 	}
+	if namespaces() {
+		list = append(list,
+			`(setsid `+unshare()+` -p -f sh "$DIR/work" & )`,
+			`setsid unshare -U -r sh "$DIR/work" &`,
+			`setsid `+unshare()+` -m sh "$DIR/work" &`,
+		)
+	}
+	return list
+}
+
+// surroundings are the commands that docent runs below.
+func surroundings() []string {
+	list := []string{"", "", "setsid -w"}
+	if namespaces() {
+		list = append(list, unshare()+" -p -f --mount-proc", "unshare -U -r", unshare()+" -m", unshare()+" -p -f --mount-proc setsid -w")
+	}
+	return list
+}
+
+// namespaces reports whether this process may make them.
+func namespaces() bool {
+	return exec.Command("sh", "-c", unshare()+" -p -f -m true && unshare -U -r true").Run() == nil
+}
+
+// A setting is how a contender runs its next docent exec.
+type setting struct {
+	around string // a command that docent runs below
+	shape  string // how CMD starts a further process
+	depth  int    // of nested execs
+	cgroup bool
 }
 
 // An oracle has two contenders, each of which runs one exec after the other. It checks outside
 // ZooKeeper that their commands don't run together.
 type oracle struct {
 	dir        string
-	shape      func() string // of the next run
-	over       chan struct{} // closed by end
+	setting    func() setting // of the next run
+	over       chan struct{}  // closed by end
 	contenders sync.WaitGroup
 
 	mu      sync.Mutex  // guards following
@@ -64,11 +101,10 @@ type oracle struct {
 	all     []*program
 }
 
-// contend starts two contenders for the path, each with its address. shape returns how CMD starts a further
-// process.
-func contend(t *testing.T, path string, addrs [2]string, shape func() string) *oracle {
+// contend starts two contenders for the path, each with its address. next returns how they run docent.
+func contend(t *testing.T, path string, addrs [2]string, next func() setting) *oracle {
 	t.Helper()
-	o := &oracle{dir: t.TempDir(), over: make(chan struct{}), shape: shape}
+	o := &oracle{dir: t.TempDir(), over: make(chan struct{}), setting: next}
 	if err := os.WriteFile(filepath.Join(o.dir, "work"), []byte(workScript), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +116,7 @@ func contend(t *testing.T, path string, addrs [2]string, shape func() string) *o
 					return
 				default:
 				}
-				p := start(t, addr, "--session-timeout", short, path, "--", "sh", "-c",
-					"export FENCE=$DOCENT_FENCE DIR="+quoted(o.dir)+" TRACER="+quoted(testBinary())+fmt.Sprintf(oracleScript, o.shape()))
+				p := o.start(t, addr, path, o.setting())
 				o.mu.Lock()
 				o.running[i] = p
 				o.all = append(o.all, p)
@@ -91,6 +126,30 @@ func contend(t *testing.T, path string, addrs [2]string, shape func() string) *o
 		})
 	}
 	return o
+}
+
+// start starts a docent exec as the setting says. The outermost command sets the mark, which all inherit.
+func (o *oracle) start(t *testing.T, addr, path string, s setting) *program {
+	t.Helper()
+	flags := fmt.Sprintf("exec --connect %s --session-timeout %s --no-cgroup=%v", addr, short, !s.cgroup)
+	script := fmt.Sprintf(innerScript, s.shape)
+	for level := s.depth; level > 1; level-- {
+		script = fmt.Sprintf("trap : INT TERM HUP\n%s %s \"%s-$FENCE-%d\" -- sh -c %s\nwhile :; do sleep 0.02; done",
+			quoted(testBinary()), flags, path, level, quoted(script))
+	}
+	set := fmt.Sprintf("export FENCE=$DOCENT_FENCE DIR=%s TRACER=%s; exec 9>\"$DIR/mark.$FENCE\"; flock -s 9\n", quoted(o.dir), quoted(testBinary()))
+	p := &program{status: filepath.Join(t.TempDir(), "status.json")}
+	args := strings.Fields(s.around + " " + testBinary() + " " + flags + " --status-file")
+	args = append(args, p.status, path, "--", "sh", "-c", set+script)
+	p.Cmd = exec.Command(args[0], args[1:]...)
+	p.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
+	p.Stdout, p.Stderr, p.WaitDelay = &p.out, &p.err, 5*time.Second
+	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
+	return p
 }
 
 // program returns the contender's present program, or nil before its first one.
@@ -114,15 +173,26 @@ func (o *oracle) holder(t *testing.T, last *program) (contender int, p *program)
 	return contender, p
 }
 
-// runs reports whether the program's command has passed the oracle's check, and runs.
-func (o *oracle) runs(p *program) bool {
+// fence returns the fence of the program's command, "" if it does not run.
+func (o *oracle) fence(p *program) string {
 	for _, child := range childrenOf(workerOf(p)) {
-		fence := fenceOf(child)
-		if _, err := os.Stat(filepath.Join(o.dir, "running."+fence)); fence != "" && err == nil && alive(strconv.Itoa(child)) {
-			return true
+		if fence := fenceOf(child); fence != "" && alive(strconv.Itoa(child)) {
+			return fence
 		}
 	}
-	return false
+	return ""
+}
+
+// runs reports whether the program's innermost command has passed the oracle's check, and the outermost one runs.
+func (o *oracle) runs(p *program) bool {
+	fence := o.fence(p)
+	_, err := os.Stat(filepath.Join(o.dir, "running."+fence))
+	return fence != "" && err == nil
+}
+
+// got returns how often the innermost command of the fence has got the signal.
+func (o *oracle) got(fence, signal string) int {
+	return strings.Count(contents(filepath.Join(o.dir, "got."+fence)), signal+"\n")
 }
 
 // A sum is what an oracle has seen.
@@ -136,7 +206,7 @@ type sum struct {
 func announcements() []string {
 	return []string{
 		"no guard:", "runs as another user", "docent may not send", "runs on, and is not under the lock",
-		"does not end after KILL", "it may run beside the next holder's command",
+		"does not end after KILL", "it may run beside the next holder's command", "docent's own pid namespace",
 	}
 }
 
@@ -164,7 +234,7 @@ func (o *oracle) end(t *testing.T, runs int) sum {
 	for stopped := false; !stopped; {
 		for contender := range o.running {
 			if p := o.program(contender); p != nil {
-				_ = p.Process.Kill()
+				kill(p)
 			}
 		}
 		select {
@@ -197,23 +267,11 @@ func (o *oracle) check(t *testing.T, runs int) sum {
 	if seen < runs {
 		t.Errorf("%d commands ran, want at least %d", seen, runs)
 	}
-	files, _ := filepath.Glob(filepath.Join(o.dir, "pids.*"))
+	files, _ := filepath.Glob(filepath.Join(o.dir, "mark.*"))
 	for _, file := range files {
-		fence := strings.TrimPrefix(filepath.Ext(file), ".")
-		eventually(t, "the processes of fence "+fence+" end", func() bool { return len(o.left(fence)) == 0 })
+		eventually(t, "the processes of "+filepath.Base(file)+" end", func() bool { return !mark(file).lives(t) })
 	}
 	return sum{seen, slices.Collect(strings.Lines(overlaps)), o.announced()}
-}
-
-// left returns the processes of a run that have not ended. Numbers of processes are used again.
-func (o *oracle) left(fence string) []string {
-	var list []string
-	for pid := range strings.FieldsSeq(contents(filepath.Join(o.dir, "pids."+fence))) {
-		if number, _ := strconv.Atoi(pid); alive(pid) && fenceOf(number) == fence {
-			list = append(list, pid)
-		}
-	}
-	return list
 }
 
 // fenceOf returns DOCENT_FENCE of a process.
@@ -239,13 +297,65 @@ func childrenOf(pid int) []int {
 	return list
 }
 
+// levelsOf returns the guards of nested docent execs, the outermost first, each with its child: 0 if that has ended.
+func levelsOf(p *program) (guards, children []int) {
+	for below := []int{p.Process.Pid}; len(below) > 0; below = below[1:] {
+		found := childrenOf(below[0])
+		below = append(below, found...)
+		if strings.TrimSpace(contents(fmt.Sprintf("/proc/%d/comm", below[0]))) != "docent" {
+			continue
+		}
+		child := 0
+		if i := slices.IndexFunc(found, isExec); i >= 0 {
+			child = found[i]
+		}
+		guards, children = append(guards, below[0]), append(children, child)
+	}
+	return guards, children
+}
+
+// kill kills the program's outermost docent, or what it runs below if that has ended.
+func kill(p *program) {
+	if guard := guardOf(p); guard != 0 {
+		_ = syscall.Kill(guard, syscall.SIGKILL)
+		return
+	}
+	_ = p.Process.Kill()
+}
+
+// isExec reports whether the process is the child of a docent exec's guard.
+func isExec(pid int) bool {
+	return strings.Contains(contents(fmt.Sprintf("/proc/%d/cmdline", pid)), "exec\x00--connect")
+}
+
+// guardOf returns the process id of the outermost docent of the program, 0 if it has ended.
+func guardOf(p *program) int {
+	if guards, _ := levelsOf(p); len(guards) > 0 {
+		return guards[0]
+	}
+	return 0
+}
+
 // workerOf returns the process id of the docent that runs the command, the guard's child; 0 if it has
 // ended, or has not been started.
 func workerOf(p *program) int {
-	for _, child := range childrenOf(p.Process.Pid) {
-		if strings.Contains(contents(fmt.Sprintf("/proc/%d/cmdline", child)), "exec\x00--connect") {
-			return child
-		}
+	if _, children := levelsOf(p); len(children) > 0 {
+		return children[0]
 	}
 	return 0
+}
+
+// lives reports whether a process that has the mark lives.
+func (m mark) lives(t testing.TB) bool {
+	t.Helper()
+	file, err := os.OpenFile(string(m), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil
+}
+
+func namesOf[T any](table map[string]T) []string {
+	return slices.Sorted(maps.Keys(table))
 }

@@ -73,7 +73,7 @@ func eventuallyEnded(pid int) {
 func link() {
 	end := time.Now().Add(preyLife).Unix()
 	var now unix.Timespec
-	for now.Sec < end {
+	for int64(now.Sec) < end {
 		pid, _, _ := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
 		if pid != 0 {
 			_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
@@ -91,23 +91,12 @@ type mark string
 func newMark(t *testing.T) (mark, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "mark")
-	return mark(path), "exec 9>" + path + "; flock -s 9; "
-}
-
-// lives reports whether a process that has the mark lives.
-func (m mark) lives(t *testing.T) bool {
-	t.Helper()
-	file, err := os.OpenFile(string(m), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil
+	return mark(path), "exec 9>" + quoted(path) + "; flock -s 9; "
 }
 
 // prey returns the shell's command that starts a prey.
 func prey(kind string) string {
-	return fmt.Sprintf("env -u %s %s='%s' %s", apptest.ProgramVariable, preyVariable, kind, testBinary())
+	return fmt.Sprintf("env -u %s %s='%s' %s", apptest.ProgramVariable, preyVariable, kind, quoted(testBinary()))
 }
 
 // The kinds of programs that are hard to see or to end, each as a script whose "%s" is where it tells that all run.
@@ -139,16 +128,8 @@ func unshare() string {
 // needNamespaces skips the test if this process may not make a namespace.
 func needNamespaces(t *testing.T) {
 	t.Helper()
-	if out, err := exec.Command("sh", "-c", unshare()+" -p -f -m true && unshare -U -r true").CombinedOutput(); err != nil {
-		apptest.Missing(t, fmt.Sprintf("no namespaces: %v: %s", err, out))
-	}
-}
-
-// needCgroup skips the test if this process may not make a cgroup of version 2.
-func needCgroup(t *testing.T) {
-	t.Helper()
-	if !canMakeCgroup(t) {
-		apptest.Missing(t, "no cgroup of version 2 may be made here")
+	if !namespaces() {
+		apptest.Missing(t, "no namespaces may be made here")
 	}
 }
 
@@ -197,7 +178,7 @@ func TestKill_ends_what_is_hard_to_end(t *testing.T) {
 					m, set := newMark(t)
 					node := tempFile(t)
 					path++
-					p := begin(t, addr, fmt.Sprintf("/hard/%d", path), "--", "sh", "-c", set+"trap '' INT; "+fmt.Sprintf(script, "echo $DOCENT_NODE >"+node))
+					p := begin(t, addr, fmt.Sprintf("/hard/%d", path), "--", "sh", "-c", set+"trap '' INT; "+fmt.Sprintf(script, "echo $DOCENT_NODE >"+quoted(node)))
 					if err := act(p, await(t, node)); err != nil {
 						t.Fatal(err)
 					}
@@ -230,7 +211,7 @@ func TestLeftovers_that_are_many_cost_little(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	ready := tempFile(t)
-	p := start(t, addr, "/many", "--", "sh", "-c", "i=0; while [ $i -lt 400 ]; do sleep 60 >/dev/null 2>&1 & i=$((i+1)); done; echo >"+ready)
+	p := start(t, addr, "/many", "--", "sh", "-c", "i=0; while [ $i -lt 400 ]; do sleep 60 >/dev/null 2>&1 & i=$((i+1)); done; echo >"+quoted(ready))
 	await(t, ready)
 	eventually(t, "docent awaits them", func() bool { return strings.Contains(p.err.String(), "left behind") })
 	worker := workerOf(p)

@@ -48,9 +48,8 @@ func (r *run) acquireWithin(ctx context.Context, c *framework.Client) (*lease.Le
 	if _, err := r.budget(c); err != nil {
 		return nil, Budget{}, err
 	}
-	if outer := r.job.outerHolds(r.app.Getenv(envHeld), c); outer != "" && !r.job.reenter {
-		return nil, Budget{}, cli.Usage(fmt.Errorf("%s: an outer docent exec holds this lock and waits for this one: %s=%s; --reenter waits all the same",
-			outer, envHeld, r.app.Getenv(envHeld)))
+	if err := r.job.refuseOuter(ctx, r.app, c); err != nil {
+		return nil, Budget{}, err
 	}
 	l, err := r.lock(ctx, c)
 	if err != nil {

@@ -50,9 +50,28 @@ func newWait(app *cli.App) *cobra.Command {
 			if err := errors.Join(faults...); err != nil {
 				return cli.Usage(err)
 			}
-			return connected(cmd.Context(), app, func(c *framework.Client) error { return w.run(cmd.Context(), c, paths) })
+			return connected(cmd.Context(), app, func(c *framework.Client) error {
+				if err := w.refuseOuter(cmd.Context(), c, paths); err != nil {
+					return err
+				}
+				return w.run(cmd.Context(), c, paths)
+			})
 		},
 	}
+}
+
+// refuseOuter returns an error if an outer docent exec holds one of the locks, and waits for this command.
+func (w *wait) refuseOuter(ctx context.Context, c *framework.Client, paths []string) error {
+	for _, path := range paths {
+		held, err := w.app.OuterHold(ctx, c, path, false)
+		if err != nil {
+			return err
+		}
+		if held {
+			return cli.Usage(fmt.Errorf("%s: an outer docent exec holds this lock and waits for this command", path))
+		}
+	}
+	return nil
 }
 
 func (w *wait) run(ctx context.Context, c *framework.Client, paths []string) error {
