@@ -3,11 +3,15 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // docent runs the command without an ensemble.
@@ -64,7 +68,11 @@ func TestCompletion(t *testing.T) {
 		want  string // all proposals, and whether the shell may add file names (0) or not (4)
 	}{
 		{"qu", "queue :4"},
-		{"ls ", ":4"},
+		{"ls ", "/ :6"},
+		{"ls x", ":6"},
+		{"schema ", ":4"},
+		{"exec --stop-signal ", "HUP INT QUIT KILL TERM ABRT USR1 USR2 ALRM PIPE :4"},
+		{"exec --on-lost-signal K", "HUP INT QUIT KILL TERM ABRT USR1 USR2 ALRM PIPE :4"},
 		{"ls --kind ", "mutex readwrite semaphore leader exclusive :4"},
 		{"ls --sort ", "path age waiting :4"},
 		{"doctor -o ", "text wide json jsonl name svg dot :4"},
@@ -72,7 +80,8 @@ func TestCompletion(t *testing.T) {
 		{"exec --leftovers ", "wait kill ignore :4"},
 		{"exec --on-suspend ", "keep stop :4"},
 		{"exec --status-file ", ":0"},
-		{"exec ", ":4"},
+		{"exec ", "/ :6"},
+		{"hold ", "/ :6"},
 		{"exec /locks/a -- ./re", ":0"},
 		{"help ex", "exec exit-codes :4"},
 	} {
@@ -84,6 +93,43 @@ func TestCompletion(t *testing.T) {
 		}
 		if text := strings.Join(got, " "); text != c.want {
 			t.Errorf("docent %s: %q, want %q", c.words, text, c.want)
+		}
+	}
+}
+
+// The shell completes the paths of locks, but not those of contenders, and the names of contexts.
+func TestCompletion_of_paths_and_contexts(t *testing.T) {
+	t.Parallel()
+	srv := zkserver.Run(t)
+	addr, err := srv.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := apptest.Client(t, addr)
+	for _, path := range []string{"/locks/report", "/locks/rest/a", "/locks/import", "/locks/report/_c_90aa-lock-0000000001", "/locks/report/x__lock__0000000002", "/locks/a\u202eb"} {
+		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "config.json")
+	if err := os.WriteFile(file, []byte(`{"contexts":{"prod":{"connect":"`+addr+`/locks"},"test":{"connect":"`+addr+`"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for words, want := range map[string]string{
+		"--connect " + addr + " ls /":                "/locks /zookeeper :6",
+		"--connect " + addr + " exec /locks/re":      "/locks/report /locks/rest :6",
+		"--connect " + addr + " who /locks/report/":  ":6",
+		"--connect " + addr + " queue /locks/rest/":  "/locks/rest/a :6",
+		"--connect " + addr + " wait /locks/i":       "/locks/import :6",
+		"--connect " + addr + " hold /absent/":       ":6",
+		"--connect " + addr + " ls /locks/a":         ":6",
+		"--config " + file + " --context prod ls /i": "/import :6",
+		"--config " + file + " --context ":           "prod test :4",
+		"--config /absent --context ":                ":4",
+	} {
+		_, out, _ := docent(t, append([]string{"__complete"}, strings.Split(words, " ")...)...)
+		if got := strings.Join(strings.Fields(out), " "); got != want {
+			t.Errorf("docent %s: %q, want %q", words, got, want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"io"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -30,11 +31,19 @@ type App struct {
 	flags    flagValues
 	root     *cobra.Command
 	settings Settings // see load
+
+	secrets     sync.Once // for the following, which the file gives once
+	secretList  []credential
+	secretFault error
 }
 
 // SignalsOwn is the annotation of a command that handles signals itself. For others, INT and TERM
 // end the command's context.
 const SignalsOwn = "docent/signals-own"
+
+// LoadsContexts is the annotation of a command that calls [App.LoadContexts] itself. The file of contexts can be read
+// once only if it is a pipe, and some processes of a command need none.
+const LoadsContexts = "docent/loads-contexts"
 
 // The groups of commands in docent's help. A command's GroupID is one of them, or empty.
 const (
@@ -57,8 +66,12 @@ func (a *App) Main(ctx context.Context, args []string, commands ...func(*App) *c
 	})
 	for _, command := range commands {
 		cmd := command(a)
-		if cmd.ValidArgsFunction == nil {
-			cmd.ValidArgsFunction = cobra.NoFileCompletions // arguments are paths of znodes
+		switch {
+		case cmd.ValidArgsFunction != nil:
+		case takesPaths(cmd):
+			cmd.ValidArgsFunction = a.CompletePath
+		default:
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
 		}
 		a.root.AddCommand(cmd)
 	}
@@ -80,7 +93,11 @@ func (a *App) newRoot(begin func(*cobra.Command)) *cobra.Command {
 		Args:             noSuchCommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			begin(cmd)
-			if err := a.load(); err != nil {
+			load := a.load
+			if cmd.Annotations[LoadsContexts] != "" {
+				load = a.loadFlags
+			}
+			if err := load(); err != nil {
 				return err
 			}
 			return a.checkPicture(cmd)
@@ -95,6 +112,9 @@ func (a *App) newRoot(begin func(*cobra.Command)) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
 	a.flags.define(root.PersistentFlags())
 	Choices(root, "output", formats()...)
+	if err := root.RegisterFlagCompletionFunc("context", a.completeContext); err != nil {
+		panic(err) // the command has no such flag
+	}
 	root.AddGroup(&cobra.Group{ID: ToRun, Title: "Run a command under a lock:"},
 		&cobra.Group{ID: ToShow, Title: "Show locks:"}, &cobra.Group{ID: ToEnd, Title: "End a hold:"})
 	root.AddCommand(a.newVersion())

@@ -103,28 +103,41 @@ func TestWrong_settings_are_usage_errors(t *testing.T) {
 		env, args []string
 		want      string
 	}{
-		"unknown flag":            {nil, []string{"--nope"}, "unknown flag: --nope"},
-		"unknown format":          {nil, []string{"-o", "yaml"}, "must be text, wide, json, jsonl or name"},
-		"variable":                {[]string{"DOCENT_TIMEOUT=soon"}, nil, "DOCENT_TIMEOUT: "},
-		"negative time":           {nil, []string{"--timeout=-1s"}, "--timeout -1s: must be positive"},
-		"no file":                 {nil, []string{"--config", absent}, "read contexts: open " + absent},
-		"unknown key":             {nil, file(`{"currently":"prod"}`), `unknown field "currently"`},
-		"unknown key of context":  {nil, file(`{"contexts":{"a":{"conect":"x"}}}`), `context "a": conect: unknown key`},
-		"credential in the file":  {nil, file(`{"contexts":{"a":{"auth":"digest:u:p"}}}`), `context "a": auth: unknown key`},
-		"number for text":         {nil, file(`{"contexts":{"a":{"connect":1}}}`), `context "a": connect: must be a string`},
-		"text for bool":           {nil, file(`{"contexts":{"a":{"tls":"yes"}}}`), `context "a": tls: must be true or false`},
-		"duration of context":     {nil, file(`{"current":"a","contexts":{"a":{"timeout":"soon"}}}`), `context "a": timeout: `},
-		"unknown context":         {nil, append(file(contexts), "--context", "dev"), `context "dev": the file has "prod", "test"`},
-		"no contexts":             {nil, []string{"--context", "dev"}, `context "dev": the file has no contexts`},
-		"certificate alone":       {nil, []string{"--cert", "x"}, "--cert and --key: one needs the other"},
-		"no ensemble":             {nil, nil, "no ensemble: set --connect"},
-		"bad ensemble":            {nil, []string{"--connect", "a:b:c"}, "a:b:c"},
-		"bad option":              {nil, []string{"--connect", "a", "--session-timeout", "1ms"}, "session timeout 1ms"},
-		"auth file that is open":  {nil, []string{"--connect", "a", "--auth-file", open}, "others may read it (mode 0644)"},
-		"auth file with a fault":  {nil, []string{"--connect", "a", "--auth-file", broken}, "line 2: must be scheme:credential"},
-		"auth variable of a word": {[]string{"DOCENT_AUTH=sesame"}, []string{"--connect", "a"}, "DOCENT_AUTH: line 1: must be scheme:credential"},
-		"no certificate":          {nil, []string{"--connect", "a", "--ca", broken}, "has no certificate in PEM form"},
-		"too many arguments":      {nil, []string{"a", "b"}, "docent probe takes one argument at most, and got 2: docent probe"},
+		"unknown flag":             {nil, []string{"--nope"}, "unknown flag: --nope"},
+		"unknown format":           {nil, []string{"-o", "yaml"}, "must be text, wide, json, jsonl or name"},
+		"variable":                 {[]string{"DOCENT_TIMEOUT=soon"}, nil, "DOCENT_TIMEOUT: "},
+		"negative time":            {nil, []string{"--timeout=-1s"}, "--timeout -1s: must be positive"},
+		"no file":                  {nil, []string{"--config", absent}, "read contexts: open " + absent},
+		"unknown key":              {nil, file(`{"currently":"prod"}`), `unknown field "currently"`},
+		"unknown key of context":   {nil, file(`{"contexts":{"a":{"conect":"x"}}}`), `context "a": conect: unknown key`},
+		"credential in the file":   {nil, file(`{"contexts":{"a":{"auth":"digest:u:p"}}}`), `context "a": auth: unknown key`},
+		"number for text":          {nil, file(`{"contexts":{"a":{"connect":1}}}`), `context "a": connect: must be a string`},
+		"text for bool":            {nil, file(`{"contexts":{"a":{"tls":"yes"}}}`), `context "a": tls: must be true or false`},
+		"duration of context":      {nil, file(`{"current":"a","contexts":{"a":{"timeout":"soon"}}}`), `context "a": timeout: `},
+		"unknown context":          {nil, append(file(contexts), "--context", "dev"), `context "dev": the file has "prod", "test"`},
+		"no contexts":              {nil, []string{"--context", "dev"}, `context "dev": the file has no contexts`},
+		"certificate alone":        {nil, []string{"--cert", "x"}, "--cert and --key: one needs the other"},
+		"no ensemble":              {nil, nil, "no ensemble: set --connect"},
+		"bad ensemble":             {nil, []string{"--connect", "a:b:c"}, "a:b:c"},
+		"bad option":               {nil, []string{"--connect", "a", "--session-timeout", "1ms"}, "session timeout 1ms"},
+		"auth file that is open":   {nil, []string{"--connect", "a", "--auth-file", open}, "others may read it (mode 0644)"},
+		"auth file with a fault":   {nil, []string{"--connect", "a", "--auth-file", broken}, "line 2: must be scheme:credential"},
+		"auth file without any":    {nil, []string{"--connect", "a", "--auth-file", write(t, "auth", "", 0o600)}, "has no credential"},
+		"auth file of comments":    {nil, []string{"--connect", "a", "--auth-file", write(t, "auth", "# none\n\n  \n", 0o600)}, "has no credential"},
+		"auth file of a mark":      {nil, []string{"--connect", "a", "--auth-file", write(t, "auth", "\ufeff", 0o600)}, "has no credential"},
+		"no auth file":             {nil, []string{"--connect", "a", "--auth-file", "/dev/null"}, "auth file /dev/null: "},
+		"auth file in UTF-16":      {nil, []string{"--connect", "a", "--auth-file", write(t, "auth", "\xff\xfed\x00i\x00", 0o600)}, "is no text in UTF-8"},
+		"auth file that is large":  {nil, []string{"--connect", "a", "--auth-file", write(t, "auth", strings.Repeat("\n", 2<<20), 0o600)}, "has more than 1048576 bytes"},
+		"auth file of half":        {nil, []string{"--connect", "a", "--auth-file", write(t, "auth", "digest:sesame", 0o600)}, "line 1: must be digest:user:password"},
+		"auth file for SASL":       {nil, []string{"--connect", "a", "--auth-file", write(t, "auth", "sasl:sesame", 0o600)}, "no SASL and no Kerberos"},
+		"auth file of the context": {nil, file(`{"current":"a","contexts":{"a":{"connect":"a","auth_file":"` + write(t, "auth", "", 0o600) + `"}}}`), "has no credential"},
+		"auth variable of a blank": {[]string{"DOCENT_AUTH=\n"}, []string{"--connect", "a"}, "DOCENT_AUTH: has no credential"},
+		"time without a unit":      {nil, []string{"--timeout", "ten"}, "must be a time such as 10, 1m30s or 500ms"},
+		"time that is too long":    {nil, []string{"--timeout", "1e300"}, "must be a time such as 10, 1m30s or 500ms"},
+		"time that is no number":   {nil, []string{"--timeout", "NaN"}, "must be a time such as 10, 1m30s or 500ms"},
+		"auth variable of a word":  {[]string{"DOCENT_AUTH=sesame"}, []string{"--connect", "a"}, "DOCENT_AUTH: line 1: must be scheme:credential"},
+		"no certificate":           {nil, []string{"--connect", "a", "--ca", broken}, "has no certificate in PEM form"},
+		"too many arguments":       {nil, []string{"a", "b"}, "docent probe takes one argument at most, and got 2: docent probe"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -139,6 +152,48 @@ func TestWrong_settings_are_usage_errors(t *testing.T) {
 				t.Errorf("the error shows a credential:\n%s", r.err)
 			}
 		})
+	}
+}
+
+// A time is what Go takes, or a number of seconds, as flock and timeout take it.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"10": 10 * time.Second, "0.5": 500 * time.Millisecond, "1.5s": 1500 * time.Millisecond, "2m": 2 * time.Minute, "1d": 24 * time.Hour, "1m30s": 90 * time.Second,
+	} {
+		r := docent(t, []string{"DOCENT_SESSION_TIMEOUT=" + text}, func(context.Context, *cli.App) error { return nil }, "probe", "--timeout", text)
+		if r.code != 0 || r.settings.Timeout != want || r.settings.SessionTimeout != want {
+			t.Errorf("%s: exit code %d, %+v\n%s", text, r.code, r.settings, r.err)
+		}
+	}
+}
+
+// The file of credentials may be a pipe, which gives them once, and may begin with a byte order mark.
+func TestCredentials_are_read_once(t *testing.T) {
+	t.Parallel()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := write.WriteString("\ufeffdigest:u:p\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	defer read.Close()
+	r := docent(t, nil, func(_ context.Context, a *cli.App) error {
+		for range 2 {
+			if given, err := a.HasCredentials(); err != nil || !given {
+				t.Errorf("credentials %v: %v", given, err)
+			}
+		}
+		c, err := a.Client()
+		if err != nil {
+			return err
+		}
+		return c.Close()
+	}, "probe", "--connect", "a", "--auth-file", fmt.Sprintf("/dev/fd/%d", read.Fd()))
+	if r.code != 0 {
+		t.Errorf("exit code %d: %s", r.code, r.err)
 	}
 }
 

@@ -3,9 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strings"
+	"unicode/utf8"
 )
 
 // AuthVariables are the environment variables that lead to credentials. They are for docent alone: a
@@ -18,23 +20,43 @@ type credential struct {
 	secret []byte
 }
 
+// maxAuth bounds the size of an auth file.
+const maxAuth = 1 << 20
+
 // credentials returns those of --auth-file, else those of DOCENT_AUTH, which has lines of the same
-// form.
+// form. It reads them once: the file may be a pipe.
 func (a *App) credentials() ([]credential, error) {
+	a.secrets.Do(func() { a.secretList, a.secretFault = a.readCredentials() })
+	return a.secretList, a.secretFault
+}
+
+func (a *App) readCredentials() ([]credential, error) {
 	path := a.settings.AuthFile
 	if path == "" {
-		return parseCredentials("DOCENT_AUTH", a.Getenv("DOCENT_AUTH"))
+		text := a.Getenv("DOCENT_AUTH")
+		if text == "" {
+			return nil, nil
+		}
+		return parseCredentials("DOCENT_AUTH", text)
 	}
-	info, err := os.Stat(path)
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("auth file: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("auth file: %w", err)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("auth file %s: others may read it (mode %#o): chmod 600 %[1]s", path, info.Mode().Perm())
 	}
-	text, err := os.ReadFile(path)
+	text, err := io.ReadAll(io.LimitReader(file, maxAuth+1))
 	if err != nil {
 		return nil, fmt.Errorf("auth file: %w", err)
+	}
+	if len(text) > maxAuth {
+		return nil, fmt.Errorf("auth file %s: has more than %d bytes", path, maxAuth)
 	}
 	return parseCredentials("auth file "+path, string(text))
 }
@@ -49,8 +71,12 @@ func (a *App) HasCredentials() (bool, error) {
 }
 
 // parseCredentials returns the credentials of a text with lines scheme:credential. Empty lines and
-// lines that begin with # are left out.
+// lines that begin with # are left out. A text without any is refused: who gives one wants no open znodes.
 func parseCredentials(source, text string) ([]credential, error) {
+	text = strings.TrimPrefix(text, "\ufeff") // the byte order mark of some editors
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		return nil, fmt.Errorf("%s: is no text in UTF-8", source)
+	}
 	var list []credential
 	var faults []error
 	number := 0
@@ -60,12 +86,30 @@ func parseCredentials(source, text string) ([]credential, error) {
 		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		scheme, secret, ok := strings.Cut(line, ":")
-		if !ok || scheme == "" || secret == "" {
-			faults = append(faults, fmt.Errorf("%s: line %d: must be scheme:credential", source, number))
+		c, fault := parseCredential(line)
+		if fault != "" {
+			faults = append(faults, fmt.Errorf("%s: line %d: %s", source, number, fault))
 			continue
 		}
-		list = append(list, credential{scheme, []byte(secret)})
+		list = append(list, c)
+	}
+	if len(list)+len(faults) == 0 {
+		return nil, fmt.Errorf("%s: has no credential: each line must be scheme:credential", source)
 	}
 	return list, errors.Join(faults...)
+}
+
+// parseCredential returns the credential of a line, or what is wrong with the line, without its text.
+func parseCredential(line string) (c credential, fault string) {
+	scheme, secret, ok := strings.Cut(line, ":")
+	user, _, pair := strings.Cut(secret, ":")
+	switch {
+	case !ok || scheme == "" || secret == "" || strings.ContainsAny(scheme, " \t"):
+		return c, "must be scheme:credential"
+	case scheme == "digest" && (!pair || user == ""):
+		return c, "must be digest:user:password"
+	case scheme == "sasl":
+		return c, "docent's command has no SASL and no Kerberos"
+	}
+	return credential{scheme, []byte(secret)}, ""
 }

@@ -29,7 +29,6 @@ type Settings struct {
 	SessionTimeout time.Duration
 	LeaseMargin    time.Duration // 0 for the client's default
 	Timeout        time.Duration // of a query
-	TimeoutSet     bool          // Timeout is not the default
 
 	Output  Format
 	NoColor bool
@@ -57,7 +56,7 @@ func (f *flagValues) define(set *pflag.FlagSet) {
 	set.StringVar(&v.Connect, "connect", "", "servers and chroot, as `hosts`: zk1:2181,zk2:2181/app")
 	set.StringVar(&v.Context, "context", "", "use the settings of this `name` in the file")
 	set.StringVar(&v.config, "config", "", "the `file` of contexts")
-	set.StringVar(&v.AuthFile, "auth-file", "", "a `file` with lines scheme:credential, which only its owner may read")
+	set.StringVar(&v.AuthFile, "auth-file", "", "a `file` with lines scheme:credential, which only its owner may read; no SASL or Kerberos")
 	set.BoolVar(&v.TLS, "tls", false, "connect by TLS")
 	set.StringVar(&v.CA, "ca", "", "trust the certificates in this `file`, instead of the system's; turns TLS on")
 	set.StringVar(&v.Cert, "cert", "", "the client's certificate, a `file`; turns TLS on")
@@ -65,9 +64,9 @@ func (f *flagValues) define(set *pflag.FlagSet) {
 	set.StringVar(&v.ServerName, "server-name", "", "verify this `name`, instead of each server's; turns TLS on")
 	set.StringVar(&v.Namespace, "namespace", "", "put all paths below this `path`")
 	set.BoolVar(&v.Compress, "compress", false, "data is gzipped, as by Curator's enableCompression")
-	set.DurationVar(&v.SessionTimeout, "session-timeout", 30*time.Second, "ask the servers for this timeout")
-	set.DurationVar(&v.LeaseMargin, "lease-margin", 0, "end a lease so long before the session can expire (default: the client's)")
-	set.DurationVar(&v.Timeout, "timeout", defaultTimeout, "give a query, and connecting, so long")
+	DurationVar(set, &v.SessionTimeout, "session-timeout", 30*time.Second, "ask the servers for this timeout")
+	DurationVar(set, &v.LeaseMargin, "lease-margin", 0, "end a lease so long before the session can expire (default: the client's)")
+	DurationVar(set, &v.Timeout, "timeout", defaultTimeout, "give a query, and connecting, so long")
 	set.VarP(&v.Output, "output", "o", "text, wide, json, jsonl or name; of doctor also svg or dot")
 	set.BoolVar(&v.NoColor, "no-color", false, "no colour on a terminal")
 	set.BoolVarP(&v.Quiet, "quiet", "q", false, "say nothing but errors on standard error")

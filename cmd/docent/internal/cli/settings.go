@@ -40,10 +40,22 @@ func (a *App) Given(flag string) bool { return slices.Contains(a.flags.given, fl
 
 // load completes the flags from the environment and the file.
 func (a *App) load() error {
-	a.flags.note()
-	if err := a.flags.fill(a.environment); err != nil {
+	if err := a.loadFlags(); err != nil {
 		return err
 	}
+	return a.LoadContexts()
+}
+
+// loadFlags completes the flags from the environment.
+func (a *App) loadFlags() error {
+	a.flags.note()
+	err := a.flags.fill(a.environment)
+	a.settings = a.flags.values
+	return err
+}
+
+// LoadContexts completes the flags from the file of contexts.
+func (a *App) LoadContexts() error {
 	file, err := a.readContexts()
 	if err != nil {
 		return Usage(err)
@@ -72,7 +84,6 @@ func (a *App) load() error {
 		return err
 	}
 	a.settings = a.flags.values
-	a.settings.TimeoutSet = a.flags.set.Changed("timeout")
 	return a.settings.check()
 }
 

@@ -83,10 +83,13 @@ type victim struct {
 
 // victimOf returns the program at one of its levels. A level may have ended.
 func victimOf(o *oracle, p *program, level int, proxy *zkproxy.Proxy) victim {
-	v := victim{program: p, fence: o.fence(p), group: p.Process.Pid, proxy: proxy}
+	v := victim{program: p, fence: o.fence(p), proxy: proxy}
 	guards, children := levelsOf(p)
 	if len(guards) == 0 {
 		return v
+	}
+	if group, err := unix.Getpgid(guards[0]); err == nil {
+		v.group = group
 	}
 	level = min(level, len(guards)-1)
 	v.guard, v.docent = guards[level], children[level]

@@ -53,7 +53,7 @@ func New(app *cli.App) *cobra.Command {
 		GroupID:     cli.ToRun,
 		Long:        long,
 		Example:     "  docent exec /locks/report -- ./report.sh\n  docent exec -w 10s --semaphore 3 /locks/import -- make import",
-		Annotations: map[string]string{cli.SignalsOwn: "yes", cli.UsageCode: "125"},
+		Annotations: map[string]string{cli.SignalsOwn: "yes", cli.UsageCode: "125", cli.LoadsContexts: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			runtime.LockOSThread() // see prepare and guardExec
 			defer runtime.UnlockOSThread()
@@ -69,20 +69,24 @@ func New(app *cli.App) *cobra.Command {
 		},
 	}
 	o.define(cmd.Flags())
-	cmd.ValidArgsFunction = complete
+	cmd.ValidArgsFunction = complete(app)
 	cli.Choices(cmd, "leftovers", string(WaitForLeftovers), string(KillLeftovers), string(IgnoreLeftovers))
 	cli.Choices(cmd, "on-suspend", "keep", "stop")
 	cli.Choices(cmd, "acl", aclOpen, aclCreator)
+	cli.Choices(cmd, "stop-signal", signalNames()...)
+	cli.Choices(cmd, "on-lost-signal", signalNames()...)
 	return cmd
 }
 
-// complete has the shell complete CMD and its arguments as file names, and not the first path of a
+// complete has the shell complete CMD and its arguments as file names, and the first path of a
 // lock. Cobra does not say whether the word before is "--", so a second path may get file names.
-func complete(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) == 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+func complete(app *cli.App) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begin string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return app.CompletePath(cmd, args, begin)
+		}
+		return nil, cobra.ShellCompDirectiveDefault
 	}
-	return nil, cobra.ShellCompDirectiveDefault
 }
 
 // lookUp returns the path of CMD, or the exit code and the reason why it can't be executed.

@@ -87,6 +87,74 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
+// An error of the system says why a program that is there can't be executed, and what to do.
+func TestNotExecutable_has_a_hint(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	for text, c := range map[string]struct {
+		code int
+		want string
+	}{
+		"echo\n":                            {126, "a script begins with a line such as #!/bin/sh; or run it by -- sh "},
+		"":                                  {126, "a script begins with a line such as #!/bin/sh"},
+		"#!/nonexistent/interpreter -x\n":   {127, "there is no /nonexistent/interpreter -x, which its first line names"},
+		"#!/bin/sh\r\necho\n":               {127, "its first line ends with a carriage return"},
+		"\x7fELF\x02\x01\x01 of no machine": {126, "it is a program for another machine"},
+	} {
+		file := tempFile(t)
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		p := run(t, addr, "/hint", "--", file)
+		if code := p.ProcessState.ExitCode(); code != c.code || !strings.Contains(p.err.String(), c.want) {
+			t.Errorf("%q: exit code %d, want %d, with %q\n%s", text, code, c.code, c.want, p.err.String())
+		}
+	}
+}
+
+// What the shell gives as /dev/fd/63 can be read once: credentials by exec, hold and wait, and contexts.
+func TestFiles_that_are_pipes(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	for name, command := range map[string]string{
+		"credentials of exec": `docent exec --auth-file <(printf digest:u:p) /pipes-exec -- sh -c 'exit 0'`,
+		"credentials of hold": `docent hold --auth-file <(printf digest:u:p) /pipes-hold < <(:)`,
+		"credentials of wait": `docent wait --auth-file <(printf digest:u:p) /pipes`,
+		"contexts of exec":    `env -u DOCENT_CONNECT docent exec --config <(printf '{"current":"a","contexts":{"a":{"connect":"'$DOCENT_CONNECT'"}}}') /pipes/config -- true`,
+		"the status":          `[ "$(docent exec --status-file >(cat) /pipes/status -- true | grep -c '"outcome":"done"')" = 1 ]`,
+	} {
+		cmd, _ := inShell(t, addr, command, "")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+}
+
+// The times of flock and timeout are taken, and 0 is refused with what to do.
+func TestWait_in_seconds(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	for text, code := range map[string]int{"10": 0, "0.5": 0, "1d": 0, "0": 125, "-1": 125, "ten": 125} {
+		if p := runProgram(t, []string{"exec", "--connect", addr, "-w", text, "/seconds", "--", "true"}); p.code != code {
+			t.Errorf("-w %s: exit code %d, want %d\n%s", text, p.code, code, p.err)
+		}
+	}
+}
+
+// ps shows docent's processes by their names.
+func TestNames_of_processes(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	ready := tempFile(t)
+	p := start(t, addr, "/names", "--", "sh", "-c", "echo >"+quoted(ready)+"; exec sleep 60")
+	await(t, ready)
+	for pid, want := range map[int]string{p.Process.Pid: "docent\n", workerOf(p): "docent-child\n"} {
+		if got := contents(fmt.Sprintf("/proc/%d/comm", pid)); got != want {
+			t.Errorf("process %d is called %q, want %q", pid, got, want)
+		}
+	}
+}
+
 // The status file tells a command that returns one of docent's own codes from docent's failure. It
 // replaces the file of an earlier run.
 func TestStatus_has_the_code_of_the_command(t *testing.T) {

@@ -59,6 +59,7 @@ func NewHold(app *cli.App) *cobra.Command {
 		},
 	}
 	o.defineHold(cmd.Flags())
+	cmd.ValidArgsFunction = app.CompletePath
 	cli.Choices(cmd, "acl", aclOpen, aclCreator)
 	return cmd
 }

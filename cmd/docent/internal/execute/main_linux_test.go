@@ -18,6 +18,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
+	"github.com/docent-go/docent/cmd/docent/internal/form/formtest"
 	"github.com/docent-go/docent/cmd/docent/internal/query"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -147,6 +148,7 @@ func (p *program) readStatus(t *testing.T) execute.Status {
 	if err != nil {
 		t.Fatal(err)
 	}
+	formtest.Check(t, "status", string(text))
 	var status execute.Status
 	if err := json.Unmarshal(text, &status); err != nil {
 		t.Fatalf("%v: %q\n%s", err, text, p.err.String())

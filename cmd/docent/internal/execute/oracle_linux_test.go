@@ -314,11 +314,15 @@ func levelsOf(p *program) (guards, children []int) {
 	return guards, children
 }
 
-// kill kills the program's outermost docent, or what it runs below if that has ended.
+// kill kills the program's outermost docent. If that has ended or has just begun, it kills what docent runs below.
 func kill(p *program) {
+	_ = p.Process.Signal(syscall.SIGCONT) // what docent runs below may be stopped
 	if guard := guardOf(p); guard != 0 {
 		_ = syscall.Kill(guard, syscall.SIGKILL)
 		return
+	}
+	for _, child := range childrenOf(p.Process.Pid) {
+		_ = syscall.Kill(child, syscall.SIGKILL)
 	}
 	_ = p.Process.Kill()
 }

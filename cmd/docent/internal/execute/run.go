@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -115,8 +116,11 @@ func (r *run) run(ctx context.Context, o *options, args []string, dash int) (int
 
 // checked checks the arguments and runs CMD under the lock.
 func (r *run) checked(ctx context.Context, o *options, args []string, dash int) (int, error) {
-	var err error
-	if r.job, err = o.job(args, dash); err != nil {
+	err := r.app.LoadContexts()
+	if err == nil {
+		r.job, err = o.job(args, dash)
+	}
+	if err != nil {
 		return r.fail(codeFailed, err)
 	}
 	if err := checkProc(); err != nil {
@@ -274,12 +278,43 @@ func (r *run) lostError(reason string) error {
 func (r *run) notStarted(err error) (int, error) {
 	err = fmt.Errorf("%s: %w", cli.Safe(r.job.command[0]), err)
 	if refusal := (notExecutableError{}); errors.As(err, &refusal) {
+		if hint := r.hint(refusal.errno); hint != "" {
+			err = fmt.Errorf("%w: %s", err, hint)
+		}
 		if refusal.errno == syscall.ENOENT {
 			return r.fail(codeNotFound, err)
 		}
 		return r.fail(codeNotExecutable, err)
 	}
 	return r.fail(codeFailed, err)
+}
+
+// hint says why the system does not execute a CMD that is there, "" if docent can't tell.
+func (r *run) hint(errno syscall.Errno) string {
+	path, _, err := lookUp(r.job.command[0])
+	if err != nil {
+		return ""
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	var begin [256]byte
+	n, _ := file.Read(begin[:])
+	line, _, _ := strings.Cut(string(begin[:n]), "\n")
+	interpreter, script := strings.CutPrefix(line, "#!")
+	switch {
+	case script && strings.HasSuffix(interpreter, "\r"):
+		return "its first line ends with a carriage return, as on Windows"
+	case script && errno == syscall.ENOENT:
+		return "there is no " + cli.Safe(strings.TrimSpace(interpreter)) + ", which its first line names"
+	case strings.HasPrefix(line, "\x7fELF"):
+		return "it is a program for another machine"
+	case errno == syscall.ENOEXEC:
+		return "a script begins with a line such as #!/bin/sh; or run it by -- sh " + cli.Safe(path)
+	}
+	return ""
 }
 
 // refused returns the exit code for a wait that ended without the lock.

@@ -41,13 +41,18 @@ func parseSignal(text string) (syscall.Signal, error) {
 		return s.name == short || fault == nil && s.number == syscall.Signal(number)
 	})
 	if i < 0 {
-		names := make([]string, 0, len(stopSignals()))
-		for _, s := range stopSignals() {
-			names = append(names, s.name)
-		}
-		return 0, fmt.Errorf("signal %q: must be one of %s", text, strings.Join(names, ", "))
+		return 0, fmt.Errorf("signal %q: must be one of %s", text, strings.Join(signalNames(), ", "))
 	}
 	return stopSignals()[i].number, nil
+}
+
+// signalNames returns the names of the signals that may stop CMD.
+func signalNames() []string {
+	names := make([]string, 0, len(stopSignals()))
+	for _, s := range stopSignals() {
+		names = append(names, s.name)
+	}
+	return names
 }
 
 // name returns the name of a signal without SIG, or its number.

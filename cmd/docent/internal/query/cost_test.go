@@ -105,7 +105,7 @@ func TestRate(t *testing.T) {
 			contender(t, env.client, fmt.Sprintf("/locks/%02d%slock-", i, guid), "")
 		}
 		began := time.Now() // virtual
-		if r := env.docent(t, "ls", "--rate", "10"); r.code != 0 || !strings.Contains(r.out, "60 locks") {
+		if r := env.docent(t, "ls", "--rate", "10", "--timeout", "1m"); r.code != 0 || !strings.Contains(r.out, "60 locks") {
 			t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
 		}
 		if took := time.Since(began); took < 11*time.Second || took > 13*time.Second {
@@ -120,8 +120,19 @@ func TestRate(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.out), &document); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(document.Locks); r.code != 0 || document.Complete || n < 5 || n > 30 || !strings.Contains(r.err, "--timeout ended the search") {
+		if n := len(document.Locks); r.code != 0 || document.Complete || n < 5 || n > 30 || !strings.Contains(r.err, "--timeout 8s ended the search") {
 			t.Errorf("exit code %d, %d locks, complete %v: %s", r.code, n, document.Complete, r.err)
+		}
+		for _, command := range []string{"ls", "tree", "doctor"} { // the default is a bound, too
+			began = time.Now()
+			args := []string{command, "--rate", "2"}
+			if command == "doctor" {
+				args = append(args, "--servers=false")
+			}
+			r := env.docent(t, args...)
+			if took := time.Since(began); took > 11*time.Second || !strings.Contains(r.err, "--timeout 10s ended the search") {
+				t.Errorf("%s took %v: %s", command, took, r.err)
+			}
 		}
 		env.env = append(env.env, "DOCENT_TIMEOUT=8s")
 		if r := env.docent(t, "doctor", "--rate", "10", "--servers=false"); r.code != 0 || !strings.Contains(r.err, "deadlocks may be missed") {

@@ -78,12 +78,9 @@ func onLock(app *cli.App, show func(inspect.Snapshot, inspect.Lock) error) run {
 	})
 }
 
-// bounded returns ctx with the time of --timeout, if that is set. A search has no other bound.
+// bounded returns ctx with the time of --timeout.
 func bounded(ctx context.Context, app *cli.App) (context.Context, context.CancelFunc) {
-	if s := app.Settings(); s.TimeoutSet {
-		return context.WithTimeout(ctx, s.Timeout)
-	}
-	return context.WithCancel(ctx)
+	return context.WithTimeout(ctx, app.Settings().Timeout)
 }
 
 // scan looks for locks. If --timeout ends the search, it returns what was found.
@@ -95,7 +92,7 @@ func scan(ctx context.Context, app *cli.App, c *framework.Client, from string, l
 	s, err := inspect.Scan(within, c, from, limits)
 	p.clear()
 	if err != nil && ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded) {
-		app.Say("--timeout ended the search")
+		app.Say("--timeout %v ended the search: there may be further locks", app.Settings().Timeout)
 		return s, nil
 	}
 	if err == nil && !s.Complete {
