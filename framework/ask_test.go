@@ -162,7 +162,7 @@ func (l late) Done() <-chan struct{} {
 // The context of a GetEach ends just when its replies have come: they say more.
 func TestGetEach_whose_context_ends_with_the_replies(t *testing.T) {
 	t.Parallel()
-	virtuallyWithAll(t, "it counts multiReads", func(t *testing.T, srv *zkserver.Server) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		mustCreate(t, c, "/a", "data")
 		asked := srv.Rules().Add(fault.Rule{Op: fault.MultiRead, Action: fault.Pass, Times: fault.Forever})

@@ -302,7 +302,7 @@ func TestCreate_makes_missing_parents_in_few_requests(t *testing.T) {
 		"/a/b/c/n": {6, []fault.Op{create, create, create, exists, create, create, create, create}},
 	} {
 		runSynctest(t, path, func(t *testing.T) {
-			srv := zkserver.Run(t, zkenv.DrawVersion(t, zkenv.AllOperations("it counts requests"))...)
+			srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 			proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
 			proxy.SetLatency(roundTrip)
 			c := connect(t, srv.Addr(), framework.WithDialer(proxy.Dial))

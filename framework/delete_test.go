@@ -300,7 +300,7 @@ func (c *fragile) Read(p []byte) (int, error) {
 // deletion must not have waited for that connection.
 func TestADeletionIsSentAtOnceOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	anyServer(t, func(t *testing.T, srv *zkserver.Server) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		other := virtual(t, srv)
 		var armed, away atomic.Bool
 		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -332,7 +332,7 @@ func TestADeletionIsSentAtOnceOrNotAtAll(t *testing.T) {
 // TestOpDeleteCreatedBy: a transaction deletes the znode of a czxid, and none that replaced it.
 func TestOpDeleteCreatedBy(t *testing.T) {
 	t.Parallel()
-	anyServer(t, func(t *testing.T, srv *zkserver.Server) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		var first, second framework.Stat
 		must.Get(c.Create(t.Context(), "/z", nil, framework.StatTo(&first)))(t)

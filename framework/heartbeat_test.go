@@ -276,7 +276,7 @@ func securedLate(t *testing.T, c *framework.Client) {
 // the time, so the client does not close the connection, and the reads end.
 func TestASlowLinkIsNoStoppedServer(t *testing.T) {
 	t.Parallel()
-	virtuallyWithAll(t, "it counts connections", func(t *testing.T, srv *zkserver.Server) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, proxy := proxied(t, srv)
 		var paths []string
 		for i := range 20 {

@@ -71,7 +71,7 @@ func TestLog_of_state_changes(t *testing.T) {
 				t.Errorf("the session that ended is %v, the first was %v", lost[zktel.AttrSessionID], id)
 			}
 		}
-	}, seesAll)
+	})
 }
 
 func TestARetryIsLoggedWithTheSpanOfItsOperation(t *testing.T) {
@@ -94,7 +94,7 @@ func TestARetryIsLoggedWithTheSpanOfItsOperation(t *testing.T) {
 			}
 		}
 		t.Errorf("the line has the fields %v: none carries a context", lines[0].Context)
-	}, seesAll)
+	})
 }
 
 // spanHandler notes which spans its records belong to.

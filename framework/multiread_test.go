@@ -57,7 +57,7 @@ func TestGetEach_reads_as_Get_does(t *testing.T) {
 
 // A request is no longer than a server accepts.
 func TestGetEach_of_long_paths(t *testing.T) {
-	virtuallyWithAll(t, "it counts multiReads", func(t *testing.T, srv *zkserver.Server) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv, framework.WithMaxPacket(framework.MinPacket, framework.DefaultMaxReply))
 		requests := srv.Rules().Add(fault.Rule{Op: fault.MultiRead, Action: fault.Pass, Times: fault.Forever})
 		long := "/" + strings.Repeat("x", framework.MinPacket/4)

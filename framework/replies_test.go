@@ -235,7 +235,7 @@ func TestOversizedReply_to_a_transaction(t *testing.T) {
 // Where the directory can't be listed, the session's own ephemeral znodes can.
 func TestAProtectedCreateInAnOversizedDirectory(t *testing.T) {
 	t.Run("finds its znode", func(t *testing.T) {
-		virtuallyWithAll(t, "it lists ephemerals", func(t *testing.T, srv *zkserver.Server) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
 			dir, _ := oversized(t, srv)
 			c := small(t, srv)
 			lost := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
@@ -251,7 +251,7 @@ func TestAProtectedCreateInAnOversizedDirectory(t *testing.T) {
 		})
 	})
 	t.Run("deletes an orphan", func(t *testing.T) {
-		virtuallyWithAll(t, "it lists ephemerals", func(t *testing.T, srv *zkserver.Server) {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
 			dir, node := oversized(t, srv)
 			var seen trail
 			c := small(t, srv, framework.WithStateListener(seen.add))

@@ -98,7 +98,7 @@ func TestMetrics(t *testing.T) {
 			inBubble(t, func(t *testing.T, env *zkenv.Env) {
 				ms := newMeters()
 				checkGolden(t, name, measure(t, env, ms, framework.WithMeterProvider(ms.provider)))
-			}, seesAll)
+			})
 		})
 	}
 }
@@ -208,10 +208,6 @@ func inBubble(t *testing.T, test func(t *testing.T, env *zkenv.Env), opts ...zke
 	zkenv.ForEach(t, test, append(opts, zkenv.Only("durations and retries are exact in virtual time alone", zkenv.Embedded))...)
 }
 
-// seesAll is the option of a test that counts everything a client does. A client that gets acquainted
-// with a server that lacks operations has done something before.
-var seesAll = zkenv.AllOperations("it counts what a client does from its first request on")
-
 func wantSpans(t testing.TB, got, want string) {
 	t.Helper()
 	if got != want {
@@ -292,7 +288,7 @@ func TestWhichOperationsHaveSpans(t *testing.T) {
 		c.Discard("/x") // in the background
 		env.Quiesce()
 		wantSpans(t, tr.take(t, sampled, c), "")
-	}, seesAll)
+	})
 }
 
 func TestErrorType(t *testing.T) {

@@ -66,7 +66,7 @@ func mustDelete(t *testing.T, c *framework.Client, path string) {
 func onEachServer(t *testing.T, fn func(t *testing.T, c *framework.Client)) {
 	t.Helper()
 	t.Run("embedded", func(t *testing.T) {
-		virtuallyWithAll(t, "it has a tree watch", func(t *testing.T, srv *zkserver.Server) { fn(t, virtual(t, srv)) })
+		virtually(t, func(t *testing.T, srv *zkserver.Server) { fn(t, virtual(t, srv)) })
 	})
 	t.Run("real", func(t *testing.T) {
 		t.Parallel()
@@ -141,7 +141,7 @@ func TestWatchTree_is_not_ended_by_other_watches_on_its_path(t *testing.T) {
 }
 
 func TestWatchTree_reports_a_lost_connection(t *testing.T) {
-	virtuallyWithAll(t, "it has a tree watch", func(t *testing.T, srv *zkserver.Server) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, other := virtual(t, srv), virtual(t, srv)
 		w := watchTree(t, c, "/a")
 		for name, away := range map[string]func(){
@@ -185,7 +185,7 @@ func TestWatchTree_is_one_watch_at_the_server(t *testing.T) {
 }
 
 func TestWatchTree_waits_as_long_as_its_context(t *testing.T) {
-	virtuallyWithAll(t, "it has a tree watch", func(t *testing.T, srv *zkserver.Server) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		disconnect(srv)
 		synctest.Wait()
@@ -199,7 +199,7 @@ func TestWatchTree_waits_as_long_as_its_context(t *testing.T) {
 }
 
 func TestTreeWatch_is_valid_between_lost_connections(t *testing.T) {
-	virtuallyWithAll(t, "it has a tree watch", func(t *testing.T, srv *zkserver.Server) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		w, same := watchTree(t, c, "/a"), watchTree(t, c, "/a")
 		wantValid := func(want bool) {
@@ -317,7 +317,7 @@ func TestTreeWatch_after_Close(t *testing.T) {
 		"of the client":    func(c *framework.Client, _ *framework.TreeWatch) { _ = c.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtuallyWithAll(t, "it has a tree watch", func(t *testing.T, srv *zkserver.Server) {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
 				c := virtual(t, srv)
 				w := watchTree(t, c, "/a")
 				mustCreate(t, c, "/a", "")

@@ -1,8 +1,6 @@
 package framework_test
 
 import (
-	"os"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,15 +20,6 @@ import (
 // virtually runs fn in virtual time with a server.
 func virtually(t *testing.T, fn func(t *testing.T, srv *zkserver.Server), opts ...zkserver.Option) {
 	t.Helper()
-	if keeper := os.Getenv("ZK_EMBEDDED"); strings.HasPrefix(keeper, "keeper") {
-		t.Skipf("SKIPPED, NOT TESTED: ZK_EMBEDDED=%s, and the test counts what a client does", keeper)
-	}
-	anyServer(t, fn, opts...)
-}
-
-// anyServer is virtually with a server of any kind, also one that lacks operations.
-func anyServer(t *testing.T, fn func(t *testing.T, srv *zkserver.Server), opts ...zkserver.Option) {
-	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		fn(t, zkserver.Run(t, append(zkenv.DrawVersion(t), opts...)...))
 	})
@@ -40,14 +29,6 @@ func anyServer(t *testing.T, fn func(t *testing.T, srv *zkserver.Server), opts .
 func runVirtually(t *testing.T, name string, fn func(t *testing.T, srv *zkserver.Server), opts ...zkserver.Option) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { virtually(t, fn, opts...) })
-}
-
-// virtuallyWithAll is virtually with a server that lacks no operation, which the reason says why.
-func virtuallyWithAll(t *testing.T, reason string, fn func(t *testing.T, srv *zkserver.Server)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		fn(t, zkserver.Run(t, zkenv.DrawVersion(t, zkenv.AllOperations(reason))...))
-	})
 }
 
 // virtual returns a connected client of srv.

@@ -186,7 +186,7 @@ func TestAWatchFiresWhenItsSessionEnds(t *testing.T) {
 // TestWatchEachAsksForAllAtOnce sets watches on znodes that exist and on one that
 // doesn't, where every reply takes a second, and the first try is cut off.
 func TestWatchEachAsksForAllAtOnce(t *testing.T) {
-	anyServer(t, func(t *testing.T, srv *zkserver.Server) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
 		mustCreate(t, c, "/each/a", "1")
 		mustCreate(t, c, "/each/b", "2")
@@ -210,7 +210,7 @@ func TestWatchEachAsksForAllAtOnce(t *testing.T) {
 }
 
 func TestWatchEachRefusesAndIsBounded(t *testing.T) {
-	anyServer(t, func(t *testing.T, srv *zkserver.Server) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
 		if _, errs := c.WatchEach(t.Context(), framework.WatchData, "/", "no slash"); errs[1] == nil {
 			t.Error("an invalid path was accepted")
@@ -232,7 +232,7 @@ func TestWatchEachRefusesAndIsBounded(t *testing.T) {
 
 // TestParentsHoldAnEmptyArray: kazoo can't read a znode that holds null.
 func TestParentsHoldAnEmptyArray(t *testing.T) {
-	anyServer(t, func(t *testing.T, srv *zkserver.Server) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
 		mustCreate(t, c, "/parents/of/this", "", framework.Ephemeral())
 		for _, path := range []string{"/parents", "/parents/of"} {
@@ -246,7 +246,7 @@ func TestParentsHoldAnEmptyArray(t *testing.T) {
 // TestWatchEachSharesWhatIsRead has two calls watch a znode at a time, and one more when both have
 // returned. If the second call sent a read, the server would refuse it.
 func TestWatchEachSharesWhatIsRead(t *testing.T) {
-	anyServer(t, func(t *testing.T, srv *zkserver.Server) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
 		mustCreate(t, c, "/each/a", "1")
 		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/a", Action: fault.DelayReply, Delay: time.Second})
@@ -278,7 +278,7 @@ func TestWatchEachSharesWhatIsRead(t *testing.T) {
 // TestWatchEach_continues_where_another_ends has the call end whose read another one shares,
 // and the znode be created meanwhile that the read has not found.
 func TestWatchEach_continues_where_another_ends(t *testing.T) {
-	anyServer(t, func(t *testing.T, srv *zkserver.Server) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
 		mustCreate(t, c, "/each", "")
 		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/a", Action: fault.DelayReply, Delay: 2 * time.Second})
@@ -344,7 +344,7 @@ func TestWatchIsValid(t *testing.T) {
 // TestAfterFireCallsUnlessStopped has one function called by the event, one after it,
 // and one stopped before it.
 func TestAfterFireCallsUnlessStopped(t *testing.T) {
-	anyServer(t, func(t *testing.T, srv *zkserver.Server) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
 		mustCreate(t, c, "/after", "1")
 		watch := func() *framework.Watch {

@@ -1,7 +1,6 @@
 package zkversion
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/docent-go/docent/internal/proto"
@@ -34,9 +33,6 @@ const (
 	NoMD5
 	// ResumesReadOnly: a read-only server resumes sessions that began at a quorum, from its memory.
 	ResumesReadOnly
-	// MovedInTransaction: a transaction of a session that has moved may be answered, with -118 among
-	// its results. Other servers close the connection.
-	MovedInTransaction
 	// StrictTransactions: a transaction with a create of unknown flags is refused as a whole, and the
 	// result of a create2 in it has a Stat. On older servers it is the result of a create.
 	StrictTransactions
@@ -64,8 +60,7 @@ func behaviors() []behavior {
 		{Behavior: RemovesByMode, since: since{"3.9.0"}, source: "ZOOKEEPER-4471, ZOOKEEPER-4472; read: DataTree 3.8.0, Watcher 3.10; run: 3.9.6"},
 		{Behavior: TreesOmitChildren, since: since{"3.9.0"}, source: "ZOOKEEPER-4475; run: 3.9.6"},
 		{Behavior: NoMD5, since: since{"3.9.0"}, source: "ZOOKEEPER-4393 (zookeeper.fips-mode); run: 3.9.6"},
-		{Behavior: ResumesReadOnly, since: since{"3.5.0"}, until: since{"3.7.0"}, source: "ZOOKEEPER-3863; read: ReadOnlyZooKeeperServer 3.5.10, 3.7.0"},
-		{Behavior: MovedInTransaction, since: since{"3.5.0"}, until: since{"3.6.0"}, source: "ZOOKEEPER-2886; read: FinalRequestProcessor 3.5.10"},
+		{Behavior: ResumesReadOnly, since: since{"3.6.0"}, until: since{"3.7.0"}, source: "ZOOKEEPER-3863; read: ReadOnlyZooKeeperServer 3.7.0"},
 		{Behavior: StrictTransactions, since: since{"3.9.0"}, source: "run: TestDifferential on 3.9.3, 3.9.6, and 3.8.0 without it"},
 		{Behavior: Throttles, since: since{"3.7.0"}, source: "ZOOKEEPER-3683; read: RequestThrottler 3.8.0"},
 	}
@@ -83,51 +78,9 @@ func (v Version) Behaviors() map[Behavior]bool {
 // Has reports whether a server of the version behaves so.
 func (v Version) Has(b Behavior) bool { return v.Behaviors()[b] }
 
-// opcodes says with which release the servers began to know an operation. Those that 3.4 knew are not
-// listed.
-func opcodes() map[proto.Opcode]since {
-	return map[proto.Opcode]since{ // read: zookeeper.jute and ZooDefs of 3.5.10, 3.6.3, 3.7.0, 3.8.0
-		proto.OpCreate2:         {"3.5.0"},
-		proto.OpReconfig:        {"3.5.0"},
-		proto.OpCheckWatches:    {"3.5.0"},
-		proto.OpRemoveWatches:   {"3.5.0"},
-		proto.OpCreateContainer: {"3.5.1"},
-		proto.OpDeleteContainer: {"3.5.1"},
-		proto.OpCreateTTL:       {"3.5.3"},
-		proto.OpMultiRead:       {"3.6.0"},
-		proto.OpGetEphemerals:   {"3.6.0"},
-		proto.OpCountChildren:   {"3.6.0"},
-		proto.OpSetWatches2:     {"3.6.0"},
-		proto.OpAddWatch:        {"3.6.0"},
-		proto.OpWhoAmI:          {"3.7.0"},
-	}
-}
-
-// Lacks returns the operations of later versions that a server of the version does not know.
-func (v Version) Lacks() []proto.Opcode {
-	var lacks []proto.Opcode
-	for op, first := range opcodes() {
-		if !first.includes(v) {
-			lacks = append(lacks, op)
-		}
-	}
-	slices.Sort(lacks)
-	return lacks
-}
-
-// KeeperLacks returns the operations of ZooKeeper 3.8 that ClickHouse Keeper did not know in 2023 (read:
-// its ZooKeeperConstants, and ClickHouse's issues 59489, 55594 and 55595).
-func KeeperLacks() []proto.Opcode {
-	return []proto.Opcode{
-		proto.OpCreate2, proto.OpCheckWatches, proto.OpRemoveWatches, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpMultiRead,
-		proto.OpSetWatches, proto.OpSASL, proto.OpGetEphemerals, proto.OpCountChildren, proto.OpSetWatches2, proto.OpAddWatch, proto.OpWhoAmI,
-	}
-}
-
-// Keeper2026Lacks returns the operations of ZooKeeper 3.8 that ClickHouse Keeper did not know in the middle
-// of 2026 (read: its ZooKeeperConstants, and ClickHouse's pull requests 88813 and 108908).
-func Keeper2026Lacks() []proto.Opcode {
-	return []proto.Opcode{proto.OpSASL, proto.OpGetEphemerals, proto.OpCountChildren, proto.OpWhoAmI}
+// Knows reports whether a server of the version, which is 3.6 or newer, knows the operation, which 3.8 has.
+func (v Version) Knows(op proto.Opcode) bool {
+	return op != proto.OpWhoAmI || since{"3.7.0"}.includes(v)
 }
 
 // A Fault is a known fault of some versions that users of locks should know.
@@ -156,7 +109,7 @@ func (f Fault) String() string {
 func faults() []Fault {
 	return []Fault{
 		{
-			Issue: "ZOOKEEPER-1675", Since: since{"3.5.0"},
+			Issue: "ZOOKEEPER-1675", Since: since{"3.6.0"},
 			Text:   "a deposed leader replies to sync, and to the handshake that resumes a session, for up to syncLimit + 1 ticks",
 			Minded: "the lease clock counts committed transactions only",
 		},
@@ -171,7 +124,7 @@ func faults() []Fault {
 			Minded: "reads of a path with a recursive watch leave none",
 		},
 		{
-			Issue: "ZOOKEEPER-2623", Since: since{"3.5.0"}, Fixed: since{"3.8.5", "3.9.3"},
+			Issue: "ZOOKEEPER-2623", Since: since{"3.6.0"}, Fixed: since{"3.8.5", "3.9.3"},
 			Text:   "a check outside a transaction can make servers differ",
 			Minded: "the client sends checks in transactions only",
 		},

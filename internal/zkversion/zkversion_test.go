@@ -40,10 +40,10 @@ func TestBehaviors(t *testing.T) {
 		with     []string
 		without  []string
 	}{
-		{zkversion.ExistsNeedsRead, []string{"3.8.4", "3.8.5", "3.9.2", "3.9.6", "3.10.0"}, []string{"3.5.10", "3.8.0", "3.8.0+deb12u2", "3.8.3", "3.9.0", "3.9.1"}},
+		{zkversion.ExistsNeedsRead, []string{"3.8.4", "3.8.5", "3.9.2", "3.9.6", "3.10.0"}, []string{"3.6.4", "3.8.0", "3.8.0+deb12u2", "3.8.3", "3.9.0", "3.9.1"}},
 		{zkversion.FiltersEvents, []string{"3.8.0+deb12u2", "3.8.4", "3.9.2"}, []string{"3.7.2", "3.8.0", "3.9.1"}},
 		{zkversion.EventsHaveZxid, []string{"3.9.0", "3.10.0", "4.0.0"}, []string{"3.8.0", "3.8.5"}},
-		{zkversion.ResumesReadOnly, []string{"3.5.0", "3.6.4"}, []string{"3.7.0", "3.9.6"}},
+		{zkversion.ResumesReadOnly, []string{"3.6.0", "3.6.4"}, []string{"3.7.0", "3.9.6"}},
 		{zkversion.FiltersMissed, []string{"3.9.6"}, []string{"3.9.3", "3.8.4"}},
 	} {
 		for _, text := range tt.with {
@@ -59,18 +59,12 @@ func TestBehaviors(t *testing.T) {
 	}
 }
 
-func TestLacks(t *testing.T) {
+func TestKnows(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string][]proto.Opcode{
-		"3.5.0": {
-			proto.OpCreateContainer, proto.OpDeleteContainer, proto.OpCreateTTL, proto.OpMultiRead, proto.OpGetEphemerals,
-			proto.OpCountChildren, proto.OpSetWatches2, proto.OpAddWatch, proto.OpWhoAmI,
-		},
-		"3.6.3": {proto.OpWhoAmI},
-		"3.8.0": nil,
-	} {
-		if got := must.Get(zkversion.Parse(text))(t).Lacks(); !slices.Equal(got, want) {
-			t.Errorf("%s lacks %v, want %v", text, got, want)
+	for text, want := range map[string]bool{"3.6.4": false, "3.7.0": true, "3.9.6": true} {
+		v := zkversion.Must(text)
+		if v.Knows(proto.OpWhoAmI) != want || !v.Knows(proto.OpAddWatch) {
+			t.Errorf("%s knows whoAmI: %v, addWatch: %v; want %v, true", text, v.Knows(proto.OpWhoAmI), v.Knows(proto.OpAddWatch), want)
 		}
 	}
 }
@@ -81,7 +75,6 @@ func TestFaults(t *testing.T) {
 		"3.8.0":         {"ZOOKEEPER-1675", "ZOOKEEPER-4537", "ZOOKEEPER-4466", "ZOOKEEPER-2623", "CVE-2024-23944"},
 		"3.8.0+deb12u2": {"ZOOKEEPER-1675", "ZOOKEEPER-4537", "ZOOKEEPER-4466", "ZOOKEEPER-2623"},
 		"3.9.3":         {"ZOOKEEPER-1675"},
-		"3.5.10":        {"ZOOKEEPER-1675", "ZOOKEEPER-2623"},
 	} {
 		var got []string
 		for _, f := range must.Get(zkversion.Parse(text))(t).Faults() {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/testing/fault"
 )
@@ -170,11 +169,8 @@ func (x *cacheLife) checkEnd() {
 }
 
 // checkWatches is the validator of "leaves nothing": when all caches are closed, the server notifies
-// no client of a change. On servers without lasting watches it keeps each watch until it fires.
+// no client of a change.
 func (k *caching) checkWatches() {
-	if k.env.lacks(proto.OpAddWatch) {
-		return
-	}
 	pass(k.env.settling())
 	ctx, cancel := context.WithTimeout(k.env.ctx, time.Minute)
 	defer cancel()

@@ -2,16 +2,11 @@ package sim_test
 
 import (
 	"context"
-	"encoding/binary"
 	"math/rand/v2"
 	"net"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/docent-go/docent/internal/proto"
-	"github.com/docent-go/docent/internal/zkversion"
 )
 
 // A line is one client's connection to the servers. It can be cut, or be dead without a
@@ -103,28 +98,7 @@ func (c *lineConn) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	pass(takes)
-	c.line.noteUnknown(p)
 	return c.Conn.Write(p)
-}
-
-// noteUnknown notes that the client is harmed if one of the frames is a request that the servers do not
-// know: the server closes the connection. The client writes whole frames.
-func (l *line) noteUnknown(frames []byte) {
-	for len(frames) >= 12 {
-		if op := proto.Opcode(int32(binary.BigEndian.Uint32(frames[8:]))); op > 0 && l.env.lacks(op) {
-			l.env.harm(l.owner, 0)
-			l.env.count(unknownSent, 1)
-		}
-		frames = frames[min(len(frames), proto.LengthSize+int(binary.BigEndian.Uint32(frames))):]
-	}
-}
-
-// unknownSent counts requests that the servers do not know.
-const unknownSent = "requests unknown to the servers"
-
-// lacks reports whether the servers' version does not know the operation.
-func (env *environment) lacks(op proto.Opcode) bool {
-	return slices.Contains(zkversion.Must(env.plan.version).Lacks(), op)
 }
 
 func (c *lineConn) Close() error {

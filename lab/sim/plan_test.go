@@ -84,8 +84,7 @@ func newPlan(seed uint64) *plan {
 	return p
 }
 
-// versions are those of the servers that differ for the recipes. The first knows neither lasting watches nor
-// multiRead.
+// versions are those of the servers that differ for the recipes.
 func versions() []string {
 	return []string{"3.6.0", "3.8.0", zkserver.DefaultVersion, "3.8.4", "3.9.6"}
 }

@@ -57,7 +57,6 @@ var harmless = map[string]string{
 	"(*framework/internal/watchreg.Registry).FireAll: func framework/internal/watchreg.Registry.spawn":          ownFunction,
 	"(*framework/internal/watchreg.Subscription).AfterFire: func framework/internal/watchreg.Registry.spawn":    ownFunction,
 	"(*framework/internal/watchreg.Subscription).FireWithin$1: func framework/internal/watchreg.Registry.spawn": ownFunction,
-	"(*cache.eachSource).watch: func framework/internal/watchreg.Registry.spawn":                                ownFunction,
 	"(*internal/hold.monitor).await: func framework/internal/watchreg.Registry.spawn":                           ownFunction,
 }
 

@@ -40,7 +40,6 @@ func (f *fixture) newClient(t *testing.T) *framework.Client {
 	t.Helper()
 	c := must.Get(framework.NewClient(f.server.Addr(), framework.WithDialer(f.server.Dial)))(t)
 	t.Cleanup(func() { _ = c.Close() })
-	zkenv.Acquaint(t, c, f.server)
 	return c
 }
 

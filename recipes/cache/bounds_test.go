@@ -96,7 +96,6 @@ func TestWithRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := newClient(t, srv, srv.Dial)
-		zkenv.Acquaint(t, c, srv)
 		must.Get(c.Create(t.Context(), "/cached", nil))(t)
 		for i := range 300 {
 			must.Get(c.Create(t.Context(), fmt.Sprintf("/cached/%d", i), nil))(t)

@@ -49,11 +49,10 @@ func New(c *framework.Client, path string, opts ...Option) (*Cache, error) {
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
-	return start(c.WithoutCause(), path, cfg, watchTree), nil
+	return start(c.WithoutCause(), path, cfg), nil
 }
 
-// start starts a cache. open makes its first source.
-func start(client *framework.Client, path string, cfg config, open opener) *Cache {
+func start(client *framework.Client, path string, cfg config) *Cache {
 	c := &Cache{
 		client: client, path: path,
 		log:       client.Logger().Named("cache"),
@@ -73,15 +72,15 @@ func start(client *framework.Client, path string, cfg config, open opener) *Cach
 	c.view.Store(&Snapshot{})
 	c.ctx, c.cancel = context.WithCancelCause(context.Background()) // the cache's own life
 	c.telemetry.opened(c.ctx)
-	c.wg.Go(func() { c.run(open) })
+	c.wg.Go(c.run)
 	return c
 }
 
 // run ends with the cache or the client.
-func (c *Cache) run(open opener) {
+func (c *Cache) run() {
 	defer c.client.OnState(c.onState)()
 	defer c.ends()
-	if c.loop.run(c.ctx, open) != nil { // the client is closed
+	if c.loop.run(c.ctx) != nil { // the client is closed
 		c.unseen()
 		c.cancel(framework.ErrClosed)
 	}

@@ -129,27 +129,9 @@ func (e *edit) apply(s *sight) {
 	if s.refusal != nil {
 		e.refuse(s)
 	}
-	switch {
-	case s.znode == nil:
-	case old == nil && e.readAfterParents(s):
-	default:
+	if s.znode != nil {
 		e.put(old, s.znode)
 	}
-}
-
-// readAfterParents has a new znode be read again if a znode above it may have been deleted, and reports
-// whether it does. These znodes are read first, in the same place of the list: if they came later, a batch
-// of their children could be taken again and again before them.
-func (e *edit) readAfterParents(s *sight) bool {
-	above := e.loop.unfollowed(s.path)
-	if len(above) == 0 {
-		return false
-	}
-	for _, path := range slices.Backward(above) {
-		e.loop.marks.addBelow(s.mark, path, justData)
-	}
-	e.loop.marks.addBelow(s.mark, s.path, withAll)
-	return true
 }
 
 // refuse keeps why the znode can't be read.
@@ -298,7 +280,7 @@ func (l *loop) read(ctx context.Context, taken []*mark) ([]*sight, error) {
 			}
 		}
 	}
-	found, err := look(ctx, l.source, wants)
+	found, err := l.source.look(ctx, wants)
 	if err != nil {
 		return nil, err
 	}
@@ -384,9 +366,6 @@ func (l *loop) leaveOut(path string) {
 	}
 	l.leftOut[dir][name] = struct{}{}
 	l.numberOut++
-	if !l.source.Follows(path) { // its deletion may have come before, and no watch would notify of it
-		l.marks.add(dir, withNames)
-	}
 }
 
 // takeBack forgets that the znode was left out.

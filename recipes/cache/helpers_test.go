@@ -15,54 +15,37 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// A maker is cache.New, or what takes its place.
-type maker func(c *framework.Client, path string, opts ...cache.Option) (*cache.Cache, error)
-
-func makers() map[string]maker {
-	return map[string]maker{"recursive": cache.New, "two watches": cache.NewEach}
-}
-
 // A scene is one run of a test.
 type scene struct {
 	*zkenv.Env
-	make maker
 	path string // unique
-	name string // of make
 }
 
-// each runs body in each environment, with a recursive watch and with two watches for each znode.
+// each runs body in each environment.
 func each(t *testing.T, body func(t *testing.T, s *scene), opts ...zkenv.Option) {
 	t.Helper()
-	for name, make := range makers() {
-		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
-			body(t, &scene{env, make, "/cache-" + rand.Text(), name})
-		}, opts...)
-	}
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) { body(t, &scene{env, "/cache-" + rand.Text()}) }, opts...)
 }
 
-// eachVirtually runs body with an embedded server in virtual time, of a version that is drawn without opts,
-// and with each of the makers. The scene has no environment.
+// eachVirtually runs body with an embedded server in virtual time, of a version that is drawn without opts.
+// The scene has no environment.
 func eachVirtually(t *testing.T, body func(t *testing.T, s *scene, srv *zkserver.Server), opts ...zkserver.Option) {
 	t.Helper()
 	t.Parallel()
-	for name, make := range makers() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				of := opts
-				if len(of) == 0 {
-					of = zkenv.DrawVersion(t)
-				}
-				body(t, &scene{nil, make, "/cache", name}, zkserver.Run(t, of...))
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		of := opts
+		if len(of) == 0 {
+			of = zkenv.DrawVersion(t)
+		}
+		body(t, &scene{nil, "/cache"}, zkserver.Run(t, of...))
+	})
 }
 
 // open returns a cache that is closed when the test has ended.
 func (s *scene) open(t testing.TB, c *framework.Client, path string, opts ...cache.Option) *cache.Cache {
 	t.Helper()
-	made := must.Get(s.make(c, path, opts...))(t)
+	made := must.Get(cache.New(c, path, opts...))(t)
 	t.Cleanup(func() { must.OK(t, made.Close()) })
 	return made
 }

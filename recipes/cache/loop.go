@@ -9,7 +9,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // A loop follows the changes of a part of the tree, and keeps a copy of it. It belongs to the goroutine
@@ -23,7 +22,7 @@ type loop struct {
 	desk        desk
 	tree        pathTree[znode]   // the copy
 	unread      pathTree[refusal] // what it leaves out
-	source      source
+	source      *source
 	marks       readList
 	asks        bool                           // before it reads, it has to ask for what has been committed by now
 	lost        bool                           // the source is not valid: its Next reports when it is
@@ -53,7 +52,7 @@ func newLoop(opts loopOptions) *loop {
 // A desk is what other goroutines and the loop have in common.
 type desk struct {
 	mu      sync.Mutex // guards following; never held across a request or a callback
-	source  source     // nil before there is one
+	source  *source    // nil before there is one
 	wake    func()     // wakes the loop if it waits; nil if it does not
 	waiters []*waiter  // that the loop has yet to see
 }
@@ -92,17 +91,6 @@ func (l *loop) isConfirmed(path string) bool {
 	}
 	_, ok := l.confirmed[path]
 	return ok
-}
-
-// unfollowed returns the znodes above path that may have been deleted since they were read, the lowest
-// first.
-func (l *loop) unfollowed(path string) (above []string) {
-	for path != l.opts.extent.root {
-		if path, _ = zkpath.Split(path); !l.source.Follows(path) {
-			above = append(above, path)
-		}
-	}
-	return above
 }
 
 func (l *loop) confirm(path string) {
@@ -181,18 +169,19 @@ type loopOptions struct {
 	refused func(error)              // why the root can't be read; nil if it can be
 }
 
-// run fills the copy and follows the changes until ctx ends. open makes its first source. run returns
+// run fills the copy and follows the changes until ctx ends. It returns
 // framework.ErrClosed if the client is closed before.
-func (l *loop) run(ctx context.Context, open opener) error {
+func (l *loop) run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		err := l.follow(ctx, open)
+		err := l.follow(ctx)
 		switch {
 		case ctx.Err() != nil:
 		case errors.Is(err, framework.ErrClosed):
 			return framework.ErrClosed
-		case errors.Is(err, framework.ErrUnsupported): // another server, which is older
-			open = watchEach
 		default:
+			if errors.Is(err, framework.ErrUnsupported) { // the next server may know the operation
+				l.opts.refused(err)
+			}
 			_ = l.fail(ctx, err) // not ErrClosed
 		}
 	}
@@ -200,8 +189,8 @@ func (l *loop) run(ctx context.Context, open opener) error {
 }
 
 // follow follows one source until that fails.
-func (l *loop) follow(ctx context.Context, open opener) error {
-	src, err := open(ctx, l.opts.client, l.opts.extent.root)
+func (l *loop) follow(ctx context.Context) error {
+	src, err := openSource(ctx, l.opts.client, l.opts.extent.root)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,6 @@ import (
 func TestAChildCreatedDuringTheResyncIsAddedOnce(t *testing.T) {
 	for _, depth := range []string{"", "/b", "/b/c"} {
 		t.Run(fmt.Sprintf("depth %d", strings.Count(depth, "/")+2), func(t *testing.T) {
-			t.Parallel()
 			each(t, func(t *testing.T, s *scene) {
 				other, route := s.Client(t), s.Route(t)
 				dirs := []string{"/a", "/a/b", "/a/b/c"}
@@ -61,7 +60,7 @@ func TestAChildCreatedDuringTheResyncIsAddedOnce(t *testing.T) {
 	}
 }
 
-// Without recursive watches: a znode is created again between the read of its data and the listing of
+// A znode is created again between the read of its data and the listing of
 // its children.
 func TestAListingOfAnotherZnode(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
@@ -69,15 +68,11 @@ func TestAListingOfAnotherZnode(t *testing.T) {
 		s.create(t, other, "/a", "old")
 		client := route.Client(t)
 		listed := route.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: s.path + "/a", Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
-		if s.name == "recursive" {
-			s.create(t, other, "/a/x", "") // else it is not listed
-		}
+		s.create(t, other, "/a/x", "") // else it is not listed
 		made := s.open(t, client, s.path)
 		j := cachetest.Record(made)
 		<-listed.Hit()
-		if s.name == "recursive" {
-			s.delete(t, other, "/a/x")
-		}
+		s.delete(t, other, "/a/x")
 		s.delete(t, other, "/a")
 		s.create(t, other, "/a", "new")
 		s.create(t, other, "/a/y", "")
@@ -87,21 +82,6 @@ func TestAListingOfAnotherZnode(t *testing.T) {
 		if n := j.Count("added /a/y="); n != 1 {
 			t.Errorf("%d events that add /a/y: %q", n, j.Lines())
 		}
-	})
-}
-
-// The path is created after the cache found no znode there, and before the watch on its creation.
-func TestThePathIsCreatedBeforeItIsWatched(t *testing.T) {
-	each(t, func(t *testing.T, s *scene) {
-		other, route := s.Client(t), s.Route(t)
-		client := route.Client(t)
-		asked := route.Rules().Add(fault.Rule{Op: fault.Exists, Path: s.path, Action: fault.DelayRequest, Delay: 300 * time.Millisecond})
-		made := s.open(t, client, s.path)
-		if s.name == "two watches" {
-			<-asked.Hit()
-		}
-		s.create(t, other, "/a", "1")
-		s.want(t, made, map[string]string{"": "", "/a": "1"})
 	})
 }
 
@@ -132,7 +112,7 @@ func TestSyncAndReadyWhileZnodesAreCreated(t *testing.T) {
 			})
 		}
 		made := s.open(t, c, s.path)
-		limit, stop := context.WithTimeout(t.Context(), 6*time.Second) // also to find out what the server lacks
+		limit, stop := context.WithTimeout(t.Context(), 6*time.Second)
 		defer stop()
 		must.OK(t, made.Ready(limit))
 		must.OK(t, made.Sync(limit))

@@ -125,8 +125,7 @@ func TestWhatMayBeReadAtLastIsRead(t *testing.T) {
 	})
 }
 
-// On ZooKeeper 3.9, exists needs permission to read too, so nothing watches the path of a cache
-// without recursive watches.
+// On ZooKeeper 3.9, exists needs permission to read too.
 func TestARefusalOnNewServers(t *testing.T) {
 	eachVirtually(t, func(t *testing.T, s *scene, srv *zkserver.Server) {
 		owner := newClient(t, srv, srv.Dial)

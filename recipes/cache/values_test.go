@@ -39,7 +39,7 @@ func shown(root string, all []cache.Value[route]) string {
 func TestAFaultyZnodeHidesNoOther(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, s := env.Client(t), &scene{env, cache.New, "/values", ""}
+		c, s := env.Client(t), &scene{env, "/values"}
 		s.create(t, c, "/a", `{"host":"h1","schema":1}`)
 		s.create(t, c, "/b", `{"host":`)
 		s.create(t, c, "/c", `{"hosts":["h1"],"schema":2}`)
@@ -74,7 +74,7 @@ func TestAFaultyZnodeHidesNoOther(t *testing.T) {
 func TestChangesOfValues(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, s := env.Client(t), &scene{env, cache.New, "/changes", ""}
+		c, s := env.Client(t), &scene{env, "/changes"}
 		s.create(t, c, "/a", `{"host":"h1"}`)
 		tree := s.ready(t, c, s.path)
 		steps := []func(){
@@ -104,7 +104,7 @@ func TestChangesOfValues(t *testing.T) {
 func TestAStateIsDecodedOnce(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, s := env.Client(t), &scene{env, cache.New, "/once", ""}
+		c, s := env.Client(t), &scene{env, "/once"}
 		s.create(t, c, "/a", "A")
 		tree := s.ready(t, c, s.path)
 		var decoded atomic.Int64

@@ -246,5 +246,5 @@ func TestDirectoriesAreContainers(t *testing.T) {
 				return err == nil && !ok
 			})
 		}
-	}, oneOfEach(), zkenv.AllOperations("containers are one of them"))
+	}, oneOfEach())
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -215,9 +214,7 @@ func TestHandOffOnALaggingFollower(t *testing.T) {
 		const path = "/handoff/lagging"
 		srv := virtualServer(t, zkserver.WithFrontends(3))
 		at := func(i int) *framework.Client {
-			c := newClient(t, srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial))
-			zkenv.Acquaint(t, c, srv)
-			return c
+			return newClient(t, srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial))
 		}
 		operator, holder, c := at(0), at(1), at(2)
 		held := mustLock(t, newMutex(t, holder, path))

@@ -138,9 +138,7 @@ func virtualServer(t testing.TB, opts ...zkserver.Option) *zkserver.Server {
 // virtualClient returns a connected client of srv.
 func virtualClient(t testing.TB, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	c := newClient(t, srv.Addr(), append([]framework.Option{framework.WithDialer(srv.Dial)}, opts...)...)
-	zkenv.Acquaint(t, c, srv)
-	return c
+	return newClient(t, srv.Addr(), append([]framework.Option{framework.WithDialer(srv.Dial)}, opts...)...)
 }
 
 // serverInProcess returns the connect string of a server of the test's own, and

@@ -207,7 +207,7 @@ func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
 			t.Errorf("%d transactions with the release, want 4", multis)
 		}
 		awaitEach(t, c, paths, 1)
-	}, zkenv.Only("numbers are the same everywhere", zkenv.Embedded, zkenv.Standalone), zkenv.AllOperations("it counts requests"))
+	}, zkenv.Only("numbers are the same everywhere", zkenv.Embedded, zkenv.Standalone))
 }
 
 func TestMultiReentersWhatItsOwnerHas(t *testing.T) {

@@ -74,7 +74,6 @@ func countedClients(t *testing.T, n int, opts ...zkserver.Option) []*countedClie
 		proxy.SetLatency(countedRoundTrip)
 		c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(countedTimeout)))(t)
 		t.Cleanup(func() { _ = c.Close() })
-		zkenv.Acquaint(t, c, server)
 		all = append(all, &countedClient{proxy, c, must.Get(lock.NewMutex(c, "/counted/lock"))(t)})
 	}
 	must.OK(t, all[0].lock(t).Release(t.Context()))
@@ -87,7 +86,7 @@ func countedClients(t *testing.T, n int, opts ...zkserver.Option) []*countedClie
 // withCreate2 returns a server that knows all operations: without create2 a lock reads its znode, too.
 func withCreate2(t *testing.T) []zkserver.Option {
 	t.Helper()
-	return zkenv.DrawVersion(t, zkenv.AllOperations("without create2 there is one more read"))
+	return zkenv.DrawVersion(t)
 }
 
 // expectAbout fails the test unless what was sent is at most what is expected, and at most one less.

@@ -49,7 +49,7 @@ func TestSemaphoreMutexRequests(t *testing.T) {
 		}
 		mustAsk(t, proxy, "a refused TryLock", fault.GetChildren, fault.GetChildren)
 		mustRelease(t, held)
-	}, zkenv.AllOperations("it counts requests"))
+	})
 }
 
 // TestSemaphoreMutexRoundTrips makes round trips so long that they can be
@@ -71,7 +71,7 @@ func TestSemaphoreMutexRoundTrips(t *testing.T) {
 			}
 			mustRelease(t, lease)
 		}
-	}, zkenv.Only("a busy machine takes its time between them", zkenv.Embedded, zkenv.EmbeddedEnsemble), zkenv.AllOperations("it counts requests"))
+	}, zkenv.Only("a busy machine takes its time between them", zkenv.Embedded, zkenv.EmbeddedEnsemble))
 }
 
 // TestSemaphoreMutexLayout reads the znodes of a holder and a waiter: they are those of Curator's

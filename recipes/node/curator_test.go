@@ -48,5 +48,5 @@ func TestCuratorTouchIsDeletedByForce(t *testing.T) {
 		if !exists(t, operator, path) {
 			t.Error("the znode is gone")
 		}
-	}, zkenv.AllOperations("TTL is one of them"))
+	})
 }

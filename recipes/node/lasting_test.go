@@ -32,26 +32,6 @@ func TestPersistentOutlivesTheNodeAndTheSession(t *testing.T) {
 	})
 }
 
-// operationsFor returns what a subtest of that name needs of the embedded server.
-func operationsFor(name string) []zkenv.Option {
-	if name == "TTL" {
-		return []zkenv.Option{zkenv.AllOperations("TTL is one of them")}
-	}
-	return nil
-}
-
-// A Node with a TTL says that a server lacks TTL, and a Node without makes do.
-func TestNodeOnAServerWithoutTTL(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c := env.Client(t)
-		err := kept(t, c, recipetest.Path(t)+"/n", "alive", node.WithTTL(time.Minute)).Await(recipetest.Patient(t))
-		recipetest.Fails(t, "Await with a TTL", err, framework.ErrUnsupported)
-		mustAwait(t, kept(t, c, recipetest.Path(t)+"/n", "alive", node.Persistent()))
-	}, zkenv.Versions("others have TTL", "keeper", "keeper-silent"),
-		zkenv.Only("real servers have TTL", zkenv.Embedded, zkenv.EmbeddedEnsemble))
-}
-
 // A process that starts again finds its persistent znode.
 func TestPersistentAdoptsAZnodeOfNoSession(t *testing.T) {
 	t.Parallel()
@@ -66,7 +46,7 @@ func TestPersistentAdoptsAZnodeOfNoSession(t *testing.T) {
 			n := kept(t, c, path, "ours", node.Persistent())
 			mustAwait(t, n)
 			mustBeOf(t, observer, path, "ours")
-		}, operationsFor(name)...)
+		})
 	}
 }
 
@@ -91,7 +71,7 @@ func TestTTLEndsWithTheNode(t *testing.T) {
 			t.Error("Close deleted the znode, want it to be there for its TTL")
 		}
 		zktest.Eventually(t, recipetest.Generous, "the end of the znode", func() bool { return !exists(t, observer, path) })
-	}, zkenv.AllOperations("TTL is one of them"))
+	})
 }
 
 // Curator's PersistentTtlNode leaves a container that never had a child, which stays forever.
@@ -112,7 +92,7 @@ func TestACrashBeforeTheFirstTouchLeavesNothing(t *testing.T) {
 		zktest.Eventually(t, recipetest.Generous, "nothing left", func() bool { return !exists(t, observer, path) })
 		must.OK(t, c.Close())
 		must.OK(t, n.Close(t.Context()))
-	}, zkenv.AllOperations("TTL is one of them"))
+	})
 }
 
 // An outage outlasts the TTL.
@@ -128,7 +108,7 @@ func TestTTLIsMadeAgainAfterALongOutage(t *testing.T) {
 		route.Heal()
 		zktest.Eventually(t, recipetest.Generous, "another znode", func() bool { return n.Exists() && exists(t, observer, path+"/touch") })
 		mustBeOf(t, observer, path, "alive")
-	}, zkenv.AllOperations("TTL is one of them"))
+	})
 }
 
 // TestPausesOfTTLBeginAgain: after a success, the first failure is followed by a short pause, whatever
@@ -156,7 +136,7 @@ func TestPausesOfTTLBeginAgain(t *testing.T) {
 		if took := refuse(1); took > time.Second {
 			t.Errorf("the attempt after one failure came %v later", took)
 		}
-	}, zkenv.Only("minutes have to pass", zkenv.Embedded), zkenv.AllOperations("TTL is one of them"))
+	}, zkenv.Only("minutes have to pass", zkenv.Embedded))
 }
 
 // mustBeOf checks that the znode at the path has the data and belongs to no session.

@@ -194,7 +194,7 @@ func TestAnotherSessionsNodeIsNotTaken(t *testing.T) {
 				mustBeOf(t, other, path, "ours, too")
 			}
 			seen.awaitKinds(t, "Taken Made")
-		}, operationsFor(name)...)
+		})
 	}
 }
 

@@ -34,7 +34,7 @@ func TestNodeRequests(t *testing.T) {
 		check("set", fault.SetData, fault.Exists)
 		must.OK(t, n.Close(t.Context()))
 		check("closed", fault.Sync, fault.Exists, fault.Delete)
-	}, zkenv.AllOperations("it counts requests"))
+	})
 }
 
 // The watch is on its way before the reply to the create.
@@ -69,5 +69,5 @@ func TestTTLRequests(t *testing.T) {
 		if got := recipetest.Ops(route, dir); len(got) != 6 || slices.ContainsFunc(got, func(op fault.Op) bool { return op != fault.SetData }) {
 			t.Errorf("kept for three times its TTL: requests %v, want 6 writes", got)
 		}
-	}, zkenv.Only("half a minute has to pass", zkenv.Embedded, zkenv.EmbeddedEnsemble), zkenv.AllOperations("TTL is one of them"))
+	}, zkenv.Only("half a minute has to pass", zkenv.Embedded, zkenv.EmbeddedEnsemble))
 }

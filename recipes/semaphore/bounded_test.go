@@ -55,7 +55,6 @@ func TestDoWithPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := recipetest.Client(t, srv.Addr(), framework.WithDialer(srv.Dial))
-		zkenv.Acquaint(t, c, srv)
 		began := time.Now()
 		err := lock.Do(t.Context(), permits{newSemaphore(t, c, "/permits", 2), 2}, func(context.Context, *lock.Lease) error {
 			srv.Refuse()

@@ -63,7 +63,7 @@ func TestRequestsOfASemaphore(t *testing.T) {
 		recipetest.AwaitChildren(t, env.Client(t), path+"/locks", 0)
 		expect("the hand-off, from the event", fault.GetChildren, fault.Delete)
 		mustRelease(t, got)
-	}, zkenv.Only("its requests are counted where nothing else delays them", zkenv.Embedded, zkenv.Standalone), zkenv.AllOperations("it counts requests"))
+	}, zkenv.Only("its requests are counted where nothing else delays them", zkenv.Embedded, zkenv.Standalone))
 }
 
 // TestTheNumberCostsOneRead counts the requests of a semaphore whose number is in a znode.

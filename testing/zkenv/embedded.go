@@ -18,12 +18,13 @@ type embedded struct{ server *zkserver.Server }
 // newEmbedded starts a server with the timings of package zktest's.
 func newEmbedded(t testing.TB, kind Kind, version string) host {
 	t.Helper()
-	server, err := zkserver.Start(append(versionOptions(version),
+	server, err := zkserver.Start(
+		zkserver.WithVersion(version),
 		zkserver.WithFrontends(kind.Members()),
 		zkserver.WithTick(zktest.DefaultTickTime),
 		zkserver.WithSessionTimeouts(zktest.DefaultMinSessionTimeout, zktest.DefaultMaxSessionTimeout),
 		zkserver.WithReapInterval(zktest.DefaultContainerInterval),
-	)...)
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,16 +2,11 @@ package zkenv
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
-	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/testing/zkproxy"
 )
 
@@ -106,46 +101,7 @@ func (w *Env) Ephemerals(t testing.TB, session int64) []string {
 
 func (w *Env) connect(t testing.TB, addr string, opts []framework.Option) *framework.Client {
 	t.Helper()
-	c := connect(t, addr, opts)
-	switch host := w.host.(type) {
-	case outside:
-		acquaint(t, c)
-	case embedded:
-		Acquaint(t, c, host.server)
-	}
-	return c
-}
-
-// acquaint makes requests with the client until it knows what the server lacks. Each thing that it finds
-// out costs a connection, which tests of single requests do not expect.
-func acquaint(t testing.TB, c *framework.Client) {
-	t.Helper()
-	var err error
-	for range 8 {
-		dir := zkpath.Join("/", "acquaint-"+strings.ToLower(rand.Text()))
-		if _, err = c.Create(t.Context(), dir+"/child", nil, framework.WithParents()); err != nil {
-			continue
-		}
-		_, reads := c.GetEach(t.Context(), dir, dir+"/child") // by a multiRead, or one by one
-		err = errors.Join(append(reads, c.Delete(t.Context(), dir+"/child"), c.Delete(t.Context(), dir))...)
-		if err == nil {
-			break
-		}
-	}
-	watch, tree := c.WatchTree(t.Context(), "/acquaint")
-	switch {
-	case tree == nil:
-		watch.Close()
-	case !errors.Is(tree, framework.ErrUnsupported):
-		err = errors.Join(err, fmt.Errorf("WatchTree: %w", tree))
-	}
-	<-time.After(time.Second) // the server closes the connection after its reply
-	if err == nil {
-		err = c.AwaitConnected(t.Context())
-	}
-	if err != nil {
-		t.Fatalf("zkenv: a client that gets acquainted with the server: %v", err)
-	}
+	return connect(t, addr, opts)
 }
 
 func connect(t testing.TB, addr string, opts []framework.Option) *framework.Client {

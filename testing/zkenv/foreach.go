@@ -1,8 +1,6 @@
 package zkenv
 
 import (
-	"fmt"
-	"hash/fnv"
 	"os"
 	"testing"
 	"testing/synctest"
@@ -30,13 +28,6 @@ func ForEach(t *testing.T, body func(t *testing.T, w *Env), opts ...Option) {
 		t.Logf("only in %v: %s", l.kinds, l.reason)
 	}
 	for _, kind := range cfg.kinds {
-		mine, err := inShard(t.Name()+"/"+kind.String(), os.Getenv(shardVariable))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !mine {
-			continue
-		}
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
 			if kind.Virtual() {
@@ -51,18 +42,4 @@ func ForEach(t *testing.T, body func(t *testing.T, w *Env), opts ...Option) {
 			body(t, &Env{kind, newReal(t, kind, cfg.breakable), cfg})
 		})
 	}
-}
-
-// inShard reports whether a test of the name is one of the shard, such as "3/7".
-func inShard(name, shard string) (bool, error) {
-	if shard == "" {
-		return true, nil
-	}
-	var k, n uint64
-	if _, err := fmt.Sscanf(shard, "%d/%d", &k, &n); err != nil || k < 1 || k > n {
-		return false, fmt.Errorf("zkenv: %s=%q: must be the number of a shard and of all shards, such as 3/7", shardVariable, shard)
-	}
-	h := fnv.New64a()
-	h.Write([]byte(name))
-	return h.Sum64()%n == k-1, nil
 }

@@ -18,7 +18,6 @@ type config struct {
 	kinds     []Kind
 	breakable bool
 	elsewhere bool     // the test runs in no environment that realVariable allows
-	everyOp   bool     // the test needs all operations of ZooKeeper
 	versions  []string // to draw the version of an embedded server from
 	limits    []limit
 }
@@ -46,16 +45,6 @@ func Versions(reason string, versions ...string) Option {
 	})
 }
 
-// AllOperations says that the test needs operations that ClickHouse Keeper or ZooKeeper 3.5 lacks, or
-// counts requests, which are others without them. With ZK_EMBEDDED=keeper, or 3.5.10, it is skipped in the
-// embedded environments, with the reason.
-func AllOperations(reason string) Option {
-	return optionFunc(func(cfg *config) {
-		cfg.limits = append(cfg.limits, limit{reason, allKinds()})
-		cfg.everyOp = true
-	})
-}
-
 // Breakable gives the test a server or an ensemble of its own, so that it may freeze
 // and isolate its members. For the real environments that costs seconds. The
 // default is that all tests of a package share the real ones.
@@ -71,10 +60,6 @@ const realVariable = "ZK_REAL"
 // own, "host:port": tests then run on it alone, as on a standalone server. What needs a server of its own,
 // or another environment, is skipped.
 const connectVariable = "ZK_CONNECT"
-
-// shardVariable names the environment variable that leaves a part of the environments of each test out:
-// "3/7" runs those whose tests' names have the third of seven hashes.
-const shardVariable = "ZK_SHARD"
 
 // newConfig returns the configuration, or all that is wrong with the options.
 func newConfig(opts []Option) (config, error) {

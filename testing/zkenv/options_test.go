@@ -93,24 +93,6 @@ func TestEnvironmentsOfATest(t *testing.T) {
 	}
 }
 
-// The shards of a test's environments are disjoint, and are all of them together.
-func TestShards(t *testing.T) {
-	t.Parallel()
-	ran := make(map[string]int)
-	for _, shard := range []string{"1/2", "2/2", "3/2", "two"} {
-		out, err := misuse(t, "limits", "ZK_TEST=none", "ZK_SHARD="+shard)
-		for _, kind := range []string{"embedded", "embedded-ensemble"} {
-			ran[kind] += strings.Count(out, "--- PASS: TestMisuse/"+kind+" (")
-		}
-		if valid := strings.HasSuffix(shard, "/2") && shard != "3/2"; (err == nil) != valid {
-			t.Errorf("ZK_SHARD=%s: %v\n%s", shard, err, out)
-		}
-	}
-	if ran["embedded"] != 1 || ran["embedded-ensemble"] != 1 {
-		t.Errorf("environments ran %v times, want each once", ran)
-	}
-}
-
 // With ZK_CONNECT a test has one environment, the server at that address, and none if it breaks servers.
 func TestServerOfOthers(t *testing.T) {
 	t.Parallel()

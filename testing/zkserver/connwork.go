@@ -243,9 +243,7 @@ func (c *conn) serveHere(r *request) bool {
 	defer c.server.mu.Unlock()
 	switch {
 	case !c.server.config.knows(r.op):
-		if !c.server.config.mute {
-			c.reply(errorReply(r.xid, c.front.view().zxid, proto.CodeUnimplemented))
-		}
+		c.reply(errorReply(r.xid, c.front.view().zxid, proto.CodeUnimplemented))
 		c.injection.Cancel()
 		c.injection = nil
 		c.finish()

@@ -101,9 +101,6 @@ func (s *Server) setFrozen(frozen bool) {
 // sessionIDs returns the ids of all sessions in order.
 func (s *Server) sessionIDs() []int64 { return slices.Sorted(maps.Keys(s.sessions)) }
 
-// Knows reports whether the server knows the operation: see [WithVersion] and [WithoutOpcodes].
-func (s *Server) Knows(opcode int32) bool { return s.config.knows(proto.Opcode(opcode)) }
-
 // Refuse makes all front ends refuse new connections.
 func (s *Server) Refuse() {
 	for _, f := range s.frontends {

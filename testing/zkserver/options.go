@@ -3,7 +3,6 @@ package zkserver
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/docent-go/docent/internal/proto"
@@ -52,8 +51,6 @@ type config struct {
 	versionText            string
 	version                zkversion.Version // what versionText says
 	behaves                map[zkversion.Behavior]bool
-	lacks                  []proto.Opcode // what the server does not know
-	mute                   bool           // it closes the connection for an unknown operation without a reply
 }
 
 type option func(*config)
@@ -125,41 +122,8 @@ const DefaultVersion = "3.8.0+deb12u2"
 // WithVersion sets the version of ZooKeeper whose behavior the server has, where versions differ in
 // what a client can see: which operations there are, whether exists needs permission to read, whether
 // events are filtered and what is in their heads, how watches of one path get along. The version is
-// written as in "3.8.4", and must be 3.5.0 or newer. The default is DefaultVersion.
+// written as in "3.8.4", and must be 3.6.0 or newer. The default is DefaultVersion.
 func WithVersion(version string) Option { return option(func(c *config) { c.versionText = version }) }
-
-// WithoutOpcodes makes the server not know the operations, besides those that its version does not
-// know. It replies that the operation is unimplemented and closes the connection, as ZooKeeper does.
-// The opcodes are the protocol's, such as 15 for create2. They must not be those of pings, handshakes
-// and the ends of sessions.
-func WithoutOpcodes(opcodes ...int32) Option {
-	return option(func(c *config) {
-		for _, op := range opcodes {
-			c.lacks = append(c.lacks, proto.Opcode(op))
-		}
-	})
-}
-
-// WithoutReplyToUnknown makes the server close the connection without a reply when it gets an
-// operation that it does not know, as many versions of ClickHouse Keeper do.
-func WithoutReplyToUnknown() Option { return option(func(c *config) { c.mute = true }) }
-
-// KeeperLacks returns the opcodes that ClickHouse Keeper did not know in 2023, for [WithoutOpcodes]:
-// create2, containers, TTL, multiRead, all that has to do with lasting watches and with the removal of
-// watches, setWatches, getEphemerals, getAllChildrenNumber, SASL and whoAmI.
-func KeeperLacks() []int32 { return numbers(zkversion.KeeperLacks()) }
-
-// Keeper2026Lacks returns the opcodes that ClickHouse Keeper did not know in the middle of 2026, for
-// [WithoutOpcodes]: getEphemerals, getAllChildrenNumber, SASL and whoAmI.
-func Keeper2026Lacks() []int32 { return numbers(zkversion.Keeper2026Lacks()) }
-
-func numbers(opcodes []proto.Opcode) []int32 {
-	var all []int32
-	for _, op := range opcodes {
-		all = append(all, int32(op))
-	}
-	return all
-}
 
 // newConfig applies and checks the options, and fills in what follows from others.
 func newConfig(opts []Option) (config, error) {
@@ -211,16 +175,10 @@ func (c *config) validate() error {
 	var err error
 	if c.version, err = zkversion.Parse(c.versionText); err != nil {
 		refuse("%w", err)
-	} else if c.version.Compare(zkversion.Must("3.5.0")) < 0 {
-		refuse("version %q: must be 3.5.0 or newer", c.versionText)
+	} else if c.version.Compare(zkversion.Must("3.6.0")) < 0 {
+		refuse("version %q: must be 3.6.0 or newer", c.versionText)
 	}
 	c.behaves = c.version.Behaviors()
-	c.lacks = append(c.lacks, c.version.Lacks()...)
-	for _, op := range c.lacks {
-		if op == proto.OpPing || op < 0 {
-			refuse("without opcode %d: a server can't do without it", op)
-		}
-	}
 	if c.commitTime < 0 {
 		refuse("commit time %v: must be at least 0", c.commitTime)
 	}
@@ -234,7 +192,7 @@ func (c *config) validate() error {
 }
 
 // knows reports whether the server has the operation.
-func (c *config) knows(op proto.Opcode) bool { return isKnown(op) && !slices.Contains(c.lacks, op) }
+func (c *config) knows(op proto.Opcode) bool { return isKnown(op) && c.version.Knows(op) }
 
 // has reports whether a server of the version behaves so.
 func (c *config) has(b zkversion.Behavior) bool { return c.behaves[b] }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -19,7 +20,7 @@ func TestVersions(t *testing.T) {
 		event     bool  // of the znode's deletion
 		eventZxid bool
 	}{
-		"3.5.0":         {exists: 0, event: true},
+		"3.6.0":         {exists: 0, event: true},
 		"3.8.0":         {exists: 0, event: true},
 		"3.8.0+deb12u2": {exists: 0},
 		"3.8.4":         {exists: errNoAuth},
@@ -59,52 +60,26 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-const getAllChildrenNumber = 104
-
-// An operation that the server lacks ends the connection, with a reply or without one.
-func TestWithoutOpcodes(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		opts    []zkserver.Option
-		op      int32
-		replies bool
-	}{
-		"a version that lacks it": {[]zkserver.Option{zkserver.WithVersion("3.5.10")}, addWatch, true},
-		"taken away":              {[]zkserver.Option{zkserver.WithoutOpcodes(create2)}, create2, true},
-		"Keeper":                  {[]zkserver.Option{zkserver.WithoutOpcodes(zkserver.KeeperLacks()...)}, createContainer, true},
-		"Keeper of 2026":          {[]zkserver.Option{zkserver.WithoutOpcodes(zkserver.Keeper2026Lacks()...)}, getAllChildrenNumber, true},
-		"without a reply":         {[]zkserver.Option{zkserver.WithoutOpcodes(addWatch), zkserver.WithoutReplyToUnknown()}, addWatch, false},
-	} {
-		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
-			c := connect(t, srv)
-			c.do(t, create, "/plain", []byte(nil), open(), 0)
-			fields := []any{"/n", []byte(nil), open(), 0}
-			switch tt.op {
-			case addWatch:
-				fields = []any{"/n", 1}
-			case getAllChildrenNumber:
-				fields = []any{"/n"}
-			}
-			if srv.Knows(tt.op) || !srv.Knows(create) {
-				t.Errorf("Knows(%d) is %v, Knows(%d) %v", tt.op, srv.Knows(tt.op), create, srv.Knows(create))
-			}
-			must.OK(t, c.nc.SetDeadline(time.Now().Add(time.Minute)))
-			must.Get(c.send(tt.op, fields...))(t)
-			got, err := c.receive()
-			if (err == nil) != tt.replies || tt.replies && got.err != -6 {
-				t.Errorf("reply %+v, %v; want one: %v", got, err, tt.replies)
-			}
-			_, err = io.ReadAll(c.r)
-			if e := net.Error(nil); err != nil && (!errors.As(err, &e) || e.Timeout()) {
-				t.Errorf("the connection goes on: %v", err)
-			}
-		}, tt.opts...)
-	}
+// An operation that the server's version lacks is answered as unimplemented, and ends the connection.
+func TestAnOperationOfALaterVersion(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := connect(t, srv)
+		c.do(t, create, "/plain", []byte(nil), open(), 0)
+		must.OK(t, c.nc.SetDeadline(time.Now().Add(time.Minute)))
+		must.Get(c.send(int32(proto.OpWhoAmI)))(t)
+		if got := must.Get(c.receive())(t); got.err != -6 {
+			t.Errorf("reply %+v, want code -6", got)
+		}
+		_, err := io.ReadAll(c.r)
+		if e := net.Error(nil); err != nil && (!errors.As(err, &e) || e.Timeout()) {
+			t.Errorf("the connection goes on: %v", err)
+		}
+	}, zkserver.WithVersion("3.6.4"))
 }
 
 func TestWithVersion_refuses_what_it_does_not_know(t *testing.T) {
 	t.Parallel()
-	for _, opt := range []zkserver.Option{zkserver.WithVersion("3.4.14"), zkserver.WithVersion("newest"), zkserver.WithoutOpcodes(11)} {
+	for _, opt := range []zkserver.Option{zkserver.WithVersion("3.5.10"), zkserver.WithVersion("newest")} {
 		if srv, err := zkserver.Start(opt); err == nil {
 			t.Error("started")
 			must.OK(t, srv.Close())

@@ -35,7 +35,6 @@ func (e *ensemble) client(t testing.TB, opts ...framework.Option) *framework.Cli
 			t.Error(err)
 		}
 	})
-	zkenv.Acquaint(t, c, e.server)
 	return c
 }
 

@@ -342,7 +342,7 @@ func TestFollow_reads_no_data_of_others(t *testing.T) {
 		if err := unfair.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
-	}, zkenv.Only("it counts requests", zkenv.Embedded), zkenv.AllOperations("without recursive watches a view reads the data of each znode, which leaves the watch"))
+	}, zkenv.Only("it counts requests", zkenv.Embedded))
 }
 
 // TestFollow_leaves_znodes_out: a Live has as many znodes as its limit, says how many others there are, and

@@ -153,7 +153,7 @@ type environment struct {
 
 func newEnvironment(t *testing.T) *environment {
 	t.Helper()
-	c := connected(t, zkserver.Run(t, zkenv.DrawVersion(t, zkenv.AllOperations("it has a tree watch"))...))
+	c := connected(t, zkserver.Run(t, zkenv.DrawVersion(t)...))
 	w := newEnvironmentOf(t, c)
 	ctx := within(t, time.Minute)
 	hold := must.Get(c.HoldSession(ctx))(t)

@@ -191,7 +191,5 @@ func linesOfAWait(
 
 func longWaiter(t *testing.T, server *zkserver.Server, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	c := recipetest.Client(t, server.Addr(), append(opts, framework.WithDialer(server.Dial))...)
-	zkenv.Acquaint(t, c, server)
-	return c
+	return recipetest.Client(t, server.Addr(), append(opts, framework.WithDialer(server.Dial))...)
 }

@@ -36,7 +36,6 @@ func newClient(t *testing.T, server *zkserver.Server) *framework.Client {
 		framework.WithSessionTimeout(4*time.Second)))(t)
 	t.Cleanup(func() { must.OK(t, c.Close()) })
 	must.OK(t, c.AwaitConnected(t.Context()))
-	zkenv.Acquaint(t, c, server)
 	return c
 }
 

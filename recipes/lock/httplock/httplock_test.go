@@ -48,7 +48,6 @@ func (s *service) client(t *testing.T) *framework.Client {
 		framework.WithSessionTimeout(10*time.Second)))(t)
 	t.Cleanup(func() { must.OK(t, c.Close()) })
 	must.OK(t, c.AwaitConnected(t.Context()))
-	zkenv.Acquaint(t, c, s.server)
 	return c
 }
 

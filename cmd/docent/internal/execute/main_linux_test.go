@@ -62,7 +62,7 @@ func acceptSignals() {
 // serve returns the address of an embedded server.
 func serve(t *testing.T, opts ...zkserver.Option) (*zkserver.Server, string) {
 	t.Helper()
-	srv := zkserver.Run(t, append(zkenv.DrawVersion(t, zkenv.AllOperations("each process finds out what a server lacks, in real time")), opts...)...)
+	srv := zkserver.Run(t, append(zkenv.DrawVersion(t), opts...)...)
 	addr, err := srv.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -68,7 +68,6 @@ func (w *watcher) client() *framework.Client {
 			w.t.Error(err)
 		}
 	})
-	zkenv.Acquaint(w.t, c, w.server)
 	return c
 }
 

@@ -78,13 +78,12 @@ func TestBreak_takes_contenders_alone(t *testing.T) {
 // break and who agree on paths with a chroot and a namespace.
 func TestBreak_below_a_chroot_and_a_namespace(t *testing.T) {
 	t.Parallel()
-	served, addr := processes(t)
+	_, addr := processes(t)
 	c, err := framework.NewClient(addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	zkenv.Acquaint(t, c, served.server)
 	full := contender(t, c, "/app/ns/locks/a"+guid+"lock-", metadata("h", 1, "", "p"))
 	w := &environment{client: c}
 	of := w.target(t, full)

@@ -11,14 +11,13 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 )
 
 // TestCost counts the requests of each query, which docs/command.md promises, and finds no write.
 func TestCost(t *testing.T) {
 	t.Parallel()
-	w, addr := processes(t, zkenv.AllOperations("it counts requests"))
+	w, addr := processes(t)
 	for i, name := range []string{"a", "a", "a", "b"} {
 		contender(t, w.client, "/jobs/deep/"+name+guid+"lock-", metadata("h", 1, "", fmt.Sprint(i)))
 	}

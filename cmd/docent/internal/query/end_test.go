@@ -60,7 +60,7 @@ func TestBreak(t *testing.T) {
 			t.Errorf("exit code %d: %s", r.code, r.err)
 		}
 		golden(t, "break", r.out+r.err)
-	}, complete(t)...)
+	})
 }
 
 func TestBreak_of_a_znode_without_a_session(t *testing.T) {

@@ -44,18 +44,9 @@ func virtual(t *testing.T, body func(t *testing.T, env *environment), opts ...zk
 	})
 }
 
-// complete makes the server one that knows all operations: golden files have moments, and what a client
-// finds out takes it time.
-func complete(t *testing.T) []zkserver.Option {
-	t.Helper()
-	return zkenv.DrawVersion(t, zkenv.AllOperations("golden files have moments"))
-}
-
 func (env *environment) connect(t *testing.T) *framework.Client {
 	t.Helper()
-	c := apptest.Client(t, env.server.Addr(), framework.WithDialer(env.server.Dial))
-	zkenv.Acquaint(t, c, env.server)
-	return c
+	return apptest.Client(t, env.server.Addr(), framework.WithDialer(env.server.Dial))
 }
 
 // processes returns an environment whose server is reached by TCP, in real time.

@@ -53,7 +53,7 @@ func TestHostileText(t *testing.T) {
 				}
 			}
 		}
-	}, complete(t)...)
+	})
 }
 
 // TestLongNames: one lock with a long name does not widen the rows of the others, and -o wide and -o name

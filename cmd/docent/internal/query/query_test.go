@@ -77,7 +77,7 @@ func TestOutput(t *testing.T) {
 						t.Errorf("the output has the character %U", c)
 					}
 				}
-			}, complete(t)...)
+			})
 		})
 	}
 }
@@ -111,7 +111,7 @@ func TestDoctor(t *testing.T) {
 		if i < 0 || !document.Findings[i].Confirmed || len(document.Findings[i].Edges) != 2 {
 			t.Errorf("findings: %+v", document.Findings)
 		}
-	}, complete(t)...)
+	})
 }
 
 // TestDoctor_names_the_processes_of_an_owner: nested execs wait in one process and hold in another.

@@ -123,8 +123,8 @@ func ofServer(s serverInfo) []inspect.Finding {
 	if s.mode == "read-only" {
 		warn(serverProblem, "it is read-only: it has no quorum", "Start the other servers, or mend the network between them.")
 	}
-	if old := s.release(); old != "" && older(old, 3, 5) {
-		warn(versionProblem, "it runs ZooKeeper "+old+", which has no containers", "Upgrade it to ZooKeeper 3.5 or newer.")
+	if old := s.release(); old != "" && older(old, 3, 6) {
+		warn(versionProblem, "it runs ZooKeeper "+old+", which docent does not support", "Upgrade it to ZooKeeper 3.6 or newer.")
 	}
 	if off := s.clockOff; off.Abs() > clockSlop {
 		how := "ahead of"

@@ -88,7 +88,7 @@ func TestDoctor_compares_the_servers(t *testing.T) {
 		want    []string
 	}{
 		"another version":      {[]string{srvr("3.9.2", "follower", 0)}, 4, []string{"WARNING version   the servers run different versions: 3.8.0 (", "3.9.2 ("}},
-		"too old a version":    {[]string{srvr("3.4.14", "follower", 0)}, 4, []string{"it runs ZooKeeper 3.4.14, which has no containers"}},
+		"too old a version":    {[]string{srvr("3.5.10", "follower", 0)}, 4, []string{"it runs ZooKeeper 3.5.10, which docent does not support"}},
 		"many requests":        {[]string{srvr("3.8.0", "follower", 100)}, 4, []string{"WARNING busy", "100 requests are outstanding"}},
 		"no quorum":            {[]string{srvr("3.8.0", "read-only", 0)}, 4, []string{"WARNING server", "it is read-only"}},
 		"two leaders":          {[]string{srvr("3.8.0", "leader", 0), srvr("3.8.0", "leader", 0)}, 4, []string{"ERROR   ensemble   several servers lead: "}},

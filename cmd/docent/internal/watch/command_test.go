@@ -151,7 +151,7 @@ func TestWatch_fails_without_permission(t *testing.T) {
 func TestWatch_says_what_it_leaves_out(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := zkserver.Run(t, zkenv.DrawVersion(t, zkenv.AllOperations("without recursive watches the count is another"))...)
+		server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := apptest.Client(t, server.Addr(), framework.WithDialer(server.Dial))
 		for i := range 10 {
 			if _, err := c.Create(t.Context(), fmt.Sprintf("/app-%d", i), nil); err != nil {
