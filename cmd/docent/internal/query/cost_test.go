@@ -64,7 +64,7 @@ func TestCost(t *testing.T) {
 // TestCost_of_many_locks: the contenders of several locks are read by one request, also those of unfair mutexes.
 func TestCost_of_many_locks(t *testing.T) {
 	t.Parallel()
-	w, addr := processes(t, zkenv.AllOperations("it counts requests"))
+	w, addr := processes(t)
 	const locks = 200
 	for i := range locks {
 		contender(t, w.client, fmt.Sprintf("/jobs/%03d%slock-", i, guid), metadata("h", i, "", fmt.Sprint(i)))
