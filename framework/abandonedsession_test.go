@@ -252,11 +252,12 @@ func TestASessionThatHasExpiredIsAskedForOnce(t *testing.T) {
 
 // closesInTime closes the client, and fails the test if that takes longer than its
 // documentation says.
-func closesInTime(t *testing.T, c *framework.Client) {
+// closesInTime closes the client, and wants the error, which says how its session has ended.
+func closesInTime(t *testing.T, c *framework.Client, want error) {
 	t.Helper()
 	const limit = time.Second + 100*time.Millisecond
 	start := time.Now()
-	check(t, c.Close())
+	wantErr(t, "Close", c.Close(), want)
 	wantWithin(t, start, limit)
 }
 
@@ -283,7 +284,7 @@ func TestClose_during_the_close_of_an_earlier_session(t *testing.T) {
 			if !g.exists() {
 				t.Fatal("the session has ended before Close")
 			}
-			closesInTime(t, g.client)
+			closesInTime(t, g.client, nil)
 			if g.exists() == tc.want {
 				t.Errorf("when Close has returned the session has ended: %v, want %v", !g.exists(), tc.want)
 			}
@@ -301,7 +302,7 @@ func TestClose_ends_the_lease_margin(t *testing.T) {
 		if !g.exists() {
 			t.Fatal("the session has ended before Close")
 		}
-		closesInTime(t, g.client)
+		closesInTime(t, g.client, nil)
 		if g.exists() {
 			t.Error("Close has returned, with a connection, and the session has not ended")
 		}
@@ -312,7 +313,7 @@ func TestClose_without_a_server_for_an_earlier_session(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		g := newAbandonedSession(t, srv)
-		closesInTime(t, g.client)
+		closesInTime(t, g.client, nil)
 		wantEqual(t, "dials", g.dials.Load(), 0)
 	})
 }

@@ -43,10 +43,13 @@ type oldConn struct {
 }
 
 func (c *oldConn) Write(p []byte) (int, error) {
-	if len(p) >= 12 && !c.server.renewed.Load() && slices.Contains(c.server.unknown, binary.BigEndian.Uint32(p[8:])) {
-		c.server.asked.Add(1)
-		p = slices.Clone(p)
-		binary.BigEndian.PutUint32(p[8:], 999)
+	p = slices.Clone(p)
+	for rest := p; len(rest) >= 12 && !c.server.renewed.Load(); { // the client writes whole frames
+		if slices.Contains(c.server.unknown, binary.BigEndian.Uint32(rest[8:])) {
+			c.server.asked.Add(1)
+			binary.BigEndian.PutUint32(rest[8:], 999)
+		}
+		rest = rest[min(len(rest), 4+int(binary.BigEndian.Uint32(rest))):]
 	}
 	return c.Conn.Write(p)
 }
@@ -165,6 +168,7 @@ func TestGetEach_whose_context_ends_with_the_replies(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		mustCreate(t, c, "/a", "data")
+		must.Get2(c.Get(t.Context(), "/a"))(t) // shows how long data are
 		asked := srv.Rules().Add(fault.Rule{Op: fault.MultiRead, Action: fault.Pass, Times: fault.Forever})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -12,7 +12,7 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/digestmd5"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/internal/usercall"
 )
 
@@ -97,17 +97,17 @@ func (cs *credentials) endLocked(t *trial, err error) {
 
 // present returns the credentials that a new connection presents. The credentials on trial come
 // first, because a server reads nothing after one that it refuses.
-func (cs *credentials) present() []tap.Credential {
+func (cs *credentials) present() []wire.Credential {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	kept := slices.Clone(cs.kept)
-	var all []tap.Credential
+	var all []wire.Credential
 	for _, t := range cs.trials {
 		if t.accepted {
 			continue // the kept credentials include it
 		}
 		kept = slices.DeleteFunc(kept, t.credential.replaces)
-		all = append(all, tap.Credential{
+		all = append(all, wire.Credential{
 			Scheme: t.credential.scheme, Secret: t.credential.secret,
 			Answered: func(accepted bool) { cs.answered(t, accepted) },
 		})
@@ -116,16 +116,16 @@ func (cs *credentials) present() []tap.Credential {
 }
 
 // all returns the credentials that are kept.
-func (cs *credentials) all() []tap.Credential {
+func (cs *credentials) all() []wire.Credential {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	return presented(cs.kept)
 }
 
-func presented(list []credential) []tap.Credential {
-	all := make([]tap.Credential, len(list))
+func presented(list []credential) []wire.Credential {
+	all := make([]wire.Credential, len(list))
 	for i, c := range list {
-		all[i] = tap.Credential{Scheme: c.scheme, Secret: c.secret}
+		all[i] = wire.Credential{Scheme: c.scheme, Secret: c.secret}
 	}
 	return all
 }

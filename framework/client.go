@@ -245,10 +245,11 @@ func Shared[T any](c *Client, create func() T) T {
 // closeGrace is how long Close waits for running listeners.
 const closeGrace = 5 * time.Second
 
-// Close ends the session, so that its ephemeral znodes are deleted at once. If there is no
-// connection, Close looks for a server that ends the session, for a second. If it finds none, the
-// ensemble ends the session within the session timeout. If an earlier session was abandoned and is
-// not closed yet, Close makes one more attempt to close it.
+// Close ends the session, so that its ephemeral znodes are deleted at once. The close goes ahead of all
+// requests. If there is no connection, or its server does not reply soon, Close asks all servers to end
+// the session, for a second. If none does, the ensemble ends the session within the session timeout, and
+// the error says so; it wraps [ErrUnknownOutcome]. If an earlier session was abandoned and is not closed
+// yet, Close makes one more attempt to close it.
 //
 // Close returns when the client's goroutines and sockets are gone, which takes about a second at
 // the most, and all listeners have returned. It does not wait longer than five seconds for a
@@ -279,11 +280,11 @@ func (c *core) close() error {
 	}
 	c.awaitGoroutines()
 	c.mu.Lock()
-	last := c.session
+	last, unclosed := c.session, c.unclosed
 	c.mu.Unlock()
 	c.transition(Closed, last, nil)
 	c.telemetry.Close()
-	return c.deletes.close()
+	return errors.Join(c.deletes.close(), unclosed)
 }
 
 // awaitGoroutines waits for the client's goroutines, but not forever: a connection or a function of

@@ -67,6 +67,7 @@ type coreState struct {
 	servers   serverList
 	abandoned map[int64]chan struct{} // sessions to be closed; each channel is closed after that
 	refusing  bool                    // Close has begun: no new goroutines
+	unclosed  error                   // why no server has closed the session at Close
 }
 
 // transition changes the state and notifies the listeners. Its callers are the client's loop and,
@@ -176,8 +177,11 @@ func (c *core) run() {
 		s.AwaitUsers() // of its loss; Close closes the session after that
 		c.closeAbandoned(s, cause)
 		if c.ctx.Err() != nil {
-			c.closeElsewhere(s)
-			s.Retire() // Close waits for the session to be closed
+			err := c.closeSession(s, cause)
+			c.mu.Lock()
+			c.unclosed = err
+			c.mu.Unlock()
+			s.Retire()
 			return
 		}
 		c.wg.Go(s.Retire) // ends within seconds; Close waits for it

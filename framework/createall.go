@@ -156,6 +156,8 @@ func (g *group) send(ctx context.Context, s *session.Session) ([]string, error) 
 	var names [][]string
 	if err == nil {
 		names = lists.names(ctx)
+	} else {
+		lists.withdraw()
 	}
 	for i, cr := range g.creations {
 		names = cr.storeLists(names)

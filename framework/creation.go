@@ -97,6 +97,8 @@ func (cr *creation) send(ctx context.Context, s *session.Session) (string, error
 	var names [][]string
 	if err == nil {
 		names = p.lists.names(ctx)
+	} else {
+		p.lists.withdraw()
 	}
 	cr.storeLists(names)
 	cr.storeWatch(ctx, p.watch, made, err)

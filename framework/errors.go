@@ -58,6 +58,10 @@ var (
 	// had no effect. If the error wraps [ErrUnknownOutcome], too, an earlier attempt of the call may
 	// have had an effect.
 	ErrNotConnected = zkerr.ErrNotConnected
+	// ErrNotSent is returned, together with the context's error, if the context ended while the request
+	// waited for requests ahead of it to be sent: it was never sent, so it had no effect. If the error wraps
+	// [ErrUnknownOutcome], too, an earlier attempt of the call may have had an effect.
+	ErrNotSent = zkerr.ErrNotSent
 	// ErrReadOnly is returned for all but reads while the client is [ReadOnly], and by a server
 	// that has lost its quorum. The request had no effect. If the error wraps [ErrUnknownOutcome],
 	// too, an earlier attempt of the call may have had an effect. It is not retried.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/session"
+	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -24,12 +25,12 @@ const (
 // SessionSecret returns what it takes to resume, and so to end, the client's
 // session.
 func SessionSecret(c *Client) (id int64, password []byte) {
-	id, password, _ = c.core.current().Tap().Session()
+	id, password = c.core.current().Secret()
 	return id, password
 }
 
 // CloseConn closes the socket in use.
-func CloseConn(c *Client) { c.core.current().Tap().CloseConn(errors.New("closed by a test")) }
+func CloseConn(c *Client) { c.core.current().Wire().CloseConn(errors.New("closed by a test")) }
 
 // Repeat makes attempts by the client's policy, as an operation that may be repeated does.
 func Repeat(ctx context.Context, c *Client, attempt func() error) error {
@@ -71,7 +72,7 @@ func CreateUnchecked(c *Client, path string) error {
 	body = binary.BigEndian.AppendUint32(body, uint32(acl.All))
 	body = proto.AppendString(proto.AppendString(body, "world"), "anyone")
 	body = binary.BigEndian.AppendUint32(body, 0) // flags
-	answer, err := c.core.current().Tap().Ask(1, body, 1<<20)
+	answer, err := c.core.current().Wire().Ask(&wire.Request{Opcode: 1, Body: body, Limit: 1 << 20})
 	return errors.Join(err, zkerr.OfCode(answer.Code))
 }
 

@@ -7,16 +7,15 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
+	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// readsTogether is how many reads are sent as one request at most. More would save little, and a server
-// has the reply to one request in memory as a whole.
+// readsTogether is how many reads are sent as one request at most: more would save little.
 const readsTogether = 64
 
 // readsSent are reads of one kind that were sent: of znodes' data and Stats, or of the names of their
@@ -24,7 +23,8 @@ const readsTogether = 64
 type readsSent struct {
 	session *session.Session
 	limits  limits
-	opcode  proto.Opcode                 // getData, getChildren, or getChildren2, which is always a request of its own
+	opcode  proto.Opcode // getData, getChildren, or getChildren2, which is always a request of its own
+	class   wire.Class
 	single  *session.Pending[proto.Node] // the only read; nil if there are others
 	parts   []partSent
 }
@@ -47,7 +47,7 @@ type partSent struct {
 	each     []*session.Pending[proto.Node]
 }
 
-// sendReads sends a read of each of the paths.
+// sendReads sends a read of each of the paths. Requests that follow are served after them.
 func sendReads(s *session.Session, most limits, opcode proto.Opcode, paths []string) readsSent {
 	sent := readsSent{session: s, limits: most, opcode: opcode}
 	if len(paths) == 1 {
@@ -62,12 +62,56 @@ func sendReads(s *session.Session, most limits, opcode proto.Opcode, paths []str
 	return sent
 }
 
+// How many requests of one call for data are under way. What the replies have decides how many znodes the next
+// ones read: all at once would be sent for what the first znodes had, and a server has each reply in memory as a
+// whole.
+const (
+	partsAhead  = 8 // of small znodes: over a long way, one after another would take long
+	largeAhead  = 2
+	largeZnodes = 16 << 10 // bytes
+)
+
+// ahead returns how many requests may be under way.
+func (r *readsSent) ahead() int {
+	if r.session.Wire().Expected(r.opcode) >= largeZnodes {
+		return largeAhead
+	}
+	return partsAhead
+}
+
+// readAll reads each of the paths, and returns their outcomes, or the error of an outage or of ctx, which fails
+// all of them.
+func readAll(ctx context.Context, s *session.Session, most limits, opcode proto.Opcode, paths []string) (all []outcomeOfRead, err error) {
+	r := readsSent{session: s, limits: most, opcode: opcode, class: wire.Apart}
+	defer func() { r.withdraw() }() // if there is an error
+	for len(paths) > 0 || len(r.parts) > 0 {
+		for len(paths) > 0 && len(r.parts) < r.ahead() {
+			n := len(paths) // each is a request of its own
+			if opcode != proto.OpGetChildren2 {
+				n = r.together(paths)
+			}
+			r.parts = append(r.parts, r.send(paths[:n]))
+			paths = paths[n:]
+		}
+		found, err := r.outcomesOrOutage(ctx, r.parts[0])
+		if err != nil {
+			return nil, err
+		}
+		r.parts = r.parts[1:]
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// maxTogether is how many bytes the replies to the reads of one request are expected to have at most.
+const maxTogether = 1 << 20
+
 // together returns how many of the first paths have one request.
 func (r *readsSent) together(paths []string) (n int) {
-	size := headSize + multiOpSize
+	size, expected := headSize+multiOpSize, r.session.Wire().Expected(r.opcode)
 	for ; n < len(paths) && n < readsTogether; n++ {
 		size += multiOpSize + readSize - headSize + len(paths[n])
-		if n > 0 && size > r.limits.request {
+		if n > 0 && (size > r.limits.request || (n+1)*expected > maxTogether) {
 			break
 		}
 	}
@@ -75,12 +119,13 @@ func (r *readsSent) together(paths []string) (n int) {
 }
 
 func (r *readsSent) send(paths []string) partSent {
-	if r.opcode == proto.OpGetChildren2 {
+	if r.opcode == proto.OpGetChildren2 || len(paths) == 1 {
 		return r.sendEach(paths)
 	}
 	rq := requests.Of(proto.OpMultiRead, r.encode(paths), func(d *proto.Decoder) []outcomeOfRead {
 		return r.decode(d, len(paths))
 	})
+	rq.Class, rq.Expect = r.class, len(paths)*r.session.Wire().Expected(r.opcode)
 	rq.Limit = math.MaxInt32 - proto.ReplyHeadSize
 	if r.limits.reply < rq.Limit/len(paths) {
 		rq.Limit = r.limits.reply * len(paths)
@@ -97,10 +142,27 @@ func (r *readsSent) sendEach(paths []string) partSent {
 }
 
 func (r *readsSent) sendOne(path string) *session.Pending[proto.Node] {
+	rq := requests.Children(path)
 	if r.opcode == proto.OpGetData {
-		return session.Begin(r.session, requests.Get(path))
+		rq = requests.Get(path)
 	}
-	return session.Begin(r.session, requests.Children(path))
+	rq.Class = r.class
+	return session.Begin(r.session, rq)
+}
+
+// withdraw takes back the requests that were not sent yet, and whose outcomes nobody waits for.
+func (r *readsSent) withdraw() {
+	if r.single != nil {
+		r.single.Withdraw()
+	}
+	for _, part := range r.parts {
+		if part.together != nil {
+			part.together.Withdraw()
+		}
+		for _, one := range part.each {
+			one.Withdraw()
+		}
+	}
 }
 
 // encode returns the body of a multiRead.
@@ -144,14 +206,11 @@ func (r *readsSent) result(d *proto.Decoder, opcode proto.Opcode) outcomeOfRead 
 		node.Data = bytes.Clone(d.Bytes())
 		node.Stat = d.Stat()
 	default:
-		node.Children = d.Strings()
-		for _, name := range node.Children {
-			if name == "" || strings.Contains(name, "/") {
-				d.Fail()
-			}
-		}
+		node.Children = requests.Names(d)
 	}
-	if size := before - len(d.Rest()); size > r.limits.reply {
+	size := before - len(d.Rest())
+	r.session.Wire().Learn(r.opcode, size)
+	if size > r.limits.reply {
 		return outcomeOfRead{err: fmt.Errorf("%w: %d bytes, and %d are allowed for", ErrTooLarge, size, r.limits.reply)}
 	}
 	return outcomeOfRead{node: node}
@@ -164,15 +223,25 @@ func (r *readsSent) wait(ctx context.Context) (all []outcomeOfRead, err error) {
 		return []outcomeOfRead{{node, err}}, outageOf(ctx, err)
 	}
 	for _, part := range r.parts {
-		found := r.outcomes(ctx, part)
-		for _, one := range found {
-			if err := outageOf(ctx, one.err); err != nil {
-				return nil, err
-			}
+		found, err := r.outcomesOrOutage(ctx, part)
+		if err != nil {
+			return nil, err
 		}
 		all = append(all, found...)
 	}
 	return all, nil
+}
+
+// outcomesOrOutage waits for a part. It returns an error if an outage or the end of ctx has failed one of its
+// reads.
+func (r *readsSent) outcomesOrOutage(ctx context.Context, part partSent) ([]outcomeOfRead, error) {
+	found := r.outcomes(ctx, part)
+	for _, one := range found {
+		if err := outageOf(ctx, one.err); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
 // outageOf returns err if it is an outage or the end of ctx, which no reply preceded.

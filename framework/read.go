@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
+	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
 )
@@ -30,7 +31,9 @@ func read[T any](
 	}
 	rq := request{op: op, path: full, session: c.session, repeat: repeatable, reads: op != syncOp}
 	return do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) (T, error) {
-		return session.Call(ctx, s, to(full))
+		rq := to(full)
+		rq.Class = wire.Apart
+		return session.Call(ctx, s, rq)
 	})
 }
 
@@ -91,7 +94,8 @@ type Read struct {
 }
 
 // GetEach reads the data and Stat of each of the znodes, as [Client.Get] does, within the time of
-// one read. One request has up to 64 of them; all are sent before GetEach waits for a reply. It returns a Read or an error for each path,
+// one read. One request has
+// as many of them, up to 64, as have about 1 MiB together by what was read before. It returns a Read or an error for each path,
 // in their order; an outage fails all of them. GetEach is retried as a whole by the client's policy
 // until ctx ends. If a path is invalid, nothing is read.
 func (c *Client) GetEach(ctx context.Context, paths ...string) ([]Read, []error) {
@@ -132,8 +136,7 @@ func (c *Client) readEach(ctx context.Context, op string, opcode proto.Opcode, p
 	}
 	rq := request{op: op, path: full[0], session: c.session, repeat: repeatable, reads: true, batch: len(paths)}
 	found, err := do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) ([]outcomeOfRead, error) {
-		sent := sendReads(s, c.core.limits(), opcode, full)
-		return sent.wait(ctx)
+		return readAll(ctx, s, c.core.limits(), opcode, full)
 	})
 	for i := range paths {
 		if faults[i] = err; err == nil {

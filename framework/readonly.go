@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/zktel"
 )
 
@@ -79,6 +79,7 @@ func (c *core) readOnlyLoop() {
 			return
 		}
 		c.leaveReadOnly(s, s.Run())
+		_ = c.closeByOwn(s) // such a session is its server's alone
 		s.Retire()
 	}
 }
@@ -161,7 +162,7 @@ func (c *core) endReadOnly() {
 // are not configured for read-only connections, it logs that.
 func (c *core) readOnlyFailed(server string, err error) {
 	level := zap.DebugLevel
-	if errors.Is(err, tap.ErrNoLocalSession) && !c.readOnly.warned.Swap(true) {
+	if errors.Is(err, wire.ErrNoLocalSession) && !c.readOnly.warned.Swap(true) {
 		level = zap.WarnLevel
 	}
 	c.log.Log(level, "cannot connect to a read-only server", append(serverFields(server), zap.Error(err))...)

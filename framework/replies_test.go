@@ -210,8 +210,8 @@ func TestOversizedReply_keeps_the_connection(t *testing.T) {
 	})
 }
 
-// The transaction has been done: only its reply is left out.
-func TestOversizedReply_to_a_transaction(t *testing.T) {
+// The length of the reply to a transaction is known, so it may be as long as it has to be.
+func TestALongReplyToATransaction(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var seen trail
 		c := small(t, srv, framework.WithStateListener(seen.add))
@@ -221,9 +221,10 @@ func TestOversizedReply_to_a_transaction(t *testing.T) {
 		for i := range ops {
 			ops[i] = framework.OpSet(path, nil, framework.AnyVersion)
 		}
-		_, err := c.Txn(t.Context(), ops...)
-		wantErr(t, "Txn", err, framework.ErrTooLarge, framework.ErrUnknownOutcome)
-		wantEqual(t, "retryable", framework.Retryable(err), false)
+		results, err := c.Txn(t.Context(), ops...)
+		if err != nil || int(results[len(results)-1].Stat.Version) != len(ops) {
+			t.Errorf("Txn: %d results, %v", len(results), err)
+		}
 		if _, st, err := c.Get(t.Context(), path); err != nil || int(st.Version) != len(ops) {
 			t.Errorf("version %d, %v, want %d", st.Version, err, len(ops))
 		}

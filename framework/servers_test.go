@@ -311,7 +311,7 @@ func TestClose_with_a_server_that_does_not_answer(t *testing.T) {
 					if client.State() != suspended {
 						t.Fatalf("state %v", client.State())
 					}
-					closesInTime(t, client)
+					closesInTime(t, client, nil)
 					wantEqual(t, "sessions after Close", len(srv.Sessions()), 0)
 					z.wantAddresses(t)
 				})

@@ -14,7 +14,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/internal/otelzk"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/pace"
@@ -52,11 +52,11 @@ func (c sessionClient) Connect(ctx context.Context, t hosts.Target) (net.Conn, e
 	return c.core.cfg.connect(ctx, t)
 }
 
-func (c sessionClient) StartSASL(ctx context.Context, server string) (tap.Exchange, error) {
+func (c sessionClient) StartSASL(ctx context.Context, server string) (wire.Exchange, error) {
 	return c.core.cfg.startSASL(ctx, server)
 }
 
-func (c sessionClient) Credentials() []tap.Credential { return c.core.credentials.present() }
+func (c sessionClient) Credentials() []wire.Credential { return c.core.credentials.present() }
 
 func (c sessionClient) Refused() bool { return c.core.refused() }
 
@@ -240,7 +240,7 @@ func (b *sessionCloser) attempt(ctx context.Context, t hosts.Target) error {
 		return err
 	}
 	id, password := b.session.Secret()
-	return tap.CloseSession(ctx, conn, exchange, b.core.credentials.all(), id, password)
+	return wire.CloseSession(ctx, conn, wire.Identification{SASL: exchange, Credentials: b.core.credentials.all()}, id, password)
 }
 
 // pause waits before the next attempt; Close ends it.
@@ -270,23 +270,68 @@ func (b *sessionCloser) log(err error, last bool) {
 		zap.String(zktel.AttrErrorType, errtype.Of(err)), zap.Error(err))
 }
 
-// detachedLimit is how long Close looks for a server that ends a session without a connection. The
-// wire client takes about as long to end in that case.
-const detachedLimit = time.Second
+// Bounds of the end of a session by Close. Its own server, if there is one, is asked first. If that takes
+// longer than ownPatience, as with a server that is frozen or a slow link, the others are asked, too.
+const (
+	closeLimit  = time.Second
+	ownPatience = 150 * time.Millisecond
+)
 
-// closeElsewhere ends s, which Close has ended, at any server that can be reached in time. It does
-// so only if s has no connection, because otherwise the wire ends s. It does not wait; Close does.
-// The client's loop calls it.
-func (c *core) closeElsewhere(s *session.Session) {
-	if c.current() != s || s.WasServing() {
-		return
+// closeByOwn has the server of the present connection close s, which has ended, in time.
+func (c *core) closeByOwn(s *session.Session) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), closeLimit)
+	defer cancel()
+	return s.CloseAtServer(ctx)
+}
+
+// closeSession ends s, which has ended for the cause, at the ensemble, because of Close. It returns an error if no server has done so
+// in time.
+func (c *core) closeSession(s *session.Session, cause error) error {
+	if c.current() != s { // it never served, so it has no znodes
+		_ = c.closeByOwn(s)
+		return nil
 	}
-	c.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), detachedLimit)
-		defer cancel()
-		b := &sessionCloser{core: c, session: s}
-		b.log(b.anywhere(ctx, c.currentServers().first()), false)
-	})
+	if errors.Is(cause, ErrSessionEnded) {
+		return nil // closeAbandoned does what there is to do
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), closeLimit)
+	defer cancel()
+	outcomes := make(chan error, 2)
+	ask := func(how func() error) {
+		err := how()
+		outcomes <- err
+		if err == nil {
+			cancel() // the other way
+		}
+	}
+	go ask(func() error { return s.CloseAtServer(ctx) }) // ends with ctx, as the other does
+	left, patience := 1, time.NewTimer(ownPatience)
+	defer patience.Stop()
+	var faults error
+	select {
+	case err := <-outcomes:
+		if err == nil {
+			return nil
+		}
+		faults, left = err, 0
+	case <-patience.C:
+	}
+	b := &sessionCloser{core: c, session: s}
+	left++
+	go ask(func() error { return b.anywhere(ctx, c.currentServers().first()) })
+	closed := false
+	for range left {
+		err := <-outcomes
+		closed = closed || err == nil
+		faults = errors.Join(faults, err)
+	}
+	if closed {
+		b.log(nil, false)
+		return nil
+	}
+	b.log(faults, false)
+	return fmt.Errorf("%w: no server has closed the session %s; its ephemeral znodes exist until it expires, within %v",
+		ErrUnknownOutcome, otelzk.SessionKey(s.ID()), s.Timeout())
 }
 
 // anywhere makes an attempt at each address of each server, all at once, because one that does not

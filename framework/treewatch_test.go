@@ -261,6 +261,7 @@ func TestGetEach(t *testing.T) {
 	c := connect(t, proxy.Addr(), framework.WithNamespace(fresh(t)[1:]))
 	mustCreate(t, c, "/a", "1")
 	mustCreate(t, c, "/b", "2")
+	must.Get2(c.Get(t.Context(), "/a"))(t) // shows how long data are
 	cut := proxy.Rules().Add(fault.Rule{Op: fault.MultiRead, Action: fault.CutBefore})
 	reads, errs := c.GetEach(t.Context(), "/a", "/none", "/b")
 	await(t, cut.Hit(), "the cut")

@@ -9,7 +9,7 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
@@ -295,7 +295,28 @@ func txnRequest(ops []TxnOp) requests.Request[txnAnswer] {
 		e.Int32(op.version)
 	}
 	e.OpHead(proto.OpError, true, -1)
-	return requests.Request[txnAnswer]{Opcode: proto.OpMulti, Body: e.Body(), Decode: decodeTxn}
+	rq := requests.Request[txnAnswer]{Opcode: proto.OpMulti, Body: e.Body(), Expect: proto.OpHeadSize, Decode: decodeTxn}
+	deletes, others := false, false
+	for _, op := range ops {
+		rq.Expect += op.resultSize()
+		deletes = deletes || op.kind == txnDelete
+		others = others || op.kind == txnCreate || op.kind == txnSet
+	}
+	if deletes && !others {
+		rq.Class = wire.Release
+	}
+	return rq
+}
+
+// resultSize returns how many bytes the result of op has at most, as success or as a fault.
+func (op TxnOp) resultSize() int {
+	switch op.kind {
+	case txnCreate:
+		return proto.OpHeadSize + proto.LengthSize + len(op.path) + len("-2147483648")
+	case txnSet:
+		return proto.OpHeadSize + proto.StatSize
+	}
+	return proto.OpHeadSize + 4 // a code
 }
 
 func (op TxnOp) opcode() proto.Opcode {
@@ -317,7 +338,7 @@ type txnAnswer struct {
 	zxid    int64   // of the transaction
 }
 
-func decodeTxn(a tap.Answer) (txnAnswer, error) {
+func decodeTxn(a wire.Answer) (txnAnswer, error) {
 	if err := zkerr.OfCode(a.Code); err != nil {
 		return txnAnswer{}, err
 	}
@@ -344,7 +365,7 @@ func decodeTxn(a tap.Answer) (txnAnswer, error) {
 		got.results = append(got.results, result)
 	}
 	if d.Err() != nil {
-		return txnAnswer{}, fmt.Errorf("%w: malformed answer", ErrUnknownOutcome)
+		return txnAnswer{}, requests.ErrMalformed
 	}
 	return got, nil
 }

@@ -63,27 +63,31 @@ func TestAPanicOnAGoroutineOfTheClientsIsLogged(t *testing.T) {
 
 func TestCloseTakesASecondAtTheMost(t *testing.T) {
 	t.Parallel()
-	for name, trouble := range map[string]func(*zkserver.Server){
-		"all is well":                   func(*zkserver.Server) {},
-		"the server refuses":            func(s *zkserver.Server) { s.Refuse(); s.Cut() },
-		"the server is frozen":          func(s *zkserver.Server) { s.Freeze() },
-		"a reply is outstanding":        hold(fault.GetChildren),
-		"a create is outstanding":       hold(fault.Create),
-		"the close is not answered":     hold(fault.CloseSession),
-		"a handshake is not answered":   func(s *zkserver.Server) { hold(fault.Connect)(s); s.Cut() },
-		"nothing has been tried so far": nil,
+	frozen := func(s *zkserver.Server) { s.Freeze() }
+	for name, tc := range map[string]struct {
+		trouble func(*zkserver.Server)
+		want    error
+	}{
+		"all is well":                   {func(*zkserver.Server) {}, nil},
+		"the server refuses":            {func(s *zkserver.Server) { s.Refuse(); s.Cut() }, framework.ErrUnknownOutcome},
+		"the server is frozen":          {frozen, framework.ErrUnknownOutcome},
+		"a reply is outstanding":        {hold(fault.GetChildren), nil},
+		"a create is outstanding":       {hold(fault.Create), nil},
+		"the close is not answered":     {hold(fault.CloseSession), nil},
+		"a handshake is not answered":   {func(s *zkserver.Server) { hold(fault.Connect)(s); s.Cut() }, framework.ErrUnknownOutcome},
+		"nothing has been tried so far": {nil, nil},
 	} {
 		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
 			c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(30*time.Second))
-			if trouble != nil {
+			if tc.trouble != nil {
 				must.OK(t, c.AwaitConnected(t.Context()))
 				mustHold(t, c)
-				trouble(srv)
+				tc.trouble(srv)
 			}
 			go func() { _, _, _ = c.Children(t.Context(), "/") }()
 			go func() { _, _ = c.Create(t.Context(), "/x", nil, framework.Ephemeral()) }()
 			<-time.After(time.Millisecond)
-			closesInTime(t, c)
+			closesInTime(t, c, tc.want)
 			srv.Rules().Clear()
 			srv.Thaw()
 		})

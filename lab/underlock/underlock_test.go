@@ -39,7 +39,7 @@ var harmless = map[string]string{
 
 	"(*framework/internal/session.Session).lose: errors.Is":                                           "the cause of a session's end is one of docent's sentinels",
 	"(*framework/internal/session.Session).look: func framework/internal/session.Config.Margin":       ownFunction,
-	"(*framework/internal/tap.Tap).record: func framework/internal/tap.Config.MarginFor":              ownFunction,
+	"(*framework/internal/wire.Wire).recordGreeting: func framework/internal/wire.Config.MarginFor":   ownFunction,
 	"(*framework/internal/watchreg.Beginning).share: func framework/internal/watchreg.Beginning.send": ownFunction,
 	"(*framework.core).setServers: func parameter change of (*framework.core).setServers":             ownFunction,
 	"(*framework.core).transitionIf: func parameter next of (*framework.core).transitionIf":           ownFunction,

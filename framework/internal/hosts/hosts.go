@@ -1,4 +1,4 @@
-// Package hosts returns the targets to which a session's wire client connects: each address of each
+// Package hosts returns the targets to which a session connects: each address of each
 // server once, in a random order, round after round.
 package hosts
 
@@ -38,7 +38,6 @@ type List struct {
 	rounds   int           // begun since the last steady connection
 	last     Target        // the target that was returned last
 	linked   time.Time     // when the present connection began to serve, zero if there is none
-	ending   bool          // the wire is to end and not to connect
 	renewed  chan struct{} // closed and replaced: it ends a pause and a round
 }
 
@@ -82,42 +81,11 @@ func (h *List) Has(t Target) bool {
 	return t.Among(h.servers) || t.Among(h.fallback)
 }
 
-// Init is part of the wire client's interface of a host provider.
-func (h *List) Init([]string) error { return nil }
-
-// Len is part of that interface.
-func (h *List) Len() int { return 1 }
-
-// WireHost is the host to which the wire client connects. Only the dialer knows the real address,
-// because resolving a name may block, and Next must not.
-const WireHost = "ensemble"
-
-// Next is part of the wire client's interface. retryStart would say that a round begins: the wire
-// client then pauses for a second and fails all queued requests. So Next returns false, and the
-// dialer pauses instead. Next returns true only if the wire is to end, because only then does the
-// wire client check whether it was closed.
-func (h *List) Next() (server string, retryStart bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return WireHost, h.ending
-}
-
-// Connected is part of the wire client's interface. It means that a handshake was answered. The
-// connection may still not serve; Serves records that it does.
-func (h *List) Connected() {}
-
 // Serves records that the connection serves.
 func (h *List) Serves() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.linked = time.Now()
-}
-
-// End makes the wire client stop connecting.
-func (h *List) End() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.ending = true
 }
 
 // A Pause is the wait before an attempt.

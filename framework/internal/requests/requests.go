@@ -6,10 +6,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -21,14 +23,18 @@ var ErrMalformed = fmt.Errorf("%w: malformed answer", zkerr.ErrServer)
 type Request[T any] struct {
 	Opcode proto.Opcode
 	Body   []byte
-	Watch  bool                        // it is a read that leaves a watch
-	Limit  int                         // the length that the reply's body may have, in bytes; 0 for the client's
-	Decode func(tap.Answer) (T, error) // its errors are package zkerr's
+	Watch  bool                         // it is a read that leaves a watch
+	Limit  int                          // the length that the reply's body may have, in bytes; 0 for the client's, or Expect if that is more
+	Expect int                          // the length that it is expected to have; 0 for what such replies had lately
+	Class  wire.Class                   // what it goes ahead of
+	By     time.Time                    // when its caller leaves; zero for never
+	Shared bool                         // several callers may wait for it
+	Decode func(wire.Answer) (T, error) // its errors are package zkerr's
 }
 
 // Of returns a request with the body. Its reply, unless it has an error, is decoded by decode.
 func Of[T any](opcode proto.Opcode, body []byte, decode func(d *proto.Decoder) T) Request[T] {
-	return Request[T]{Opcode: opcode, Body: body, Decode: func(a tap.Answer) (T, error) {
+	return Request[T]{Opcode: opcode, Body: body, Decode: func(a wire.Answer) (T, error) {
 		d, err := open(a)
 		if err != nil {
 			var zero T
@@ -40,7 +46,9 @@ func Of[T any](opcode proto.Opcode, body []byte, decode func(d *proto.Decoder) T
 }
 
 // open returns a Decoder of the answer's body, and the error of its code.
-func open(a tap.Answer) (proto.Decoder, error) { return proto.NewDecoder(a.Body), zkerr.OfCode(a.Code) }
+func open(a wire.Answer) (proto.Decoder, error) {
+	return proto.NewDecoder(a.Body), zkerr.OfCode(a.Code)
+}
 
 // whole returns v, unless d has found a fault in the body.
 func whole[T any](d *proto.Decoder, v T) (T, error) {
@@ -52,14 +60,14 @@ func whole[T any](d *proto.Decoder, v T) (T, error) {
 }
 
 // read is the request of a read, whose watch flag is the last byte.
-func read(opcode proto.Opcode, path string, decode func(a tap.Answer) (proto.Node, error)) Request[proto.Node] {
+func read(opcode proto.Opcode, path string, decode func(a wire.Answer) (proto.Node, error)) Request[proto.Node] {
 	body := make([]byte, 0, proto.LengthSize+len(path)+1)
 	return Request[proto.Node]{Opcode: opcode, Body: append(proto.AppendString(body, path), 0), Decode: decode}
 }
 
 // Get reads a znode's data and Stat.
 func Get(path string) Request[proto.Node] {
-	return read(proto.OpGetData, path, func(a tap.Answer) (proto.Node, error) {
+	return read(proto.OpGetData, path, func(a wire.Answer) (proto.Node, error) {
 		d, err := open(a)
 		if err != nil {
 			return proto.Node{}, err
@@ -70,7 +78,7 @@ func Get(path string) Request[proto.Node] {
 
 // Exists reads a znode's Stat. The znode need not exist.
 func Exists(path string) Request[proto.Node] {
-	return read(proto.OpExists, path, func(a tap.Answer) (proto.Node, error) {
+	return read(proto.OpExists, path, func(a wire.Answer) (proto.Node, error) {
 		if a.Code == proto.CodeNoNode {
 			return proto.Node{}, nil
 		}
@@ -84,7 +92,7 @@ func Exists(path string) Request[proto.Node] {
 
 // Shared returns the request with a result that several goroutines may have.
 func Shared(rq Request[proto.Node]) Request[*proto.Node] {
-	return Request[*proto.Node]{Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Limit: rq.Limit, Decode: func(a tap.Answer) (*proto.Node, error) {
+	return Request[*proto.Node]{Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Shared: true, Decode: func(a wire.Answer) (*proto.Node, error) {
 		found, err := rq.Decode(a)
 		return &found, err
 	}}
@@ -92,13 +100,22 @@ func Shared(rq Request[proto.Node]) Request[*proto.Node] {
 
 // Children reads the names of a znode's children, and its Stat.
 func Children(path string) Request[proto.Node] {
-	return read(proto.OpGetChildren2, path, func(a tap.Answer) (proto.Node, error) {
+	return read(proto.OpGetChildren2, path, func(a wire.Answer) (proto.Node, error) {
 		d, err := open(a)
 		if err != nil {
 			return proto.Node{}, err
 		}
-		return whole(&d, proto.Node{Exists: true, Children: d.Strings(), Stat: d.Stat()})
+		return whole(&d, proto.Node{Exists: true, Children: Names(&d), Stat: d.Stat()})
 	})
+}
+
+// Names takes the names of a znode's children. Joined to its parent's path, each has to be a path.
+func Names(d *proto.Decoder) []string {
+	names := d.Strings()
+	if slices.ContainsFunc(names, func(name string) bool { return name == "" || strings.Contains(name, "/") }) {
+		d.Fail()
+	}
+	return names
 }
 
 // Created is what the reply to a create has.
@@ -131,7 +148,7 @@ func AppendCreate(e *proto.Encoder, path string, data []byte, flags int32, list 
 	e.Int32(flags)
 }
 
-func created(a tap.Answer) (Created, error) {
+func created(a wire.Answer) (Created, error) {
 	d, err := open(a)
 	if err != nil {
 		return Created{}, err
@@ -152,7 +169,7 @@ func Set(path string, data []byte, version int32) Request[proto.Stat] {
 func Delete(path string, version int32) Request[struct{}] {
 	body := make([]byte, 0, proto.LengthSize+len(path)+4)
 	body = binary.BigEndian.AppendUint32(proto.AppendString(body, path), uint32(version))
-	return Request[struct{}]{Opcode: proto.OpDelete, Body: body, Decode: nothing}
+	return Request[struct{}]{Opcode: proto.OpDelete, Body: body, Class: wire.Release, Decode: nothing}
 }
 
 // Sync makes the server catch up with the leader.
@@ -160,7 +177,7 @@ func Sync(path string) Request[struct{}] {
 	return Request[struct{}]{Opcode: proto.OpSync, Body: proto.AppendString(nil, path), Decode: nothing}
 }
 
-func nothing(a tap.Answer) (struct{}, error) { return struct{}{}, zkerr.OfCode(a.Code) }
+func nothing(a wire.Answer) (struct{}, error) { return struct{}{}, zkerr.OfCode(a.Code) }
 
 // A ReadACL is what the reply to GetACL has.
 type ReadACL struct {
@@ -171,6 +188,9 @@ type ReadACL struct {
 // GetACL reads a znode's access list and Stat.
 func GetACL(path string) Request[ReadACL] {
 	return Of(proto.OpGetACL, proto.AppendString(nil, path), func(d *proto.Decoder) ReadACL {
+		if len(d.Rest()) > 0 && d.Rest()[0]&0x80 != 0 {
+			d.Fail() // a null list, which no znode has
+		}
 		r := ReadACL{ACL: make([]acl.Entry, d.Count(4+2*proto.LengthSize))}
 		for i := range r.ACL {
 			r.ACL[i] = acl.Entry{Perms: acl.Permission(d.Int32()), Scheme: d.String(), ID: d.String()}
@@ -212,7 +232,7 @@ func Prove() Request[struct{}] {
 	e.String(unusedPath)
 	e.Int32(0) // version
 	e.OpHead(proto.OpError, true, -1)
-	return Request[struct{}]{Opcode: proto.OpMulti, Body: e.Body(), Decode: func(a tap.Answer) (struct{}, error) {
+	return Request[struct{}]{Opcode: proto.OpMulti, Body: e.Body(), Decode: func(a wire.Answer) (struct{}, error) {
 		d, err := open(a)
 		if err != nil {
 			return struct{}{}, err
@@ -229,7 +249,7 @@ func Prove() Request[struct{}] {
 
 // Touch is answered by the connected server alone, so it proves nothing.
 func Touch() Request[struct{}] {
-	return Request[struct{}]{Opcode: proto.OpExists, Body: Exists(unusedPath).Body, Decode: func(a tap.Answer) (struct{}, error) {
+	return Request[struct{}]{Opcode: proto.OpExists, Body: Exists(unusedPath).Body, Decode: func(a wire.Answer) (struct{}, error) {
 		return struct{}{}, unlessCommitted(zkerr.OfCode(a.Code))
 	}}
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
 )
@@ -14,8 +14,8 @@ import (
 // With an error there was no reply.
 // The connection need not serve yet.
 func (s *Session) Present(ctx context.Context, scheme string, secret []byte) (accepted bool, err error) {
-	rq := &tap.Request{Opcode: proto.OpAuth, Body: tap.CredentialBody(scheme, secret), Limit: maxAuthReply}
-	s.tap.Send(rq)
+	rq := &wire.Request{Opcode: proto.OpAuth, Body: wire.CredentialBody(scheme, secret), Limit: maxAuthReply, Class: wire.Proof}
+	s.wire.Send(rq)
 	select {
 	case <-rq.Done():
 	case <-ctx.Done():
@@ -28,14 +28,16 @@ func (s *Session) Present(ctx context.Context, scheme string, secret []byte) (ac
 // maxAuthReply is more than the length of a server's reply to a credential.
 const maxAuthReply = 1 << 10
 
-// askError translates an error of [tap.Request.Answer].
+// askError translates an error of [wire.Request.Answer].
 func askError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, tap.ErrUnsent):
+	case errors.Is(err, wire.ErrUnsent):
 		return zkerr.ErrNotConnected
-	case errors.Is(err, tap.ErrTooLarge), errors.Is(err, tap.ErrRequestTooLarge):
+	case errors.Is(err, wire.ErrWithdrawn):
+		return zkerr.ErrNotSent
+	case errors.Is(err, wire.ErrTooLarge), errors.Is(err, wire.ErrRequestTooLarge):
 		return fmt.Errorf("%w: %s", zkerr.ErrTooLarge, err.Error())
 	}
 	return fmt.Errorf("%w: %s", zkerr.ErrUnknownOutcome, err.Error())
@@ -51,7 +53,9 @@ func (s *Session) probe() {
 		return
 	}
 	s.sent.probe = s.spawn(func() { // ends with the reply or the connection
-		answer, err := s.tap.Ask(proto.OpExists, append(proto.AppendString(nil, "/"), 0), probeLimit)
+		answer, err := s.wire.Ask(&wire.Request{
+			Opcode: proto.OpExists, Body: append(proto.AppendString(nil, "/"), 0), Limit: probeLimit, Class: wire.Proof,
+		})
 		s.mu.Lock()
 		s.sent.probe, s.probed = false, err == nil && answer.Code != proto.CodeAuthRequired
 		s.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/hosts"
-	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/watchreg"
+	"github.com/docent-go/docent/framework/internal/wire"
 )
 
 // A Client has sessions. Only Enter is called with a lock of the session
@@ -23,9 +23,9 @@ type Client interface {
 	Connect(ctx context.Context, t hosts.Target) (net.Conn, error)
 	// StartSASL begins the exchange that precedes all other data of a connection to the server. It
 	// returns nil if there is none.
-	StartSASL(ctx context.Context, server string) (tap.Exchange, error)
+	StartSASL(ctx context.Context, server string) (wire.Exchange, error)
 	// Credentials returns what a new connection presents.
-	Credentials() []tap.Credential
+	Credentials() []wire.Credential
 	// Refused reports whether a server has refused a credential. Until a server answers a probe,
 	// no connection serves then.
 	Refused() bool

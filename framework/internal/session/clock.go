@@ -27,7 +27,7 @@ func (s *Session) tend(now time.Time) time.Duration {
 		if due.stalled {
 			s.cfg.Log.Debug("server stopped answering")
 		}
-		s.tap.CloseConn(due.cut)
+		s.wire.CloseConn(due.cut)
 	}
 	return due.wait()
 }
@@ -36,7 +36,8 @@ func (s *Session) tend(now time.Time) time.Duration {
 func (s *Session) look(due *soonest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Ended() != nil || s.Timeout() == 0 {
+	st := s.wire.Status()
+	if s.Ended() != nil || st.Timeout == 0 {
 		return
 	}
 	if !s.up.IsZero() && !s.linked {
@@ -46,9 +47,9 @@ func (s *Session) look(due *soonest) {
 		return
 	}
 	if held := s.heldNow(); held.holds > 0 {
-		s.tendHoldsLocked(due, held)
+		s.tendHoldsLocked(due, held, st)
 	}
-	s.touchLocked(due, s.tap.Presumed().Add(-s.Timeout()/touchFraction))
+	s.touchLocked(due, st.Presumed.Add(-st.Timeout/touchFraction))
 	s.tendDepartureLocked(due)
 }
 

@@ -7,12 +7,15 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/hosts"
-	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 )
 
-// dial connects to a server for the wire client, which does not say to which.
-func (s *Session) dial(string) (net.Conn, error) {
+// dial connects to a server, after a pause. go-zookeeper calls it again and again.
+func (s *Session) dial() (net.Conn, error) {
+	if s.over() {
+		return s.wire.Over(), nil
+	}
 	most := time.Duration(0)
 	if timeout := s.Timeout(); timeout > 0 && !s.cfg.Client.Refused() {
 		most = timeout / pauseFraction // a session could be lost
@@ -40,9 +43,11 @@ func (s *Session) undialled(t hosts.Target, err error) {
 	// ErrNoServers follows a fault that BeginRound has reported.
 	reported := errors.Is(err, errRenewed) || errors.Is(err, hosts.ErrNoServers)
 	switch {
-	case reported || s.Ended() != nil:
+	case s.over():
+		s.Wake() // the handshake may have said so
+	case reported:
 	case errors.Is(err, zkerr.ErrAuthFailed) && !s.cfg.ReadOnly:
-		s.follows(link{event: zkconn.LinkDown, fault: err}) // the state changes
+		s.follows(link{fault: err}) // the state changes
 	default:
 		s.cfg.Client.Failed(t.Server, err)
 	}
@@ -71,23 +76,21 @@ func (s *Session) attempt() (hosts.Target, net.Conn, error) {
 	if err != nil {
 		return t, nil, renewedOr(renewable, errors.Join(err, conn.Close()))
 	}
-	wrapped, err := s.tap.Wrap(conn, deadline)
-	if err != nil {
-		return t, nil, err // not a *tap.Conn in a net.Conn, which would not be nil
-	}
-	if exchange != nil {
-		wrapped.UseSASL(s.ctx, exchange)
-	}
-	wrapped.UseCredentials(s.cfg.Client.Credentials())
 	s.mu.Lock()
 	s.target = t
 	s.mu.Unlock()
-	if !s.cfg.Servers.Has(t) { // after the target was set; setServers is the other way round
-		s.tap.CloseConn(errRemoved)
-		return t, nil, errRenewed
+	connected, err := s.wire.Connect(ctx, conn, wire.Identification{SASL: exchange, Credentials: s.cfg.Client.Credentials()})
+	if err != nil {
+		return t, nil, renewedOr(renewable, refusal(err))
 	}
-	return t, wrapped, nil
+	if !s.cfg.Servers.Has(t) { // after the target was set; SetServers is the other way round
+		s.wire.CloseConn(errRemoved)
+	}
+	return t, connected, nil
 }
+
+// over reports whether the session has ended, or is about to.
+func (s *Session) over() bool { return s.Ended() != nil || s.wire.Status().Ended != nil }
 
 // renewedOr returns errRenewed if that ended ctx, else err.
 func renewedOr(ctx context.Context, err error) error {
@@ -128,7 +131,7 @@ func (s *Session) Renew() {
 	if leave != nil {
 		leave(errRenewed)
 	}
-	s.tap.CloseConn(errRenewed)
+	s.wire.CloseConn(errRenewed)
 	s.cfg.Servers.Renew() // last: the next attempt may have begun, and this ends it
 }
 

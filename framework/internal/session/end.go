@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 )
 
@@ -31,19 +31,19 @@ func (s *Session) UnlessEnded() *Session {
 // may be called with a lock that the session's hooks take.
 func (s *Session) Ended() error { return context.Cause(s.ctx) }
 
-// Retire ends the rest of the session's wire. It blocks for up to two seconds, and longer if the
-// socket blocks.
-func (s *Session) Retire() {
-	s.wire.Close(func() { s.tap.CloseConn(s.Ended()) })
-	s.tap.AwaitClosed()
-}
+// CloseAtServer asks the server of the present connection to end the session, which has ended for the client.
+// It returns nil once the server has done that.
+func (s *Session) CloseAtServer(ctx context.Context) error { return s.wire.CloseSession(ctx) }
 
-// sessionError translates the tap's error at a session's end.
+// Retire ends what carries the session, and waits for its goroutines and sockets.
+func (s *Session) Retire() { s.wire.Retire(s.Ended()) }
+
+// sessionError translates the wire's error at a session's end.
 func sessionError(err error) error {
 	switch {
-	case errors.Is(err, tap.ErrExpired):
+	case errors.Is(err, wire.ErrExpired):
 		return zkerr.ErrSessionExpired
-	case errors.Is(err, tap.ErrSubstituted):
+	case errors.Is(err, wire.ErrSubstituted):
 		return fmt.Errorf("%w: %s", zkerr.ErrSessionReplaced, err.Error())
 	}
 	return err

@@ -14,7 +14,7 @@ import (
 
 // The deadline's timer calls enforce, on a goroutine that does nothing else. From there to the end of
 // the last lease, there is no function of the user's, no log and no I/O, but for the parent of a context. The mutexes on the way are
-// holdSet.mu, those of the tap and of the list of servers, and a hold's in package hold: none is held
+// holdSet.mu, those of the wire and of the list of servers, and a hold's in package hold: none is held
 // over any of these. The session's loop does the rest, in finish.
 
 // A holdSet has the holds on a session, and ends them. Its mutex is held over nothing but its fields
@@ -76,9 +76,9 @@ func (s *Session) expireIfDue() (over bool) {
 // stuck. It needs holds.mu.
 func (s *Session) deadlineLocked() time.Time {
 	if s.holds.secured > 0 {
-		return s.tap.Deadline().Add(-s.notifyTimeLocked())
+		return s.wire.Status().Deadline.Add(-s.notifyTimeLocked())
 	}
-	return s.tap.Presumed()
+	return s.wire.Status().Presumed
 }
 
 // notifyTimeLocked returns how long it takes to notify all owners of secured holds, in whole
@@ -120,8 +120,7 @@ func (s *Session) lose(cause error) error {
 	s.holds.secured = 0
 	s.holds.mu.Unlock()
 	s.eachRecipe("a context's parent", func(h *Hold) { h.lose(cause) })
-	s.cfg.Servers.End() // first: without a context, the wire would dial without a pause
-	s.tap.End(cause)
+	s.wire.End(cause)
 	s.cancel(cause)
 	close(s.allLost)
 	return cause
@@ -144,8 +143,8 @@ func (l *lossList) add(h *Hold) {
 func (s *Session) finish(cause error) error {
 	cause = s.lose(cause)
 	<-s.allLost
-	if !s.WasServing() {
-		s.tap.CloseConn(cause) // a handshake without a reply would delay the wire's end
+	if s.client.Err() == nil && !s.cfg.ReadOnly { // else the connection closes the session in order
+		s.wire.CloseConn(cause)
 	}
 	event := watchreg.SessionEnded
 	if s.cfg.ReadOnly { // it is not the client's session

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/wire"
 )
 
 // A Hold keeps the session's deadline fresh until it is released or the session has ended. The zero
@@ -92,13 +92,13 @@ func (h *Hold) Secure() (fresh bool, err error) {
 
 // fresh reports whether the deadline is far enough ahead to secure a hold.
 func (s *Session) fresh() bool {
-	return time.Until(s.tap.Deadline()) > s.Timeout()/graceFraction
+	return time.Until(s.wire.Status().Deadline) > s.Timeout()/graceFraction
 }
 
 // AwaitFresh returns nil when a proof may have renewed the deadline. One proof may not be enough, so
 // it paces callers that ask for another one.
 func (s *Session) AwaitFresh(ctx context.Context) error {
-	timer := time.NewTimer(s.cfg.Margin(s.Timeout()) / tap.ContactsPerMargin)
+	timer := time.NewTimer(s.cfg.Margin(s.Timeout()) / wire.ContactsPerMargin)
 	defer timer.Stop()
 	if s.fresh() {
 		return nil
@@ -153,7 +153,7 @@ func (h *Hold) AfterLost(fn func()) {
 
 // Err returns why h was lost, or nil. If the deadline has just passed, Err ends the session.
 func (h *Hold) Err() error {
-	if !h.over.Load() && h.session.tap.InTime() {
+	if !h.over.Load() && h.session.wire.InTime() {
 		return nil
 	}
 	h.session.expireIfDue()

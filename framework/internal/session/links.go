@@ -8,9 +8,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/watchreg"
-	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 )
 
@@ -20,17 +19,17 @@ var (
 	ErrLeftAway = errors.New("the read-only server closed the connection")
 )
 
-// onLink runs on a goroutine of the wire client, so it only records the event.
-func (s *Session) onLink(ev zkconn.LinkEvent) {
-	l := link{event: ev}
-	if ev == zkconn.LinkDown {
-		s.watches.Sever() // before anything is sent on the next connection
-		if s.cfg.Trees != nil {
-			s.cfg.Trees.Sever(s)
-		}
-		l.fault = s.linkFault()
+// onUp records that there is a connection.
+func (s *Session) onUp() { s.follows(link{up: true}) }
+
+// onDown records that the connection has ended. It runs before there is another one.
+func (s *Session) onDown() {
+	s.watches.Sever() // before anything is sent on the next connection
+	if s.cfg.Trees != nil {
+		s.cfg.Trees.Sever(s)
 	}
-	s.follows(l)
+	st := s.wire.Status()
+	s.follows(link{fault: cmp.Or(refusal(st.Refusal), st.Fault)})
 }
 
 // follows passes l to the loop.
@@ -41,29 +40,19 @@ func (s *Session) follows(l link) {
 	s.Wake()
 }
 
-// linkFault returns why the present connection has ended.
-func (s *Session) linkFault() error {
-	if refusal := s.refusal(); refusal != nil {
-		return refusal
-	}
-	fault := s.tap.Fault()
-	if errors.Is(fault, tap.ErrRefused) {
-		return fmt.Errorf("%w: %w", zkerr.ErrAuthFailed, fault)
-	}
-	return fault
-}
-
-// refusal returns why the server refused a credential on the present connection, or nil. It is
-// zkerr.ErrAuthFailed unless the credential was on trial.
-func (s *Session) refusal() error {
-	refusal := s.tap.Refusal()
-	if errors.Is(refusal, tap.ErrCredential) {
+// refusal returns err as the client knows it: zkerr.ErrAuthFailed if a server has refused the client, unless
+// the credential was on trial.
+func refusal(err error) error {
+	switch {
+	case errors.Is(err, wire.ErrCredential):
 		return zkerr.ErrAuthFailed
+	case errors.Is(err, wire.ErrRefused):
+		return fmt.Errorf("%w: %w", zkerr.ErrAuthFailed, err)
 	}
-	return refusal
+	return err
 }
 
-// follow acts on the reports of the wire and the tap. If they end the session, it returns the
+// follow acts on the reports of the wire. If they end the session, it returns the
 // cause.
 func (s *Session) follow() error {
 	s.mu.Lock()
@@ -71,20 +60,17 @@ func (s *Session) follow() error {
 	s.links = nil
 	s.mu.Unlock()
 	for _, link := range links {
-		switch link.event {
-		case zkconn.LinkExpired:
-			return zkerr.ErrSessionExpired
-		case zkconn.LinkDown:
-			if err := s.down(link.fault); err != nil {
-				return err
-			}
-		case zkconn.LinkUp:
-			if err := s.linkedUp(); err != nil {
-				return err
-			}
+		err := error(nil)
+		if link.up {
+			err = s.linkedUp()
+		} else {
+			err = s.down(link.fault)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	if err := s.tap.Ended(); err != nil {
+	if err := s.wire.Status().Ended; err != nil {
 		return sessionError(err)
 	}
 	s.mu.Lock()
@@ -110,7 +96,7 @@ func (s *Session) linkedUp() error {
 		s.checkTimeout()
 		return nil
 	}
-	if !s.tap.ReadOnly() {
+	if !s.wire.Status().ReadOnly {
 		s.link() // the wire's end then closes the session in order
 		return ErrQuorum
 	}
@@ -161,14 +147,14 @@ func (s *Session) checkTimeout() {
 
 // admit puts a connection into service unless the server has refused a credential on it.
 func (s *Session) admit() {
-	refusal := s.refusal()
+	refused := refusal(s.wire.Status().Refusal)
 	switch {
-	case refusal != nil:
+	case refused != nil:
 		s.setUp(time.Time{})
-		if errors.Is(refusal, zkerr.ErrAuthFailed) && !s.cfg.ReadOnly {
-			s.cfg.Client.AuthFailed(s, refusal)
+		if errors.Is(refused, zkerr.ErrAuthFailed) && !s.cfg.ReadOnly {
+			s.cfg.Client.AuthFailed(s, refused)
 		}
-		s.tap.CloseConn(refusal) // as the server does; the pause between attempts grows
+		s.wire.CloseConn(refused) // as the server does; the pause between attempts grows
 	case s.cfg.Client.Refused() && !s.accepted():
 		s.probe()
 	default:

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/requests"
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/wire"
 )
 
 // Fractions of the session timeout T that pace proofs.
@@ -15,6 +15,9 @@ const (
 	beatFraction     = 4  // a heartbeat if nothing was proven for T/4 …
 	fastBeatFraction = 8  // … or T/8, if T/4 is shorter than the margin
 	graceFraction    = 16 // a hold that isn't secured has T/16 for a write of its own
+
+	// A connection without progress is given the time that what is in flight takes, up to 3T/8.
+	dueNumerator, dueDenominator = 3, 8
 )
 
 // A pace says when heartbeats and touches go out.
@@ -29,7 +32,7 @@ type pace struct {
 // margin, a touch goes out ahead of each heartbeat, so that the heartbeat has a recent request to
 // prove. If T/4 is shorter, heartbeats go out twice as often and prove each other.
 func paceOf(timeout, margin time.Duration) pace {
-	p := pace{beat: timeout / beatFraction, lead: margin + margin/tap.ContactsPerMargin}
+	p := pace{beat: timeout / beatFraction, lead: margin + margin/wire.ContactsPerMargin}
 	if p.beat < p.lead {
 		p.beat = timeout / fastBeatFraction
 	}
@@ -37,9 +40,12 @@ func paceOf(timeout, margin time.Duration) pace {
 }
 
 // tendHoldsLocked keeps the deadline fresh and notices a server that stopped.
-func (s *Session) tendHoldsLocked(due *soonest, held heldNow) {
-	stall := min(s.Timeout()/stallFraction, s.cfg.ConnectTimeout)
-	switch beat, touch := s.beatsLocked(held); {
+func (s *Session) tendHoldsLocked(due *soonest, held heldNow, st wire.Status) {
+	// What is in flight may take its time: without it, a slow link that carries a large request would count
+	// as a server that stopped.
+	stall := min(st.Timeout/stallFraction, s.cfg.ConnectTimeout)
+	stall += min(st.Due, st.Timeout*dueNumerator/dueDenominator)
+	switch beat, touch := s.beatsLocked(held, st); {
 	case s.sent.heartbeat:
 	case !beat.After(due.now):
 		s.proveLocked(due.now)
@@ -47,15 +53,12 @@ func (s *Session) tendHoldsLocked(due *soonest, held heldNow) {
 		due.at(beat)
 		s.touchLocked(due, touch)
 	}
-	sent, waiting := s.tap.OldestUnanswered()
-	if received := s.tap.Received(); received.After(sent) {
-		sent = received // large replies arrive, and the reply that is waited for comes behind them
-	}
+	waiting := !st.Waiting.IsZero()
 	switch {
-	case waiting && !sent.Add(stall).After(due.now):
+	case waiting && !st.Waiting.Add(stall).After(due.now):
 		due.cut, due.stalled = fmt.Errorf("server did not answer for %v", stall), true
 	case waiting:
-		due.at(sent.Add(stall))
+		due.at(st.Waiting.Add(stall))
 	case s.sent.heartbeat || s.sent.touch:
 		due.at(due.now.Add(stall)) // the request is about to be sent
 	}
@@ -64,10 +67,10 @@ func (s *Session) tendHoldsLocked(due *soonest, held heldNow) {
 // beatsLocked returns when the next heartbeat and the touch ahead of it are due. After a resumption
 // nothing is proven, so a heartbeat is due at once. A write mostly follows a new hold, and proves
 // as much as a heartbeat. It needs mu.
-func (s *Session) beatsLocked(held heldNow) (beat, touch time.Time) {
-	timeout := s.Timeout()
+func (s *Session) beatsLocked(held heldNow, st wire.Status) (beat, touch time.Time) {
+	timeout := st.Timeout
 	p := paceOf(timeout, s.cfg.Margin(timeout))
-	beat = s.tap.Proven().Add(p.beat)
+	beat = st.Proven.Add(p.beat)
 	if again := s.beaten.Add(timeout / graceFraction); again.After(beat) {
 		beat = again // the reply to the last heartbeat proved nothing
 	}
@@ -75,7 +78,7 @@ func (s *Session) beatsLocked(held heldNow) (beat, touch time.Time) {
 		beat = grace
 	}
 	touch = beat.Add(-p.lead)
-	if p.lead >= p.beat || !s.tap.Sent().Before(touch) {
+	if p.lead >= p.beat || !st.Sent.Before(touch) {
 		touch = beat
 	}
 	return beat, touch
@@ -116,8 +119,8 @@ func (s *Session) touchLocked(due *soonest, at time.Time) {
 // sendLocked sends a request of the session's own. pending is true until it has ended. If the connection
 // has ended, nothing is sent, and the report of that end follows. It needs mu.
 func (s *Session) sendLocked(rq requests.Request[struct{}], pending *bool, failed func(error)) {
-	sent := &tap.Request{Opcode: rq.Opcode, Body: rq.Body, Limit: s.cfg.MaxReply}
-	if !s.tap.Send(sent) {
+	sent := &wire.Request{Opcode: rq.Opcode, Body: rq.Body, Limit: s.cfg.MaxReply, Class: wire.Proof}
+	if !s.wire.Send(sent) {
 		return
 	}
 	*pending = s.spawn(func() { // ends with the reply or the connection

@@ -7,37 +7,43 @@ import (
 	"sync"
 
 	"github.com/docent-go/docent/framework/internal/requests"
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// A Pending is a request that was sent, or could not be sent. It ends with the reply or the connection.
+// A Pending is a request that waits to be sent, was sent, or could not be sent. It ends with the reply or the
+// connection, or is withdrawn.
 type Pending[T any] struct {
 	session *Session
-	request tap.Request
-	decode  func(tap.Answer) (T, error)
+	shared  bool // others may wait for it, too
+	request wire.Request
+	decode  func(wire.Answer) (T, error)
 
 	decoding sync.Once
 	value    T
 	err      error
 }
 
-// Begin sends a request on the connection in use, or not at all. It does not wait. A server serves a
-// session's requests in the order in which Begin is called.
+// Begin sends a request on the connection in use, or not at all. It does not wait: the request goes out once
+// the connection has room for it. A server serves a session's requests of one class in the order in which
+// Begin is called.
 func Begin[T any](s *Session, rq requests.Request[T]) *Pending[T] {
 	limit := rq.Limit
 	if limit == 0 {
-		limit = s.cfg.MaxReply
+		limit = max(s.cfg.MaxReply, rq.Expect)
 	}
 	p := &Pending[T]{session: s, decode: rq.Decode}
-	p.request = tap.Request{Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Limit: limit, OnEnd: s.leaveOne}
+	p.request = wire.Request{
+		Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Limit: limit, Expect: rq.Expect, Class: rq.Class, By: rq.By, OnEnd: s.leaveOne,
+	}
+	p.shared = rq.Shared
 	switch {
 	case proto.RequestHeadSize+len(rq.Body) > s.cfg.MaxRequest:
-		p.request.Refuse(fmt.Errorf("%w: %d bytes", tap.ErrRequestTooLarge, len(rq.Body)))
+		p.request.Refuse(fmt.Errorf("%w: %d bytes", wire.ErrRequestTooLarge, len(rq.Body)))
 	case s.client.Err() != nil || !s.enterRequest():
-		p.request.Refuse(tap.ErrUnsent)
-	case !s.tap.Send(&p.request):
+		p.request.Refuse(wire.ErrUnsent)
+	case !s.wire.Send(&p.request):
 		s.leaveRequest()
 	}
 	return p
@@ -49,6 +55,7 @@ func Call[T any](ctx context.Context, s *Session, rq requests.Request[T]) (T, er
 		var zero T
 		return zero, err
 	}
+	rq.By, _ = ctx.Deadline()
 	return Begin(s, rq).Wait(ctx)
 }
 
@@ -64,8 +71,8 @@ func (p *Pending[T]) Session() *Session { return p.session }
 // Done returns a channel that is closed when the request has an outcome.
 func (p *Pending[T]) Done() <-chan struct{} { return p.request.Done() }
 
-// Wait returns the request's outcome; its errors are package zkerr's. If ctx ends first, the error
-// wraps zkerr.ErrUnknownOutcome and ctx's error.
+// Wait returns the request's outcome; its errors are package zkerr's. If ctx ends first, the error wraps ctx's
+// error, and zkerr.ErrUnknownOutcome if the request was sent, or zkerr.ErrNotSent if it was not.
 func (p *Pending[T]) Wait(ctx context.Context) (T, error) {
 	select {
 	case <-p.request.Done():
@@ -77,9 +84,17 @@ func (p *Pending[T]) Wait(ctx context.Context) (T, error) {
 		return p.outcome()
 	default:
 	}
+	reason := zkerr.ErrUnknownOutcome
+	if p.Withdraw() {
+		reason = zkerr.ErrNotSent
+	}
 	var zero T
-	return zero, fmt.Errorf("%w: %w", zkerr.ErrUnknownOutcome, ctx.Err())
+	return zero, fmt.Errorf("%w: %w", reason, ctx.Err())
 }
+
+// Withdraw takes the request back, if it was not sent yet and nobody else waits for it. It reports whether it
+// did.
+func (p *Pending[T]) Withdraw() bool { return !p.shared && p.session.wire.Withdraw(&p.request) }
 
 // outcome returns the outcome of a request that has ended.
 func (p *Pending[T]) outcome() (T, error) {
@@ -90,20 +105,24 @@ func (p *Pending[T]) outcome() (T, error) {
 			return
 		}
 		p.value, p.err = p.decode(answer)
+		if errors.Is(p.err, requests.ErrMalformed) { // what else it sends can't be trusted, either
+			p.session.wire.CloseConn(p.err)
+			p.err = fmt.Errorf("%w: %s", zkerr.ErrUnknownOutcome, p.err.Error())
+		}
 	})
 	return p.value, p.err
 }
 
 // fault returns the error of a request whose answer does not count, else nil.
-func (s *Session) fault(opcode proto.Opcode, answer tap.Answer, err error) error {
+func (s *Session) fault(opcode proto.Opcode, answer wire.Answer, err error) error {
 	switch {
-	case s.client.Err() != nil && errors.Is(err, tap.ErrUnsent):
+	case s.client.Err() != nil && errors.Is(err, wire.ErrUnsent):
 		return zkerr.ErrClosed
-	case s.client.Err() != nil && errors.Is(err, tap.ErrUnanswered):
+	case s.client.Err() != nil && errors.Is(err, wire.ErrUnanswered):
 		return fmt.Errorf("%w: %w", zkerr.ErrClosed, askError(err))
 	case err == nil && answer.Code == proto.CodeUnimplemented:
 		return requests.Unsupported(opcode, s.ServerAddr())
-	case errors.Is(err, tap.ErrTooLarge) && tap.Proposed(opcode): // it may have had its effect
+	case errors.Is(err, wire.ErrTooLarge) && wire.Proposed(opcode): // it may have had its effect
 		return fmt.Errorf("%w: %w", zkerr.ErrUnknownOutcome, askError(err))
 	}
 	return askError(err)

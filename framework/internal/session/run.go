@@ -4,10 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/docent-go/docent/framework/internal/hosts"
-	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/watchreg"
-	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/internal/usercall"
 )
 
@@ -21,23 +19,14 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		notified: make(chan struct{}),
 		holds:    holdSet{members: make(map[*Hold]struct{})},
 	}
-	s.tap = tap.New(tap.Config{
-		MarginFor: cfg.Margin, MaxReply: cfg.MaxReply, ReadOnly: cfg.ReadOnly,
-		OnEvent: s.onEvent, OnHandshake: s.setTimer,
+	s.wire = wire.New(wire.Config{
+		Timeout: cfg.Timeout, MarginFor: cfg.Margin, MaxReply: cfg.MaxReply, ReadOnly: cfg.ReadOnly,
+		OnEvent: s.onEvent, OnHandshake: s.setTimer, OnUp: s.onUp, OnDown: s.onDown,
 	})
 	s.watches = watchreg.New(func(fn func()) { go usercall.Guard(cfg.Log, "Watch.AfterFire", fn) })
 	s.leaveOne = s.leaveRequest
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	conn, err := zkconn.New(zkconn.Config{
-		Hosts:   cfg.Servers,
-		Host:    hosts.WireHost,
-		Timeout: cfg.Timeout,
-		Dial:    s.dial,
-		Logger:  cfg.Log,
-		OnLink:  s.onLink,
-	})
-	s.wire = conn
-	return s, err
+	return s, s.wire.Start(s.dial, cfg.Log)
 }
 
 // Run runs the session to its end and returns the cause of the end.
@@ -70,7 +59,7 @@ func (s *Session) onEvent(kind int32, path string) {
 	if s.cfg.Trees == nil {
 		return
 	}
-	if parent := s.cfg.Trees.Fire(event, path); parent != "" { // see tap.Tap's trees
+	if parent := s.cfg.Trees.Fire(event, path); parent != "" { // see wire.Wire's trees
 		s.watches.Fire(watchreg.ChildrenChanged, parent)
 	}
 }

@@ -7,17 +7,15 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/hosts"
-	"github.com/docent-go/docent/framework/internal/tap"
 	"github.com/docent-go/docent/framework/internal/watchreg"
-	"github.com/docent-go/docent/framework/internal/zkconn"
+	"github.com/docent-go/docent/framework/internal/wire"
 )
 
 // A Session is one ZooKeeper session. Only its loop, [Session.Run], changes its state. The methods
 // may be called concurrently.
 type Session struct {
 	cfg      Config
-	tap      *tap.Tap
-	wire     *zkconn.Conn
+	wire     *wire.Wire
 	watches  *watchreg.Registry
 	leaveOne func()          // leaveRequest
 	leaving  atomic.Bool     // the connection is being closed for another server
@@ -53,8 +51,8 @@ type connState struct {
 // A link is a change of the wire's connection, with the connection's state at that moment. Soon
 // after, the next connection replaces it.
 type link struct {
-	event zkconn.LinkEvent
-	fault error // why it ended; zkerr.ErrAuthFailed if a credential was refused
+	up    bool
+	fault error // why it has ended, or could not be made; zkerr.ErrAuthFailed if a credential was refused
 }
 
 // sentRequests are the session's own requests that are under way.
@@ -68,34 +66,27 @@ func (s *Session) ID() int64 {
 	if s == nil {
 		return 0
 	}
-	id, _, _ := s.tap.Session()
-	return id
+	return s.wire.Status().ID
 }
 
 // Timeout returns the negotiated session timeout; 0 before the first connection.
-func (s *Session) Timeout() time.Duration {
-	_, _, timeout := s.tap.Session()
-	return timeout
-}
+func (s *Session) Timeout() time.Duration { return s.wire.Status().Timeout }
 
 // Secret returns what it takes to resume, and so to end, the session.
-func (s *Session) Secret() (id int64, password []byte) {
-	id, password, _ = s.tap.Session()
-	return id, password
-}
+func (s *Session) Secret() (id int64, password []byte) { return s.wire.Secret() }
 
 // Zxid returns the transaction id of the latest reply; 0 before the first.
-func (s *Session) Zxid() int64 { return s.tap.Zxid() }
+func (s *Session) Zxid() int64 { return s.wire.Zxid() }
 
 // Deadline returns the moment until which the session is certainly valid.
-func (s *Session) Deadline() time.Time { return s.tap.Deadline() }
+func (s *Session) Deadline() time.Time { return s.wire.Status().Deadline }
 
 // Context returns a context that ends with the session, before its holds have been notified. Its
 // cause is the reason.
 func (s *Session) Context() context.Context { return s.ctx }
 
-// Tap returns what is between the wire client and its connections.
-func (s *Session) Tap() *tap.Tap { return s.tap }
+// Wire returns what carries the session.
+func (s *Session) Wire() *wire.Wire { return s.wire }
 
 // Watches returns the session's watches.
 func (s *Session) Watches() *watchreg.Registry { return s.watches }

@@ -17,7 +17,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/hosts"
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/tap"
+	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -60,10 +60,10 @@ func (c *client) Connect(ctx context.Context, t hosts.Target) (net.Conn, error) 
 	return c.dial(ctx, "tcp", t.DialAddr())
 }
 
-func (c *client) StartSASL(context.Context, string) (tap.Exchange, error) { return nil, nil }
-func (c *client) Credentials() []tap.Credential                           { return nil }
-func (c *client) Refused() bool                                           { return false }
-func (c *client) BeginRound(*session.Session)                             { c.report("round begins") }
+func (c *client) StartSASL(context.Context, string) (wire.Exchange, error) { return nil, nil }
+func (c *client) Credentials() []wire.Credential                           { return nil }
+func (c *client) Refused() bool                                            { return false }
+func (c *client) BeginRound(*session.Session)                              { c.report("round begins") }
 
 func (c *client) RoundFailed() { c.report("round failed") }
 

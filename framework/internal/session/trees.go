@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/internal/watchreg"
+	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/errtype"
@@ -54,7 +55,7 @@ func (s *Session) tendTree(job watchreg.TreeJob) (again bool) {
 		opcode, argument = proto.OpRemoveWatches, typeAny
 	}
 	body := binary.BigEndian.AppendUint32(proto.AppendString(nil, job.Path), argument)
-	answer, err := s.tap.Ask(opcode, body, s.cfg.MaxReply)
+	answer, err := s.wire.Ask(&wire.Request{Opcode: opcode, Body: body, Limit: s.cfg.MaxReply})
 	if err = s.fault(opcode, answer, err); err == nil {
 		err = zkerr.OfCode(answer.Code)
 	}

@@ -33,6 +33,7 @@ var (
 // Errors of the connection and the session.
 var (
 	ErrNotConnected    = errtype.New("not connected", "not_connected")
+	ErrNotSent         = errtype.New("not sent", "not_sent")
 	ErrReadOnly        = errtype.New("the server is read-only", "read_only")
 	ErrUnknownOutcome  = errtype.New("outcome unknown", "connection_loss")
 	ErrSessionEnded    = errtype.New("session ended", "session_ended")

@@ -1,0 +1,103 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/docent-go/docent/internal/proto"
+)
+
+const xidCloseSession = 1 // the connection's only request
+
+// briefTimeout is the session timeout in milliseconds that [CloseSession] asks for. The server
+// grants its minimum. So if the attempt fails after the handshake, which renews the session, the
+// session is renewed only for that minimum.
+const briefTimeout = 1
+
+// CloseSession asks the server of the connection in use to end the session, ahead of all requests that
+// wait, and returns nil if it has. Without a connection the error is [ErrUnsent]. It may be called when the
+// Wire has ended.
+func (w *Wire) CloseSession(ctx context.Context) error {
+	rq := &Request{Opcode: proto.OpCloseSession, Class: Closing, Limit: MaxHandshake, done: make(chan struct{})}
+	w.mu.Lock()
+	c := w.conn
+	if c == nil || c.over {
+		w.mu.Unlock()
+		return ErrUnsent
+	}
+	w.queueLocked(c, rq)
+	w.mu.Unlock()
+	c.wake()
+	select {
+	case <-rq.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	answer, err := rq.Answer()
+	if err == nil && answer.Code != proto.CodeOK && answer.Code != proto.CodeSessionExpired {
+		err = fmt.Errorf("the server's error %d", answer.Code)
+	}
+	return err
+}
+
+// CloseSession ends a session at the server, over a connection that is used only for that. It
+// authenticates the connection by sasl unless that is nil, which may take until ctx ends, and by the
+// credentials. It returns nil if the session is over: the server has closed it or no longer knows it.
+// It neither sets deadlines nor closes conn.
+//
+// If the server replies with another session, CloseSession does not close that session, and the
+// error wraps [ErrSubstituted]. If the server refuses a credential, the error wraps
+// [ErrCredential].
+func CloseSession(ctx context.Context, conn net.Conn, id Identification, session int64, password []byte) error {
+	// The handshake of a client that has seen no transaction: no server refuses it as older than the
+	// client. A read-only server does not suffice.
+	g, err := greet(conn, proto.ConnectRequest{Timeout: briefTimeout, Session: session, Password: password})
+	if err != nil {
+		return err
+	}
+	switch g.id {
+	case 0:
+		return nil // it has expired
+	case session:
+	default:
+		return fmt.Errorf("%w: %#x instead of %#x", ErrSubstituted, g.id, session)
+	}
+	if id.SASL != nil {
+		if err := authenticate(ctx, conn, id.SASL); err != nil {
+			return err
+		}
+	}
+	for _, credential := range id.Credentials {
+		if accepted, err := present(conn, credential); err != nil || !accepted {
+			return errors.Join(ErrCredential, err)
+		}
+	}
+	if _, err := conn.Write(proto.RequestFrame(xidCloseSession, proto.OpCloseSession, nil)); err != nil {
+		return err
+	}
+	return readCloseReply(conn)
+}
+
+// readCloseReply reads until the reply to the close.
+func readCloseReply(conn net.Conn) error {
+	for {
+		reply, err := proto.ReadFrame(conn, MaxHandshake)
+		if err != nil {
+			return err
+		}
+		d := proto.NewDecoder(reply)
+		head := d.ReplyHead()
+		if d.Err() != nil {
+			return fmt.Errorf("a reply of %d bytes", len(reply))
+		}
+		if head.Xid != xidCloseSession {
+			continue
+		}
+		if head.Code != 0 && head.Code != proto.CodeSessionExpired {
+			return fmt.Errorf("the server's error %d", head.Code)
+		}
+		return nil
+	}
+}

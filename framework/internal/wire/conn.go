@@ -1,0 +1,154 @@
+package wire
+
+import (
+	"bufio"
+	"net"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/docent-go/docent/internal/proto"
+)
+
+// A Conn is one connection of a Wire's session, after its handshake. Two goroutines belong to it: read,
+// whose end is the connection's end, and write.
+type Conn struct {
+	wire     *Wire
+	socket   net.Conn
+	patience time.Duration // how long the connection may make no progress; zero in the handshake
+	input    *bufio.Reader // only for read
+	reading  limit         // only for read
+	writing  limit         // only for write
+
+	heard atomic.Int64 // when bytes arrived last, since Wire.born; 0 for never
+	wrote atomic.Int64 // when bytes of a frame in pieces left last
+
+	// guarded by wire.mu
+	queue   queue
+	window  window
+	flight  flight
+	pings   []time.Time // those without a reply
+	refusal error       // see Status
+	over    bool        // it carries no more requests
+
+	woken  chan struct{} // capacity 1: there may be something to write
+	ending chan struct{} // closed with over
+	ended  chan struct{} // closed when read has ended
+}
+
+// run starts the goroutines of c. It needs mu.
+func (w *Wire) runLocked(c *Conn) {
+	w.work.Add(2)
+	go c.read()
+	go c.write()
+}
+
+// close ends the connection because of cause: requests without a reply end at once, and the goroutines
+// soon. The Close of TLS sends an alert, for which it takes up to five seconds, and a user's may block:
+// it goes on in the background.
+func (c *Conn) close(cause error) {
+	w := c.wire
+	w.mu.Lock()
+	if c.over {
+		w.mu.Unlock()
+		return
+	}
+	c.over = true
+	if w.conn == c && w.fault == nil {
+		w.fault = cause
+	}
+	left := c.dropLocked(written)
+	close(c.ending)
+	w.work.Add(1)
+	w.mu.Unlock()
+	go func() { // ends with the socket's Close; Wire.Retire waits for it
+		defer w.work.Done()
+		_ = c.socket.Close()
+	}()
+	time.AfterFunc(closePatience, c.giveUp)
+	endAll(left)
+}
+
+// closePatience is how long the write under way may take to say what the socket took, once the
+// connection has ended. A socket's Close ends its writes, unless it is a user's that blocks.
+const closePatience = 5 * time.Millisecond
+
+// giveUp ends the requests whose write is still under way.
+func (c *Conn) giveUp() {
+	c.wire.mu.Lock()
+	left := c.dropLocked(writing)
+	c.wire.mu.Unlock()
+	endAll(left)
+}
+
+// dropLocked returns the requests that will have no reply, for their end: those in the queue, and those in
+// flight in one of the states. It needs mu.
+func (c *Conn) dropLocked(states ...state) []*Request {
+	left := c.queue.drain()
+	for _, rq := range c.flight.all() {
+		if slices.Contains(states, rq.state) {
+			left = append(left, rq)
+		}
+	}
+	for _, rq := range left {
+		rq.state = over
+	}
+	return left
+}
+
+// wake makes write look for work.
+func (c *Conn) wake() {
+	select {
+	case c.woken <- struct{}{}:
+	default: // it has not looked yet
+	}
+}
+
+// ping sends a ping, unless the one before it was not written yet.
+func (c *Conn) ping() {
+	c.wire.mu.Lock()
+	queued := c.queue.lanes[Proof].last
+	if !c.over && (queued == nil || queued.Opcode != proto.OpPing) {
+		rq := &Request{Opcode: proto.OpPing, Class: Proof}
+		c.wire.queueLocked(c, rq)
+	}
+	c.wire.mu.Unlock()
+	c.wake()
+}
+
+// oldestLocked returns when the oldest request without a reply was sent, be it a ping or not. It needs mu.
+func (c *Conn) oldestLocked() (time.Time, bool) {
+	oldest := c.flight.oldest()
+	switch {
+	case c.over || oldest == nil && len(c.pings) == 0:
+		return time.Time{}, false
+	case oldest == nil:
+		return c.pings[0], true
+	case len(c.pings) == 0 || oldest.sent.Before(c.pings[0]):
+		return oldest.sent, true
+	}
+	return c.pings[0], true
+}
+
+// moved returns when the connection has made progress last: bytes arrived, or left.
+func (c *Conn) moved() time.Time {
+	return c.wire.born.Add(time.Duration(max(c.heard.Load(), c.wrote.Load())))
+}
+
+// A limit is the deadline of a socket's reads or writes. It moves with the progress, and is set again
+// only if that makes a difference.
+type limit struct {
+	at    time.Time
+	slack time.Duration // a deadline that is later by less needs no change
+}
+
+// slackFraction says which part of the time until a deadline is its slack.
+const slackFraction = 32
+
+func (l *limit) set(at time.Time, set func(time.Time) error) {
+	if later := at.Sub(l.at); !l.at.IsZero() && later >= 0 && later < l.slack {
+		return
+	}
+	*l = limit{at: at, slack: time.Until(at) / slackFraction}
+	_ = set(at) // a socket that takes no deadline fails at the next read or write, too
+}

@@ -1,0 +1,90 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/docent-go/docent/internal/proto"
+)
+
+// Why a server refuses a connection: the errors of [Wire.Connect], and Refusals of a [Status].
+var (
+	// ErrCredential means that the server refused a credential, or a request that requires one.
+	ErrCredential = errors.New("the server refused a credential")
+	// ErrTrial means that the server refused a credential on trial. The server then closes the
+	// connection; the next connection omits that credential.
+	ErrTrial = errors.New("the server refused a credential that was tried, and closes the connection")
+)
+
+// A Credential authenticates a connection.
+type Credential struct {
+	Scheme string
+	Secret []byte
+	// Answered is called with the server's reply, on a goroutine that must not be blocked. It is
+	// nil unless the credential is on trial ([ErrTrial]).
+	Answered func(accepted bool)
+}
+
+// maxAuthReply is more than the length of a reply without a body.
+const maxAuthReply = 1 << 10
+
+// CredentialBody returns the body of a request that presents a credential.
+func CredentialBody(scheme string, secret []byte) []byte {
+	b := make([]byte, 4, 4+2*proto.LengthSize+len(scheme)+len(secret)) // the type is unused
+	return proto.AppendString(proto.AppendString(b, scheme), string(secret))
+}
+
+// presentAll presents credentials until the server refuses one.
+func presentAll(server io.ReadWriter, credentials []Credential) error {
+	for _, credential := range credentials {
+		accepted, err := present(server, credential)
+		if err != nil {
+			return err
+		}
+		if credential.Answered != nil {
+			credential.Answered(accepted)
+		}
+		switch {
+		case accepted:
+		case credential.Answered != nil:
+			return ErrTrial
+		default:
+			return ErrCredential
+		}
+	}
+	return nil
+}
+
+// present sends a credential and reports whether the server accepted it.
+func present(server io.ReadWriter, credential Credential) (accepted bool, err error) {
+	body := CredentialBody(credential.Scheme, credential.Secret)
+	head, _, err := ask(server, proto.XidAuth, proto.OpAuth, body, maxAuthReply)
+	if err != nil {
+		return false, fmt.Errorf("credential: %w", err)
+	}
+	return head.Code == proto.CodeOK, nil
+}
+
+// ask sends a request on a connection without other requests, and returns the head and the body of
+// the reply.
+func ask(
+	server io.ReadWriter, xid int32, op proto.Opcode, body []byte, most int,
+) (proto.ReplyHead, []byte, error) {
+	if _, err := server.Write(proto.RequestFrame(xid, op, body)); err != nil {
+		return proto.ReplyHead{}, nil, err
+	}
+	reply, err := proto.ReadFrame(server, most)
+	if errors.Is(err, proto.ErrMalformed) {
+		err = fmt.Errorf("%w: %w", ErrHandshake, err)
+	}
+	if err != nil {
+		return proto.ReplyHead{}, nil, err
+	}
+	d := proto.NewDecoder(reply)
+	head := d.ReplyHead()
+	if d.Err() != nil || head.Xid != xid {
+		return head, nil, fmt.Errorf("%w: a reply of %d bytes to request %d", ErrHandshake, len(reply), xid)
+	}
+	return head, d.Rest(), nil
+}

@@ -1,0 +1,7 @@
+package wire
+
+// Contacts returns how many contacts the lease clock keeps.
+func Contacts(w *Wire) int { return len(w.clock.contacts) }
+
+// Growth is the most that a connection allocates for a frame beyond what has arrived.
+const Growth = growth

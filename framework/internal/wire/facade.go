@@ -1,0 +1,152 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/docent-go/docent/internal/proto"
+)
+
+// A facade is what go-zookeeper gets for a connection. Of its frames, the hello is dropped, because the
+// hands are shaken; the greeting is replayed; a ping makes the connection ping; and a close is answered,
+// because the session closes itself. A Read blocks until the connection has ended.
+type facade struct {
+	conn *Conn         // nil if the session is over: go-zookeeper waits for its own end
+	more chan struct{} // capacity 1: unread has something
+
+	mu      sync.Mutex    // guards following
+	unread  []byte        // the greeting, and then the reply to the close
+	greeted chan struct{} // closed when the greeting has been read
+	hello   bool          // go-zookeeper has written its hello
+	kept    bool          // it goes on when conn has ended
+	ended   bool          // Read has returned the end
+}
+
+func newFacade(c *Conn, about identity) *facade {
+	greeting := proto.ConnectReply{Timeout: int32(about.timeout.Milliseconds()), Session: about.id, Password: about.password}
+	return &facade{conn: c, more: make(chan struct{}, 1), unread: greeting.Frame(), greeted: make(chan struct{}), kept: c == nil}
+}
+
+// keep makes the facade go on when its connection has ended. It returns false if go-zookeeper has learned
+// of that end already: it is to dial again.
+func (f *facade) keep() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.kept = !f.ended
+	return f.kept
+}
+
+// Read is part of net.Conn, as the following methods are.
+func (f *facade) Read(p []byte) (int, error) {
+	for {
+		if n := f.take(p); n > 0 {
+			return n, nil
+		}
+		var ended <-chan struct{}
+		if f.conn != nil {
+			ended = f.conn.ended
+		}
+		select {
+		case <-f.more:
+			continue
+		case <-ended:
+		}
+		if f.ends() {
+			return 0, io.EOF
+		}
+		<-f.more
+	}
+}
+
+// take takes what go-zookeeper is to read.
+func (f *facade) take(p []byte) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := copy(p, f.unread)
+	f.unread = f.unread[n:]
+	if n > 0 && len(f.unread) == 0 && !f.isGreeted() {
+		close(f.greeted)
+	}
+	return n
+}
+
+func (f *facade) isGreeted() bool {
+	select {
+	case <-f.greeted:
+		return true
+	default:
+		return false
+	}
+}
+
+// ends reports whether the connection's end is the facade's.
+func (f *facade) ends() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended = !f.kept
+	return f.ended
+}
+
+var errFrame = errors.New("go-zookeeper sends pings and a close alone")
+
+// Write takes one frame of go-zookeeper's.
+func (f *facade) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	first := !f.hello
+	f.hello = true
+	f.mu.Unlock()
+	switch {
+	case first:
+		return len(p), nil
+	case len(p) < proto.LengthSize+proto.RequestHeadSize:
+		return 0, errFrame
+	}
+	xid := int32(binary.BigEndian.Uint32(p[proto.LengthSize:]))
+	switch proto.Opcode(int32(binary.BigEndian.Uint32(p[proto.LengthSize+4:]))) {
+	case proto.OpPing:
+		if f.conn != nil {
+			f.conn.ping()
+		}
+	case proto.OpCloseSession:
+		f.deliver(xid)
+	default:
+		return 0, errFrame
+	}
+	return len(p), nil
+}
+
+// deliver has go-zookeeper read the reply to its close.
+func (f *facade) deliver(xid int32) {
+	e := proto.NewEncoder()
+	e.ReplyHead(xid, 0, proto.CodeOK)
+	f.mu.Lock()
+	f.unread = append(f.unread, e.Frame()...)
+	f.mu.Unlock()
+	select {
+	case f.more <- struct{}{}:
+	default:
+	}
+}
+
+// Close ends the connection.
+func (f *facade) Close() error {
+	if f.conn != nil {
+		f.conn.close(net.ErrClosed)
+	}
+	return nil
+}
+
+func (f *facade) LocalAddr() net.Addr              { return address{} }
+func (f *facade) RemoteAddr() net.Addr             { return address{} }
+func (f *facade) SetDeadline(time.Time) error      { return nil }
+func (f *facade) SetReadDeadline(time.Time) error  { return nil }
+func (f *facade) SetWriteDeadline(time.Time) error { return nil }
+
+type address struct{}
+
+func (address) Network() string { return "tcp" }
+func (address) String() string  { return ensemble }

@@ -1,0 +1,221 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/docent-go/docent/internal/proto"
+)
+
+// MaxHandshake is the length in bytes that a reply to a handshake may have. A real reply has 36 or
+// 37 bytes. A longer one comes from another service on the port.
+const MaxHandshake = 1024
+
+// MinTimeout is the shortest session timeout that a server may grant. go-zookeeper pings three times
+// within it, and panics if it is not positive.
+const MinTimeout = 10 * time.Millisecond
+
+// lengthHTTP is what an HTTP server's answer begins with, read as a length.
+const lengthHTTP = 'H'<<24 | 'T'<<16 | 'T'<<8 | 'P'
+
+// An Identification is what a connection presents to the server ahead of all requests.
+type Identification struct {
+	SASL        Exchange // nil for none
+	Credentials []Credential
+}
+
+// Connect makes the handshake on a new connection, authenticates it, and has it carry the session. It
+// takes until ctx ends at the most, which must have a deadline. What it returns is for go-zookeeper. If
+// it fails, the socket is closed. If the server refuses the client, the error wraps [ErrRefused],
+// [ErrCredential] or [ErrTrial].
+func (w *Wire) Connect(ctx context.Context, socket net.Conn, id Identification) (net.Conn, error) {
+	deadline, _ := ctx.Deadline()
+	_ = socket.SetDeadline(deadline) // a closed socket fails at the handshake, too
+	stop := context.AfterFunc(ctx, func() { _ = socket.SetDeadline(time.Unix(1, 0)) })
+	c, err := w.shakeHands(ctx, socket, id)
+	if !stop() && err == nil { // ctx has ended, and the deadline may be set any moment
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		w.broke(err)
+		_ = socket.Close() // the error that counts is err
+		return nil, err
+	}
+	_ = socket.SetDeadline(time.Time{}) // the next read or write sets its own
+	return w.install(c)
+}
+
+// broke records why the latest attempt to connect failed.
+func (w *Wire) broke(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fault = err
+}
+
+// install makes c the connection in use.
+func (w *Wire) install(c *Conn) (net.Conn, error) {
+	w.mu.Lock()
+	if ended := w.ended; ended != nil {
+		w.mu.Unlock()
+		_ = c.socket.Close() // the error that counts is the end
+		return nil, ended
+	}
+	w.conn, w.fault = c, nil
+	c.window, c.patience = newWindow(w.about.timeout), patience(w.about.timeout)
+	f := newFacade(c, w.about)
+	w.dialler.latest = f
+	w.mu.Unlock()
+	if w.config.OnUp != nil {
+		w.config.OnUp() // before OnDown
+	}
+	w.mu.Lock()
+	w.runLocked(c)
+	w.mu.Unlock()
+	return f, nil
+}
+
+// patience returns how long a connection may make no progress: twice as long as from one of go-zookeeper's
+// pings to the next.
+func patience(timeout time.Duration) time.Duration { return timeout * 2 / 3 }
+
+// shakeHands is Connect up to the point where the connection is established.
+func (w *Wire) shakeHands(ctx context.Context, socket net.Conn, id Identification) (*Conn, error) {
+	c := &Conn{
+		wire: w, socket: socket,
+		woken: make(chan struct{}, 1), ending: make(chan struct{}), ended: make(chan struct{}),
+	}
+	w.mu.Lock()
+	hello := proto.ConnectRequest{
+		Zxid: w.Zxid(), Timeout: int32(w.config.Timeout.Milliseconds()), Session: w.about.id, Password: w.about.password, ReadOnly: w.config.ReadOnly,
+	}
+	w.mu.Unlock()
+	if hello.Session == 0 {
+		hello.Password = make([]byte, proto.PasswordSize)
+	}
+	c.input = bufio.NewReader(c)
+	sent := time.Now()
+	g, err := greet(stream{c.input, socket}, hello)
+	if err == nil {
+		err = g.acceptable(w.config.ReadOnly)
+	}
+	if err == nil && g.id != 0 && id.SASL != nil { // a server that says that the session has expired reads no more
+		err = authenticate(ctx, stream{c.input, socket}, id.SASL)
+	}
+	if err == nil {
+		err = w.record(sent, hello.Session == 0, g)
+	}
+	if err == nil {
+		err = presentAll(stream{c.input, socket}, id.Credentials)
+	}
+	return c, err
+}
+
+// A stream is a connection whose reads are buffered.
+type stream struct {
+	io.Reader
+	io.Writer
+}
+
+// A greeting is a server's reply to a handshake.
+type greeting struct {
+	timeout  time.Duration
+	id       int64 // 0 if the session has expired: then the rest has no meaning
+	password []byte
+	readOnly bool // the server has lost its quorum
+}
+
+// greet sends a handshake, and returns the reply.
+func greet(server io.ReadWriter, hello proto.ConnectRequest) (greeting, error) {
+	if _, err := server.Write(hello.Frame()); err != nil {
+		return greeting{}, err
+	}
+	var head [proto.LengthSize]byte
+	if _, err := io.ReadFull(server, head[:]); err != nil {
+		return greeting{}, err
+	}
+	length := int(int32(binary.BigEndian.Uint32(head[:])))
+	switch {
+	case length == lengthHTTP:
+		return greeting{}, fmt.Errorf("%w: an HTTP server answers", ErrHandshake)
+	case length < 0 || length > MaxHandshake:
+		return greeting{}, fmt.Errorf("%w: an answer of %d bytes", ErrHandshake, length)
+	}
+	answer := make([]byte, length)
+	if _, err := io.ReadFull(server, answer); err != nil {
+		return greeting{}, err
+	}
+	return parseGreeting(answer)
+}
+
+// parseGreeting parses protocol version, timeout in milliseconds, session id and password; from 3.4
+// on a read-only flag follows.
+func parseGreeting(answer []byte) (greeting, error) {
+	d := proto.NewDecoder(answer)
+	if head := d.ReplyHead(); len(answer) == proto.ReplyHeadSize && head.Code == proto.CodeNotReadOnly {
+		return greeting{}, ErrNoLocalSession
+	}
+	d = proto.NewDecoder(answer)
+	reply := d.ConnectReply()
+	if d.Err() != nil {
+		return greeting{}, fmt.Errorf("%w: an answer of %d bytes", ErrHandshake, len(answer))
+	}
+	return greeting{
+		timeout:  time.Duration(reply.Timeout) * time.Millisecond,
+		id:       reply.Session,
+		password: bytes.Clone(reply.Password),
+		readOnly: reply.ReadOnly,
+	}, nil
+}
+
+// acceptable returns what is wrong with a greeting, or nil.
+func (g greeting) acceptable(readOnly bool) error {
+	switch {
+	case g.id == 0:
+	case g.timeout < MinTimeout:
+		return fmt.Errorf("%w: it grants a session timeout of %v", ErrHandshake, g.timeout)
+	case len(g.password) != proto.PasswordSize:
+		return fmt.Errorf("%w: its password has %d bytes", ErrHandshake, len(g.password))
+	case g.readOnly && !readOnly:
+		return fmt.Errorf("%w: a read-only server, which was not asked for", ErrHandshake)
+	}
+	return nil
+}
+
+// record records the reply to a handshake that was sent at sent. isNew says whether it asked for a new
+// session.
+func (w *Wire) record(sent time.Time, isNew bool, g greeting) error {
+	err := w.recordGreeting(sent, isNew, g)
+	if w.config.OnHandshake != nil {
+		w.config.OnHandshake()
+	}
+	return err
+}
+
+// recordGreeting is record without the notification.
+func (w *Wire) recordGreeting(sent time.Time, isNew bool, g greeting) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.ended != nil:
+		return w.ended
+	case g.id == 0:
+		w.ended = ErrExpired
+		return w.ended
+	case w.about.id != 0 && w.about.id != g.id:
+		w.ended = fmt.Errorf("%w: %#x instead of %#x", ErrSubstituted, g.id, w.about.id)
+		return w.ended
+	}
+	if w.about.timeout > 0 { // a new leader uses the timeout that the session began with
+		g.timeout = min(g.timeout, w.about.timeout)
+	}
+	w.about = identity{g.id, g.password, g.timeout, g.readOnly}
+	w.clock.handshake(sent, isNew && !g.readOnly, g.timeout, w.config.MarginFor(g.timeout))
+	w.settleLocked()
+	return nil
+}

@@ -1,0 +1,244 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/internal/proto"
+)
+
+// growth bounds how much is allocated for a frame before its bytes arrive.
+const growth = 256 << 10
+
+// maxKept is the largest buffer that is kept for the next event.
+const maxKept = 16 << 10
+
+// read reads frames until the connection ends: it ends requests, and delivers events. Its end is the
+// connection's: OnDown follows, and then go-zookeeper learns of it.
+func (c *Conn) read() {
+	defer c.wire.work.Done()
+	c.close(c.readFrames())
+	c.wire.leave(c)
+	if c.wire.config.OnDown != nil {
+		c.wire.config.OnDown()
+	}
+	close(c.ended)
+}
+
+// leave keeps what the next connection has to know of c.
+func (w *Wire) leave(c *Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard = w.born.Add(time.Duration(c.heard.Load()))
+	clear(w.trees)
+}
+
+// Read reads from the socket, for c.input. It waits for as long as the connection makes progress.
+func (c *Conn) Read(p []byte) (int, error) {
+	if c.patience == 0 { // the handshake, for which the socket has a deadline
+		return c.socket.Read(p)
+	}
+	by := time.Now().Add(c.patience)
+	for {
+		c.reading.set(by, c.socket.SetReadDeadline)
+		n, err := c.socket.Read(p)
+		if n > 0 {
+			c.heard.Store(int64(time.Since(c.wire.born)))
+		}
+		by = c.moved().Add(c.patience)
+		if n > 0 || !timedOut(err) || !by.After(time.Now()) {
+			return n, err
+		}
+		c.reading = limit{} // bytes have left meanwhile
+	}
+}
+
+func timedOut(err error) bool {
+	var failed net.Error
+	return errors.As(err, &failed) && failed.Timeout()
+}
+
+func (c *Conn) readFrames() error {
+	var event []byte
+	head := make([]byte, proto.LengthSize+proto.ReplyHeadSize)
+	for {
+		if _, err := io.ReadFull(c.input, head); err != nil {
+			return err
+		}
+		n := int(int32(binary.BigEndian.Uint32(head))) - proto.ReplyHeadSize
+		if n < 0 {
+			return fmt.Errorf("%w: a frame of %d bytes", ErrProtocol, n+proto.ReplyHeadSize)
+		}
+		d := proto.NewDecoder(head[proto.LengthSize:])
+		rh := d.ReplyHead()
+		c.wire.saw(rh)
+		var err error
+		switch rh.Xid {
+		case proto.XidPing:
+			err = c.pong(rh.Code, n)
+		case proto.XidEvent:
+			if n > c.wire.config.MaxReply {
+				return tooLong(n)
+			}
+			if event, err = c.fill(event[:0], n); err == nil {
+				err = c.event(event)
+			}
+			if cap(event) > maxKept {
+				event = nil
+			}
+		default:
+			err = c.reply(rh, n)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func tooLong(n int) error { return fmt.Errorf("%w: a frame with %d bytes", ErrProtocol, n) }
+
+// fill appends the next n bytes of the stream to b.
+func (c *Conn) fill(b []byte, n int) ([]byte, error) {
+	for n > 0 {
+		piece, from := min(n, growth), len(b)
+		b = slices.Grow(b, piece)[:from+piece]
+		if _, err := io.ReadFull(c.input, b[from:]); err != nil {
+			return nil, err
+		}
+		n -= piece
+	}
+	return b, nil
+}
+
+// reply reads a reply with a body of n bytes. A body that is too long is skipped.
+func (c *Conn) reply(head proto.ReplyHead, n int) error {
+	c.wire.mu.Lock()
+	rq := c.flight.find(head.Xid)
+	c.wire.mu.Unlock()
+	if rq == nil {
+		return fmt.Errorf("%w: a reply to request %d, which is not in flight", ErrProtocol, head.Xid)
+	}
+	if n > rq.Limit {
+		c.replied(rq, head, nil, fmt.Errorf("%w: %d bytes, and %d are allowed for", ErrTooLarge, n, rq.Limit))
+		_, err := c.input.Discard(n)
+		return err
+	}
+	body, err := c.fill(nil, n)
+	if err != nil {
+		return err
+	}
+	c.replied(rq, head, body, nil)
+	return c.leftOut(rq.sent)
+}
+
+// replied records the reply to rq, and ends rq.
+func (c *Conn) replied(rq *Request, head proto.ReplyHead, body []byte, fault error) {
+	if c.record(rq, head, body) {
+		rq.end(Answer{head.Zxid, head.Code, body}, fault)
+	}
+	c.wake() // the window may admit more
+}
+
+// record is replied without the end of rq. It returns false if rq has ended already.
+func (c *Conn) record(rq *Request, head proto.ReplyHead, body []byte) bool {
+	w := c.wire
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !c.flight.remove(rq) {
+		return false
+	}
+	carried := rq.size + proto.LengthSize + proto.ReplyHeadSize + len(body)
+	c.window.leave(rq.cost, carried, time.Now())
+	w.sizes.learn(rq.Opcode, len(body))
+	first := rq.state != over
+	rq.state = over
+	if head.Code != proto.CodeOK && rq.tree != "" {
+		delete(w.trees, rq.tree)
+	}
+	if head.Code == proto.CodeAuthRequired {
+		c.refusal = ErrCredential
+		return first
+	}
+	if rq.Opcode == proto.OpAuth && head.Code != proto.CodeOK {
+		c.refusal = ErrTrial // on trial: the handshake presents the others
+	}
+	isContact := rq.Opcode != proto.OpAuth // a reply to it does not touch the session
+	w.clock.answered(rq.sent, isContact, !w.about.readOnly && proves(rq.Opcode, head, body))
+	w.settleLocked()
+	return first
+}
+
+// pong records the reply to a ping.
+func (c *Conn) pong(code proto.Code, n int) error {
+	if n > maxKept {
+		return tooLong(n)
+	}
+	if _, err := c.input.Discard(n); err != nil {
+		return err
+	}
+	c.wire.mu.Lock()
+	if code == proto.CodeAuthRequired {
+		c.refusal = ErrCredential
+	}
+	var sent time.Time
+	if len(c.pings) > 0 {
+		sent = c.pings[0]
+		c.wire.clock.answered(sent, true, false)
+		c.pings = c.pings[:copy(c.pings, c.pings[1:])]
+	}
+	c.wire.mu.Unlock()
+	return c.leftOut(sent)
+}
+
+// leftOut is called after the reply to a request that was sent at that time. It returns an error if the
+// server has not replied to an earlier request that is older than the session timeout. A server replies
+// in order, so it will never reply. The session timeout is more time than any server needs, should one
+// reply out of order. Without this, such a request would be in flight for as long as the server replies
+// to others.
+func (c *Conn) leftOut(sent time.Time) error {
+	w := c.wire
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	oldest := c.flight.oldest()
+	if oldest == nil || !oldest.sent.Before(sent) || time.Since(oldest.sent) < w.about.timeout {
+		return nil
+	}
+	return fmt.Errorf("%w: no reply to a request for %v, and one to a later request", ErrProtocol, w.about.timeout)
+}
+
+// Kinds of watch events about a znode: created, deleted, data and children changed. Other kinds are
+// about the session, and mean nothing here.
+const (
+	firstEvent = 1
+	lastEvent  = 4
+)
+
+// event delivers a watch event, if it is about a znode.
+func (c *Conn) event(body []byte) error {
+	d := proto.NewDecoder(body)
+	kind := d.Int32()
+	d.Int32() // the state of the connection
+	path := d.Text()
+	switch {
+	case d.Err() != nil:
+		return fmt.Errorf("%w: a watch event of %d bytes", ErrProtocol, len(body))
+	case kind < firstEvent || kind > lastEvent:
+	case !isPath(path):
+		return fmt.Errorf("%w: a watch event of the path %.40q", ErrProtocol, path)
+	case c.wire.config.OnEvent != nil:
+		c.wire.config.OnEvent(kind, string(path))
+	}
+	return nil
+}
+
+// isPath reports whether b is "/", or a slash before each of its elements, none of which is empty.
+// Whoever walks along a path of a server may rely on that.
+func isPath(b []byte) bool {
+	return len(b) > 0 && b[0] == '/' && (len(b) == 1 || b[len(b)-1] != '/') && !bytes.Contains(b, []byte("//"))
+}

@@ -1,0 +1,111 @@
+package wire_test
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/framework/internal/wire"
+	"github.com/docent-go/docent/internal/proto"
+)
+
+// A readOnlyAnswer is a handshake and what a server answers.
+type readOnlyAnswer struct {
+	asked    bool // for a read-only server
+	answer   []byte
+	want     error
+	readOnly bool
+}
+
+func TestReadOnlyHandshake(t *testing.T) {
+	flagged := greeting(7)
+	flagged[36] = 1
+	refused := binary.BigEndian.AppendUint64(make([]byte, 4), 7) // xid, zxid
+	refused = append(refused, 0xff, 0xff, 0xff, 0x89)            // -119
+	for name, tt := range map[string]readOnlyAnswer{
+		"a read-only server":                       {true, flagged, nil, true},
+		"a server with a quorum":                   {true, greeting(7), nil, false},
+		"a read-only server without sessions":      {true, refused, wire.ErrNoLocalSession, false},
+		"a read-only server that nobody asked for": {false, flagged, wire.ErrHandshake, false},
+	} {
+		runSynctest(t, name, func(t *testing.T) { checkReadOnlyHandshake(t, tt) })
+	}
+}
+
+func checkReadOnlyHandshake(t *testing.T, tt readOnlyAnswer) {
+	t.Helper()
+	p := &peer{t: t, wire: wire.New(wire.Config{
+		MarginFor: func(time.Duration) time.Duration { return margin },
+		MaxReply:  maxReply,
+		ReadOnly:  tt.asked,
+	})}
+	err := p.connect(framed(tt.answer))
+	if (p.hello[44] == 1) != tt.asked {
+		t.Errorf("flag %d, asked for a read-only server: %v", p.hello[44], tt.asked)
+	}
+	wantErr(t, "the handshake", err, tt.want)
+	if tt.want != nil {
+		return
+	}
+	if got := p.wire.Status().ReadOnly; got != tt.readOnly {
+		t.Errorf("read-only: %v, want %v", got, tt.readOnly)
+	}
+	<-time.After(timeout / 2)
+	p.read()
+	p.write()
+	if proven := !p.wire.Status().Deadline.IsZero(); proven == tt.readOnly {
+		t.Errorf("deadline %v, want one only of a server with a quorum", p.wire.Status().Deadline)
+	}
+	if p.wire.Status().Presumed.IsZero() {
+		t.Error("the session is not presumed to exist")
+	}
+}
+
+// The connection is there for requests when the server has answered to the credentials.
+func TestCredentialsPrecedeRequests(t *testing.T) {
+	for name, tc := range map[string]struct {
+		codes []int32 // of the answers to the credentials "a", "b" and "trial"
+		tried []bool  // what the one on trial was told
+		want  error
+	}{
+		"accepted":                  {[]int32{0, 0, 0}, []bool{true}, nil},
+		"the second one is refused": {[]int32{0, codeRefused}, nil, wire.ErrCredential},
+		"that on trial is refused":  {[]int32{0, 0, codeRefused}, []bool{false}, wire.ErrTrial},
+	} {
+		runSynctest(t, name, func(t *testing.T) {
+			p := &peer{t: t, wire: newWire()}
+			var tried []bool
+			var schemes []string
+			credentials := []wire.Credential{
+				{Scheme: "a", Secret: []byte("1")},
+				{Scheme: "b", Secret: []byte("2")},
+				{Scheme: "trial", Secret: []byte("3"), Answered: func(accepted bool) { tried = append(tried, accepted) }},
+			}
+			err := p.connectWith(wire.Identification{Credentials: credentials}, func(server net.Conn) {
+				_, _ = server.Write(framed(greeting(7))) // an error is the client's
+				for _, code := range tc.codes {
+					schemes = append(schemes, answerCredential(server, code))
+				}
+			})
+			wantErr(t, "the handshake", err, tc.want)
+			if want := []string{"a", "b", "trial"}[:len(tc.codes)]; !slices.Equal(schemes, want) {
+				t.Errorf("the server was shown %q, want %q", schemes, want)
+			}
+			if open := p.wire.Status().Open; open != (tc.want == nil) || !slices.Equal(tried, tc.tried) {
+				t.Errorf("open for requests: %v; the one on trial was told %v", open, tried)
+			}
+		})
+	}
+}
+
+// answerCredential reads a credential, answers it with the code and returns its scheme.
+func answerCredential(server io.ReadWriter, code int32) string {
+	frame, _ := nextFrame(server)
+	reply := append(append([]byte{}, frame[:4]...), make([]byte, 8)...)
+	_, _ = server.Write(framed(binary.BigEndian.AppendUint32(reply, uint32(code))))
+	d := proto.NewDecoder(frame[12:]) // behind xid, opcode and type
+	return d.String()
+}

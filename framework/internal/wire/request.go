@@ -1,0 +1,266 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/internal/proto"
+)
+
+// Errors of a [Request] that has ended.
+var (
+	// ErrUnsent is the error if there was no connection, or it ended before the request was written.
+	ErrUnsent = errors.New("no connection")
+	// ErrUnanswered is the error if the connection ended between the request and its answer.
+	ErrUnanswered = errors.New("connection ended before the answer")
+	// ErrWithdrawn is the error of a request that was taken back before it was written.
+	ErrWithdrawn = errors.New("not sent")
+	// ErrRequestTooLarge is the error of a request that is longer than servers accept: nothing was sent.
+	ErrRequestTooLarge = errors.New("request too large")
+	// ErrTooLarge is the error if the answer is longer than the limit. The connection remains.
+	ErrTooLarge = errors.New("answer too large")
+)
+
+// firstXid is the xid of the first Request; each next xid is less by one. go-zookeeper's requests have no
+// negative xid. The servers treat those down to -9 specially.
+const firstXid = -1000
+
+// An Answer is a server's reply to a Request.
+type Answer struct {
+	Zxid int64
+	Code proto.Code // 0, or the error
+	Body []byte
+}
+
+// A Request is a request of the session and, once it has ended, its answer. [Wire.Send] sends it, once.
+type Request struct {
+	Opcode proto.Opcode
+	Body   []byte // must not be changed
+	Limit  int    // the length that the answer's body may have, in bytes
+	Expect int    // the length that it is expected to have; 0 for what such answers had lately
+	Class  Class
+	Watch  bool      // it is a read that leaves a watch; the last byte of Body is its watch flag
+	By     time.Time // when its caller leaves; zero for never
+	OnEnd  func()    // called when a sent request has ended, without a lock; must not block; may be nil
+
+	sending                      // guarded by Wire.mu until the request has ended
+	before, behind *Request      // in its lane
+	done           chan struct{} // closed when answer and err are set
+	answer         Answer
+	err            error
+}
+
+// A sending is what becomes of a request.
+type sending struct {
+	state state
+	xid   int32
+	sent  time.Time // when its write began
+	size  int       // of its frame
+	cost  int       // in the window: its frame and the answer's
+	tree  string    // path of a recursive watch that it sets; else ""
+}
+
+type state uint8
+
+const (
+	waiting state = iota + 1 // in the queue
+	writing                  // its write has begun
+	written                  // the socket has it
+	over                     // it has ended, or is about to
+)
+
+// Done returns a channel that is closed when the request has ended.
+func (rq *Request) Done() <-chan struct{} { return rq.done }
+
+// Answer returns the answer of a request that has ended. Its errors are [ErrUnsent], [ErrUnanswered],
+// [ErrWithdrawn] and [ErrTooLarge].
+func (rq *Request) Answer() (Answer, error) { return rq.answer, rq.err }
+
+// Refuse ends a request that is not sent, because of err.
+func (rq *Request) Refuse(err error) {
+	rq.done, rq.err = make(chan struct{}), err
+	close(rq.done)
+}
+
+// end sets the outcome of the request. Who has set its state to over calls it, once.
+func (rq *Request) end(a Answer, err error) {
+	rq.answer, rq.err = a, err
+	close(rq.done)
+	if rq.OnEnd != nil {
+		rq.OnEnd()
+	}
+}
+
+// Send sends the request on the connection in use, after all earlier requests of its class. It does not
+// block: a goroutine of the connection writes, once the window admits the request. If there is no
+// connection, the request has ended, and Send returns false without a call of OnEnd.
+func (w *Wire) Send(rq *Request) bool {
+	w.mu.Lock()
+	c := w.openLocked()
+	if c == nil {
+		w.mu.Unlock()
+		rq.Refuse(ErrUnsent)
+		return false
+	}
+	rq.done = make(chan struct{})
+	w.queueLocked(c, rq)
+	w.mu.Unlock()
+	c.wake()
+	return true
+}
+
+// queueLocked puts rq into the queue. It needs mu.
+func (w *Wire) queueLocked(c *Conn, rq *Request) {
+	rq.state, rq.size = waiting, proto.LengthSize+proto.RequestHeadSize+len(rq.Body)
+	if rq.Expect == 0 {
+		rq.Expect = w.sizes.expected(rq.Opcode)
+	}
+	rq.cost = rq.size + proto.LengthSize + proto.ReplyHeadSize + rq.Expect
+	c.queue.add(rq)
+}
+
+// Withdraw takes back a request that was not written yet, and reports whether it did. Then the request has
+// ended with [ErrWithdrawn], and has certainly no effect.
+func (w *Wire) Withdraw(rq *Request) bool {
+	w.mu.Lock()
+	if rq.state != waiting || w.conn == nil {
+		w.mu.Unlock()
+		return false
+	}
+	w.conn.queue.remove(rq)
+	rq.state = over
+	c := w.conn
+	w.mu.Unlock()
+	c.wake() // it may have been in the way of others
+	rq.end(Answer{}, ErrWithdrawn)
+	return true
+}
+
+// Ask sends a request, and returns its answer when that is there or the connection has ended. The
+// errors are those of [Request.Answer].
+func (w *Wire) Ask(rq *Request) (Answer, error) {
+	w.Send(rq)
+	<-rq.Done()
+	return rq.Answer()
+}
+
+// Expected returns the length that a reply to the operation is expected to have, in bytes.
+func (w *Wire) Expected(op proto.Opcode) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sizes.expected(op)
+}
+
+// Learn records the length of what would have been a reply to the operation.
+func (w *Wire) Learn(op proto.Opcode, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sizes.learn(op, n)
+}
+
+// appendTo appends the frame of rq to b.
+func (rq *Request) appendTo(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(rq.size-proto.LengthSize))
+	b = binary.BigEndian.AppendUint32(b, uint32(rq.xid))
+	b = binary.BigEndian.AppendUint32(b, uint32(rq.Opcode))
+	b = append(b, rq.Body...)
+	if rq.Watch {
+		b[len(b)-1] = 1
+	}
+	return b
+}
+
+// endAll ends requests whose state is over. Those that were not written have no effect.
+func endAll(left []*Request) {
+	for _, rq := range left {
+		if rq.done == nil {
+			continue // a ping
+		}
+		err := ErrUnanswered
+		if rq.sent.IsZero() {
+			err = ErrUnsent
+		}
+		rq.end(Answer{}, err)
+	}
+}
+
+// A flight has the requests without a reply, in the order in which they were sent.
+type flight struct {
+	requests []*Request
+	first    int // those before it have been removed
+}
+
+func (f *flight) all() []*Request { return f.requests[f.first:] }
+
+// oldest returns the first request, or nil.
+func (f *flight) oldest() *Request {
+	if f.first == len(f.requests) {
+		return nil
+	}
+	return f.requests[f.first]
+}
+
+// find returns the request with the number, or nil. It is the oldest, unless the server replies to a
+// credential out of order.
+func (f *flight) find(xid int32) *Request {
+	for _, rq := range f.all() {
+		if rq.xid == xid {
+			return rq
+		}
+	}
+	return nil
+}
+
+// add appends a request. It makes room by what was removed, before it allocates.
+func (f *flight) add(rq *Request) {
+	if len(f.requests) == cap(f.requests) && f.first > len(f.requests)/2 {
+		n := copy(f.requests, f.all())
+		clear(f.requests[n:])
+		f.requests, f.first = f.requests[:n], 0
+	}
+	f.requests = append(f.requests, rq)
+}
+
+// remove removes a request, and reports whether it was there.
+func (f *flight) remove(rq *Request) bool {
+	i := slices.Index(f.all(), rq)
+	switch {
+	case i < 0:
+		return false
+	case i > 0:
+		f.requests = slices.Delete(f.requests, f.first+i, f.first+i+1)
+		return true
+	}
+	f.requests[f.first] = nil
+	if f.first++; f.first == len(f.requests) {
+		f.requests, f.first = f.requests[:0], 0
+	}
+	return true
+}
+
+// followTreeLocked records a request that sets or removes a recursive watch. Up to ZooKeeper 3.8 a
+// path has one kind of watch per connection (ZOOKEEPER-4466). A read that left a watch on that path
+// would end the recursive watch, and the recursive watch ends the existing watches. So once the
+// request is sent, reads of the path leave no watch. The recursive watch notifies of the same
+// changes. It needs mu.
+func (w *Wire) followTreeLocked(rq *Request) {
+	if rq.Opcode != proto.OpAddWatch && rq.Opcode != proto.OpRemoveWatches && !rq.Watch {
+		return
+	}
+	d := proto.NewDecoder(rq.Body)
+	path := d.Text()
+	switch {
+	case d.Err() != nil:
+	case rq.Opcode == proto.OpAddWatch:
+		rq.tree = string(path)
+		w.trees[rq.tree] = struct{}{}
+	case rq.Opcode == proto.OpRemoveWatches:
+		delete(w.trees, string(path))
+	default:
+		if _, has := w.trees[string(path)]; has {
+			rq.Watch = false
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework/internal/wire"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
+)
+
+const (
+	opAddWatch = 106
+	opWhoAmI   = 107
+)
+
+// An addWatch is answered by the follower alone.
+func TestAnAddWatchIsNoProofOfTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		deadline, presumed := p.wire.Status().Deadline, p.wire.Status().Presumed
+		<-time.After(2 * margin)
+		arrived, came := p.ask(opAddWatch, nil, 100)
+		p.reply(answerTo(arrived, 0, "\x00\x00\x00\x00"))
+		if got := <-came; got.err != nil {
+			t.Fatal(got.err)
+		}
+		if moved := p.wire.Status().Deadline.Sub(deadline); moved != 0 {
+			t.Errorf("the deadline has moved by %v", moved)
+		}
+		if moved := p.wire.Status().Presumed.Sub(presumed); moved != 2*margin {
+			t.Errorf("what is presumed has moved by %v, want %v", moved, 2*margin)
+		}
+	})
+}
+
+// Each end of the connection ends the requests.
+func TestARequestEndsWithItsConnection(t *testing.T) {
+	for name, end := range map[string]func(p *peer){
+		"the server closes it":          func(p *peer) { p.server.Close() },
+		"go-zookeeper closes it":        func(p *peer) { p.facade.Close() },
+		"it is closed from outside":     func(p *peer) { p.wire.CloseConn(errTest) },
+		"the server sends what is none": func(p *peer) { go p.server.Write(bytes.Repeat([]byte{0xff}, 20)) },
+	} {
+		runSynctest(t, name, func(t *testing.T) {
+			p := newPeer(t)
+			_, came := p.ask(opWhoAmI, nil, 100)
+			end(p)
+			if got := <-came; !errors.Is(got.err, wire.ErrUnanswered) {
+				t.Errorf("%+v, want that it has no answer", got)
+			}
+			wantErr(t, "the next", last(p.wire.Ask(&wire.Request{Opcode: opWhoAmI, Limit: 100})), wire.ErrUnsent)
+		})
+	}
+}
+
+// What the socket has not taken as a whole has certainly no effect, however the connection ends.
+func TestWhatWasNotWrittenIsUnsent(t *testing.T) {
+	for name, end := range map[string]func(p *peer){
+		"the server closes it":   func(p *peer) { p.server.Close() },
+		"the client gives it up": func(p *peer) { p.wire.CloseConn(errTest) },
+	} {
+		runSynctest(t, name, func(t *testing.T) {
+			p := newPeer(t)
+			var sent []*wire.Request
+			for range 100 {
+				rq := &wire.Request{Opcode: opSetData, Body: make([]byte, 1000), Limit: 100}
+				p.wire.Send(rq)
+				sent = append(sent, rq)
+			}
+			p.receive() // the first alone, and half of the second
+			must.Get(p.server.Read(make([]byte, 500)))(t)
+			end(p)
+			for i, rq := range sent {
+				<-rq.Done()
+				want := wire.ErrUnsent
+				if i == 0 {
+					want = wire.ErrUnanswered
+				}
+				if _, err := rq.Answer(); !errors.Is(err, want) {
+					t.Fatalf("request %d: %v, want %v", i, err, want)
+				}
+			}
+		})
+	}
+}
+
+// A stuck socket blocks Write and Close until it is released.
+type stuckSocket struct {
+	net.Conn
+	stuck, release chan struct{}
+}
+
+func (s stuckSocket) wait() {
+	select {
+	case <-s.stuck:
+		<-s.release
+	default:
+	}
+}
+
+func (s stuckSocket) Write(p []byte) (int, error) { s.wait(); return s.Conn.Write(p) }
+func (s stuckSocket) Close() error                { s.wait(); return s.Conn.Close() }
+
+// A socket that blocks in Write and in Close does not hold up the requests' end.
+func TestRequestsEndAlthoughTheSocketIsStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{t: t, wire: newWire()}
+		s := stuckSocket{stuck: make(chan struct{}), release: make(chan struct{})}
+		must.OK(t, p.connectIn(withMinute(t), wire.Identification{}, func(c net.Conn) net.Conn { s.Conn = c; return s },
+			func(server net.Conn) { _, _ = server.Write(framed(greeting(7))) }))
+		close(s.stuck)
+		rq := &wire.Request{Opcode: opSetData, Limit: 100}
+		p.wire.Send(rq)
+		synctest.Wait()
+		start := time.Now()
+		p.wire.CloseConn(errTest)
+		<-rq.Done()
+		if _, err := rq.Answer(); !errors.Is(err, wire.ErrUnanswered) || time.Since(start) > time.Second {
+			t.Errorf("after %v: %v, want that its outcome is unknown", time.Since(start), err)
+		}
+		close(s.release)
+	})
+}
+
+func TestRequest_needs_a_handshake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{t: t, wire: newWire()}
+		wantErr(t, "without a connection", last(p.wire.Ask(&wire.Request{Opcode: opWhoAmI, Limit: 100})), wire.ErrUnsent)
+		wantErr(t, "a close of the session", p.wire.CloseSession(t.Context()), wire.ErrUnsent)
+	})
+}
+
+// Requests go out in the order of Send, which does not wait for a server that does not read.
+func TestRequestsAreSentInOrderAndWithoutWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		var sent []*wire.Request
+		for i := range 100 {
+			rq := &wire.Request{Opcode: opWhoAmI, Body: []byte{byte(i)}}
+			if !p.wire.Send(rq) {
+				t.Fatal("it is not sent")
+			}
+			sent = append(sent, rq)
+		}
+		ended := 0
+		last := &wire.Request{Opcode: opWhoAmI, OnEnd: func() { ended++ }}
+		p.wire.Send(last)
+		for i := range sent {
+			if frame := p.receive(); frame[8] != byte(i) {
+				t.Fatalf("frame %d has the body %x", i, frame[8:])
+			}
+		}
+		p.receive()
+		p.server.Close()
+		for _, rq := range append(sent, last) {
+			<-rq.Done()
+			if _, err := rq.Answer(); !errors.Is(err, wire.ErrUnanswered) {
+				t.Errorf("%v, want ErrUnanswered", err)
+			}
+		}
+		synctest.Wait() // OnEnd follows Done
+		if unsent := new(wire.Request); p.wire.Send(unsent) || ended != 1 {
+			t.Errorf("sent after the end, or OnEnd called %d times, want 1", ended)
+		}
+	})
+}
+
+// Where a recursive watch is, a read leaves no watch: see ZOOKEEPER-4466.
+func TestAReadLeavesAWatchUnlessThereIsARecursiveOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		flag := func(path string, watch bool) byte {
+			p.wire.Send(&wire.Request{Opcode: opExists, Body: append(words(path), 0), Watch: watch})
+			frame := p.receive()
+			return frame[len(frame)-1]
+		}
+		p.ask(opAddWatch, append(words("/tree"), 0, 0, 0, 1), 100)
+		got := []byte{flag("/a", true), flag("/a", false), flag("/tree", true), flag("/tree/a", true)}
+		if want := []byte{1, 0, 0, 1}; !bytes.Equal(got, want) {
+			t.Errorf("watch flags %v, want %v", got, want)
+		}
+	})
+}
+
+// A request that was taken back is not sent.
+func TestWithdraw(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		first := &wire.Request{Opcode: opSetData, Body: []byte("1")} // its write waits for the server
+		p.wire.Send(first)
+		synctest.Wait()
+		second, third := &wire.Request{Opcode: opSetData, Body: []byte("2")}, &wire.Request{Opcode: opSetData, Body: []byte("3")}
+		p.wire.Send(second)
+		p.wire.Send(third)
+		if p.wire.Withdraw(first) || !p.wire.Withdraw(second) || p.wire.Withdraw(second) {
+			t.Error("the second can be withdrawn, once, and not the first")
+		}
+		wantErr(t, "the second", last(second.Answer()), wire.ErrWithdrawn)
+		p.receive()
+		if frame := p.receive(); string(frame[8:]) != "3" {
+			t.Errorf("%q was sent behind the first", frame[8:])
+		}
+	})
+}
+
+// The classes overtake what waits, and what the window keeps waiting.
+func TestClasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		send := func(class wire.Class, body string, expect int) {
+			p.wire.Send(&wire.Request{Opcode: opSetData, Body: []byte(body), Expect: expect, Class: class})
+		}
+		send(wire.Ordinary, "large", 8<<20) // fills the window
+		p.receive()
+		send(wire.Ordinary, "ordinary 1", 100)
+		send(wire.Ordinary, "ordinary 2", 100)
+		send(wire.Apart, "apart", 100)
+		synctest.Wait()
+		send(wire.Release, "release", 100)
+		must.Get(p.facade.Write(proto.RequestFrame(proto.XidPing, proto.OpPing, nil)))(t)
+		closing := make(chan error, 1)
+		go func() { closing <- p.wire.CloseSession(t.Context()) }()
+		send(wire.Proof, "proof", 100)
+		var got []int32
+		for range 4 {
+			got = append(got, int32(binary.BigEndian.Uint32(p.receive()[4:])))
+		}
+		counts := map[int32]int{}
+		for _, op := range got {
+			counts[op]++
+		}
+		if counts[opSetData] != 2 || counts[opPing] != 1 || counts[int32(proto.OpCloseSession)] != 1 {
+			t.Errorf("opcodes %v overtook, want a release, a proof, a ping and the close", got)
+		}
+		synctest.Wait()
+		p.respond(-1000, 0) // the window is open
+		var bodies []string
+		for range 3 {
+			bodies = append(bodies, string(p.receive()[8:]))
+		}
+		if bodies[0] == "ordinary 2" || bodies[1] == "ordinary 2" && bodies[0] != "ordinary 1" {
+			t.Errorf("%q followed", bodies)
+		}
+		p.server.Close()
+		<-closing
+	})
+}
+
+// Many small requests and bulk get their turns by bytes.
+func TestBulkAndSmallRequestsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		p.wire.Send(&wire.Request{Opcode: opSetData, Expect: 8 << 20})
+		p.receive()
+		for range 100 {
+			p.wire.Send(&wire.Request{Opcode: opSetData, Expect: 64 << 10})
+			p.wire.Send(&wire.Request{Opcode: opExists, Expect: 1 << 20, Class: wire.Apart})
+		}
+		synctest.Wait()
+		xid, small := int32(-1000), 0
+		for large := 0; large < 2; xid-- {
+			p.respond(xid, 0)
+			frame := p.receive()
+			if binary.BigEndian.Uint32(frame[4:]) == opExists {
+				large++
+			} else {
+				small++
+			}
+		}
+		if small == 0 || small == 100 {
+			t.Errorf("%d small requests between two large ones", small)
+		}
+	})
+}
