@@ -1,10 +1,12 @@
 package framework
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -18,7 +20,7 @@ import (
 )
 
 // maxPendingDeletes is how many guaranteed deletions a client keeps at a time. A working client has
-// far fewer, and this number needs little memory. Beyond it the client keeps only deletions whose
+// far fewer. Each needs some hundred bytes and no goroutine, so all of them need some tens of megabytes. Beyond it the client keeps only deletions whose
 // end is awaited, by a function ([WhenOver]) or by the next create at the path ([KnownByData]). If
 // a deletion is dropped, its znode could still exist.
 const maxPendingDeletes = 1 << 16
@@ -44,13 +46,16 @@ func (x deletion) awaited() bool {
 // deletes does the guaranteed deletions of a client, several at once and in no fixed
 // order. A deletion that pauses or waits for a connection does not delay the others.
 type deletes struct {
-	core *core
+	core   *core
+	sooner chan struct{} // has a value if resume waits for too late a time
 
-	mu      sync.Mutex // guards following
-	closed  bool
-	known   map[deletion]*pendingDelete // the pending deletions
-	queue   []deletion                  // those that no worker attempts and that do not pause
-	workers int                         // goroutines that make attempts
+	mu       sync.Mutex // guards following
+	closed   bool
+	known    map[deletion]*pendingDelete // the pending deletions
+	queue    []deletion                  // those that no worker attempts and that do not pause
+	paused   pauses                      // the deletions that pause
+	resuming bool                        // resume runs: whenever a deletion pauses
+	workers  int                         // goroutines that make attempts
 }
 
 // A pendingDelete is the state that attempts at a deletion have left.
@@ -60,7 +65,7 @@ type pendingDelete struct {
 }
 
 func newDeletes(c *core) *deletes {
-	return &deletes{core: c, known: make(map[deletion]*pendingDelete)}
+	return &deletes{core: c, sooner: make(chan struct{}, 1), known: make(map[deletion]*pendingDelete)}
 }
 
 // add queues a deletion once, however often it is requested. before is what earlier
@@ -221,8 +226,9 @@ func (d *deletes) dismiss() {
 	d.workers--
 }
 
-// work makes attempts until the queue is empty, a deletion has to be repeated, or the client is
-// closed. Close waits for it.
+// work makes attempts until the queue is empty, or the client is closed; Close waits for it. If a
+// deletion has to be repeated and there is no connection, no other deletion would succeed, and work
+// returns.
 func (d *deletes) work() {
 	for {
 		x, ok := d.next()
@@ -230,34 +236,16 @@ func (d *deletes) work() {
 			return
 		}
 		err := d.attempt(d.core.ctx, x)
-		if x.unfinished(err) {
-			d.repeat(x, err)
+		if !x.unfinished(err) {
+			d.finish(x, err)
+			continue
+		}
+		d.repeat(x, err)
+		if d.core.presentState() != Connected {
+			d.dismiss()
 			return
 		}
-		d.finish(x, err)
 	}
-}
-
-// repeat pauses and enqueues the deletion again. Meanwhile another worker replaces this worker,
-// unless there is no connection: then no other deletion would succeed.
-func (d *deletes) repeat(x deletion, err error) {
-	pause := deletePause
-	switch {
-	case errors.Is(err, ErrReadOnly):
-		pause = refusalPause
-	case !noAnswer(err):
-		pause = refusalPause
-		d.logRefusal(x, err)
-	}
-	if d.core.presentState() != Connected {
-		d.pause(pause)
-		d.dismiss()
-	} else {
-		d.dismiss()
-		d.employ()
-		d.pause(pause)
-	}
-	d.enqueue(x)
 }
 
 // next takes a deletion from the queue. If there is none, the worker is dismissed.
@@ -273,13 +261,98 @@ func (d *deletes) next() (deletion, bool) {
 	return x, true
 }
 
-// pause returns after the time, when there is a new connection, or at Close.
-func (d *deletes) pause(limit time.Duration) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-d.core.nextConnection(retry.Failure{}):
-	case <-d.core.ctx.Done():
+// repeat makes the deletion, which failed with err, pause.
+func (d *deletes) repeat(x deletion, err error) {
+	pause := deletePause
+	switch {
+	case errors.Is(err, ErrReadOnly):
+		pause = refusalPause
+	case !noAnswer(err):
+		pause = refusalPause
+		d.logRefusal(x, err)
 	}
+	d.mu.Lock()
+	heap.Push(&d.paused, pausedDelete{x, time.Now().Add(pause)})
+	idle, first := !d.resuming, d.paused[0].deletion == x
+	d.resuming = true
+	d.mu.Unlock()
+	switch {
+	case idle:
+		d.core.spawn(d.resume)
+	case first:
+		select {
+		case d.sooner <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// resume ends the pauses of deletions: at their times, all of them at a new connection, and at Close,
+// which waits for it. It returns when no deletion pauses.
+func (d *deletes) resume() {
+	up := d.core.nextConnection(retry.Failure{})
+	for all := false; ; {
+		wait, more := d.enqueueDue(all)
+		if !more {
+			return
+		}
+		all = false
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-d.sooner:
+		case <-up:
+			up, all = d.core.nextConnection(retry.Failure{}), true
+		case <-d.core.ctx.Done():
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// enqueueDue enqueues the deletions whose pause is over, or all. If there is no connection, it leaves
+// most of them for later calls, because no attempt would succeed. It returns the time until the next
+// call, if deletions still pause.
+func (d *deletes) enqueueDue(all bool) (wait time.Duration, more bool) {
+	most, atLeast := math.MaxInt, time.Duration(0)
+	if d.core.presentState() != Connected {
+		most, atLeast = maxDeletesInFlight, deletePause
+	}
+	now, due := time.Now(), 0
+	d.mu.Lock()
+	for ; len(d.paused) > 0 && due < most && (all || !d.paused[0].due.After(now)); due++ {
+		d.queue = append(d.queue, heap.Pop(&d.paused).(pausedDelete).deletion)
+	}
+	d.resuming = len(d.paused) > 0
+	if d.resuming {
+		wait, more = max(d.paused[0].due.Sub(now), atLeast), true
+	}
+	d.mu.Unlock()
+	for range min(due, maxDeletesInFlight) {
+		d.employ()
+	}
+	return wait, more
+}
+
+// A pausedDelete is a deletion whose next attempt is due at a time.
+type pausedDelete struct {
+	deletion deletion
+	due      time.Time
+}
+
+// pauses are a heap by the times.
+type pauses []pausedDelete
+
+func (p pauses) Len() int           { return len(p) }
+func (p pauses) Less(i, j int) bool { return p[i].due.Before(p[j].due) }
+func (p pauses) Swap(i, j int)      { p[i], p[j] = p[j], p[i] }
+func (p *pauses) Push(x any)        { *p = append(*p, x.(pausedDelete)) }
+
+func (p *pauses) Pop() any {
+	last := len(*p) - 1
+	x := (*p)[last]
+	(*p)[last] = pausedDelete{}
+	*p = (*p)[:last]
+	return x
 }

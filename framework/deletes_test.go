@@ -1,0 +1,61 @@
+package framework_test
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// goroutinesOfDeletions returns how many goroutines make or repeat guaranteed deletions, of all clients.
+func goroutinesOfDeletions() (n int) {
+	stacks := make([]byte, 8<<20)
+	for one := range bytes.SplitSeq(stacks[:runtime.Stack(stacks, true)], []byte("\n\n")) {
+		if bytes.Contains(one, []byte("framework.(*deletes).")) {
+			n++
+		}
+	}
+	return n
+}
+
+// Deletions that a server refuses are many if an ACL is wrong: one goroutine waits for the times of all
+// of them. Not parallel: it counts goroutines.
+func TestRefusedDeletionsPauseWithoutGoroutines(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		const refused = 500
+		c := virtual(t, srv)
+		mustCreate(t, c, "/d", "")
+		view := c.InSession(c.Session().ID)
+		for i := range refused {
+			mustCreate(t, c, fmt.Sprintf("/d/%d", i), "", framework.Ephemeral())
+		}
+		protect := func(perms acl.Permission) {
+			must.Get(c.SetACL(t.Context(), "/d", []acl.Entry{{Perms: perms, Scheme: "world", ID: "anyone"}}, framework.AnyVersion))(t)
+		}
+		protect(acl.All &^ acl.Delete)
+		attempts := srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.Pass, Times: fault.Forever})
+		for i := range refused {
+			view.Discard(fmt.Sprintf("/d/%d", i))
+		}
+		for round := 1; round <= 3; round++ {
+			<-time.After(time.Second) // an attempt is due every two
+			synctest.Wait()
+			wantEqual(t, "goroutines while the deletions pause", goroutinesOfDeletions(), 1)
+			wantEqual(t, "attempts at each", attempts.Hits(), round*refused)
+			<-time.After(time.Second)
+		}
+		protect(acl.All)
+		<-time.After(2 * time.Second)
+		synctest.Wait()
+		wantEqual(t, "deletions that are left", c.PendingDeletes(), 0)
+		wantEqual(t, "goroutines that are left", goroutinesOfDeletions(), 0)
+	})
+}
