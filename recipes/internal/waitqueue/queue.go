@@ -13,8 +13,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -212,37 +212,36 @@ func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, sel
 func OtherAhead( //nolint:revive // two directories, with what is listed of each
 	ctx context.Context, c *framework.Client, dir string, others []queuenode.Node, kinDir string, kin []queuenode.Node, czxid int64,
 ) (name string, err error) {
-	oldest := int64(0)
-	for _, other := range others {
-		st, exists, err := c.Exists(ctx, zkpath.Join(dir, other.Name))
-		switch {
-		case err != nil:
-			return "", err
-		case exists && (czxid == 0 || st.Czxid < czxid) && (oldest == 0 || st.Czxid < oldest):
-			name, oldest = other.Name, st.Czxid
-		}
-	}
-	if name == "" {
-		return "", nil
-	}
-	for _, node := range kin {
-		st, exists, err := c.Exists(ctx, zkpath.Join(kinDir, node.Name))
+	for len(others) > 0 {
+		born, err := created(ctx, c, dir, others)
 		if err != nil {
 			return "", err
 		}
-		if exists && st.Czxid < oldest {
-			return name, nil
+		others = slices.DeleteFunc(slices.Clone(others), func(other queuenode.Node) bool {
+			return born[other.Name] == 0 || czxid != 0 && born[other.Name] >= czxid
+		})
+		if len(others) == 0 {
+			break
+		}
+		oldest := slices.MinFunc(others, func(a, b queuenode.Node) int { return cmp.Compare(born[a.Name], born[b.Name]) }).Name
+		for some := range slices.Chunk(kin, maxStats) { // the oldest of them come first
+			bornKin, err := created(ctx, c, kinDir, some)
+			if err != nil {
+				return "", err
+			}
+			if slices.ContainsFunc(slices.Collect(maps.Values(bornKin)), func(at int64) bool { return at < born[oldest] }) {
+				return oldest, nil
+			}
+		}
+		_, exists, err := c.Exists(ctx, zkpath.Join(dir, oldest))
+		switch {
+		case err != nil:
+			return "", err
+		case exists: // after all older kin had gone
+			return "", mixed(dir, oldest)
 		}
 	}
-	_, exists, err := c.Exists(ctx, zkpath.Join(dir, name))
-	switch {
-	case err != nil:
-		return "", err
-	case exists: // after all older kin had gone
-		return "", mixed(dir, name)
-	}
-	others = slices.DeleteFunc(slices.Clone(others), func(other queuenode.Node) bool { return other.Name == name })
-	return OtherAhead(ctx, c, dir, others, kinDir, kin, czxid)
+	return "", nil
 }
 
 // creationError returns the error of a creation, with [ErrMixed] if the path of the directory is the
@@ -259,7 +258,7 @@ func creationError(err error) error {
 var ErrCounterEnd = errtype.New("the counter of the lock's directory has come to its end; "+
 	"it begins again once the directory has been empty and removed", "counter_end")
 
-// maxStats is the maximum number of Stats that are requested at one time.
+// maxStats is how many znodes one request of created reads.
 const maxStats = 64
 
 // orderOverflowed puts the overflowed nodes, which end the sorted nodes, in the order of their
@@ -271,7 +270,7 @@ func (q *Queue) orderOverflowed(
 	if first < 0 || first == len(nodes)-1 {
 		return nodes, nil
 	}
-	created, err := q.created(ctx, c, nodes[first:])
+	created, err := created(ctx, c, q.Dir, nodes[first:])
 	if err != nil {
 		return nil, err
 	}
@@ -282,30 +281,30 @@ func (q *Queue) orderOverflowed(
 	return nodes, nil
 }
 
-// created returns the czxids of the nodes that exist, by their names.
-func (q *Queue) created(
-	ctx context.Context, c *framework.Client, nodes []queuenode.Node,
+// created returns the czxids of the nodes that exist, which are children of dir, by their names.
+func created(
+	ctx context.Context, c *framework.Client, dir string, nodes []queuenode.Node,
 ) (map[string]int64, error) {
-	czxids, errs := make([]int64, len(nodes)), make([]error, len(nodes))
-	slots := make(chan struct{}, maxStats)
-	var wg sync.WaitGroup
-	for i, node := range nodes {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			st, _, err := c.Exists(ctx, zkpath.Join(q.Dir, node.Name))
-			czxids[i], errs[i] = st.Czxid, err
-		})
-	}
-	wg.Wait()
-	created := make(map[string]int64, len(nodes))
-	for i, node := range nodes {
-		if errs[i] != nil && !errors.Is(errs[i], framework.ErrNoNode) {
-			return nil, errs[i]
+	czxids := make(map[string]int64, len(nodes))
+	for some := range slices.Chunk(nodes, maxStats) {
+		paths := make([]string, len(some))
+		for i, node := range some {
+			paths[i] = zkpath.Join(dir, node.Name)
 		}
-		if czxids[i] != 0 {
-			created[node.Name] = czxids[i]
+		reads, errs := c.GetEach(ctx, paths...)
+		for i, node := range some {
+			czxid, err := reads[i].Stat.Czxid, errs[i]
+			if errors.Is(err, framework.ErrNoAuth) || errors.Is(err, framework.ErrTooLarge) { // of the data
+				st, _, failed := c.Exists(ctx, paths[i])
+				czxid, err = st.Czxid, failed
+			}
+			switch {
+			case czxid != 0: // whatever the data is
+				czxids[node.Name] = czxid
+			case err != nil && !errors.Is(err, framework.ErrNoNode):
+				return nil, err
+			}
 		}
 	}
-	return created, nil
+	return czxids, nil
 }
