@@ -105,6 +105,7 @@ func OpNever(reason error) TxnOp { return TxnOp{kind: txnNever, path: "/", refus
 // ensemble runs the transaction. Guards of leases are such operations, so a transaction of another
 // view or client checks the lease's znode and no other. c must be a client of the same ensemble.
 func (op TxnOp) In(c *Client) TxnOp {
+	usercall.Require("c", c != nil)
 	op.view = c
 	return op
 }

@@ -181,7 +181,7 @@ func newEnvironmentOf(t *testing.T, c *framework.Client) *environment {
 		w.values = append(w.values, made)
 		return made
 	}
-	w.values = append(w.values, c)
+	w.values = append(w.values, c, framework.OpCheck("/checked", framework.AnyVersion))
 	add(barrier.New(c, "/barrier"))
 	add(barrier.NewDouble(c, "/double", 2))
 	kept := add(cache.New(c, "/cached")).(*cache.Cache)
