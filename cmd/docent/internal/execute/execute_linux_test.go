@@ -340,7 +340,7 @@ func TestReentry_is_refused_while_the_hold_stands(t *testing.T) {
 		}
 	}
 	got := tempFile(t)
-	daemon := fmt.Sprintf("(sleep 1; %s -w 20s /held/later -- sh -c 'echo got >%s') >/dev/null 2>&1 &", fmt.Sprintf(other, "exec"), quoted(got))
+	daemon := fmt.Sprintf("(sleep 1; %s -w 20s /held/later -- sh -c 'echo got >\"%s\"') >/dev/null 2>&1 &", fmt.Sprintf(other, "exec"), got)
 	p := run(t, addr, "--leftovers", "ignore", "/held/later", "--", "sh", "-c", daemon)
 	if code := p.ProcessState.ExitCode(); code != 0 || await(t, got) != "got" {
 		t.Errorf("exit code %d\n%s", code, p.err.String())

@@ -261,12 +261,12 @@ func (g *guard) watchClock() {
 }
 
 // kill sends KILL to CMD and all that it has started, unless docent has said that it may run on. It returns what
-// is left, and those that the system does not let docent end.
-func (g *guard) kill() (left, refused []processEntry) {
+// is left.
+func (g *guard) kill() bag {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.done {
-		return nil, nil
+		return bag{done: true}
 	}
 	if g.killed == 0 && g.any() {
 		g.killed = bootTime()
@@ -329,9 +329,8 @@ func (g *guard) conclude(docent syscall.WaitStatus) int {
 // killAll kills what runs, and returns what does not end in time.
 func (g *guard) killAll() []processEntry {
 	for until := time.Now().Add(patience); ; {
-		left, refused := g.kill()
-		if len(left) == len(refused) || time.Now().After(until) {
-			return left
+		if b := g.kill(); b.done || time.Now().After(until) {
+			return b.left
 		}
 		<-time.After(lookAgain)
 	}

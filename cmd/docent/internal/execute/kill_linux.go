@@ -83,9 +83,16 @@ type hunt struct {
 	stems  []int // processes of docent's: what is left behind becomes their child
 }
 
-// run sends KILL until nothing is left, or the time is over. It returns what is left, and those of it that the
-// system does not let docent end. The caller makes sure that nobody else reaps this process's children.
-func (h *hunt) run(limit time.Duration) (left, refused []processEntry) {
+// A bag is what a hunt has left.
+type bag struct {
+	left    []processEntry // what it has not seen ended
+	refused []processEntry // those of them that the system does not let docent end
+	done    bool           // that there is nothing else
+}
+
+// run sends KILL until nothing is left but what the system does not let docent end, or the time is over. The caller
+// makes sure that nobody else reaps this process's children.
+func (h *hunt) run(limit time.Duration) bag {
 	self := os.Getpid()
 	list, err := os.Open(fmt.Sprintf("/proc/%d/task/%d/children", self, self))
 	if err == nil { // else the rounds find them
@@ -95,12 +102,28 @@ func (h *hunt) run(limit time.Duration) (left, refused []processEntry) {
 		whole := h.cgroup.kill()
 		for list != nil && h.killChildren(list) && time.Now().Before(until) { // as fast as it can: each may start the next one
 		}
-		left, refused = h.round(whole)
-		if len(left) == len(refused) || !time.Now().Before(until) {
-			return left, refused
+		left, refused := h.round(whole)
+		done := len(left) == len(refused) && h.alone(refused)
+		if done || !time.Now().Before(until) {
+			return bag{left, refused, done}
 		}
 		<-time.After(time.Millisecond)
 	}
+}
+
+// alone reports whether this process has no child, ended ones included, but those that need not end, or can't be
+// ended. A round may miss a process whose parent ends while it looks. When the parent has ended, it is docent's child.
+func (h *hunt) alone(refused []processEntry) bool {
+	list, err := children(os.Getpid())
+	alone := err == nil
+	for _, pid := range list {
+		if pid == h.keep || slices.Contains(h.spared, pid) || slices.ContainsFunc(refused, func(e processEntry) bool { return e.pid == pid }) {
+			continue
+		}
+		alone = false
+		_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil) // it may run; else the next look does not find it
+	}
+	return alone
 }
 
 // killChildren sends KILL to the children of this process's main thread, and reaps those that have ended. What they start

@@ -37,8 +37,8 @@ func TestProc_must_be_of_the_own_namespace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			status, ran := tempFile(t), tempFile(t)
-			script := fmt.Sprintf("%s%s exec --connect %s --no-cgroup --status-file %s '/proc/%s' -- sh -c 'echo >%s; setsid sleep 0.2 & exit 6'; echo code $?",
-				c.before, testBinary(), addr, status, name, ran)
+			script := fmt.Sprintf("%s%s exec --connect %s --no-cgroup --status-file %s '/proc/%s' -- sh -c \"echo >%s; setsid sleep 0.2 & exit 6\"; echo code $?",
+				c.before, quoted(testBinary()), addr, quoted(status), name, quoted(ran))
 			cmd := exec.Command("sh", "-c", unshare()+" "+c.unshare+` sh -c "$0"`, script)
 			cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
 			out, _ := cmd.CombinedOutput()
@@ -61,8 +61,8 @@ func TestProc_that_hides_another_users_process(t *testing.T) {
 	needNamespaces(t)
 	_, addr := serve(t)
 	user := newUserPrograms(t)
-	script := fmt.Sprintf("mount -t proc -o hidepid=2 proc /proc; exec setpriv --reuid 65534 --regid 65534 --clear-groups %s exec --connect %s --no-cgroup /hidden -- sh -c '%s=%s %s </dev/null; sleep 3'",
-		user.docent, addr, becomeRootVariable, user.pid, user.setuid)
+	script := fmt.Sprintf("mount -t proc -o hidepid=2 proc /proc; exec setpriv --reuid 65534 --regid 65534 --clear-groups %s exec --connect %s --no-cgroup /hidden -- sh -c '%s=\"%s\" \"%s\" </dev/null; sleep 3'",
+		quoted(user.docent), addr, becomeRootVariable, user.pid, user.setuid)
 	cmd := exec.Command("unshare", "-p", "-f", "-m", "sh", "-c", script)
 	cmd.Env = []string{apptest.ProgramVariable + "=1", "PATH=" + os.Getenv("PATH"), "LINGER=1"}
 	out, _ := cmd.CombinedOutput()

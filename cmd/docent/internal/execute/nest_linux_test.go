@@ -53,7 +53,7 @@ func TestNested_execs_pass_a_signal_on_once(t *testing.T) {
 				t.Run(fmt.Sprint(name, " ", depth, " ", sig), func(t *testing.T) {
 					t.Parallel()
 					got, ready, end := tempFile(t), tempFile(t), tempFile(t)
-					script := fmt.Sprintf("trap 'echo got >>%s' INT TERM HUP QUIT; echo >%s; while ! [ -e %s ]; do sleep 0.05; done; exit 9", got, ready, end)
+					script := fmt.Sprintf("trap 'echo got >>\"%s\"' INT TERM HUP QUIT; echo >%s; while ! [ -e %s ]; do sleep 0.05; done; exit 9", got, quoted(ready), quoted(end))
 					args := nested(addr, fmt.Sprintf("/nested/%d", n), depth, "trap : INT TERM HUP QUIT; "+c.wrapper, script, c.flags...)
 					p := start(t, addr, args...)
 					await(t, ready)
@@ -83,7 +83,7 @@ func TestNested_execs_end_at_a_second_INT(t *testing.T) {
 			t.Parallel()
 			m, set := newMark(t)
 			ready := tempFile(t)
-			p := start(t, addr, nested(addr, fmt.Sprintf("/twice/%d", depth), depth, "trap : INT; %s; exit $?", set+"trap '' INT; echo >"+ready+"; sleep 60; sleep 60")...)
+			p := start(t, addr, nested(addr, fmt.Sprintf("/twice/%d", depth), depth, "trap : INT; %s; exit $?", set+"trap '' INT; echo >"+quoted(ready)+"; sleep 60; sleep 60")...)
 			await(t, ready)
 			for range 2 {
 				if err := p.Process.Signal(syscall.SIGINT); err != nil {
@@ -110,7 +110,7 @@ func TestSignals_to_docents_process_group(t *testing.T) {
 			got, ready := tempFile(t), tempFile(t)
 			p := &program{status: tempFile(t)}
 			p.Cmd = exec.Command(testBinary(), "exec", "--connect", addr, "--no-cgroup", "--session-timeout", short, "--leftovers", "kill", "--status-file", p.status, fmt.Sprintf("/group/%d", sig), "--",
-				"sh", "-c", set+"trap 'echo got >>"+got+"; exit 9' INT TERM; setsid sleep 60 & echo >"+ready+"; while :; do sleep 0.05; done")
+				"sh", "-c", set+"trap 'echo got >>\""+got+"\"; exit 9' INT TERM; setsid sleep 60 & echo >"+quoted(ready)+"; while :; do sleep 0.05; done")
 			p.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
 			p.Stdout, p.Stderr, p.WaitDelay = &p.out, &p.err, 5*time.Second
 			p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -158,7 +158,7 @@ func TestDocent_dies_by_each_signal(t *testing.T) {
 				path := fmt.Sprintf("/dies/%d-%s", sig, phase)
 				m, set := newMark(t)
 				ready := tempFile(t)
-				p := start(t, addr, path, "--", "sh", "-c", set+"setsid sleep 60 & echo >"+ready+"; wait")
+				p := start(t, addr, path, "--", "sh", "-c", set+"setsid sleep 60 & echo >"+quoted(ready)+"; wait")
 				await(t, ready)
 				victim, outcome := p, "failed"
 				if phase == "waits" {
@@ -203,7 +203,7 @@ func TestDocent_that_is_stopped_ends(t *testing.T) {
 			t.Parallel()
 			m, set := newMark(t)
 			ready := tempFile(t)
-			p := start(t, addr, "--session-timeout", short, "/stopped/"+strings.ReplaceAll(name, " ", "-"), "--", "sh", "-c", set+"setsid sleep 60 & echo >"+ready+"; wait")
+			p := start(t, addr, "--session-timeout", short, "/stopped/"+strings.ReplaceAll(name, " ", "-"), "--", "sh", "-c", set+"setsid sleep 60 & echo >"+quoted(ready)+"; wait")
 			await(t, ready)
 			if name != "held by a tracer" {
 				if err := syscall.Kill(workerOf(p), syscall.SIGSTOP); err != nil {

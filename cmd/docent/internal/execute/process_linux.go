@@ -168,8 +168,7 @@ func (p *process) Signal(sig syscall.Signal) { _ = unix.Kill(-p.pid, sig) } // a
 // SignalAll is part of [Program]. It needs no free file for CMD's own group.
 func (p *process) SignalAll(sig syscall.Signal) (refused []string) {
 	if sig == syscall.SIGKILL {
-		_, list := p.kill()
-		return describe(list)
+		return describe(p.kill().refused)
 	}
 	p.Signal(sig)
 	return describe(signalAll(sig, func(visit func(processEntry) bool) error {
@@ -185,8 +184,8 @@ func (p *process) SignalAll(sig syscall.Signal) (refused []string) {
 // huntFor bounds one hunt. The supervisor sends KILL again while something is left.
 const huntFor = 100 * time.Millisecond
 
-// kill ends all that CMD has started. It returns what is left of it, and those that docent may not end.
-func (p *process) kill() (left, refused []processEntry) {
+// kill ends all that CMD has started. It returns what is left of it.
+func (p *process) kill() bag {
 	p.killing.Store(true)
 	p.Signal(syscall.SIGKILL)
 	p.reaping.Lock()
