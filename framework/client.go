@@ -23,7 +23,6 @@ type Client struct {
 	prefix  string // chroot and namespace: "" or a path
 	session int64  // the session that operations are bound to, 0 for any
 
-	withoutCause bool // errors leave out the cause of a context's end
 }
 
 // NewClient returns a client for the ensemble that connect names, as in "h1:2181,h2:2181/chroot".
@@ -203,15 +202,6 @@ func (c *Client) InSession(id int64) *Client {
 // viewClosed returns the error of a view of a session that has ended.
 func (c *Client) viewClosed() error {
 	return fmt.Errorf("%w: it is a view of session %#x, which has ended", ErrClosed, c.session)
-}
-
-// WithoutCause returns a view of the client whose errors match the error of a context that ended, but not
-// the context's cause. A cause may be any error, also one that a server could return. So code that decides
-// by an error, such as a recipe, uses this view, and joins [context.Cause] to the error that it returns.
-func (c *Client) WithoutCause() *Client {
-	view := *c
-	view.withoutCause = true
-	return &view
 }
 
 // AbsolutePath returns the path in the ensemble of the view's path, with chroot and namespace. Two

@@ -106,12 +106,9 @@ func (e *OpError) Unwrap() error { return e.Err }
 func (e *OpError) ErrorType() string { return errtype.Of(e.Err) }
 
 // callError is opError for an exported function that was called with ctx: it joins the cause of
-// ctx's end, unless the view leaves it out.
+// ctx's end.
 func (c *Client) callError(ctx context.Context, op, path string, err error) error {
-	if !c.withoutCause {
-		err = cause.Join(ctx, err)
-	}
-	return opError(op, path, err)
+	return opError(op, path, cause.Join(ctx, err))
 }
 
 // opError wraps err once, at the exported function; nil stays nil.

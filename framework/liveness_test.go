@@ -3,8 +3,10 @@ package framework_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,7 +17,9 @@ import (
 	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -202,4 +206,22 @@ func (d *redirect) cut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.conn.Close()
+}
+
+// A call fails as its context ended. An error of other work, which is the context's cause, is no answer to it.
+func TestCausesAreNoAnswers(t *testing.T) {
+	t.Parallel()
+	srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
+	c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial))
+	for _, other := range []error{
+		framework.ErrNoNode, framework.ErrNodeExists, framework.ErrNotConnected, framework.ErrUnknownOutcome, framework.ErrClosed,
+		framework.ErrSessionExpired, context.DeadlineExceeded,
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(fmt.Errorf("other work: %w", other))
+		_, _, err := c.Get(ctx, "/")
+		if !errors.Is(err, context.Canceled) || errors.Is(err, other) || framework.Retryable(err) || strings.Count(fmt.Sprint(err), "other work") != 1 {
+			t.Errorf("with the cause %v: %v; want the context's end, with the cause in its text once", other, err)
+		}
+	}
 }

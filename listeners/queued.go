@@ -103,7 +103,7 @@ func (q *Queued[E]) Notify(e E) {
 // Inside a listener, Close does not wait for that listener, which sees the rest of its events after
 // the call. Nor does it then wait for another listener that has called Close.
 //
-// If ctx ends first, Close returns an error that matches ctx.Err() and the cause of ctx, and has
+// If ctx ends first, Close returns an error that matches ctx.Err(), shows the cause of ctx, and has
 // the number of listeners that still run. These continue through their queues. Close may be called
 // again, to wait again. It panics if ctx is nil.
 func (q *Queued[E]) Close(ctx context.Context) error {

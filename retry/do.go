@@ -18,7 +18,7 @@ import (
 // If ctx is done before the first attempt, fn is not called and the error is that of ctx. If it
 // ends during a wait or a failing attempt, no further attempt begins. The error then matches both
 // ctx.Err() and the last attempt's error. If the cause of ctx is another error than ctx.Err(), the
-// error matches it too.
+// error shows it, and matches it too, unless it is an error of docent's or of another context.
 //
 // The errors, each with its condition, are listed in the package's
 // documentation. Do panics if ctx is nil. It may be called concurrently.

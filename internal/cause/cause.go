@@ -1,14 +1,16 @@
 // Package cause joins the cause of a context's end to the error of an exported function.
 //
 // A context may end with any error as its cause, even one that a server could return, such as the
-// error of another goroutine. If such a cause were part of the errors inside docent, errors.Is
-// would take it for a server's error. Therefore functions inside return ctx.Err() alone, recipes use a
-// client whose errors leave the cause out, and the exported function adds it: see [Join].
+// error of another goroutine. It says why the context ended, and nothing about the call. So a joined
+// error shows the cause, and matches what the cause matches, but for docent's own errors and those of
+// contexts: code that decides by these is never misled. A lost lease is matched: it ends contexts
+// so that calls learn of it.
 package cause
 
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 
 	"github.com/docent-go/docent/internal/errtype"
@@ -22,7 +24,7 @@ func Join(ctx context.Context, err error) error {
 		return err
 	}
 	cause := context.Cause(ctx)
-	if errors.Is(err, cause) {
+	if j := (*joined)(nil); errors.Is(err, cause) || errors.As(err, &j) && errors.Is(j.cause, cause) {
 		return err
 	}
 	return &joined{err: err, end: end, cause: cause}
@@ -53,24 +55,31 @@ func (j *joined) Error() string {
 	return before + end + ": " + cause + after
 }
 
-// Unwrap returns the error and the cause, so that the user's errors.Is matches both.
-func (j *joined) Unwrap() []error { return []error{j.err, j.cause} }
+// Unwrap returns the error without the cause.
+func (j *joined) Unwrap() error { return j.err }
 
-// ErrorType returns the type of the error: see [Type].
-func (j *joined) ErrorType() string { return typeOf(j.err, j.cause) }
-
-// Type returns the type for telemetry of err, an error of a call with ctx. The cause of ctx's end has
-// no part in it, unless that is a lost lease: then the loss is why the call ended.
-func Type(ctx context.Context, err error) string {
-	if end := ctx.Err(); err == nil || end == nil || !errors.Is(err, end) {
-		return errtype.Of(err)
+// Is reports whether the cause matches target, unless target is an answer.
+func (j *joined) Is(target error) bool {
+	if target == context.Canceled || target == context.DeadlineExceeded || errtype.IsAnswer(target) { //nolint:errorlint // these very errors
+		return false
 	}
-	return typeOf(err, context.Cause(ctx))
+	return errors.Is(j.cause, target)
 }
 
-func typeOf(err, cause error) string {
-	if errtype.Of(cause) == errtype.LockLost {
+// As sets target to an error of j's type in the error, else to one in the cause, unless that is an answer.
+func (j *joined) As(target any) bool {
+	if errors.As(j.err, target) {
+		return true
+	}
+	typed := reflect.TypeOf(target).Elem().Implements(reflect.TypeFor[interface{ ErrorType() string }]())
+	return (!typed || errtype.Of(j.cause) == errtype.LockLost) && errors.As(j.cause, target)
+}
+
+// ErrorType returns the type of the error, but that of the cause if it is a loss: then the loss is why
+// the call ended.
+func (j *joined) ErrorType() string {
+	if errtype.Of(j.cause) == errtype.LockLost {
 		return errtype.LockLost
 	}
-	return errtype.Of(err)
+	return errtype.Of(j.err)
 }

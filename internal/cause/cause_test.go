@@ -48,12 +48,22 @@ func TestJoin(t *testing.T) {
 		"leaves_an_error_alone_that_does_not_tell_of_the_end": {
 			reason, func(context.Context) error { return errors.New("boom") }, "boom", false,
 		},
+		"shows_an_answer_to_another_call_and_does_not_match_it": {
+			noNode, func(ctx context.Context) error { return ctx.Err() }, "context canceled: no node", false,
+		},
+		"does_not_match_the_error_of_another_context": {
+			context.DeadlineExceeded, func(ctx context.Context) error { return ctx.Err() },
+			"context canceled: context deadline exceeded", false,
+		},
+		"matches_a_loss": {
+			errtype.New("lost", errtype.LockLost), func(ctx context.Context) error { return ctx.Err() }, "context canceled: lost", true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx := endedBy(t, tt.cause)
 			plain := tt.err(ctx)
-			err := cause.Join(ctx, plain)
+			err := cause.Join(ctx, cause.Join(ctx, plain))
 			if err.Error() != tt.text {
 				t.Errorf("text %q, want %q", err, tt.text)
 			}
@@ -67,8 +77,40 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// What a joined error wraps goes before what its cause does.
+func TestJoin_of_typed_errors(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		cause, err error
+		code       int // 0 if there is none
+	}{
+		"in the error":           {codeError{2}, fmt.Errorf("%w: %w", codeError{1}, context.Canceled), 1},
+		"in the cause":           {codeError{2}, context.Canceled, 2},
+		"an answer in the cause": {answerError{codeError{3}}, context.Canceled, 0},
+	} {
+		err := cause.Join(endedBy(t, tt.cause), tt.err)
+		var found codeError
+		var answer answerError
+		errors.As(err, &found)
+		if found.code != tt.code || errors.As(err, &answer) {
+			t.Errorf("%s: code %d, and an answer %v; want code %d, and no answer", name, found.code, answer, tt.code)
+		}
+	}
+}
+
+type codeError struct{ code int }
+
+func (e codeError) Error() string { return fmt.Sprintf("code %d", e.code) }
+
+// An answerError has a type, as docent's own errors have.
+type answerError struct{ codeError }
+
+func (answerError) ErrorType() string { return "answer" }
+
+var noNode = errtype.New("no node", "no_node")
+
 // A loss is the type of what it ends, and no other cause is.
-func TestType(t *testing.T) {
+func TestErrorType(t *testing.T) {
 	t.Parallel()
 	loss := errtype.New("lost", errtype.LockLost)
 	for name, tt := range map[string]struct {
@@ -83,15 +125,9 @@ func TestType(t *testing.T) {
 		"no error":            {loss, nil, ""},
 	} {
 		ctx := endedBy(t, tt.cause)
-		if kind := cause.Type(ctx, tt.err); kind != tt.kind {
+		if kind := errtype.Of(cause.Join(ctx, tt.err)); kind != tt.kind {
 			t.Errorf("%s: type %q, want %q", name, kind, tt.kind)
 		}
-		if kind := errtype.Of(cause.Join(ctx, tt.err)); kind != tt.kind {
-			t.Errorf("%s: type of the joined error %q, want %q", name, kind, tt.kind)
-		}
-	}
-	if kind := cause.Type(t.Context(), context.Canceled); kind != errtype.Canceled {
-		t.Errorf("before the end: type %q, want that of the error", kind)
 	}
 }
 

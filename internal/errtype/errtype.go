@@ -34,6 +34,18 @@ func (s *sentinel) Error() string { return s.text }
 // ErrorType returns the error's type for telemetry.
 func (s *sentinel) ErrorType() string { return s.kind }
 
+// IsAnswer reports whether err is itself an error of [New] or [NewOf], and no loss. Code decides by
+// such errors.
+func IsAnswer(err error) bool {
+	switch s := err.(type) { //nolint:errorlint // this very error
+	case *sentinel:
+		return s.kind != LockLost
+	case *special:
+		return s.kind != LockLost
+	}
+	return false
+}
+
 // A special is a sentinel that is a special case of another.
 type special struct {
 	sentinel

@@ -24,7 +24,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Barrier, error) {
 	if err != nil {
 		return nil, recipe.Error("new barrier", path, err)
 	}
-	return &Barrier{c.WithoutCause(), path, cfg}, nil
+	return &Barrier{c, path, cfg}, nil
 }
 
 // Set sets the barrier. It returns nil also if the barrier was set. If ctx ends first, the error

@@ -32,7 +32,7 @@ func NewDouble(c *framework.Client, path string, members int, opts ...Option) (*
 		return nil, recipe.Error("new double barrier", path, err)
 	}
 	tel := telemetry.Of(c, telemetry.TypeDouble, cfg.Name, c.AbsolutePath(path))
-	return &Double{gate{client: c.WithoutCause(), path: path, members: members, acl: cfg.WithACL()}, tel}, nil
+	return &Double{gate{client: c, path: path, members: members, acl: cfg.WithACL()}, tel}, nil
 }
 
 // Enter waits until all members are in, and returns the lease of the caller's place. ctx bounds the

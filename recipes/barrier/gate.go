@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/internal/contender"
@@ -75,7 +76,7 @@ type entry struct {
 }
 
 // errGone means that another client deleted the member's znode.
-var errGone = errors.New("own node is gone")
+var errGone = errtype.New("own node is gone", errtype.Other)
 
 // run returns nil when the member is let in.
 func (e *entry) run(ctx context.Context) error {

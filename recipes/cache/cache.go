@@ -49,7 +49,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Cache, error) {
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
-	return start(c.WithoutCause(), path, cfg), nil
+	return start(c, path, cfg), nil
 }
 
 func start(client *framework.Client, path string, cfg config) *Cache {

@@ -9,13 +9,14 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/errtype"
 )
 
 // Reasons for which a cache is not ready.
 var (
-	errFilling = errors.New("the cache is being filled")
-	errBehind  = errors.New("the cache has yet to read what has changed")
-	errUnseen  = errors.New("changes may have been missed")
+	errFilling = errtype.New("the cache is being filled", errtype.Other)
+	errBehind  = errtype.New("the cache has yet to read what has changed", errtype.Other)
+	errUnseen  = errtype.New("changes may have been missed", errtype.Other)
 )
 
 // A state is how well a cache knows the tree.

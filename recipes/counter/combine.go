@@ -47,7 +47,7 @@ func of(c *framework.Client, path string, int32 bool, list []acl.Entry) *combine
 		k.acl += fmt.Sprintf("%d %q %q ", e.Perms, e.Scheme, e.ID)
 	}
 	return sharedOf(c).combiner(k, func() *combiner {
-		return &combiner{register: register{client: c.WithoutCause(), path: path, acl: list}, width: widthOf(int32)}
+		return &combiner{register: register{client: c, path: path, acl: list}, width: widthOf(int32)}
 	})
 }
 

@@ -9,12 +9,13 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/pace"
 )
 
 // errStale means that another client has changed the register since it was read. It is never
 // wrapped.
-var errStale = errors.New("changed by another client")
+var errStale = errtype.New("changed by another client", errtype.Other)
 
 // errRecreated is the ErrVersion of a change that was applied to another znode.
 var errRecreated = fmt.Errorf("%w: it was deleted and created again, and the change was made", ErrVersion)

@@ -29,7 +29,7 @@ func NewValue[T any](c *framework.Client, path string, codec model.Codec[T], opt
 	if err != nil {
 		return nil, recipe.Error("new value", path, err)
 	}
-	return &Value[T]{register{client: c.WithoutCause(), path: path, acl: cfg.ACL}, codec}, nil
+	return &Value[T]{register{client: c, path: path, acl: cfg.ACL}, codec}, nil
 }
 
 // Get returns the value. It shows what the client's server knows, which may lag behind the ensemble.

@@ -38,7 +38,7 @@ func New[T any](c *framework.Client, base string, opts ...Option) (*Registry[T],
 		return nil, recipe.Error("new", base, err)
 	}
 	return &Registry[T]{
-		client: c.WithoutCause(), base: base, cfg: cfg,
+		client: c, base: base, cfg: cfg,
 		reader: reader[Instance[T]]{decode: decode[T], report: cfg.reporter(c)},
 	}, nil
 }

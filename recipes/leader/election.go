@@ -37,7 +37,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 	}
 	kind := cfg.format.kind()
 	queue := &waitqueue.Queue{
-		Client: c.WithoutCause(), Dir: path, Kinds: []string{kind}, ACL: cfg.ACL,
+		Client: c, Dir: path, Kinds: []string{kind}, ACL: cfg.ACL,
 		Predecessor: queuenode.ExclusivePredecessor,
 	}
 	return &Election{queue, path, contender.Contest{

@@ -34,7 +34,7 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 	return &Mutex{queueLock{
 		owners: ownersOf(c),
 		queue: &waitqueue.Queue{
-			Client: c.WithoutCause(), Dir: path, Kinds: []string{mutexKind}, ACL: cfg.ACL,
+			Client: c, Dir: path, Kinds: []string{mutexKind}, ACL: cfg.ACL,
 			Predecessor: queuenode.ExclusivePredecessor, OnPosition: cfg.QueuePosition,
 			OnLongWait: logLongWait(c, path),
 		},

@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
@@ -252,6 +253,7 @@ func TestAZnodeHoldsItsMetadataAsJSON(t *testing.T) {
 					read, _ := lease.DecodeMetadata(got)
 					want, err := json.Marshal(metadata{
 						Version: 1, Host: host, PID: os.Getpid(), Since: began, Data: []byte(data), Party: read.Party,
+						Process: hold.Process(),
 					})
 					if err != nil || string(got) != string(want) {
 						t.Errorf("after %v the znode holds\n%s, want\n%s", pause, got, want)

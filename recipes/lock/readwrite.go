@@ -42,7 +42,7 @@ func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, err
 	read := queueLock{
 		owners: ownersOf(c),
 		queue: &waitqueue.Queue{
-			Client: c.WithoutCause(), Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.ACL,
+			Client: c, Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.ACL,
 			Predecessor: queuenode.SharedPredecessor(writeKind), OnPosition: cfg.QueuePosition, MayReplace: writerMayReplace,
 			OnLongWait: logLongWait(c, path),
 		},

@@ -24,7 +24,7 @@ func Revoke(ctx context.Context, c *framework.Client, path string) error {
 	if err := errors.Join(boundary.Client(c), framework.ValidatePath(path)); err != nil {
 		return opError("revoke", path, err)
 	}
-	err := request(ctx, c.WithoutCause(), path)
+	err := request(ctx, c, path)
 	if errors.Is(err, framework.ErrNoNode) {
 		return nil
 	}

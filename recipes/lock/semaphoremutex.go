@@ -29,7 +29,7 @@ func NewSemaphoreMutex(c *framework.Client, path string, opts ...Option) (*Semap
 	}
 	full := c.AbsolutePath(path)
 	return &SemaphoreMutex{cfg: cfg, pool: permits.Pool{
-		Client: c.WithoutCause(), Path: path, Permits: permits.Number{Fixed: 1}, ACL: cfg.ACL,
+		Client: c, Path: path, Permits: permits.Number{Fixed: 1}, ACL: cfg.ACL,
 		LossPolicy: cfg.LossPolicy, Revoked: cfg.Revocation, Position: cfg.QueuePosition,
 		LongWait:  logLongWait(c, path),
 		Telemetry: telemetry.Of(c, telemetry.TypeSemaphoreMutex, cfg.Name, full), OpError: opError,

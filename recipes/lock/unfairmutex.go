@@ -61,7 +61,7 @@ func NewUnfairMutex(c *framework.Client, path string, opts ...Option) (*UnfairMu
 	}
 	full := c.AbsolutePath(path)
 	return &UnfairMutex{
-		client: c.WithoutCause(),
+		client: c,
 		gates:  gatesOf(c),
 		path:   path,
 		full:   full,

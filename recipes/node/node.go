@@ -45,7 +45,6 @@ func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, 
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
-	c = c.WithoutCause()
 	leave, err := enter(c, path, &cfg)
 	if err != nil {
 		return nil, recipe.Error("new", path, err)

@@ -49,7 +49,7 @@ func New(c *framework.Client, path string, keys []string, opts ...Option) (*Part
 		host, _ := os.Hostname() // a host without a name is shown without one
 		cfg.id = fmt.Sprintf("%s-%d-%s", host, os.Getpid(), rand.Text()[:8])
 	}
-	return &Partition{client: c.WithoutCause(), path: path, keys: slices.Clone(keys), cfg: cfg}, nil
+	return &Partition{client: c, path: path, keys: slices.Clone(keys), cfg: cfg}, nil
 }
 
 // ID returns the id of this process as a member: see [WithID].

@@ -33,7 +33,7 @@ func New(c *framework.Client, path string, number int, opts ...Option) (*Semapho
 		return nil, recipe.Error("new semaphore", path, err)
 	}
 	return &Semaphore{cfg: cfg, pool: permits.Pool{
-		Client: c.WithoutCause(), Path: path, Permits: permits.Number{Fixed: number, At: cfg.permitsAt}, ACL: cfg.ACL,
+		Client: c, Path: path, Permits: permits.Number{Fixed: number, At: cfg.permitsAt}, ACL: cfg.ACL,
 		LossPolicy: cfg.LossPolicy, Position: cfg.QueuePosition, OpError: recipe.Error,
 		LongWait:  contender.LogLongWait(c, "permits", path, contender.AskQueue),
 		Telemetry: telemetry.Of(c, telemetry.TypeSemaphore, cfg.Name, c.AbsolutePath(path)),

@@ -17,7 +17,7 @@ func Confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot
 	if err := clientFault(c); err != nil {
 		return Snapshot{}, opError("confirm", "/", err)
 	}
-	second, err := confirm(ctx, c.WithoutCause(), first)
+	second, err := confirm(ctx, c, first)
 	return second, callError(ctx, "confirm", "/", err)
 }
 

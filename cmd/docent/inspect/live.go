@@ -76,7 +76,7 @@ func Follow(c *framework.Client, root string, limits FollowLimits) (*Live, error
 		return nil, opError("follow", root, errors.Unwrap(err))
 	}
 	l := &Live{
-		client: c.WithoutCause(), cache: copied, loop: newFollowLoop(), marks: newMarks(),
+		client: c, cache: copied, loop: newFollowLoop(), marks: newMarks(),
 		view: View{State: Connecting, Since: time.Now()}, changed: make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background()) // the follower's own life

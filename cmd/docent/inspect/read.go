@@ -20,7 +20,7 @@ func Read(ctx context.Context, c *framework.Client, path string) (Lock, error) {
 	if err := errors.Join(clientFault(c), framework.ValidatePath(path)); err != nil {
 		return Lock{}, opError("read", path, err)
 	}
-	l, err := read(ctx, c.WithoutCause(), path)
+	l, err := read(ctx, c, path)
 	return l, callError(ctx, "read", path, err)
 }
 

@@ -26,7 +26,7 @@ func Scan(ctx context.Context, c *framework.Client, root string, limits Limits) 
 	if err := errors.Join(clientFault(c), framework.ValidatePath(root), limits.fault()); err != nil {
 		return Snapshot{}, opError("scan", root, err)
 	}
-	s := newScan(c.WithoutCause(), limits.withDefaults())
+	s := newScan(c, limits.withDefaults())
 	err := s.run(ctx, root)
 	return s.snapshot(), callError(ctx, "scan", root, err)
 }

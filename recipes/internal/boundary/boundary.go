@@ -32,8 +32,7 @@ func (r Recipe) CallError(ctx context.Context, op, path string, err error) error
 }
 
 // Ended returns the error of ctx, which has ended, and why the client has no connection if it has none:
-// the server's address is part of that. c is a view without causes. A call that waits for more than one
-// request returns the error.
+// the server's address is part of that. A call that waits for more than one request returns the error.
 func Ended(ctx context.Context, c *framework.Client) error {
 	state := c.State()
 	if state == framework.Connected {

@@ -3,6 +3,7 @@ package contender
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"time"
 
@@ -229,15 +230,14 @@ func isLate(err error) bool {
 // none. An error that wraps several with a text of its own is one error.
 func every(err error, is func(error) bool) bool {
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
-		joined, ok := inner.(interface{ Unwrap() []error }) // errors.As would not tell a join from other wrappers
-		if !ok {
+		if reflect.TypeOf(inner) != joinType {
 			continue
 		}
-		all := joined.Unwrap()
-		if inner.Error() != errors.Join(all...).Error() {
-			break
-		}
+		all := inner.(interface{ Unwrap() []error }).Unwrap()
 		return !slices.ContainsFunc(all, func(one error) bool { return !every(one, is) })
 	}
 	return is(err)
 }
+
+// joinType is the type of errors that errors.Join returns.
+var joinType = reflect.TypeOf(errors.Join(context.Canceled))

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/errtype"
 )
 
 // A Member is what a Set closes. Its user may close it before that.
@@ -26,7 +27,7 @@ type Set struct {
 const minRoom = 64
 
 // ErrOpen is returned if the member of a key is open.
-var ErrOpen = errors.New("is open already")
+var ErrOpen = errtype.New("is open already", errtype.Other)
 
 // Open calls open, which sends nothing, and adds the member that it returns. It returns ErrOpen if
 // the key's member is open, and framework.ErrClosed after Close. open is not called then.

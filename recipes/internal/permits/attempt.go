@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes/internal/contender"
@@ -83,7 +84,7 @@ func (a *attempt) report(ahead int) {
 }
 
 // errTurnLost means that another client deleted the attempt's znode in the queue.
-var errTurnLost = errors.New("own node is gone from the queue")
+var errTurnLost = errtype.New("own node is gone from the queue", errtype.Other)
 
 // restarts reports whether an attempt that failed with err has to start again: its session ended,
 // or another client deleted its znode in the queue.
@@ -123,7 +124,7 @@ func (a *attempt) waitError(ctx context.Context, err error) error {
 }
 
 // errContended means that the attempt can't have the permit at once.
-var errContended = errors.New("there is another contender")
+var errContended = errtype.New("there is another contender", errtype.Other)
 
 // takeAtOnce creates the permit's znode without a place in the queue. It returns nil, with the permit, if
 // the listings behind the create show no other contender: no other permit, and no place in the queue. If

@@ -18,6 +18,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/slogcore"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/locktel"
@@ -134,7 +135,7 @@ func (a *Acquire) End(ctx context.Context, fence int64, err error) {
 	if err == nil {
 		a.acquired(ctx, fence, outcome, took)
 	}
-	failSpan(a.span, cause.Type(ctx, err), refusalIsNone(err))
+	failSpan(a.span, errtype.Of(cause.Join(ctx, err)), refusalIsNone(err))
 	a.span.End()
 }
 
@@ -172,7 +173,7 @@ func (a *Acquire) record(ctx context.Context, outcome string, err error, took ti
 	opts := a.smooth[resultKey{outcome, a.contended}]
 	if opts == nil {
 		opts = []metric.RecordOption{a.with(attribute.String(locktel.AttrOutcome, outcome), attribute.Bool(locktel.AttrContended, a.contended),
-			attribute.String(zktel.AttrErrorType, cause.Type(ctx, err)))}
+			attribute.String(zktel.AttrErrorType, errtype.Of(cause.Join(ctx, err))))}
 	}
 	a.acquires.Record(ctx, took.Seconds(), opts...)
 }
@@ -307,7 +308,7 @@ func (a *Acquire) waited(ctx context.Context, err error) {
 		a.cancel()
 		a.reads.Wait()
 	}
-	failSpan(a.wait, cause.Type(ctx, err), err)
+	failSpan(a.wait, errtype.Of(cause.Join(ctx, err)), err)
 	a.wait.End()
 	if a.counts() {
 		a.count.Add(a.context(), -1, a.waitCount...)

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/zkpath"
@@ -16,7 +17,7 @@ import (
 )
 
 // errGone means that the attempt's node is no longer in the queue.
-var errGone = errors.New("waitqueue: own node is gone")
+var errGone = errtype.New("waitqueue: own node is gone", errtype.Other)
 
 // An Attempt is one contender's way through the queue: it creates a node in the client's session,
 // waits, and is granted or withdraws. If its session ends, or another client deletes its node, it

@@ -53,7 +53,7 @@ type Queue struct {
 }
 
 // ErrBusy is returned by [Attempt.Try] when another client holds the lock.
-var ErrBusy = errors.New("waitqueue: busy")
+var ErrBusy = errtype.New("waitqueue: busy", errtype.Other)
 
 // inTurn reports whether each contender waits for all contenders ahead. The grant of one then shows
 // that none is left ahead of it.

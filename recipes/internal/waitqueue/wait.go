@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/zkpath"
@@ -164,7 +165,7 @@ func (w *waiter) blocker() Blocker {
 }
 
 // errStale means that the attempt has to list again to know its position.
-var errStale = errors.New("waitqueue: what was listed is out of date")
+var errStale = errtype.New("waitqueue: what was listed is out of date", errtype.Other)
 
 // await returns nil when no contender is ahead. If an outage ends before the session does, it costs
 // time, and the attempt keeps its node.
