@@ -145,6 +145,10 @@ func (c *Conn) replied(rq *Request, head proto.ReplyHead, body []byte, fault err
 	c.wake() // the window may admit more
 }
 
+// maxUpload is how many bytes of a request count for the window's rate. A socket takes a large one at once, and
+// a link may be faster in that direction: neither says how fast replies come.
+const maxUpload = 4 << 10
+
 // record is replied without the end of rq. It returns false if rq has ended already.
 func (c *Conn) record(rq *Request, head proto.ReplyHead, body []byte) bool {
 	w := c.wire
@@ -153,7 +157,7 @@ func (c *Conn) record(rq *Request, head proto.ReplyHead, body []byte) bool {
 	if !c.flight.remove(rq) {
 		return false
 	}
-	carried := rq.size + proto.LengthSize + proto.ReplyHeadSize + len(body)
+	carried := min(rq.size, maxUpload) + proto.LengthSize + proto.ReplyHeadSize + len(body)
 	c.window.leave(rq.cost, carried, time.Now())
 	w.sizes.learn(rq.Opcode, len(body))
 	first := rq.state != over

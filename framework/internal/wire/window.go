@@ -92,13 +92,14 @@ func (w *window) leave(expected, carried int, now time.Time) {
 	}
 }
 
-// learn takes a sample of the rate. A connection that was not in full use may carry more.
+// learn takes a sample of the rate. A connection that was not in full use may carry more. One that carried
+// much more before, as in the other direction, comes down from where the limit begins to follow.
 func (w *window) learn(rate float64) {
 	switch {
 	case rate > w.rate:
 		w.rate = rate
 	case w.full:
-		w.rate += (rate - w.rate) / 4
+		w.rate = (min(w.rate, maxWindow/w.span.Seconds()) + rate) / 2
 	}
 }
 
