@@ -52,7 +52,7 @@ test: SIM_SCHEDULES = 2000
 test: SIM_HOURS = 200
 # guards vet, and no debugger looks: the tests are linked in two thirds of the time.
 test: export GOFLAGS = -vet=off -ldflags=-w
-test: guards suite matrix-slice sim chaos ## What continuous integration runs: guards, all tests, the simulation, chaos
+test: guards suite sim chaos ## What continuous integration runs: guards, all tests, the simulation, chaos
 
 .PHONY: check
 check: lint test ## Everything that has to pass before a change is merged
@@ -174,17 +174,3 @@ interop: ## Contend with Apache Curator and kazoo, installed where apt-get can
 chaos: ## Contend on a real ensemble under faults for CHAOS_SECONDS, and check the history
 	CHAOS_SECONDS=$(CHAOS_SECONDS) scripts/gotest -C lab -count=1 -v -timeout=$(CHAOS_TIMEOUT)s -run='^TestChaos$$' $(TESTFLAGS) ./chaos
 
-# Continuous integration runs a slice, as matrix-slice draws it. By hand: all, or CELLS.
-CELLS ?=
-
-.PHONY: matrix
-matrix: ## Test every version of ZooKeeper, Curator and kazoo, and a rolling upgrade (CELLS='zk-3.9.6-* upgrade-*' narrows it)
-	scripts/matrix $(CELLS)
-
-.PHONY: matrix-slice
-matrix-slice: ## Test a slice of the matrix that takes a minute and changes with each run; MATRIX_SEED=n repeats one
-	@if [[ $(ZK_TEST) == none ]]; then echo "*** ZK_TEST=none: other versions are NOT TESTED"; else scripts/matrix -slice 60; fi
-
-.PHONY: matrix-docs
-matrix-docs: ## Take the runs of make matrix into lab/matrix.md and the table of README.md
-	go run ./scripts/matrixdocs

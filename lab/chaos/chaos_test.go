@@ -22,10 +22,6 @@ const (
 	// machine has a say in that.
 	seedVariable = "CHAOS_SEED"
 
-	// partVariable makes a run one of many short ones, each with a schedule or members of its own: a
-	// number from 0 on. It fails for violations, and only prints what has not happened in it.
-	partVariable = "CHAOS_PART"
-
 	// leastRun is the shortest run that can be expected to have something of everything.
 	leastRun = 30 * time.Second
 	// faultEvery is the least rate of faults that is enough.
@@ -56,10 +52,7 @@ func TestChaos(t *testing.T) {
 	if !await(t.Context(), startLimit, func() bool { return r.board.grantedSince(0) }) {
 		t.Fatal("not every kind of lock was granted at the start")
 	}
-	_, short := part(t)
-	if !short {
-		r.seeLateWrites(t)
-	}
+	r.seeLateWrites(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var schedules sync.WaitGroup
@@ -68,11 +61,7 @@ func TestChaos(t *testing.T) {
 		r.play(ctx, 2, workersFaults, 100*time.Millisecond, 700*time.Millisecond, nil, r.workerFaults())
 	})
 	schedules.Go(func() { r.play(ctx, 3, 1, 100*time.Millisecond, 700*time.Millisecond, nil, r.connectionFaults()) })
-	if short {
-		pause(ctx, length)
-	} else {
-		length = r.last(ctx, t, length)
-	}
+	length = r.last(ctx, t, length)
 	cancel()
 	schedules.Wait()
 	r.finish(t)
@@ -87,7 +76,7 @@ func TestChaos(t *testing.T) {
 		}
 		t.Error(f)
 	}
-	vacuous(t, s.vacuity(), short)
+	vacuous(t, s.vacuity())
 	r.saveRecords(t)
 	if t.Failed() {
 		r.saveLogs(t)
@@ -129,29 +118,11 @@ func (r *run) last(ctx context.Context, t *testing.T, length time.Duration) time
 	return time.Since(start).Round(time.Second)
 }
 
-// part returns which of many short runs this is, if it is one.
-func part(t *testing.T) (int, bool) {
-	t.Helper()
-	text := os.Getenv(partVariable)
-	if text == "" {
-		return 0, false
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 {
-		t.Fatalf("%s=%q: must be a number of at least 0", partVariable, text)
-	}
-	return n, true
-}
-
-// vacuous reports what the run should have had, and did not. A short run need not have everything.
-func vacuous(t *testing.T, missing []string, short bool) {
+// vacuous reports what the run should have had, and did not.
+func vacuous(t *testing.T, missing []string) {
 	t.Helper()
 	for _, what := range missing {
-		if short {
-			fmt.Println("chaos: not in this short run: " + what)
-		} else {
-			t.Error("vacuous: " + what)
-		}
+		t.Error("vacuous: " + what)
 	}
 }
 
@@ -167,7 +138,7 @@ func parameters(t *testing.T) (length time.Duration, seed uint64) {
 	}
 	seconds, err := strconv.Atoi(text)
 	length = time.Duration(seconds) * time.Second
-	if _, short := part(t); err != nil || length < leastRun && !short {
+	if err != nil || length < leastRun {
 		t.Fatalf("%s=%q: must be a number of at least %v", secondsVariable, text, leastRun.Seconds())
 	}
 	seed = rand.Uint64()

@@ -27,10 +27,6 @@ type library struct {
 	skipped int   // tests, for want of it
 }
 
-// onlyVariable names the environment variable that restricts a run to the tests of one library, such as
-// "kazoo": scripts/matrix has several versions of each.
-const onlyVariable = "INTEROP_LIBRARY"
-
 var (
 	curator = &library{name: "Curator", locate: sync.OnceValues(locateCurator)}
 	kazoo   = &library{name: "kazoo", locate: sync.OnceValues(locateKazoo)}
@@ -84,9 +80,6 @@ func (l *library) start() (*driver, error) {
 
 func (l *library) require(t testing.TB) {
 	t.Helper()
-	if only := os.Getenv(onlyVariable); only != "" && !strings.HasPrefix(l.name, only) {
-		t.Skipf("not a test of %s: %s=%s", l.name, onlyVariable, only)
-	}
 	zktest.Shared(t) // for its rules about a missing server
 	_, err := l.locate()
 	if err == nil {

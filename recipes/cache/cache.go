@@ -92,7 +92,8 @@ func (c *Cache) Path() string { return c.path }
 // Ready waits until the cache is ready: it is filled, and the client is Connected. The cache then has
 // everything that was committed when New was called, or when the connection last came back. If ctx
 // ends first, the error wraps ctx's and says what the cache waits for. If the client may not read
-// the path itself, Ready returns that error at once, [framework.ErrNoAuth] for one. Once the cache or its
+// the path itself, Ready returns that error at once, [framework.ErrNoAuth] for one, and
+// [framework.ErrUnsupported] if the server has no recursive watches. Once the cache or its
 // client is closed, it returns [framework.ErrClosed].
 func (c *Cache) Ready(ctx context.Context) error {
 	usercall.Require("ctx", ctx != nil)

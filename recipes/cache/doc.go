@@ -53,10 +53,6 @@
 // cache of the path, also if a filter or a depth leaves it out. So keep caches away from
 // directories of locks, and from all else that is written often.
 //
-// Servers older than ZooKeeper 3.6 have no recursive watches. On those the cache keeps two watches
-// for each znode, with the same promises. They can't be removed. After Close each exists until it
-// fires or the connection ends.
-//
 // # Values
 //
 // [Of] shows the data as values of a Go type, such as those of model.JSON.
