@@ -128,7 +128,7 @@ func (r *run) follow(members *cache.Cache, self *node.Node, dir string) {
 		}
 	})()
 	r.keys.Go(func() { // the client, or the session that it is a view of, may end before the member joins
-		if errors.Is(self.Await(r.ctx), framework.ErrClosed) {
+		if _ = self.Await(r.ctx); self.Closed() {
 			r.stop(framework.ErrClosed)
 		}
 	})

@@ -95,6 +95,7 @@ func TestEachRecipeLogsLongWaits(t *testing.T) {
 					held := tt.of(t, holder)
 					must.Get(held.acquire(lock.ContextWithOwner(t.Context(), lock.NewOwner("first"))))(t)
 					if from.foreign {
+						synctest.Wait() // a semaphore's znode in the queue is deleted behind the grant
 						becomeForeign(t, holder, held)
 					}
 					want := []string{"2s info", "6s info", "14s info", "30s info", "1m2s warn see who holds it: docent queue --blocked-by /report"}
