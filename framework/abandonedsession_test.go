@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -315,6 +317,34 @@ func TestClose_without_a_server_for_an_earlier_session(t *testing.T) {
 		g := newAbandonedSession(t, srv)
 		closesInTime(t, g.client, nil)
 		wantEqual(t, "dials", g.dials.Load(), 0)
+	})
+}
+
+// What waits for a reply when its session ends by the client's clock, while replies arrive all the time,
+// goes on at once. It does not wait until the connection is closed.
+func TestWhatWaitsInAnAbandonedSessionGoesOnAtOnce(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := connect(t, srv.Addr(), framework.WithSessionTimeout(span), framework.WithRetry(retry.Never()), (&link{down: mega}).over(t, srv))
+		mustCreate(t, c, "/d", string(make([]byte, 100<<10)))
+		h := mustHold(t, c)
+		sleep(span)
+		srv.Rules().Add(throttled(fault.Multi)) // heartbeats
+		var wg sync.WaitGroup
+		var lastEnd atomic.Int64
+		for range 400 {
+			wg.Go(func() {
+				_, _, _ = c.Get(t.Context(), "/d") // when it ends is the point
+				lastEnd.Store(time.Now().UnixNano())
+			})
+		}
+		await(t, h.Lost(), "the loss")
+		lostAt := time.Now()
+		wantErr(t, "the loss", h.Err(), framework.ErrSessionDeadline)
+		wg.Wait()
+		if late := time.Unix(0, lastEnd.Load()).Sub(lostAt); late < 0 || late > 10*time.Millisecond {
+			t.Errorf("the last read ended %v after its session", late)
+		}
 	})
 }
 

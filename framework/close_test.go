@@ -182,6 +182,58 @@ func TestCloseWithoutAConnection(t *testing.T) {
 	}
 }
 
+// What waits to be written, or is in a frozen server, is not ahead of the close of the session: it is closed
+// within the second by the connection in use, or by another.
+func TestCloseGoesFirst(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		link   *link
+		writes int  // of 1000 KiB, whose contexts end before Close
+		calls  bool // the contexts of the writes end with Close
+		freeze bool // its server, of three
+		hold   bool
+	}{
+		"nothing waits":                       {&link{up: mega}, 0, false, false, false},
+		"one write is under way":              {&link{up: mega}, 1, false, false, false},
+		"three wait":                          {&link{up: mega}, 3, false, false, false},
+		"twenty wait":                         {&link{up: mega}, 20, false, false, true},
+		"the calls wait, too":                 {&link{up: mega}, 20, true, false, false},
+		"one write takes ten seconds":         {&link{up: 100 * kilo}, 1, false, false, false},
+		"a socket has taken what takes three": {&link{up: 100 * kilo, buffer: 300 * kilo}, 3, false, false, true},
+		"its server is frozen":                {&link{}, 0, false, true, false},
+		"its server is frozen, writes wait":   {&link{up: mega}, 3, false, true, false},
+		"with a hold, its server is frozen":   {&link{}, 0, false, true, true},
+	} {
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			c := connect(t, srv.Frontend(0).Addr(), framework.WithSessionTimeout(30*time.Second), tc.link.over(t, srv))
+			mustCreate(t, c, "/d", "")
+			must.OK(t, c.SetServers(strings.Join([]string{srv.Frontend(0).Addr(), srv.Frontend(1).Addr(), srv.Frontend(2).Addr()}, ",")))
+			if tc.hold {
+				mustHold(t, c)
+			}
+			if tc.freeze {
+				srv.Frontend(0).Freeze()
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var wg sync.WaitGroup
+			for range tc.writes {
+				wg.Go(func() { _, _ = c.Set(ctx, "/d", make([]byte, 1000<<10), framework.AnyVersion) })
+			}
+			sleep(100 * time.Millisecond)
+			if !tc.calls {
+				cancel()
+				wg.Wait()
+			}
+			start := time.Now()
+			check(t, c.Close())
+			wantWithin(t, start, time.Second)
+			wg.Wait()
+			wantEqual(t, "sessions that are left", len(srv.Sessions()), 0)
+		}, zkserver.WithFrontends(3))
+	}
+}
+
 // A counted is a connection of a dialer that knows how many are open.
 type counted struct {
 	net.Conn

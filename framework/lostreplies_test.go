@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/zkpath"
+	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -566,4 +568,92 @@ func TestLostReplies_of_a_real_server(t *testing.T) {
 	}
 	t.Logf("quarter %d", offset)
 	runTable(t, table, fresh(t), share)
+}
+
+// A deafConn is a connection whose socket takes nothing from some time on.
+type deafConn struct {
+	net.Conn
+	deaf *atomic.Bool
+	full net.Conn // its socket then
+}
+
+func (c deafConn) Write(p []byte) (int, error) {
+	if c.deaf.Load() {
+		return c.full.Write(p)
+	}
+	return c.Conn.Write(p)
+}
+
+func (c deafConn) SetDeadline(at time.Time) error {
+	return errors.Join(c.Conn.SetDeadline(at), c.full.SetDeadline(at))
+}
+
+func (c deafConn) SetWriteDeadline(at time.Time) error {
+	return errors.Join(c.Conn.SetWriteDeadline(at), c.full.SetWriteDeadline(at))
+}
+
+func (c deafConn) Close() error { return errors.Join(c.full.Close(), c.Conn.Close()) }
+
+// What a socket never got has no effect, and the call says so, whatever ends it. If the client gives up
+// while a write is under way, it can't know of the requests in that write.
+func TestWhatWasNeverWrittenHasAKnownOutcome(t *testing.T) {
+	const (
+		calls    = 1001
+		oneWrite = 300 // requests, at most
+	)
+	for name, tc := range map[string]struct {
+		end     func(srv *zkserver.Server, c *framework.Client, cancel context.CancelFunc)
+		want    error
+		unknown int64 // at most
+	}{
+		"the connection breaks": {func(srv *zkserver.Server, _ *framework.Client, _ context.CancelFunc) {
+			srv.Refuse()
+			srv.Cut()
+		}, framework.ErrNotConnected, 0},
+		"the contexts end": {func(_ *zkserver.Server, _ *framework.Client, cancel context.CancelFunc) {
+			cancel()
+		}, context.Canceled, oneWrite},
+		"the client is closed": {func(_ *zkserver.Server, c *framework.Client, _ context.CancelFunc) {
+			_ = c.Close()
+		}, framework.ErrClosed, oneWrite},
+		"the session ends": {func(srv *zkserver.Server, c *framework.Client, _ context.CancelFunc) {
+			_ = srv.Expire(c.Session().ID)
+		}, nil, 0},
+	} {
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var deaf atomic.Bool
+			c := connect(t, srv.Addr(), framework.WithSessionTimeout(span), framework.WithRetry(retry.Never()),
+				framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+					conn, err := srv.Dial(ctx, network, addr)
+					full, _ := net.Pipe()
+					return deafConn{conn, &deaf, full}, err
+				}))
+			mustCreate(t, c, "/d", "")
+			before := len(srv.Paths())
+			sleep(time.Second)
+			deaf.Store(true)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var wg sync.WaitGroup
+			var unknown atomic.Int64
+			for range calls {
+				wg.Go(func() {
+					_, err := c.Create(ctx, "/d/n-", nil, framework.Sequential())
+					switch {
+					case errors.Is(err, framework.ErrUnknownOutcome):
+						unknown.Add(1)
+					case err == nil || tc.want != nil && !errors.Is(err, tc.want):
+						t.Errorf("error %v, want one that matches %v", err, tc.want)
+					}
+				})
+			}
+			sleep(time.Millisecond)
+			tc.end(srv, c, cancel)
+			wg.Wait()
+			if n := unknown.Load(); n > tc.unknown {
+				t.Errorf("%d of %d outcomes are unknown, of requests that were never written; want at most %d", n, calls, tc.unknown)
+			}
+			wantEqual(t, "znodes", len(srv.Paths()), before)
+		})
+	}
 }

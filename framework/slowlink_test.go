@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,52 +16,11 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// A slowConn sends a megabyte a second.
-type slowConn struct {
-	net.Conn
-	mu sync.Mutex
-	by time.Time
-}
-
-func (c *slowConn) SetDeadline(at time.Time) error {
-	_ = c.SetWriteDeadline(at)
-	return c.Conn.SetReadDeadline(at)
-}
-
-func (c *slowConn) SetWriteDeadline(at time.Time) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.by = at
-	return nil
-}
-
-func (c *slowConn) Write(p []byte) (n int, err error) {
-	for n < len(p) {
-		c.mu.Lock()
-		by := c.by
-		c.mu.Unlock()
-		if !by.IsZero() && time.Now().After(by) {
-			return n, os.ErrDeadlineExceeded
-		}
-		piece := p[n:min(n+4<<10, len(p))]
-		<-time.After(time.Duration(len(piece)) * time.Microsecond)
-		m, err := c.Conn.Write(piece)
-		if n += m; err != nil {
-			return n, err
-		}
-	}
-	return n, nil
-}
-
 // Several large requests take longer than one write may take. Neither the connection nor a lease is lost.
 func TestWritesOverASlowLink(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var states trail
-		c := connect(t, srv.Addr(), framework.WithStateListener(states.add),
-			framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-				conn, err := srv.Dial(ctx, network, addr)
-				return &slowConn{Conn: conn}, err
-			}))
+		c := connect(t, srv.Addr(), framework.WithStateListener(states.add), (&link{up: mega}).over(t, srv))
 		mustCreate(t, c, "/d", "")
 		h := mustHold(t, c)
 		var wg sync.WaitGroup
@@ -80,6 +37,171 @@ func TestWritesOverASlowLink(t *testing.T) {
 			t.Errorf("states %v: the connection broke", got)
 		}
 	})
+}
+
+// readBulk reads a znode of 1000 KiB n times at once.
+func readBulk(t *testing.T, c *framework.Client, n int) {
+	t.Helper()
+	path := mustCreate(t, c, "/bulk", string(make([]byte, 1000<<10)))
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			_, _, err := c.Get(t.Context(), path)
+			check(t, err)
+		})
+	}
+	wg.Wait()
+}
+
+// The replies to reads take longer than a session without a reply exists. But replies arrive all the time.
+func TestReadsAloneEndNoSession(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var states trail
+		l := link{down: 10 * mega}
+		c := connect(t, srv.Addr(), framework.WithSessionTimeout(10*time.Second), framework.WithStateListener(states.add), l.over(t, srv))
+		own := mustCreate(t, c, "/own", "", framework.Ephemeral())
+		readBulk(t, c, 300)
+		wantExists(t, c, own, true)
+		wantList(t, "states", states.states(), []framework.State{connecting, connected})
+		wantBetween(t, "bytes of replies that the server had to keep", l.kept(), 1, mostKept)
+	})
+}
+
+// mostKept is what a server may have to keep for a client: what is in flight, and one large reply.
+const mostKept = 6 << 20
+
+// A heartbeat does not wait behind all reads.
+func TestReadsCostNoLease(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var states trail
+		l := link{down: 10 * mega}
+		c := connect(t, srv.Addr(), framework.WithSessionTimeout(10*time.Second), framework.WithStateListener(states.add), l.over(t, srv))
+		h := mustHold(t, c)
+		start := time.Now()
+		readBulk(t, c, 200)
+		wantErr(t, "the lease", h.Err(), nil)
+		wantList(t, "states", states.states(), []framework.State{connecting, connected})
+		wantWithin(t, start, 200*1000<<10*time.Second/(10*mega)*10/8)
+		wantBetween(t, "bytes of replies that the server had to keep", l.kept(), 1, mostKept)
+	})
+}
+
+// Reads that are sent together take longer than a reply may take.
+func TestReadsTogetherOverASlowLink(t *testing.T) {
+	for name, tc := range map[string]struct {
+		znodes, size int
+		link         *link
+		timeout      time.Duration
+		hold         bool
+	}{
+		"64 large ones":              {64, 1000 << 10, &link{down: 2500 * kilo}, 30 * time.Second, false},
+		"64 large ones with a lease": {64, 1000 << 10, &link{down: 2500 * kilo}, 30 * time.Second, true},
+		"one large among small":      {64, 64 << 10, &link{down: 200 * kilo}, 10 * time.Second, true},
+		"many empty ones":            {2000, 0, &link{down: 100 * kilo, up: 100 * kilo}, 10 * time.Second, true},
+	} {
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var states trail
+			l := tc.link
+			other := virtual(t, srv)
+			c := connect(t, srv.Addr(), framework.WithSessionTimeout(tc.timeout), framework.WithStateListener(states.add), l.over(t, srv))
+			var paths []string
+			for i := range tc.znodes {
+				paths = append(paths, mustCreate(t, other, fmt.Sprintf("/d/%d", i), string(make([]byte, tc.size))))
+			}
+			if tc.hold {
+				h := mustHold(t, c)
+				defer func() { wantErr(t, "the lease", h.Err(), nil) }()
+			}
+			for range 2 { // their sizes are not known at first
+				start := time.Now()
+				_, errs := c.GetEach(within(t, 10*time.Minute), paths...)
+				check(t, errors.Join(errs...))
+				total := tc.znodes * (tc.size + 100)
+				wantWithin(t, start, time.Duration(total)*time.Second/time.Duration(l.down)*10/8+time.Second)
+			}
+			wantList(t, "states", states.states(), []framework.State{connecting, connected})
+			wantBetween(t, "bytes of replies that the server had to keep", l.kept(), 1, mostKept)
+		}, zkserver.WithVersion("3.8.4"))
+	}
+}
+
+// Callers whose contexts end soon ask for three times as much as the link carries. The link carries what it
+// can for them, the lease is kept, and nothing is left of the load when it ends.
+func TestOverload(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		const (
+			load    = 30 * time.Second
+			each    = 10 * time.Millisecond
+			calls   = 30   // in each
+			carried = 1000 // reads a second
+		)
+		var states trail
+		c := connect(t, srv.Addr(), framework.WithSessionTimeout(10*time.Second), framework.WithStateListener(states.add),
+			framework.WithRetry(retry.Never()), (&link{up: 20 * kilo}).over(t, srv)) // a read takes 19 bytes
+		mustCreate(t, c, "/d", "")
+		h := mustHold(t, c)
+		var ok atomic.Int64
+		var wg sync.WaitGroup
+		short := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, _, err := c.Get(ctx, "/d")
+			return err
+		}
+		for start := time.Now(); time.Since(start) < load; sleep(each) {
+			for range calls {
+				wg.Go(func() {
+					switch err := short(); {
+					case err == nil:
+						ok.Add(1)
+					case !errors.Is(err, context.DeadlineExceeded):
+						t.Error(err)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		wantErr(t, "the lease", h.Err(), nil)
+		wantList(t, "states", states.states(), []framework.State{connecting, connected})
+		if want := int64(carried * load.Seconds() * 0.8); ok.Load() < want {
+			t.Errorf("%d reads succeeded, want at least %d", ok.Load(), want)
+		}
+		start := time.Now()
+		for short() != nil {
+			sleep(time.Millisecond)
+		}
+		wantWithin(t, start, 250*time.Millisecond)
+	})
+}
+
+// With a lease, as without one, a large write over a slow link is progress.
+func TestALargeWriteOverASlowLinkWithALease(t *testing.T) {
+	for name, tc := range map[string]struct {
+		link    *link
+		timeout time.Duration
+		lease   bool // the link carries heartbeats in time, behind the write
+	}{
+		"a quarter of the timeout is too short": {&link{up: 170 * kilo}, 20 * time.Second, true},
+		"half of it is":                         {&link{up: 170 * kilo}, 10 * time.Second, false},
+		"behind a socket's buffer":              {&link{up: 170 * kilo, buffer: 200 << 10}, 20 * time.Second, true},
+		"all of it in a socket's buffer":        {&link{up: 170 * kilo, buffer: 2 << 20}, 20 * time.Second, true},
+	} {
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var states trail
+			c := connect(t, srv.Addr(), framework.WithSessionTimeout(tc.timeout), framework.WithStateListener(states.add), tc.link.over(t, srv))
+			mustCreate(t, c, "/d", "")
+			h := mustHold(t, c)
+			sleep(time.Minute)
+			start := time.Now()
+			_, err := c.Set(within(t, time.Minute), "/d", make([]byte, 1000<<10), framework.AnyVersion)
+			check(t, err)
+			wantWithin(t, start, 1000<<10*time.Second/(170*kilo)*10/8)
+			if tc.lease {
+				wantErr(t, "the lease", h.Err(), nil)
+			}
+			wantList(t, "states", states.states(), []framework.State{connecting, connected})
+		})
+	}
 }
 
 // A client that is moved from server to server finishes its calls first.

@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -144,6 +145,47 @@ func TestTxnDoesAllOrNothingAndNamesTheCulprit(t *testing.T) {
 	wantText(t, err, "operation 0 (create relative)", "operation 1 (empty TxnOp", "operation 2 (create /c): options", "operation 3 (set b)")
 	if _, err := c.Txn(t.Context()); err == nil {
 		t.Error("a transaction of nothing was accepted")
+	}
+}
+
+// The reply to a transaction is as long as the transaction says, and no longer than that is accepted.
+func TestATransactionWithALongReply(t *testing.T) {
+	t.Parallel()
+	repeated := func(n int, op framework.TxnOp) []framework.TxnOp { return slices.Repeat([]framework.TxnOp{op}, n) }
+	created := func(n int) (ops []framework.TxnOp) {
+		for i := range n {
+			ops = append(ops, framework.OpCreate(fmt.Sprintf("/d/%d", i), nil))
+		}
+		return ops
+	}
+	for name, tc := range map[string]struct {
+		ops   []framework.TxnOp
+		reply int // bytes that one reply may have
+		fails bool
+	}{
+		"15,000 sets":                    {repeated(15000, framework.OpSet("/d", nil, framework.AnyVersion)), 0, false},
+		"15,000 checks":                  {repeated(15000, framework.OpCheck("/d", framework.AnyVersion)), 0, false},
+		"9,000 creates":                  {created(9000), 0, false},
+		"600 sets with a low limit":      {repeated(600, framework.OpSet("/d", nil, framework.AnyVersion)), framework.MinPacket, false},
+		"creates with a low limit":       {created(600), framework.MinPacket, false},
+		"a failure of the last of many":  {append(repeated(15000, framework.OpSet("/d", nil, framework.AnyVersion)), framework.OpCheck("/none", 0)), 0, true},
+		"a failure of the first of many": {append([]framework.TxnOp{framework.OpCheck("/none", 0)}, created(5000)...), framework.MinPacket, true},
+	} {
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var opts []framework.Option
+			if tc.reply > 0 {
+				opts = append(opts, framework.WithMaxPacket(1<<20, tc.reply))
+			}
+			c := virtual(t, srv, opts...)
+			mustCreate(t, c, "/d", "")
+			results, err := c.Txn(t.Context(), tc.ops...)
+			if tc.fails {
+				wantErr(t, "the transaction", err, framework.ErrNoNode)
+				return
+			}
+			check(t, err)
+			wantEqual(t, "results", len(results), len(tc.ops))
+		})
 	}
 }
 
