@@ -24,7 +24,8 @@ type link struct {
 	trip     time.Duration // one way
 
 	mu    sync.Mutex
-	peak  int // of the bytes of a connection that were sent by the server and had not arrived
+	addr  string // of the latest server
+	peak  int    // of the bytes of a connection that were sent by the server and had not arrived
 	works sync.WaitGroup
 	conns []net.Conn
 }
@@ -41,7 +42,7 @@ func (l *link) over(t testing.TB, srv *zkserver.Server) framework.Option {
 		client, near := net.Pipe()
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.conns = append(l.conns, near, server)
+		l.conns, l.addr = append(l.conns, near, server), addr
 		const unbounded = 1 << 40
 		l.works.Go(func() {
 			newLane(near, server, l.up, max(l.buffer, 1), l.trip).run(func(int) {})
@@ -64,10 +65,11 @@ func (l *link) kept() int {
 	return l.peak
 }
 
-func (l *link) connections() int {
+// server returns the address of the server that was connected to last.
+func (l *link) server() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.conns) / 2
+	return l.addr
 }
 
 func (l *link) close() {
