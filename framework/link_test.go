@@ -45,7 +45,7 @@ func (l *link) over(t testing.TB, srv *zkserver.Server) framework.Option {
 		l.conns, l.addr = append(l.conns, near, server), addr
 		const unbounded = 1 << 40
 		l.works.Go(func() {
-			newLane(near, server, l.up, max(l.buffer, 1), l.trip).run(func(int) {})
+			newLane(near, server, l.up, l.buffer+l.underWay(), l.trip).run(func(int) {})
 		})
 		l.works.Go(func() {
 			newLane(server, near, l.down, unbounded, l.trip).run(func(waiting int) {
@@ -56,6 +56,14 @@ func (l *link) over(t testing.TB, srv *zkserver.Server) framework.Option {
 		})
 		return client, nil
 	})
+}
+
+// underWay returns how many bytes to the server the link itself holds.
+func (l *link) underWay() int {
+	if l.up == 0 {
+		return mega
+	}
+	return 1 + int(float64(l.up)*l.trip.Seconds())
 }
 
 // kept returns the most bytes that the server has had to keep for a connection.
