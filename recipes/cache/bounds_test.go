@@ -1,6 +1,7 @@
 package cache_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -108,4 +109,27 @@ func TestWithRate(t *testing.T) {
 		}
 		must.OK(t, made.Close())
 	})
+}
+
+// The fill of a cache asks a server for little at once. A real server with the heap that ZooKeeper's scripts give
+// it ends by an OutOfMemoryError if it has to keep the replies for 250 MB.
+func TestAFillOfLargeZnodesKeepsARealServerAlive(t *testing.T) {
+	srv := zktest.Run(t, zktest.WithJVMFlags("-Xmx1000m", "-XX:+ExitOnOutOfMemoryError"))
+	writer := must.Get(framework.NewClient(srv.Addr(), framework.WithSessionTimeout(30*time.Second)))(t)
+	defer writer.Close()
+	const znodes = 250
+	data := make([]byte, 1000*1000)
+	must.Get(writer.Create(t.Context(), "/c", nil))(t)
+	for i := range znodes {
+		must.Get(writer.Create(t.Context(), fmt.Sprintf("/c/%d", i), data))(t)
+	}
+	reader := must.Get(framework.NewClient(srv.Addr(), framework.WithSessionTimeout(30*time.Second)))(t)
+	defer reader.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	made := must.Get(cache.New(reader, "/c"))(t)
+	defer made.Close()
+	if err := made.Ready(ctx); err != nil || made.Snapshot().Len() != znodes+1 {
+		t.Errorf("%d znodes of %d: %v", made.Snapshot().Len(), znodes+1, err)
+	}
 }
