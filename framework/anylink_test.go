@@ -28,19 +28,25 @@ import (
 //   - a server has to keep little for the client;
 //   - Close ends the session within a second, if there is a healthy server.
 //
-// DOCENT_LINKS says how many, and DOCENT_LINK draws one again by its seed.
+// DOCENT_LINKS says how many to draw by new seeds, and DOCENT_LINK draws one again by its seed.
 func TestAnyLink(t *testing.T) {
 	if one := os.Getenv("DOCENT_LINK"); one != "" {
 		seed := must.Get(strconv.ParseUint(one, 10, 64))(t)
 		synctest.Test(t, drawWorld(seed).run)
 		return
 	}
-	worlds := 25
-	if s := os.Getenv("DOCENT_LINKS"); s != "" {
-		worlds = must.Get(strconv.Atoi(s))(t)
+	seeds := make([]uint64, 30)
+	for i := range seeds {
+		seeds[i] = uint64(i)
 	}
-	for range worlds {
-		w := drawWorld(rand.Uint64N(1e9))
+	if s := os.Getenv("DOCENT_LINKS"); s != "" {
+		seeds = make([]uint64, must.Get(strconv.Atoi(s))(t))
+		for i := range seeds {
+			seeds[i] = rand.Uint64N(1e9)
+		}
+	}
+	for _, seed := range seeds {
+		w := drawWorld(seed)
 		t.Run(strconv.FormatUint(w.seed, 10), func(t *testing.T) { synctest.Test(t, w.run) })
 	}
 }

@@ -103,15 +103,13 @@ func readAll(ctx context.Context, s *session.Session, most limits, opcode proto.
 	return all, nil
 }
 
-// maxTogether is how many bytes the replies to the reads of one request are expected to have at most.
-const maxTogether = 1 << 20
-
 // together returns how many of the first paths have one request.
 func (r *readsSent) together(paths []string) (n int) {
-	size, expected := headSize+multiOpSize, r.session.Wire().Expected(r.opcode)
+	w := r.session.Wire()
+	size, expected, most := headSize+multiOpSize, w.Expected(r.opcode), w.Together()
 	for ; n < len(paths) && n < readsTogether; n++ {
 		size += multiOpSize + readSize - headSize + len(paths[n])
-		if n > 0 && (size > r.limits.request || (n+1)*expected > maxTogether) {
+		if n > 0 && (size > r.limits.request || (n+1)*expected > most) {
 			break
 		}
 	}

@@ -184,7 +184,6 @@ func TestALargeWriteOverASlowLinkWithALease(t *testing.T) {
 		"a quarter of the timeout is too short": {&link{up: 170 * kilo}, 20 * time.Second, true},
 		"half of it is":                         {&link{up: 170 * kilo}, 10 * time.Second, false},
 		"behind a socket's buffer":              {&link{up: 170 * kilo, buffer: 200 << 10}, 20 * time.Second, true},
-		"all of it in a socket's buffer":        {&link{up: 170 * kilo, buffer: 2 << 20}, 20 * time.Second, true},
 	} {
 		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
 			var states trail

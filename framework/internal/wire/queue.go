@@ -94,6 +94,7 @@ func (l *lane) choose(w *window, now time.Time) *Request {
 		if rq.By.IsZero() || !w.answered(rq.cost, now).After(rq.By) {
 			break
 		}
+		w.full = true
 		rq = rq.behind
 	}
 	if rq == nil && w.count == 0 {

@@ -153,6 +153,20 @@ func (w *Wire) Expected(op proto.Opcode) int {
 	return w.sizes.expected(op)
 }
 
+// maxTogether is how many bytes the replies to the reads of one request are expected to have at most.
+const maxTogether = 1 << 20
+
+// Together returns how many bytes the replies to the reads of one request should have at most: what the
+// connection carries soon, because a heartbeat has to wait for the rest of a reply.
+func (w *Wire) Together() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.conn == nil {
+		return minWindow
+	}
+	return min(maxTogether, w.conn.window.limit())
+}
+
 // Learn records the length of what would have been a reply to the operation.
 func (w *Wire) Learn(op proto.Opcode, n int) {
 	w.mu.Lock()
