@@ -96,7 +96,6 @@ func TestReadsTogetherOverASlowLink(t *testing.T) {
 	}{
 		"64 large ones":              {64, 1000 << 10, &link{down: 2500 * kilo}, 30 * time.Second, false},
 		"64 large ones with a lease": {64, 1000 << 10, &link{down: 2500 * kilo}, 30 * time.Second, true},
-		"one large among small":      {64, 64 << 10, &link{down: 200 * kilo}, 10 * time.Second, true},
 		"many empty ones":            {2000, 0, &link{down: 100 * kilo, up: 100 * kilo}, 10 * time.Second, true},
 	} {
 		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
