@@ -268,25 +268,18 @@ func (g *guard) kill() bag {
 	if g.done {
 		return bag{done: true}
 	}
-	if g.killed == 0 && g.any() {
-		g.killed = bootTime()
-	}
+	began := bootTime()
 	h := hunt{cgroup: g.cgroup, find: g.find, spared: append(slices.Clone(g.before), g.docent), stems: []int{os.Getpid(), g.docent}}
-	return h.run(huntFor)
+	b := h.run(huntFor)
+	if b.found && g.killed == 0 {
+		g.killed = began
+	}
+	return b
 }
 
 // find is the finder of CMD and what it has started.
 func (g *guard) find(visit func(processEntry) bool) error {
 	return findBelow(g.before, g.cgroup, func(e processEntry) bool { return e.pid == g.docent || visit(e) })
-}
-
-// any reports whether any of it runs.
-func (g *guard) any() (found bool) {
-	_ = g.find(func(processEntry) bool { // a later call finds what it misses
-		found = true
-		return false
-	})
-	return found
 }
 
 // conclude does the work of a docent that has died: it kills what runs, says so, and writes the status. It returns

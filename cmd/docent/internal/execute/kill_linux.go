@@ -88,6 +88,7 @@ type bag struct {
 	left    []processEntry // what it has not seen ended
 	refused []processEntry // those of them that the system does not let docent end
 	done    bool           // that there is nothing else
+	found   bool           // that there was anything to end
 }
 
 // run sends KILL until nothing is left but what the system does not let docent end, or the time is over. The caller
@@ -98,14 +99,17 @@ func (h *hunt) run(limit time.Duration) bag {
 	if err == nil { // else the rounds find them
 		defer list.Close()
 	}
+	found := false
 	for until := time.Now().Add(limit); ; {
 		whole := h.cgroup.kill()
 		for list != nil && h.killChildren(list) && time.Now().Before(until) { // as fast as it can: each may start the next one
+			found = true
 		}
 		left, refused := h.round(whole)
+		found = found || len(left) > 0
 		done := len(left) == len(refused) && h.alone(refused)
 		if done || !time.Now().Before(until) {
-			return bag{left, refused, done}
+			return bag{left, refused, done, found}
 		}
 		<-time.After(time.Millisecond)
 	}
