@@ -11,108 +11,70 @@ import (
 
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/digestmd5"
-	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/wire"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/usercall"
 )
 
 // A credentials keeps the credentials with which a client authenticates each of its connections.
 type credentials struct {
-	mu     sync.Mutex // guards following, and trials' fields; never held across a request
-	kept   []credential
-	trials []*trial // in progress, oldest first
+	mu        sync.Mutex // guards following; never held across a request
+	kept      []credential
+	added     int           // how many [Client.AddAuth] has added
+	presented int           // the value of added when the latest connection took its credentials
+	refused   int           // that of presented when a server refused the latest connection
+	heard     chan struct{} // closed and replaced at each refusal
 }
 
-// A trial is a credential that [Client.AddAuth] adds. Each connection that begins meanwhile
-// presents it. If a server accepts the credential, it is kept. The trial ends once it is known
-// whether that connection serves.
-type trial struct {
-	credential credential    // immutable
-	done       chan struct{} // closed when the trial is over, with err set first
-
-	// guarded by credentials.mu
-	accepted bool
-	over     bool
-	err      error
-}
-
-// begin puts a credential on trial.
-func (cs *credentials) begin(c credential) *trial {
-	t := &trial{credential: c, done: make(chan struct{})}
+// keep has every later connection present c. It returns the number of the addition, and what c replaces.
+func (cs *credentials) keep(c credential) (number int, replaced []credential) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	cs.trials = append(cs.trials, t)
-	return t
-}
-
-// answered records a server's reply to the credential of t.
-func (cs *credentials) answered(t *trial, accepted bool) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	switch {
-	case t.over || t.accepted:
-	case accepted:
-		t.accepted = true
-		cs.kept = slices.DeleteFunc(cs.kept, t.credential.replaces)
-		cs.kept = append(cs.kept, t.credential)
-	default:
-		cs.endLocked(t, ErrAuthFailed)
-	}
-}
-
-// open reports whether no server has replied to the credential of t.
-func (cs *credentials) open(t *trial) bool {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	return !t.over && !t.accepted
-}
-
-// endAccepted ends the trials whose credential was accepted: with nil if the client is connected now,
-// else with the reason.
-func (cs *credentials) endAccepted(err error) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	for _, t := range slices.Clone(cs.trials) {
-		if t.accepted {
-			cs.endLocked(t, err)
+	cs.kept = slices.DeleteFunc(cs.kept, func(old credential) bool {
+		if !c.replaces(old) {
+			return false
 		}
-	}
+		replaced = append(replaced, old)
+		return true
+	})
+	cs.kept = append(cs.kept, c)
+	cs.added++
+	return cs.added, replaced
 }
 
-// withdraw ends t if it has not ended. A credential that was accepted is still kept.
-func (cs *credentials) withdraw(t *trial) {
+// drop undoes that c was kept, unless another credential has replaced it since.
+func (cs *credentials) drop(c credential, replaced []credential) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if !t.over {
-		cs.endLocked(t, nil)
+	i := slices.IndexFunc(cs.kept, func(k credential) bool { return k.scheme == c.scheme && bytes.Equal(k.secret, c.secret) })
+	if i >= 0 {
+		cs.kept = slices.Replace(cs.kept, i, i+1, replaced...)
 	}
 }
 
-// endLocked ends t. It needs mu.
-func (cs *credentials) endLocked(t *trial, err error) {
-	t.over, t.err = true, err
-	close(t.done)
-	cs.trials = slices.DeleteFunc(cs.trials, func(other *trial) bool { return other == t })
-}
-
-// present returns the credentials that a new connection presents. The credentials on trial come
-// first, because a server reads nothing after one that it refuses.
+// present returns the credentials that a new connection of the client's session presents.
 func (cs *credentials) present() []wire.Credential {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	kept := slices.Clone(cs.kept)
-	var all []wire.Credential
-	for _, t := range cs.trials {
-		if t.accepted {
-			continue // the kept credentials include it
-		}
-		kept = slices.DeleteFunc(kept, t.credential.replaces)
-		all = append(all, wire.Credential{
-			Scheme: t.credential.scheme, Secret: t.credential.secret,
-			Answered: func(accepted bool) { cs.answered(t, accepted) },
-		})
-	}
-	return append(all, presented(kept)...)
+	cs.presented = cs.added
+	return presented(cs.kept)
+}
+
+// refuse records that a server has refused the latest connection.
+func (cs *credentials) refuse() {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.refused = cs.presented
+	close(cs.heard)
+	cs.heard = make(chan struct{})
+}
+
+// news returns the last addition that a connection has presented, and the last that was refused, if not
+// for itself then for others. The channel is closed at the next refusal.
+func (cs *credentials) news() (presented, refused int, heard <-chan struct{}) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.presented, cs.refused, cs.heard
 }
 
 // all returns the credentials that are kept.
@@ -153,11 +115,11 @@ func (c credential) user() []byte {
 // connects again at once. If ctx ends first, the credential may have been added; the error wraps
 // ctx's error.
 //
-// If a server refuses the credential, the error wraps [ErrAuthFailed], and the client keeps its
-// earlier credentials. The server closes the connection after a refusal; the session continues. The
-// error also wraps ErrAuthFailed if the client stays AuthFailed for another reason; the new
-// credential is kept then. Other errors: [ErrTooLarge], before anything is sent, and [ErrClosed].
-// No error shows the credential.
+// If a server refuses the credential, the error wraps [ErrAuthFailed] and names the scheme, and the client
+// keeps its earlier credentials. The server closes the connection after a refusal; the session continues.
+// The same holds if the next connection presents the credential and is refused, be it for another one; the
+// client is AuthFailed until a connection is accepted. Other errors: [ErrTooLarge], before anything is
+// sent, and [ErrClosed]. No error shows the credential.
 func (c *Client) AddAuth(ctx context.Context, scheme string, secret []byte) error {
 	usercall.Require("ctx", ctx != nil)
 	return c.callError(ctx, "add auth", "", c.core.addAuth(ctx, credential{scheme, append([]byte(nil), secret...)}))
@@ -170,49 +132,60 @@ func (c *core) addAuth(ctx context.Context, added credential) error {
 	if err := c.checkSize(added.size()); err != nil {
 		return err
 	}
-	t := c.credentials.begin(added)
-	defer c.credentials.withdraw(t)
-	if s := c.refusedSession(); s != nil {
-		s.Renew()
-	}
+	var replaced []credential
+	addition := 0 // its number, once later connections present the credential
 	for {
+		presented, refused, heard := c.credentials.news() // before the state: a connection presents, then serves
 		c.mu.Lock()
 		state, s, changed := c.state, c.session, c.changed
 		c.mu.Unlock()
-		if state == Connected && ctx.Err() == nil && c.credentials.open(t) {
-			c.present(ctx, s, t)
+		switch {
+		case addition > 0 && refused >= addition:
+			reason := c.refusal()
+			c.credentials.drop(added, replaced)
+			return refusedScheme(added.scheme, reason)
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w: %w", ctx.Err(), c.notConnected())
+		case state == Connected && addition > 0 && presented >= addition:
+			return nil
+		case state == Connected:
+			accepted, err := s.Present(ctx, added.scheme, added.secret)
+			if err == nil && !accepted {
+				c.credentials.drop(added, replaced)
+				return refusedScheme(added.scheme, ErrAuthFailed)
+			}
+			if err == nil {
+				c.credentials.keep(added)
+				return nil
+			}
+		}
+		if addition == 0 {
+			addition, replaced = c.credentials.keep(added)
+			c.renewRefused()
 		}
 		select {
-		case <-t.done:
-			return t.err
 		case <-changed: // presenting failed: the state follows, and the next connection
+		case <-heard:
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", ctx.Err(), c.notConnected())
 		case <-c.ctx.Done():
 			return ErrClosed
 		}
 	}
 }
 
-// refusedSession returns the session that is to be connected, if a server has refused a credential.
-func (c *core) refusedSession() *session.Session {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state != AuthFailed {
-		return nil
-	}
-	return c.running
+// refusedScheme returns the error of a credential of the scheme.
+func refusedScheme(scheme string, reason error) error {
+	return fmt.Errorf("credential of the scheme %q: %w", errtype.Shortened(scheme), reason)
 }
 
-// present presents the credential of t on the present connection. If there is no reply, the trial t
-// continues.
-func (c *core) present(ctx context.Context, s *session.Session, t *trial) {
-	accepted, err := s.Present(ctx, t.credential.scheme, t.credential.secret)
-	if err != nil {
-		return
+// renewRefused has the client connect again at once, if a server has refused it.
+func (c *core) renewRefused() {
+	c.mu.Lock()
+	state, s := c.state, c.running
+	c.mu.Unlock()
+	if state == AuthFailed {
+		s.Renew()
 	}
-	c.credentials.answered(t, accepted)
-	c.credentials.endAccepted(nil)
 }
 
 // A Mechanism is a mechanism of SASL with the identity that it proves. [WithSASL] takes it.

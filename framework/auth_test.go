@@ -422,8 +422,8 @@ func testRefusal(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy, seen *
 	for range 2 {
 		err := c.AddAuth(within(t, patience), "nosuchscheme", []byte(renewed))
 		wantErr(t, "AddAuth", err, framework.ErrAuthFailed)
-		if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), renewed) {
-			t.Errorf("the error shows the credential: %v", err)
+		if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), renewed) || !strings.Contains(err.Error(), "nosuchscheme") {
+			t.Errorf("the error shows the credential, or does not name the scheme: %v", err)
 		}
 		zktest.Eventually(t, patience, "the connection ends", func() bool { return c.State() != connected || len(seen.states()) > 3 })
 		must.OK(t, c.AwaitConnected(within(t, patience)))
@@ -453,13 +453,36 @@ func TestAddAuth_without_a_connection_waits_for_one(t *testing.T) {
 		disconnect(srv)
 		sleep(time.Second)
 		err := c.AddAuth(within(t, 2*time.Second), "digest", []byte("bob:"+secret))
-		wantErr(t, "AddAuth", err, context.DeadlineExceeded, framework.ErrNotConnected)
+		wantErr(t, "AddAuth", err, context.DeadlineExceeded, framework.ErrNotConnected) // it is added, though
 		added := background(func() error { return c.AddAuth(t.Context(), "digest", digest(renewed)) })
 		sleep(time.Second)
 		proxy.ResetRequests()
 		srv.Accept()
 		must.OK(t, <-added)
-		wantReads(t, "once it is connected", c, "/new")
+		wantReads(t, "once it is connected", c, "/new", "/bob")
+		wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 2)
+	})
+}
+
+func TestAddAuth_refused_by_the_next_connection_has_no_effect(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, proxy := proxied(t, srv, framework.WithAuth("digest", digest(secret)))
+		protect(t, c)
+		disconnect(srv)
+		added := background(func() error { return c.AddAuth(t.Context(), "nosuchscheme", []byte(renewed)) })
+		sleep(time.Second)
+		srv.Accept()
+		err := <-added
+		wantErr(t, "AddAuth", err, framework.ErrAuthFailed)
+		if text := fmt.Sprint(err); strings.Contains(text, renewed) || !strings.Contains(text, "nosuchscheme") {
+			t.Errorf("%s: want the scheme, and not the secret", text)
+		}
+		sleep(time.Second)
+		must.OK(t, c.AwaitConnected(t.Context()))
+		proxy.ResetRequests()
+		srv.Cut()
+		wantReads(t, "afterwards", c, "/old")
 		wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 1)
 	})
 }

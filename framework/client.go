@@ -45,7 +45,7 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 		},
 		shared: make(map[reflect.Type]any),
 	}
-	c.credentials.kept = cfg.auth
+	c.credentials.kept, c.credentials.heard = cfg.auth, make(chan struct{})
 	c.readOnly.seek = make(chan struct{}, 1)
 	c.listeners = listeners.NewQueued[StateChange](c.listenerPanicked)
 	for _, fn := range cfg.listeners {

@@ -72,7 +72,6 @@ func (c sessionClient) Failed(server string, err error) { c.core.failed(server, 
 
 func (c sessionClient) Connected(s *session.Session) {
 	c.core.transition(Connected, s, nil)
-	c.core.credentials.endAccepted(nil)
 }
 
 func (c sessionClient) Suspended(s *session.Session, fault error) {
@@ -81,7 +80,7 @@ func (c sessionClient) Suspended(s *session.Session, fault error) {
 
 func (c sessionClient) AuthFailed(s *session.Session, fault error) {
 	c.core.transition(AuthFailed, s, fault)
-	c.core.credentials.endAccepted(ErrAuthFailed)
+	c.core.credentials.refuse()
 }
 
 func (c sessionClient) Enter() bool { return c.core.enter() }
@@ -90,6 +89,8 @@ func (c sessionClient) Leave() { c.core.wg.Done() }
 
 // A readOnlyClient is the client of sessions at read-only servers.
 type readOnlyClient struct{ sessionClient }
+
+func (c readOnlyClient) Credentials() []wire.Credential { return c.core.credentials.all() }
 
 func (readOnlyClient) BeginRound(*session.Session) {}
 func (readOnlyClient) RoundFailed()                {}

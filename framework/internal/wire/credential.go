@@ -12,8 +12,8 @@ import (
 var (
 	// ErrCredential means that the server refused a credential, or a request that requires one.
 	ErrCredential = errors.New("the server refused a credential")
-	// ErrTrial means that the server refused a credential on trial. The server then closes the
-	// connection; the next connection omits that credential.
+	// ErrTrial means that the server refused a credential that the connection had not presented in its
+	// handshake. The server then closes the connection; the next connection omits that credential.
 	ErrTrial = errors.New("the server refused a credential that was tried, and closes the connection")
 )
 
@@ -21,9 +21,6 @@ var (
 type Credential struct {
 	Scheme string
 	Secret []byte
-	// Answered is called with the server's reply, on a goroutine that must not be blocked. It is
-	// nil unless the credential is on trial ([ErrTrial]).
-	Answered func(accepted bool)
 }
 
 // maxAuthReply is more than the length of a reply without a body.
@@ -42,14 +39,7 @@ func presentAll(server io.ReadWriter, credentials []Credential) error {
 		if err != nil {
 			return err
 		}
-		if credential.Answered != nil {
-			credential.Answered(accepted)
-		}
-		switch {
-		case accepted:
-		case credential.Answered != nil:
-			return ErrTrial
-		default:
+		if !accepted {
 			return ErrCredential
 		}
 	}

@@ -32,8 +32,8 @@ type Identification struct {
 
 // Connect makes the handshake on a new connection, authenticates it, and has it carry the session. It
 // takes until ctx ends at the most, which must have a deadline. What it returns is for go-zookeeper. If
-// it fails, the socket is closed. If the server refuses the client, the error wraps [ErrRefused],
-// [ErrCredential] or [ErrTrial].
+// it fails, the socket is closed. If the server refuses the client, the error wraps [ErrRefused]
+// or [ErrCredential].
 func (w *Wire) Connect(ctx context.Context, socket net.Conn, id Identification) (net.Conn, error) {
 	deadline, _ := ctx.Deadline()
 	_ = socket.SetDeadline(deadline) // a closed socket fails at the handshake, too

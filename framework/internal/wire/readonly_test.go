@@ -67,22 +67,19 @@ func checkReadOnlyHandshake(t *testing.T, tt readOnlyAnswer) {
 // The connection is there for requests when the server has answered to the credentials.
 func TestCredentialsPrecedeRequests(t *testing.T) {
 	for name, tc := range map[string]struct {
-		codes []int32 // of the answers to the credentials "a", "b" and "trial"
-		tried []bool  // what the one on trial was told
+		codes []int32 // of the answers to the credentials "a" and "b"
 		want  error
 	}{
-		"accepted":                  {[]int32{0, 0, 0}, []bool{true}, nil},
-		"the second one is refused": {[]int32{0, codeRefused}, nil, wire.ErrCredential},
-		"that on trial is refused":  {[]int32{0, 0, codeRefused}, []bool{false}, wire.ErrTrial},
+		"accepted":                  {[]int32{0, 0}, nil},
+		"the first one is refused":  {[]int32{codeRefused}, wire.ErrCredential},
+		"the second one is refused": {[]int32{0, codeRefused}, wire.ErrCredential},
 	} {
 		runSynctest(t, name, func(t *testing.T) {
 			p := &peer{t: t, wire: newWire()}
-			var tried []bool
 			var schemes []string
 			credentials := []wire.Credential{
 				{Scheme: "a", Secret: []byte("1")},
 				{Scheme: "b", Secret: []byte("2")},
-				{Scheme: "trial", Secret: []byte("3"), Answered: func(accepted bool) { tried = append(tried, accepted) }},
 			}
 			err := p.connectWith(wire.Identification{Credentials: credentials}, func(server net.Conn) {
 				_, _ = server.Write(framed(greeting(7))) // an error is the client's
@@ -91,11 +88,11 @@ func TestCredentialsPrecedeRequests(t *testing.T) {
 				}
 			})
 			wantErr(t, "the handshake", err, tc.want)
-			if want := []string{"a", "b", "trial"}[:len(tc.codes)]; !slices.Equal(schemes, want) {
+			if want := []string{"a", "b"}[:len(tc.codes)]; !slices.Equal(schemes, want) {
 				t.Errorf("the server was shown %q, want %q", schemes, want)
 			}
-			if open := p.wire.Status().Open; open != (tc.want == nil) || !slices.Equal(tried, tc.tried) {
-				t.Errorf("open for requests: %v; the one on trial was told %v", open, tried)
+			if open := p.wire.Status().Open; open != (tc.want == nil) {
+				t.Errorf("open for requests: %v", open)
 			}
 		})
 	}
