@@ -13,7 +13,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// lab/concurrency.md lists them. Not parallel: it counts goroutines and bytes.
+// framework/internal/README.md lists them. Not parallel: it counts goroutines and bytes.
 func TestFootprint(t *testing.T) {
 	server := zktest.Shared(t)
 	const clients = 20
