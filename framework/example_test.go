@@ -16,7 +16,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/zktel"
-	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -62,7 +61,7 @@ func ExampleNewClient() {
 }
 
 func ExampleClient_Watch() {
-	client, closeAll := recipetest.ExampleClient()
+	client, _, closeAll := exampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	if _, err := client.Create(ctx, "/config", []byte("v1")); err != nil {
@@ -496,7 +495,7 @@ func ExampleProtected() {
 
 // The server deletes the znode once nothing has changed it for a minute.
 func ExampleTTL() {
-	client, closeAll := recipetest.ExampleClient()
+	client, _, closeAll := exampleClient()
 	defer closeAll()
 	ctx := context.Background()
 	if _, err := client.Create(ctx, "/cursor", []byte("page 7"), framework.TTL(time.Minute)); err != nil {

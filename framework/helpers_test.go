@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -28,6 +29,7 @@ import (
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -615,4 +617,24 @@ func goodReply(xid, opcode int32) []byte {
 		return replyBody(xid, 0)
 	}
 	return replyBody(xid)
+}
+
+// A notingPolicy calls note on the operation's goroutine before each pause that the policy in it decides on.
+type notingPolicy struct {
+	retry.Policy
+	note func()
+}
+
+func (p notingPolicy) NewBackOff() backoff.BackOff {
+	return notingBackOff{p.Policy.NewBackOff(), p.note}
+}
+
+type notingBackOff struct {
+	backoff.BackOff
+	note func()
+}
+
+func (n notingBackOff) NextBackOff() time.Duration {
+	n.note()
+	return n.BackOff.NextBackOff()
 }

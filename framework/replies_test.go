@@ -13,7 +13,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -181,7 +180,7 @@ func TestOversizedReply_keeps_the_connection(t *testing.T) {
 		dir, node := oversized(t, srv)
 		var seen trail
 		retries := 0
-		c := small(t, srv, framework.WithStateListener(seen.add), framework.WithRetry(recipetest.Policy{Policy: retry.Times(3, 0), Note: func() { retries++ }}))
+		c := small(t, srv, framework.WithStateListener(seen.add), framework.WithRetry(notingPolicy{Policy: retry.Times(3, 0), note: func() { retries++ }}))
 		seen.await(t, connecting, connected)
 		others := make(chan error, 1)
 		go func() {

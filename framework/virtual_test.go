@@ -7,7 +7,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -66,7 +65,7 @@ func TestAFailureAfterTheReconnectionMakesNoPause(t *testing.T) {
 func TestAReconnectionAheadOfThePauseEndsIt(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var c *framework.Client
-		c = virtual(t, srv, framework.WithRetry(recipetest.Policy{Policy: retry.Forever(time.Hour), Note: func() {
+		c = virtual(t, srv, framework.WithRetry(notingPolicy{Policy: retry.Forever(time.Hour), note: func() {
 			srv.Cut()
 			awaitState(t, c, framework.Suspended)
 			awaitState(t, c, framework.Connected)

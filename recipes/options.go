@@ -10,39 +10,84 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// An option has the methods of all recipes. The results of this package's functions show those that
-// take it.
-type option func(*boundary.Options)
+// An option has the methods of all recipes. The types of this package's results have those that take it.
+type option func(*args.Options)
 
-func (o option) ForBarrier(cfg boundary.Config)   { o(cfg.Shared()) }
-func (o option) ForCache(cfg boundary.Config)     { o(cfg.Shared()) }
-func (o option) ForCounter(cfg boundary.Config)   { o(cfg.Shared()) }
-func (o option) ForDiscovery(cfg boundary.Config) { o(cfg.Shared()) }
-func (o option) ForGroup(cfg boundary.Config)     { o(cfg.Shared()) }
-func (o option) ForLeader(cfg boundary.Config)    { o(cfg.Shared()) }
-func (o option) ForLock(cfg boundary.Config)      { o(cfg.Shared()) }
-func (o option) ForNode(cfg boundary.Config)      { o(cfg.Shared()) }
-func (o option) ForPartition(cfg boundary.Config) { o(cfg.Shared()) }
-func (o option) ForSemaphore(cfg boundary.Config) { o(cfg.Shared()) }
+func (o option) ForBarrier(cfg args.Config)   { o(cfg.Shared()) }
+func (o option) ForCache(cfg args.Config)     { o(cfg.Shared()) }
+func (o option) ForCounter(cfg args.Config)   { o(cfg.Shared()) }
+func (o option) ForDiscovery(cfg args.Config) { o(cfg.Shared()) }
+func (o option) ForGroup(cfg args.Config)     { o(cfg.Shared()) }
+func (o option) ForLeader(cfg args.Config)    { o(cfg.Shared()) }
+func (o option) ForLock(cfg args.Config)      { o(cfg.Shared()) }
+func (o option) ForNode(cfg args.Config)      { o(cfg.Shared()) }
+func (o option) ForPartition(cfg args.Config) { o(cfg.Shared()) }
+func (o option) ForSemaphore(cfg args.Config) { o(cfg.Shared()) }
+
+// The types of options, by the recipes that take them. The package of each recipe has a type Option,
+// which they implement.
+type (
+	// A NameOption is an option of all recipes but a counter: see [WithName].
+	NameOption interface {
+		args.BarrierOption
+		args.CacheOption
+		args.DiscoveryOption
+		args.GroupOption
+		args.LeaderOption
+		args.LockOption
+		args.NodeOption
+		args.PartitionOption
+		args.SemaphoreOption
+	}
+
+	// An ACLOption is an option of all recipes but a cache: see [WithACL].
+	ACLOption interface {
+		args.BarrierOption
+		args.CounterOption
+		args.DiscoveryOption
+		args.GroupOption
+		args.LeaderOption
+		args.LockOption
+		args.NodeOption
+		args.PartitionOption
+		args.SemaphoreOption
+	}
+
+	// A LossPolicyOption is an option of the recipes whose leases can be lost: see [WithLossPolicy].
+	LossPolicyOption interface {
+		args.LeaderOption
+		args.LockOption
+		args.PartitionOption
+		args.SemaphoreOption
+	}
+
+	// A ContenderOption is an option of the recipes whose contenders queue: locks and semaphores.
+	ContenderOption interface {
+		args.LockOption
+		args.SemaphoreOption
+	}
+
+	// A RevocationOption is an option of locks and elections: see [WithRevocation].
+	RevocationOption interface {
+		args.LeaderOption
+		args.LockOption
+	}
+
+	// A SettleOption is an option of the recipes that follow members: see [WithSettle].
+	SettleOption interface {
+		args.GroupOption
+		args.PartitionOption
+	}
+)
 
 // WithName sets a name in telemetry, because metrics have no paths. A Barrier has no
 // telemetry, and ignores it.
-func WithName(name string) interface {
-	boundary.BarrierOption
-	boundary.CacheOption
-	boundary.DiscoveryOption
-	boundary.GroupOption
-	boundary.LeaderOption
-	boundary.LockOption
-	boundary.NodeOption
-	boundary.PartitionOption
-	boundary.SemaphoreOption
-} {
-	return option(func(o *boundary.Options) { o.Name = name })
+func WithName(name string) NameOption {
+	return option(func(o *args.Options) { o.Name = name })
 }
 
 // WithACL sets the ACL of the znodes that the recipe creates, and of parents that are created for
@@ -50,19 +95,9 @@ func WithName(name string) interface {
 // to be allowed to read and to write the znodes of a Node. All members of a group or a partition have
 // to be allowed to read each other's znodes, and those of a partition to write them, too.
 // All processes that look for instances have to be allowed to read them.
-func WithACL(list ...acl.Entry) interface {
-	boundary.BarrierOption
-	boundary.CounterOption
-	boundary.DiscoveryOption
-	boundary.GroupOption
-	boundary.LeaderOption
-	boundary.LockOption
-	boundary.NodeOption
-	boundary.PartitionOption
-	boundary.SemaphoreOption
-} {
+func WithACL(list ...acl.Entry) ACLOption {
 	list = slices.Clone(list)
-	return option(func(o *boundary.Options) {
+	return option(func(o *args.Options) {
 		if len(list) == 0 {
 			o.Fault("ACL: must have at least one entry")
 		}
@@ -73,13 +108,8 @@ func WithACL(list ...acl.Entry) interface {
 // WithLossPolicy says when a lease counts as lost while there is no connection. The default is
 // [lease.AtDeadline]: an outage that ends before the session's deadline costs no lock and no term, and
 // moves no key.
-func WithLossPolicy(policy lease.LossPolicy) interface {
-	boundary.LeaderOption
-	boundary.LockOption
-	boundary.PartitionOption
-	boundary.SemaphoreOption
-} {
-	return option(func(o *boundary.Options) {
+func WithLossPolicy(policy lease.LossPolicy) LossPolicyOption {
+	return option(func(o *args.Options) {
 		if policy != lease.AtDeadline && policy != lease.OnSuspend {
 			o.Fault("loss policy %v: must be AtDeadline or OnSuspend", policy)
 		}
@@ -89,22 +119,16 @@ func WithLossPolicy(policy lease.LossPolicy) interface {
 
 // WithData sets the data that [lease.Participant] shows. With [WithoutMetadata] it is all that the
 // contenders' znodes hold: Curator's nodeData.
-func WithData(data []byte) interface {
-	boundary.LockOption
-	boundary.SemaphoreOption
-} {
+func WithData(data []byte) ContenderOption {
 	data = append([]byte{}, data...)
-	return option(func(o *boundary.Options) { o.Data = data })
+	return option(func(o *args.Options) { o.Data = data })
 }
 
 // WithoutMetadata omits the metadata from the contenders' znodes: the creator's owner, host, process
 // and time (see [lease.Metadata]). The znodes then hold the same as Curator's: the data of [WithData],
 // or the host's IP address as text.
-func WithoutMetadata() interface {
-	boundary.LockOption
-	boundary.SemaphoreOption
-} {
-	return option(func(o *boundary.Options) { o.NoMetadata = true })
+func WithoutMetadata() ContenderOption {
+	return option(func(o *args.Options) { o.NoMetadata = true })
 }
 
 // WithQueuePosition calls fn with the number of contenders ahead while an acquire waits: whenever the
@@ -112,11 +136,8 @@ func WithoutMetadata() interface {
 // request, so most changes further ahead stay unseen. The number can also grow, for example if the
 // session ended and the call queues again. A goroutine in the acquire calls fn, which delays it. The
 // calls of one attempt are sequential. An UnfairMutex has no queue and refuses the option.
-func WithQueuePosition(fn func(position int)) interface {
-	boundary.LockOption
-	boundary.SemaphoreOption
-} {
-	return option(func(o *boundary.Options) {
+func WithQueuePosition(fn func(position int)) ContenderOption {
+	return option(func(o *args.Options) {
 		if fn == nil {
 			o.Fault("queue position: the function must not be nil")
 		}
@@ -138,11 +159,8 @@ func WithQueuePosition(fn func(position int)) interface {
 //
 // The lock is revocable in every hold. That costs one read each time that the lock is acquired
 // without a wait. An UnfairMutex refuses the option.
-func WithRevocation(fn func(l *lease.Lease)) interface {
-	boundary.LeaderOption
-	boundary.LockOption
-} {
-	return option(func(o *boundary.Options) {
+func WithRevocation(fn func(l *lease.Lease)) RevocationOption {
+	return option(func(o *args.Options) {
 		if fn == nil {
 			o.Fault("revocation: the function must not be nil")
 		}
@@ -154,11 +172,8 @@ func WithRevocation(fn func(l *lease.Lease)) interface {
 // rolling restart is one change, or few. Then the Changes of a group return, and the keys of a
 // partition move. d must not be negative. The default is 0, no wait, for a group, and a second for a
 // partition.
-func WithSettle(d time.Duration) interface {
-	boundary.GroupOption
-	boundary.PartitionOption
-} {
-	return option(func(o *boundary.Options) {
+func WithSettle(d time.Duration) SettleOption {
+	return option(func(o *args.Options) {
 		if d < 0 {
 			o.Fault("settle %v: must not be negative", d)
 		}

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
@@ -14,7 +14,7 @@ import (
 type Barrier struct { // immutable
 	client *framework.Client
 	path   string
-	cfg    boundary.Options
+	cfg    args.Options
 }
 
 // New returns the barrier at path, and sends nothing yet. If arguments are faulty, New returns all
@@ -61,7 +61,7 @@ func (b *Barrier) Wait(ctx context.Context) error {
 		event := w.Event()
 		w.Close()
 		if err != nil {
-			return recipe.CallError(ctx, "wait for", b.path, boundary.Ended(ctx, b.client))
+			return recipe.CallError(ctx, "wait for", b.path, args.Ended(ctx, b.client))
 		}
 		if event == framework.EventDeleted {
 			return nil

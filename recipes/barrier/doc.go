@@ -24,17 +24,17 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 )
 
 // An Option configures a [Barrier] or a [Double]. It is one of package recipes: WithACL or WithName. The constructor reports all faulty options at once.
-type Option interface{ boundary.BarrierOption }
+type Option interface{ args.BarrierOption }
 
 // recipe begins the text of errors.
-const recipe boundary.Recipe = "barrier"
+const recipe args.Recipe = "barrier"
 
 // newConfig returns the configuration, or all faults of a constructor's arguments.
-func newConfig(c *framework.Client, path string, opts []Option) (cfg boundary.Options, err error) {
-	faults := append(boundary.Target(c, path), boundary.Configure(&cfg, opts, Option.ForBarrier)...)
+func newConfig(c *framework.Client, path string, opts []Option) (cfg args.Options, err error) {
+	faults := append(args.Target(c, path), args.Configure(&cfg, opts, Option.ForBarrier)...)
 	return cfg, errors.Join(faults...)
 }

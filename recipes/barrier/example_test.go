@@ -6,8 +6,8 @@ import (
 	"log"
 	"sync"
 
-	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/barrier"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 )
 
 // Workers wait until the migration is over.

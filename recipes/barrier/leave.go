@@ -8,7 +8,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/zkpath"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
@@ -129,7 +129,7 @@ func (d *departure) awaitGone(ctx context.Context, member string, held *lease.Le
 			return waitqueue.Blocker{Ahead: len(d.inside), Path: path, Data: watch.Data(), Stat: st}
 		}, watch)
 		if err != nil {
-			err = boundary.Ended(ctx, c)
+			err = args.Ended(ctx, c)
 		}
 		if watch.Event() == framework.EventDeleted {
 			d.inside = slices.DeleteFunc(d.inside, func(name string) bool { return name == member })

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/internal/recipetest"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/zkenv"
 )

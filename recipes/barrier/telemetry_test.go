@@ -9,9 +9,9 @@ import (
 	"go.opentelemetry.io/otel/codes"
 
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/barrier"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/testing/zkenv"
 )
 

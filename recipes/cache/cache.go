@@ -13,12 +13,12 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/listeners"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/retry"
 )
 
 // recipe begins the text of errors.
-const recipe boundary.Recipe = "cache"
+const recipe args.Recipe = "cache"
 
 // A Cache is a copy of a znode and of all znodes below it. It takes the place of Curator's CuratorCache,
 // NodeCache, PathChildrenCache and TreeCache. Its methods may be called concurrently.
@@ -45,7 +45,7 @@ type Cache struct {
 // an argument is faulty, New returns all faults, joined.
 func New(c *framework.Client, path string, opts ...Option) (*Cache, error) {
 	cfg, err := newConfig(path, opts)
-	err = errors.Join(boundary.Client(c), err)
+	err = errors.Join(args.Client(c), err)
 	if err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
@@ -191,7 +191,7 @@ func (c *Cache) Close() error {
 // ended returns an error that wraps ctx's, and says why the wait took that long: for lack of a connection,
 // or else because of why.
 func (c *Cache) ended(ctx context.Context, why error) error {
-	if err := boundary.Ended(ctx, c.client); errors.Is(err, framework.ErrNotConnected) {
+	if err := args.Ended(ctx, c.client); errors.Is(err, framework.ErrNotConnected) {
 		return err
 	}
 	return fmt.Errorf("%w: %s", ctx.Err(), why.Error())

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 )
 
 func set(client *framework.Client, path, data string) {

@@ -6,8 +6,8 @@ import (
 	"log"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/model"
 )
 

@@ -4,21 +4,21 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 )
 
 // An Option configures a [Cache]. Of package recipes, a Cache takes WithName. New reports all faulty options at once.
-type Option interface{ boundary.CacheOption }
+type Option interface{ args.CacheOption }
 
 type optionFunc func(*config)
 
-func (f optionFunc) ForCache(cfg boundary.Config) { f(cfg.(*config)) }
+func (f optionFunc) ForCache(cfg args.Config) { f(cfg.(*config)) }
 
 // unlimited is the depth of a cache without [WithDepth].
 const unlimited = -1
 
 type config struct {
-	boundary.Options
+	args.Options
 	depth       int
 	keep        func(path string) bool // nil keeps everything
 	withoutData bool
@@ -94,7 +94,7 @@ func WithRate(n int) Option {
 // newConfig returns the configuration, or all that is wrong with New's arguments.
 func newConfig(path string, opts []Option) (config, error) {
 	cfg := config{depth: unlimited}
-	faults := boundary.Configure(&cfg, opts, Option.ForCache)
+	faults := args.Configure(&cfg, opts, Option.ForCache)
 	if err := framework.ValidatePath(path); err != nil {
 		faults = append(faults, err)
 	} else if len(faults) == 0 && cfg.keep != nil && !cfg.keep(path) {

@@ -14,7 +14,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/usercall"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 )
 
 // A combiner makes the changes of one client to one number. Changes that are asked for while a write
@@ -152,7 +152,7 @@ func (c *combiner) leave(ctx context.Context, one *call) error {
 	if one.batch == nil {
 		c.waiting = slices.DeleteFunc(c.waiting, func(other *call) bool { return other == one })
 		c.mu.Unlock()
-		return boundary.Ended(ctx, c.register.client)
+		return args.Ended(ctx, c.register.client)
 	}
 	one.batch.left--
 	last := one.batch.left == 0
@@ -167,11 +167,11 @@ func (c *combiner) leave(ctx context.Context, one *call) error {
 			return one.err
 		}
 		if !errors.Is(one.err, framework.ErrUnknownOutcome) {
-			return boundary.Ended(ctx, c.register.client)
+			return args.Ended(ctx, c.register.client)
 		}
 	default:
 	}
-	return fmt.Errorf("%w: %w", boundary.Ended(ctx, c.register.client), framework.ErrUnknownOutcome)
+	return fmt.Errorf("%w: %w", args.Ended(ctx, c.register.client), framework.ErrUnknownOutcome)
 }
 
 // nextLocked returns the batch of the waiting calls, or nil if there is none.

@@ -38,11 +38,11 @@ package counter
 
 import (
 	"github.com/docent-go/docent/internal/errtype"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 )
 
 // recipe begins the text of errors.
-const recipe boundary.Recipe = "counter"
+const recipe args.Recipe = "counter"
 
 // Errors of counters and values.
 var (

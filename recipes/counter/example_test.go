@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/counter"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/model"
 )
 

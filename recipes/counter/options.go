@@ -4,18 +4,18 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 )
 
 // An Option configures a [Counter] or a [Value]. Of package recipes, both take WithACL. The constructor reports all faulty options at once.
-type Option interface{ boundary.CounterOption }
+type Option interface{ args.CounterOption }
 
 type optionFunc func(*config)
 
-func (f optionFunc) ForCounter(cfg boundary.Config) { f(cfg.(*config)) }
+func (f optionFunc) ForCounter(cfg args.Config) { f(cfg.(*config)) }
 
 type config struct {
-	boundary.Options
+	args.Options
 	int32 bool
 }
 
@@ -26,6 +26,6 @@ func WithInt32() Option { return optionFunc(func(cfg *config) { cfg.int32 = true
 // newConfig returns the configuration, or all faults of a constructor's arguments.
 func newConfig(c *framework.Client, path string, opts []Option) (config, error) {
 	var cfg config
-	faults := append(boundary.Target(c, path), boundary.Configure(&cfg, opts, Option.ForCounter)...)
+	faults := append(args.Target(c, path), args.Configure(&cfg, opts, Option.ForCounter)...)
 	return cfg, errors.Join(faults...)
 }

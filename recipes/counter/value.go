@@ -8,7 +8,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/usercall"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/model"
 )
 
@@ -25,7 +25,7 @@ func NewValue[T any](c *framework.Client, path string, codec model.Codec[T], opt
 	if cfg.int32 {
 		err = errors.Join(err, errors.New("WithInt32: must not be given for a value"))
 	}
-	err = errors.Join(err, boundary.Codec(codec.Encode != nil, codec.Decode != nil))
+	err = errors.Join(err, args.Codec(codec.Encode != nil, codec.Decode != nil))
 	if err != nil {
 		return nil, recipe.Error("new value", path, err)
 	}
@@ -53,7 +53,7 @@ func (v *Value[T]) Get(ctx context.Context) (value T, err error) {
 func (v *Value[T]) Update(
 	ctx context.Context, fn func(old T, exists bool) (T, error),
 ) (value T, err error) {
-	if err = boundary.Function("fn", fn != nil); err == nil {
+	if err = args.Function("fn", fn != nil); err == nil {
 		value, err = v.update(ctx, fn)
 	}
 	return value, recipe.CallError(ctx, "update", v.register.path, err)

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/discovery"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 )
 
 // An Instance is one process or place that offers a service.
@@ -58,7 +58,7 @@ func (k Kind) String() string {
 
 // faults returns what prevents the registration of the instance, whose znode is at path.
 func (in *Instance[T]) faults(path string, cfg *config) error {
-	faults := []error{boundary.Element("name", in.Name), boundary.Element("ID", in.ID)}
+	faults := []error{args.Element("name", in.Name), args.Element("ID", in.ID)}
 	for name, port := range map[string]int{"port": in.Port, "SSL port": in.SSLPort} {
 		if port < 0 || port > math.MaxUint16 {
 			faults = append(faults, fmt.Errorf("%s %d: must be from 0 to %d", name, port, math.MaxUint16))

@@ -7,19 +7,19 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/usercall"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/locktel"
 )
 
 // An Option configures a [Registry]. Of package recipes, a Registry takes WithACL and WithName. New reports all faulty options at once.
-type Option interface{ boundary.DiscoveryOption }
+type Option interface{ args.DiscoveryOption }
 
 type option func(*config)
 
-func (f option) ForDiscovery(cfg boundary.Config) { f(cfg.(*config)) }
+func (f option) ForDiscovery(cfg args.Config) { f(cfg.(*config)) }
 
 type config struct {
-	boundary.Options
+	args.Options
 	class      string
 	disabled   bool
 	unreadable func(path string, err error) // nil to log
@@ -57,7 +57,7 @@ func WithUnreadable(fn func(path string, err error)) Option {
 // newConfig returns the configuration, or all that is wrong with the options.
 func newConfig(opts []Option) (config, error) {
 	var cfg config
-	return cfg, errors.Join(boundary.Configure(&cfg, opts, Option.ForDiscovery)...)
+	return cfg, errors.Join(args.Configure(&cfg, opts, Option.ForDiscovery)...)
 }
 
 // reporter returns what reports a znode that is no instance, to the user's function or in the log.

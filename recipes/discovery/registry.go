@@ -11,14 +11,14 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/cache"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/membership"
 	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/recipes/node"
 )
 
 // recipe begins the text of errors.
-const recipe = boundary.Recipe("discovery")
+const recipe = args.Recipe("discovery")
 
 // A Registry is the services below a base path: Curator's ServiceDiscovery. T is the type of their
 // payloads. Its methods may be called concurrently.
@@ -34,7 +34,7 @@ type Registry[T any] struct {
 // an argument is faulty, New returns all faults.
 func New[T any](c *framework.Client, base string, opts ...Option) (*Registry[T], error) {
 	cfg, err := newConfig(opts)
-	if err = errors.Join(boundary.Client(c), framework.ValidatePath(base), err); err != nil {
+	if err = errors.Join(args.Client(c), framework.ValidatePath(base), err); err != nil {
 		return nil, recipe.Error("new", base, err)
 	}
 	return &Registry[T]{
@@ -129,7 +129,7 @@ func (r *Registry[T]) Close(ctx context.Context) error {
 // pathOf returns the path of the service's znode.
 func (r *Registry[T]) pathOf(service string) (string, error) {
 	path := zkpath.Join(r.base, service)
-	if err := boundary.Element("service", service); err != nil {
+	if err := args.Element("service", service); err != nil {
 		return path, err
 	}
 	return path, framework.ValidatePath(path)

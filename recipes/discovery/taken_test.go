@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/discovery"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/zkenv"
 )

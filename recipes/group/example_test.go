@@ -6,9 +6,9 @@ import (
 	"log"
 	"time"
 
-	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/group"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 )
 
 // Two workers join a group, which shows both.

@@ -21,23 +21,23 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/cache"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/membership"
 	"github.com/docent-go/docent/recipes/node"
 )
 
 // recipe begins the text of errors.
-const recipe boundary.Recipe = "group"
+const recipe args.Recipe = "group"
 
 // An Option configures a [Group]. It is one of package recipes: WithACL, WithName or WithSettle. [New]
 // reports all faulty options at once.
-type Option interface{ boundary.GroupOption }
+type Option interface{ args.GroupOption }
 
 // A Group is the members below a path. Its methods may be called concurrently.
 type Group struct {
 	client *framework.Client
 	path   string
-	cfg    boundary.Options
+	cfg    args.Options
 	cache  *cache.Cache
 	joined membership.Set // of Nodes, by their ids
 }
@@ -45,8 +45,8 @@ type Group struct {
 // New returns the group at path, which need not exist, and begins to read it: see [Group.Ready]. It
 // creates nothing. The group has to be closed. If an argument is faulty, New returns all faults.
 func New(c *framework.Client, path string, opts ...Option) (*Group, error) {
-	var cfg boundary.Options
-	faults := append(boundary.Configure(&cfg, opts, Option.ForGroup), boundary.Client(c), framework.ValidatePath(path))
+	var cfg args.Options
+	faults := append(args.Configure(&cfg, opts, Option.ForGroup), args.Client(c), framework.ValidatePath(path))
 	if err := errors.Join(faults...); err != nil {
 		return nil, recipe.Error("new", path, err)
 	}
@@ -67,7 +67,7 @@ func (g *Group) Join(id string, data []byte) (*node.Node, error) {
 }
 
 func (g *Group) join(id string, data []byte) (*node.Node, error) {
-	if err := boundary.Element("id", id); err != nil {
+	if err := args.Element("id", id); err != nil {
 		return nil, err
 	}
 	n, err := membership.Open(&g.joined, id, func() (*node.Node, error) {

@@ -20,12 +20,12 @@
 package leader
 
 import (
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // recipe begins the text of errors.
-const recipe boundary.Recipe = "leader"
+const recipe args.Recipe = "leader"
 
 // ErrMixed is returned if candidates of the other format, or contenders of another kind of lock, are
 // on the path: both would be granted.

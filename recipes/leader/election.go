@@ -11,7 +11,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/usercall"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -83,7 +83,7 @@ func (e *Election) Run(
 	ctx context.Context, lead func(ctx context.Context, term *lease.Lease) error,
 ) error {
 	usercall.Require("ctx", ctx != nil)
-	if err := boundary.Function("lead", lead != nil); err != nil {
+	if err := args.Function("lead", lead != nil); err != nil {
 		return recipe.Error("run", e.path, err)
 	}
 	failed, err := e.contest.Repeat(ctx, again, e.warn, lead)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/queuenode"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
@@ -44,14 +44,14 @@ func (f Format) kind() string {
 
 // An Option configures an election. Of package recipes, an election takes WithACL, WithLossPolicy,
 // WithName and WithRevocation. [New] reports all faulty options at once.
-type Option interface{ boundary.LeaderOption }
+type Option interface{ args.LeaderOption }
 
 type optionFunc func(*config)
 
-func (f optionFunc) ForLeader(cfg boundary.Config) { f(cfg.(*config)) }
+func (f optionFunc) ForLeader(cfg args.Config) { f(cfg.(*config)) }
 
 type config struct {
-	boundary.Options
+	args.Options
 	format   Format
 	id       []byte // nil for none
 	metadata bool
@@ -73,7 +73,7 @@ func WithMetadata() Option { return optionFunc(func(cfg *config) { cfg.metadata 
 // newConfig returns the configuration, or all that is wrong with the arguments of New.
 func newConfig(c *framework.Client, path string, opts []Option) (config, error) {
 	cfg := config{format: Latch}
-	faults := append(boundary.Target(c, path), boundary.Configure(&cfg, opts, Option.ForLeader)...)
+	faults := append(args.Target(c, path), args.Configure(&cfg, opts, Option.ForLeader)...)
 	if cfg.format != Latch && cfg.format != Selector {
 		faults = append(faults, fmt.Errorf("format %v: must be Latch or Selector", cfg.format))
 	}

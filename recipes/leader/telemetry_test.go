@@ -3,8 +3,8 @@ package leader_test
 import (
 	"testing"
 
-	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/testing/zkenv"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/usercall"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
@@ -80,7 +80,7 @@ func Do(
 	ctx context.Context, l Locker, fn func(ctx context.Context, lease *Lease) error, opts ...DoOption,
 ) error {
 	usercall.Require("ctx", ctx != nil)
-	lease, err := acquire(ctx, l, opts, boundary.Function("locker", l != nil), boundary.Function("fn", fn != nil))
+	lease, err := acquire(ctx, l, opts, args.Function("locker", l != nil), args.Function("fn", fn != nil))
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func Do(
 // acquire locks l as the options say. faults are those of the other arguments; nil ones are none.
 func acquire(ctx context.Context, l Locker, opts []DoOption, faults ...error) (*Lease, error) {
 	var cfg doConfig
-	faults = append(faults, boundary.Apply(&cfg, opts, DoOption.apply)...)
+	faults = append(faults, args.Apply(&cfg, opts, DoOption.apply)...)
 	if err := errors.Join(append(faults, cfg.fault)...); err != nil {
 		return nil, fmt.Errorf("lock: do: %w", err)
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -14,11 +14,11 @@ import (
 // An Option configures a lock. Of package recipes, a lock takes WithACL, WithData, WithLossPolicy,
 // WithName, WithQueuePosition, WithRevocation and WithoutMetadata. The constructor reports all faulty
 // options at once.
-type Option interface{ boundary.LockOption }
+type Option interface{ args.LockOption }
 
 type optionFunc func(*config)
 
-func (f optionFunc) ForLock(cfg boundary.Config) { f(cfg.(*config)) }
+func (f optionFunc) ForLock(cfg args.Config) { f(cfg.(*config)) }
 
 // The names of package lease, for users of this package.
 type (
@@ -33,7 +33,7 @@ type (
 )
 
 type config struct {
-	boundary.Options
+	args.Options
 	noTraceparent bool
 	handoff       bool // the znode's owner changes: see [Local]
 }
@@ -48,7 +48,7 @@ func WithoutTraceparent() Option {
 // newConfig returns the configuration of a lock, or all faults of its constructor's arguments.
 func newConfig(kind string, c *framework.Client, path string, opts []Option) (config, error) {
 	var cfg config
-	faults := append(boundary.Target(c, path), boundary.Configure(&cfg, opts, Option.ForLock)...)
+	faults := append(args.Target(c, path), args.Configure(&cfg, opts, Option.ForLock)...)
 	if len(faults) > 0 {
 		return config{}, opError("new "+kind, path, errors.Join(faults...))
 	}

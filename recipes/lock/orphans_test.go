@@ -13,8 +13,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"

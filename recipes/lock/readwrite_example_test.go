@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 )
 

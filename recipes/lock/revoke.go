@@ -6,7 +6,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/queuenode"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 )
 
 // Revoke asks the contender whose znode is at path to release the lock, or not to keep it once it
@@ -21,7 +21,7 @@ import (
 // [framework.ErrNoAuth], and those of every operation of the client. Revoke may be called
 // concurrently.
 func Revoke(ctx context.Context, c *framework.Client, path string) error {
-	if err := errors.Join(boundary.Client(c), framework.ValidatePath(path)); err != nil {
+	if err := errors.Join(args.Client(c), framework.ValidatePath(path)); err != nil {
 		return opError("revoke", path, err)
 	}
 	err := request(ctx, c, path)

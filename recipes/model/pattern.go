@@ -6,11 +6,11 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/errtype"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 )
 
 // recipe begins the text of errors.
-const recipe boundary.Recipe = "model"
+const recipe args.Recipe = "model"
 
 // A Pattern is a path with parameters, each of which is one whole name in braces:
 //

@@ -9,12 +9,12 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/usercall"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/membership"
 )
 
 // recipe begins the text of errors.
-const recipe boundary.Recipe = "node"
+const recipe args.Recipe = "node"
 
 // ErrTaken is returned by [Node.Await] and [Node.Set] while a znode that is not the Node's own is at
 // the path.
@@ -215,7 +215,7 @@ func (n *Node) wait(ctx context.Context, ready func() (bool, error)) error {
 // late returns the error of a wait whose ctx has ended: with why there is no connection, or else with the
 // reason of the latest failure.
 func (n *Node) late(ctx context.Context) error {
-	ended := boundary.Ended(ctx, n.client)
+	ended := args.Ended(ctx, n.client)
 	n.mu.Lock()
 	reason := n.reason
 	n.mu.Unlock()

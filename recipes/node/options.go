@@ -8,18 +8,18 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/usercall"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 )
 
 // An Option configures a [Node]. Of package recipes, a Node takes WithACL and WithName. New reports all faulty options at once.
-type Option interface{ boundary.NodeOption }
+type Option interface{ args.NodeOption }
 
 type option func(*config)
 
-func (f option) ForNode(cfg boundary.Config) { f(cfg.(*config)) }
+func (f option) ForNode(cfg args.Config) { f(cfg.(*config)) }
 
 type config struct {
-	boundary.Options
+	args.Options
 	sequential, persistent, ttlSet bool
 
 	ttl   time.Duration
@@ -91,14 +91,14 @@ func (cfg *config) create(more ...framework.CreateOption) []framework.CreateOpti
 // newConfig returns the configuration of a Node, or all that is wrong with the arguments of New.
 func newConfig(c *framework.Client, path string, data []byte, opts []Option) (config, error) {
 	var cfg config
-	faults := boundary.Configure(&cfg, opts, Option.ForNode)
+	faults := args.Configure(&cfg, opts, Option.ForNode)
 	if path == "/" {
 		faults = append(faults, errors.New("path: must not be the root"))
 	}
 	if cfg.sequential && cfg.lasting() || cfg.persistent && cfg.ttlSet {
 		faults = append(faults, errors.New("options Sequential, Persistent and WithTTL: must not be combined"))
 	}
-	err := boundary.Client(c)
+	err := args.Client(c)
 	if err == nil {
 		err = c.CheckCreate(path, data, cfg.create()...)
 	} else {

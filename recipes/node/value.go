@@ -6,7 +6,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/usercall"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/model"
 )
 
@@ -19,7 +19,7 @@ type Value[T any] struct {
 // NewValue is [New] with a value in the place of the data. If the codec can't encode it, NewValue returns
 // that error and sends nothing.
 func NewValue[T any](c *framework.Client, path string, value T, codec model.Codec[T], opts ...Option) (*Value[T], error) {
-	if err := boundary.Codec(codec.Encode != nil, codec.Decode != nil); err != nil {
+	if err := args.Codec(codec.Encode != nil, codec.Decode != nil); err != nil {
 		_, others := newConfig(c, path, nil, opts)
 		return nil, recipe.Error("new value", path, errors.Join(others, err))
 	}

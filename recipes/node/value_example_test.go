@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/docent-go/docent/internal/recipetest"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/recipes/node"
 )

@@ -13,14 +13,14 @@ import (
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/internal/zkpath"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // recipe begins the text of errors.
-const recipe = boundary.Recipe("partition")
+const recipe = args.Recipe("partition")
 
 // ErrMoved is the cause of a served context's end when the key is to be served by another member.
 var ErrMoved = errtype.New("the key moves to another member", "moved")

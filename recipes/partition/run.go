@@ -16,7 +16,7 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/cache"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/membership"
 	"github.com/docent-go/docent/recipes/lease"
@@ -55,7 +55,7 @@ func (p *Partition) Run(
 	ctx context.Context, serve func(ctx context.Context, key string, l *lease.Lease) error,
 ) error {
 	usercall.Require("ctx", ctx != nil)
-	if err := boundary.Function("serve", serve != nil); err != nil {
+	if err := args.Function("serve", serve != nil); err != nil {
 		return recipe.Error("run", p.path, err)
 	}
 	if p.running.Swap(true) {
@@ -111,7 +111,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	r.keys.Wait()
 	closed := members.Close()
 	if ctx.Err() != nil {
-		return boundary.Ended(ctx, r.client)
+		return args.Ended(ctx, r.client)
 	}
 	return cmp.Or(failed, errors.Join(framework.ErrClosed, left, closed)) // by the client
 }

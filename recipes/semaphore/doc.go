@@ -34,13 +34,13 @@ package semaphore
 
 import (
 	"github.com/docent-go/docent/internal/errtype"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/permits"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
 // recipe begins the text of errors.
-const recipe boundary.Recipe = "semaphore"
+const recipe args.Recipe = "semaphore"
 
 // Errors of semaphores.
 var (

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/permits"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -15,14 +15,14 @@ import (
 
 // An Option configures a semaphore. Of package recipes, a semaphore takes WithACL, WithData,
 // WithLossPolicy, WithName, WithQueuePosition and WithoutMetadata. [New] reports all faulty options at once.
-type Option interface{ boundary.SemaphoreOption }
+type Option interface{ args.SemaphoreOption }
 
 type optionFunc func(*config)
 
-func (f optionFunc) ForSemaphore(cfg boundary.Config) { f(cfg.(*config)) }
+func (f optionFunc) ForSemaphore(cfg args.Config) { f(cfg.(*config)) }
 
 type config struct {
-	boundary.Options
+	args.Options
 	permitsAt string
 }
 
@@ -42,11 +42,11 @@ func WithPermitsAt(path string) Option {
 // newConfig returns the configuration, or all faults of New's arguments.
 func newConfig(c *framework.Client, path string, number int, opts []Option) (config, error) {
 	var cfg config
-	faults := boundary.Target(c, path)
+	faults := args.Target(c, path)
 	if number < 1 || number > math.MaxInt32 {
 		faults = append(faults, fmt.Errorf("permits %d: must be between 1 and %d", number, math.MaxInt32))
 	}
-	faults = append(faults, boundary.Configure(&cfg, opts, Option.ForSemaphore)...)
+	faults = append(faults, args.Configure(&cfg, opts, Option.ForSemaphore)...)
 	if dir := permits.LeasesDir(path); cfg.permitsAt == dir || strings.HasPrefix(cfg.permitsAt, dir+"/") {
 		faults = append(faults, fmt.Errorf("permits at %s: must not be in %s, whose children count as permits", cfg.permitsAt, dir))
 	}

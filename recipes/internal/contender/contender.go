@@ -22,7 +22,7 @@ import (
 	"github.com/docent-go/docent/internal/goid"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/internal/zkpath"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -263,7 +263,7 @@ func WaitError(
 	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return err
 	}
-	return &lease.WaitError{Path: path, Ahead: ahead, BlockedBy: by, Err: boundary.Ended(ctx, c)}
+	return &lease.WaitError{Path: path, Ahead: ahead, BlockedBy: by, Err: args.Ended(ctx, c)}
 }
 
 // stuck is after how long a wait is logged as a warning, with a hint.

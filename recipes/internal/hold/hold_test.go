@@ -10,8 +10,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/internal/recipetest"
 	"github.com/docent-go/docent/recipes/internal/hold"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 )
 
 var errOver = errors.New("session ended")

@@ -137,7 +137,7 @@ func (a *attempt) takeAtOnce(ctx context.Context) error {
 	}
 	a.turn = &waitqueue.Grant{Znode: hold.Znode{Client: a.pool.Client.InSession(session.Session()), Session: session}}
 	var names, turns []string
-	a.nodes, names, a.above, err = a.turn.AddNodes(ctx, a.pool.leases(), 1, a.data, framework.ListTo(a.pool.turns().Dir, &turns))
+	a.nodes, names, a.above, err = a.addNodes(ctx, 1, framework.ListTo(a.pool.turns().Dir, &turns))
 	if err != nil {
 		return err
 	}

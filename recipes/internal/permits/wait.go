@@ -8,6 +8,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/zkpath"
+	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
@@ -19,7 +20,7 @@ func (a *attempt) createPermits(ctx context.Context) (names []string, err error)
 	}
 	leases := a.pool.leases()
 	if a.nodes == nil {
-		a.nodes, names, a.above, err = a.turn.AddNodes(ctx, leases, a.n, a.data)
+		a.nodes, names, a.above, err = a.addNodes(ctx, a.n)
 		a.admitted = false
 		if err != nil || names != nil {
 			return names, err
@@ -30,6 +31,44 @@ func (a *attempt) createPermits(ctx context.Context) (names []string, err error)
 		return nil, nil
 	}
 	return names, err
+}
+
+// addNodes creates n permits' znodes in the session of the attempt's place in the queue, all or none. It
+// returns them as grants, whatever other znodes exist there. names are those of all children of their
+// directory, and above those of the directory above it. Both are read after the znodes were created; nil
+// if they are still to be listed. lists are listings for which the same holds.
+func (a *attempt) addNodes(
+	ctx context.Context, n int, lists ...framework.CreateOption,
+) (added []*waitqueue.Grant, names, above []string, err error) {
+	leases := a.pool.leases()
+	path := zkpath.Join(leases.Dir, leaseKind)
+	stats, options, creates := make([]framework.Stat, n), make([][]framework.CreateOption, n), make([]framework.TxnOp, n)
+	for i := range n {
+		options[i] = []framework.CreateOption{
+			framework.Ephemeral(), framework.Protected(), framework.WithParents(), framework.Sequential(), framework.StatTo(&stats[i]),
+		}
+		if leases.ACL != nil {
+			options[i] = append(options[i], framework.WithACL(leases.ACL...))
+		}
+		if i == 0 {
+			options[i] = append(append(options[i], framework.ListTo("", &names), framework.ListTo(a.pool.Path, &above)), lists...)
+		}
+		creates[i] = framework.OpCreate(path, a.data, options[i]...)
+	}
+	paths := make([]string, n)
+	if n == 1 {
+		paths[0], err = a.turn.Client.Create(ctx, path, a.data, options[0]...)
+	} else {
+		paths, err = a.turn.Client.CreateAll(ctx, creates...)
+	}
+	if err != nil {
+		return nil, nil, nil, waitqueue.CreationError(err)
+	}
+	for i, path := range paths {
+		znode := hold.Znode{Client: a.turn.Client, Session: a.turn.Session, Path: path, Stat: stats[i]}
+		added = append(added, &waitqueue.Grant{Znode: znode})
+	}
+	return added, names, above, nil
 }
 
 // admit returns [waitqueue.ErrMixed] if a contender of another kind came to the directory at the

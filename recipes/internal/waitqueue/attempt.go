@@ -13,7 +13,6 @@ import (
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/zkpath"
-	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
 // errGone means that the attempt's node is no longer in the queue.
@@ -294,7 +293,7 @@ func (a *Attempt) create(ctx context.Context) error {
 	defer func() { lists.end(a.key, along, c.names) }()
 	node, err := a.client.Create(ctx, zkpath.Join(a.queue.Dir, c.name), data, c.opts...)
 	if err != nil {
-		return creationError(err)
+		return CreationError(err)
 	}
 	a.created(node, c)
 	return nil
@@ -310,7 +309,7 @@ type creation struct {
 
 func (a *Attempt) creation(along bool) *creation {
 	c := &creation{begun: time.Now(), name: a.kind}
-	c.opts = append(make([]framework.CreateOption, 0, 9), // as many as follow here and in AddNodes
+	c.opts = append(make([]framework.CreateOption, 0, 7), // as many as follow
 		framework.Ephemeral(), framework.Protected(), framework.WithParents(), framework.StatTo(&a.stat))
 	if a.write == nil {
 		c.opts = append(c.opts, framework.Sequential())
@@ -333,40 +332,6 @@ func (a *Attempt) created(path string, c *creation) {
 	a.admitted = a.write != nil                      // a downgrade's owner has been admitted as a writer
 	a.self, _ = queuenode.Parse(name, a.queue.Kinds) // it has the name that was asked for
 	clientAttemptsOf(a.client).add(a.self.Name)
-}
-
-// AddNodes creates n nodes in another queue of the same client, in the grant's session, all or none.
-// It returns the nodes as grants, whatever other nodes exist there. names are those of all children
-// of that directory, and above those of the directory above it. Both are read after the nodes were
-// created; nil if they are still to be listed. lists are listings for which the same holds.
-func (g *Grant) AddNodes(
-	ctx context.Context, q *Queue, n int, data []byte, lists ...framework.CreateOption,
-) (added []*Grant, names, above []string, err error) {
-	dirAbove, _ := zkpath.Split(q.Dir)
-	attempts, creates := make([]*Attempt, n), make([]framework.TxnOp, n)
-	creations := make([]*creation, n)
-	for i := range n {
-		attempts[i] = q.NewAttempt(q.Kinds[0], nil)
-		creations[i] = attempts[i].creation(i == 0)
-		if i == 0 {
-			creations[i].opts = append(append(creations[i].opts, framework.ListTo(dirAbove, &above)), lists...)
-		}
-		creates[i] = framework.OpCreate(zkpath.Join(q.Dir, creations[i].name), data, creations[i].opts...)
-	}
-	paths := make([]string, n)
-	if n == 1 {
-		paths[0], err = g.Client.Create(ctx, zkpath.Join(q.Dir, creations[0].name), data, creations[0].opts...)
-	} else {
-		paths, err = g.Client.CreateAll(ctx, creates...)
-	}
-	if err != nil {
-		return nil, nil, nil, creationError(err)
-	}
-	for i, path := range paths {
-		znode := hold.Znode{Client: g.Client, Session: g.Session, Path: path, Stat: attempts[i].stat}
-		added = append(added, &Grant{Znode: znode})
-	}
-	return added, creations[0].names, above, nil
 }
 
 // position returns where the attempt's node is. A node that is not listed is gone: the listing is

@@ -82,7 +82,7 @@ func createAll(ctx context.Context, attempts []*Attempt) error {
 	}
 	nodes, err := root.CreateAll(ctx, creates...)
 	if err != nil {
-		return creationError(err)
+		return CreationError(err)
 	}
 	for i, a := range attempts {
 		_, name := zkpath.Split(nodes[i])

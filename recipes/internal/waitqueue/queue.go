@@ -244,9 +244,9 @@ func OtherAhead( //nolint:revive // two directories, with what is listed of each
 	return "", nil
 }
 
-// creationError returns the error of a creation, with [ErrMixed] if the path of the directory is the
+// CreationError returns the error of a creation, with [ErrMixed] if the path of the directory is the
 // znode of an unfair mutex: no znode can be below that.
-func creationError(err error) error {
+func CreationError(err error) error {
 	if errors.Is(err, framework.ErrNoChildrenForEphemerals) {
 		return fmt.Errorf("%w: %w", ErrMixed, err)
 	}

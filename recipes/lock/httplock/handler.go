@@ -8,7 +8,7 @@ import (
 	"net/http"
 
 	"github.com/docent-go/docent/internal/usercall"
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -40,7 +40,7 @@ var ErrRequestEnded = errors.New("httplock: the request ended before it had the 
 // If an argument is faulty, New returns all faults.
 func New(locker func(*http.Request) (lock.Locker, error), serve Func, opts ...Option) (http.Handler, error) {
 	cfg, err := newConfig(opts)
-	err = errors.Join(boundary.Function("locker", locker != nil), boundary.Function("serve", serve != nil), err)
+	err = errors.Join(args.Function("locker", locker != nil), args.Function("serve", serve != nil), err)
 	if err != nil {
 		return nil, fmt.Errorf("httplock: %w", err)
 	}

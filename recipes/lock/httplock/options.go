@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 )
 
 // defaultWait bounds the wait for the lock. It is less than the timeouts that clients and load
@@ -64,6 +64,6 @@ func refuse(w http.ResponseWriter, _ *http.Request, err error) {
 
 func newConfig(opts []Option) (config, error) {
 	cfg := config{wait: defaultWait, refuse: refuse}
-	faults := boundary.Apply(&cfg, opts, Option.apply)
+	faults := args.Apply(&cfg, opts, Option.apply)
 	return cfg, errors.Join(append(faults, cfg.faults...)...)
 }

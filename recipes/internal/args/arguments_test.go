@@ -1,4 +1,4 @@
-package boundary_test
+package args_test
 
 import (
 	"bufio"

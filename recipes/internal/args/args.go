@@ -1,6 +1,6 @@
-// Package boundary has what the exported functions of recipes have in common: the text of their
-// errors, and how a constructor checks its arguments and takes its options.
-package boundary
+// Package args checks the arguments and options of the exported functions of recipes, and names the
+// function and the path in their errors. Options that several recipes take are here.
+package args
 
 import (
 	"context"

@@ -1,14 +1,14 @@
-package boundary_test
+package args_test
 
 import (
 	"context"
 	"errors"
 	"testing"
 
-	"github.com/docent-go/docent/recipes/internal/boundary"
+	"github.com/docent-go/docent/recipes/internal/args"
 )
 
-const recipe boundary.Recipe = "thing"
+const recipe args.Recipe = "thing"
 
 func TestErrorsOfARecipe(t *testing.T) {
 	t.Parallel()
@@ -42,10 +42,10 @@ func text(err error) string {
 
 func TestConfigureSkipsAndReportsNilOptions(t *testing.T) {
 	t.Parallel()
-	named := func(name string) boundary.NodeOption { return &boundary.Options{Name: name} }
-	var cfg boundary.Options
+	named := func(name string) args.NodeOption { return &args.Options{Name: name} }
+	var cfg args.Options
 	cfg.Fault("depth %d: must be 0 or more", -1)
-	faults := boundary.Configure[boundary.NodeOption](&cfg, []boundary.NodeOption{named("a"), nil, named("b")}, boundary.NodeOption.ForNode)
+	faults := args.Configure[args.NodeOption](&cfg, []args.NodeOption{named("a"), nil, named("b")}, args.NodeOption.ForNode)
 	if got, want := text(errors.Join(faults...)), "option 1: must not be nil\ndepth -1: must be 0 or more"; got != want || cfg.Name != "b" {
 		t.Errorf("faults %q, want %q; the name is %q", got, want, cfg.Name)
 	}
