@@ -246,6 +246,8 @@ func TestDiscoveryRequests(t *testing.T) {
 		reg := mustRegister(t, r, web("i1", 81))
 		check("Register", fault.Create, fault.Exists)
 		must.Get(r.Instances(t.Context(), "web"))(t)
+		check("Instances, 2, of unknown size", fault.GetChildren, fault.GetData, fault.GetData)
+		must.Get(r.Instances(t.Context(), "web"))(t)
 		check("Instances, 2", fault.GetChildren, fault.MultiRead)
 		must.OK(t, reg.Close(t.Context()))
 		check("Close of the registration", fault.Sync, fault.Exists, fault.Delete)

@@ -459,7 +459,7 @@ func TestARefusedContenderThatGoesFirst(t *testing.T) {
 		other := env.Client(t)
 		first := must.Get(newMutex(t, other, path).Lock(asOwner(t, "first")))(t)
 		refused := foreignAt(t, other, path+"/leases/x-lease-")
-		held := route.Rules().Add(fault.Rule{Op: fault.Exists, Path: first.Node(), Action: fault.HoldRequest})
+		held := route.Rules().Add(fault.Rule{Op: fault.GetData, Path: first.Node(), Action: fault.HoldRequest})
 		got := make(chan error, 1)
 		second := newMutex(t, c, path)
 		go func() {

@@ -15,11 +15,13 @@ type Route struct {
 	options []framework.Option
 }
 
-// Client returns a client that is connected by this way, and is closed when the test
-// has ended.
+// Client returns a client that is connected by this way. When the test has ended, the route is healed
+// and the client is closed.
 func (y *Route) Client(t testing.TB, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	return y.member.env.connect(t, y.Addr(), append(y.options, opts...))
+	c := y.member.env.connect(t, y.Addr(), append(y.options, opts...))
+	t.Cleanup(y.Heal) // before Close, which returns an error if it can't reach a server
+	return c
 }
 
 // Expire ends the sessions of the clients that are connected by this route, as though their time
