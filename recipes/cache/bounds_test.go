@@ -3,12 +3,15 @@ package cache_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/cachebounds"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
@@ -17,17 +20,17 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// TestWithDataOf keeps the data that one of the functions asks for, also after a change.
-func TestWithDataOf(t *testing.T) {
+// TestBounds_of_data keeps the data that one of the functions asks for, also after a change.
+func TestBounds_of_data(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
 		c := s.Client(t)
 		s.create(t, c, "/a/keep", "kept by its name")
 		s.create(t, c, "/a/short", "12")
 		s.create(t, c, "/a/long", strings.Repeat("x", 100))
-		made := s.ready(t, s.Client(t), s.path, cache.WithDataOf(
-			func(path string) bool { return strings.HasSuffix(path, "/keep") },
-			func(_ string, stat framework.Stat) bool { return stat.DataLength == 2 },
-		))
+		made := s.ready(t, s.Client(t), s.path, bound(cachebounds.Bounds{
+			ByPath: func(path string) bool { return strings.HasSuffix(path, "/keep") },
+			ByStat: func(_ string, stat framework.Stat) bool { return stat.DataLength == 2 },
+		}))
 		s.want(t, made, map[string]string{"": "", "/a": "", "/a/keep": "kept by its name", "/a/short": "12", "/a/long": ""})
 		if n, ok := made.Get(s.path + "/a/long"); !ok || n.Stat.DataLength != 100 {
 			t.Errorf("the znode without data: %+v", n)
@@ -42,37 +45,37 @@ func TestWithDataOf(t *testing.T) {
 	})
 }
 
-// TestWithDataOf_a_function_that_panics is one that does not ask for the data.
-func TestWithDataOf_a_function_that_panics(t *testing.T) {
+// TestBounds_of_data_with_a_function_that_panics is one that does not ask for the data.
+func TestBounds_of_data_with_a_function_that_panics(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
 		s.create(t, s.Client(t), "/a", "1")
-		made := s.ready(t, s.Client(t), s.path, cache.WithDataOf(
-			func(path string) bool { panic("on purpose") },
-			func(path string, _ framework.Stat) bool {
+		made := s.ready(t, s.Client(t), s.path, bound(cachebounds.Bounds{
+			ByPath: func(path string) bool { panic("on purpose") },
+			ByStat: func(path string, _ framework.Stat) bool {
 				if path != s.path {
 					panic("on purpose")
 				}
 				return true
 			},
-		))
+		}))
 		s.want(t, made, map[string]string{"": "", "/a": ""})
 	})
 }
 
-// TestWithLimit leaves out what exceeds the limit, and has it when there is room.
-func TestWithLimit(t *testing.T) {
+// TestBounds_of_znodes leaves out what exceeds the limit, and has it when there is room.
+func TestBounds_of_znodes(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
 		route, c := s.Route(t), s.Client(t)
 		for i := range 5 {
 			s.create(t, c, fmt.Sprintf("/%d", i), "")
 		}
-		made := s.ready(t, route.Client(t), s.path, cache.WithLimit(4))
+		made := s.ready(t, route.Client(t), s.path, bound(cachebounds.Bounds{Znodes: 4}))
 		counts := func(what string, has, leftOut int) {
 			t.Helper()
 			zktest.Eventually(t, recipetest.Generous, fmt.Sprintf("%s: %d znodes, %d left out", what, has, leftOut), func() bool {
 				mustSync(t, made)
 				now := made.Snapshot()
-				return now.Len() == has && now.LeftOut() == leftOut
+				return now.Len() == has && cache.LeftOut(now) == leftOut
 			})
 		}
 		counts("filled", 4, 2)
@@ -91,8 +94,8 @@ func TestWithLimit(t *testing.T) {
 	})
 }
 
-// TestWithRate fills a cache at the rate.
-func TestWithRate(t *testing.T) {
+// TestBounds_of_the_rate fills a cache at the rate.
+func TestBounds_of_the_rate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
@@ -102,7 +105,7 @@ func TestWithRate(t *testing.T) {
 			must.Get(c.Create(t.Context(), fmt.Sprintf("/cached/%d", i), nil))(t)
 		}
 		began := time.Now()
-		made := must.Get(cache.New(c, "/cached", cache.WithRate(100)))(t)
+		made := must.Get(cache.New(c, "/cached", bound(cachebounds.Bounds{Rate: 100})))(t)
 		mustReady(t, made)
 		if took := time.Since(began); took < 2500*time.Millisecond || took > 4*time.Second {
 			t.Errorf("300 znodes took %v at 100 a second", took)
@@ -132,4 +135,38 @@ func TestAFillOfLargeZnodesKeepsARealServerAlive(t *testing.T) {
 	if err := made.Ready(ctx); err != nil || made.Snapshot().Len() != znodes+1 {
 		t.Errorf("%d znodes of %d: %v", made.Snapshot().Len(), znodes+1, err)
 	}
+}
+
+// What may be read at last, and has no room, is left out, and no longer unread.
+func TestBounds_of_znodes_that_could_not_be_read(t *testing.T) {
+	each(t, func(t *testing.T, s *scene) {
+		owner := s.Client(t, framework.WithAuth("digest", []byte("cache:secret")))
+		s.create(t, owner, "", "")
+		s.create(t, owner, "/b", "", framework.WithACL(acl.Entry{Perms: acl.All, Scheme: "auth"}))
+		made := s.ready(t, s.Client(t), s.path, bound(cachebounds.Bounds{Znodes: 2}))
+		s.create(t, owner, "/a", "")
+		s.wantBounded(t, made, 2, 0, 1)
+		allow(t, owner, s.path+"/b")
+		s.wantBounded(t, made, 2, 1, 0)
+		s.delete(t, owner, "/a")
+		s.wantBounded(t, made, 2, 0, 0)
+	})
+}
+
+// wantBounded waits until the cache has, leaves out and can't read these numbers of znodes.
+func (s *scene) wantBounded(t *testing.T, c *cache.Cache, has, leftOut, unread int) {
+	t.Helper()
+	zktest.Eventually(t, recipetest.Generous, fmt.Sprintf("%d znodes, %d left out, %d unread", has, leftOut, unread), func() bool {
+		mustSync(t, c)
+		now := c.Snapshot()
+		return now.Len() == has && cache.LeftOut(now) == leftOut && len(maps.Collect(now.Unread())) == unread
+	})
+}
+
+// bound returns the option that the command's live view makes of bounds.
+func bound(b cachebounds.Bounds) cache.Option {
+	return struct {
+		cache.Option
+		cachebounds.Bounds
+	}{cache.WithFilter(func(string) bool { return true }), b}
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/goid"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/listeners"
 	"github.com/docent-go/docent/recipes/internal/args"
@@ -33,7 +34,7 @@ type Cache struct {
 	cancel    context.CancelCauseFunc
 	loop      *loop
 	wg        sync.WaitGroup // the goroutine of loop
-	closing   sync.Once
+	caller    atomic.Uint64  // the id of that goroutine, which calls users' functions
 
 	mu      sync.Mutex // guards following; never held across a request or a callback
 	state   state
@@ -61,8 +62,7 @@ func start(client *framework.Client, path string, cfg config) *Cache {
 		changed:   make(chan struct{}),
 	}
 	c.loop = newLoop(loopOptions{
-		client: client, noData: cfg.withoutData, log: c.log,
-		wantsByPath: cfg.byPath, wantsByStat: cfg.byStat, limit: cfg.limit, rate: cfg.rate,
+		client: client, log: c.log, bounds: cfg.bounds,
 		extent:  extent{root: path, depth: cfg.depth, keep: cfg.keep, log: c.log},
 		publish: c.publish, unseen: c.unseen, filled: c.becomeReady, failed: c.trouble, refused: c.setFault,
 	})
@@ -78,6 +78,7 @@ func start(client *framework.Client, path string, cfg config) *Cache {
 
 // run ends with the cache or the client.
 func (c *Cache) run() {
+	c.caller.Store(goid.ID())
 	defer c.client.OnState(c.onState)()
 	defer c.ends()
 	if c.loop.run(c.ctx) != nil { // the client is closed
@@ -175,13 +176,14 @@ func (c *Cache) Closed() bool { return c.ctx.Err() != nil }
 
 // Close ends the cache. Its goroutines are gone when it returns, and its watch at the server goes. It calls
 // no function of OnEvent any more. It waits for one that is running, for five seconds at most; the error
-// says if one still runs. Close may be called several times, also by such a function. The znodes of
+// says if one still runs. Close may be called several times, also by such a function, and by that of
+// [WithFilter], for whose goroutine it does not wait. The znodes of
 // the cache can still be read.
 func (c *Cache) Close() error {
-	c.closing.Do(func() {
-		c.cancel(framework.ErrClosed)
+	c.cancel(framework.ErrClosed)
+	if c.caller.Load() != goid.ID() {
 		c.wg.Wait()
-	})
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeGrace) // the cache's own context has ended
 	defer cancel()
 	// Each caller waits by itself: one that is a listener is not waited for.

@@ -75,12 +75,32 @@ func TestBadInput(t *testing.T) {
 		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
 		defer c.Close()
-		_, err := cache.New(c, "a", nil, cache.WithDepth(-1), cache.WithFilter(nil), cache.WithDataOf(nil, nil), cache.WithLimit(0), cache.WithRate(-1))
+		_, err := cache.New(c, "a", nil, cache.WithDepth(-1), cache.WithFilter(nil))
 		recipetest.Fails(t, "New", err, framework.ErrInvalidPath)
 		recipetest.Says(t, err, "cache: new a", "option 0: must not be nil", "depth -1: must be 0 or more",
-			"filter: the function must not be nil", "data of: the functions must not be nil",
-			"limit 0: must be 1 or more", "rate -1: must be 1 or more")
+			"filter: the function must not be nil")
 		_, err = cache.New(c, "/a", cache.WithFilter(func(string) bool { return false }))
 		recipetest.Says(t, err, "filter: must accept the cache's own path")
+	})
+}
+
+// The function of WithFilter may close the cache.
+func TestCloseByTheFilter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
+		c := newClient(t, srv, srv.Dial)
+		must.Get(c.Create(t.Context(), "/a/b", nil, framework.WithParents()))(t)
+		made, closed := make(chan *cache.Cache, 1), make(chan error, 1)
+		made <- must.Get(cache.New(c, "/a", cache.WithFilter(func(path string) bool {
+			if path == "/a/b" {
+				of := <-made
+				closed <- of.Close()
+				made <- of
+			}
+			return true
+		})))(t)
+		must.OK(t, must.Receive(t, closed, "the end of Close"))
+		must.OK(t, (<-made).Close())
 	})
 }

@@ -129,7 +129,12 @@ func (e *edit) apply(s *sight) {
 	if s.refusal != nil {
 		e.refuse(s)
 	}
-	if s.znode != nil {
+	most := e.loop.opts.bounds.Znodes
+	switch {
+	case s.znode == nil:
+	case old == nil && most > 0 && e.tree.len() >= most: // it could not be read before, and now has no room
+		e.loop.leaveOut(s.path)
+	default:
 		e.put(old, s.znode)
 	}
 }
@@ -274,9 +279,9 @@ func (l *loop) read(ctx context.Context, taken []*mark) ([]*sight, error) {
 		if old := l.tree.get(k.path); old != nil && k.scope == justData {
 			wants[i].known = old.Stat.Czxid
 		}
-		if l.opts.wantsByPath != nil && !l.wants(func() bool { return l.opts.wantsByPath(k.path) }) {
+		if l.opts.bounds.ByPath != nil && !l.wants(func() bool { return l.opts.bounds.ByPath(k.path) }) {
 			wants[i].data = func(stat *framework.Stat) bool {
-				return l.wants(func() bool { return l.opts.wantsByStat(k.path, *stat) })
+				return l.wants(func() bool { return l.opts.bounds.ByStat(k.path, *stat) })
 			}
 		}
 	}
@@ -290,7 +295,7 @@ func (l *loop) read(ctx context.Context, taken []*mark) ([]*sight, error) {
 		sights[i] = &sight{mark: k, reading: found[i]}
 		if read := found[i].read; read != nil {
 			sights[i].znode = &znode{Path: k.path, Data: read.Data, Stat: read.Stat}
-			if l.opts.noData || wants[i].data != nil && !wants[i].data(&read.Stat) {
+			if wants[i].data != nil && !wants[i].data(&read.Stat) {
 				sights[i].znode.Data = nil
 			}
 		}
@@ -300,22 +305,22 @@ func (l *loop) read(ctx context.Context, taken []*mark) ([]*sight, error) {
 
 // wants calls a function of the user. If it panics, it does not want.
 func (l *loop) wants(fn func() bool) (wants bool) {
-	usercall.Guard(l.opts.log, "WithDataOf", func() { wants = fn() })
+	usercall.Guard(l.opts.log, "the choice of data", func() { wants = fn() })
 	return wants
 }
 
 // pace waits until the rate allows another batch. It returns an error if ctx ends first.
 func (l *loop) pace(ctx context.Context) error {
-	if l.opts.rate == 0 {
+	if l.opts.bounds.Rate == 0 {
 		return nil
 	}
-	l.batch = min(l.batch, max(minBatch, l.opts.rate/8)) // so that no burst is longer than an eighth of a second
+	l.batch = min(l.batch, max(minBatch, l.opts.bounds.Rate/8)) // so that no burst is longer than an eighth of a second
 	return pace.Sleep(ctx, time.Until(l.free))
 }
 
 // spend counts the requests of a batch for the rate.
 func (l *loop) spend(found []reading) {
-	if l.opts.rate == 0 {
+	if l.opts.bounds.Rate == 0 {
 		return
 	}
 	requests := len(found)
@@ -327,17 +332,17 @@ func (l *loop) spend(found []reading) {
 	if now := time.Now(); l.free.Before(now) {
 		l.free = now
 	}
-	l.free = l.free.Add(time.Duration(requests) * time.Second / time.Duration(l.opts.rate))
+	l.free = l.free.Add(time.Duration(requests) * time.Second / time.Duration(l.opts.bounds.Rate))
 }
 
 // admitted returns what was taken without new znodes that the limit leaves out.
 func (l *loop) admitted(taken []*mark) []*mark {
-	if l.opts.limit == 0 {
+	if l.opts.bounds.Znodes == 0 {
 		return taken
 	}
-	room := l.opts.limit - l.tree.len()
+	room := l.opts.bounds.Znodes - l.tree.len()
 	return slices.DeleteFunc(taken, func(k *mark) bool {
-		if l.tree.get(k.path) != nil || k.path == l.opts.extent.root {
+		if l.tree.get(k.path) != nil || l.unread.get(k.path) != nil || k.path == l.opts.extent.root {
 			return false
 		}
 		if room--; room >= 0 {
@@ -358,7 +363,7 @@ func (l *loop) leaveOut(path string) {
 	switch {
 	case known:
 		return
-	case l.numberOut >= l.opts.limit:
+	case l.numberOut >= l.opts.bounds.Znodes:
 		l.moreOut++
 		return
 	case l.leftOut[dir] == nil:
@@ -384,7 +389,7 @@ func (l *loop) readmit() {
 	if l.lost || l.numberOut == 0 || !l.marks.empty() {
 		return
 	}
-	room := l.opts.limit - l.tree.len()
+	room := l.opts.bounds.Znodes - l.tree.len()
 	for dir, names := range l.leftOut {
 		for name := range names {
 			if room--; room < 0 {

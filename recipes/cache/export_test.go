@@ -6,3 +6,6 @@ func Known[T any](v *Values[T]) int {
 	defer v.mu.Unlock()
 	return len(v.known)
 }
+
+// LeftOut returns how many znodes the bounds leave out, without those below them.
+func LeftOut(s *Snapshot) int { return s.copied.leftOut }

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cachebounds"
 )
 
 // A loop follows the changes of a part of the tree, and keeps a copy of it. It belongs to the goroutine
@@ -150,16 +151,8 @@ type treeCopy struct {
 type loopOptions struct {
 	client *framework.Client
 	extent extent
-	noData bool // the copy has no data
 	log    *zap.Logger
-
-	// The copy has the data of a znode if one of the two is true. Both are nil for the data of all.
-	// wantsByPath comes first, because then one read is enough.
-	wantsByPath func(path string) bool
-	wantsByStat func(path string, stat framework.Stat) bool
-
-	limit int // of the number of znodes; 0 for none
-	rate  int // of reads and listings in a second; 0 for no bound
+	bounds cachebounds.Bounds
 
 	// Publish reports the copy, and the changes that lead to it.
 	publish func(now treeCopy, changes []change)

@@ -62,9 +62,6 @@ func (s *Snapshot) Unread() iter.Seq2[string, error] {
 	}
 }
 
-// LeftOut returns how many znodes [WithLimit] leaves out. It does not count what is below them.
-func (s *Snapshot) LeftOut() int { return s.copied.leftOut }
-
 // Len returns the number of znodes.
 func (s *Snapshot) Len() int { return s.copied.tree.len() }
 

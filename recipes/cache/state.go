@@ -141,6 +141,9 @@ func (c *Cache) setFault(err error) {
 
 // publish makes now what the cache has.
 func (c *Cache) publish(now treeCopy, changes []change) {
+	if tell := c.loop.opts.bounds.LeftOut; tell != nil {
+		tell(now.leftOut)
+	}
 	events, counts := eventsOf(changes)
 	if more, is := c.replace(now, events); is && len(changes) > 0 {
 		c.telemetry.changed(c.ctx, counts[:], more)

@@ -21,7 +21,7 @@ func newFollowLoop() followLoop { return followLoop{locks: make(map[string]Lock)
 
 // snapshot returns the locks of the tree, after changes of the znodes at the paths.
 func (f *followLoop) snapshot(tree *cache.Snapshot, dirty map[string]struct{}) Snapshot {
-	found := Snapshot{At: time.Now(), Unread: unreadOf(tree), LeftOut: tree.LeftOut()}
+	found := Snapshot{At: time.Now(), Unread: unreadOf(tree)}
 	for _, path := range f.refuse(found.Unread) {
 		dirty[path] = struct{}{}
 	}

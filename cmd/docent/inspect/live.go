@@ -7,9 +7,11 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cachebounds"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/cache"
 )
@@ -23,14 +25,15 @@ const (
 // A Live follows the locks at a path and below it. It keeps a [cache.Cache] of the path, so while nothing
 // changes it sends no request. Its methods may be called concurrently.
 type Live struct {
-	client *framework.Client
-	cache  *cache.Cache
-	marks  marks
-	loop   followLoop
-	ctx    context.Context // ends at Close, or with the client
-	cancel context.CancelCauseFunc
-	wg     sync.WaitGroup // the goroutines of run and watchUnread
-	closed func() error
+	client  *framework.Client
+	cache   *cache.Cache
+	leftOut *atomic.Int64 // how many znodes cache leaves out
+	marks   marks
+	loop    followLoop
+	ctx     context.Context // ends at Close, or with the client
+	cancel  context.CancelCauseFunc
+	wg      sync.WaitGroup // the goroutines of run and watchUnread
+	closed  func() error
 
 	mu      sync.Mutex // guards following; never held across a request or a callback
 	view    View
@@ -50,15 +53,18 @@ const (
 	defaultFollowRate = 1_000
 )
 
-func (l FollowLimits) options() []cache.Option {
-	opts := []cache.Option{cache.WithDataOf(namedContenders(), mayBeLock)}
-	if n := cmp.Or(l.Znodes, defaultZnodes); n > 0 {
-		opts = append(opts, cache.WithLimit(n))
+// A bounded option has a cache read no more than a live view needs.
+type bounded struct {
+	cache.Option
+	cachebounds.Bounds
+}
+
+func (l FollowLimits) bounds(leftOut func(n int)) cachebounds.Bounds {
+	return cachebounds.Bounds{
+		ByPath: namedContenders(), ByStat: mayBeLock,
+		Znodes: max(0, cmp.Or(l.Znodes, defaultZnodes)), Rate: max(0, cmp.Or(l.Rate, defaultFollowRate)),
+		LeftOut: leftOut,
 	}
-	if n := cmp.Or(l.Rate, defaultFollowRate); n > 0 {
-		opts = append(opts, cache.WithRate(n))
-	}
-	return opts
 }
 
 // Follow begins to follow the locks at root and below it, and returns at once. It lists all znodes there,
@@ -70,13 +76,14 @@ func Follow(c *framework.Client, root string, limits FollowLimits) (*Live, error
 	if err := clientFault(c); err != nil {
 		return nil, opError("follow", root, errors.Join(err, framework.ValidatePath(root)))
 	}
-	opts := append(limits.options(), cache.WithFilter(func(path string) bool { return !isSystem(c, path) }))
-	copied, err := cache.New(c, root, opts...)
+	leftOut := new(atomic.Int64)
+	filter := cache.WithFilter(func(path string) bool { return !isSystem(c, path) })
+	copied, err := cache.New(c, root, bounded{filter, limits.bounds(func(n int) { leftOut.Store(int64(n)) })})
 	if err != nil {
 		return nil, opError("follow", root, errors.Unwrap(err))
 	}
 	l := &Live{
-		client: c, cache: copied, loop: newFollowLoop(), marks: newMarks(),
+		client: c, cache: copied, leftOut: leftOut, loop: newFollowLoop(), marks: newMarks(),
 		view: View{State: Connecting, Since: time.Now()}, changed: make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background()) // the follower's own life
@@ -162,13 +169,13 @@ func (l *Live) run() {
 // says that. Follow starts it, and Close waits for it.
 func (l *Live) watchUnread() {
 	var last []Unread
-	leftOut := 0
+	var leftOut int64
 	for tree := range l.cache.Snapshots(l.ctx) { //nolint:errcheck // an error ends the range, as the end of ctx does
-		now := unreadOf(tree)
-		if tree.LeftOut() != leftOut || !slices.EqualFunc(now, last, func(a, b Unread) bool { return a.Path == b.Path }) {
+		now, out := unreadOf(tree), l.leftOut.Load()
+		if out != leftOut || !slices.EqualFunc(now, last, func(a, b Unread) bool { return a.Path == b.Path }) {
 			l.marks.wake()
 		}
-		last, leftOut = now, tree.LeftOut()
+		last, leftOut = now, out
 	}
 }
 
@@ -181,6 +188,7 @@ func (l *Live) next(dirty map[string]struct{}) View {
 		view.State, view.Cause = l.unready(last.State)
 	}
 	view.Snapshot = l.loop.snapshot(l.cache.Snapshot(), dirty)
+	view.LeftOut = int(l.leftOut.Load())
 	view.Complete = view.LeftOut == 0 && (view.State == Current || view.State == Stale && last.Complete)
 	switch {
 	case view.State == last.State:

@@ -127,7 +127,6 @@ func functions() map[string]any {
 		"framework.WithStateListener":  framework.WithStateListener,
 		"framework.WithTLS":            framework.WithTLS,
 		"framework.WithTracerProvider": framework.WithTracerProvider,
-		"cache.WithDataOf":             cache.WithDataOf,
 		"cache.WithFilter":             cache.WithFilter,
 		"discovery.WithClass":          discovery.WithClass,
 		"discovery.WithUnreadable":     discovery.WithUnreadable,
