@@ -17,7 +17,7 @@ const (
 	graceFraction    = 16 // a hold that isn't secured has T/16 for a write of its own
 
 	// A connection without progress is given the time that what is in flight takes, up to 3T/8.
-	dueNumerator, dueDenominator = 3, 8
+	dueNumerator, dueDenominator = 1, 8
 )
 
 // A pace says when heartbeats and touches go out.

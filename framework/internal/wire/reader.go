@@ -24,18 +24,17 @@ const maxKept = 16 << 10
 func (c *Conn) read() {
 	defer c.wire.work.Done()
 	c.close(c.readFrames())
-	c.wire.leave(c)
+	c.wire.forgetTrees()
 	if c.wire.config.OnDown != nil {
 		c.wire.config.OnDown()
 	}
 	close(c.ended)
 }
 
-// leave keeps what the next connection has to know of c.
-func (w *Wire) leave(c *Conn) {
+// forgetTrees forgets the recursive watches, which ended with their connection.
+func (w *Wire) forgetTrees() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.heard = w.born.Add(time.Duration(c.heard.Load()))
 	clear(w.trees)
 }
 

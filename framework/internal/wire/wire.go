@@ -41,9 +41,8 @@ type Wire struct {
 	mu    sync.Mutex // guards following, and Conns; never held across I/O or a callback
 	about identity
 	clock leaseClock
-	heard time.Time // when bytes arrived last on a connection that has ended
-	conn  *Conn     // the connection in use, or the latest; nil before the first
-	fault error     // what broke the latest connection
+	conn  *Conn // the connection in use, or the latest; nil before the first
+	fault error // what broke the latest connection
 	ended error
 	xid   int32               // of the latest request
 	trees map[string]struct{} // paths with a recursive watch on conn
@@ -135,15 +134,15 @@ func (w *Wire) Status() Status {
 }
 
 // presumedLocked returns until when the session may be presumed to exist. A server that sends replies
-// has the session, however old the requests are that it replies to. It needs mu.
+// has the session, however old the requests are that it replies to, and would end the connection with
+// the session. Once the connection has ended, only requests that were answered count, because bytes may
+// have been on their way for long. It needs mu.
 func (w *Wire) presumedLocked() time.Time {
-	heard := w.heard
-	if w.conn != nil && w.conn.heard.Load() != 0 {
-		heard = later(heard, w.born.Add(time.Duration(w.conn.heard.Load())))
-	}
-	if heard.IsZero() {
+	c := w.openLocked()
+	if c == nil || c.heard.Load() == 0 {
 		return w.clock.presumed()
 	}
+	heard := w.born.Add(time.Duration(c.heard.Load()))
 	return later(w.clock.presumed(), heard.Add(w.about.timeout))
 }
 
