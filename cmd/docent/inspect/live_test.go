@@ -407,5 +407,6 @@ func TestLive_names_the_outage(t *testing.T) {
 		if got, want := zktel.ErrorType(v.Cause), zktel.ErrorType(framework.ErrNotConnected); got != want {
 			t.Errorf("type %q, want %q", got, want)
 		}
+		e.server.Accept() // for Close, which has to reach a server
 	})
 }
