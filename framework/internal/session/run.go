@@ -59,7 +59,7 @@ func (s *Session) onEvent(kind int32, path string) {
 	if s.cfg.Trees == nil {
 		return
 	}
-	if parent := s.cfg.Trees.Fire(event, path); parent != "" { // see wire.Wire's trees
+	if parent := s.cfg.Trees.Fire(s, event, path); parent != "" { // see wire.Wire's trees
 		s.watches.Fire(watchreg.ChildrenChanged, parent)
 	}
 }

@@ -67,10 +67,10 @@ func (s *Session) tendTree(job watchreg.TreeJob) (again bool) {
 		s.cfg.Trees.Done(job)
 		return true
 	case errors.Is(err, zkerr.ErrUnsupported):
-		s.cfg.Trees.Refuse(job.Path, err)
+		s.cfg.Trees.Refuse(job, err)
 		return true
 	}
-	s.cfg.Trees.Delay(job.Path, err)
+	s.cfg.Trees.Delay(job, err)
 	s.cfg.Log.Debug("cannot set a recursive watch", zap.String(zktel.AttrErrorType, errtype.Of(err)), zap.Error(err))
 	timer := time.NewTimer(treePause)
 	defer timer.Stop()

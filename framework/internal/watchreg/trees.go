@@ -68,16 +68,17 @@ func (t *Trees) Valid(w *Tree) bool {
 	return w.err == nil && e != nil && e.valid
 }
 
-// Fire notifies the Trees that the event concerns. Call it in the connection's order. If a Tree is on
-// the parent of path, the watches on the parent's children have to be notified, too: Fire returns the
-// parent then, else "".
-func (t *Trees) Fire(event Event, path string) (parent string) {
+// Fire notifies the Trees that the event of the session's connection concerns. Call it in the connection's
+// order. What the connection of a former session still delivers is ignored, because it may be older than
+// what the present session has read. If a Tree is on the parent of path, the watches on the parent's
+// children have to be notified, too: Fire returns the parent then, else "".
+func (t *Trees) Fire(session any, event Event, path string) (parent string) {
 	if event != Created && event != Changed && event != Deleted {
 		return ""
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.entries) == 0 {
+	if t.session != session {
 		return ""
 	}
 	for at := path; at != ""; at = parentOf(at) {
@@ -167,11 +168,12 @@ func (t *Trees) Done(job TreeJob) {
 	}
 }
 
-// Delay records that a server refused to set the watch on a path for now, because of err.
-func (t *Trees) Delay(path string, err error) {
+// Delay records that the server refused to set the watch for now, because of err. What the server of a
+// former connection said is ignored.
+func (t *Trees) Delay(job TreeJob, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e := t.entries[path]; e != nil {
+	if e := t.entries[job.Path]; e != nil && job.link == t.link {
 		e.refusal = err
 	}
 }
@@ -186,11 +188,12 @@ func (t *Trees) Refusal(w *Tree) error {
 	return nil
 }
 
-// Refuse ends the Trees on a path, because of err.
-func (t *Trees) Refuse(path string, err error) {
+// Refuse ends the Trees on the job's path, because of err. What the server of a former connection said is
+// ignored.
+func (t *Trees) Refuse(job TreeJob, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e := t.entries[path]; e != nil {
+	if e := t.entries[job.Path]; e != nil && job.link == t.link {
 		for _, w := range e.watches {
 			w.ends(err)
 		}

@@ -67,7 +67,7 @@ func TestTreesReportChangesBelowTheirPaths(t *testing.T) {
 		{watchreg.Deleted, "/ab", ""},
 		{watchreg.ChildrenChanged, "/a", ""},
 	} {
-		if parent := trees.Fire(c.event, c.path); parent != c.parent {
+		if parent := trees.Fire("session", c.event, c.path); parent != c.parent {
 			t.Errorf("event %d of %s: parent %q, want %q", c.event, c.path, parent, c.parent)
 		}
 	}
@@ -75,6 +75,30 @@ func TestTreesReportChangesBelowTheirPaths(t *testing.T) {
 		watchreg.Change{Path: "/a/b", Event: watchreg.Created},
 		watchreg.Change{Path: "/a/b", Event: watchreg.Changed},
 		watchreg.Change{Path: "/a/b/c", Event: watchreg.Created})
+}
+
+// What a former session's connection still delivers, in any order, changes nothing: neither its events, nor
+// what its server says of a watch.
+func TestTreesIgnoreAFormerSession(t *testing.T) {
+	var trees watchreg.Trees
+	var w watchreg.Tree
+	trees.Join(&w, "/a")
+	late, _ := trees.Next("former")
+	job, _ := trees.Next("present")
+	trees.Fire("former", watchreg.Deleted, "/a/b")
+	trees.Done(job)
+	trees.Fire("former", watchreg.Deleted, "/a/c")
+	trees.Delay(late, errors.New("for now"))
+	trees.Refuse(late, errors.New("for good"))
+	if parent := trees.Fire("former", watchreg.Created, "/a/d"); parent != "" {
+		t.Errorf("an event of a former session concerns the children of %q", parent)
+	}
+	wantChanges(t, &trees, &w)
+	if err := trees.Refusal(&w); err != nil || !trees.Valid(&w) {
+		t.Errorf("refusal %v, valid %v; want nil and true", err, trees.Valid(&w))
+	}
+	trees.Fire("present", watchreg.Created, "/a/b")
+	wantChanges(t, &trees, &w, watchreg.Change{Path: "/a/b", Event: watchreg.Created})
 }
 
 // A server's event may have any path. Fire returns for each, and notifies only the Trees above it.
@@ -86,9 +110,10 @@ func TestTreesTakeAnEventOfAnyPath(t *testing.T) {
 		var trees watchreg.Trees
 		var w watchreg.Tree
 		trees.Join(&w, "/")
+		trees.Next("session")
 		fired := make(chan struct{})
 		go func() {
-			trees.Fire(watchreg.Deleted, path)
+			trees.Fire("session", watchreg.Deleted, path)
 			close(fired)
 		}()
 		select {

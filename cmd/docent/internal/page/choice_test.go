@@ -63,6 +63,18 @@ func TestPage_shows_its_own_failure(t *testing.T) {
 	}
 }
 
+// A browser's note that sizes are to be observed again is no failure: a busy machine gets it often.
+func TestPage_goes_on_when_sizes_change_again(t *testing.T) {
+	s := serve(t, nil)
+	tb := openTab(t)
+	call(tb, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `addEventListener('load', () =>
+		dispatchEvent(new ErrorEvent('error', {message: 'ResizeObserver loop completed with undelivered notifications.'})))`})
+	tb.do(chromedp.Navigate(s.base + "/#token=" + token))
+	s.show(mutex("/locks/a", "alice"))
+	tb.awaitText("#rows", "/locks/a")
+	tb.await("document.body.dataset.state === 'live'")
+}
+
 // The dot of a live page is green, and the last time of the timeline is whole.
 func TestPage_pictures(t *testing.T) {
 	s := serve(t, nil)

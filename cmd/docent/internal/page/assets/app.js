@@ -45,7 +45,9 @@ function fail(error) {
   stream.close();
   showState();
 }
-addEventListener('error', (e) => fail(e.error ?? e.message));
+// A browser also reports so, with no error, that an observer of sizes is to be called once more in the next
+// frame: nothing has failed then.
+addEventListener('error', (e) => { if (!/^ResizeObserver loop/.test(e.message)) fail(e.error ?? e.message); });
 addEventListener('unhandledrejection', (e) => fail(e.reason));
 
 // viewed returns the time that the page shows, by docent's clock: that of the latest message or, if docent
