@@ -16,6 +16,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
+	"github.com/docent-go/docent/framework"
 )
 
 // A link is a TCP proxy between the browser and docent that can swallow all bytes: both ends stay open,
@@ -354,6 +355,29 @@ func TestPage_answers_while_paused(t *testing.T) {
 	tb.awaitText("#state-text", "paused, as of")
 	tb.do(chromedp.Click("#pause"))
 	tb.await("document.body.dataset.state === 'live'")
+}
+
+// What a page that is paused asks for while ZooKeeper is lost is of the time of that loss, not of the answer.
+func TestPage_paused_says_when_ZooKeeper_was_lost(t *testing.T) {
+	_, s := linked(t)
+	held := mutex("/locks/apple", "alice", "bob")
+	s.show(held)
+	tb := visitByLink(t, s)
+	tb.awaitText("#rows tbody", "apple")
+	tb.do(chromedp.Click("#pause"))
+	tb.awaitText("#state-text", "paused, as of")
+	lost := time.Now().Add(-time.Hour)
+	for range 2 { // the second is taken once the first is published
+		s.script <- inspect.View{
+			Snapshot: inspect.Snapshot{At: lost, Locks: []inspect.Lock{held}, Complete: true}, State: inspect.Stale, Since: lost, Cause: framework.ErrNotConnected,
+		}
+	}
+	tb.do(chromedp.Focus("#find"), chromedp.KeyEvent("apple"))
+	tb.awaitText("#banner", "docent has lost ZooKeeper since")
+	at := lost.UTC().Format(time.TimeOnly)
+	if text := get[string](tb, "document.querySelector('#state-text').textContent"); !strings.Contains(text, "paused, as of") || !strings.Contains(text, at) {
+		t.Errorf("ZooKeeper is lost since %s: %s", at, text)
+	}
 }
 
 // Times have their zone, and the day if that is another one.

@@ -145,3 +145,33 @@ func TestPage_letters_beside_a_queue(t *testing.T) {
 	tb.await("document.querySelectorAll('#contenders tbody tr').length === 8 && document.querySelectorAll('#graph .node').length > 5")
 	tb.await(lettersScript + " >= 11.5")
 }
+
+// A text of the graph is no wider than its node, in whichever script; nor does a bar hide a part of a word.
+func TestPage_texts_of_the_pictures_are_whole(t *testing.T) {
+	s := serve(t, nil)
+	locks := append(schedulers(), mutex("/locks/wide", strings.Repeat("\U0001F512", 18), strings.Repeat("W", 18)))
+	for i := range locks {
+		for k := range locks[i].Contenders {
+			locks[i].Contenders[k].Created = time.Now().Add(-time.Minute) // before docent began to look
+		}
+	}
+	slices.SortFunc(locks, func(a, b inspect.Lock) int { return strings.Compare(a.Path, b.Path) })
+	s.published(locks...)
+	tb := visit(t, s)
+	tb.await("document.querySelectorAll('#graph .node').length > 8 && document.querySelectorAll('#timeline .gap.unseen').length > 4")
+	if got := get[string](tb, `JSON.stringify([...document.querySelectorAll('#graph .node')].flatMap((node) => {
+	  const most = node.querySelector('rect').getBBox().width;
+	  return [...node.querySelectorAll('text')].filter((e) => e.getBBox().width > most).map((e) => e.textContent);
+	}))`); got != "[]" {
+		t.Errorf("wider than their nodes: %s", got)
+	}
+	if got := get[int](tb, `[...document.querySelectorAll('#timeline .gap text')].filter((text) => {
+	  const word = text.getBoundingClientRect();
+	  return [...text.closest('svg > g').querySelectorAll('.bar')].some((bar) => {
+	    const box = bar.getBoundingClientRect();
+	    return box.left < word.right && box.right > word.left;
+	  });
+	}).length`); got > 0 {
+		t.Errorf("bars hide parts of %d words", got)
+	}
+}

@@ -139,7 +139,7 @@ function showState() {
   } else {
     banner = s ? `Connecting to ${s.servers}${s.cause ? ': ' + s.cause : ''}` : '';
   }
-  if (has.paused && (state === 'live' || state === 'stale')) [state, text] = ['paused', `paused, as of ${at(has.heard)}`];
+  if (has.paused && (state === 'live' || state === 'stale')) [state, text] = ['paused', `paused, as of ${at(viewed())}`];
   document.body.dataset.state = state;
   set($('state-text'), text);
   $('banner').hidden = !banner;

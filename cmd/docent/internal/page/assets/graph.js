@@ -22,6 +22,7 @@ export function show(box, table, note, graph) {
   for (const n of graph.nodes) svg.append(node(n));
   const focused = box.contains(document.activeElement);
   box.replaceChildren(svg);
+  fitNames(svg);
   if (focused) svg.focus({ preventScroll: true });
   lens.show(svg, graph.width, graph.height);
   // The rest of the message may change the box: a change back to the last size is none for its observer.
@@ -138,12 +139,25 @@ function node(n) {
     n.crowd ? '' : shape('text', { class: 'sub', x: width / 2, y: 36 }, short(sub, 24)));
 }
 
+// fitNames cuts what is wider than its node, which depends on the font and the script. All are measured before one
+// is cut: the browser lays the picture out once.
+function fitNames(svg) {
+  const texts = [...svg.querySelectorAll('.node text')], most = width - 12;
+  const wide = texts.map((text) => [text, text.getComputedTextLength()]).filter(([, length]) => length > most);
+  for (const [text, length] of wide) {
+    const letters = Array.from(text.textContent);
+    set(text, cut(letters, Math.floor(letters.length * most / length)));
+  }
+}
+
 function label(n) { return [n.name, n.owner, n.session && `session ${n.session}`].filter(Boolean).join(' '); }
 
-// short cuts the text in its middle, where names differ least.
-function short(text, most) {
-  const safe = Array.from(shown(text));
-  if (safe.length <= most) return safe.join('');
+// short shows the text in so many letters, at most.
+function short(text, most) { return cut(Array.from(shown(text)), most); }
+
+// cut cuts the letters in their middle, where names differ least.
+function cut(letters, most) {
+  if (letters.length <= most) return letters.join('');
   const half = Math.floor((most - 1) / 2);
-  return safe.slice(0, most - 1 - half).join('') + '…' + safe.slice(-half).join('');
+  return letters.slice(0, most - 1 - half).join('') + '…' + letters.slice(-half).join('');
 }

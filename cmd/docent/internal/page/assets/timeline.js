@@ -71,7 +71,7 @@ function drawLane(lane, rows, y, view) {
   const group = shape('g', {},
     shape('line', { class: 'lane-line', x1: 0, x2: view.full, y1: end, y2: end }),
     shape('text', { class: 'lane-name', x: 0, y: y + 17 }, shape('title', {}, lane.path), path.length > fit ? '…' + path.slice(1 - fit) : path),
-    ...gaps(lane).map((gap) => drawGap(gap, y + 4, end - y - 7, view)));
+    ...gaps(lane).map((gap) => drawGap(gap, lane, y + 4, end - y - 7, view)));
   const thick = rows.length === 1 ? barHeight : 13;
   rows.forEach((row, i) => group.append(...row.map((h) => drawBar(h, y + 4 + i * 15, thick, view))));
   return group;
@@ -89,13 +89,14 @@ function limits(gap, now) {
   return [gap.from ? 'from ' + stamp(gap.from, now) : '', gap.to ? 'until ' + stamp(gap.to, now) : 'until now'].filter(Boolean).join(' ');
 }
 
-function drawGap(gap, y, thick, view) {
+function drawGap(gap, lane, y, thick, view) {
   const from = view.x(gap.from), size = view.x(gap.to || view.now) - from;
   if (size <= 0) return '';
   const drawn = shape('g', { class: `gap ${gap.kind}` }, shape('title', {}, `${gap.text} ${limits(gap, view.now)}`),
     shape('rect', { x: from, y, width: Math.max(1.5, size), height: thick, fill: `url(#hatch-${gap.kind})` }));
   const wide = gap.text.length * 6.6 + 8;
-  if (size > wide + 8) {
+  const covered = lane.holds.some((h) => view.x(h.from) < from + 8 + wide && view.x(h.to || view.now) > from);
+  if (size > wide + 8 && !covered) { // half a word under a bar says nothing
     drawn.append(shape('g', {}, shape('rect', { class: 'ground', x: from + 4, y: y + thick / 2 - 8, width: wide, height: 16 }),
       shape('text', { x: from + 8, y: y + thick / 2 + 4 }, gap.text)));
   }
