@@ -7,8 +7,8 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// Confirm reads again the locks of first that take part in a possible deadlock, and returns first with
-// them as they are now. It sends no request if there are none. Locks that are free by then are left
+// Confirm reads again the locks of first that take part in a possible deadlock, or that a process holds and
+// waits for, and returns first with them as they are now. It sends no request if there are none. Locks that are free by then are left
 // out. Pass both snapshots to [Diagnose].
 //
 // The two snapshots must be of one client, whose reads never go back in time. ctx and errors are as
@@ -24,7 +24,8 @@ func Confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot
 func confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot, error) {
 	second := Snapshot{At: time.Now(), Unread: first.Unread, Large: first.Large, Complete: first.Complete}
 	suspects := make(map[string]bool)
-	for _, f := range Deadlocks(first, first) {
+	deadlocks := Deadlocks(first, first)
+	for _, f := range append(deadlocks, selfWaitsOfProcesses(first, first, deadlocks)...) {
 		for _, e := range f.Edges {
 			suspects[e.Lock] = true
 		}

@@ -1,0 +1,33 @@
+package query_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// What doctor says that it saw twice, it read twice: the wait of a process for itself that ends between the two looks
+// is not shown, although the second look is at a deadlock of other locks.
+func TestDoctor_looks_again_at_each_wait(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, env *environment) {
+		for _, step := range []string{"x one", "y two", "y one", "x two"} { // a deadlock
+			name, party, _ := strings.Cut(step, " ")
+			contender(t, env.client, "/both/"+name+guid+"lock-", metadata(party, 1, "", party))
+		}
+		contender(t, env.client, "/both/turns"+guid+"lock-", metadata("h", 1, "", "parent"))
+		child := contender(t, env.client, "/both/turns"+guid+"lock-", metadata("h", 1, "", "child"))
+		done := make(chan error, 1)
+		go func() {
+			time.Sleep(time.Second) // virtual: between the two looks
+			done <- env.client.Delete(t.Context(), child)
+		}()
+		r := env.docent(t, "doctor", "/both", "--servers=false")
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(r.out, "2 owners wait for each other, seen twice") || strings.Contains(r.out, "a process waits") {
+			t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
+		}
+	})
+}
