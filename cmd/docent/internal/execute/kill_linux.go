@@ -95,7 +95,7 @@ type bag struct {
 // makes sure that nobody else reaps this process's children.
 func (h *hunt) run(limit time.Duration) bag {
 	self := os.Getpid()
-	list, err := os.Open(fmt.Sprintf("/proc/%d/task/%d/children", self, self))
+	list, err := openProc(fmt.Sprintf("%d/task/%d/children", self, self))
 	if err == nil { // else the rounds find them
 		defer list.Close()
 	}

@@ -52,6 +52,36 @@ func TestProc_must_be_of_the_own_namespace(t *testing.T) {
 	}
 }
 
+// CMD takes /proc away from docent, as one does that builds an image. docent still sees what CMD leaves behind: it waits
+// for it, or ends it.
+func TestProc_that_the_command_takes_away(t *testing.T) {
+	t.Parallel()
+	needNamespaces(t)
+	_, addr := serve(t)
+	for name, takeAway := range map[string]string{
+		"unmounted": "umount -l /proc",
+		"covered":   "mount -t tmpfs none /proc",
+		"of others": "mount -t tmpfs none /proc && mkdir /proc/1",
+	} {
+		for leftovers, done := range map[string]string{"wait": "done", "kill": ""} {
+			t.Run(name+" "+leftovers, func(t *testing.T) {
+				t.Parallel()
+				end := tempFile(t)
+				script := fmt.Sprintf("%s; setsid sh -c 'sleep 2; echo done >%s' & exit 6", takeAway, quoted(end))
+				look := fmt.Sprintf(`"$0" "$@"; code=$?; echo seen $(cat %s); exit $code`, quoted(end))
+				cmd := exec.Command("sh", "-c", unshare()+` -m sh -c "$LOOK" "$0" "$@"`, testBinary(), "exec", "--connect", addr, "--no-cgroup",
+					"--leftovers", leftovers, "/away/"+strings.ReplaceAll(name, " ", "-")+"-"+leftovers, "--", "sh", "-c", script)
+				cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1", "LOOK="+look)
+				out, _ := cmd.CombinedOutput() // also waits for what was left, which has the pipe
+				code, seen, wrote := cmd.ProcessState.ExitCode(), strings.Contains(string(out), "seen done\n"), strings.TrimSpace(contents(end))
+				if code != 6 || seen != (done != "") || wrote != done {
+					t.Errorf("exit code %d, want 6; what was left had written by docent's end: %v, and by its own: %q, want %q\n%s", code, seen, wrote, done, out)
+				}
+			})
+		}
+	}
+}
+
 // docent runs as an ordinary user where /proc hides other users' processes. It sees that there is one nevertheless.
 func TestProc_that_hides_another_users_process(t *testing.T) {
 	t.Parallel()

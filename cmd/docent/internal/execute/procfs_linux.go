@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -16,17 +18,49 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 )
 
+// procDirectory returns /proc as it was when docent began: CMD may unmount it, or cover it, while it runs.
+var procDirectory = sync.OnceValues(func() (int, error) {
+	return unix.Open("/proc", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+})
+
+// openProc opens a file of /proc.
+func openProc(name string) (*os.File, error) {
+	dir, err := procDirectory()
+	if err != nil {
+		return nil, fmt.Errorf("open /proc: %w", err)
+	}
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: "/proc/" + name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), "/proc/"+name), nil
+}
+
+// readProc reads a file of /proc.
+func readProc(name string) ([]byte, error) {
+	file, err := openProc(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(file)
+}
+
 // checkProc returns an error unless /proc is of this process's own pid namespace. In another one's, the same
 // numbers are those of other processes.
 func checkProc() error {
 	var system unix.Statfs_t
-	if err := unix.Statfs("/proc", &system); err != nil {
+	dir, err := procDirectory()
+	if err == nil {
+		err = unix.Fstatfs(dir, &system)
+	}
+	if err != nil {
 		return fmt.Errorf("/proc: %w: %w", err, errProc)
 	}
 	if system.Type != unix.PROC_SUPER_MAGIC {
 		return fmt.Errorf("/proc is no proc file system: %w", errProc)
 	}
-	status, err := os.ReadFile("/proc/self/status")
+	status, err := readProc("self/status")
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, errProc)
 	}
@@ -65,7 +99,7 @@ func running(e processEntry) bool { return e.threads > 1 || strings.IndexByte("Z
 
 // entryOf returns the process of this number. It reports false if there is none, and an error if it can't tell.
 func entryOf(pid int) (processEntry, bool, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	stat, err := readProc(fmt.Sprintf("%d/stat", pid))
 	if err == nil {
 		e, ok := parseStat(pid, stat)
 		return e, ok, nil
@@ -96,9 +130,9 @@ func processesOf(pids []int) (list []processEntry, fault error) {
 // isGone reports whether the error is that of a process or thread that has been reaped.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
 
-// numbers returns the names of the directory that are numbers.
-func numbers(path string) ([]int, error) {
-	dir, err := os.Open(path)
+// numbers returns the names of the directory of /proc that are numbers.
+func numbers(name string) ([]int, error) {
+	dir, err := openProc(name)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +176,7 @@ func parseStat(pid int, stat []byte) (processEntry, bool) {
 // then children looks at all processes. With an error, as when no more files may be opened, the list
 // lacks some.
 func children(parent int) ([]int, error) {
-	threads, fault := numbers(fmt.Sprintf("/proc/%d/task", parent))
+	threads, fault := numbers(fmt.Sprintf("%d/task", parent))
 	if isGone(fault) {
 		return nil, nil
 	}
@@ -163,12 +197,12 @@ func children(parent int) ([]int, error) {
 // childrenOfThread returns the children of a thread. The children of an ended process are those of the main
 // thread of the process that they are left to.
 func childrenOfThread(process, thread int) ([]int, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", process, thread))
+	text, err := readProc(fmt.Sprintf("%d/task/%d/children", process, thread))
 	return parseNumbers(strings.Fields(string(text))), err
 }
 
 func childrenAmongAll(parent int) ([]int, error) {
-	pids, err := numbers("/proc")
+	pids, err := numbers(".")
 	all, fault := processesOf(pids)
 	var list []int
 	for _, e := range all {
