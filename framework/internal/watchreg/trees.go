@@ -126,9 +126,10 @@ func (t *Trees) severLocked() {
 
 // A TreeJob is a watch to set or to remove on a connection.
 type TreeJob struct {
-	Path string
-	Set  bool
-	link int // which connection
+	Path    string
+	Set     bool
+	session any
+	link    int // which connection of it
 }
 
 // Next returns the next job for the connection of the session, if there is one. A watch that is to be removed
@@ -145,10 +146,10 @@ func (t *Trees) Next(session any) (job TreeJob, ok bool) {
 		case !wanted:
 			delete(t.entries, path)
 			if e.valid {
-				return TreeJob{Path: path, link: t.link}, true
+				return TreeJob{Path: path, session: session, link: t.link}, true
 			}
 		case !e.valid:
-			return TreeJob{Path: path, Set: true, link: t.link}, true
+			return TreeJob{Path: path, Set: true, session: session, link: t.link}, true
 		}
 	}
 	return TreeJob{}, false
@@ -168,12 +169,12 @@ func (t *Trees) Done(job TreeJob) {
 	}
 }
 
-// Delay records that the server refused to set the watch for now, because of err. What the server of a
-// former connection said is ignored.
+// Delay records that a server refused to set the watch for now, because of err. What a server said in a
+// former session is ignored.
 func (t *Trees) Delay(job TreeJob, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e := t.entries[job.Path]; e != nil && job.link == t.link {
+	if e := t.entries[job.Path]; e != nil && job.session == t.session {
 		e.refusal = err
 	}
 }
@@ -188,12 +189,12 @@ func (t *Trees) Refusal(w *Tree) error {
 	return nil
 }
 
-// Refuse ends the Trees on the job's path, because of err. What the server of a former connection said is
-// ignored.
+// Refuse ends the Trees on the job's path, because of err. What a server said in a former session is
+// ignored; it may have closed its connection behind the reply.
 func (t *Trees) Refuse(job TreeJob, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e := t.entries[job.Path]; e != nil && job.link == t.link {
+	if e := t.entries[job.Path]; e != nil && job.session == t.session {
 		for _, w := range e.watches {
 			w.ends(err)
 		}
