@@ -37,6 +37,8 @@ func (q *queue) add(rq *Request) {
 		other := &q.lanes[Ordinary+Apart-rq.Class]
 		if other.first != nil {
 			l.sent = max(l.sent, other.sent)
+		} else {
+			other.sent = l.sent
 		}
 	}
 	rq.before, rq.behind = l.last, nil
