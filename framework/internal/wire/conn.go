@@ -63,6 +63,7 @@ func (c *Conn) close(cause error) {
 	w.mu.Unlock()
 	go func() { // ends with the socket's Close; Wire.Retire waits for it
 		defer w.work.Done()
+		_ = c.socket.SetReadDeadline(time.Unix(1, 0)) // read ends now, even if Close blocks
 		_ = c.socket.Close()
 	}()
 	time.AfterFunc(closePatience, c.giveUp)
@@ -94,6 +95,16 @@ func (c *Conn) dropLocked(states ...state) []*Request {
 		rq.state = over
 	}
 	return left
+}
+
+// isEnding reports whether close was called. It takes no lock.
+func (c *Conn) isEnding() bool {
+	select {
+	case <-c.ending:
+		return true
+	default:
+		return false
+	}
 }
 
 // wake makes write look for work.

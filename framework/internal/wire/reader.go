@@ -46,6 +46,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 	by := time.Now().Add(c.patience)
 	for {
 		c.reading.set(by, c.socket.SetReadDeadline)
+		if c.isEnding() { // looked at behind set, which may undo close's deadline
+			return 0, net.ErrClosed
+		}
 		n, err := c.socket.Read(p)
 		if n > 0 {
 			c.heard.Store(int64(time.Since(c.wire.born)))
@@ -234,6 +237,8 @@ func (c *Conn) event(body []byte) error {
 	case kind < firstEvent || kind > lastEvent:
 	case !isPath(path):
 		return fmt.Errorf("%w: a watch event of the path %.40q", ErrProtocol, path)
+	case c.isEnding():
+		return net.ErrClosed
 	case c.wire.config.OnEvent != nil:
 		c.wire.config.OnEvent(kind, string(path))
 	}
