@@ -15,14 +15,17 @@ const (
 	classes
 )
 
-// bounded reports whether requests of the class wait for the window. The others are few and small.
-func (c Class) bounded() bool { return c <= Apart }
+// shares reports whether requests of the class take turns with those of another.
+func (c Class) shares() bool { return c <= Apart }
 
 // A queue has the requests that were not sent yet. They are in their callers' hands: each can be taken
-// out at any time. Within a class they are in the order in which they came. Ordinary and Apart take turns
+// out at any time. Within a class they are in the order in which they came. All but Proof and Closing, which
+// are few and small, wait for the window: Release first. Ordinary and Apart take turns
 // by bytes, so that neither bulk nor many small requests keep the other from going out.
 type queue struct {
 	lanes [classes]lane
+	head  *Request  // of Ordinary and Apart, the one whose turn it was lately
+	since time.Time // when it became that
 }
 
 // A lane is a list of requests, linked by themselves.
@@ -33,7 +36,7 @@ type lane struct {
 
 func (q *queue) add(rq *Request) {
 	l := &q.lanes[rq.Class]
-	if l.first == nil && rq.Class.bounded() { // it has no claim from the time that it was empty
+	if l.first == nil && rq.Class.shares() { // it has no claim from the time that it was empty
 		other := &q.lanes[Ordinary+Apart-rq.Class]
 		if other.first != nil {
 			l.sent = max(l.sent, other.sent)
@@ -67,8 +70,8 @@ func (q *queue) remove(rq *Request) {
 
 // next removes and returns the next request that may be sent now, or nil.
 func (q *queue) next(w *window, now time.Time) *Request {
-	for _, class := range [...]Class{Proof, Closing, Release} {
-		if rq := q.lanes[class].first; rq != nil && (class != Release || w.count < maxInFlight) {
+	for _, class := range [...]Class{Proof, Closing} {
+		if rq := q.lanes[class].first; rq != nil {
 			q.remove(rq)
 			return rq
 		}
@@ -78,18 +81,32 @@ func (q *queue) next(w *window, now time.Time) *Request {
 		l = apart
 	}
 	rq := l.choose(w, now)
-	if rq != nil {
-		q.remove(rq)
-		l.sent += int64(rq.cost)
+	if rq != q.head {
+		q.head, q.since = rq, now
 	}
+	if release := q.lanes[Release].first; release != nil && !q.overdue(w, now) {
+		l, rq = &q.lanes[Release], release
+	}
+	if rq == nil || !w.admits(rq.cost) {
+		return nil // what is in flight drains until the window admits it
+	}
+	q.remove(rq)
+	l.sent += int64(rq.cost)
 	return rq
+}
+
+// overdue reports whether the head goes even ahead of releases: it has waited for the window's span, or needs
+// more than the window's limit, so that it never goes unless everything before it is answered.
+func (q *queue) overdue(w *window, now time.Time) bool {
+	waited := now.Sub(q.since)
+	return q.head != nil && (waited >= w.span || waited > 0 && q.head.cost > w.limit())
 }
 
 // maxPassed is how many requests without time are passed over in one search.
 const maxPassed = 256
 
-// choose returns the first request that can have its reply before its caller leaves, or nil if the window
-// admits nothing now. If none can, and nothing is in flight, the guess may be wrong: it returns the last.
+// choose returns the first request that can have its reply before its caller leaves, or nil. If none can,
+// and nothing is in flight, the guess may be wrong: it returns the last.
 func (l *lane) choose(w *window, now time.Time) *Request {
 	rq := l.first
 	for n := 0; rq != nil && n < maxPassed; n++ {
@@ -101,9 +118,6 @@ func (l *lane) choose(w *window, now time.Time) *Request {
 	}
 	if rq == nil && w.count == 0 {
 		rq = l.last
-	}
-	if rq == nil || !w.admits(rq.cost) {
-		return nil
 	}
 	return rq
 }

@@ -25,3 +25,84 @@ func TestAnIdleLaneGainsNoClaim(t *testing.T) {
 		t.Errorf("%d reads went ahead of a write", n)
 	}
 }
+
+// pump sends what the window admits.
+func pump(q *queue, w *window, now time.Time) (sent []*Request) {
+	for rq := q.next(w, now); rq != nil; rq = q.next(w, now) {
+		w.enter(rq.cost, now)
+		sent = append(sent, rq)
+	}
+	return sent
+}
+
+// goesWithin reports whether rq goes out within the span, while so many callers each send a request of like's
+// kind as soon as they have the reply, which takes rtt and is small.
+func goesWithin(span, rtt time.Duration, rq *Request, callers int, like Request) bool {
+	type flying struct {
+		rq *Request
+		at time.Time
+	}
+	var q queue
+	var inFlight []flying
+	w, now := newWindow(10*time.Second), time.Now()
+	end := now.Add(span)
+	if !rq.By.IsZero() {
+		rq.By = end
+	}
+	went := false
+	send := func() {
+		for _, sent := range pump(&q, &w, now) {
+			went = went || sent == rq
+			inFlight = append(inFlight, flying{sent, now.Add(rtt)})
+		}
+	}
+	call := func() {
+		next := like
+		if !rq.By.IsZero() {
+			next.By = now.Add(10 * time.Second)
+		}
+		q.add(&next)
+		send()
+	}
+	for range callers {
+		call()
+		now = now.Add(rtt / time.Duration(2*callers))
+	}
+	q.add(rq)
+	for send(); !went && now.Before(end) && len(inFlight) > 0; {
+		first := inFlight[0]
+		inFlight = inFlight[1:]
+		now = later(now, first.at)
+		w.leave(first.rq.cost, 120, now)
+		send()
+		now = now.Add(20 * time.Microsecond)
+		call()
+	}
+	return went
+}
+
+// However many callers delete, other requests go, be they larger than the window's limit or not.
+func TestReleasesStarveNothing(t *testing.T) {
+	for _, callers := range []int{2, 100, 1000} {
+		for _, class := range []Class{Ordinary, Apart} {
+			for _, cost := range []int{200, minWindow - 1000, unknownData} {
+				rq := &Request{Class: class, sending: sending{cost: cost}}
+				if !goesWithin(2*time.Second, time.Millisecond, rq, callers, Request{Class: Release, sending: sending{cost: 330}}) {
+					t.Errorf("a request of class %d and %d bytes did not go, with %d callers that delete", class, cost, callers)
+				}
+			}
+		}
+	}
+}
+
+// Releases are in flight within the window's limit, as others are.
+func TestReleasesAreBounded(t *testing.T) {
+	var q queue
+	w, now := newWindow(10*time.Second), time.Now()
+	for range 100 {
+		q.add(&Request{Class: Release, sending: sending{cost: 30 << 10}})
+	}
+	if pump(&q, &w, now); w.bytes > w.limit() {
+		t.Errorf("%d bytes in flight, and the limit is %d", w.bytes, w.limit())
+	}
+}
