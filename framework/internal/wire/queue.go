@@ -105,12 +105,13 @@ func (q *queue) overdue(w *window, now time.Time) bool {
 // maxPassed is how many requests without time are passed over in one search.
 const maxPassed = 256
 
-// choose returns the first request that can have its reply before its caller leaves, or nil. If none can,
-// and nothing is in flight, the guess may be wrong: it returns the last.
+// choose returns the first request that can have its reply before its caller leaves, or nil. Less in flight
+// than the request itself has is no reason that it cannot: its own size may be a guess, and the rate is of
+// what little there was. If none can, and nothing is in flight, the guess may be wrong: it returns the last.
 func (l *lane) choose(w *window, now time.Time) *Request {
 	rq := l.first
 	for n := 0; rq != nil && n < maxPassed; n++ {
-		if rq.By.IsZero() || !w.answered(rq.cost, now).After(rq.By) {
+		if rq.By.IsZero() || w.bytes < rq.cost || !w.answered(rq.cost, now).After(rq.By) {
 			break
 		}
 		w.full = true

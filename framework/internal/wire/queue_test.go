@@ -106,3 +106,25 @@ func TestReleasesAreBounded(t *testing.T) {
 		t.Errorf("%d bytes in flight, and the limit is %d", w.bytes, w.limit())
 	}
 }
+
+// A request with a deadline goes on a link that has next to nothing in flight, whatever its size.
+func TestADeadlineIsNoReasonToWaitOnAnIdleLink(t *testing.T) {
+	for _, tc := range []struct {
+		cost    int
+		rtt, by time.Duration
+	}{
+		{unknownData, 20 * time.Millisecond, 10 * time.Second},
+		{unknownData, 5 * time.Millisecond, 5 * time.Second},
+		{unknownData, time.Millisecond, 2 * time.Second},
+		{200 << 10, 20 * time.Millisecond, 3 * time.Second},
+		{64 << 10, 20 * time.Millisecond, time.Second},
+		{320, 20 * time.Millisecond, 50 * time.Millisecond},
+	} {
+		for _, callers := range []int{2, 5} {
+			rq := &Request{Class: Apart, By: time.Now(), sending: sending{cost: tc.cost}}
+			if !goesWithin(tc.by, tc.rtt, rq, callers, Request{Class: Apart, sending: sending{cost: 320}}) {
+				t.Errorf("%d bytes did not go within %v, with a round trip of %v and %d callers", tc.cost, tc.by, tc.rtt, callers)
+			}
+		}
+	}
+}

@@ -19,7 +19,7 @@ type window struct {
 
 	began   time.Time // the present sample of the rate
 	carried int       // in it
-	full    bool      // in it, something was not admitted
+	full    bool      // in it, something was not admitted because of what is in flight
 	whole   bool      // nothing was in flight when it began
 }
 
@@ -51,7 +51,7 @@ func (w *window) limit() int {
 // admits reports whether a request of that many bytes, with its reply, may be sent now.
 func (w *window) admits(bytes int) bool {
 	ok := w.count == 0 || w.count < maxInFlight && w.bytes+bytes <= w.limit()
-	w.full = w.full || !ok
+	w.full = w.full || !ok && (w.count == maxInFlight || w.bytes >= w.limit()/2) // else that request is large
 	return ok
 }
 
