@@ -241,10 +241,14 @@ func (d *deletes) work() {
 			continue
 		}
 		d.repeat(x, err)
-		if d.core.presentState() != Connected {
-			d.dismiss()
-			return
+		if d.core.presentState() == Connected {
+			continue
 		}
+		d.dismiss()
+		if d.core.presentState() == Connected { // meanwhile: what resume enqueued may have found no worker to employ
+			d.employ()
+		}
+		return
 	}
 }
 

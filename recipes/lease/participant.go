@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
@@ -115,3 +116,6 @@ func (e *WaitError) Error() string {
 
 // Unwrap returns Err.
 func (e *WaitError) Unwrap() error { return e.Err }
+
+// ErrorType returns the type of Err, as that of package zktel does.
+func (e *WaitError) ErrorType() string { return errtype.Of(e.Err) }

@@ -365,3 +365,30 @@ func TestRevocationOfASemaphoreMutexsWaiter(t *testing.T) {
 		}
 	})
 }
+
+// TestAWaitErrorIsOfItsOwnCall has a call's context end by another call's WaitError, as in a group whose
+// first error cancels the others: the call's own error says what it waited for itself.
+func TestAWaitErrorIsOfItsOwnCall(t *testing.T) {
+	t.Parallel()
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+				c := virtualClient(t, srv)
+				l := k.lock(t, c, "/own")
+				srv.Refuse()
+				srv.Cut()
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(300*time.Millisecond, func() {
+					cancel(&lock.WaitError{Path: "/other", Ahead: 7, Err: context.DeadlineExceeded})
+				})
+				_, err := l.Lock(ctx)
+				var wait *lock.WaitError
+				if errors.As(err, &wait) && wait.Path == "/other" {
+					t.Errorf("Lock returns another call's WaitError: %v", err)
+				}
+				wantErr(t, "Lock", err, context.Canceled)
+				srv.Accept()
+			})
+		})
+	}
+}
