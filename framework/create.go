@@ -14,7 +14,8 @@ import (
 )
 
 // Create creates a znode with the data, as the options say, and returns its path. With [Sequential]
-// or [Protected] the path differs from the given path.
+// or [Protected] the path differs from the given path. As in all writes, nil is an empty array and
+// not null, which Curator's recipes can't read.
 //
 // Create is retried by the client's policy until ctx ends; a request that was never sent is always
 // sent again. If the reply to an attempt was lost, Create looks for the znode if it is [Protected].

@@ -64,11 +64,11 @@ var StatusCode = zkerr.StatusCode
 // ServerError returns the error for a code that has no name here.
 func ServerError(code string) error { return zkerr.Unnamed(code) }
 
-// CreateUnchecked creates a znode at a path without checking it.
+// CreateUnchecked creates a znode that holds null at a path, without checking it.
 func CreateUnchecked(c *Client, path string) error {
 	body := proto.AppendString(nil, c.fullPath(path))
-	body = binary.BigEndian.AppendUint32(body, 0) // no data
-	body = binary.BigEndian.AppendUint32(body, 1) // ACL entries
+	body = binary.BigEndian.AppendUint32(body, 1<<32-1) // null
+	body = binary.BigEndian.AppendUint32(body, 1)       // ACL entries
 	body = binary.BigEndian.AppendUint32(body, uint32(acl.All))
 	body = proto.AppendString(proto.AppendString(body, "world"), "anyone")
 	body = binary.BigEndian.AppendUint32(body, 0) // flags

@@ -178,9 +178,11 @@ func statOf(st proto.Stat) Stat {
 // Go's writer would end it with another, equivalent block.
 const emptyGzip = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
-// pack returns data as the client writes it.
+// pack returns data as the client writes it: never null, which Curator's recipes can't read.
 func (cfg *config) pack(data []byte) []byte {
 	switch {
+	case !cfg.compression && data == nil:
+		return []byte{}
 	case !cfg.compression:
 		return data
 	case len(data) == 0:

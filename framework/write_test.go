@@ -2,6 +2,7 @@ package framework_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -262,6 +263,43 @@ func TestCompressedDataIsCurators(t *testing.T) {
 	mustCreate(t, plain, "/plain", "not gzip")
 	wantErr(t, "get of data that is not compressed", last(c.Get(t.Context(), "/plain")), framework.ErrNotGzip)
 	wantEqual(t, "a watch of data that is not compressed", string(mustWatch(t, c, "/plain", framework.WatchData).Data()), "not gzip")
+}
+
+// Curator's recipes throw NullPointerException where a znode holds null: LeaderLatch.getLeader and
+// SharedValue.start do. So every write of nil is one of an empty array, as Curator's are.
+func TestNilIsWrittenAsAnEmptyArray(t *testing.T) {
+	for name, write := range map[string]func(ctx context.Context, c *framework.Client) error{
+		"Create": func(ctx context.Context, c *framework.Client) error { return last(c.Create(ctx, "/n", nil)) },
+		"Create with parents": func(ctx context.Context, c *framework.Client) error {
+			return last(c.Create(ctx, "/n/below", nil, framework.WithParents()))
+		},
+		"Create known by its data": func(ctx context.Context, c *framework.Client) error {
+			return last(c.Create(ctx, "/n", nil, framework.Ephemeral(), framework.KnownByData()))
+		},
+		"CreateAll": func(ctx context.Context, c *framework.Client) error {
+			return last(c.CreateAll(ctx, framework.OpCreate("/n", nil, framework.Ephemeral(), framework.Protected())))
+		},
+		"CreateOrSet": func(ctx context.Context, c *framework.Client) error { return last(c.CreateOrSet(ctx, "/n", nil)) },
+		"Set": func(ctx context.Context, c *framework.Client) error {
+			return errors.Join(last(c.Create(ctx, "/n", []byte("old"))), last(c.Set(ctx, "/n", nil, 0)))
+		},
+		"OpCreate": func(ctx context.Context, c *framework.Client) error {
+			return last(c.Txn(ctx, framework.OpCreate("/n", nil)))
+		},
+		"OpSet": func(ctx context.Context, c *framework.Client) error {
+			return errors.Join(last(c.Create(ctx, "/n", []byte("old"))), last(c.Txn(ctx, framework.OpSet("/n", nil, 0))))
+		},
+	} {
+		runSynctest(t, name, func(t *testing.T) {
+			c := virtual(t, zkserver.Run(t))
+			must.OK(t, write(t.Context(), c))
+			for _, child := range children(t, c, "/") {
+				if data, _ := must.Get2(c.Get(t.Context(), "/"+child))(t); data == nil {
+					t.Errorf("%s holds null", child)
+				}
+			}
+		})
+	}
 }
 
 func TestAGuaranteedDeleteSurvivesAReconnection(t *testing.T) {

@@ -65,6 +65,10 @@ func TestCuratorSharedValue(t *testing.T) {
 	if got := java.must(t, "data", path); got[0] != word("ours") {
 		t.Errorf("Curator reads %s, want docent's value", got[0])
 	}
+	if err := v.Set(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	java.must(t, "share", path, word("theirs again")) // SharedValue.start throws if the znode holds null
 }
 
 // TestKazooCounts: docent and kazoo count in one znode, in Curator's format.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
@@ -125,5 +126,20 @@ func TestMixedFormatsAreRefused(t *testing.T) {
 			mustUnlock(t, holder)
 			awaitFree(t, c, path)
 		})
+	}
+}
+
+// Curator's getLeader and getParticipants throw NullPointerException if a candidate's znode holds null.
+func TestCuratorShowsCandidatesWithoutAnID(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]leader.Option{"without": nil, "empty": {leader.WithID("")}} {
+		path, c := pathOf(t)+"-"+name, newClient(t)
+		e := must.Get(leader.New(c, path, opts...))(t)
+		term := must.Get(e.Campaign(t.Context()))(t)
+		data, _ := must.Get2(c.Get(t.Context(), term.Node()))(t)
+		if ids := strings.Join(newActor(t, curator).must(t, "ids", "latch", path), " "); ids != string(data) {
+			t.Errorf("%s: Curator shows %q, want %q", name, ids, data)
+		}
+		must.OK(t, term.Release(t.Context()))
 	}
 }
