@@ -1,11 +1,11 @@
-// Package chaos has real clients use all recipes on a real ensemble with faults, and checks the
-// history of what they did. It has no code but its tests.
+// Package chaos has real clients use locks, elections, semaphores and a partition on a real
+// ensemble with faults, and checks the history of what they did. It has no code but its tests.
 //
 // # Who takes part
 //
-// Five processes with one client each are the workers. They use all recipes. Some of their goroutines are owners of their own, and two are one owner. Each worker reaches
-// each of three servers by a proxy of its own (package zkproxy). The workers report what they do
-// by package history. Their times are of CLOCK_MONOTONIC, which all processes of one machine
+// Five processes with one client each are the workers. Some of their goroutines are
+// owners of their own, and two are one owner. Each worker reaches each of three servers by a proxy of
+// its own (package zkproxy). The workers report what they do by package history. Their times are of CLOCK_MONOTONIC, which all processes of one machine
 // share. The test receives the reports, and keeps the store that checks fences.
 //
 // # The faults
@@ -27,9 +27,8 @@
 //   - Every history of a lock is linearizable.
 //   - Every loss is reported before the next grant.
 //   - No late write reaches a register.
-//   - What caches, nodes, groups, counters and barriers showed is in the servers' transaction logs.
 //   - Every kind of lock is granted again after the last fault.
-//   - Workers end, and leave no znodes.
+//   - Workers end.
 //
 // A run in which nothing could have been found fails, too. See README.md.
 package chaos

@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/lab/history"
 )
 
 // connect returns a client that is not part of the run, and is closed with the test.
@@ -47,8 +48,8 @@ func addEphemerals(ctx context.Context, c *framework.Client, path string, to map
 	return nil
 }
 
-// writeLines writes reports as lines of JSON.
-func writeLines(path string, records []report) error {
+// writeLines writes records as lines of JSON.
+func writeLines(path string, records []history.Record) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err

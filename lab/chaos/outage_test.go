@@ -64,12 +64,6 @@ const metOutage = "met an outage longer than its session, with the recipe: "
 
 // changed is called with every change of the client's state.
 func (w *worker) changed(c framework.StateChange) {
-	switch c.To {
-	case framework.Connected:
-		w.emit(report{Record: history.Record{Kind: received, Session: c.Session}})
-	case framework.Lost:
-		w.emit(report{Record: history.Record{Kind: expired, Session: c.Session}})
-	}
 	for _, recipe := range w.outages.change(c.To, w.Session, time.Now()) {
 		w.did(metOutage + recipe)
 	}

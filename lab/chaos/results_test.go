@@ -23,45 +23,15 @@ type board struct {
 	wanted  []*want
 	counts  map[string]int            // what workers have counted
 	found   []string                  // violations that workers have found
-	byKind  map[history.Kind][]report // what the oracle judges by the transaction logs
-	clients map[int64]string          // by their sessions
 	keys    map[string]history.Record // the grants by which keys of the partition are served
 }
 
-// A report is what a worker writes: a record of a hold, or what it did or was shown otherwise.
-type report struct {
-	history.Record
-	Wall    int64   `json:"w,omitempty"` // when it was written, in milliseconds of the wall clock
-	Path    string  `json:"p,omitempty"`
-	Znode   shown   `json:"z,omitzero"`
-	Tree    []shown `json:"tr,omitempty"` // of a snapshot
-	Settled bool    `json:"se,omitempty"`
-	Since   int64   `json:"si,omitempty"` // the zxid that a snapshot must include
-
-	Number *numberOf `json:"nu,omitempty"`
-}
-
-// A shown is a znode as a client was shown it.
-type shown struct {
-	Path  string `json:"p"`
-	Czxid int64  `json:"c,omitempty"`
-	Mzxid int64  `json:"m,omitempty"`
-	Data  uint32 `json:"d,omitempty"` // fingerprint
-}
-
 // A worker counts that it has done what the note says, or reports that it has found a violation.
-// Neither is a part of a history, and nor are the reports of a session that is new or lost.
+// Neither is a part of a history.
 const (
-	did      history.Kind = "did"
-	found    history.Kind = "found"
-	received history.Kind = "session"
-	expired  history.Kind = "session lost"
+	did   history.Kind = "did"
+	found history.Kind = "found"
 )
-
-// records are the kinds of reports that are records of a hold.
-var records = []history.Kind{
-	history.Granted, history.Standing, history.Released, history.Lost, history.Counted, history.Written, history.Seen, history.Failed,
-}
 
 // A want is a fault that waits for a worker that gets a lock and lingers with it.
 type want struct {
@@ -74,29 +44,19 @@ func newBoard() *board {
 		alive: make(map[string]history.Record), ended: make(map[string]bool), models: make(map[string]string),
 		grants: make(map[string]int64), losses: make(map[string]int64),
 		lost: make(map[string]int), counts: make(map[string]int), keys: make(map[string]history.Record),
-		byKind: make(map[history.Kind][]report), clients: make(map[int64]string),
 	}
 }
 
-func (b *board) add(reported report) {
+func (b *board) add(r history.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r := reported.Record
-	if r.Session != 0 {
-		b.clients[r.Session] = r.Client
-	}
-	switch {
-	case r.Kind == did:
+	switch r.Kind {
+	case did:
 		b.counts[r.Note]++
 		return
-	case r.Kind == found:
+	case found:
 		b.found = append(b.found, r.Client+": "+r.Note)
 		return
-	case !slices.Contains(records, r.Kind):
-		b.byKind[r.Kind] = append(b.byKind[r.Kind], reported)
-		return
-	}
-	switch r.Kind {
 	case history.Standing: // only the last one matters, and there are many
 		b.alive[r.Lease] = r
 		return
@@ -175,31 +135,6 @@ func (b *board) reports() (counts map[string]int, found []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return maps.Clone(b.counts), slices.Clone(b.found)
-}
-
-// kinds returns the kinds of all reports that are not of locks.
-func (b *board) kinds() []history.Kind {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Sorted(maps.Keys(b.byKind))
-}
-
-// reported returns the reports of the kinds, which are of no lock. Those of one worker and kind are
-// in the order in which it wrote them.
-func (b *board) reported(kinds ...history.Kind) (some []report) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, kind := range kinds {
-		some = append(some, b.byKind[kind]...)
-	}
-	return some
-}
-
-// sessions returns the workers that had the sessions.
-func (b *board) sessions() map[int64]string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return maps.Clone(b.clients)
 }
 
 func (b *board) hasEnded(lease string) bool {

@@ -37,11 +37,6 @@ type run struct {
 	revokes []revoke
 	stops   []stopped
 	errs    []error // what went wrong with the run itself, or with a worker
-	// How many operations the ensemble has committed, and how many transactions it has discarded.
-	logged, discarded int
-	contradictions    []string       // of the logs
-	judged            map[string]int // what the oracle has compared with the logs
-	missed            int            // caches in which the oracle found a fault
 }
 
 // A done is a fault that was done.
@@ -181,10 +176,8 @@ func (r *run) repair() {
 	}
 }
 
-// finish heals everything, sees every kind of lock granted again, checks what other recipes have to
-// have, and ends the workers.
-func (r *run) finish(t *testing.T) {
-	t.Helper()
+// finish heals everything, sees every kind of lock granted and every key served again, and ends the workers.
+func (r *run) finish() {
 	r.repair()
 	for _, s := range r.slots {
 		s.heal()
@@ -194,22 +187,11 @@ func (r *run) finish(t *testing.T) {
 		r.fail(fmt.Errorf("liveness: not every kind of lock was granted within %v after the last fault", repairLimit))
 	}
 	r.checkShares()
-	r.checkMembers(t)
-	r.checkInstances(t)
 	var all sync.WaitGroup
 	for _, s := range r.slots {
 		all.Go(func() { r.fail(s.current().end()) })
 	}
 	all.Wait()
-	o, err := r.consult(t)
-	if err != nil {
-		r.fail(err)
-		return
-	}
-	r.checkCounter(o)
-	r.checkMeetings(o)
-	r.checkKept(o)
-	r.checkCaches(o)
 }
 
 // members returns the servers that vote, and those that do not.

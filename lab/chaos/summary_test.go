@@ -23,14 +23,8 @@ type summary struct {
 	registers  history.Registers
 	stops      int            // of workers while they held
 	counts     map[string]int // what workers have counted
-	judged     map[string]int // what the oracle has compared with the transaction logs
-	missed     int            // caches that missed a change, or showed what was not
-	logged     int            // operations in the logs
-	discarded  int            // transactions that were not committed
-	// What the logs contradict themselves in, which is no fault of a client.
-	contradictions []string
-	violations     []string
-	took           time.Duration // by porcupine
+	violations []string
+	took       time.Duration // by porcupine
 }
 
 // A tally is what one model's locks have done.
@@ -51,7 +45,6 @@ func (r *run) measure(t *testing.T, length time.Duration) summary {
 	}
 	r.mu.Lock()
 	s.faults, s.stops = slices.Clone(r.faults), len(r.stops)
-	s.judged, s.missed, s.logged, s.discarded, s.contradictions = r.judged, r.missed, r.logged, r.discarded, r.contradictions
 	for _, err := range r.errs {
 		s.violations = append(s.violations, err.Error())
 	}
@@ -107,16 +100,13 @@ func (s summary) overlaps() int {
 	return n
 }
 
-// promises returns in a line what the run shows of the two promises that users rely on.
-func (s summary) promises() string {
-	grants, compared := 0, 0
+// promise returns in a line what the run shows of the promise that users rely on.
+func (s summary) promise() string {
+	grants := 0
 	for _, m := range s.models {
 		grants += m.grants
 	}
-	for _, what := range []string{judgedEvents, judgedSettled, judgedSynced} {
-		compared += s.judged[what]
-	}
-	return fmt.Sprintf("overlaps: %d in %d grants; missed changes: %d in %d events and snapshots of caches", s.overlaps(), grants, s.missed, compared)
+	return fmt.Sprintf("overlaps: %d in %d grants", s.overlaps(), grants)
 }
 
 // judge counts a verdict, and saves the history that porcupine does not accept.
@@ -166,9 +156,6 @@ func (s summary) vacuity() []string {
 	for _, recipe := range recipeNames() {
 		want(s.counts[metOutage+recipe] > 0, "no worker %s%s", metOutage, recipe)
 	}
-	for _, what := range []string{judgedEvents, judgedSettled, judgedSynced} {
-		want(s.judged[what] > 0 || s.logged == 0, "no %s", what) // the logs are read at the end
-	}
 	want(s.stops > 0, "no holder was stopped")
 	want(s.registers.Accepted > 0, "nothing was written to the registers")
 	byFence, byGuard := s.late()
@@ -180,10 +167,7 @@ func (s summary) vacuity() []string {
 // mustHaveDone returns the counts of the workers' own checks that a run must have. To add a recipe,
 // add its counts here.
 func mustHaveDone() []string {
-	return []string{
-		replayed, sawStale, movedKey, sawList, sawStaleList, tookSeveral,
-		addedOne, swapped, metAll, leftAll, cameAgain, waitedFor, refusedMixed, keptKnown, keptTaken, joinedOnce, sawGroup,
-	}
+	return []string{movedKey, tookSeveral, refusedMixed}
 }
 
 // recipeNames returns the names of all recipes that workers use.
@@ -241,14 +225,7 @@ func (s summary) String() string {
 	for _, what := range slices.Sorted(maps.Keys(s.counts)) {
 		fmt.Fprintf(&b, "  %6d  times a worker %s\n", s.counts[what], what)
 	}
-	fmt.Fprintf(&b, "transaction logs: %d operations committed, %d transactions discarded\n", s.logged, s.discarded)
-	for _, what := range s.contradictions {
-		fmt.Fprintf(&b, "  *** THE SERVERS LOST WHAT THEY HAD COMMITTED: %s\n", what)
-	}
-	for _, what := range slices.Sorted(maps.Keys(s.judged)) {
-		fmt.Fprintf(&b, "  %6d  %s\n", s.judged[what], what)
-	}
-	fmt.Fprintln(&b, s.promises())
+	fmt.Fprintln(&b, s.promise())
 	fmt.Fprintf(&b, "violations: %d (porcupine took %v)\n", len(s.violations), s.took.Round(time.Millisecond))
 	return b.String()
 }

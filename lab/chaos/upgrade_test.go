@@ -25,9 +25,8 @@ const (
 const betweenMembers = 3 * time.Second
 
 // TestRollingUpgrade upgrades an ensemble to another release, member by member, and back, while workers
-// contend for locks, lead, count, meet and keep caches. So its members are of two versions for most of
-// the time. The workers' history is checked as TestChaos checks it: no two held a lock, and no cache
-// showed what was not or missed what was.
+// contend for locks, lead and serve keys. So its members are of two versions for most of the time. The
+// workers' history is checked as TestChaos checks it: no two held a lock.
 func TestRollingUpgrade(t *testing.T) {
 	next := os.Getenv(nextVariable)
 	if next == "" {
@@ -56,7 +55,7 @@ func TestRollingUpgrade(t *testing.T) {
 			fmt.Printf("upgrade: all members are of version %s\n", is[0])
 		}
 	}
-	r.finish(t)
+	r.finish()
 	s := r.measure(t, time.Since(start).Round(time.Second))
 	s.check(t)
 	fmt.Print(s)
@@ -66,7 +65,6 @@ func TestRollingUpgrade(t *testing.T) {
 	vacuous(t, s.lacksOfUpgrade())
 	if t.Failed() {
 		r.saveRecords(t)
-		r.saveLogs(t)
 	}
 }
 
@@ -76,11 +74,6 @@ func (s summary) lacksOfUpgrade() []string {
 	for _, name := range slices.Sorted(maps.Keys(s.models)) {
 		if s.models[name].handovers == 0 {
 			missing = append(missing, fmt.Sprintf("the %s never went from one worker to another", name))
-		}
-	}
-	for _, what := range []string{judgedEvents, judgedSettled, judgedSynced} {
-		if s.judged[what] == 0 {
-			missing = append(missing, "no "+what)
 		}
 	}
 	return missing

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/lab/history"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -99,7 +100,7 @@ func (p *process) readLoop(b *board, stdout io.Reader) {
 		if err != nil {
 			break // what is left is half a record of a process that was killed
 		}
-		var r report
+		var r history.Record
 		if err := json.Unmarshal(line, &r); err != nil {
 			garbled = fmt.Errorf("%s says %.200q", p.name, line)
 			continue
