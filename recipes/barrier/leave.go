@@ -29,7 +29,7 @@ func (g *gate) leave(ctx context.Context, l *lease.Lease) error {
 	for rounds := pace.Rounds(); ; {
 		out, err := d.step(ctx)
 		switch {
-		case out || errors.Is(err, lease.ErrLost):
+		case out || err != nil && errors.Is(l.Err(), lease.ErrLost): // the error may tell of another lease, by ctx's cause
 			return err
 		case err != nil && ctx.Err() == nil && waitqueue.Disconnected(err): // an outage ends no Leave
 		case err != nil:

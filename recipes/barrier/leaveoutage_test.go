@@ -1,12 +1,14 @@
 package barrier_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
+	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -43,6 +45,32 @@ func TestLeaveWaitsAfterAnOutage(t *testing.T) {
 			if hit.Hits() == 0 {
 				t.Error("no request was hit")
 			}
+		}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
+	}
+}
+
+// TestALossOfAnotherLeaseKeepsNoMemberIn: the context ends at one of the requests of Leave, because another
+// lease was lost. The member's own lease was not, so Leave releases it.
+func TestALossOfAnotherLeaseKeepsNoMemberIn(t *testing.T) {
+	t.Parallel()
+	for name, op := range map[string]fault.Op{"at the listing": fault.GetChildren, "at the watch": fault.GetData} {
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
+			d := newDouble(t, route.Client(t), path, 2)
+			stays := recipetest.Later(t.Context(), newDouble(t, other, path, 2).Enter)
+			recipetest.AwaitChildren(t, other, path, 1)
+			l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
+			staying := recipetest.Granted(t, stays)
+			held := route.Rules().Add(fault.Rule{Op: op, Path: path + "**", Action: fault.HoldReply})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			done := leaveLater(ctx, d, l)
+			must.Receive(t, held.Hit(), "the request")
+			cancel(&lease.LostError{Path: "/other", Cause: framework.ErrSessionDeadline})
+			recipetest.Fails(t, "Leave", must.Receive(t, done, "the end of Leave"), context.Canceled)
+			held.Release()
+			recipetest.Fails(t, "lease after Leave", l.Err(), lease.ErrReleased)
+			must.OK(t, staying.Release(t.Context()))
+			recipetest.AwaitChildren(t, other, path, 1) // ready
 		}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
 	}
 }
