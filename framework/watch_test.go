@@ -516,3 +516,37 @@ func TestWatches_of_one_path_share_one(t *testing.T) {
 		})
 	}
 }
+
+// A read that sets a watch is taken back once the context of its last caller has ended.
+func TestAWatchWithoutACallerIsNotRead(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		mustCreate(t, c, "/large", "")
+		mustCreate(t, c, "/a", "")
+		reads := srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/a", Action: fault.Pass, Times: fault.Forever})
+		srv.Freeze()
+		var bulk sync.WaitGroup
+		for range 8 {
+			bulk.Go(func() { check(t, last(c.Set(t.Context(), "/large", make([]byte, 1000<<10), framework.AnyVersion))) })
+		}
+		synctest.Wait() // the window has no room
+		each := func(patience time.Duration) <-chan error {
+			return background(func() error {
+				_, errs := c.WatchEach(within(t, patience), framework.WatchData, "/a")
+				return errs[0]
+			})
+		}
+		alone := background(func() error { return last(c.Watch(within(t, 100*time.Millisecond), "/a", framework.WatchData)) })
+		left, leaves := each(200*time.Millisecond), each(300*time.Millisecond)
+		wantErr(t, "a read of its own", <-alone, context.DeadlineExceeded, framework.ErrNotSent)
+		wantErr(t, "a shared read", <-left, context.DeadlineExceeded)
+		wantErr(t, "a shared read of the last caller", <-leaves, context.DeadlineExceeded, framework.ErrNotSent)
+		left, stays := each(200*time.Millisecond), each(time.Minute)
+		wantErr(t, "a shared read", <-left, context.DeadlineExceeded)
+		srv.Thaw()
+		check(t, <-stays)
+		bulk.Wait()
+		wantEqual(t, "reads of /a", reads.Hits(), 1)
+	})
+}

@@ -28,7 +28,6 @@ type Request[T any] struct {
 	Expect int                          // the length that it is expected to have; 0 for what such replies had lately
 	Class  wire.Class                   // what it goes ahead of
 	By     time.Time                    // when its caller leaves; zero for never
-	Shared bool                         // several callers may wait for it
 	Decode func(wire.Answer) (T, error) // its errors are package zkerr's
 }
 
@@ -92,7 +91,7 @@ func Exists(path string) Request[proto.Node] {
 
 // Shared returns the request with a result that several goroutines may have.
 func Shared(rq Request[proto.Node]) Request[*proto.Node] {
-	return Request[*proto.Node]{Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Shared: true, Decode: func(a wire.Answer) (*proto.Node, error) {
+	return Request[*proto.Node]{Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Decode: func(a wire.Answer) (*proto.Node, error) {
 		found, err := rq.Decode(a)
 		return &found, err
 	}}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/wire"
@@ -16,7 +17,7 @@ import (
 // connection, or is withdrawn.
 type Pending[T any] struct {
 	session *Session
-	shared  bool // others may wait for it, too
+	callers atomic.Int32 // that may wait for it
 	request wire.Request
 	decode  func(wire.Answer) (T, error)
 
@@ -37,7 +38,7 @@ func Begin[T any](s *Session, rq requests.Request[T]) *Pending[T] {
 	p.request = wire.Request{
 		Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Limit: limit, Expect: rq.Expect, Class: rq.Class, By: rq.By, OnEnd: s.leaveOne,
 	}
-	p.shared = rq.Shared
+	p.callers.Store(1)
 	switch {
 	case proto.RequestHeadSize+len(rq.Body) > s.cfg.MaxRequest:
 		p.request.Refuse(fmt.Errorf("%w: %d bytes", wire.ErrRequestTooLarge, len(rq.Body)))
@@ -92,9 +93,14 @@ func (p *Pending[T]) Wait(ctx context.Context) (T, error) {
 	return zero, fmt.Errorf("%w: %w", reason, ctx.Err())
 }
 
-// Withdraw takes the request back, if it was not sent yet and nobody else waits for it. It reports whether it
-// did.
-func (p *Pending[T]) Withdraw() bool { return !p.shared && p.session.wire.Withdraw(&p.request) }
+// Join adds a caller, who waits too, and whose own withdrawal it then takes.
+func (p *Pending[T]) Join() { p.callers.Add(1) }
+
+// Withdraw removes a caller. The last one takes the request back, if it was not sent yet. Withdraw reports
+// whether it did.
+func (p *Pending[T]) Withdraw() bool {
+	return p.callers.Add(-1) <= 0 && p.session.wire.Withdraw(&p.request)
+}
 
 // outcome returns the outcome of a request that has ended.
 func (p *Pending[T]) outcome() (T, error) {

@@ -97,8 +97,9 @@ func (b *Beginning) share() {
 	e := b.sub.entry
 	b.registry.mu.Lock()
 	defer b.registry.mu.Unlock()
-	b.others = e.reading != nil
-	if !b.others {
+	if b.others = e.reading != nil; b.others {
+		e.reading.Join()
+	} else {
 		e.reading = b.send(true)
 	}
 	b.read = e.reading

@@ -34,6 +34,8 @@ type Read interface {
 	// Wait returns the read's outcome. ctx bounds the wait only. The errors are those of package
 	// zkerr; if ctx ends first, the error wraps ctx's error.
 	Wait(ctx context.Context) (*proto.Node, error)
+	// Join adds a caller of Wait. When the contexts of all have ended, the read is not sent any more.
+	Join()
 }
 
 // New returns an empty registry. spawn runs a function of AfterFire on a goroutine of its own.

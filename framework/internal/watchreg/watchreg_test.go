@@ -89,6 +89,8 @@ func (r *read) Wait(ctx context.Context) (*proto.Node, error) {
 	}
 }
 
+func (r *read) Join() {}
+
 func (s *server) wantReads(t *testing.T, n int) {
 	t.Helper()
 	if len(s.reads) != n {
@@ -188,6 +190,15 @@ func TestSharedReads(t *testing.T) {
 		if second.Found().Stat.Mzxid != 2 {
 			t.Errorf("found %+v, want what the second read found", second.Found())
 		}
+		s.wantReads(t, 2)
+	})
+	t.Run("are_repeated_if_they_were_taken_back", func(t *testing.T) { // before the second had joined
+		s := newServer()
+		s.begin(true)
+		second := s.begin(true)
+		s.reads[0].failed(zkerr.ErrNotSent)
+		s.next = func(r *read) { r.found(2) }
+		second.mustWait(t)
 		s.wantReads(t, 2)
 	})
 	t.Run("are_not_shared_once_their_caller_withdrew", func(t *testing.T) {
