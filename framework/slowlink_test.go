@@ -252,3 +252,27 @@ func TestAParentsLargeACLIsRefusedBeforeItIsSent(t *testing.T) {
 		}
 	}, zkserver.WithPacketLimit(18<<10))
 }
+
+// What arrives on a connection says no more once that has ended: it may have been on its way for long. Then
+// the session is lost a session timeout after the latest request that was answered.
+func TestASessionIsPresumedByWhatWasAnswered(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		const timeout = 10 * time.Second
+		var states trail
+		l := link{down: 100 * kilo}
+		other := virtual(t, srv)
+		mustCreate(t, other, "/d", string(make([]byte, 1000<<10)))
+		c := connect(t, srv.Addr(), framework.WithSessionTimeout(timeout), framework.WithStateListener(states.add), l.over(t, srv))
+		sleep(2 * time.Second)
+		wantExists(t, c, "/d", true)
+		answered := time.Now()
+		read := background(func() error { return last(c.Get(t.Context(), "/d")) })
+		sleep(timeout - time.Second)
+		srv.Refuse()
+		l.close()
+		states.await(t, connecting, connected, suspended, lost)
+		wantBetween(t, "the session's end", states.last(lost).At.Sub(answered), timeout-10*time.Millisecond, timeout+10*time.Millisecond)
+		srv.Accept()
+		<-read
+	})
+}

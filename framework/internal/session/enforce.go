@@ -72,13 +72,24 @@ func (s *Session) expireIfDue() (over bool) {
 // deadlineLocked returns when the session has to be abandoned, or zero if it has not begun. That is
 // the certain deadline if a hold is secured by it, else the presumed deadline. If very many holds
 // are secured, it is earlier, so that all are notified by the deadline. While there is a
-// connection, the presumed deadline passes only if the process was stopped for long, or the wire is
-// stuck. It needs holds.mu.
+// connection, bytes that arrive count, too, and the deadline passes only if the process was stopped for
+// long, or the wire is stuck. It needs holds.mu.
 func (s *Session) deadlineLocked() time.Time {
 	if s.holds.secured > 0 {
 		return s.wire.Status().Deadline.Add(-s.notifyTimeLocked())
 	}
-	return s.wire.Status().Presumed
+	st := s.wire.Status()
+	if st.Heard.IsZero() {
+		return st.Presumed
+	}
+	return later(st.Presumed, st.Heard.Add(st.Timeout))
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // notifyTimeLocked returns how long it takes to notify all owners of secured holds, in whole

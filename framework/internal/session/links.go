@@ -28,6 +28,7 @@ func (s *Session) onDown() {
 	if s.cfg.Trees != nil {
 		s.cfg.Trees.Sever(s)
 	}
+	s.setTimer() // what arrived on the connection counts no more
 	st := s.wire.Status()
 	s.follows(link{fault: cmp.Or(refusal(st.Refusal), st.Fault)})
 }

@@ -125,6 +125,25 @@ func TestDeadline_is_presumed_from_any_server(t *testing.T) {
 	})
 }
 
+// Whatever arrives, and when a connection ends, what is presumed becomes no earlier.
+func TestPresumedIsMonotonic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		latest := p.wire.Status().Presumed
+		event := func() { p.reply(words(-1, 0, 1, 0, 1, 3, "/a")) }
+		end := func() { p.wire.CloseConn(errTest); synctest.Wait() }
+		for i, step := range []func(){p.ping, event, end, p.reconnect, event, p.writeUnanswered, event, p.answer, p.writeUnanswered, event, end} {
+			<-time.After(time.Second)
+			step()
+			if now := p.wire.Status().Presumed; now.Before(latest) {
+				t.Errorf("step %d: what is presumed went back by %v", i, latest.Sub(now))
+			} else {
+				latest = now
+			}
+		}
+	})
+}
+
 // A client that only reads for a day keeps no more than it can still use.
 func TestContactsThatCanProveNothingAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

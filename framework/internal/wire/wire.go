@@ -96,10 +96,16 @@ type Status struct {
 	Ended    error         // why the session is over: [ErrExpired], [ErrSubstituted], or what [Wire.End] took
 
 	Deadline time.Time // until then the session is certainly valid at the ensemble
-	// Presumed is until when the session may be presumed valid, by what any server sent. It is no proof.
+	// Presumed is until when the session may be presumed valid, by the requests that any server answered. It
+	// is no proof, and never becomes earlier while the session timeout doesn't.
 	Presumed time.Time
-	Proven   time.Time // when the request of the latest proof on this connection was sent; zero for none
-	Sent     time.Time // when the latest request was sent
+	// Heard is when bytes arrived last on the connection in use, zero for never and for no connection. A server
+	// that sends replies has the session, however old the requests are that it replies to, and would end the
+	// connection with the session. Once the connection has ended, this means nothing, because bytes may have
+	// been on their way for long.
+	Heard  time.Time
+	Proven time.Time // when the request of the latest proof on this connection was sent; zero for none
+	Sent   time.Time // when the latest request was sent
 
 	Open    bool  // there is a connection for requests
 	Refusal error // ErrCredential or ErrTrial, if the server has refused a credential on this connection
@@ -118,8 +124,14 @@ func (w *Wire) Status() Status {
 	defer w.mu.Unlock()
 	s := Status{
 		ID: w.about.id, Timeout: w.about.timeout, ReadOnly: w.about.readOnly, Ended: w.ended,
-		Deadline: w.clock.deadline(), Presumed: w.presumedLocked(), Proven: w.clock.proven, Sent: w.clock.latest,
-		Open: w.openLocked() != nil, Fault: w.fault,
+		Deadline: w.clock.deadline(), Presumed: w.clock.presumed(), Proven: w.clock.proven, Sent: w.clock.latest,
+		Fault: w.fault,
+	}
+	if c := w.openLocked(); c != nil {
+		s.Open = true
+		if heard := c.heard.Load(); heard != 0 {
+			s.Heard = w.born.Add(time.Duration(heard))
+		}
 	}
 	if c := w.conn; c != nil {
 		s.Refusal = c.refusal
@@ -131,19 +143,6 @@ func (w *Wire) Status() Status {
 		}
 	}
 	return s
-}
-
-// presumedLocked returns until when the session may be presumed to exist. A server that sends replies
-// has the session, however old the requests are that it replies to, and would end the connection with
-// the session. Once the connection has ended, only requests that were answered count, because bytes may
-// have been on their way for long. It needs mu.
-func (w *Wire) presumedLocked() time.Time {
-	c := w.openLocked()
-	if c == nil || c.heard.Load() == 0 {
-		return w.clock.presumed()
-	}
-	heard := w.born.Add(time.Duration(c.heard.Load()))
-	return later(w.clock.presumed(), heard.Add(w.about.timeout))
 }
 
 // Secret returns what it takes to resume, and so to end, the session.
