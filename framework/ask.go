@@ -47,7 +47,7 @@ func identities(d *proto.Decoder) []Identity {
 func (c *Client) Ephemerals(ctx context.Context, path string) ([]string, error) {
 	full := c.fullPath(path)
 	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full))); err != nil {
-		return nil, opError("ephemerals", path, err)
+		return nil, c.opError("ephemerals", path, err)
 	}
 	found, err := do(ctx, c.core, request{op: "ephemerals", path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session.Session) ([]string, error) {
 		return ephemerals(ctx, s, full)

@@ -49,7 +49,7 @@ func (c *Client) create(ctx context.Context, path string, data []byte, opts []Cr
 // anything, or nil. The error joins all faults of the arguments, [ErrTooLarge] included.
 func (c *Client) CheckCreate(path string, data []byte, opts ...CreateOption) error {
 	_, err := c.newCreation(path, data, opts)
-	return opError("create", path, err)
+	return c.opError("create", path, err)
 }
 
 // A creation is one call of Create.

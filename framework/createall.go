@@ -31,7 +31,7 @@ func (c *Client) CreateAll(ctx context.Context, creates ...TxnOp) ([]string, err
 	usercall.Require("ctx", ctx != nil)
 	g, err := c.newGroup(creates)
 	if err != nil {
-		return nil, opError("create all", "", err)
+		return nil, c.opError("create all", "", err)
 	}
 	rq := request{op: "create all", session: c.session, repeat: repeatable, batch: len(creates)}
 	err = ErrUnknownOutcome // until there is a reply: a function of the user may panic
@@ -45,14 +45,14 @@ func (c *Client) CreateAll(ctx context.Context, creates ...TxnOp) ([]string, err
 		return nil, c.callError(ctx, "create all", "", err)
 	}
 	for i, path := range paths {
-		paths[i] = creates[i].viewOf(c).viewPath(path)
+		paths[i] = g.ops[i].view.viewPath(path)
 	}
 	return paths, nil
 }
 
 // A group is one call of CreateAll.
 type group struct {
-	ops       []TxnOp // as the caller gave them
+	ops       []TxnOp // as the caller gave them, each in its view
 	full      []TxnOp // as the client sends them
 	creations []*creation
 }
@@ -62,13 +62,13 @@ func (c *Client) newGroup(creates []TxnOp) (*group, error) {
 	if len(creates) == 0 {
 		return nil, errors.New("operations: must be at least one")
 	}
-	g := &group{ops: creates}
+	g := &group{ops: c.inViews(creates)}
 	var faults []error
 	size := headSize + multiOpSize
-	for i, op := range creates {
-		cr, err := c.newGroupMember(op)
+	for i, op := range g.ops {
+		cr, err := op.newGroupMember()
 		if err != nil {
-			faults = append(faults, &TxnError{i, op.name(), op.path, err})
+			faults = append(faults, op.fault(i, err))
 			continue
 		}
 		op = TxnOp{kind: txnCreate, path: cr.path, data: cr.data, flags: cr.flags(), acl: cr.acls}
@@ -78,11 +78,11 @@ func (c *Client) newGroup(creates []TxnOp) (*group, error) {
 	return g, errors.Join(append(faults, c.core.checkSize(size))...)
 }
 
-func (c *Client) newGroupMember(op TxnOp) (*creation, error) {
+func (op TxnOp) newGroupMember() (*creation, error) {
 	if op.kind != txnCreate {
 		return nil, errors.New("must come from OpCreate")
 	}
-	cr, err := op.viewOf(c).newCreation(op.path, op.data, op.opts)
+	cr, err := op.view.newCreation(op.path, op.data, op.opts)
 	if err == nil && (!cr.has(withProtected) || cr.has(withIdempotent|withWatch)) {
 		err = errors.New("options: must have Ephemeral and Protected, and neither Idempotent nor WatchTo")
 	}

@@ -34,7 +34,7 @@ func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) 
 	full, err := c.deletable(path)
 	if err = errors.Join(faults, err, cfg.validate()); err != nil {
 		cfg.over.notify(false)
-		return opError("delete", path, err)
+		return c.opError("delete", path, err)
 	}
 	err = c.core.deleteNow(ctx, cfg.deletion(c.session, full), &cfg)
 	if cfg.idempotent && errors.Is(err, ErrNoNode) {

@@ -175,7 +175,10 @@ func (d *deletes) close() error {
 			faults = append(faults, fmt.Errorf("guaranteed delete of %s not done", errtype.Path(x.path)))
 		}
 	}
-	return opError("close", "", errors.Join(faults...))
+	if len(faults) == 0 {
+		return nil
+	}
+	return &OpError{Op: "close", Err: errors.Join(faults...)}
 }
 
 // PendingDeletes returns how many guaranteed deletions (see [Guaranteed] and

@@ -212,7 +212,7 @@ func (c *Client) Config(ctx context.Context) (Config, error) {
 		}
 		return readConfig(found.Data)
 	})
-	return config, c.callError(ctx, "config", configPath, err)
+	return config, c.Root().callError(ctx, "config", configPath, err)
 }
 
 func readConfig(data []byte) (Config, error) {
@@ -293,7 +293,7 @@ func (c *Client) Reconfig(ctx context.Context, change ConfigChange, version int6
 		err = errors.Join(err, fmt.Errorf("version %d: must be at least 0, or AnyVersion (-1)", version))
 	}
 	if err != nil {
-		return Config{}, opError("reconfig", configPath, err)
+		return Config{}, c.Root().opError("reconfig", configPath, err)
 	}
 	config, err := do(ctx, c.core, request{op: "reconfig", path: configPath, session: c.session, repeat: once}, func(ctx context.Context, s *session.Session) (Config, error) {
 		text, err := session.Call(ctx, s, requests.Of(proto.OpReconfig, body, (*proto.Decoder).Text))
@@ -302,7 +302,7 @@ func (c *Client) Reconfig(ctx context.Context, change ConfigChange, version int6
 		}
 		return readConfig(text)
 	})
-	return config, c.callError(ctx, "reconfig", configPath, err)
+	return config, c.Root().callError(ctx, "reconfig", configPath, err)
 }
 
 // configPath is the znode in which an ensemble keeps its own configuration.

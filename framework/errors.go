@@ -1,8 +1,10 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/cause"
@@ -88,15 +90,21 @@ var (
 type OpError struct {
 	Op   string // as in "create", "get", "delete"
 	Path string // as the caller gave it
-	Err  error
+
+	// AbsolutePath is the path in the ensemble, with chroot and namespace, as [Client.AbsolutePath]
+	// returns it. The text has this path; if it is empty, Path.
+	AbsolutePath string
+
+	Err error
 }
 
 // Error returns "framework: op path: reason".
 func (e *OpError) Error() string {
-	if e.Path == "" {
+	path := cmp.Or(e.AbsolutePath, e.Path)
+	if path == "" {
 		return fmt.Sprintf("framework: %s: %v", e.Op, e.Err)
 	}
-	return fmt.Sprintf("framework: %s %s: %v", e.Op, errtype.Path(e.Path), e.Err)
+	return fmt.Sprintf("framework: %s %s: %v", e.Op, errtype.Path(path), e.Err)
 }
 
 // Unwrap returns the reason.
@@ -108,13 +116,21 @@ func (e *OpError) ErrorType() string { return errtype.Of(e.Err) }
 // callError is opError for an exported function that was called with ctx: it joins the cause of
 // ctx's end.
 func (c *Client) callError(ctx context.Context, op, path string, err error) error {
-	return opError(op, path, cause.Join(ctx, err))
+	return c.opError(op, path, cause.Join(ctx, err))
 }
 
-// opError wraps err once, at the exported function; nil stays nil.
-func opError(op, path string, err error) error {
+// opError wraps err once, at the exported function; nil stays nil. The path is the view's, or empty.
+func (c *Client) opError(op, path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &OpError{Op: op, Path: path, Err: err}
+	return &OpError{Op: op, Path: path, AbsolutePath: c.shownPath(path), Err: err}
+}
+
+// shownPath returns the path in the ensemble, for an error. What is no path at all stays as it is.
+func (c *Client) shownPath(path string) string {
+	if !strings.HasPrefix(path, "/") {
+		return path
+	}
+	return c.fullPath(path)
 }

@@ -365,7 +365,7 @@ func (tr *traces) take(t testing.TB, ctx context.Context, c *framework.Client) s
 		}
 		status := strings.ToLower(s.Status.Code.String())
 		if s.Status.Description != "" {
-			status += ": " + s.Status.Description
+			status += ": " + strings.ReplaceAll(s.Status.Description, strings.TrimSuffix(c.AbsolutePath("/"), "/")+"/", "/")
 		}
 		operation, _, _ := strings.Cut(s.Name, " ")
 		fmt.Fprintf(&out, "%s (%s, %s)", operation, parent, status)

@@ -32,7 +32,7 @@ const AnyVersion = -1
 func (c *Client) Set(ctx context.Context, path string, data []byte, version int32, opts ...SetOption) (Stat, error) {
 	var cfg setConfig
 	if err := applyAll(opts, func(o SetOption) { o.applySet(&cfg) }); err != nil {
-		return Stat{}, opError("set", path, err)
+		return Stat{}, c.opError("set", path, err)
 	}
 	st, err := c.set(ctx, path, data, version, cfg.tolerated()...)
 	if cfg.idempotent && (errors.Is(err, ErrBadVersion) || errors.Is(err, zkerr.ErrEarlierAttempt)) {
@@ -57,7 +57,7 @@ func (c *Client) checkSet(ctx context.Context, path string, data []byte, version
 	got, st, readErr := c.get(ctx, path)
 	switch {
 	case readErr != nil:
-		return Stat{}, errors.Join(err, opError("get", path, readErr))
+		return Stat{}, errors.Join(err, c.opError("get", path, readErr))
 	case (version == AnyVersion || st.Version == version+1) && bytes.Equal(got, data):
 		return st, nil
 	}
@@ -70,7 +70,7 @@ func (c *Client) checkSet(ctx context.Context, path string, data []byte, version
 // show when the ACL was set.
 func (c *Client) SetACL(ctx context.Context, path string, acl []acl.Entry, version int32) (Stat, error) {
 	if err := validateACL("ACL", acl); err != nil {
-		return Stat{}, opError("set ACL of", path, err)
+		return Stat{}, c.opError("set ACL of", path, err)
 	}
 	repeat := repeatable
 	if version == AnyVersion {
@@ -150,7 +150,7 @@ func (c *Client) CreateOrSet(ctx context.Context, path string, data []byte, opts
 		faults = errors.Join(faults, errors.New("options: must not be Sequential, Protected or Idempotent"))
 	}
 	if faults != nil {
-		return Stat{}, opError("create or set", path, faults)
+		return Stat{}, c.opError("create or set", path, faults)
 	}
 	for rounds := pace.Rounds(); ; {
 		st, err := c.set(ctx, path, data, AnyVersion, ErrNoNode)

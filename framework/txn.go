@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,13 +59,18 @@ type TxnResult struct {
 type TxnError struct {
 	Index int    // of the operation, counted from 0
 	Op    string // as in "check", "create", "set", "delete"
-	Path  string
-	Err   error
+	Path  string // as the caller gave it
+
+	// AbsolutePath is the path in the ensemble, as that of an [OpError].
+	AbsolutePath string
+
+	Err error
 }
 
 // Error returns "operation index (op path): reason".
 func (e *TxnError) Error() string {
-	return fmt.Sprintf("operation %d (%s %s): %v", e.Index, e.Op, errtype.Path(e.Path), e.Err)
+	path := cmp.Or(e.AbsolutePath, e.Path)
+	return fmt.Sprintf("operation %d (%s %s): %v", e.Index, e.Op, errtype.Path(path), e.Err)
 }
 
 // Unwrap returns the reason.
@@ -110,12 +116,24 @@ func (op TxnOp) In(c *Client) TxnOp {
 	return op
 }
 
-// viewOf returns the view that the operation's path belongs to, in a transaction of c.
-func (op TxnOp) viewOf(c *Client) *Client {
-	if op.view != nil {
-		return op.view
+// inViews returns the operations of a transaction of c, each with the view that its path belongs to.
+func (c *Client) inViews(ops []TxnOp) []TxnOp {
+	ops = slices.Clone(ops)
+	for i := range ops {
+		if ops[i].view == nil {
+			ops[i].view = c
+		}
 	}
-	return c
+	return ops
+}
+
+// fault returns the error of a transaction that the operation made fail.
+func (op TxnOp) fault(index int, reason error) *TxnError {
+	err := &TxnError{Index: index, Op: op.name(), Path: op.path, Err: reason}
+	if op.view != nil {
+		err.AbsolutePath = op.view.shownPath(op.path)
+	}
+	return err
 }
 
 func (op TxnOp) name() string {
@@ -144,9 +162,10 @@ func (op TxnOp) changes() bool { return op.kind != txnCheck && op.kind != txnAtE
 // transaction of checks alone has no effect, so it is tried again.
 func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 	usercall.Require("ctx", ctx != nil)
+	ops = c.inViews(ops)
 	full, err := c.prepare(ops)
 	if err != nil {
-		return nil, opError("txn", "", err)
+		return nil, c.opError("txn", "", err)
 	}
 	named := append(slices.Clip(ops), full[len(ops):]...)
 	rq := request{op: "txn", session: c.session, repeat: repeatable, batch: len(ops)}
@@ -160,8 +179,8 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 		return multi(ctx, s, full, named)
 	})
 	if n, reason := culpritOf(err); n >= len(ops) {
-		op := ops[full[n].of]
-		err = &TxnError{full[n].of, op.name(), op.path, reason}
+		of := full[n].of
+		err = ops[of].fault(of, reason)
 	}
 	if err != nil {
 		return nil, c.callError(ctx, "txn", "", err)
@@ -172,7 +191,7 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 	}
 	for i := range results {
 		if ops[i].kind == txnCreate {
-			results[i].Path = ops[i].viewOf(c).viewPath(results[i].Path)
+			results[i].Path = ops[i].view.viewPath(results[i].Path)
 		}
 	}
 	return results, nil
@@ -204,7 +223,7 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 		}
 		switch op.kind {
 		case txnCreate:
-			err = c.prepareCreate(&op)
+			err = op.prepareCreate()
 		case txnSet:
 			op.data = c.core.cfg.pack(op.data)
 		case txnDelete:
@@ -213,9 +232,9 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 			err = op.refusal
 		}
 		if err != nil {
-			faults = append(faults, &TxnError{i, op.name(), op.path, err})
+			faults = append(faults, op.fault(i, err))
 		}
-		op.path = op.viewOf(c).pathToCreate(op.path, op.flags&proto.FlagSequential != 0)
+		op.path = op.view.pathToCreate(op.path, op.flags&proto.FlagSequential != 0)
 		size += op.size()
 		full[i] = op
 	}
@@ -229,8 +248,8 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 	return full, errors.Join(append(faults, c.core.checkSize(size))...)
 }
 
-func (c *Client) prepareCreate(op *TxnOp) error {
-	cr, err := op.viewOf(c).newCreation(op.path, op.data, op.opts)
+func (op *TxnOp) prepareCreate() error {
+	cr, err := op.view.newCreation(op.path, op.data, op.opts)
 	_ = applyAll(op.opts, func(o CreateOption) { o.applyCreate(&op.config) }) // newCreation has returned its faults
 	if op.config.stat != nil || op.config.given&^(withEphemeral|withSequential|withACL) != 0 {
 		return errors.Join(err, errors.New("options: must be among Ephemeral, Sequential and WithACL"))
@@ -259,7 +278,7 @@ func confirmCreations(ctx context.Context, s *session.Session, full, ops []TxnOp
 		}
 		err := deletion{path: op.path}.confirm(ctx, s, op.czxid, new(earlierAttempts))
 		if err != nil && !Retryable(err) && !unanswered(err) {
-			err = &TxnError{i, op.name(), ops[i].path, err}
+			err = ops[i].fault(i, err)
 		}
 		if err != nil {
 			return err
@@ -380,7 +399,7 @@ func (got txnAnswer) outcome(ops []TxnOp, err error) ([]TxnResult, error) {
 	}
 	for i, fault := range got.faults {
 		if fault != nil && i < len(ops) {
-			return nil, &TxnError{i, ops[i].name(), ops[i].path, fault}
+			return nil, ops[i].fault(i, fault)
 		}
 	}
 	if err == nil && len(got.results) != len(ops) {

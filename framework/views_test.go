@@ -5,12 +5,14 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -170,5 +172,128 @@ func TestHoldSessionOfAView(t *testing.T) {
 		_, err = view.HoldSession(within(t, time.Minute))
 		wantErr(t, "HoldSession in the next session", err, framework.ErrClosed)
 		next.Release()
+	})
+}
+
+// callsOfPaths are the calls of a client that take a path.
+var callsOfPaths = map[string]func(t *testing.T, c *framework.Client, path string) error{
+	"ACL": func(t *testing.T, c *framework.Client, path string) error { return last(c.ACL(t.Context(), path)) },
+	"Create": func(t *testing.T, c *framework.Client, path string) error {
+		return errOf(c.Create(t.Context(), path, nil))
+	},
+	"CreateAll": func(t *testing.T, c *framework.Client, path string) error {
+		return errOf(c.CreateAll(t.Context(), framework.OpCreate(path, nil, framework.Ephemeral(), framework.Protected())))
+	},
+	"CreateOrSet": func(t *testing.T, c *framework.Client, path string) error {
+		return errOf(c.CreateOrSet(t.Context(), path, nil))
+	},
+	"CheckCreate": func(_ *testing.T, c *framework.Client, path string) error {
+		return c.CheckCreate(path, make([]byte, 1<<21))
+	},
+	"Children": func(t *testing.T, c *framework.Client, path string) error { return last(c.Children(t.Context(), path)) },
+	"ChildrenEach": func(t *testing.T, c *framework.Client, path string) error {
+		return last(c.ChildrenEach(t.Context(), path))
+	},
+	"Delete":     func(t *testing.T, c *framework.Client, path string) error { return c.Delete(t.Context(), path) },
+	"DeleteTree": func(t *testing.T, c *framework.Client, path string) error { return c.DeleteTree(t.Context(), path) },
+	"Ephemerals": func(t *testing.T, c *framework.Client, path string) error {
+		return errOf(c.Ephemerals(t.Context(), path))
+	},
+	"Exists": func(t *testing.T, c *framework.Client, path string) error { return last(c.Exists(t.Context(), path)) },
+	"Get":    func(t *testing.T, c *framework.Client, path string) error { return last(c.Get(t.Context(), path)) },
+	"GetEach": func(t *testing.T, c *framework.Client, path string) error {
+		return last(c.GetEach(t.Context(), path))
+	},
+	"Set": func(t *testing.T, c *framework.Client, path string) error {
+		return errOf(c.Set(t.Context(), path, nil, framework.AnyVersion))
+	},
+	"SetACL": func(t *testing.T, c *framework.Client, path string) error {
+		return errOf(c.SetACL(t.Context(), path, acl.Open(), framework.AnyVersion))
+	},
+	"Sync": func(t *testing.T, c *framework.Client, path string) error { return c.Sync(t.Context(), path) },
+	"Txn": func(t *testing.T, c *framework.Client, path string) error {
+		return errOf(c.Txn(t.Context(), framework.OpCheck("/", framework.AnyVersion).In(c.Root()), framework.OpDelete(path, framework.AnyVersion)))
+	},
+	"Watch": func(t *testing.T, c *framework.Client, path string) error {
+		return errOf(c.Watch(t.Context(), path, framework.WatchData))
+	},
+	"WatchEach": func(t *testing.T, c *framework.Client, path string) error {
+		return last(c.WatchEach(t.Context(), framework.WatchData, path))
+	},
+	"WatchTree": func(t *testing.T, c *framework.Client, path string) error {
+		w, err := c.WatchTree(t.Context(), path)
+		if err == nil {
+			w.Close()
+		}
+		return err
+	},
+}
+
+// TestErrorsNameThePathInTheEnsemble has each call fail in each view, by the server and because the
+// client is closed. The text has the path in the ensemble, and the error both paths.
+func TestErrorsNameThePathInTheEnsemble(t *testing.T) {
+	const path = "/missing/znode"
+	for view, of := range views {
+		for name, call := range callsOfPaths {
+			runVirtually(t, name+", view: "+view, func(t *testing.T, srv *zkserver.Server) {
+				c, root := of(t, srv)
+				want := func(err error) {
+					t.Helper()
+					of, in := new(framework.OpError), new(framework.TxnError)
+					given, full := "", ""
+					if errors.As(err, &of) {
+						given, full = of.Path, of.AbsolutePath
+					}
+					if errors.As(err, &in) {
+						given, full = in.Path, in.AbsolutePath
+					}
+					if !strings.Contains(err.Error(), " "+root+path) || given != path || full != root+path {
+						t.Errorf("%q of %q, want %s of %s", err, given, root+path, path)
+					}
+				}
+				if err := call(t, c, path); err != nil {
+					want(err)
+				}
+				check(t, c.Close())
+				switch err := call(t, c, path); name {
+				case "CheckCreate":
+				case "CreateAll", "Txn": // no operation made it fail
+					wantErr(t, name, err, framework.ErrClosed)
+				default:
+					want(err)
+				}
+			})
+		}
+	}
+}
+
+// TestTheTableOfCallsOfPathsIsComplete looks for a call that takes a path and is not in the table.
+func TestTheTableOfCallsOfPathsIsComplete(t *testing.T) {
+	t.Parallel()
+	takesNoZnode := []string{"AddAuth", "Namespace", "SetServers", "AbsolutePath", "Discard"} // Discard returns no error
+	client := reflect.TypeFor[*framework.Client]()
+	for i := range client.NumMethod() {
+		m, takes := client.Method(i), false
+		for i := range m.Type.NumIn() {
+			in := m.Type.In(i)
+			takes = takes || in.Kind() == reflect.String || in == reflect.TypeFor[[]string]() || in == reflect.TypeFor[[]framework.TxnOp]()
+		}
+		if _, ok := callsOfPaths[m.Name]; takes && !ok && !slices.Contains(takesNoZnode, m.Name) {
+			t.Errorf("%s has no error in the table", m.Name)
+		}
+	}
+}
+
+// TestAnErrorOfEachOperationNamesItsView has a transaction fail at an operation of another view, and by
+// the faults of operations of two views.
+func TestAnErrorOfEachOperationNamesItsView(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		one, two := must.Get(c.Namespace("one"))(t), must.Get(c.Namespace("two"))(t)
+		wantText(t, last(one.Txn(t.Context(), framework.OpCheck("/a", 0).In(two))), "(check /two/a)")
+		wantText(t, last(one.Txn(t.Context(), framework.OpCheck("/a", 0), framework.OpAtEpoch("/b", 1).In(two))), "(check /one/a)")
+		wantText(t, last(one.Txn(t.Context(), framework.OpCheck("/a/", 0), framework.OpDelete("/b/", 0).In(two))), "(check /one/a/)", "(delete /two/b/)")
+		check(t, c.Close())
+		wantText(t, last(one.Config(t.Context())), "config /zookeeper/config:")
 	})
 }

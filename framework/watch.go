@@ -37,7 +37,7 @@ type Watch struct {
 func (c *Client) Watch(ctx context.Context, path string, kind WatchKind) (*Watch, error) {
 	key := watchreg.Key{Kind: watchreg.Kind(kind), Path: c.fullPath(path)}
 	if err := c.watchFault(kind, path, key.Path); err != nil {
-		return nil, opError("watch", path, err)
+		return nil, c.opError("watch", path, err)
 	}
 	w, err := c.core.watch(ctx, request{op: "watch", path: key.Path, session: c.session, repeat: repeatable, reads: true}, key)
 	return w, c.callError(ctx, "watch", path, err)
@@ -317,7 +317,7 @@ func (c *Client) WatchTree(ctx context.Context, path string) (*TreeWatch, error)
 	usercall.Require("ctx", ctx != nil)
 	full := c.fullPath(path)
 	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full))); err != nil {
-		return nil, opError("watch tree", path, err)
+		return nil, c.opError("watch tree", path, err)
 	}
 	w := &TreeWatch{client: c}
 	c.core.trees.Join(&w.tree, full)

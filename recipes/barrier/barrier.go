@@ -22,7 +22,7 @@ type Barrier struct { // immutable
 func New(c *framework.Client, path string, opts ...Option) (*Barrier, error) {
 	cfg, err := newConfig(c, path, opts)
 	if err != nil {
-		return nil, recipe.Error("new barrier", path, err)
+		return nil, recipe.Error(c, "new barrier", path, err)
 	}
 	return &Barrier{c, path, cfg}, nil
 }
@@ -31,14 +31,14 @@ func New(c *framework.Client, path string, opts ...Option) (*Barrier, error) {
 // wraps ctx's, and [framework.ErrUnknownOutcome] if a request was sent.
 func (b *Barrier) Set(ctx context.Context) error {
 	_, err := b.client.Create(ctx, b.path, contender.LocalAddress(), append(b.cfg.WithACL(), framework.WithParents())...)
-	return recipe.CallError(ctx, "set", b.path, except(err, framework.ErrNodeExists))
+	return recipe.CallError(ctx, b.client, "set", b.path, except(err, framework.ErrNodeExists))
 }
 
 // Remove removes the barrier. It returns nil also if the barrier was not set. If ctx ends first, the
 // error wraps ctx's, and [framework.ErrUnknownOutcome] if a request was sent.
 func (b *Barrier) Remove(ctx context.Context) error {
 	err := b.client.Delete(ctx, b.path)
-	return recipe.CallError(ctx, "remove", b.path, except(err, framework.ErrNoNode))
+	return recipe.CallError(ctx, b.client, "remove", b.path, except(err, framework.ErrNoNode))
 }
 
 // Wait returns nil once the barrier is not set, as far as the client's server knows. If ctx ends
@@ -50,10 +50,10 @@ func (b *Barrier) Wait(ctx context.Context) error {
 		case errors.Is(err, framework.ErrNoNode):
 			return nil
 		case err != nil && (ctx.Err() != nil || !waitqueue.Disconnected(err)):
-			return recipe.CallError(ctx, "wait for", b.path, err)
+			return recipe.CallError(ctx, b.client, "wait for", b.path, err)
 		case err != nil:
 			if err := b.client.AwaitConnected(ctx); err != nil {
-				return recipe.CallError(ctx, "wait for", b.path, err)
+				return recipe.CallError(ctx, b.client, "wait for", b.path, err)
 			}
 			continue
 		}
@@ -61,7 +61,7 @@ func (b *Barrier) Wait(ctx context.Context) error {
 		event := w.Event()
 		w.Close()
 		if err != nil {
-			return recipe.CallError(ctx, "wait for", b.path, args.Ended(ctx, b.client))
+			return recipe.CallError(ctx, b.client, "wait for", b.path, args.Ended(ctx, b.client))
 		}
 		if event == framework.EventDeleted {
 			return nil

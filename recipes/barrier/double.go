@@ -29,7 +29,7 @@ func NewDouble(c *framework.Client, path string, members int, opts ...Option) (*
 		err = errors.Join(err, fmt.Errorf("members %d: must be at least 1", members))
 	}
 	if err != nil {
-		return nil, recipe.Error("new double barrier", path, err)
+		return nil, recipe.Error(c, "new double barrier", path, err)
 	}
 	tel := telemetry.Of(c, telemetry.TypeDouble, cfg.Name, c.AbsolutePath(path))
 	return &Double{gate{client: c, path: path, members: members, acl: cfg.WithACL()}, tel}, nil
@@ -43,7 +43,7 @@ func NewDouble(c *framework.Client, path string, members int, opts ...Option) (*
 func (d *Double) Enter(ctx context.Context) (*lease.Lease, error) {
 	usercall.Require("ctx", ctx != nil)
 	l, err := d.enter(ctx)
-	return l, recipe.CallError(ctx, "enter", d.gate.path, err)
+	return l, recipe.CallError(ctx, d.gate.client, "enter", d.gate.path, err)
 }
 
 func (d *Double) enter(ctx context.Context) (*lease.Lease, error) {
@@ -65,7 +65,7 @@ func (d *Double) lease(ctx context.Context, grant *waitqueue.Grant, seen *teleme
 	return contender.NewLease(hold.Options{
 		Client: grant.Client,
 		Path:   d.gate.path,
-		Grant:  &place{Grant: contender.Grant{Grant: grant, Of: d.gate.path, OpError: recipe.Error}, gate: &d.gate},
+		Grant:  &place{Grant: contender.Grant{Grant: grant, Of: d.gate.path, Recipe: recipe}, gate: &d.gate},
 		Znode:  &grant.Znode,
 		Hooks:  seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
 	}, lease.AtDeadline, nil)
@@ -79,12 +79,12 @@ func (d *Double) lease(ctx context.Context, grant *waitqueue.Grant, seen *teleme
 func (d *Double) Leave(ctx context.Context, l *lease.Lease) error {
 	usercall.Require("ctx", ctx != nil)
 	if l == nil {
-		return recipe.Error("leave", d.gate.path, errors.New("lease: must not be nil"))
+		return recipe.Error(d.gate.client, "leave", d.gate.path, errors.New("lease: must not be nil"))
 	}
 	if l.Path() != d.gate.path {
-		return recipe.Error("leave", d.gate.path, errors.New("lease: must be one of this double barrier"))
+		return recipe.Error(d.gate.client, "leave", d.gate.path, errors.New("lease: must be one of this double barrier"))
 	}
-	return recipe.CallError(ctx, "leave", d.gate.path, d.gate.leave(ctx, l))
+	return recipe.CallError(ctx, d.gate.client, "leave", d.gate.path, d.gate.leave(ctx, l))
 }
 
 // Path returns the double barrier's path.

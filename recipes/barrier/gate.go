@@ -211,7 +211,7 @@ func (p *place) Release(ctx context.Context) error {
 	released := p.Released(err)
 	if released == nil && errors.Is(err, framework.ErrSessionEnded) {
 		_, name := zkpath.Split(p.Path)
-		return p.OpError("release", p.Of, p.gate.ensureGone(ctx, name))
+		return p.Recipe.Error(p.Client, "release", p.Of, p.gate.ensureGone(ctx, name))
 	}
 	return released
 }

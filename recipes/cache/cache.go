@@ -48,7 +48,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Cache, error) {
 	cfg, err := newConfig(path, opts)
 	err = errors.Join(args.Client(c), err)
 	if err != nil {
-		return nil, recipe.Error("new", path, err)
+		return nil, recipe.Error(c, "new", path, err)
 	}
 	return start(c, path, cfg), nil
 }
@@ -104,17 +104,17 @@ func (c *Cache) Ready(ctx context.Context) error {
 		c.mu.Unlock()
 		switch {
 		case c.ctx.Err() != nil:
-			return recipe.Error("ready", c.path, context.Cause(c.ctx))
+			return recipe.Error(c.client, "ready", c.path, context.Cause(c.ctx))
 		case st.ready:
 			return nil
 		case st.fault != nil:
-			return recipe.Error("ready", c.path, st.fault)
+			return recipe.Error(c.client, "ready", c.path, st.fault)
 		}
 		select {
 		case <-changed:
 		case <-c.ctx.Done():
 		case <-ctx.Done():
-			return recipe.CallError(ctx, "ready", c.path, c.ended(ctx, st.cause))
+			return recipe.CallError(ctx, c.client, "ready", c.path, c.ended(ctx, st.cause))
 		}
 	}
 }
@@ -147,7 +147,7 @@ func (c *Cache) Sync(ctx context.Context) error {
 	if c.ctx.Err() != nil {
 		err = context.Cause(c.ctx)
 	}
-	return recipe.CallError(ctx, "sync", c.path, err)
+	return recipe.CallError(ctx, c.client, "sync", c.path, err)
 }
 
 // Get returns the znode at path as the cache has it, and whether there is one.
@@ -187,7 +187,7 @@ func (c *Cache) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeGrace) // the cache's own context has ended
 	defer cancel()
 	// Each caller waits by itself: one that is a listener is not waited for.
-	return recipe.Error("close", c.path, c.listeners.Close(ctx))
+	return recipe.Error(c.client, "close", c.path, c.listeners.Close(ctx))
 }
 
 // ended returns an error that wraps ctx's, and says why the wait took that long: for lack of a connection,

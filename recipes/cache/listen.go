@@ -89,7 +89,7 @@ func (c *Cache) Snapshots(ctx context.Context) iter.Seq2[*Snapshot, error] {
 			switch {
 			case st.fault != nil && (failed == nil || failed.Error() != st.fault.Error()):
 				last, failed = view, st.fault
-				goes = yield(view, recipe.Error("read", c.path, st.fault))
+				goes = yield(view, recipe.Error(c.client, "read", c.path, st.fault))
 			case st.ready && failed != nil, st.filled && failed == nil && view != last:
 				last, failed = view, nil
 				goes = yield(view, nil)

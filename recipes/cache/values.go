@@ -51,7 +51,7 @@ func (v *Values[T]) Get(path string) (T, error) {
 	} else if unread := s.copied.unread.get(path); unread != nil {
 		found.Err = unread.err
 	}
-	return found.Value, recipe.Error("get", path, found.Err)
+	return found.Value, recipe.Error(v.cache.client, "get", path, found.Err)
 }
 
 // All returns the values that the cache has now, as [Values.In] does.

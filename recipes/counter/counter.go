@@ -20,7 +20,7 @@ type Counter struct { // immutable
 func New(c *framework.Client, path string, opts ...Option) (*Counter, error) {
 	cfg, err := newConfig(c, path, opts)
 	if err != nil {
-		return nil, recipe.Error("new counter", path, err)
+		return nil, recipe.Error(c, "new counter", path, err)
 	}
 	return &Counter{of(c, path, cfg.int32, cfg.ACL), path}, nil
 }
@@ -29,7 +29,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Counter, error) {
 // lag behind the ensemble. Errors: [ErrCorrupt] and the client's.
 func (n *Counter) Get(ctx context.Context) (int64, error) {
 	v, err := n.combiner.get(ctx)
-	return v, recipe.CallError(ctx, "get", n.path, err)
+	return v, recipe.CallError(ctx, n.combiner.register.client, "get", n.path, err)
 }
 
 // Add adds delta and returns the result. The addition is applied once; if that is not known, the
@@ -44,7 +44,7 @@ func (n *Counter) Add(ctx context.Context, delta int64) (int64, error) {
 		}
 		return v + delta, true, nil
 	})
-	return after, recipe.CallError(ctx, "add to", n.path, err)
+	return after, recipe.CallError(ctx, n.combiner.register.client, "add to", n.path, err)
 }
 
 // Take reserves k numbers that no other call gets, and returns the first of them. The others follow
@@ -52,7 +52,7 @@ func (n *Counter) Add(ctx context.Context, delta int64) (int64, error) {
 // be left out. Errors are those of [Counter.Add].
 func (n *Counter) Take(ctx context.Context, k int64) (int64, error) {
 	if k < 1 {
-		return 0, recipe.Error("take from", n.path, fmt.Errorf("numbers to take %d: must be at least 1", k))
+		return 0, recipe.Error(n.combiner.register.client, "take from", n.path, fmt.Errorf("numbers to take %d: must be at least 1", k))
 	}
 	last, err := n.Add(ctx, k)
 	if err != nil {
@@ -64,7 +64,7 @@ func (n *Counter) Take(ctx context.Context, k int64) (int64, error) {
 // Set makes v the number. Errors are those of [Counter.Add].
 func (n *Counter) Set(ctx context.Context, v int64) error {
 	_, _, err := n.combiner.do(ctx, func(int64) (int64, bool, error) { return v, true, nil })
-	return recipe.CallError(ctx, "set", n.path, err)
+	return recipe.CallError(ctx, n.combiner.register.client, "set", n.path, err)
 }
 
 // CompareAndSet makes v the number if the number is old, and reports whether it was. If it reports
@@ -77,7 +77,7 @@ func (n *Counter) CompareAndSet(ctx context.Context, old, v int64) (swapped bool
 		}
 		return v, true, nil
 	})
-	return swapped, recipe.CallError(ctx, "compare and set", n.path, err)
+	return swapped, recipe.CallError(ctx, n.combiner.register.client, "compare and set", n.path, err)
 }
 
 // Path returns the counter's path.

@@ -27,7 +27,7 @@ func NewValue[T any](c *framework.Client, path string, codec model.Codec[T], opt
 	}
 	err = errors.Join(err, args.Codec(codec.Encode != nil, codec.Decode != nil))
 	if err != nil {
-		return nil, recipe.Error("new value", path, err)
+		return nil, recipe.Error(c, "new value", path, err)
 	}
 	return &Value[T]{register{client: c, path: path, acl: cfg.ACL}, codec}, nil
 }
@@ -42,7 +42,7 @@ func (v *Value[T]) Get(ctx context.Context) (value T, err error) {
 	if err == nil {
 		value, err = v.codec.Decode(at.data)
 	}
-	return value, recipe.CallError(ctx, "get", v.register.path, err)
+	return value, recipe.CallError(ctx, v.register.client, "get", v.register.path, err)
 }
 
 // Update replaces the value by the one that fn makes of it, and returns that. exists is false, and
@@ -56,7 +56,7 @@ func (v *Value[T]) Update(
 	if err = args.Function("fn", fn != nil); err == nil {
 		value, err = v.update(ctx, fn)
 	}
-	return value, recipe.CallError(ctx, "update", v.register.path, err)
+	return value, recipe.CallError(ctx, v.register.client, "update", v.register.path, err)
 }
 
 func (v *Value[T]) update(ctx context.Context, fn func(old T, exists bool) (T, error)) (value T, err error) {
@@ -89,7 +89,7 @@ func (v *Value[T]) Set(ctx context.Context, value T) error {
 	if err == nil {
 		err = v.register.update(ctx, func(state) ([]byte, error) { return data, nil })
 	}
-	return recipe.CallError(ctx, "set", v.register.path, err)
+	return recipe.CallError(ctx, v.register.client, "set", v.register.path, err)
 }
 
 // All returns the value, now and whenever it changes, the latest alone. With it, or in its place, it
@@ -114,10 +114,10 @@ func (v *Value[T]) shown(at state, err error) (value T, _ error) {
 		err = framework.ErrNoNode
 	}
 	if err != nil {
-		return value, recipe.Error("watch", v.register.path, err)
+		return value, recipe.Error(v.register.client, "watch", v.register.path, err)
 	}
 	value, err = v.codec.Decode(at.data)
-	return value, recipe.Error("decode", v.register.path, err)
+	return value, recipe.Error(v.register.client, "decode", v.register.path, err)
 }
 
 // Path returns the value's path.

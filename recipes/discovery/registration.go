@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/node"
 )
@@ -15,9 +16,10 @@ import (
 // A Registration keeps the znode of an instance: it creates the znode again if the client's session
 // has ended or another client has deleted it. Its methods may be called concurrently.
 type Registration[T any] struct {
-	cfg  *config
-	path string
-	node *node.Node
+	client *framework.Client
+	cfg    *config
+	path   string
+	node   *node.Node
 
 	updating chan struct{} // capacity 1: full while an Update replaces the data
 
@@ -39,7 +41,7 @@ func (reg *Registration[T]) Instance() Instance[T] {
 // that is not [Dynamic] belongs to no client: one with the same kind, address and ports is the same
 // instance, which a process registers again when it starts. One with others is another client's.
 func (reg *Registration[T]) Await(ctx context.Context) error {
-	return recipe.CallError(ctx, "await", reg.path, reg.node.Await(ctx))
+	return recipe.CallError(ctx, reg.client, "await", reg.path, reg.node.Await(ctx))
 }
 
 // Update replaces the instance, now and whenever its znode is created again, and waits until the data
@@ -54,7 +56,7 @@ func (reg *Registration[T]) Update(ctx context.Context, in Instance[T]) error {
 	if err == nil {
 		err = written(ctx)
 	}
-	return recipe.CallError(ctx, "update", reg.path, err)
+	return recipe.CallError(ctx, reg.client, "update", reg.path, err)
 }
 
 // replace makes the instance the registration's and its data the znode's, in one order for all
@@ -132,5 +134,5 @@ func (in *Instance[T]) endpoint() string {
 // with [framework.Client.Delete]. If ctx ends first, the error wraps ctx's. A further Close
 // returns nil.
 func (reg *Registration[T]) Close(ctx context.Context) error {
-	return recipe.CallError(ctx, "close", reg.path, reg.node.Close(ctx))
+	return recipe.CallError(ctx, reg.client, "close", reg.path, reg.node.Close(ctx))
 }

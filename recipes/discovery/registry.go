@@ -35,7 +35,7 @@ type Registry[T any] struct {
 func New[T any](c *framework.Client, base string, opts ...Option) (*Registry[T], error) {
 	cfg, err := newConfig(opts)
 	if err = errors.Join(args.Client(c), framework.ValidatePath(base), err); err != nil {
-		return nil, recipe.Error("new", base, err)
+		return nil, recipe.Error(c, "new", base, err)
 	}
 	return &Registry[T]{
 		client: c, base: base, cfg: cfg,
@@ -51,9 +51,9 @@ func New[T any](c *framework.Client, base string, opts ...Option) (*Registry[T],
 func (r *Registry[T]) Register(in Instance[T]) (*Registration[T], error) {
 	in = in.completed(rand.Text(), time.Now())
 	path := zkpath.Join(zkpath.Join(r.base, in.Name), in.ID)
-	reg := &Registration[T]{cfg: &r.cfg, path: path, updating: make(chan struct{}, 1), in: in}
+	reg := &Registration[T]{client: r.client, cfg: &r.cfg, path: path, updating: make(chan struct{}, 1), in: in}
 	if err := r.register(reg); err != nil {
-		return nil, recipe.Error("register", path, err)
+		return nil, recipe.Error(r.client, "register", path, err)
 	}
 	return reg, nil
 }
@@ -82,7 +82,7 @@ func (r *Registry[T]) register(reg *Registration[T]) error {
 // ends first, the error wraps ctx's.
 func (r *Registry[T]) Services(ctx context.Context) ([]string, error) {
 	names, err := namesIn(ctx, r.client, r.base)
-	return names, recipe.CallError(ctx, "services of", r.base, err)
+	return names, recipe.CallError(ctx, r.client, "services of", r.base, err)
 }
 
 // Instances returns the instances of the service in the order of their znodes, as far as the client's
@@ -95,7 +95,7 @@ func (r *Registry[T]) Instances(ctx context.Context, service string) ([]Instance
 	if err == nil {
 		found, err = r.reader.directory(ctx, r.client, path)
 	}
-	return found, recipe.CallError(ctx, "instances of", path, err)
+	return found, recipe.CallError(ctx, r.client, "instances of", path, err)
 }
 
 // Watch returns the service, and begins to read its instances: see [Service.Ready]. The service need
@@ -103,15 +103,15 @@ func (r *Registry[T]) Instances(ctx context.Context, service string) ([]Instance
 func (r *Registry[T]) Watch(service string) (*Service[T], error) {
 	path, err := r.pathOf(service)
 	if err != nil {
-		return nil, recipe.Error("watch", path, err)
+		return nil, recipe.Error(r.client, "watch", path, err)
 	}
-	s := &Service[T]{path: path, reader: &r.reader}
+	s := &Service[T]{client: r.client, path: path, reader: &r.reader}
 	s.cache, err = membership.Open(&r.open, s, func() (watched, error) {
 		c, err := cache.New(r.client, path, cache.WithDepth(1), &r.cfg)
 		return watched{c}, err
 	})
 	if err != nil {
-		return nil, recipe.Error("watch", path, err)
+		return nil, recipe.Error(r.client, "watch", path, err)
 	}
 	s.values = cache.Of(s.cache.Cache, model.Codec[Instance[T]]{Decode: decode[T]})
 	return s, nil
@@ -123,7 +123,7 @@ func (r *Registry[T]) Watch(service string) (*Service[T], error) {
 func (r *Registry[T]) Close(ctx context.Context) error {
 	usercall.Require("ctx", ctx != nil)
 	usercall.Require("the Registry's client", r.client != nil)
-	return recipe.CallError(ctx, "close", r.base, r.open.Close(ctx))
+	return recipe.CallError(ctx, r.client, "close", r.base, r.open.Close(ctx))
 }
 
 // pathOf returns the path of the service's znode.

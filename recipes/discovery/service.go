@@ -6,12 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/membership"
 )
 
 // A Service is the instances of one service, kept in memory. Its methods may be called concurrently.
 type Service[T any] struct {
+	client *framework.Client
 	path   string
 	cache  watched
 	values *cache.Values[Instance[T]]
@@ -30,7 +32,7 @@ func (w watched) Close(context.Context) error { return w.Cache.Close() }
 // Ready waits until the instances have been read, or ctx ends: then the error wraps ctx's. It is
 // otherwise as [cache.Cache.Ready].
 func (s *Service[T]) Ready(ctx context.Context) error {
-	return recipe.CallError(ctx, "ready", s.path, s.cache.Ready(ctx))
+	return recipe.CallError(ctx, s.client, "ready", s.path, s.cache.Ready(ctx))
 }
 
 // Instances returns the instances in the order of their znodes; disabled ones are among them. Before
@@ -63,7 +65,9 @@ func (s *Service[T]) Path() string { return s.path }
 func (s *Service[T]) Stale() (since time.Time, stale bool) { return s.cache.Stale() }
 
 // Close ends the Service: see [cache.Cache.Close]. It deletes nothing.
-func (s *Service[T]) Close() error { return recipe.Error("close", s.path, s.cache.Cache.Close()) }
+func (s *Service[T]) Close() error {
+	return recipe.Error(s.client, "close", s.path, s.cache.Cache.Close())
+}
 
 // read returns the instances of the snapshot, and reports the znodes that are none.
 func (s *Service[T]) read(snapshot *cache.Snapshot) []state[T] {

@@ -48,11 +48,11 @@ func New(c *framework.Client, path string, opts ...Option) (*Group, error) {
 	var cfg args.Options
 	faults := append(args.Configure(&cfg, opts, Option.ForGroup), args.Client(c), framework.ValidatePath(path))
 	if err := errors.Join(faults...); err != nil {
-		return nil, recipe.Error("new", path, err)
+		return nil, recipe.Error(c, "new", path, err)
 	}
 	members, err := cache.New(c, path, cache.WithDepth(1), &cfg)
 	if err != nil {
-		return nil, recipe.Error("new", path, err)
+		return nil, recipe.Error(c, "new", path, err)
 	}
 	return &Group{client: c, path: path, cfg: cfg, cache: members}, nil
 }
@@ -63,7 +63,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Group, error) {
 // not be the id of a present member of this Group. After Close, Join returns [framework.ErrClosed].
 func (g *Group) Join(id string, data []byte) (*node.Node, error) {
 	n, err := g.join(id, data)
-	return n, recipe.Error("join", g.path, err)
+	return n, recipe.Error(g.client, "join", g.path, err)
 }
 
 func (g *Group) join(id string, data []byte) (*node.Node, error) {
@@ -82,7 +82,7 @@ func (g *Group) join(id string, data []byte) (*node.Node, error) {
 // Ready waits until the group has been read, or ctx ends: then the error wraps ctx's. It is otherwise
 // as [cache.Cache.Ready].
 func (g *Group) Ready(ctx context.Context) error {
-	return recipe.CallError(ctx, "ready", g.path, g.cache.Ready(ctx))
+	return recipe.CallError(ctx, g.client, "ready", g.path, g.cache.Ready(ctx))
 }
 
 // Stale returns since when the group may be behind, and whether it may: see [cache.Cache.Stale].
@@ -116,7 +116,7 @@ func (g *Group) Changes(ctx context.Context) iter.Seq2[[]Member, error] {
 func (g *Group) Close(ctx context.Context) error {
 	usercall.Require("ctx", ctx != nil)
 	err := errors.Join(g.joined.Close(ctx), g.cache.Close())
-	return recipe.CallError(ctx, "close", g.path, err)
+	return recipe.CallError(ctx, g.client, "close", g.path, err)
 }
 
 // A Member is one znode of a group. Its data is shared and must not be changed.

@@ -33,7 +33,7 @@ type Election struct { // immutable
 func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 	cfg, err := newConfig(c, path, opts)
 	if err != nil {
-		return nil, recipe.Error("new election", path, err)
+		return nil, recipe.Error(c, "new election", path, err)
 	}
 	kind := cfg.format.kind()
 	queue := &waitqueue.Queue{
@@ -41,7 +41,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 		Predecessor: queuenode.ExclusivePredecessor,
 	}
 	return &Election{queue, path, contender.Contest{
-		Queue: queue, Path: path, Data: cfg.data, OpError: recipe.Error,
+		Queue: queue, Path: path, Data: cfg.data, Recipe: recipe,
 		Telemetry:  telemetry.Of(c, telemetry.TypeLeader, cfg.Name, c.AbsolutePath(path)),
 		LossPolicy: cfg.LossPolicy, Revoked: cfg.Revocation,
 	}}, nil
@@ -56,7 +56,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 // those of the client, when its policy is exhausted.
 func (e *Election) Campaign(ctx context.Context) (*lease.Lease, error) {
 	l, err := e.contest.Acquire(ctx)
-	return l, recipe.CallError(ctx, "campaign", e.path, err)
+	return l, recipe.CallError(ctx, e.queue.Client, "campaign", e.path, err)
 }
 
 // again is the least time from a call of lead to the next candidacy. So a lead that returns at once does
@@ -84,7 +84,7 @@ func (e *Election) Run(
 ) error {
 	usercall.Require("ctx", ctx != nil)
 	if err := args.Function("lead", lead != nil); err != nil {
-		return recipe.Error("run", e.path, err)
+		return recipe.Error(e.queue.Client, "run", e.path, err)
 	}
 	failed, err := e.contest.Repeat(ctx, again, e.warn, lead)
 	switch {
@@ -93,21 +93,21 @@ func (e *Election) Run(
 	case failed != nil:
 		err = errors.Join(ctx.Err(), failed)
 	}
-	return recipe.CallError(ctx, "run", e.path, err)
+	return recipe.CallError(ctx, e.queue.Client, "run", e.path, err)
 }
 
 // Leader returns who leads, as far as the client's server knows; false if there is no candidate. If ctx
 // ends first, the error wraps ctx's.
 func (e *Election) Leader(ctx context.Context) (lease.Participant, bool, error) {
 	p, ok, err := contender.First(ctx, e.queue)
-	return p, ok, recipe.CallError(ctx, "leader of", e.path, err)
+	return p, ok, recipe.CallError(ctx, e.queue.Client, "leader of", e.path, err)
 }
 
 // Participants returns the leader and the candidates behind it, in order; none if there is no
 // candidate. The list is a snapshot of a moment that has passed.
 func (e *Election) Participants(ctx context.Context) ([]lease.Participant, error) {
 	found, err := contender.Participants(ctx, e.queue)
-	return found, recipe.CallError(ctx, "participants of", e.path, err)
+	return found, recipe.CallError(ctx, e.queue.Client, "participants of", e.path, err)
 }
 
 // Observe returns who leads, now and whenever that changes, the latest alone. It returns false while

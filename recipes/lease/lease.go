@@ -5,6 +5,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -153,7 +154,12 @@ var (
 // ([framework.ErrSessionDeadline], [framework.ErrSessionExpired], [framework.ErrSessionReplaced],
 // [framework.ErrClosed]).
 type LostError struct {
-	Path  string // of the lock, or of another recipe's grant
+	Path string // of the lock, or of another recipe's grant, as its user gave it
+
+	// AbsolutePath is the path in the ensemble, as that of a [framework.OpError]. For a Multi it has
+	// the paths of all members.
+	AbsolutePath string
+
 	Cause error
 }
 
@@ -165,10 +171,11 @@ const lostType = errtype.LockLost
 func (e *LostError) Error() string { return "lease: " + e.text() }
 
 func (e *LostError) text() string {
+	path := cmp.Or(e.AbsolutePath, e.Path)
 	if member, ok := e.Cause.(*LostError); ok { //nolint:errorlint // a cause that wraps a loss has more to say
-		return fmt.Sprintf("lost %s: %s", e.Path, member.text())
+		return fmt.Sprintf("lost %s: %s", path, member.text())
 	}
-	return fmt.Sprintf("lost %s: %v", e.Path, e.Cause)
+	return fmt.Sprintf("lost %s: %v", path, e.Cause)
 }
 
 // ErrorType returns "lock_lost", whatever the cause: see zktel.ErrorType.

@@ -83,6 +83,10 @@ func DecodeMetadata(data []byte) (*Metadata, bool) {
 type WaitError struct {
 	Path string // of the lock, as it was given to its constructor
 
+	// AbsolutePath is the path in the ensemble, as that of a [framework.OpError]. For a Multi it has
+	// the paths of all members.
+	AbsolutePath string
+
 	// Ahead is the number of contenders ahead, as far as the call saw; -1 if it saw none or the
 	// lock has no queue.
 	Ahead int
@@ -102,7 +106,7 @@ func (e *WaitError) Error() string {
 		fmt.Fprintf(&text, " behind %d", e.Ahead)
 	}
 	if b := e.BlockedBy; b != nil {
-		fmt.Fprintf(&text, " (blocked by %s", b.Path)
+		fmt.Fprintf(&text, " (blocked by %s", e.absolute(b.Path))
 		if m := b.Metadata; m != nil {
 			fmt.Fprintf(&text, ", process %d on %s", m.PID, m.Host)
 			if m.IsOwn() {
@@ -112,6 +116,15 @@ func (e *WaitError) Error() string {
 		text.WriteString(")")
 	}
 	return text.String() + ": " + e.Err.Error()
+}
+
+// absolute returns the path in the ensemble of a path in the view of e.Path.
+func (e *WaitError) absolute(path string) string {
+	prefix, ok := strings.CutSuffix(e.AbsolutePath, e.Path)
+	if !ok {
+		return path
+	}
+	return prefix + path
 }
 
 // Unwrap returns Err.

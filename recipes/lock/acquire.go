@@ -115,7 +115,7 @@ func (q *queueLock) lease(ctx context.Context, e *entry, grant *waitqueue.Grant)
 	l := q.cfg.newLease(hold.Options{
 		Client: grant.Client,
 		Path:   q.path,
-		Grant:  &contender.Grant{Grant: grant, Of: q.path, OpError: opError},
+		Grant:  &contender.Grant{Grant: grant, Of: q.path, Recipe: recipe},
 		Znode:  &grant.Znode,
 		Hooks:  e.seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
 		Ended:  func(h *hold.Hold, lost error) { q.owners.ended(e, h, lost) },
@@ -150,7 +150,7 @@ func (q *queueLock) unlock(ctx context.Context, op string) error {
 	for {
 		l := q.owners.latest(q.key(callerOf(ctx)))
 		if l == nil {
-			return opError(op, q.path, ErrNotOwner)
+			return recipe.Error(q.queue.Client, op, q.path, ErrNotOwner)
 		}
 		if err := contender.ShareOf(l).Release(ctx); !errors.Is(err, ErrReleased) {
 			return cause.Join(ctx, err)

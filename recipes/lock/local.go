@@ -74,11 +74,11 @@ func NewLocal(m *Mutex, max int) (*Local, error) {
 func (l *Local) Lock(ctx context.Context) (*Lease, error) {
 	usercall.Require("ctx", ctx != nil)
 	if ctx.Err() != nil {
-		return nil, callError(ctx, "lock", l.Path(), ctx.Err())
+		return nil, recipe.CallError(ctx, l.mutex.queueLock.queue.Client, "lock", l.Path(), ctx.Err())
 	}
 	handed, err := l.await(ctx)
 	if err != nil {
-		return nil, callError(ctx, "lock", l.Path(), l.waitError(ctx, err))
+		return nil, recipe.CallError(ctx, l.mutex.queueLock.queue.Client, "lock", l.Path(), l.waitError(ctx, err))
 	}
 	return l.lock(ctx, "lock", handed, l.mutex.Lock)
 }
@@ -91,7 +91,7 @@ func (l *Local) TryLock(ctx context.Context) (*Lease, error) {
 	l.busy = true
 	l.mu.Unlock()
 	if busy {
-		return nil, opError("try lock", l.Path(), ErrHeld)
+		return nil, recipe.Error(l.mutex.queueLock.queue.Client, "try lock", l.Path(), ErrHeld)
 	}
 	return l.lock(ctx, "try lock", nil, l.mutex.TryLock)
 }
@@ -123,7 +123,7 @@ func (l *Local) lock(
 		return l.lease(of)
 	}, func(err error) error {
 		if of != nil { // ctx has ended
-			err = callError(ctx, op, l.Path(), l.waitError(ctx, err))
+			err = recipe.CallError(ctx, l.mutex.queueLock.queue.Client, op, l.Path(), l.waitError(ctx, err))
 		}
 		l.withdraw(of)
 		return err

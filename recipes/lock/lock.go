@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/args"
@@ -130,19 +129,8 @@ var (
 	ErrCounterEnd = waitqueue.ErrCounterEnd
 )
 
-// callError is opError for an exported function that was called with ctx: it joins the cause of
-// ctx's end.
-func callError(ctx context.Context, op, path string, err error) error {
-	return opError(op, path, cause.Join(ctx, err))
-}
-
-// opError wraps err once, at an exported function; nil stays nil.
-func opError(op, path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("lock: %s %s: %w", op, errtype.Path(path), err)
-}
+// recipe begins the text of this package's errors.
+const recipe args.Recipe = "lock"
 
 // logLongWait returns the report of a wait for the lock at path; nil for none.
 func logLongWait(c *framework.Client, path string) func(time.Duration, waitqueue.Blocker) {

@@ -39,6 +39,7 @@ import (
 type Multi struct {
 	members []member       // immutable; in the order of their locking
 	name    string         // immutable; of all members
+	shown   string         // immutable; name with the paths in the ensemble, for errors
 	tel     telemetry.Lock // immutable
 }
 
@@ -53,13 +54,13 @@ func NewMulti(locks ...Locker) (*Multi, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock: new multi: %w", err)
 	}
-	names := make([]string, len(members))
+	names, shown := make([]string, len(members)), make([]string, len(members))
 	observers := make([]telemetry.Lock, len(members))
 	for i, m := range members {
-		names[i], observers[i] = m.name, m.tel
+		names[i], shown[i], observers[i] = m.name, m.shown(), m.tel
 	}
 	name := strings.Join(names, ", ")
-	return &Multi{members: members, name: name, tel: telemetry.Multi(name, observers)}, nil
+	return &Multi{members: members, name: name, shown: strings.Join(shown, ", "), tel: telemetry.Multi(name, observers)}, nil
 }
 
 // Lock waits until the caller holds all members and returns their common lease. ctx bounds the wait
@@ -82,7 +83,7 @@ func (m *Multi) TryLock(ctx context.Context) (*Lease, error) {
 }
 
 func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
-	a := &acquisition{members: m.members, name: m.name, caller: callerOf(ctx), try: try, limit: maxTogether, rounds: pace.Rounds()}
+	a := &acquisition{members: m.members, name: m.name, shown: m.shown, caller: callerOf(ctx), try: try, limit: maxTogether, rounds: pace.Rounds()}
 	if m.reenters(a.caller) {
 		return m.bounded(ctx, nil, a) // a hold may be lost meanwhile: then it is locked again
 	}
@@ -121,6 +122,7 @@ func (m *Multi) lock(ctx context.Context, seen *telemetry.Acquire, a *acquisitio
 	return contender.NewLease(hold.Options{
 		Client: first.Client,
 		Path:   m.name,
+		Shown:  m.shown,
 		Grant:  &multiGrant{leases},
 		Hooks:  seen.Granted(ctx, 0, sessionOf(first)),
 	}, lease.AtDeadline, nil, leases...), nil
@@ -162,11 +164,11 @@ func newMembers(locks []Locker) ([]member, error) {
 			m.position = i
 			if twin := slices.IndexFunc(members, m.same); twin >= 0 {
 				faults = append(faults, fmt.Errorf("lock %d (%s): must not be there twice, it is lock %d too",
-					i, m.name, members[twin].position))
+					i, m.shown(), members[twin].position))
 				continue
 			}
 			if i := slices.IndexFunc(members, func(other member) bool { return !m.sharesWith(other) }); i >= 0 {
-				faults = append(faults, fmt.Errorf("lock %d (%s): %w: lock %d", m.position, m.name, ErrMixed, members[i].position))
+				faults = append(faults, fmt.Errorf("lock %d (%s): %w: lock %d", m.position, m.shown(), ErrMixed, members[i].position))
 			}
 			members = append(members, m)
 		}
@@ -317,7 +319,8 @@ func sessionOf(h *hold.Hold) int64 {
 // A member is one of a [Multi]'s locks.
 type member struct {
 	lock      Locker
-	name      string // for errors and logs
+	name      string // for spans and logs
+	side      string // what precedes the path in the name
 	path      string // in the ensemble
 	rank      int    // of its kind, among locks of one path
 	position  int    // among those that were given
@@ -366,13 +369,13 @@ func membersOf(l Locker) ([]member, error) {
 	case *Multi:
 		return l.members, nil
 	case *Mutex:
-		m.of(&l.queueLock, l.queueLock.path, rankMutex)
+		m.of(&l.queueLock, "", rankMutex)
 	case *Side:
 		rank := rankRead
 		if l.queueLock.kind == writeKind {
 			rank = rankWrite
 		}
-		m.of(&l.queueLock, l.name+" side of "+l.queueLock.path, rank)
+		m.of(&l.queueLock, l.name+" side of ", rank)
 	case *SemaphoreMutex:
 		p := &l.pool
 		m.name, m.path, m.rank = p.Path, p.Client.AbsolutePath(p.Path), rankSemaphoreMutex
@@ -381,7 +384,7 @@ func membersOf(l Locker) ([]member, error) {
 		m.name, m.path, m.rank = l.path, l.full, rankUnfairMutex
 		m.client, m.owners, m.tel = l.client, ownersOf(l.client), l.tel
 	case *Local: // of the mutex's rank: with that mutex, a Multi would wait for itself
-		m.of(&l.mutex.queueLock, l.Path(), rankMutex)
+		m.of(&l.mutex.queueLock, "", rankMutex)
 		m.queueLock = nil
 	case pather:
 		m.name, m.path, m.rank = l.Path(), ensemblePath(l), rankForeign
@@ -391,9 +394,17 @@ func membersOf(l Locker) ([]member, error) {
 	return []member{m}, nil
 }
 
-func (m *member) of(q *queueLock, name string, rank int) {
-	m.name, m.path, m.rank = name, q.full, rank
+func (m *member) of(q *queueLock, side string, rank int) {
+	m.name, m.side, m.path, m.rank = side+q.path, side, q.full, rank
 	m.client, m.owners, m.queueLock, m.tel = q.queue.Client, q.owners, q, q.tel
+}
+
+// shown returns the name with the path in the ensemble, for errors.
+func (m member) shown() string {
+	if m.path == "" {
+		return m.name
+	}
+	return m.side + m.path
 }
 
 // same reports whether both are one lock.

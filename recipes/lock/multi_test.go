@@ -34,7 +34,7 @@ func TestNewMultiNamesEveryFault(t *testing.T) {
 		want := []string{
 			"lock: new multi: lock 1: must not be nil",
 			"lock 3: must not be nil",
-			"lock 4 (/a): must not be there twice, it is lock 0 too",
+			"lock 4 (/view/a): must not be there twice, it is lock 0 too",
 			"lock 6 (/f): must not be there twice, it is lock 5 too",
 			"lock 8 (lock_test.nameless): must not be there twice, it is lock 7 too",
 			"lock 9 (read side of /b): another kind of lock is on the path: both would be granted: lock 2",

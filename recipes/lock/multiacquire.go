@@ -18,6 +18,7 @@ import (
 type acquisition struct {
 	members []member
 	name    string // of all of them
+	shown   string // their names with the paths in the ensemble, for errors
 	caller  caller
 	try     bool
 	limit   int           // of members in one transaction
@@ -34,7 +35,7 @@ func (a *acquisition) run(ctx context.Context) ([]*Lease, error) {
 		return a.leases
 	}, func(err error) error {
 		if a.leases != nil { // ctx ended with the last of them
-			err = a.opError(a.name, err)
+			err = a.opError(a.shown, err)
 		}
 		a.abandon()
 		return err
@@ -60,7 +61,7 @@ func (a *acquisition) repeat(ctx context.Context) error {
 func (a *acquisition) advance(ctx context.Context) error {
 	for len(a.leases) < len(a.members) {
 		if ctx.Err() != nil {
-			return a.opError(a.name, ctx.Err())
+			return a.opError(a.shown, ctx.Err())
 		}
 		next := a.members[len(a.leases):]
 		var err error
@@ -69,7 +70,7 @@ func (a *acquisition) advance(ctx context.Context) error {
 			err = a.step(ctx, next[:n])
 			a.batch = nil
 			if err == nil && len(a.leases) == before {
-				err = a.opError(a.name, a.rounds.Wait(ctx, 1))
+				err = a.opError(a.shown, a.rounds.Wait(ctx, 1))
 			}
 		} else {
 			err = a.lock(ctx, next[0])
@@ -116,7 +117,11 @@ func (a *acquisition) waitError(ctx context.Context, err error) error {
 	}
 	for _, m := range a.members {
 		if m.queueLock != nil {
-			return contender.WaitError(ctx, m.queueLock.queue.Client, a.name, -1, nil, err)
+			err = contender.WaitError(ctx, m.queueLock.queue.Client, a.name, -1, nil, err)
+			if errors.As(err, &wait) {
+				wait.AbsolutePath = a.shown
+			}
+			return err
 		}
 	}
 	return err
@@ -124,9 +129,9 @@ func (a *acquisition) waitError(ctx context.Context, err error) error {
 
 func (a *acquisition) opError(name string, err error) error {
 	if a.try {
-		return opError("try lock", name, err)
+		return recipe.Error(nil, "try lock", name, err)
 	}
-	return opError("lock", name, err)
+	return recipe.Error(nil, "lock", name, err)
 }
 
 // lock locks one member, as its own methods do.
@@ -136,7 +141,7 @@ func (a *acquisition) lock(ctx context.Context, m member) error {
 	switch {
 	case m.queueLock != nil:
 		lease, err = m.queueLock.acquire(ctx, a.caller, a.try)
-		err = a.opError(m.name, err)
+		err = a.opError(m.shown(), err)
 	case a.try:
 		lease, err = m.lock.TryLock(ctx)
 	default:
@@ -166,7 +171,7 @@ func (a *acquisition) step(ctx context.Context, members []member) error {
 			a.limit = len(batch) / 2
 			return a.quit(ctx, batch, nil)
 		}
-		return a.quit(ctx, batch, a.opError(a.name, err))
+		return a.quit(ctx, batch, a.opError(a.shown, err))
 	}
 	grants, err := waitqueue.TryGrant(ctx, attempts)
 	busy := distribute(batch, grants)
@@ -194,7 +199,7 @@ func (a *acquisition) join(ctx context.Context, members []member) ([]batchMember
 		found, err := m.queueLock.admit(ctx, m.queueLock.key(a.caller), nil, a.try)
 		switch {
 		case err != nil:
-			return batch, a.opError(m.name, err)
+			return batch, a.opError(m.shown(), err)
 		case found.outcome != nil:
 			m.queueLock.leave(found.entry, a.try)
 			return batch, nil
@@ -253,7 +258,7 @@ func (a *acquisition) takeGrants(ctx context.Context, batch []batchMember, busy 
 			lease = granted
 			contender.EndAcquire(ctx, e.seen, lease, err)
 			if err != nil {
-				return a.quit(ctx, batch[i+1:], a.opError(e.member.name, err))
+				return a.quit(ctx, batch[i+1:], a.opError(e.member.shown(), err))
 			}
 		}
 		a.leases, a.batch = append(a.leases, lease), batch[i+1:]
@@ -272,7 +277,7 @@ func (a *acquisition) takeGrants(ctx context.Context, batch []batchMember, busy 
 		return e.member.queueLock.attempt(e.seen.Within(ctx), e.entry, false)
 	})
 	if err != nil {
-		return a.opError(e.member.name, err)
+		return a.opError(e.member.shown(), err)
 	}
 	a.leases = append(a.leases, lease)
 	return nil
@@ -285,10 +290,10 @@ func (a *acquisition) refused(ctx context.Context, batch []batchMember, busy bat
 	case waitqueue.Restartable(err):
 		err = nil
 	case errors.Is(err, waitqueue.ErrBusy):
-		err = a.opError(busy.member.name, ErrHeld)
+		err = a.opError(busy.member.shown(), ErrHeld)
 		contender.EndAcquire(ctx, busy.seen, nil, ErrHeld)
 	default:
-		err = a.opError(busy.member.name, err)
+		err = a.opError(busy.member.shown(), err)
 	}
 	return a.quit(ctx, batch, err)
 }

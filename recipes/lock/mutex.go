@@ -55,7 +55,7 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 // Other errors are the client's, when its retry policy is exhausted: see package framework.
 func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 	l, err := m.queueLock.acquire(ctx, callerOf(ctx), false)
-	return l, callError(ctx, "lock", m.queueLock.path, err)
+	return l, recipe.CallError(ctx, m.queueLock.queue.Client, "lock", m.queueLock.path, err)
 }
 
 // TryLock makes one attempt and returns a lease, or [ErrHeld] if another owner holds the mutex or
@@ -63,7 +63,7 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 // see [Locker]. If a listing shows another contender, it writes nothing.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := m.queueLock.acquire(ctx, callerOf(ctx), true)
-	return l, callError(ctx, "try lock", m.queueLock.path, err)
+	return l, recipe.CallError(ctx, m.queueLock.queue.Client, "try lock", m.queueLock.path, err)
 }
 
 // Unlock releases the latest lease of the caller, as [lease.Lease.Release] does. It
@@ -81,7 +81,7 @@ func (m *Mutex) Held(ctx context.Context) int { return m.queueLock.held(ctx) }
 // the queue is empty. The list is a snapshot of a moment that has passed.
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	found, err := contender.Participants(ctx, m.queueLock.queue)
-	return found, callError(ctx, "participants of", m.queueLock.path, err)
+	return found, recipe.CallError(ctx, m.queueLock.queue.Client, "participants of", m.queueLock.path, err)
 }
 
 // Path returns the mutex's path.

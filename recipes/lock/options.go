@@ -50,7 +50,7 @@ func newConfig(kind string, c *framework.Client, path string, opts []Option) (co
 	var cfg config
 	faults := append(args.Target(c, path), args.Configure(&cfg, opts, Option.ForLock)...)
 	if len(faults) > 0 {
-		return config{}, opError("new "+kind, path, errors.Join(faults...))
+		return config{}, recipe.Error(c, "new "+kind, path, errors.Join(faults...))
 	}
 	return cfg, nil
 }

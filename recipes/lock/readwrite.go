@@ -80,7 +80,7 @@ func (rw *RWMutex) Write() *Side { return &rw.write }
 // the queue is empty. The list is a snapshot of a moment that has passed.
 func (rw *RWMutex) Participants(ctx context.Context) ([]Participant, error) {
 	found, err := contender.Participants(ctx, rw.read.queueLock.queue)
-	return found, callError(ctx, "participants of", rw.Path(), err)
+	return found, recipe.CallError(ctx, rw.read.queueLock.queue.Client, "participants of", rw.Path(), err)
 }
 
 // Path returns the lock's path.
@@ -144,5 +144,5 @@ func (s *Side) Participants(ctx context.Context) ([]Participant, error) {
 func (s *Side) Path() string { return s.queueLock.path }
 
 func (s *Side) callError(ctx context.Context, op string, err error) error {
-	return callError(ctx, op+" "+s.name+" side of", s.queueLock.path, err)
+	return recipe.CallError(ctx, s.queueLock.queue.Client, op+" "+s.name+" side of", s.queueLock.path, err)
 }

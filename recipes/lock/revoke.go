@@ -22,13 +22,13 @@ import (
 // concurrently.
 func Revoke(ctx context.Context, c *framework.Client, path string) error {
 	if err := errors.Join(args.Client(c), framework.ValidatePath(path)); err != nil {
-		return opError("revoke", path, err)
+		return recipe.Error(c, "revoke", path, err)
 	}
 	err := request(ctx, c, path)
 	if errors.Is(err, framework.ErrNoNode) {
 		return nil
 	}
-	return callError(ctx, "revoke", path, err)
+	return recipe.CallError(ctx, c, "revoke", path, err)
 }
 
 func request(ctx context.Context, c *framework.Client, path string) error {

@@ -32,7 +32,7 @@ func NewSemaphoreMutex(c *framework.Client, path string, opts ...Option) (*Semap
 		Client: c, Path: path, Permits: permits.Number{Fixed: 1}, ACL: cfg.ACL,
 		LossPolicy: cfg.LossPolicy, Revoked: cfg.Revocation, Position: cfg.QueuePosition,
 		LongWait:  logLongWait(c, path),
-		Telemetry: telemetry.Of(c, telemetry.TypeSemaphoreMutex, cfg.Name, full), OpError: opError,
+		Telemetry: telemetry.Of(c, telemetry.TypeSemaphoreMutex, cfg.Name, full), Recipe: recipe,
 	}}, nil
 }
 
@@ -43,7 +43,7 @@ func NewSemaphoreMutex(c *framework.Client, path string, opts ...Option) (*Semap
 // exhausted: see package framework.
 func (m *SemaphoreMutex) Lock(ctx context.Context) (*Lease, error) {
 	l, err := m.pool.Acquire(ctx, 1, m.dataFor(ctx))
-	return l, callError(ctx, "lock", m.pool.Path, err)
+	return l, recipe.CallError(ctx, m.pool.Client, "lock", m.pool.Path, err)
 }
 
 // TryLock makes one attempt and returns a lease, or [ErrHeld] if there is a holder or a waiter. It
@@ -51,7 +51,7 @@ func (m *SemaphoreMutex) Lock(ctx context.Context) (*Lease, error) {
 // refusal takes everything into account that was committed before the call, and costs three requests.
 func (m *SemaphoreMutex) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := m.pool.TryAcquire(ctx, 1, m.dataFor(ctx))
-	return l, callError(ctx, "try lock", m.pool.Path, err)
+	return l, recipe.CallError(ctx, m.pool.Client, "try lock", m.pool.Path, err)
 }
 
 // Participants returns the lock's holder and its waiters, in the order of the queue, or none if the
@@ -60,7 +60,7 @@ func (m *SemaphoreMutex) TryLock(ctx context.Context) (*Lease, error) {
 // The list is a snapshot of a moment that has passed.
 func (m *SemaphoreMutex) Participants(ctx context.Context) ([]Participant, error) {
 	found, err := m.pool.Participants(ctx)
-	return found, callError(ctx, "participants of", m.pool.Path, err)
+	return found, recipe.CallError(ctx, m.pool.Client, "participants of", m.pool.Path, err)
 }
 
 // Path returns the lock's path.

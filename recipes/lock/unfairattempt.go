@@ -162,7 +162,7 @@ func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 			a.seen.Behind(watch.Data())
 			a.sees(watch)
 			st, _ := watch.Stat()
-			if err = checkKind(a.mutex.path, st); err == nil {
+			if err = checkKind(a.mutex.full, st); err == nil {
 				err = a.long.Await(ctx, a.session, func() waitqueue.Blocker {
 					return waitqueue.Blocker{Ahead: -1, Path: a.mutex.path, Data: watch.Data(), Stat: st}
 				}, watch)
@@ -191,7 +191,7 @@ func (a *unfairAttempt) refused(ctx context.Context) error {
 	}
 	st, _, err := a.client.Exists(ctx, m.path)
 	if err == nil {
-		if err = checkKind(m.path, st); err == nil {
+		if err = checkKind(m.full, st); err == nil {
 			m.checked.Store(&now)
 		}
 	}
@@ -208,9 +208,9 @@ const checkEvery = time.Minute
 // excludes the kinds: there is a directory at the path, or an unfair mutex's znode, which can't have
 // children. A directory without contenders is waited for, because the ensemble removes it if it is a
 // container.
-func checkKind(path string, st framework.Stat) error {
+func checkKind(full string, st framework.Stat) error {
 	if st.NumChildren > 0 {
-		return fmt.Errorf("%w: %s has children", ErrMixed, path)
+		return fmt.Errorf("%w: %s has children", ErrMixed, full)
 	}
 	return nil
 }

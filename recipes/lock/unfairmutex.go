@@ -84,7 +84,7 @@ func NewUnfairMutex(c *framework.Client, path string, opts ...Option) (*UnfairMu
 // any request, and contend as one.
 func (m *UnfairMutex) Lock(ctx context.Context) (*Lease, error) {
 	l, err := m.acquire(ctx, false)
-	return l, callError(ctx, "lock", m.path, err)
+	return l, recipe.CallError(ctx, m.client, "lock", m.path, err)
 }
 
 // TryLock returns a lease. It returns [ErrHeld] if another owner holds the lock, or if another call
@@ -94,7 +94,7 @@ func (m *UnfairMutex) Lock(ctx context.Context) (*Lease, error) {
 // [UnfairMutex.Lock].
 func (m *UnfairMutex) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := m.acquire(ctx, true)
-	return l, callError(ctx, "try lock", m.path, err)
+	return l, recipe.CallError(ctx, m.client, "try lock", m.path, err)
 }
 
 // Participants returns the lock's holder, or none, because waiters have no znodes. It also returns
@@ -106,7 +106,7 @@ func (m *UnfairMutex) Participants(ctx context.Context) ([]Participant, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, callError(ctx, "participants of", m.path, err)
+		return nil, recipe.CallError(ctx, m.client, "participants of", m.path, err)
 	}
 	p := contender.At(m.path, data, st)
 	p.Holder = true
@@ -165,7 +165,7 @@ func (g *unfairGrant) Guards() []framework.TxnOp {
 // Release deletes the znode.
 func (g *unfairGrant) Release(ctx context.Context) error {
 	err := g.Client.Delete(ctx, g.Path, append(g.which(), framework.Guaranteed())...)
-	return opError("release", g.Path, contender.ReleaseError(g.Path, g.Session, err))
+	return recipe.Error(g.Client, "release", g.Path, contender.ReleaseError(g.Client, g.Path, g.Session, err))
 }
 
 // Discard deletes the znode in the background.

@@ -21,7 +21,7 @@ type Pattern string
 // faulty, or there are more or fewer values than parameters, Path returns an error.
 func (p Pattern) Path(values ...string) (string, error) {
 	path, err := p.path(values)
-	return path, recipe.Error("path of", string(p), err)
+	return path, recipe.Error(nil, "path of", string(p), err)
 }
 
 func (p Pattern) path(values []string) (string, error) {

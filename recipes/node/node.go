@@ -43,11 +43,11 @@ type Node struct {
 func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, error) {
 	cfg, err := newConfig(c, path, data, opts)
 	if err != nil {
-		return nil, recipe.Error("new", path, err)
+		return nil, recipe.Error(c, "new", path, err)
 	}
 	leave, err := enter(c, path, &cfg)
 	if err != nil {
-		return nil, recipe.Error("new", path, err)
+		return nil, recipe.Error(c, "new", path, err)
 	}
 	n := &Node{
 		client: c, path: path, cfg: cfg, done: make(chan struct{}), leave: leave,
@@ -95,7 +95,7 @@ func (n *Node) keep() {
 // znode. The Node goes on trying all the while, and succeeds when the obstacle is gone.
 func (n *Node) Await(ctx context.Context) error {
 	usercall.Require("ctx", ctx != nil)
-	return recipe.CallError(ctx, "await", n.path, n.wait(ctx, func() (bool, error) {
+	return recipe.CallError(ctx, n.client, "await", n.path, n.wait(ctx, func() (bool, error) {
 		if n.problem != nil && n.tried == n.want.Number && n.lasts {
 			return true, n.problem
 		}
@@ -120,7 +120,7 @@ func (n *Node) Set(ctx context.Context, data []byte) error {
 // Replace changes nothing and returns [framework.ErrTooLarge].
 func (n *Node) Replace(data []byte) (written func(context.Context) error, err error) {
 	if err := n.client.CheckCreate(n.path, data, n.cfg.create()...); err != nil {
-		return nil, recipe.Error("set", n.path, err)
+		return nil, recipe.Error(n.client, "set", n.path, err)
 	}
 	n.mu.Lock()
 	n.want = membership.Content{Data: append([]byte{}, data...), Number: n.want.Number + 1}
@@ -128,7 +128,7 @@ func (n *Node) Replace(data []byte) (written func(context.Context) error, err er
 	n.mu.Unlock()
 	n.wake()
 	return func(ctx context.Context) error {
-		return recipe.CallError(ctx, "set", n.path, n.wait(ctx, func() (bool, error) {
+		return recipe.CallError(ctx, n.client, "set", n.path, n.wait(ctx, func() (bool, error) {
 			if n.written >= own {
 				return true, nil
 			}
@@ -187,7 +187,7 @@ func (n *Node) Close(ctx context.Context) error {
 	if late := n.changes.Close(ctx); err == nil {
 		err = late
 	}
-	return recipe.CallError(ctx, "close", n.path, err)
+	return recipe.CallError(ctx, n.client, "close", n.path, err)
 }
 
 // wait waits until ready, which is called with mu held, returns true.

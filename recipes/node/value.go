@@ -21,11 +21,11 @@ type Value[T any] struct {
 func NewValue[T any](c *framework.Client, path string, value T, codec model.Codec[T], opts ...Option) (*Value[T], error) {
 	if err := args.Codec(codec.Encode != nil, codec.Decode != nil); err != nil {
 		_, others := newConfig(c, path, nil, opts)
-		return nil, recipe.Error("new value", path, errors.Join(others, err))
+		return nil, recipe.Error(c, "new value", path, errors.Join(others, err))
 	}
 	data, err := codec.Encode(value)
 	if err != nil {
-		return nil, recipe.Error("encode", path, err)
+		return nil, recipe.Error(c, "encode", path, err)
 	}
 	n, err := New(c, path, data, opts...)
 	if err != nil {
@@ -50,7 +50,7 @@ func (v *Value[T]) Set(ctx context.Context, value T) error {
 func (v *Value[T]) Replace(value T) (written func(context.Context) error, err error) {
 	data, err := v.encode(value)
 	if err != nil {
-		return nil, recipe.Error("encode", v.path, err)
+		return nil, recipe.Error(v.client, "encode", v.path, err)
 	}
 	return v.Node.Replace(data)
 }

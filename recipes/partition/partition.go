@@ -43,7 +43,7 @@ type Partition struct {
 func New(c *framework.Client, path string, keys []string, opts ...Option) (*Partition, error) {
 	cfg, err := newConfig(c, path, keys, opts)
 	if err != nil {
-		return nil, recipe.Error("new", path, err)
+		return nil, recipe.Error(c, "new", path, err)
 	}
 	if cfg.id == "" {
 		host, _ := os.Hostname() // a host without a name is shown without one
@@ -61,7 +61,7 @@ func (p *Partition) ID() string { return p.cfg.id }
 func (p *Partition) Owners(ctx context.Context) (map[string]string, error) {
 	usercall.Require("the Partition's client", p.client != nil)
 	owners, err := p.owners(ctx)
-	return owners, recipe.CallError(ctx, "owners of", p.path, err)
+	return owners, recipe.CallError(ctx, p.client, "owners of", p.path, err)
 }
 
 func (p *Partition) owners(ctx context.Context) (map[string]string, error) {
@@ -91,7 +91,7 @@ func (p *Partition) queue(key string) *waitqueue.Queue {
 func (p *Partition) contest(key string) *contender.Contest {
 	q := p.queue(key)
 	return &contender.Contest{
-		Queue: q, Path: q.Dir, LossPolicy: p.cfg.LossPolicy, OpError: recipe.Error,
+		Queue: q, Path: q.Dir, LossPolicy: p.cfg.LossPolicy, Recipe: recipe,
 		Telemetry: telemetry.Of(p.client, telemetry.TypePartition, p.cfg.Name, p.client.AbsolutePath(q.Dir)),
 		Data: func(_, party string, seen *telemetry.Acquire) []byte {
 			return contender.Metadata(p.cfg.id, party, nil, seen).Encode()

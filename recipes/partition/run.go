@@ -56,10 +56,10 @@ func (p *Partition) Run(
 ) error {
 	usercall.Require("ctx", ctx != nil)
 	if err := args.Function("serve", serve != nil); err != nil {
-		return recipe.Error("run", p.path, err)
+		return recipe.Error(p.client, "run", p.path, err)
 	}
 	if p.running.Swap(true) {
-		return recipe.Error("run", p.path, errors.New("this Partition runs already"))
+		return recipe.Error(p.client, "run", p.path, errors.New("this Partition runs already"))
 	}
 	defer p.running.Store(false)
 	r := &run{Partition: p, serve: serve, served: make(map[string]context.CancelCauseFunc)}
@@ -73,7 +73,7 @@ func (p *Partition) Run(
 	case r.fault != nil:
 		err = errors.Join(err, r.fault)
 	}
-	return recipe.CallError(ctx, "run", p.path, err)
+	return recipe.CallError(ctx, p.client, "run", p.path, err)
 }
 
 // A run is a call of Run.

@@ -30,11 +30,11 @@ type Semaphore struct { // immutable
 func New(c *framework.Client, path string, number int, opts ...Option) (*Semaphore, error) {
 	cfg, err := newConfig(c, path, number, opts)
 	if err != nil {
-		return nil, recipe.Error("new semaphore", path, err)
+		return nil, recipe.Error(c, "new semaphore", path, err)
 	}
 	return &Semaphore{cfg: cfg, pool: permits.Pool{
 		Client: c, Path: path, Permits: permits.Number{Fixed: number, At: cfg.permitsAt}, ACL: cfg.ACL,
-		LossPolicy: cfg.LossPolicy, Position: cfg.QueuePosition, OpError: recipe.Error,
+		LossPolicy: cfg.LossPolicy, Position: cfg.QueuePosition, Recipe: recipe,
 		LongWait:  contender.LogLongWait(c, "permits", path, contender.AskQueue),
 		Telemetry: telemetry.Of(c, telemetry.TypeSemaphore, cfg.Name, c.AbsolutePath(path)),
 	}}, nil
@@ -48,10 +48,10 @@ func New(c *framework.Client, path string, number int, opts ...Option) (*Semapho
 // session. Other errors are [ErrCorrupt] and the client's.
 func (s *Semaphore) Acquire(ctx context.Context, n int) (*lease.Lease, error) {
 	if err := s.check(n); err != nil {
-		return nil, recipe.Error("acquire", s.pool.Path, err)
+		return nil, recipe.Error(s.pool.Client, "acquire", s.pool.Path, err)
 	}
 	l, err := s.pool.Acquire(ctx, n, s.dataFor(ctx))
-	return l, recipe.CallError(ctx, "acquire", s.pool.Path, err)
+	return l, recipe.CallError(ctx, s.pool.Client, "acquire", s.pool.Path, err)
 }
 
 // TryAcquire makes one attempt and returns one lease of n permits, or [lease.ErrHeld] if fewer are
@@ -61,10 +61,10 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) (*lease.Lease, error) {
 // other errors are those of [Semaphore.Acquire].
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*lease.Lease, error) {
 	if err := s.check(n); err != nil {
-		return nil, recipe.Error("try acquire", s.pool.Path, err)
+		return nil, recipe.Error(s.pool.Client, "try acquire", s.pool.Path, err)
 	}
 	l, err := s.pool.TryAcquire(ctx, n, s.dataFor(ctx))
-	return l, recipe.CallError(ctx, "try acquire", s.pool.Path, err)
+	return l, recipe.CallError(ctx, s.pool.Client, "try acquire", s.pool.Path, err)
 }
 
 // check returns the fault of a call for n permits.
@@ -85,7 +85,7 @@ func (s *Semaphore) check(n int) error {
 func (s *Semaphore) Participants(ctx context.Context) ([]lease.Participant, error) {
 	found, err := s.pool.Participants(ctx)
 	if err != nil {
-		return nil, recipe.CallError(ctx, "participants of", s.pool.Path, err)
+		return nil, recipe.CallError(ctx, s.pool.Client, "participants of", s.pool.Path, err)
 	}
 	return found, nil
 }

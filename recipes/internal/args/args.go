@@ -17,18 +17,22 @@ import (
 // A Recipe is the name of a package, which begins the text of its errors.
 type Recipe string
 
-// Error wraps err once, at an exported function; nil stays nil.
-func (r Recipe) Error(op, path string, err error) error {
+// Error wraps err once, at an exported function; nil stays nil. path is one of the view c, and the text
+// has the path in the ensemble. c is nil if there is no client, and for a path in the ensemble.
+func (r Recipe) Error(c *framework.Client, op, path string, err error) error {
 	if err == nil {
 		return nil
+	}
+	if c != nil && strings.HasPrefix(path, "/") {
+		path = c.AbsolutePath(path)
 	}
 	return fmt.Errorf("%s: %s %s: %w", string(r), op, errtype.Path(path), err)
 }
 
 // CallError is Error for an exported function that was called with ctx: it joins the cause of ctx's
 // end.
-func (r Recipe) CallError(ctx context.Context, op, path string, err error) error {
-	return r.Error(op, path, cause.Join(ctx, err))
+func (r Recipe) CallError(ctx context.Context, c *framework.Client, op, path string, err error) error {
+	return r.Error(c, op, path, cause.Join(ctx, err))
 }
 
 // Ended returns the error of ctx, which has ended, and why the client has no connection if it has none:

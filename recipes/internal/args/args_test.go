@@ -19,16 +19,16 @@ func TestErrorsOfARecipe(t *testing.T) {
 		got  error
 		want string
 	}{
-		{recipe.Error("open", "/a", nil), ""},
-		{recipe.Error("open", "/a", fault), "thing: open /a: it broke"},
-		{recipe.CallError(ended, "open", "/a", nil), ""},
-		{recipe.CallError(ended, "open", "/a", ended.Err()), "thing: open /a: context canceled: the reason"},
+		{recipe.Error(nil, "open", "/a", nil), ""},
+		{recipe.Error(nil, "open", "/a", fault), "thing: open /a: it broke"},
+		{recipe.CallError(ended, nil, "open", "/a", nil), ""},
+		{recipe.CallError(ended, nil, "open", "/a", ended.Err()), "thing: open /a: context canceled: the reason"},
 	} {
 		if got := text(c.got); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
-	if err := recipe.CallError(ended, "open", "/a", ended.Err()); !errors.Is(err, why) {
+	if err := recipe.CallError(ended, nil, "open", "/a", ended.Err()); !errors.Is(err, why) {
 		t.Errorf("%v does not match the cause", err)
 	}
 }

@@ -111,8 +111,11 @@ func NewLease(
 	if revoked != nil {
 		o.Revoked = func(oldest *hold.Share) { revoked((*lease.Lease)(oldest)) }
 	}
-	path := o.Path // so that Lost does not keep all of o
-	o.Lost = func(cause error) error { return &lease.LostError{Path: path, Cause: cause} }
+	path, shown := o.Path, o.Shown // so that Lost does not keep all of o
+	if shown == "" {
+		shown = o.Client.AbsolutePath(path)
+	}
+	o.Lost = func(cause error) error { return &lease.LostError{Path: path, AbsolutePath: shown, Cause: cause} }
 	var shares []*hold.Share
 	for _, member := range members {
 		shares = append(shares, ShareOf(member))
@@ -126,8 +129,8 @@ func ShareOf(l *lease.Lease) *hold.Share { return (*hold.Share)(l) }
 // A Grant is the grant of a recipe whose contenders queue: the first znode of the queue.
 type Grant struct {
 	*waitqueue.Grant
-	Of      string                                 // path of the recipe
-	OpError func(op, path string, err error) error // wraps the error of the release; nil stays nil
+	Of     string      // path of the recipe
+	Recipe args.Recipe // begins the text of the errors of releases
 }
 
 // Release deletes the znode.
@@ -137,7 +140,7 @@ func (g *Grant) Release(ctx context.Context) error {
 
 // Released ends the grant. err is the result of the znode's deletion.
 func (g *Grant) Released(err error) error {
-	return g.OpError("release", g.Of, ReleaseError(g.Of, g.Session, err))
+	return g.Recipe.Error(g.Client, "release", g.Of, ReleaseError(g.Client, g.Of, g.Session, err))
 }
 
 // Discard deletes the znode in the background.
@@ -151,16 +154,16 @@ func (g *Grant) Discard() {
 // when the release began and the znode ends with the session: that is no error. But if the znode or
 // the session was gone at the ensemble, another client may have held the lock before the release. If
 // the znode is gone and a reply was lost, the release itself deleted it.
-func ReleaseError(path string, session *framework.SessionHold, err error) error {
+func ReleaseError(c *framework.Client, path string, session *framework.SessionHold, err error) error {
 	defer session.Release()
 	switch {
 	case errors.Is(err, framework.ErrNoNode) && errors.Is(err, framework.ErrUnknownOutcome):
 		return nil
 	case errors.Is(err, framework.ErrNoNode):
-		return &lease.LostError{Path: path, Cause: lease.ErrNodeDeleted}
+		return &lease.LostError{Path: path, AbsolutePath: c.AbsolutePath(path), Cause: lease.ErrNodeDeleted}
 	case errors.Is(err, framework.ErrSessionEnded), errors.Is(err, framework.ErrClosed):
 		if ended := session.Err(); errors.Is(ended, framework.ErrSessionExpired) || errors.Is(ended, framework.ErrSessionReplaced) {
-			return &lease.LostError{Path: path, Cause: ended}
+			return &lease.LostError{Path: path, AbsolutePath: c.AbsolutePath(path), Cause: ended}
 		}
 		return nil
 	}
@@ -263,7 +266,7 @@ func WaitError(
 	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return err
 	}
-	return &lease.WaitError{Path: path, Ahead: ahead, BlockedBy: by, Err: args.Ended(ctx, c)}
+	return &lease.WaitError{Path: path, AbsolutePath: c.AbsolutePath(path), Ahead: ahead, BlockedBy: by, Err: args.Ended(ctx, c)}
 }
 
 // stuck is after how long a wait is logged as a warning, with a hint.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -23,8 +24,8 @@ type Contest struct {
 	Telemetry  telemetry.Lock
 	Data       func(owner, party string, seen *telemetry.Acquire) []byte // of a contender's znode
 	LossPolicy lease.LossPolicy
-	Revoked    func(*lease.Lease)                     // nil to ignore requests
-	OpError    func(op, path string, err error) error // wraps the error of a release; nil stays nil
+	Revoked    func(*lease.Lease) // nil to ignore requests
+	Recipe     args.Recipe        // begins the text of the errors of releases
 }
 
 // Acquire waits until the caller is the first of the queue, and returns the lease. If ctx ends first,
@@ -56,7 +57,7 @@ func (c *Contest) lease(ctx context.Context, grant *waitqueue.Grant, seen *telem
 	return NewLease(hold.Options{
 		Client: grant.Client,
 		Path:   c.Path,
-		Grant:  &Grant{Grant: grant, Of: c.Path, OpError: c.OpError},
+		Grant:  &Grant{Grant: grant, Of: c.Path, Recipe: c.Recipe},
 		Znode:  &grant.Znode,
 		Hooks:  seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
 	}, c.LossPolicy, c.Revoked)

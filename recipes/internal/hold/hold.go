@@ -99,6 +99,7 @@ func (NoHooks) Discarded(time.Time) {}
 type Options struct {
 	Client *framework.Client
 	Path   string // of the lock, as its user gave it
+	Shown  string // Path in the ensemble, for errors; "" for what Client makes of Path
 	Grant  Grant
 	Hooks  Hooks // [NoHooks] for no telemetry
 

@@ -34,7 +34,7 @@ func (a *attempt) lease(ctx context.Context) *lease.Lease {
 	l := contender.NewLease(hold.Options{
 		Client: first.Client,
 		Path:   p.Path,
-		Grant:  &grant{contender.Grant{Grant: first, Of: p.Path, OpError: p.OpError}, a.nodes, rest},
+		Grant:  &grant{contender.Grant{Grant: first, Of: p.Path, Recipe: p.Recipe}, a.nodes, rest},
 		Znode:  &first.Znode,
 		More:   more,
 		Hooks:  a.seen.Granted(ctx, first.Fence(), first.Session.Session()),
@@ -64,7 +64,7 @@ func (g *grant) Release(ctx context.Context) error {
 	if err := g.Released(deleteNodes(ctx, g.nodes)); err != nil {
 		return err
 	}
-	return g.OpError("release", g.Of, g.rest.wait(ctx))
+	return g.Recipe.Error(g.Client, "release", g.Of, g.rest.wait(ctx))
 }
 
 // Discard deletes the permits' znodes in the background.

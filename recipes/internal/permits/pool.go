@@ -41,6 +41,7 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/zkpath"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
@@ -68,7 +69,7 @@ type Pool struct {
 	LongWait   func(waited time.Duration, by waitqueue.Blocker) // may be nil
 
 	Telemetry telemetry.Lock
-	OpError   func(op, path string, err error) error // wraps the error of a release; nil stays nil
+	Recipe    args.Recipe // begins the text of the errors of releases
 
 	free atomic.Bool // the latest grant came without a wait, and no attempt by takeAtOnce since
 }

@@ -162,8 +162,8 @@ func (p position) behindHolder() position {
 var ErrMixed = errtype.New("another kind of lock is on the path: both would be granted", "mixed")
 
 // mixed returns ErrMixed, which the znode is the reason for.
-func mixed(dir, name string) error {
-	return fmt.Errorf("%w: %s", ErrMixed, zkpath.Join(dir, name))
+func mixed(c *framework.Client, dir, name string) error {
+	return fmt.Errorf("%w: %s", ErrMixed, c.AbsolutePath(zkpath.Join(dir, name)))
 }
 
 // otherAhead looks for contenders of another kind that are ahead of the node self, which v shows and
@@ -179,10 +179,10 @@ func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, sel
 	for _, other := range v.others {
 		switch {
 		case other.Overflowed():
-			return "", mixed(q.Dir, other.Name)
+			return "", mixed(c, q.Dir, other.Name)
 		case self != nil && queuenode.Compare(other, *self) > 0:
 		case len(v.nodes) == 0 || queuenode.Compare(v.nodes[0], v.others[0]) > 0:
-			return "", mixed(q.Dir, other.Name)
+			return "", mixed(c, q.Dir, other.Name)
 		default:
 			name = other.Name
 		}
@@ -238,7 +238,7 @@ func OtherAhead( //nolint:revive // two directories, with what is listed of each
 		case err != nil:
 			return "", err
 		case exists: // after all older kin had gone
-			return "", mixed(dir, oldest)
+			return "", mixed(c, dir, oldest)
 		}
 	}
 	return "", nil
