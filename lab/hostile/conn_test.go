@@ -25,15 +25,8 @@ type server struct {
 	changed int
 	kinds   [changes]int // how often each change was made
 	mute    map[proto.Opcode]bool
-	paths   []string                            // of requests
-	bodies  [][]byte                            // of some earlier replies
-	lies    func(rq asked, frame []byte) []byte // in place of the script; may be nil
-}
-
-// An asked is a request of the client's.
-type asked struct {
-	opcode proto.Opcode
-	path   string
+	paths   []string // of requests
+	bodies  [][]byte // of some earlier replies
 }
 
 // maxKept bounds the paths and bodies that are kept.
@@ -44,7 +37,7 @@ func (srv *server) dial(ctx context.Context, network, addr string) (net.Conn, er
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: c, server: srv, asked: make(map[int32]asked)}, nil
+	return &conn{Conn: c, server: srv, asked: make(map[int32]proto.Opcode)}, nil
 }
 
 // calm ends all changes.
@@ -76,7 +69,7 @@ type conn struct {
 	server *server
 
 	mu    sync.Mutex // guards following
-	asked map[int32]asked
+	asked map[int32]proto.Opcode
 
 	// only for Read
 	greeted bool
@@ -92,7 +85,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	xid, opcode := d.Int32(), proto.Opcode(d.Int32())
 	path := d.Path()
 	c.mu.Lock()
-	c.asked[xid] = asked{opcode, path}
+	c.asked[xid] = opcode
 	c.mu.Unlock()
 	if d.Err() == nil && len(path) > 0 && path[0] == '/' {
 		c.server.mu.Lock()
@@ -128,24 +121,15 @@ func (c *conn) deliver(frame []byte) []byte {
 	c.greeted = true
 	d := proto.NewDecoder(frame[proto.LengthSize:])
 	c.mu.Lock()
-	rq := c.asked[d.Int32()]
+	opcode := c.asked[d.Int32()]
 	c.mu.Unlock()
-	opcode := rq.opcode
 	srv := c.server
 	srv.mu.Lock()
 	srv.frames++
 	quiet, mute, many := srv.quiet, srv.mute[opcode] && !greeting, srv.frames >= mostFrames
-	lies := srv.lies
-	many = many || lies != nil && srv.frames >= stopReplies
 	srv.mu.Unlock()
 	if many {
 		time.Sleep(time.Second) // so that virtual time goes on, and the run ends
-	}
-	if lies != nil {
-		if greeting {
-			return frame
-		}
-		return lies(rq, frame)
 	}
 	if mute {
 		return nil
