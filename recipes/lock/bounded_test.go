@@ -21,46 +21,6 @@ import (
 // connectTimeout is the client's default.
 const connectTimeout = 5 * time.Second
 
-// TestBoundedCalls freezes the servers under calls of every kind.
-func TestBoundedCalls(t *testing.T) {
-	t.Parallel()
-	const wait = 200 * time.Millisecond
-	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
-		c := env.Client(t)
-		held := mustLock(t, k.lock(t, c, path+"/held"))
-		free := k.lock(t, c, path+"/free")
-		for _, member := range env.Members() {
-			member.Freeze(t)
-		}
-		calls := map[string]func(context.Context) error{
-			"Lock":    func(ctx context.Context) error { _, err := free.Lock(ctx); return err },
-			"TryLock": func(ctx context.Context) error { _, err := free.TryLock(ctx); return err },
-			"Release": held.Release,
-		}
-		if l, ok := free.(participator); ok {
-			calls["Participants"] = func(ctx context.Context) error { _, err := l.Participants(ctx); return err }
-		}
-		for name, call := range calls {
-			ctx, cancel := context.WithTimeout(t.Context(), wait)
-			start := time.Now()
-			err := call(ctx)
-			cancel()
-			if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
-				t.Errorf("%s: %v after %v, want an error that matches DeadlineExceeded after %v", name, err, took, wait)
-			}
-		}
-		for _, member := range env.Members() {
-			member.Thaw(t)
-		}
-		awaitEphemerals(t, c, path, 0)
-	}, zkenv.Breakable(), zkenv.Only("the contract has real servers that are silent", zkenv.Embedded, zkenv.EmbeddedEnsemble))
-}
-
-// A participator is a lock that returns its holders and waiters.
-type participator interface {
-	Participants(ctx context.Context) ([]lock.Participant, error)
-}
-
 // A goneContext ends without waking a waiter. A context does so if it ends at the very moment of
 // the awaited event.
 type goneContext struct {
