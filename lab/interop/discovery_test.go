@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -102,6 +103,23 @@ func TestCuratorReadsOurInstances(t *testing.T) {
 	zktest.Eventually(t, generous, "two in Java's cache", func() bool { return len(queried(t, theirs, "cached", path+"/text", "object", "web")) == 2 })
 	must.OK(t, reg.Close(t.Context()))
 	zktest.Eventually(t, generous, "one in Java's cache", func() bool { return len(queried(t, theirs, "cached", path+"/text", "object", "web")) == 1 })
+}
+
+// The outcomes that TestTextsAreReadAsCuratorReadsThem compares docent's with are those of this Curator.
+func TestCuratorReadsTheTextsAsRecorded(t *testing.T) {
+	t.Parallel()
+	theirs := newActor(t, curatorDiscovery)
+	var texts [][2]string
+	must.OK(t, json.Unmarshal(must.Get(os.ReadFile("../../recipes/discovery/testdata/curator.json"))(t), &texts))
+	for i, text := range texts {
+		got := ""
+		if words := theirs.must(t, "read", "="+base64.StdEncoding.EncodeToString([]byte(text[0]))); len(words) > 0 {
+			got = string(must.Get(base64.StdEncoding.DecodeString(words[0]))(t))
+		}
+		if recorded := strings.ReplaceAll(text[1], `\0`, "\x00"); got != recorded {
+			t.Errorf("%d: %.300s: %q, recorded as %q", i, text[0], got, recorded)
+		}
+	}
 }
 
 // docent reads all that Java writes, and would write the same bytes.

@@ -1,10 +1,10 @@
 package discovery
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/docent-go/docent/recipes/model"
@@ -12,20 +12,25 @@ import (
 
 // A record is the JSON of an instance, with the fields in the order of Curator's writer.
 type record struct {
-	Name       string          `json:"name"`
-	ID         string          `json:"id"`
-	Address    *string         `json:"address"`
-	Port       *int            `json:"port"`
-	SSLPort    *int            `json:"sslPort"`
+	Name       text            `json:"name"`
+	ID         text            `json:"id"`
+	Address    *text           `json:"address"`
+	Port       *int32Member    `json:"port"`
+	SSLPort    *int32Member    `json:"sslPort"`
 	Payload    json.RawMessage `json:"payload"`
-	Registered int64           `json:"registrationTimeUTC"` // milliseconds since 1970
-	Type       *string         `json:"serviceType"`
+	Registered int64Member     `json:"registrationTimeUTC"` // milliseconds since 1970
+	Type       *kindMember     `json:"serviceType"`
 	URI        *uri            `json:"uriSpec"`
-	Enabled    *bool           `json:"enabled,omitempty"`
+	Enabled    flag            `json:"enabled,omitempty"`
 }
 
 type uri struct {
-	Parts []URIPart `json:"parts"`
+	Parts []uriPart `json:"parts"`
+}
+
+type uriPart struct {
+	Value    text `json:"value"`
+	Variable flag `json:"variable"`
 }
 
 // encode returns the data of the instance's znode, which is at path, or what prevents that.
@@ -37,24 +42,32 @@ func encode[T any](in *Instance[T], path string, cfg *config) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("payload: %w", err)
 	}
-	kind, enabled := in.Kind.String(), !in.Disabled
+	kind := kindMember(in.Kind)
 	r := record{
-		Name: in.Name, ID: in.ID,
-		Address: orNull(in.Address), Port: orNull(in.Port), SSLPort: orNull(in.SSLPort),
-		Payload: payload, Registered: in.Registered.UnixMilli(), Type: &kind,
+		Name: text(in.Name), ID: text(in.ID),
+		Address: orNull(text(in.Address)), Port: orNull(int32Member(in.Port)), SSLPort: orNull(int32Member(in.SSLPort)),
+		Payload: payload, Registered: int64Member(in.Registered.UnixMilli()), Type: &kind,
 	}
 	if in.URI != nil {
-		r.URI = &uri{in.URI}
+		r.URI = &uri{Parts: []uriPart{}}
+		for _, part := range in.URI {
+			r.URI.Parts = append(r.URI.Parts, uriPart{text(part.Value), flagOf(part.Variable)})
+		}
 	}
 	if cfg.disabled {
-		r.Enabled = &enabled
+		r.Enabled = flagOf(!in.Disabled)
 	}
 	return marshalJava(r)
 }
 
+var errKind = errors.New("its serviceType is unknown")
+
+// byteOrderMark may be ahead of the JSON, as for Curator's reader.
+const byteOrderMark = "\ufeff"
+
 // decode returns the instance that a znode has. Its errors have nothing of the data.
 func decode[T any](data []byte) (in Instance[T], err error) {
-	r, err := model.JSON[record]().Decode(data)
+	r, err := model.JSON[record]().Decode(bytes.TrimPrefix(data, []byte(byteOrderMark)))
 	if err != nil {
 		return in, fmt.Errorf("instance: %w", err)
 	}
@@ -62,16 +75,15 @@ func decode[T any](data []byte) (in Instance[T], err error) {
 		return in, errors.New("instance: has no name or no id")
 	}
 	in = Instance[T]{
-		Name: r.Name, ID: r.ID, Address: orZero(r.Address), Port: orZero(r.Port), SSLPort: orZero(r.SSLPort),
-		Registered: time.UnixMilli(r.Registered).UTC(), Disabled: r.Enabled != nil && !*r.Enabled,
-	}
-	if r.Type != nil {
-		if in.Kind = Kind(slices.Index(kindNames(), *r.Type)); in.Kind < 0 {
-			return in, errors.New("instance: its serviceType is unknown")
-		}
+		Name: string(r.Name), ID: string(r.ID), Address: string(orZero(r.Address)),
+		Port: int(orZero(r.Port)), SSLPort: int(orZero(r.SSLPort)), Kind: Kind(orZero(r.Type)),
+		Registered: time.UnixMilli(int64(r.Registered)).UTC(), Disabled: r.Enabled == off,
 	}
 	if r.URI != nil {
-		in.URI = r.URI.Parts
+		in.URI = make([]URIPart, len(r.URI.Parts))
+		for i, part := range r.URI.Parts {
+			in.URI[i] = URIPart{string(part.Value), part.Variable == on}
+		}
 	}
 	if len(r.Payload) > 0 {
 		if in.Payload, err = model.JSON[T]().Decode(r.Payload); err != nil {

@@ -15,13 +15,13 @@ type Instance[T any] struct {
 	Name       string // of the service; without a slash
 	ID         string // of the instance; without a slash
 	Address    string // a host name or an IP address; "" for none
-	Port       int    // 0 for none
-	SSLPort    int    // 0 for none
+	Port       int    // 0 for none; another client's instance may have any number, as with Curator
+	SSLPort    int    // as Port
 	Payload    T
 	Registered time.Time // in milliseconds
 	Kind       Kind
 	URI        []URIPart // how to build a URI of the instance; nil for none
-	Disabled   bool      // the instance is not to be used: see [WithDisabledField]
+	Disabled   bool      // the instance is not to be used: see [WithDisabledField]; Spring has a mark of its own in the payload
 }
 
 // A URIPart is a part of a URI: a variable, such as "scheme" or "address", or text.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/exactjson"
 	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
@@ -68,7 +69,7 @@ func DecodeMetadata(data []byte) (*Metadata, bool) {
 		return nil, false
 	}
 	var m Metadata
-	if err := json.Unmarshal(data, &m); err != nil || m.Version < 1 {
+	if err := exactjson.Unmarshal(data, &m); err != nil || m.Version < 1 {
 		return nil, false
 	}
 	return &m, true

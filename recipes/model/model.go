@@ -30,6 +30,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/docent-go/docent/internal/exactjson"
 )
 
 // ErrSchema is returned by the Decode of [Versioned] for data of a version that it does not know.
@@ -42,8 +44,9 @@ type Codec[T any] struct {
 	Decode func([]byte) (T, error)
 }
 
-// JSON returns a codec that keeps a value as JSON. The errors of Decode have nothing of the data, unless
-// a method of T puts it there.
+// JSON returns a codec that keeps a value as JSON. The name of a member has to be exactly that of a field:
+// "PORT" is not "port", although package json takes it for that. The errors of Decode have nothing of the
+// data, unless a method of T puts it there.
 func JSON[T any]() Codec[T] {
 	return Codec[T]{
 		Encode: func(v T) ([]byte, error) { return json.Marshal(v) },
@@ -52,7 +55,7 @@ func JSON[T any]() Codec[T] {
 }
 
 func decodeJSON[T any](data []byte) (v T, err error) {
-	err = json.Unmarshal(data, &v)
+	err = exactjson.Unmarshal(data, &v)
 	var syntax *json.SyntaxError
 	var mismatch *json.UnmarshalTypeError
 	switch {

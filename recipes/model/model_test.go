@@ -43,6 +43,15 @@ func TestErrorsQuoteNothing(t *testing.T) {
 	}
 }
 
+// Package json would let the later member replace what the other one has said.
+func TestNamesOfMembersAreExact(t *testing.T) {
+	t.Parallel()
+	got, err := model.JSON[place]().Decode([]byte(`{"zone":"eu","ZONE":"us","Ports":"none"}`))
+	if err != nil || got.Zone != "eu" || got.Ports != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestBytesAreCopied(t *testing.T) {
 	t.Parallel()
 	data := []byte("a")

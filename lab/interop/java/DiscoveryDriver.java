@@ -89,6 +89,18 @@ public final class DiscoveryDriver {
                 case "unregister":
                     view(words).unregisterService(instance(words));
                     return "ok";
+                case "read": { // the text, as the default serializer reads it
+                    byte[] text = Base64.getDecoder().decode(words[3].substring(1)); // after a sign, because it may be empty
+                    try {
+                        ServiceInstance<Object> in = new JsonInstanceSerializer<>(Object.class).deserialize(text);
+                        String shown = String.format("OK name=%s id=%s address=%s port=%s ssl=%s reg=%d type=%s enabled=%s uri=%s",
+                                in.getName(), in.getId(), in.getAddress(), in.getPort(), in.getSslPort(), in.getRegistrationTimeUTC(),
+                                in.getServiceType(), in.isEnabled(), in.getUriSpec() == null ? "null" : in.getUriSpec().getParts().size());
+                        return "ok " + Base64.getEncoder().encodeToString(shown.getBytes(StandardCharsets.UTF_8));
+                    } catch (Exception e) {
+                        return "ok";
+                    }
+                }
                 case "names":
                     return "ok " + String.join(" ", view(words).queryForNames());
                 case "query":

@@ -6,10 +6,10 @@
 //		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
 //		…)
 //
-// Each instance that is not disabled and has an address and a port is an endpoint. A connection
-// follows the instances as they come and go. During an outage of ZooKeeper, and while the client may not
-// read the service, it keeps the last ones. If the service has no endpoint, calls that don't wait for a
-// connection fail with its path, as with a mistyped name. Once the last endpoint has left, some balancers
+// Each instance that is not disabled and has an address and a port, from 1 to 65535, is an endpoint. A
+// connection follows the instances as they come and go. During an outage of ZooKeeper, and while the client
+// may not read the service, it keeps the last ones. If the service has no endpoint, calls that don't wait
+// for a connection fail with its path, as with a mistyped name. Once the last endpoint has left, some balancers
 // have a text of their own: that of round_robin is "no children to pick from". If the instances can't be
 // read, calls wait for three seconds, and then fail with the reason.
 //
@@ -21,6 +21,7 @@ package grpcresolver
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"reflect"
 	"strconv"
@@ -153,7 +154,7 @@ func (r *watcher[T]) state(instances []discovery.Instance[T]) resolver.State {
 		if r.cfg.ssl {
 			port = in.SSLPort
 		}
-		if in.Disabled || in.Address == "" || port == 0 {
+		if in.Disabled || in.Address == "" || port < 1 || port > math.MaxUint16 {
 			continue
 		}
 		state.Addresses = append(state.Addresses, resolver.Address{

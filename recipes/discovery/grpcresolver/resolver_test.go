@@ -218,7 +218,8 @@ func (c *conn) addresses() (addrs []string, err error) {
 	return addrs, c.err
 }
 
-// Instances that are disabled or have no address or port are left out; others bring their payload.
+// Instances that are disabled or have no address or port are left out, and so are those of other clients
+// with numbers that are no ports; others bring their payload.
 func TestEndpointsAndTheirAttributes(t *testing.T) {
 	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 	c := newRegistry(t, server)
@@ -229,6 +230,10 @@ func TestEndpointsAndTheirAttributes(t *testing.T) {
 	} {
 		in.Name = "web"
 		register(t, c, in)
+	}
+	for _, port := range []string{"-1", "65536", "70000"} {
+		data := fmt.Sprintf(`{"name":"web","id":"%[1]s","address":"10.0.0.3","port":%[1]s,"sslPort":"%[1]s"}`, port)
+		must.Get(newClient(t, server).Create(t.Context(), "/services/web/"+port, []byte(data)))(t)
 	}
 	for want, opts := range map[string][]grpcresolver.Option{"[::1]:80": nil, "[::1]:443": {grpcresolver.WithSSLPort()}} {
 		to := new(conn)
