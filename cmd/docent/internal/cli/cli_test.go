@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -313,4 +315,30 @@ func TestVersion_and_topics(t *testing.T) {
 			t.Errorf("docent %s: exit code %d, no %q in\n%s%s", c.args, r.code, c.want, r.out, r.err)
 		}
 	}
+}
+
+// A server may not know yet of an outer hold that was granted at another one: a session that is local to the server
+// begins without it.
+func TestOuterHold_at_a_server_that_is_behind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithFrontends(3))...)
+		outer := apptest.Client(t, server.Addr(), framework.WithDialer(server.Dial))
+		behind := server.Frontend(1)
+		c := apptest.Client(t, behind.Addr(), framework.WithDialer(server.Dial))
+		behind.LagBy(time.Second)
+		node, err := outer.Create(t.Context(), "/locks/a/lock-", nil, framework.Ephemeral(), framework.Sequential(), framework.WithParents())
+		if err != nil {
+			t.Fatal(err)
+		}
+		stat, _, err := outer.Exists(t.Context(), node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hold := cli.Held{Path: "/locks/a", Node: node, Fence: stat.Czxid, Session: stat.EphemeralOwner}
+		app := &cli.App{Env: []string{cli.HeldVariable + "=" + hold.String()}}
+		if held, err := app.OuterHold(t.Context(), c, "/locks/a", false); err != nil || !held {
+			t.Errorf("%v, %v: docent would wait for itself", held, err)
+		}
+	})
 }

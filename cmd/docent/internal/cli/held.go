@@ -50,13 +50,16 @@ func parseHeld(line string) (h Held, ok bool) {
 }
 
 // OuterHold reports whether an outer docent exec holds the lock at path, so that a wait for it would be one for
-// itself. It asks the ensemble for the hold's znode: the hold may have ended, and servers have several names. A
-// reader does not wait for a reader.
+// itself. It asks the ensemble for the hold's znode: the hold may have ended, and servers have several names. The
+// server may be behind. A reader does not wait for a reader.
 func (a *App) OuterHold(ctx context.Context, c *framework.Client, path string, read bool) (bool, error) {
 	for line := range strings.FieldsSeq(a.Getenv(HeldVariable)) {
 		h, ok := parseHeld(line)
 		if !ok || h.Path != c.AbsolutePath(path) || read && h.Read {
 			continue
+		}
+		if err := c.Sync(ctx, path); err != nil {
+			return false, err
 		}
 		stat, exists, err := c.Root().Exists(ctx, h.Node)
 		if err != nil {

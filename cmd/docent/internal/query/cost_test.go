@@ -41,7 +41,8 @@ func TestCost(t *testing.T) {
 		{"ls /jobs --waiting", 4, 2, 1},
 		{"ls /jobs -o json", 4, 4, 1},
 		{"tree /jobs", 4, 4, 1},
-		{"doctor /jobs --servers=false", 4, 4, 2},
+		{"doctor /sem --servers=false", 4, 2, 2},
+		{"doctor /jobs --servers=false --confirm 1ms", 4 + 1, 4 + 3, 3}, // the process that waits for itself once more
 		{"doctor /dead --servers=false --confirm 1ms", 3 + 2, 4 + 4, 3}, // both locks once more
 	} {
 		proxy.ResetRequests()

@@ -46,7 +46,7 @@ func newDoctor(app *cli.App) *cobra.Command {
 		RunE:        d.run,
 	}
 	d.scan.define(cmd)
-	cli.DurationVar(cmd.Flags(), &d.confirm, "confirm", 2*time.Second, "look at a deadlock again after this `time`")
+	cli.DurationVar(cmd.Flags(), &d.confirm, "confirm", 2*time.Second, "look at waits that may last for ever again after this `time`")
 	cli.DurationVar(cmd.Flags(), &d.heldLonger, "held-longer", 0, "report holders that have held for longer than this")
 	cmd.Flags().BoolVar(&d.servers, "servers", true, "ask each server how it is, by the four-letter word srvr")
 	cmd.Flags().IntVar(&d.adminPort, "admin-port", 0, "ask each server's AdminServer, too, at this `port`")
@@ -146,7 +146,7 @@ func (d *doctor) examine(ctx context.Context, c *framework.Client, from string) 
 		d.app.Say("deadlocks may be missed")
 	}
 	second := first
-	if d.confirm > 0 && len(inspect.Deadlocks(first, first)) > 0 {
+	if d.confirm > 0 && slices.ContainsFunc(inspect.Diagnose(first, first, inspect.Rules{}), isWait) {
 		select {
 		case <-time.After(d.confirm):
 		case <-ctx.Done():
@@ -160,6 +160,9 @@ func (d *doctor) examine(ctx context.Context, c *framework.Client, from string) 
 	}
 	return second, inspect.Diagnose(first, second, inspect.Rules{HeldLonger: d.heldLonger}), nil
 }
+
+// isWait reports whether the finding is one that a second look can refute.
+func isWait(f inspect.Finding) bool { return f.Problem == inspect.Deadlock || f.Problem == inspect.SelfWait }
 
 // draws reports whether the output is a picture.
 func (d *doctor) draws() bool {

@@ -31,3 +31,25 @@ func TestDoctor_looks_again_at_each_wait(t *testing.T) {
 		}
 	})
 }
+
+// Goroutines of a process that take turns are no finding, if they have gone on by the second look. It costs a sync and the
+// reads of that lock alone.
+func TestDoctor_looks_again_at_what_takes_turns(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, env *environment) {
+		contender(t, env.client, "/turns"+guid+"lock-", metadata("h", 1, "", "parent"))
+		child := contender(t, env.client, "/turns"+guid+"lock-", metadata("h", 1, "", "child"))
+		done := make(chan error, 1)
+		go func() {
+			time.Sleep(time.Second) // virtual: between the two looks
+			done <- env.client.Delete(t.Context(), child)
+		}()
+		r := env.docent(t, "doctor", "/turns", "--servers=false")
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if r.code != 0 || strings.Contains(r.out, "self-wait") || !strings.Contains(r.out, "No deadlock found") {
+			t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
+		}
+	})
+}

@@ -177,8 +177,8 @@ func ofEnsemble(all []serverInfo) []inspect.Finding {
 	return found
 }
 
-// knownFaults returns a finding for each version of the servers that has known faults. A version that
-// is not ZooKeeper's has none.
+// knownFaults returns a finding for each version of the servers that has known faults which docent can't help. A
+// version that is not ZooKeeper's has none.
 func knownFaults(all []serverInfo) []inspect.Finding {
 	addrs, versions := map[zkversion.Version][]string{}, []zkversion.Version{}
 	for _, s := range all {
@@ -194,7 +194,7 @@ func knownFaults(all []serverInfo) []inspect.Finding {
 	}
 	var found []inspect.Finding
 	for _, v := range versions {
-		if f := knownFaultsOf(v); len(f.Details) > 0 {
+		if f, helpless := knownFaultsOf(v); helpless > 0 {
 			f.Text = fmt.Sprintf("ZooKeeper %v (%s) has known faults that concern locks: %s", v, strings.Join(addrs[v], ", "), f.Text)
 			found = append(found, f)
 		}
@@ -202,10 +202,10 @@ func knownFaults(all []serverInfo) []inspect.Finding {
 	return found
 }
 
-// knownFaultsOf returns the finding of the version. Its text says how many of the faults docent minds, and its
-// details have the others first.
-func knownFaultsOf(v zkversion.Version) inspect.Finding {
-	f := inspect.Finding{Severity: inspect.Info, Problem: knownFaultsProblem, Advice: "No release mends them."}
+// knownFaultsOf returns the finding of the version, and how many of its faults docent can't help. Its details have
+// these first.
+func knownFaultsOf(v zkversion.Version) (f inspect.Finding, helpless int) {
+	f = inspect.Finding{Severity: inspect.Info, Problem: knownFaultsProblem, Advice: "No release mends them."}
 	var minded []string
 	for _, fault := range v.Faults() {
 		if fault.Minded == "" {
@@ -217,9 +217,10 @@ func knownFaultsOf(v zkversion.Version) inspect.Finding {
 			f.Advice = "Upgrade the servers. A distributor's package may have a fix that its version does not show."
 		}
 	}
-	f.Text = fmt.Sprintf("%d that docent can't help, %d that it is safe from", len(f.Details), len(minded))
+	helpless = len(f.Details)
+	f.Text = fmt.Sprintf("%d that docent can't help, %d that it is safe from", helpless, len(minded))
 	f.Details = append(f.Details, minded...)
-	return f
+	return f, helpless
 }
 
 // writeServers writes a row for each server that was asked.
