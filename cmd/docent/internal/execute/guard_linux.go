@@ -99,7 +99,7 @@ func (g *guard) run(withCgroup bool) (int, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return codeFailed, fmt.Errorf("become a subreaper: %w", err)
 	}
-	setName(docentName)
+	setName(execName)
 	g.before, _ = children(os.Getpid())
 	signals := takeSignals(make(chan os.Signal, 16))
 	if withCgroup {

@@ -62,17 +62,18 @@ func signalTo(e processEntry, sig syscall.Signal) error {
 	return unix.PidfdSendSignal(fd, sig, nil, 0)
 }
 
-// docentName is the name of a docent exec, as ps shows it: of its guard if it has one, whose child has childName.
+// execName is the name of a docent exec, as ps shows it: of its guard if it has one, whose child has childName. No
+// program has the first one from its file: its name has a blank.
 const (
-	docentName = "docent"
-	childName  = "docent-child"
+	execName  = "docent exec"
+	childName = "docent-child"
 )
 
 // setName sets the name of this process.
 func setName(name string) { _ = os.WriteFile("/proc/self/comm", []byte(name), 0) } // else it has its file's name
 
 // isDocent reports whether the process is a docent exec, which passes signals on.
-func isDocent(e processEntry) bool { return e.name == docentName }
+func isDocent(e processEntry) bool { return e.name == execName }
 
 // A hunt ends processes that may start further ones while they are ended.
 type hunt struct {

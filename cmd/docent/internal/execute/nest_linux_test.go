@@ -74,6 +74,24 @@ func TestNested_execs_pass_a_signal_on_once(t *testing.T) {
 	}
 }
 
+// A program that has docent's name and is no docent exec passes nothing on: what it runs gets the signal from docent.
+func TestSignal_below_another_program_of_docents_name(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	got, ready, other := tempFile(t), tempFile(t), filepath.Join(t.TempDir(), "docent")
+	if err := os.Symlink("/bin/sh", other); err != nil {
+		t.Fatal(err)
+	}
+	inner := fmt.Sprintf("trap 'echo got >>\"%s\"; exit' TERM; echo >%s; while :; do sleep 0.05; done", got, quoted(ready))
+	p := start(t, addr, "/other", "--", "setsid", "-w", other, "-c", "trap : TERM; setsid -w sh -c "+quoted(inner)+"; wait")
+	await(t, ready)
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the signal arrives", func() bool { return contents(got) == "got\n" })
+	p.end(t)
+}
+
 // A second INT ends nested execs, too.
 func TestNested_execs_end_at_a_second_INT(t *testing.T) {
 	t.Parallel()

@@ -302,7 +302,7 @@ func levelsOf(p *program) (guards, children []int) {
 	for below := []int{p.Process.Pid}; len(below) > 0; below = below[1:] {
 		found := childrenOf(below[0])
 		below = append(below, found...)
-		if strings.TrimSpace(contents(fmt.Sprintf("/proc/%d/comm", below[0]))) != "docent" {
+		if strings.TrimSpace(contents(fmt.Sprintf("/proc/%d/comm", below[0]))) != "docent exec" {
 			continue
 		}
 		child := 0

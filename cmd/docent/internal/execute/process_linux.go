@@ -59,7 +59,7 @@ func prepare(path string, argv []string, files []*os.File, g *guardian, c *cgrou
 		terminal: terminalOf(files, g), guardian: g, cgroup: c, warned: make(map[int]bool),
 	}
 	if g == nil {
-		setName(docentName)
+		setName(execName)
 	}
 	p.before, _ = children(os.Getpid())
 	if err := p.launch(path, argv, files); err != nil {
@@ -88,7 +88,7 @@ func (p *process) launch(path string, argv []string, files []*os.File) error {
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	}
 	attr.Sys.CgroupFD, attr.Sys.UseCgroupFD = p.cgroup.descriptor()
-	argv = append([]string{docentName, starterCommand, path}, argv...)
+	argv = append([]string{"docent", starterCommand, path}, argv...)
 	started, err := os.StartProcess(executable(), argv, attr)
 	if err != nil && attr.Sys.UseCgroupFD { // docent may not put processes there
 		p.cgroup, attr.Sys.UseCgroupFD = nil, false
