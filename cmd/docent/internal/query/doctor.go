@@ -162,7 +162,9 @@ func (d *doctor) examine(ctx context.Context, c *framework.Client, from string) 
 }
 
 // isWait reports whether the finding is one that a second look can refute.
-func isWait(f inspect.Finding) bool { return f.Problem == inspect.Deadlock || f.Problem == inspect.SelfWait }
+func isWait(f inspect.Finding) bool {
+	return f.Problem == inspect.Deadlock || f.Problem == inspect.SelfWait
+}
 
 // draws reports whether the output is a picture.
 func (d *doctor) draws() bool {
