@@ -29,6 +29,7 @@ type core struct {
 	log         *zap.Logger
 	listeners   *listeners.Queued[StateChange]
 	deletes     *deletes
+	claims      claims
 	readOnly    readOnly
 	trees       watchreg.Trees
 	credentials credentials

@@ -1,7 +1,6 @@
 package framework
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -62,8 +61,7 @@ type creation struct {
 	data       []byte // as the client sends it
 	acls       []acl.Entry
 	earlier    earlierAttempts
-	protection *protection // nil without Protected and KnownByData
-	pathLocks  *pathLocks  // set with byData
+	protection *protection // nil without Protected and KnownBySession
 }
 
 func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*creation, error) {
@@ -82,8 +80,8 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 		path = cr.protection.name(path)
 	}
 	cr.path = c.pathToCreate(path, cr.has(withSequential))
-	if cr.has(withData) {
-		cr.protection, cr.pathLocks = &protection{byData: true, data: bytes.Clone(cr.data)}, c.pathLocks()
+	if cr.has(withSession) {
+		cr.protection = &protection{claims: &c.core.claims}
 	}
 	if cr.over != nil && cr.protection != nil {
 		cr.protection.storeIn = cr.over
@@ -245,7 +243,7 @@ const (
 	withContainer
 	withTTL
 	withProtected
-	withData // see [KnownByData]
+	withSession // see [KnownBySession]
 	withEpoch
 	withList
 	withWatch
@@ -272,13 +270,13 @@ func (cfg *createConfig) combined() error {
 		{of: withTTL, excludes: withEphemeral, fault: "option TTL: cannot be combined with Ephemeral"},
 		{of: withProtected, needs: withEphemeral, fault: "option Protected: must be combined with Ephemeral"},
 		{
-			of: withData, needs: withEphemeral, excludes: withSequential | withProtected | withIdempotent,
-			fault: "option KnownByData: must be combined with Ephemeral, " +
+			of: withSession, needs: withEphemeral, excludes: withSequential | withProtected | withIdempotent,
+			fault: "option KnownBySession: must be combined with Ephemeral, " +
 				"and with none of Sequential, Protected and Idempotent",
 		},
 		{
-			of: withEpoch, needs: withData, excludes: withList | withWatch,
-			fault: "option WithEpoch: must be combined with KnownByData, and not with ListTo or WatchTo",
+			of: withEpoch, needs: withSession, excludes: withList | withWatch,
+			fault: "option WithEpoch: must be combined with KnownBySession, and not with ListTo or WatchTo",
 		},
 		{
 			of: withIdempotent, excludes: withSequential | withProtected,
@@ -289,8 +287,8 @@ func (cfg *createConfig) combined() error {
 			faults = append(faults, errors.New(rule.fault))
 		}
 	}
-	if cfg.has(withDeletion) && !cfg.has(withProtected|withData) {
-		faults = append(faults, errors.New("option DeletionTo: must be combined with Protected or KnownByData"))
+	if cfg.has(withDeletion) && !cfg.has(withProtected|withSession) {
+		faults = append(faults, errors.New("option DeletionTo: must be combined with Protected or KnownBySession"))
 	}
 	return errors.Join(faults...)
 }

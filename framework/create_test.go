@@ -413,7 +413,7 @@ func TestCreate_without_its_list_or_watch(t *testing.T) {
 		{dir + "/theirs", []framework.CreateOption{watched}, false, framework.ErrNodeExists},
 		{dir + "/n-", []framework.CreateOption{watched, framework.Sequential()}, false, nil},
 		{dir + "/n", []framework.CreateOption{list, framework.Ephemeral(), framework.Protected()}, true, nil},
-		{dir + "/n", []framework.CreateOption{watched, framework.Ephemeral(), framework.KnownByData()}, true, nil},
+		{dir + "/n", []framework.CreateOption{watched, framework.Ephemeral(), framework.KnownBySession()}, true, nil},
 	} {
 		before := []string{"from before"}
 		names, watch = before, new(framework.Watch)

@@ -136,6 +136,7 @@ func (g *group) find(ctx context.Context, s *session.Session) ([]string, error) 
 
 // send sends the transaction, then the requested listings, and waits for the replies.
 func (g *group) send(ctx context.Context, s *session.Session) ([]string, error) {
+	before := s.Zxid()
 	p := session.Begin(s, txnRequest(g.full))
 	var dirs []string
 	for _, cr := range g.creations {
@@ -149,7 +150,7 @@ func (g *group) send(ctx context.Context, s *session.Session) ([]string, error) 
 	}
 	if errors.Is(err, ErrUnknownOutcome) {
 		for _, cr := range g.creations {
-			cr.protection.mayHaveCreated(p.Session().ID(), p.Done())
+			cr.protection.mayHaveCreated(p.Session().ID(), before, p.Done())
 		}
 	}
 	paths := make([]string, len(results))

@@ -1,7 +1,6 @@
 package framework
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -23,8 +22,8 @@ func (cr *creation) run(ctx context.Context) (string, error) {
 	if cr.has(withSequential) && cr.protection == nil {
 		rq.repeat = once
 	}
-	if cr.pathLocks != nil {
-		unlock, err := cr.pathLocks.lock(ctx, cr.core, cr.path)
+	if cr.has(withSession) {
+		unlock, err := cr.core.claims.lock(ctx, cr.core, cr.path)
 		if err != nil {
 			return "", err
 		}
@@ -89,6 +88,7 @@ func (cr *creation) send(ctx context.Context, s *session.Session) (string, error
 	if cr.epoch != nil {
 		return cr.sendWithEpoch(ctx, s)
 	}
+	before := s.Zxid()
 	p := cr.begin(s)
 	made, err := p.Wait(ctx)
 	if err == nil && !isMade(cr.path, cr.has(withSequential), made.Path) {
@@ -103,7 +103,7 @@ func (cr *creation) send(ctx context.Context, s *session.Session) (string, error
 	cr.storeLists(names)
 	cr.storeWatch(ctx, p.watch, made, err)
 	if cr.protection != nil && errors.Is(err, ErrUnknownOutcome) {
-		cr.protection.mayHaveCreated(p.Session().ID(), p.Done())
+		cr.protection.mayHaveCreated(p.Session().ID(), before, p.Done())
 	}
 	if err == nil {
 		cr.store(statOf(made.Stat))
@@ -286,7 +286,11 @@ type sentCreate struct {
 // begin sends the create, and after it the listing and the watch if the options ask for them. A
 // server serves a session's requests in the order in which they are sent.
 func (cr *creation) begin(s *session.Session) sentCreate {
-	sent := sentCreate{Pending: session.Begin(s, requests.Create(cr.path, cr.data, cr.flags(), cr.acls, cr.ttl))}
+	rq := requests.Create(cr.path, cr.data, cr.flags(), cr.acls, cr.ttl)
+	if cr.has(withEphemeral) && cr.protection == nil {
+		rq.Answered = func(made requests.Created) { cr.core.claims.note(made.Path, made.Stat.Czxid) }
+	}
+	sent := sentCreate{Pending: session.Begin(s, rq)}
 	if cr.lists != nil {
 		sent.lists = cr.list(s)
 	}
@@ -356,16 +360,16 @@ type protection struct {
 	session  int64             // of the create with the unknown outcome; 0 if none
 	inFlight []<-chan struct{} // requests that no caller waits for
 
-	byData bool   // KnownByData: there is no id, and
-	data   []byte // the znode at the path holds this
-	epoch  *epoch // of that path, before the last search; may be nil
-	unlock func() // to be called once the outcome is known; may be nil
+	claims *claims // KnownBySession: there is no id, and the znode is at the path; else nil
+	before int64   // the transaction id that the session knew before the create
+	epoch  *epoch  // of that path, before the last search; may be nil
+	unlock func()  // to be called once the outcome is known; may be nil
 
 	over    chan struct{}    // closed once the deletion is over; nil if there is none
 	storeIn *<-chan struct{} // gets over; may be nil
 }
 
-// DeletionTo is for a create that is [Protected] or [KnownByData]. If Create fails, and the client
+// DeletionTo is for a create that is [Protected] or [KnownBySession]. If Create fails, and the client
 // deletes the znode in the background, DeletionTo stores a channel in over. The channel is closed
 // when that is over: the znode is gone, its session has ended, or the client is closed. A znode
 // whose session has ended may exist until the ensemble has expired the session. DeletionTo stores
@@ -412,9 +416,9 @@ func (cr *creation) findEarlier(ctx context.Context, s *session.Session) (string
 }
 
 // mayHaveCreated records that a request in the session may have created the znode, or may still create it.
-// The request has ended when done is closed.
-func (g *protection) mayHaveCreated(session int64, done <-chan struct{}) {
-	g.session = session
+// before is the transaction id that the session knew before that. The request has ended when done is closed.
+func (g *protection) mayHaveCreated(session, before int64, done <-chan struct{}) {
+	g.session, g.before = session, before
 	g.inFlight = append(g.inFlight, done)
 }
 
@@ -442,7 +446,7 @@ func (g *protection) search(ctx context.Context, s *session.Session, path string
 	if err := session.Effect(ctx, s, requests.Sync(dir)); err != nil {
 		return "", Stat{}, err
 	}
-	if g.byData {
+	if g.claims != nil {
 		return g.searchAt(ctx, s, path)
 	}
 	candidates, err := g.candidates(ctx, s, dir)
@@ -524,47 +528,53 @@ func (g *protection) finish() {
 	}
 }
 
-// KnownByData makes Create find its znode again if the reply was lost, as [Protected] does, but
-// under a given name. Create takes the znode at the path for its own if it belongs to the client's
-// present session and holds exactly the data. So while a znode exists that the client created at
-// the path, another create of the path has to carry other data: put a random id in. An
-// [ErrNodeExists] certainly means that the znode is not from this call.
+// KnownBySession makes Create find its znode again if the reply was lost, as [Protected] does, but
+// under a given name. The client knows which znodes its session's other creates have made. So Create
+// takes the znode at the path for its own if it belongs to the client's present session, is newer than
+// the request, and comes from no other create that got its reply. It does not matter who has written to
+// the znode since. An [ErrNodeExists] certainly means that the znode is not from this call.
 //
 // If Create fails nevertheless, the znode may exist or may still be created. The client then
 // deletes it in the background until it is gone or its session has ended.
 //
 // Such creates of one path in one client run one after another. A create waits until the outcome of
-// an earlier create is known and its deletion is over, or until ctx ends. KnownByData requires
-// [Ephemeral], and excludes [Sequential] and Protected.
-func KnownByData() CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.given |= withData })
+// an earlier create is known and its deletion is over, or until ctx ends. Another create of the path by
+// the same client, without KnownBySession, is told apart only if it gets its reply. KnownBySession
+// requires [Ephemeral], and excludes [Sequential] and Protected.
+func KnownBySession() CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.given |= withSession })
 }
 
-// pathLocks are the paths at which a create that is known by its data is under way or has an unknown
+// claims are the paths at which a create that is known by its session is under way or has an unknown
 // outcome.
-type pathLocks struct {
+type claims struct {
 	mu   sync.Mutex
-	held map[string]chan struct{} // closed, and deleted from the map, once the outcome is known
+	held map[string]*claim
 }
 
-func (c *Client) pathLocks() *pathLocks {
-	return Shared(c, func() *pathLocks { return &pathLocks{held: make(map[string]chan struct{})} })
+// A claim is the part of such a create that other creates of the client's have to know.
+type claim struct {
+	over   chan struct{} // closed, and the claim is deleted, once the outcome is known
+	others []int64       // czxids of znodes that other creates have made at the path; guarded by claims.mu
 }
 
-// lock waits until no other create has locked the path, and locks it until unlock is called.
-func (p *pathLocks) lock(ctx context.Context, c *core, path string) (unlock func(), err error) {
+// lock waits until no other create has claimed the path, and claims it until unlock is called.
+func (cs *claims) lock(ctx context.Context, c *core, path string) (unlock func(), err error) {
 	for {
-		p.mu.Lock()
-		other, taken := p.held[path]
-		if !taken {
-			own := make(chan struct{})
-			p.held[path] = own
-			p.mu.Unlock()
-			return func() { p.unlock(path, own) }, nil
+		cs.mu.Lock()
+		other := cs.held[path]
+		if other == nil {
+			own := &claim{over: make(chan struct{})}
+			if cs.held == nil {
+				cs.held = make(map[string]*claim)
+			}
+			cs.held[path] = own
+			cs.mu.Unlock()
+			return func() { cs.unlock(path, own) }, nil
 		}
-		p.mu.Unlock()
+		cs.mu.Unlock()
 		select {
-		case <-other:
+		case <-other.over:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-c.ctx.Done():
@@ -573,28 +583,48 @@ func (p *pathLocks) lock(ctx context.Context, c *core, path string) (unlock func
 	}
 }
 
-func (p *pathLocks) unlock(path string, own chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.held, path)
-	close(own)
+func (cs *claims) unlock(path string, own *claim) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	delete(cs.held, path)
+	close(own.over)
 }
 
-// searchAt is search for a znode that is known by its data.
+// note records that a create without a claim has made the znode. It is called before later replies of the
+// session have an effect. So who reads the znode by a later request knows whose it is.
+func (cs *claims) note(path string, czxid int64) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if other := cs.held[path]; other != nil {
+		other.others = append(other.others, czxid)
+	}
+}
+
+// knows reports whether a create without a claim has made the znode since the path was claimed.
+func (cs *claims) knows(path string, czxid int64) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	own := cs.held[path]
+	return own != nil && slices.Contains(own.others, czxid)
+}
+
+// searchAt is search for a znode that is known by its session. What the session knew before the create
+// is of earlier creates.
 func (g *protection) searchAt(ctx context.Context, s *session.Session, path string) (string, Stat, error) {
 	if g.epoch != nil {
 		if err := g.epoch.read(ctx, s); err != nil {
 			return "", Stat{}, err
 		}
 	}
-	found, err := session.Call(ctx, s, requests.Get(path))
+	found, err := readStat(ctx, s, path)
+	st := found.Stat
 	switch {
-	case errors.Is(err, ErrNoNode):
-		return "", Stat{}, nil
-	case err != nil:
+	case err != nil || !found.Exists || st.EphemeralOwner != s.ID():
 		return "", Stat{}, err
-	case found.Stat.EphemeralOwner != s.ID() || !bytes.Equal(found.Data, g.data):
+	case s.Zxid() < g.before:
+		return "", Stat{}, errZxidFell
+	case st.Czxid <= g.before || g.claims.knows(path, st.Czxid):
 		return "", Stat{}, nil
 	}
-	return path, statOf(found.Stat), nil
+	return path, statOf(st), nil
 }

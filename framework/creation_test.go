@@ -3,38 +3,43 @@ package framework_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-func knownByData(more ...framework.CreateOption) []framework.CreateOption {
-	return append(more, framework.Ephemeral(), framework.KnownByData())
+func knownBySession(more ...framework.CreateOption) []framework.CreateOption {
+	return append(more, framework.Ephemeral(), framework.KnownBySession())
 }
 
-func TestKnownByDataFindsItsZnodeAgain(t *testing.T) {
+func TestKnownBySessionFindsItsZnodeAgain(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	c := newClient(t, proxy.Addr())
 	path := fresh(t) + "-known"
 	lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.DropReply})
 	var st framework.Stat
-	created, err := c.Create(t.Context(), path, []byte("7f"), knownByData(framework.StatTo(&st))...)
+	created, err := c.Create(t.Context(), path, []byte("7f"), knownBySession(framework.StatTo(&st))...)
 	if err != nil || created != path || lost.Hits() != 1 {
 		t.Fatalf("Create: %q, %v with %d replies lost; want %s with one", created, err, lost.Hits(), path)
 	}
 	wantStat(t, c, path, st)
 }
 
-// TestKnownByDataTakesNothingForItsOwn has another znode at the path when the
+// TestKnownBySessionTakesNothingForItsOwn has another znode at the path when the
 // create is tried again: its refusal leaves no doubt.
-func TestKnownByDataTakesNothingForItsOwn(t *testing.T) {
+func TestKnownBySessionTakesNothingForItsOwn(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
 	proxy := zkproxy.Run(t, server.Addr())
@@ -47,11 +52,12 @@ func TestKnownByDataTakesNothingForItsOwn(t *testing.T) {
 		"another session's with the same data": {other, "7f", []framework.CreateOption{framework.Ephemeral()}},
 		"nobody's with the same data":          {own, "7f", nil},
 		"the own session's with other data":    {own, "80", []framework.CreateOption{framework.Ephemeral()}},
+		"the own session's with the same data": {own, "7f", []framework.CreateOption{framework.Ephemeral()}},
 	} {
 		path := fresh(t) + "-taken"
 		mustCreate(t, in.creator, path, in.data, in.opts...)
 		lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.DropReply})
-		_, err := own.Create(t.Context(), path, []byte("7f"), knownByData()...)
+		_, err := own.Create(t.Context(), path, []byte("7f"), knownBySession()...)
 		wantErr(t, name, err, framework.ErrNodeExists)
 		if errors.Is(err, framework.ErrUnknownOutcome) || lost.Hits() != 1 {
 			t.Errorf("%s: %v with %d replies lost; want it to be certain after one", name, err, lost.Hits())
@@ -60,9 +66,92 @@ func TestKnownByDataTakesNothingForItsOwn(t *testing.T) {
 	}
 }
 
-// TestKnownByData_ends ends ctx with the create on its way: what it makes goes,
+// The reply to a create is lost. Before the client is connected again, another client writes to the znode, as
+// anybody may who has seen it. The znode remains the create's own: the create succeeds, or the znode goes.
+func TestKnownBySessionWhateverIsWrittenToTheZnode(t *testing.T) {
+	var version int32
+	for name, opts := range map[string][]framework.CreateOption{
+		"plain":      knownBySession(),
+		"with epoch": knownBySession(framework.WithEpoch(&version)),
+	} {
+		for _, withdrawn := range []bool{false, true} {
+			runVirtually(t, fmt.Sprintf("%s, withdrawn %v", name, withdrawn), func(t *testing.T, srv *zkserver.Server) {
+				c, other := virtual(t, srv), virtual(t, srv)
+				must.Get(c.Create(t.Context(), zkpath.Epoch("/x"), nil))(t)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var st framework.Stat
+				op := fault.Create
+				if name == "with epoch" {
+					op = fault.Multi
+				}
+				held := srv.Rules().Add(fault.Rule{Op: op, Path: "/x", Action: fault.HoldReply})
+				done := background(func() error { return last(c.Create(ctx, "/x", []byte("7f"), append(opts, framework.StatTo(&st))...)) })
+				<-held.Hit()
+				must.Get(other.Set(t.Context(), "/x", []byte("written"), framework.AnyVersion))(t)
+				want := error(nil)
+				if withdrawn {
+					cancel()
+					want = context.Canceled
+				}
+				srv.Cut()
+				wantErr(t, "Create", <-done, want)
+				sleep(time.Minute)
+				wantExists(t, other, "/x", !withdrawn)
+				if !withdrawn {
+					found, _ := must.Get2(other.Exists(t.Context(), "/x"))(t)
+					wantEqual(t, "the Stat's czxid", st.Czxid, found.Czxid)
+				}
+			})
+		}
+	}
+}
+
+// A create is refused, and its caller has left before the reply came. The client has made a znode with the same
+// data by another call: before that, or when the znode that was in the way had gone. The search for what the
+// create has left must not take that.
+func TestKnownBySessionLeavesWhatTheClientMadeOtherwise(t *testing.T) {
+	for name, byHand := range map[string]func(ctx context.Context, c *framework.Client) error{
+		"Create": func(ctx context.Context, c *framework.Client) error {
+			return last(c.Create(ctx, "/x", []byte("7f"), framework.Ephemeral()))
+		},
+		"Txn": func(ctx context.Context, c *framework.Client) error {
+			return last(c.Txn(ctx, framework.OpCreate("/x", []byte("7f"), framework.Ephemeral())))
+		},
+	} {
+		for _, before := range []bool{false, true} {
+			runVirtually(t, fmt.Sprintf("%s, before %v", name, before), func(t *testing.T, srv *zkserver.Server) {
+				c, other := virtual(t, srv), virtual(t, srv)
+				mustCreate(t, c, "/y", "") // the next creates are on their way at the same time
+				if before {
+					check(t, byHand(t.Context(), c))
+				} else {
+					mustCreate(t, other, "/x", "theirs")
+				}
+				held := srv.Rules().Add(fault.Rule{Op: fault.Create, Path: "/x", Action: fault.HoldReply})
+				ctx, cancel := context.WithCancel(t.Context())
+				refused := background(func() error { return last(c.Create(ctx, "/x", []byte("7f"), knownBySession()...)) })
+				<-held.Hit()
+				if !before {
+					check(t, other.Delete(t.Context(), "/x"))
+					made := background(func() error { return byHand(t.Context(), c) })
+					defer func() { check(t, <-made) }()
+				}
+				synctest.Wait()
+				cancel()
+				wantErr(t, "the create that was refused", <-refused, context.Canceled)
+				held.Release()
+				sleep(time.Minute)
+				wantEqual(t, "pending deletions", c.PendingDeletes(), 0)
+				wantExists(t, other, "/x", true)
+			})
+		}
+	}
+}
+
+// TestKnownBySession_ends ends ctx with the create on its way: what it makes goes,
 // and a create that follows waits for that.
-func TestKnownByData_ends(t *testing.T) {
+func TestKnownBySession_ends(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
 	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
@@ -73,14 +162,14 @@ func TestKnownByData_ends(t *testing.T) {
 			path := fresh(t) + "-gives-up"
 			stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: action})
 			ctx, cancel := context.WithCancel(t.Context())
-			first := background(func() error { return last(c.Create(ctx, path, []byte("same"), knownByData()...)) })
+			first := background(func() error { return last(c.Create(ctx, path, []byte("same"), knownBySession()...)) })
 			await(t, stuck.Hit(), "the create")
 			cancel()
 			wantErr(t, "Create", <-first, context.Canceled)
 			second := make(chan error, 1)
 			var st framework.Stat
 			go func() {
-				_, err := c.Create(t.Context(), path, []byte("same"), knownByData(framework.StatTo(&st))...)
+				_, err := c.Create(t.Context(), path, []byte("same"), knownBySession(framework.StatTo(&st))...)
 				second <- err
 			}()
 			stuck.Release()
@@ -93,7 +182,7 @@ func TestKnownByData_ends(t *testing.T) {
 	}
 }
 
-func TestKnownByDataWaitsNoLongerThanItsContext(t *testing.T) {
+func TestKnownBySessionWaitsNoLongerThanItsContext(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	c := newClient(t, proxy.Addr())
@@ -101,11 +190,11 @@ func TestKnownByDataWaitsNoLongerThanItsContext(t *testing.T) {
 	stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.HoldRequest})
 	defer stuck.Release()
 	first, cancel := context.WithCancel(t.Context())
-	done := background(func() error { return last(c.Create(first, path, []byte("1"), knownByData()...)) })
+	done := background(func() error { return last(c.Create(first, path, []byte("1"), knownBySession()...)) })
 	await(t, stuck.Hit(), "the create")
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	_, err := c.Create(ctx, path, []byte("2"), knownByData()...)
+	_, err := c.Create(ctx, path, []byte("2"), knownBySession()...)
 	wantErr(t, "Create behind one that is in doubt", err, context.Canceled)
 	if errors.Is(err, framework.ErrUnknownOutcome) {
 		t.Errorf("Create: %v: it was never sent", err)
@@ -114,20 +203,20 @@ func TestKnownByDataWaitsNoLongerThanItsContext(t *testing.T) {
 	wantErr(t, "Create", <-done, context.Canceled)
 }
 
-func TestKnownByDataNeedsAnEphemeralOfAGivenName(t *testing.T) {
+func TestKnownBySessionNeedsAnEphemeralOfAGivenName(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, zktest.Shared(t).Addr())
 	for name, opts := range map[string][]framework.CreateOption{
-		"without Ephemeral": {framework.KnownByData()},
-		"with Sequential":   knownByData(framework.Sequential()),
-		"with Protected":    knownByData(framework.Protected()),
-		"with Idempotent":   knownByData(framework.Idempotent()),
+		"without Ephemeral": {framework.KnownBySession()},
+		"with Sequential":   knownBySession(framework.Sequential()),
+		"with Protected":    knownBySession(framework.Protected()),
+		"with Idempotent":   knownBySession(framework.Idempotent()),
 	} {
 		if _, err := c.Create(t.Context(), "/x", nil, opts...); err == nil {
 			t.Errorf("Create %s: no error", name)
 		}
 	}
-	if _, err := c.Txn(t.Context(), framework.OpCreate("/x", nil, knownByData()...)); err == nil {
+	if _, err := c.Txn(t.Context(), framework.OpCreate("/x", nil, knownBySession()...)); err == nil {
 		t.Error("in a transaction: no error")
 	}
 }
@@ -136,7 +225,7 @@ func TestKnownByDataNeedsAnEphemeralOfAGivenName(t *testing.T) {
 // client has stopped its deletion. A create that leaves nothing behind has no channel.
 func TestDeletionTo(t *testing.T) {
 	t.Parallel()
-	for name, opt := range map[string]framework.CreateOption{"protected": framework.Protected(), "known by data": framework.KnownByData()} {
+	for name, opt := range map[string]framework.CreateOption{"protected": framework.Protected(), "known by data": framework.KnownBySession()} {
 		for _, closes := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", the client is closed"}[closes], func(t *testing.T) {
 				t.Parallel()

@@ -20,7 +20,7 @@ import (
 // If there is no epoch, Create creates it with the ACL of the znode. The client never deletes it,
 // because a new epoch would repeat the versions of earlier znodes. Every client that creates the
 // znode needs permission to read and to write the epoch. Create refuses to create an epoch with an
-// ACL that permits no client to do so. WithEpoch requires [KnownByData], and excludes [ListTo] and
+// ACL that permits no client to do so. WithEpoch requires [KnownBySession], and excludes [ListTo] and
 // [WatchTo].
 func WithEpoch(version *int32) CreateOption {
 	return createOption(func(cfg *createConfig) {
@@ -139,11 +139,12 @@ func (cr *creation) epochOps() []TxnOp {
 // there is no epoch.
 func (cr *creation) sendWithEpoch(ctx context.Context, s *session.Session) (string, error) {
 	ops := cr.epochOps()
+	before := s.Zxid()
 	p := session.Begin(s, txnRequest(ops))
 	answer, err := p.Wait(ctx)
 	results, err := answer.outcome(ops, err)
 	if errors.Is(err, ErrUnknownOutcome) {
-		cr.protection.mayHaveCreated(p.Session().ID(), p.Done())
+		cr.protection.mayHaveCreated(p.Session().ID(), before, p.Done())
 	}
 	n, reason := culpritOf(err)
 	switch {

@@ -21,7 +21,7 @@ func createAtEpoch(t testing.TB, c *framework.Client, path string, opts ...frame
 	t.Helper()
 	var version int32
 	var st framework.Stat
-	opts = append(opts, framework.WithEpoch(&version), framework.StatTo(&st), framework.Ephemeral(), framework.KnownByData())
+	opts = append(opts, framework.WithEpoch(&version), framework.StatTo(&st), framework.Ephemeral(), framework.KnownBySession())
 	created, err := c.Create(t.Context(), path, []byte("same"), opts...)
 	if err == nil && created != path {
 		t.Errorf("created %q, want %q", created, path)
@@ -199,9 +199,9 @@ func TestEpochOptionsThatDoNotFit(t *testing.T) {
 		epoch := framework.WithEpoch(&version)
 		for what, err := range map[string]error{
 			"option WithEpoch: must be": last(c.Create(t.Context(), "/x", nil, framework.Ephemeral(), epoch)),
-			"and not with ListTo":       last(c.Create(t.Context(), "/x", nil, knownByData(epoch, framework.ListTo("", &names))...)),
-			"options: must be among":    last(c.Txn(t.Context(), framework.OpCreate("/x", nil, knownByData(epoch)...))),
-			"an epoch has no epoch":     last(c.Create(t.Context(), zkpath.Epoch("/x"), nil, knownByData(epoch)...)),
+			"and not with ListTo":       last(c.Create(t.Context(), "/x", nil, knownBySession(epoch, framework.ListTo("", &names))...)),
+			"options: must be among":    last(c.Txn(t.Context(), framework.OpCreate("/x", nil, knownBySession(epoch)...))),
+			"an epoch has no epoch":     last(c.Create(t.Context(), zkpath.Epoch("/x"), nil, knownBySession(epoch)...)),
 			"combined with CreatedBy":   c.Delete(t.Context(), "/x", framework.AtEpoch(1)),
 			"combined with AtVersion":   c.Delete(t.Context(), "/x", framework.AtEpoch(1), framework.CreatedBy(1), framework.AtVersion(1)),
 		} {

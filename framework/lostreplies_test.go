@@ -151,7 +151,7 @@ func tableCreates(c *framework.Client) []tableWrite {
 		{"Container", framework.Container()},
 		{"TTL", framework.TTL(time.Hour)},
 		{"Protected", framework.Protected()},
-		{"KnownByData", framework.KnownByData()},
+		{"KnownBySession", framework.KnownBySession()},
 		{"Idempotent", framework.Idempotent()},
 		{"WithParents", framework.WithParents()},
 		{"WithEpoch", framework.WithEpoch(new(int32))},
@@ -171,7 +171,7 @@ func tableCreates(c *framework.Client) []tableWrite {
 		}
 		w := tableWrite{
 			name: "Create " + strings.Join(names, "+"), op: fault.Create,
-			again: has["Protected"] || has["KnownByData"], found: has["Idempotent"],
+			again: has["Protected"] || has["KnownBySession"], found: has["Idempotent"],
 			uncertain: has["Sequential"] && !has["Protected"],
 			do:        func(in tableCall) error { return last(in.c.Create(in.ctx, in.path, []byte("ours"), opts...)) },
 		}
@@ -541,7 +541,7 @@ func TestLostReplies_with_compression(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
 		writes := slices.DeleteFunc(tableWrites(t, c), func(w tableWrite) bool {
-			return !strings.Contains(w.name, "Idempotent") && !strings.Contains(w.name, "KnownByData")
+			return !strings.Contains(w.name, "Idempotent") && !strings.Contains(w.name, "KnownBySession")
 		})
 		table := tableServer{dial: srv.Dial, observer: c, other: virtual(t, srv, framework.WithCompression()), wait: synctest.Wait}
 		runTable(t, table, "/table", tableCases(writes, false), framework.WithCompression())

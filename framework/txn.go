@@ -176,7 +176,10 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 		if err := confirmCreations(ctx, s, full, named); err != nil {
 			return nil, err
 		}
-		return multi(ctx, s, full, named)
+		rq := txnRequest(full)
+		rq.Answered = c.core.noteMade(full)
+		got, err := session.Call(ctx, s, rq)
+		return got.outcome(named, err)
 	})
 	if n, reason := culpritOf(err); n >= len(ops) {
 		of := full[n].of
@@ -195,6 +198,21 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 		}
 	}
 	return results, nil
+}
+
+// noteMade returns what notes the ephemeral znodes that the transaction has made; nil for none.
+func (c *core) noteMade(full []TxnOp) func(txnAnswer) {
+	isEphemeral := func(op TxnOp) bool { return op.flags&proto.FlagEphemeral != 0 }
+	if !slices.ContainsFunc(full, isEphemeral) {
+		return nil
+	}
+	return func(got txnAnswer) {
+		for i, r := range got.results {
+			if len(got.faults) == 0 && i < len(full) && isEphemeral(full[i]) {
+				c.claims.note(r.Path, got.zxid)
+			}
+		}
+	}
 }
 
 // checkMade returns an error if a result names a znode that its operation can't have created.

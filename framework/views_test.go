@@ -146,7 +146,7 @@ func TestACallersBufferIsItsOwnAgain(t *testing.T) {
 		buffer := []byte("first")
 		srv.Rules().Add(fault.Rule{Op: fault.Create, Path: "/own", Action: fault.HoldReply})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		_, err := c.Create(ctx, "/own", buffer, framework.Ephemeral(), framework.KnownByData())
+		_, err := c.Create(ctx, "/own", buffer, framework.Ephemeral(), framework.KnownBySession())
 		cancel()
 		wantErr(t, "Create", err, context.DeadlineExceeded)
 		copy(buffer, "other")

@@ -274,7 +274,7 @@ func TestNilIsWrittenAsAnEmptyArray(t *testing.T) {
 			return last(c.Create(ctx, "/n/below", nil, framework.WithParents()))
 		},
 		"Create known by its data": func(ctx context.Context, c *framework.Client) error {
-			return last(c.Create(ctx, "/n", nil, framework.Ephemeral(), framework.KnownByData()))
+			return last(c.Create(ctx, "/n", nil, framework.Ephemeral(), framework.KnownBySession()))
 		},
 		"CreateAll": func(ctx context.Context, c *framework.Client) error {
 			return last(c.CreateAll(ctx, framework.OpCreate("/n", nil, framework.Ephemeral(), framework.Protected())))

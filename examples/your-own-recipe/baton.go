@@ -49,7 +49,7 @@ func (b *Baton) try(ctx context.Context) (*Carried, error) {
 	carried := &Carried{client: b.client.InSession(hold.Session()), path: b.path, hold: hold}
 	var st framework.Stat
 	_, err = carried.client.Create(ctx, b.path, []byte(rand.Text()), // another text for each attempt
-		framework.Ephemeral(), framework.KnownByData(), framework.WithParents(), framework.StatTo(&st))
+		framework.Ephemeral(), framework.KnownBySession(), framework.WithParents(), framework.StatTo(&st))
 	if err != nil {
 		hold.Release()
 		return nil, err // if the znode was created, the client deletes it

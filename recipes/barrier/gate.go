@@ -100,7 +100,7 @@ func (e *entry) run(ctx context.Context) error {
 }
 
 // create creates the member's znode, once those of earlier calls are gone. Its name can't be protected,
-// because Curator's is not, but it is random, so the znode is known by its data.
+// because Curator's is not, but it is random, so the znode is told by its name and session.
 func (e *entry) create(ctx context.Context) error {
 	g := e.gate
 	session, err := g.client.HoldSession(ctx)

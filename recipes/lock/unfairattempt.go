@@ -35,9 +35,7 @@ type unfairAttempt struct {
 	breaks  int64          // of the connection when the grant was certain
 }
 
-// attemptData returns the data for the znode of an attempt. If the reply to the create is lost, the
-// attempt's id distinguishes its znode from others. Without metadata the gate does: while a call
-// occupies it, the session has no other attempt at the path and no lease of it.
+// attemptData returns the data for the znode of an attempt. Nothing is recognised by it.
 func (m *UnfairMutex) attemptData(ctx context.Context, seen *telemetry.Acquire) []byte {
 	return m.cfg.attemptData(m.client, callerOf(ctx), crand.Text(), seen)
 }
@@ -83,7 +81,7 @@ func (a *unfairAttempt) pass(ctx context.Context) error {
 		}
 	}
 	opts := []framework.CreateOption{
-		framework.Ephemeral(), framework.KnownByData(), framework.WithParents(), framework.StatTo(&a.stat),
+		framework.Ephemeral(), framework.KnownBySession(), framework.WithParents(), framework.StatTo(&a.stat),
 		framework.WithEpoch(&a.epoch),
 	}
 	opts = append(opts, a.mutex.cfg.WithACL()...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,9 +14,11 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -236,4 +239,51 @@ func TestUnfairMutexEpochIsNoOtherLocks(t *testing.T) {
 			}
 		}
 	}, oneOfEach())
+}
+
+// The reply to the create is lost. Before the client is connected again, another client asks the holder to
+// release, which replaces the data of the znode. The client must not wait for its own znode, nor leave it.
+func TestUnfairMutexOwnZnodeIsRevokedBeforeItIsFound(t *testing.T) {
+	for name, call := range map[string]func(m *lock.UnfairMutex, ctx context.Context) (*lock.Lease, error){
+		"Lock":      (*lock.UnfairMutex).Lock,
+		"TryLock":   (*lock.UnfairMutex).TryLock,
+		"withdrawn": (*lock.UnfairMutex).Lock,
+	} {
+		for _, opts := range [][]lock.Option{nil, {recipes.WithoutMetadata()}} {
+			t.Run(fmt.Sprintf("%s with %d options", name, len(opts)), func(t *testing.T) {
+				inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+					proxy := behindPipe(t, srv)
+					c, other := newClient(t, proxy.Addr(), framework.WithDialer(proxy.Dial)), virtualClient(t, srv)
+					m := newUnfairMutex(t, c, "/u", opts...)
+					mustRelease(t, mustLock(t, m)) // the epoch exists
+					lost := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.DropReply})
+					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+					defer cancel()
+					done := recipetest.Later(ctx, func(ctx context.Context) (*lock.Lease, error) { return call(m, ctx) })
+					<-lost.Hit()
+					proxy.Refuse()
+					await(time.Second)
+					held := must.Get(newUnfairMutex(t, other, "/u").Participants(t.Context()))(t)
+					must.OK(t, lock.Revoke(t.Context(), other, held[0].Path))
+					if name == "withdrawn" {
+						cancel()
+						await(time.Second)
+					}
+					proxy.Heal()
+					switch got := <-done; {
+					case name == "withdrawn":
+						wantErr(t, "Lock", got.Err, context.Canceled)
+					case got.Err != nil:
+						t.Errorf("%s: %v, want the lock, whose znode is the call's own", name, got.Err)
+					default:
+						mustRelease(t, got.Lease)
+					}
+					await(time.Minute)
+					if slices.Contains(srv.Paths(), "/u") {
+						t.Error("the znode exists a minute later")
+					}
+				})
+			})
+		}
+	}
 }

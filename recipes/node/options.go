@@ -85,7 +85,7 @@ func (cfg *config) create(more ...framework.CreateOption) []framework.CreateOpti
 	case cfg.persistent:
 		return opts
 	}
-	return append(opts, framework.Ephemeral(), framework.KnownByData())
+	return append(opts, framework.Ephemeral(), framework.KnownBySession())
 }
 
 // newConfig returns the configuration of a Node, or all that is wrong with the arguments of New.

@@ -39,6 +39,14 @@ func Begin[T any](s *Session, rq requests.Request[T]) *Pending[T] {
 		Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Limit: limit, Expect: rq.Expect, Class: rq.Class, By: rq.By, OnEnd: s.leaveOne,
 	}
 	p.callers.Store(1)
+	if rq.Answered != nil {
+		p.request.OnEnd = func() {
+			s.leaveRequest()
+			if v, err := p.outcome(); err == nil {
+				rq.Answered(v)
+			}
+		}
+	}
 	switch {
 	case proto.RequestHeadSize+len(rq.Body) > s.cfg.MaxRequest:
 		p.request.Refuse(fmt.Errorf("%w: %d bytes", wire.ErrRequestTooLarge, len(rq.Body)))

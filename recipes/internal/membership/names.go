@@ -77,7 +77,7 @@ func (n *Names) change(do func()) {
 }
 
 // Create has send create a znode of the name, with exactly the options that it gets, in the session that c
-// is bound to. To the options of the caller Create adds that the znode is ephemeral and known by its data.
+// is bound to. To the options of the caller Create adds that the znode is ephemeral and known by its session.
 // It waits until the znodes that earlier calls have left behind are gone, or ctx ends. If it fails, no
 // znode of the call is counted later.
 func (n *Names) Create(
@@ -93,7 +93,7 @@ func (n *Names) Create(
 		return err
 	}
 	var over <-chan struct{}
-	opts = append(slices.Clip(opts), framework.Ephemeral(), framework.KnownByData(), framework.DeletionTo(&over))
+	opts = append(slices.Clip(opts), framework.Ephemeral(), framework.KnownBySession(), framework.DeletionTo(&over))
 	for rounds := pace.Rounds(); ; {
 		err = send(given, opts)
 		if !errors.Is(err, framework.ErrNodeExists) {

@@ -1,0 +1,76 @@
+package node_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// inVirtualTime runs the test with a server, a client behind a proxy, and another client.
+func inVirtualTime(t *testing.T, test func(t *testing.T, proxy *zkproxy.Proxy, c, other *framework.Client), opts ...framework.Option) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
+		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+		c := recipetest.Client(t, proxy.Addr(), append(opts, framework.WithDialer(proxy.Dial))...)
+		test(t, proxy, c, recipetest.Client(t, srv.Addr(), framework.WithDialer(srv.Dial)))
+	})
+}
+
+// The reply to the create is lost. Before the client is connected again, another client writes to the znode,
+// which is the Node's nevertheless.
+func TestTheNodesOwnZnodeWasWrittenBeforeItIsFound(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, proxy *zkproxy.Proxy, c, other *framework.Client) {
+		lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: "/n", Action: fault.DropReply})
+		n := must.Get(node.New(c, "/n", []byte("ours")))(t)
+		<-lost.Hit()
+		proxy.Refuse()
+		synctest.Wait()
+		must.Get(other.Set(t.Context(), "/n", []byte("theirs"), framework.AnyVersion))(t)
+		proxy.Heal()
+		mustAwait(t, n)
+		must.OK(t, n.Close(t.Context()))
+		if exists(t, other, "/n") {
+			t.Error("the znode has outlived Close")
+		}
+	})
+}
+
+// The Node's create was refused because of another client's znode, and the reply was late. By then the client
+// itself has made a znode at the path, with the same data. Close deletes the Node's znode, not that one.
+func TestCloseLeavesWhatTheClientMadeByHand(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, proxy *zkproxy.Proxy, c, other *framework.Client) {
+		must.Get(c.Create(t.Context(), "/y", nil))(t) // the next creates are on their way at the same time
+		must.Get(other.Create(t.Context(), "/n", []byte("theirs")))(t)
+		held := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: "/n", Action: fault.HoldReply})
+		n := must.Get(node.New(c, "/n", []byte("ours")))(t)
+		<-held.Hit()
+		must.OK(t, other.Delete(t.Context(), "/n"))
+		made := make(chan error, 1)
+		go func() {
+			_, err := c.Create(t.Context(), "/n", []byte("ours"), framework.Ephemeral())
+			made <- err
+		}()
+		synctest.Wait()
+		closed := make(chan error, 1)
+		go func() { closed <- n.Close(t.Context()) }()
+		synctest.Wait()
+		held.Release()
+		must.OK(t, <-made)
+		must.OK(t, <-closed)
+		<-time.After(time.Minute)
+		mustHold(t, other, c, "/n", "ours")
+	})
+}
