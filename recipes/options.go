@@ -26,6 +26,7 @@ func (o option) ForLeader(cfg args.Config)    { o(cfg.Shared()) }
 func (o option) ForLock(cfg args.Config)      { o(cfg.Shared()) }
 func (o option) ForNode(cfg args.Config)      { o(cfg.Shared()) }
 func (o option) ForPartition(cfg args.Config) { o(cfg.Shared()) }
+func (o option) ForSchedule(cfg args.Config)  { o(cfg.Shared()) }
 func (o option) ForSemaphore(cfg args.Config) { o(cfg.Shared()) }
 
 // The types of options, by the recipes that take them. The package of each recipe has a type Option,
@@ -41,6 +42,7 @@ type (
 		args.LockOption
 		args.NodeOption
 		args.PartitionOption
+		args.ScheduleOption
 		args.SemaphoreOption
 	}
 
@@ -54,6 +56,7 @@ type (
 		args.LockOption
 		args.NodeOption
 		args.PartitionOption
+		args.ScheduleOption
 		args.SemaphoreOption
 	}
 
@@ -62,6 +65,7 @@ type (
 		args.LeaderOption
 		args.LockOption
 		args.PartitionOption
+		args.ScheduleOption
 		args.SemaphoreOption
 	}
 

@@ -41,11 +41,17 @@ type (
 	LockOption      interface{ ForLock(cfg Config) }
 	NodeOption      interface{ ForNode(cfg Config) }
 	PartitionOption interface{ ForPartition(cfg Config) }
+	ScheduleOption  interface{ ForSchedule(cfg Config) }
 	SemaphoreOption interface{ ForSemaphore(cfg Config) }
 )
 
 // ForCache gives the options to a Cache that a recipe keeps.
 func (o *Options) ForCache(cfg Config) { cfg.Shared().Name = o.Name }
+
+// ForLock gives the options to a lock that a recipe has.
+func (o *Options) ForLock(cfg Config) {
+	cfg.Shared().Name, cfg.Shared().ACL, cfg.Shared().LossPolicy = o.Name, o.ACL, o.LossPolicy
+}
 
 // ForNode gives the options to a Node that a recipe keeps.
 func (o *Options) ForNode(cfg Config) { cfg.Shared().Name, cfg.Shared().ACL = o.Name, o.ACL }

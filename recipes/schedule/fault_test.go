@@ -1,0 +1,114 @@
+package schedule_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/schedule"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
+)
+
+// TestRequestsOfARun counts what the page says.
+func TestRequestsOfARun(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), recipetest.Path(t)
+		s, other := newSchedule(t, route.Client(t), path), newSchedule(t, env.Client(t), path)
+		mustRun(t, s, slot(1), idle, schedule.Ran)
+		route.ResetRequests()
+		mustRun(t, s, slot(2), idle, schedule.Ran)
+		recipetest.MustHaveSent(t, "a run", route, path, fault.GetData, fault.GetData, fault.Multi, fault.Multi, fault.Multi, fault.Multi)
+		mustRun(t, other, slot(3), idle, schedule.Ran)
+		env.Quiesce()
+		route.ResetRequests()
+		mustRun(t, s, slot(3), idle, schedule.DoneElsewhere)
+		recipetest.MustHaveSent(t, "a slot that is done", route, path, fault.GetData, fault.GetData)
+	})
+}
+
+// TestEveryRequest has each kind of fault meet each request of a call, with and without a loss of the session
+// after it. The slot runs once, and what Run says is true.
+func TestEveryRequest(t *testing.T) {
+	t.Parallel()
+	for _, action := range []fault.Action{fault.CutBefore, fault.DropReply, fault.HoldRequest, fault.HoldReply} {
+		for _, expire := range []bool{false, true} {
+			for _, rerun := range []bool{false, true} {
+				recipetest.Subtest(t, fmt.Sprint(action, expire, rerun), func(t *testing.T, env *zkenv.Env) {
+					met := 0
+					for number := range 30 {
+						if !meet(t, env, action, number, expire, rerun) {
+							break
+						}
+						met++
+					}
+					if met < 6 || met == 30 {
+						t.Errorf("met %d requests, want 6 to 29", met)
+					}
+				}, zkenv.Only("thousands of faults", zkenv.Embedded))
+			}
+		}
+	}
+}
+
+// meet has the action meet one request of a call, and reports whether there was such a request.
+func meet(t *testing.T, env *zkenv.Env, action fault.Action, number int, expire, rerun bool) bool {
+	t.Helper()
+	var opts []schedule.Option
+	if rerun {
+		opts = append(opts, schedule.WithRerun())
+	}
+	route, path := env.Route(t), recipetest.Path(t)
+	c := route.Client(t)
+	a, b := newSchedule(t, c, path, opts...), newSchedule(t, env.Client(t), path, opts...)
+	mustRun(t, a, slot(0), idle, schedule.Ran)
+	rule := route.Rules().Add(fault.Rule{Session: c.Session().ID, Action: action, Skip: number})
+	var begun, ended atomic.Int32
+	fn := func(ctx context.Context, _ *lease.Lease) error {
+		begun.Add(1)
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		ended.Add(1)
+		return nil
+	}
+	done := later(t.Context(), a, slot(1), fn)
+	what := fmt.Sprintf("%v of request %d, expired %v", action, number, expire)
+	select {
+	case <-rule.Hit():
+		if expire {
+			route.Expire(t)
+		}
+		if action == fault.HoldRequest || action == fault.HoldReply {
+			<-time.After(time.Second)
+			rule.Release()
+		}
+	case <-time.After(time.Minute):
+	}
+	got := must.Receive(t, done, "the result")
+	hit := rule.Hits() > 0
+	rule.Release()
+	first := begun.Load()
+	other, err := b.Run(t.Context(), slot(1), fn)
+	switch {
+	case got.Outcome == schedule.Ran && ended.Load() == 0, got.Outcome != schedule.Ran && got.Outcome != schedule.LostInTheMiddle:
+		t.Errorf("%s: %v, %v after %d runs", what, got.Outcome, got.err, ended.Load())
+	case first != 1 || !rerun && begun.Load() != 1:
+		t.Errorf("%s: %d runs, then %d", what, first, begun.Load())
+	case got.Outcome == schedule.Ran && got.err == nil && other.Outcome != schedule.DoneElsewhere:
+		t.Errorf("%s: ran, and the other says %v, %v", what, other.Outcome, err)
+	case rerun && ended.Load() == 0:
+		t.Errorf("%s: no run has ended", what)
+	case !expire && got.err != nil:
+		t.Errorf("%s: %v, %v, without a loss", what, got.Outcome, got.err)
+	}
+	return hit
+}
