@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/recipes/partition"
+	"github.com/docent-go/docent/recipes/schedule"
 	"github.com/docent-go/docent/recipes/semaphore"
 )
 
@@ -25,10 +26,10 @@ func TestOptionsAreThoseOfTheirRecipes(t *testing.T) {
 		option any
 		of     []string
 	}{
-		"WithACL":           {recipes.WithACL, []string{"barrier", "counter", "discovery", "group", "leader", "lock", "node", "partition", "semaphore"}},
+		"WithACL":           {recipes.WithACL, []string{"barrier", "counter", "discovery", "group", "leader", "lock", "node", "partition", "schedule", "semaphore"}},
 		"WithData":          {recipes.WithData, []string{"lock", "semaphore"}},
-		"WithLossPolicy":    {recipes.WithLossPolicy, []string{"leader", "lock", "partition", "semaphore"}},
-		"WithName":          {recipes.WithName, []string{"barrier", "cache", "discovery", "group", "leader", "lock", "node", "partition", "semaphore"}},
+		"WithLossPolicy":    {recipes.WithLossPolicy, []string{"leader", "lock", "partition", "schedule", "semaphore"}},
+		"WithName":          {recipes.WithName, []string{"barrier", "cache", "discovery", "group", "leader", "lock", "node", "partition", "schedule", "semaphore"}},
 		"WithQueuePosition": {recipes.WithQueuePosition, []string{"lock", "semaphore"}},
 		"WithRevocation":    {recipes.WithRevocation, []string{"leader", "lock"}},
 		"WithSettle":        {recipes.WithSettle, []string{"group", "partition"}},
@@ -45,6 +46,7 @@ func TestOptionsAreThoseOfTheirRecipes(t *testing.T) {
 			"lock":      reflect.TypeFor[lock.Option](),
 			"node":      reflect.TypeFor[node.Option](),
 			"partition": reflect.TypeFor[partition.Option](),
+			"schedule":  reflect.TypeFor[schedule.Option](),
 			"semaphore": reflect.TypeFor[semaphore.Option](),
 		} {
 			if reflect.TypeOf(c.option).Out(0).AssignableTo(option) {

@@ -16,6 +16,7 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/recipes/partition"
+	"github.com/docent-go/docent/recipes/schedule"
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -75,6 +76,13 @@ func TestARecipeOfASessionEndsWithIt(t *testing.T) {
 			p := must.Get(partition.New(c, "/lock", []string{"a", "b"}))(t)
 			return func(ctx context.Context) error {
 				return p.Run(ctx, func(ctx context.Context, _ string, _ *lease.Lease) error { <-ctx.Done(); return nil })
+			}
+		},
+		"schedule": func(t *testing.T, c *framework.Client) func(context.Context) error {
+			s := must.Get(schedule.New(c, "/lock"))(t)
+			return func(ctx context.Context) error {
+				_, err := s.Run(ctx, time.Unix(1, 0), func(context.Context, *lease.Lease) error { return nil })
+				return err
 			}
 		},
 		"node": func(t *testing.T, c *framework.Client) func(context.Context) error {

@@ -19,6 +19,7 @@ import (
 	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/recipes/partition"
+	"github.com/docent-go/docent/recipes/schedule"
 	"github.com/docent-go/docent/recipes/semaphore"
 )
 
@@ -270,6 +271,59 @@ func divide(ctx context.Context, client *framework.Client, work func(context.Con
 	}
 	err = shards.Run(ctx, serve)
 	return err
+}
+
+// Two hosts come at 03:00, another day, and late.
+func TestSchedulePage(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s scene) {
+		var j job
+		day := time.Date(2026, time.March, 1, 3, 0, 0, 0, time.UTC)
+		for _, call := range []struct {
+			client *framework.Client
+			slot   time.Time
+			want   int
+		}{
+			{s.client, day, 1},
+			{connect(t, s.server), day, 1},
+			{connect(t, s.server), day.AddDate(0, 0, 1), 2},
+			{s.client, day.AddDate(0, 0, 1), 2},
+		} {
+			succeed(t, func() error { return atThree(t.Context(), call.client, call.slot, j.work) })
+			j.want(t, call.want)
+		}
+		succeed(t, func() error { return remember(t.Context(), s.client) })
+	})
+}
+
+func atThree(ctx context.Context, client *framework.Client, threeOClock time.Time, report func(context.Context) error) error {
+	nightly, err := schedule.New(client, "/jobs/nightly", schedule.WithWait(time.Hour))
+	if err != nil {
+		return err
+	}
+	result, err := nightly.Run(ctx, threeOClock, func(ctx context.Context, l *lock.Lease) error {
+		return report(ctx) // stops when ctx ends
+	})
+	if err != nil {
+		return err // it failed here, was lost or missed
+	}
+	fmt.Println(result.Outcome, result.Run.Host) // Ran, DoneElsewhere or RunningElsewhere
+	return nil
+}
+
+func remember(ctx context.Context, client *framework.Client) error {
+	nightly, err := schedule.New(client, "/jobs/nightly")
+	if err != nil {
+		return err
+	}
+	runs, err := nightly.History(ctx)
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		fmt.Println(run.Slot, run.State, run.Host, run.To.Sub(run.From))
+	}
+	return nil
 }
 
 func TestSemaphorePage(t *testing.T) {

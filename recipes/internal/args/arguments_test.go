@@ -38,6 +38,7 @@ import (
 	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/recipes/partition"
+	"github.com/docent-go/docent/recipes/schedule"
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -49,7 +50,7 @@ import (
 var packages = []string{
 	"framework", "framework/health", "recipes", "recipes/barrier", "recipes/cache", "recipes/counter", "recipes/discovery",
 	"recipes/group", "recipes/leader", "recipes/lease", "recipes/lock", "recipes/lock/httplock",
-	"recipes/model", "recipes/node", "recipes/partition", "recipes/semaphore", "retry", "listeners",
+	"recipes/model", "recipes/node", "recipes/partition", "recipes/schedule", "recipes/semaphore", "retry", "listeners",
 }
 
 // functions returns the exported functions that take a client, a context, a function, an interface or
@@ -98,6 +99,7 @@ func functions() map[string]any {
 		"node.NewValue":          node.NewValue[[]byte],
 		"cache.Of":               cache.Of[[]byte],
 		"partition.New":          partition.New,
+		"schedule.New":           schedule.New,
 		"semaphore.New":          semaphore.New,
 		"retry.Do":               retry.Do,
 		"retry.Value":            retry.Value[int],
@@ -208,6 +210,7 @@ func newEnvironmentOf(t *testing.T, c *framework.Client) *environment {
 	typed := add(node.NewValue(c, "/node-value", "text", model.JSON[string]())).(*node.Value[string])
 	t.Cleanup(func() { _ = typed.Close(context.Background()) })
 	add(partition.New(c, "/partition", []string{"key"}))
+	add(schedule.New(c, "/schedule"))
 	add(semaphore.New(c, "/semaphore", 1))
 	queued := listeners.NewQueued[int](func(*listeners.PanicError) {})
 	t.Cleanup(func() { _ = queued.Close(context.Background()) })
@@ -245,6 +248,7 @@ func uses(c *framework.Client) map[reflect.Type]func(option any) error {
 	use[retry.Option](calls, func(o retry.Option) error { return retry.Validate(retry.Exponential(time.Second, 1, o)) })
 	use[node.Option](calls, func(o node.Option) error { return discard(node.New(c, path, nil, o)) })
 	use[partition.Option](calls, func(o partition.Option) error { return discard(partition.New(c, path, []string{"key"}, o)) })
+	use[schedule.Option](calls, func(o schedule.Option) error { return discard(schedule.New(c, path, o)) })
 	use[semaphore.Option](calls, func(o semaphore.Option) error { return discard(semaphore.New(c, path, 1, o)) })
 	return calls
 }
@@ -342,6 +346,7 @@ func (env *environment) argument(p reflect.Type, text string) reflect.Value {
 		retry.Never(), env.lease, model.Bytes(), http.NotFoundHandler(),
 		acl.Open(),
 		[]string{text},
+		time.Unix(1, 0), // a slot of a schedule
 		discovery.Instance[string]{Name: "service", ID: "id"},
 	}, env.values...) {
 		if v := reflect.ValueOf(given); v.Type() == p || p.Kind() == reflect.Interface && p != anyType && v.Type().Implements(p) && p != contextType {
