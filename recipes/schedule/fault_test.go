@@ -13,6 +13,7 @@ import (
 	"github.com/docent-go/docent/recipes/schedule"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // TestRequestsOfARun counts what the page says.
@@ -40,35 +41,33 @@ func TestEveryRequest(t *testing.T) {
 	for _, action := range []fault.Action{fault.CutBefore, fault.DropReply, fault.HoldRequest, fault.HoldReply} {
 		for _, expire := range []bool{false, true} {
 			for _, rerun := range []bool{false, true} {
-				recipetest.Subtest(t, fmt.Sprint(action, expire, rerun), func(t *testing.T, env *zkenv.Env) {
-					met := 0
-					for number := range 30 {
-						if !meet(t, env, action, number, expire, rerun) {
-							break
-						}
-						met++
+				t.Run(fmt.Sprint(action, expire, rerun), func(t *testing.T) {
+					t.Parallel()
+					met, hit := 0, true
+					for ; hit && met < 30; met++ {
+						virtual(t, func(t *testing.T, srv *zkserver.Server) { hit = meet(t, srv, action, met, expire, rerun) })
 					}
-					if met < 6 || met == 30 {
+					if met < 6 || hit {
 						t.Errorf("met %d requests, want 6 to 29", met)
 					}
-				}, zkenv.Only("thousands of faults", zkenv.Embedded))
+				})
 			}
 		}
 	}
 }
 
 // meet has the action meet one request of a call, and reports whether there was such a request.
-func meet(t *testing.T, env *zkenv.Env, action fault.Action, number int, expire, rerun bool) bool {
+func meet(t *testing.T, srv *zkserver.Server, action fault.Action, number int, expire, rerun bool) bool {
 	t.Helper()
 	var opts []schedule.Option
 	if rerun {
 		opts = append(opts, schedule.WithRerun())
 	}
-	route, path := env.Route(t), recipetest.Path(t)
-	c := route.Client(t)
-	a, b := newSchedule(t, c, path, opts...), newSchedule(t, env.Client(t), path, opts...)
+	c := client(t, srv)
+	session := c.Session().ID
+	a, b := newSchedule(t, c, "/job", opts...), newSchedule(t, client(t, srv), "/job", opts...)
 	mustRun(t, a, slot(0), idle, schedule.Ran)
-	rule := route.Rules().Add(fault.Rule{Session: c.Session().ID, Action: action, Skip: number})
+	rule := srv.Rules().Add(fault.Rule{Session: session, Action: action, Skip: number})
 	var begun, ended atomic.Int32
 	fn := func(ctx context.Context, _ *lease.Lease) error {
 		begun.Add(1)
@@ -85,7 +84,7 @@ func meet(t *testing.T, env *zkenv.Env, action fault.Action, number int, expire,
 	select {
 	case <-rule.Hit():
 		if expire {
-			route.Expire(t)
+			must.OK(t, srv.Expire(session))
 		}
 		if action == fault.HoldRequest || action == fault.HoldReply {
 			<-time.After(time.Second)
