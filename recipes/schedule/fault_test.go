@@ -111,3 +111,22 @@ func meet(t *testing.T, srv *zkserver.Server, action fault.Action, number int, e
 	}
 	return hit
 }
+
+// TestNoMarkWithoutTheLock: an operator deletes the lock's znode while the begin is on its way. The begin is
+// refused, and the call begins again under a new lease.
+func TestNoMarkWithoutTheLock(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, srv *zkserver.Server) {
+		c, other := client(t, srv), client(t, srv)
+		s := newSchedule(t, c, "/job")
+		mustRun(t, s, slot(0), idle, schedule.Ran)
+		rule := srv.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.Multi, Skip: 1, Action: fault.HoldRequest})
+		done := later(t.Context(), s, slot(1), idle)
+		must.Receive(t, rule.Hit(), "the begin")
+		must.OK(t, other.Delete(t.Context(), "/job/lock"))
+		rule.Release()
+		got := <-done
+		check(t, got.Result, got.err, schedule.Ran)
+		mustBe(t, s, "done done")
+	})
+}
