@@ -75,11 +75,11 @@ type Schedule struct { // immutable
 func New(c *framework.Client, path string, opts ...Option) (*Schedule, error) {
 	cfg, err := newConfig(c, path, opts)
 	if err != nil {
-		return nil, recipe.Error("new schedule", path, err)
+		return nil, recipe.Error(c, "new schedule", path, err)
 	}
 	l, err := lock.NewUnfairMutex(c, zkpath.Join(path, "lock"), &cfg.Options)
 	if err != nil {
-		return nil, recipe.Error("new schedule", path, err)
+		return nil, recipe.Error(c, "new schedule", path, err)
 	}
 	return &Schedule{c, path, l, cfg}, nil
 }
@@ -111,10 +111,10 @@ func (s *Schedule) Run(
 ) (Result, error) {
 	usercall.Require("ctx", ctx != nil)
 	if err := errors.Join(slotFault(slot), args.Function("fn", fn != nil)); err != nil {
-		return Result{}, recipe.Error("run", s.path, err)
+		return Result{}, recipe.Error(s.client, "run", s.path, err)
 	}
 	result, failed, err := newCall(s, slot).run(ctx, fn)
-	err = recipe.CallError(ctx, "run", s.path, err)
+	err = recipe.CallError(ctx, s.client, "run", s.path, err)
 	switch {
 	case failed == nil:
 		return result, err
@@ -152,7 +152,7 @@ func (s *Schedule) History(ctx context.Context) ([]Run, error) {
 	if err == nil {
 		m, err = decode(data)
 	}
-	return m.Runs, recipe.CallError(ctx, "history of", s.path, err)
+	return m.Runs, recipe.CallError(ctx, s.client, "history of", s.path, err)
 }
 
 // Path returns the job's path.
