@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"slices"
 	"strings"
 
@@ -36,43 +37,90 @@ func share(keys []string, members []member, id string) []string {
 // among those that have room. Alternatives were worse: rendezvous hashing without room makes shares of 100
 // keys differ by 40; a replay of the joins in their order moves three times as many further keys; and an
 // assignment that one member writes makes all others wait for it.
+//
+// The pairs of a key and a member have to be looked at from the highest score down. Few of them decide,
+// so divide sorts those alone: the highest ones first, and then lower ones of what is left.
 func divide(keys, members []string) map[string][]string {
-	type pair struct {
-		score       uint64
-		key, member int32
+	d := newDivision(keys, members)
+	for above := uint64(math.MaxUint64); len(d.open) > 0 && len(d.roomy) > 0; {
+		from := uint64(0)
+		if roomy := uint64(len(d.roomy)); roomy > pairsPerKey {
+			from = above - above/roomy*pairsPerKey
+		}
+		for _, p := range d.pairs(from, above) {
+			d.give(p)
+		}
+		d.open = slices.DeleteFunc(d.open, func(k int32) bool { return d.given[k] })
+		d.roomy = slices.DeleteFunc(d.roomy, func(m int32) bool { return !d.hasRoom(m) })
+		above = from - 1
 	}
-	pairs := make([]pair, 0, len(keys)*len(members))
-	hashes := make([]uint64, len(keys))
+	return d.shares
+}
+
+// pairsPerKey is how many pairs of a key are looked at together, on average.
+const pairsPerKey = 4
+
+// A division is the state of divide.
+type division struct {
+	keys, members []string
+	hashes, seeds []uint64 // of keys and of members
+	shares        map[string][]string
+	given         []bool
+	open          []int32 // keys that have not been given
+	roomy         []int32 // members that have room
+	least, more   int     // keys of each member, and how many members may have one more
+}
+
+// A pair is of a key and a member, by their indices.
+type pair struct {
+	score       uint64
+	key, member int32
+}
+
+func newDivision(keys, members []string) *division {
+	d := &division{keys: keys, members: members, shares: make(map[string][]string, len(members)), given: make([]bool, len(keys))}
 	for k, key := range keys {
-		hashes[k] = hash(key)
+		d.hashes, d.open = append(d.hashes, hash(key)), append(d.open, int32(k)) //nolint:gosec // far fewer
 	}
 	for m, member := range members {
-		seed := mix(hash(member))
-		for k := range keys {
-			pairs = append(pairs, pair{mix(hashes[k] ^ seed), int32(k), int32(m)}) //nolint:gosec // far fewer
-		}
+		d.seeds, d.roomy = append(d.seeds, mix(hash(member))), append(d.roomy, int32(m)) //nolint:gosec // far fewer
 	}
-	slices.SortFunc(pairs, func(a, b pair) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(keys[a.key], keys[b.key]), cmp.Compare(members[a.member], members[b.member]))
-	})
-	shares := make(map[string][]string, len(members))
-	given := make([]bool, len(keys))
-	least, more := 0, 0 // keys of each member, and how many members have one more
 	if len(members) > 0 {
-		least, more = len(keys)/len(members), len(keys)%len(members)
+		d.least, d.more = len(keys)/len(members), len(keys)%len(members)
 	}
-	for _, p := range pairs {
-		member := members[p.member]
-		has := len(shares[member])
-		if given[p.key] || has > least || has == least && more == 0 {
-			continue
+	return d
+}
+
+// pairs returns the pairs that can still be given and have scores of the range, the highest score first.
+func (d *division) pairs(from, to uint64) (all []pair) {
+	for _, m := range d.roomy {
+		for _, k := range d.open {
+			if score := mix(d.hashes[k] ^ d.seeds[m]); from <= score && score <= to {
+				all = append(all, pair{score, k, m})
+			}
 		}
-		if has == least {
-			more--
-		}
-		given[p.key], shares[member] = true, append(shares[member], keys[p.key])
 	}
-	return shares
+	slices.SortFunc(all, func(a, b pair) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(d.keys[a.key], d.keys[b.key]), cmp.Compare(d.members[a.member], d.members[b.member]))
+	})
+	return all
+}
+
+func (d *division) hasRoom(m int32) bool {
+	has := len(d.shares[d.members[m]])
+	return has < d.least || has == d.least && d.more > 0
+}
+
+// give gives the key to the member, unless the key has been given or the member has no room.
+func (d *division) give(p pair) {
+	if d.given[p.key] || !d.hasRoom(p.member) {
+		return
+	}
+	member := d.members[p.member]
+	if len(d.shares[member]) == d.least {
+		d.more--
+	}
+	d.given[p.key], d.shares[member] = true, append(d.shares[member], d.keys[p.key])
 }
 
 // hash is FNV-1a.

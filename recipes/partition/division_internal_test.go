@@ -3,8 +3,10 @@ package partition
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"testing"
+	"time"
 )
 
 func names(prefix string, n int) []string {
@@ -82,5 +84,43 @@ func TestTheDivisionDependsOnTheSetsAlone(t *testing.T) {
 	slices.Reverse(members)
 	if got := owners(divide(keys, members)); !maps.Equal(got, want) {
 		t.Errorf("%v in reverse order, want %v", got, want)
+	}
+}
+
+// divideAll is divide as its comment defines it: it looks at all pairs, the highest score first.
+func divideAll(keys, members []string) map[string][]string {
+	d := newDivision(keys, members)
+	for _, p := range d.pairs(0, math.MaxUint64) {
+		d.give(p)
+	}
+	return d.shares
+}
+
+// What divide does not look at would change nothing.
+func TestADivisionByFewPairsIsThatByAll(t *testing.T) {
+	t.Parallel()
+	for keys := 1; keys < 300; keys += 1 + keys/5 {
+		for members := 1; members < 120; members += 1 + members/4 {
+			k, m := names("key-", keys), names("member-", members)
+			if got, want := owners(divide(k, m)), owners(divideAll(k, m)); !maps.Equal(got, want) {
+				t.Errorf("%d keys, %d members: %v, want %v", keys, members, got, want)
+			}
+		}
+	}
+}
+
+// BenchmarkDivide shows how many times as long it takes to look at all pairs.
+func BenchmarkDivide(b *testing.B) {
+	for _, members := range []int{10, 100, 300} {
+		b.Run(fmt.Sprint(members), func(b *testing.B) {
+			k, m := names("key-", maxKeys), names("member-", members)
+			began := time.Now()
+			divideAll(k, m)
+			all := time.Since(began)
+			for b.Loop() {
+				divide(k, m)
+			}
+			b.ReportMetric(all.Seconds()*float64(b.N)/b.Elapsed().Seconds(), "times-by-all-pairs")
+		})
 	}
 }
