@@ -33,9 +33,9 @@ type uriPart struct {
 	Variable flag `json:"variable"`
 }
 
-// encode returns the data of the instance's znode, which is at path, or what prevents that.
-func encode[T any](in *Instance[T], path string, cfg *config) ([]byte, error) {
-	if err := in.faults(path, cfg); err != nil {
+// encode returns the data of the instance's znode, or what prevents that.
+func encode[T any](in *Instance[T], cfg *config) ([]byte, error) {
+	if err := in.faults(cfg); err != nil {
 		return nil, err
 	}
 	payload, err := marshalJavaOf(in.Payload, cfg.class)

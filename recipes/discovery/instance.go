@@ -6,7 +6,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/args"
 )
 
@@ -56,8 +55,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", int(k))
 }
 
-// faults returns what prevents the registration of the instance, whose znode is at path.
-func (in *Instance[T]) faults(path string, cfg *config) error {
+// faults returns what prevents the registration of the instance.
+func (in *Instance[T]) faults(cfg *config) error {
 	faults := []error{args.Element("name", in.Name), args.Element("ID", in.ID)}
 	for name, port := range map[string]int{"port": in.Port, "SSL port": in.SSLPort} {
 		if port < 0 || port > math.MaxUint16 {
@@ -70,5 +69,5 @@ func (in *Instance[T]) faults(path string, cfg *config) error {
 	if in.Disabled && !cfg.disabled {
 		faults = append(faults, errors.New("disabled: must not be set without the option WithDisabledField"))
 	}
-	return errors.Join(append(faults, framework.ValidatePath(path))...)
+	return errors.Join(faults...)
 }

@@ -68,7 +68,7 @@ func (reg *Registration[T]) replace(ctx context.Context, in Instance[T]) (writte
 		return nil, fmt.Errorf("instance %q of %q, %v: must have the name, the ID and the kind of the registration",
 			in.ID, in.Name, in.Kind)
 	}
-	data, err := encode(&in, reg.path, reg.cfg)
+	data, err := encode(&in, reg.cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (r *Registry[T]) Register(in Instance[T]) (*Registration[T], error) {
 
 func (r *Registry[T]) register(reg *Registration[T]) error {
 	in := reg.Instance()
-	data, err := encode(&in, reg.path, &r.cfg)
+	data, err := encode(&in, &r.cfg)
 	if err != nil {
 		return err
 	}
@@ -128,9 +128,5 @@ func (r *Registry[T]) Close(ctx context.Context) error {
 
 // pathOf returns the path of the service's znode.
 func (r *Registry[T]) pathOf(service string) (string, error) {
-	path := zkpath.Join(r.base, service)
-	if err := args.Element("service", service); err != nil {
-		return path, err
-	}
-	return path, framework.ValidatePath(path)
+	return zkpath.Join(r.base, service), args.Element("service", service)
 }

@@ -73,10 +73,17 @@ func Codec(encode, decode bool) error {
 	return nil
 }
 
-// Element returns the fault of a name that can't be an element of a path; what says whose name it is.
+// Element returns the fault of a name that can't be an element of a path; what says whose name it is. All
+// names that become a znode's are checked here, when a recipe gets them.
 func Element(what, name string) error {
 	if name == "" || strings.Contains(name, "/") {
 		return fmt.Errorf("%s %q: must not be empty or contain a slash", what, errtype.Shortened(name))
+	}
+	if zkpath.IsEpoch(name) {
+		return fmt.Errorf("%s %q: is the epoch of a lock", what, errtype.Shortened(name))
+	}
+	if err := framework.ValidatePath("/" + name); err != nil {
+		return fmt.Errorf("%s %q: %w", what, errtype.Shortened(name), err)
 	}
 	return nil
 }
