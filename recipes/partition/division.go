@@ -8,29 +8,10 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
-	"strings"
 
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/recipes/internal/args"
 )
-
-// A member takes part in the division of the keys that have the digest.
-type member struct{ id, digest string }
-
-// share returns the keys of the member with the id, in their order. They are divided among the members
-// that have the digest of the keys.
-func share(keys []string, members []member, id string) []string {
-	digest := digestOf(keys)
-	var ids []string
-	for _, m := range members {
-		if m.digest == digest {
-			ids = append(ids, m.id)
-		}
-	}
-	share := divide(keys, ids)[id]
-	slices.Sort(share)
-	return share
-}
 
 // divide returns the keys of each member. It depends on nothing but the two sets. Each member gets as
 // many keys as the others, or one more. A key goes to the member whose score for it is the highest
@@ -123,6 +104,26 @@ func (d *division) give(p pair) {
 	d.given[p.key], d.shares[member] = true, append(d.shares[member], d.keys[p.key])
 }
 
+// inherited returns those of the keys for which the member with the id has the highest score.
+func inherited(keys, members []string, id string) (all []string) {
+	seeds := make([]uint64, len(members))
+	for m, member := range members {
+		seeds[m] = mix(hash(member))
+	}
+	for _, key := range keys {
+		h, heir, most := hash(key), "", uint64(0)
+		for m, member := range members {
+			if score := mix(h ^ seeds[m]); heir == "" || score > most {
+				heir, most = member, score
+			}
+		}
+		if heir == id {
+			all = append(all, key)
+		}
+	}
+	return all
+}
+
 // hash is FNV-1a.
 func hash(s string) uint64 {
 	h := fnv.New64a()
@@ -149,8 +150,8 @@ func keyFaults(keys []string) (faults []error) {
 	}
 	seen := make(map[string]bool, len(keys))
 	for _, key := range keys {
-		if err := framework.ValidatePath("/" + key); key == "" || strings.Contains(key, "/") || err != nil {
-			faults = append(faults, fmt.Errorf("key %q: must not be empty or contain a slash, and must be a name of a znode", errtype.Shortened(key)))
+		if err := args.Element("key", key); err != nil {
+			faults = append(faults, err)
 		} else if seen[key] {
 			faults = append(faults, fmt.Errorf("key %q: must be given once", errtype.Shortened(key)))
 		}

@@ -6,6 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
@@ -132,4 +136,70 @@ func TestAMemberThatMayNotJoinLater(t *testing.T) {
 		must.OK(t, other.Delete(t.Context(), path+"/members/a"))
 		recipetest.Fails(t, "Run", must.Receive(t, ended, "the end of Run"), framework.ErrNoAuth)
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
+}
+
+// TestKeysWithoutAServerMoveAtOnce: only keys that are served wait for the settle time, which is long.
+func TestKeysWithoutAServerMoveAtOnce(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, keys, o, slow := recipetest.Path(t), names("key-", 30), newOracle(t), recipes.WithSettle(time.Hour)
+		o.start(t, env.Client(t), path, "a", keys, slow)
+		members := []*member{o.start(t, env.Client(t), path, "b", keys, slow), o.start(t, env.Client(t), path, "c", keys, slow)}
+		<-time.After(2 * time.Hour)
+		o.await(t, keys, "a", "b", "c")
+		before, serves := o.now(), o.count()
+		members[0].leave(t)
+		<-time.After(time.Second)
+		if now := o.now(); len(now) != len(keys) {
+			t.Errorf("after a second %d keys are served, want all %d", len(now), len(keys))
+		}
+		for key, id := range o.now() {
+			if was := before[key]; was != "b" && was != id {
+				t.Errorf("%s moves from %s to %s although it was served", key, was, id)
+			}
+		}
+		if moved := o.count() - serves; moved != 10 {
+			t.Errorf("%d keys move, want the 10 of the member that leaves", moved)
+		}
+		<-time.After(2 * time.Hour)
+		o.await(t, keys, "a", "c")
+	}, zkenv.Only("hours have to pass", zkenv.Embedded))
+}
+
+// TestASettlementThatCannotBeWritten: nobody may write it, or its place has other data. The keys are served
+// nevertheless, and move at each change.
+func TestASettlementThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	for name, obstruct := range map[string]func(*testing.T, *framework.Client, string){
+		"no permission": func(t *testing.T, c *framework.Client, dir string) {
+			t.Helper()
+			recipetest.Permit(t, c, dir, acl.All&^acl.Write)
+		},
+		"other data": func(t *testing.T, c *framework.Client, dir string) {
+			t.Helper()
+			must.Get(c.Set(t.Context(), dir, []byte("other data"), framework.AnyVersion))(t)
+		},
+	} {
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			core, logs := observer.New(zapcore.WarnLevel)
+			path, keys, other, o := recipetest.Path(t), names("key-", 10), env.Client(t), newOracle(t)
+			dir := path + "/members"
+			must.Get(other.Create(t.Context(), dir, nil, framework.WithParents()))(t)
+			obstruct(t, other, dir)
+			_, before, err := other.Get(t.Context(), dir)
+			must.OK(t, err)
+			o.start(t, env.Client(t, framework.WithLogger(zap.New(core))), path, "a", keys)
+			b := o.start(t, env.Client(t), path, "b", keys)
+			o.await(t, keys, "a", "b")
+			b.leave(t)
+			o.await(t, keys, "a")
+			<-time.After(time.Minute)
+			if data, after, err := other.Get(t.Context(), dir); err != nil || after.Version != before.Version {
+				t.Errorf("the directory was written: %q, %v", data, err)
+			}
+			if n := logs.Len(); n != 1 {
+				t.Errorf("%d warnings, want one: %v", n, logs.All())
+			}
+		}, zkenv.Only("a minute has to pass", zkenv.Embedded))
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/contender"
-	"github.com/docent-go/docent/recipes/internal/membership"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/recipes/node"
@@ -93,16 +91,15 @@ type run struct {
 func (r *run) run(ctx context.Context) (err error) {
 	r.ctx, r.stop = context.WithCancelCause(ctx)
 	defer r.stop(nil)
-	dir := zkpath.Join(r.path, "members")
-	members, err := cache.New(r.client, dir, cache.WithDepth(1), &r.cfg)
+	members, err := cache.New(r.client, r.members(), cache.WithDepth(1), &r.cfg)
 	if err != nil {
 		return err
 	}
-	self, err := node.New(r.client, zkpath.Join(dir, r.cfg.id), []byte(digestOf(r.Partition.keys)), &r.cfg)
+	self, err := node.New(r.client, zkpath.Join(r.members(), r.cfg.id), []byte(digestOf(r.Partition.keys)), &r.cfg)
 	if err != nil {
 		return errors.Join(err, members.Close())
 	}
-	r.follow(members, self, dir)
+	r.follow(members, self)
 	failed := context.Cause(r.ctx) // before stop gives it another
 	r.stop(nil)
 	leaving, cancel := contender.Leaving(r.ctx, r.client, leaveGrace)
@@ -114,118 +111,6 @@ func (r *run) run(ctx context.Context) (err error) {
 		return args.Ended(ctx, r.client)
 	}
 	return cmp.Or(failed, errors.Join(framework.ErrClosed, left, closed)) // by the client
-}
-
-// follow divides the keys whenever the members change, until the run ends. While another process has the
-// id, this one serves no key. If this process may not join, or list the members, that ends the run at
-// first; later it is logged, and the division stays.
-func (r *run) follow(members *cache.Cache, self *node.Node, dir string) {
-	own := make(chan node.Change)
-	defer self.OnChange(func(c node.Change) {
-		select {
-		case own <- c:
-		case <-r.ctx.Done():
-		}
-	})()
-	r.keys.Go(func() { // the client, or the session that it is a view of, may end before the member joins
-		if _ = self.Await(r.ctx); self.Closed() {
-			r.stop(framework.ErrClosed)
-		}
-	})
-	lists := make(chan []member)
-	r.keys.Go(func() { // ends with the run, or with the client
-		defer close(lists)
-		listed := false
-		inDir := func(s *cache.Snapshot) []member { return membersOf(s, dir) }
-		for all, err := range membership.Changes(r.ctx, members.Snapshots, inDir, slices.Equal, r.cfg.Settle) {
-			if err != nil && !listed {
-				r.stop(err)
-				return
-			}
-			if err != nil {
-				r.warn("the members can't be listed: the keys stay where they are", dir, err)
-				continue
-			}
-			listed = true
-			select {
-			case lists <- all:
-			case <-r.ctx.Done():
-			}
-		}
-	})
-	var all []member
-	joined, before := false, false // as a member: now, and at any time of the run
-	for {
-		select {
-		case change := <-own:
-			switch {
-			case change.Kind == node.Made:
-				joined, before = true, true
-			case change.Kind == node.Taken:
-				joined = false
-				r.warn("another process has the id: waiting until it has left", r.path, change.Err)
-			case errors.Is(change.Err, framework.ErrClosed):
-				r.stop(framework.ErrClosed)
-				return
-			case !errors.Is(change.Err, framework.ErrNoAuth):
-				continue // it has joined, or will
-			case !before:
-				r.stop(change.Err)
-				return
-			default:
-				r.warn("this process may not join again: it tries to", r.path, change.Err)
-				continue
-			}
-		case listed, open := <-lists:
-			if all = listed; !open {
-				r.stop(framework.ErrClosed) // unless the run has ended: then it has its cause
-				return
-			}
-		case <-r.ctx.Done():
-			return
-		}
-		if !joined {
-			r.divide(nil)
-			continue
-		}
-		r.divide(all)
-	}
-}
-
-// membersOf returns the members in the snapshot, in the order of their ids. A znode that belongs to no
-// session is no member: it would not go with its process.
-func membersOf(s *cache.Snapshot, dir string) (all []member) {
-	for id, n := range s.Children(dir) {
-		if membership.IsSession(n.Stat.EphemeralOwner) {
-			all = append(all, member{id: id, digest: string(n.Data)})
-		}
-	}
-	return all
-}
-
-// divide begins to serve the keys that fall to this member, and ends the service of all others.
-func (r *run) divide(all []member) {
-	mine := share(r.Partition.keys, all, r.cfg.id)
-	for key, end := range r.served {
-		if _, found := slices.BinarySearch(mine, key); !found {
-			end(ErrMoved)
-			delete(r.served, key)
-		}
-	}
-	for _, key := range mine {
-		if r.served[key] != nil {
-			continue
-		}
-		ctx, end := context.WithCancelCause(r.ctx)
-		r.served[key] = end
-		r.keys.Go(func() { // ends with ctx
-			defer end(nil)
-			defer func() { r.recovered(recover()) }()
-			if err := r.keep(ctx, key); err != nil {
-				r.stop(err)
-			}
-		})
-	}
 }
 
 // recovered ends the run if the goroutine of a key has panicked with v. Run panics then.

@@ -1,0 +1,258 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/internal/membership"
+	"github.com/docent-go/docent/recipes/node"
+)
+
+// members returns the directory of the members.
+func (p *Partition) members() string { return zkpath.Join(p.path, "members") }
+
+// A follower divides the keys whenever the members change, until the run ends. While another process has
+// the id, it serves no key. One goroutine uses it.
+type follower struct {
+	*run
+	digest  string
+	divider divider
+	clock   settling
+
+	seen     view // the latest one
+	joined   bool // as a member
+	before   bool // it has joined at some time of the run
+	writing  bool
+	settled  chan error // the result of the write
+	refusals int        // of writes in a row
+}
+
+// follow divides the keys until the run ends. If this process may not join, or list the members, that
+// ends the run at first; later it is logged, and the division stays.
+func (r *run) follow(members *cache.Cache, self *node.Node) {
+	own := make(chan node.Change)
+	defer self.OnChange(func(c node.Change) {
+		select {
+		case own <- c:
+		case <-r.ctx.Done():
+		}
+	})()
+	r.keys.Go(func() { // the client, or the session that it is a view of, may end before the member joins
+		if _ = self.Await(r.ctx); self.Closed() {
+			r.stop(framework.ErrClosed)
+		}
+	})
+	keys := r.Partition.keys
+	f := &follower{run: r, digest: digestOf(keys), divider: divider{keys: keys}, settled: make(chan error, 1)}
+	views := r.views(members)
+	for r.ctx.Err() == nil {
+		select {
+		case change := <-own:
+			f.changed(change)
+		case v, open := <-views:
+			if !open {
+				r.stop(framework.ErrClosed) // unless the run has ended: then it has its cause
+				return
+			}
+			f.look(v)
+		case <-f.due():
+			f.settle()
+			continue
+		case err := <-f.settled:
+			f.wrote(err)
+			continue
+		case <-r.ctx.Done():
+			return
+		}
+		f.divide()
+	}
+}
+
+// views returns the members, now and after each change, until the run or the client ends.
+func (r *run) views(members *cache.Cache) <-chan view {
+	views := make(chan view)
+	r.keys.Go(func() {
+		defer close(views)
+		listed := false
+		of := func(s *cache.Snapshot) view { return viewOf(s, r.members()) }
+		for v, err := range membership.Changes(r.ctx, members.Snapshots, of, view.same, 0) {
+			switch {
+			case err != nil && !listed:
+				r.stop(err)
+				return
+			case err != nil:
+				r.warn("the members can't be listed: the keys stay where they are", r.members(), err)
+				continue
+			}
+			listed = true
+			select {
+			case views <- v:
+			case <-r.ctx.Done():
+			}
+		}
+	})
+	return views
+}
+
+// changed notes a change of this process's own member.
+func (f *follower) changed(c node.Change) {
+	switch {
+	case c.Kind == node.Made:
+		f.joined, f.before = true, true
+	case c.Kind == node.Taken:
+		f.joined = false
+		f.warn("another process has the id: waiting until it has left", f.path, c.Err)
+	case errors.Is(c.Err, framework.ErrClosed):
+		f.stop(framework.ErrClosed)
+	case !errors.Is(c.Err, framework.ErrNoAuth): // it has joined, or will
+	case !f.before:
+		f.stop(c.Err)
+	default:
+		f.warn("this process may not join again: it tries to", f.path, c.Err)
+	}
+}
+
+// look notes what the members are.
+func (f *follower) look(v view) {
+	if v.fault != nil && f.seen.fault == nil {
+		f.warn("the members don't know which keys are served: each change moves keys at once", f.members(), v.fault)
+	}
+	f.seen = v
+	f.clock.note(v.peers(f.digest), time.Now())
+}
+
+// divide begins to serve the keys that fall to this member, and ends the service of all others.
+func (f *follower) divide() {
+	var mine []string
+	if f.joined && f.ctx.Err() == nil {
+		mine = f.divider.share(f.seen.peers(f.digest), f.cfg.id)
+	}
+	for key, end := range f.served {
+		if _, found := slices.BinarySearch(mine, key); !found {
+			end(ErrMoved)
+			delete(f.served, key)
+		}
+	}
+	for _, key := range mine {
+		if f.served[key] == nil {
+			f.begin(key)
+		}
+	}
+}
+
+// begin begins to serve the key.
+func (r *run) begin(key string) {
+	ctx, end := context.WithCancelCause(r.ctx)
+	r.served[key] = end
+	r.keys.Go(func() { // ends with ctx
+		defer end(nil)
+		defer func() { r.recovered(recover()) }()
+		if err := r.keep(ctx, key); err != nil {
+			r.stop(err)
+		}
+	})
+}
+
+// due returns a channel that is ready when this member is to settle the members; nil if it is not to.
+func (f *follower) due() <-chan time.Time {
+	p := f.seen.peers(f.digest)
+	turn := p.turn(f.cfg.id)
+	if f.writing || f.seen.fault != nil || turn < 0 || !p.unsettled() {
+		return nil
+	}
+	at := f.clock.at(f.cfg.Settle, p.halved()).Add(min(time.Duration(turn), maxTurns) * turnPause)
+	return time.After(time.Until(at))
+}
+
+// settle writes that the keys are divided among the members that there are. Whichever member writes
+// first decides, and all follow.
+func (f *follower) settle() {
+	f.writing = true
+	data, version := f.seen.next(f.digest), f.seen.version
+	f.keys.Go(func() { // ends with the run
+		_, err := f.client.Set(f.ctx, f.members(), data, version)
+		f.settled <- err // it has room for the one write
+	})
+}
+
+// wrote notes the result of a write. Another one follows in a while, unless the members are seen settled.
+func (f *follower) wrote(err error) {
+	f.writing = false
+	switch {
+	case err == nil, framework.Retryable(err), errors.Is(err, framework.ErrBadVersion), errors.Is(err, framework.ErrNoNode):
+		f.clock.retry, f.refusals = time.Now().Add(again), 0
+		return
+	case f.ctx.Err() != nil:
+		return
+	}
+	if f.refusals++; f.refusals == 1 {
+		f.warn("this member can't write which keys are served, and leaves it to others", f.members(), err)
+	}
+	f.clock.retry = time.Now().Add(maxDelays * again)
+}
+
+// turn returns how many members are to settle the members before the one with the id: those that came
+// before. It returns -1 if that one is no member.
+func (p peers) turn(id string) (before int) {
+	own, there := p.present[id]
+	if !there {
+		return -1
+	}
+	for _, czxid := range p.present {
+		if czxid < own {
+			before++
+		}
+	}
+	return before
+}
+
+// turnPause is how long a member waits for the one that has the turn before it, which may have no
+// connection; after maxTurns of them, all that are left have the turn.
+const (
+	turnPause = 100 * time.Millisecond
+	maxTurns  = 10
+)
+
+// maxDelays is how many times the settle time changes can delay one another.
+const maxDelays = 10
+
+// A settling knows since when the members are others than those that are settled.
+type settling struct {
+	peers                 // as they are; nil if they are settled
+	first, last time.Time // changes since they were settled
+	retry       time.Time // no write before
+}
+
+// note notes what the members are.
+func (s *settling) note(p peers, now time.Time) {
+	switch {
+	case !p.unsettled():
+		*s = settling{}
+	case s.present == nil || !maps.Equal(s.settled, p.settled):
+		*s = settling{peers: p, first: now, last: now}
+	case !maps.Equal(s.present, p.present):
+		s.peers, s.last = p, now
+	}
+}
+
+// at returns when the members have settled: when nothing has changed for the delay, or for ten times the
+// delay at the most, or at once.
+func (s *settling) at(delay time.Duration, atOnce bool) time.Time {
+	at := s.last.Add(delay)
+	if limit := s.first.Add(maxDelays * delay); limit.Before(at) {
+		at = limit
+	}
+	if atOnce {
+		at = s.last
+	}
+	if at.Before(s.retry) {
+		return s.retry
+	}
+	return at
+}

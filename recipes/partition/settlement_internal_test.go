@@ -1,0 +1,96 @@
+package partition
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+// settledAt returns peers of which all are settled; the czxid of each is its number.
+func settledAt(names []string) peers {
+	p := peers{make(ids), make(ids)}
+	for i, name := range names {
+		p.present[name], p.settled[name] = int64(i+1), int64(i+1)
+	}
+	return p
+}
+
+// ownersOf returns who serves each key by the peers. Each key has one server.
+func ownersOf(t *testing.T, keys []string, p peers) map[string]string {
+	t.Helper()
+	of := make(map[string]string)
+	for id := range p.present {
+		d := divider{keys: keys}
+		for _, key := range d.share(p, id) {
+			if of[key] != "" {
+				t.Errorf("%s is the key of %s and of %s", key, of[key], id)
+			}
+			of[key] = id
+		}
+	}
+	if len(of) != len(keys) {
+		t.Errorf("%d keys have a member, want all %d", len(of), len(keys))
+	}
+	return of
+}
+
+// Members come and leave, and are not settled. No key moves whose server is there.
+func TestOnlyKeysWithoutAServerMoveBeforeTheMembersSettle(t *testing.T) {
+	t.Parallel()
+	keys, all := names("key-", 400), names("member-", 9)
+	p := settledAt(all)
+	before := ownersOf(t, keys, p)
+	for i := range 4 { // fewer than half
+		p.present["new-"+all[i]] = 100
+		if now := ownersOf(t, keys, p); !maps.Equal(now, before) {
+			t.Errorf("a member that comes moves keys: %v, want %v", now, before)
+		}
+		if delete(p.present, all[i]); i%2 == 0 {
+			p.present[all[i]] = 200 // comes again: another process, or another session
+		}
+		now := ownersOf(t, keys, p)
+		heirs := make(map[string]int)
+		for key, server := range before {
+			switch {
+			case server == all[i]:
+				heirs[now[key]]++
+			case now[key] != server:
+				t.Errorf("%s has left, and %s moves from %s to %s", all[i], key, server, now[key])
+			}
+		}
+		if len(heirs) < 3 || slices.Contains(slices.Collect(maps.Keys(heirs)), all[i]) {
+			t.Errorf("the keys of %s go to %v, want several others", all[i], heirs)
+		}
+		before = now
+	}
+}
+
+// When half of the settled members are gone, the keys are divided among all at once.
+func TestHalfOfTheMembersDoNotServeAllKeysForLong(t *testing.T) {
+	t.Parallel()
+	keys, all := names("key-", 100), names("member-", 4)
+	p := settledAt(all)
+	delete(p.present, all[0])
+	delete(p.present, all[1])
+	p.present["new-0"], p.present["new-1"] = 100, 101
+	want := owners(divide(keys, slices.Sorted(maps.Keys(p.present))))
+	if got := ownersOf(t, keys, p); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if first := (peers{present: ids{"a": 1}}); !first.halved() {
+		t.Error("the first member of all waits")
+	}
+}
+
+// Each settlement is that of the members with the same keys, and leaves the others as they are.
+func TestASettlementIsOfTheMembersWithTheSameKeys(t *testing.T) {
+	t.Parallel()
+	v := view{
+		present: settlement{"old": {"a": 1, "b": 5}, "new": {"c": 3}},
+		settled: settlement{"old": {"a": 1, "gone": 2}, "older": {"x": 1}},
+	}
+	const want = `{"new":{"c":3},"old":{"a":1,"gone":2}}`
+	if got := string(v.next("new")); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
