@@ -244,14 +244,10 @@ func (d *deletes) work() {
 			continue
 		}
 		d.repeat(x, err)
-		if d.core.presentState() == Connected {
-			continue
+		if d.core.presentState() != Connected { // resume employs others for the queue
+			d.dismiss()
+			return
 		}
-		d.dismiss()
-		if d.core.presentState() == Connected { // meanwhile: what resume enqueued may have found no worker to employ
-			d.employ()
-		}
-		return
 	}
 }
 
@@ -295,7 +291,7 @@ func (d *deletes) repeat(x deletion, err error) {
 }
 
 // resume ends the pauses of deletions: at their times, all of them at a new connection, and at Close,
-// which waits for it. It returns when no deletion pauses.
+// which waits for it. It returns when no deletion pauses and a worker looks at the queue.
 func (d *deletes) resume() {
 	up := d.core.nextConnection(retry.Failure{})
 	for all := false; ; {
@@ -319,8 +315,8 @@ func (d *deletes) resume() {
 }
 
 // enqueueDue enqueues the deletions whose pause is over, or all. If there is no connection, it leaves
-// most of them for later calls, because no attempt would succeed. It returns the time until the next
-// call, if deletions still pause.
+// most of them for later calls, because no attempt would succeed. It employs workers for the queue, and
+// returns the time until the next call, if there has to be one.
 func (d *deletes) enqueueDue(all bool) (wait time.Duration, more bool) {
 	most, atLeast := math.MaxInt, time.Duration(0)
 	if d.core.presentState() != Connected {
@@ -331,12 +327,16 @@ func (d *deletes) enqueueDue(all bool) (wait time.Duration, more bool) {
 	for ; len(d.paused) > 0 && due < most && (all || !d.paused[0].due.After(now)); due++ {
 		d.queue = append(d.queue, heap.Pop(&d.paused).(pausedDelete).deletion)
 	}
-	d.resuming = len(d.paused) > 0
-	if d.resuming {
+	ready := len(d.queue)
+	switch {
+	case ready > 0 && d.workers == maxDeletesInFlight:
+		wait, more = deletePause, true // none can be employed, and all may be about to leave
+	case len(d.paused) > 0:
 		wait, more = max(d.paused[0].due.Sub(now), atLeast), true
 	}
+	d.resuming = more
 	d.mu.Unlock()
-	for range min(due, maxDeletesInFlight) {
+	for range min(ready, maxDeletesInFlight) {
 		d.employ()
 	}
 	return wait, more

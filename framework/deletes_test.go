@@ -59,3 +59,23 @@ func TestRefusedDeletionsPauseWithoutGoroutines(t *testing.T) {
 		wantEqual(t, "goroutines that are left", goroutinesOfDeletions(), 0)
 	})
 }
+
+// All workers leave for lack of a connection just after the last deletion that paused was enqueued: the next
+// connection finds somebody to work on it.
+func TestADeletionThatIsEnqueuedAsTheWorkersLeaveIsDone(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		mustCreate(t, c, "/d", "", framework.Ephemeral())
+		srv.Refuse()
+		srv.Cut()
+		synctest.Wait()
+		framework.EnqueueAsWorkersLeave(c, "/d")
+		srv.Accept()
+		<-time.After(5 * time.Second)
+		wantEqual(t, "deletions that are left", c.PendingDeletes(), 0)
+		_, exists, err := c.Exists(t.Context(), "/d")
+		if err != nil || exists {
+			t.Errorf("the znode exists: %t, %v", exists, err)
+		}
+	})
+}

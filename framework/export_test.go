@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"time"
 
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/session"
@@ -38,6 +39,22 @@ func Repeat(ctx context.Context, c *Client, attempt func() error) error {
 		return struct{}{}, attempt()
 	})
 	return err
+}
+
+// EnqueueAsWorkersLeave has a deletion in the client's session pause, and then be enqueued without a connection
+// while as many workers as there may be are about to leave.
+func EnqueueAsWorkersLeave(c *Client, path string) {
+	d := c.core.deletes
+	x := deletion{session: c.Session().ID, path: path, version: AnyVersion}
+	d.mu.Lock()
+	d.known[x] = new(pendingDelete)
+	d.workers = maxDeletesInFlight
+	d.mu.Unlock()
+	d.repeat(x, ErrNotConnected)
+	<-time.After(2 * deletePause)
+	for range maxDeletesInFlight {
+		d.dismiss()
+	}
 }
 
 // Track makes the client follow a configuration at another path than ZooKeeper's.
