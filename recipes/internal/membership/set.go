@@ -32,7 +32,7 @@ var ErrOpen = errtype.New("is open already", errtype.Other)
 // Open calls open, which sends nothing, and adds the member that it returns. It returns ErrOpen if
 // the key's member is open, and framework.ErrClosed after Close. open is not called then.
 func Open[M Member](s *Set, key any, open func() (M, error)) (made M, err error) {
-	place := opening{make(chan Member, 1)}
+	place := &opening{set: s, made: make(chan struct{})}
 	if err := s.reserve(key, place); err != nil {
 		return made, err
 	}
@@ -45,7 +45,7 @@ func Open[M Member](s *Set, key any, open func() (M, error)) (made M, err error)
 }
 
 // reserve adds the place of a member that is yet to be opened.
-func (s *Set) reserve(key any, place opening) error {
+func (s *Set) reserve(key any, place *opening) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -58,36 +58,62 @@ func (s *Set) reserve(key any, place opening) error {
 	return nil
 }
 
-// settle puts the member at its place. If it is nil, settle removes the place.
-func (s *Set) settle(key any, place opening, m Member) {
+// settle puts the member at its place. If it is nil, settle removes the place. If Close could not wait for the
+// member, settle closes it: the error is that of Close's context, which Close has returned.
+func (s *Set) settle(key any, place *opening, m Member) {
 	s.mu.Lock()
 	switch {
-	case s.closed: // Close has the place, and closes the member
+	case s.closed: // Close has the place, and closes the member, unless it has left
 	case m == nil:
 		delete(s.members, key)
 	default:
 		s.members[key] = m
 	}
+	left := place.left
+	place.member = m
+	close(place.made)
 	s.mu.Unlock()
-	place.made <- m
+	if left != nil && m != nil {
+		_ = m.Close(left)
+	}
 }
 
 // An opening is the place of a member that is being opened, where options and a meter of the user's run.
-type opening struct{ made chan Member } // capacity 1: the member, nil if there is none
+type opening struct {
+	set    *Set
+	made   chan struct{}   // closed, with set.mu held, when member is set
+	member Member          // nil if there is none
+	left   context.Context // of a Close that did not wait any longer, else nil; guarded by set.mu
+}
 
 // Closed is part of [Member].
-func (opening) Closed() bool { return false }
+func (*opening) Closed() bool { return false }
 
-// Close closes the member once it is open.
-func (o opening) Close(ctx context.Context) error {
+// Close closes the member once it is open. If ctx ends first, settle does that.
+func (o *opening) Close(ctx context.Context) error {
 	select {
-	case m := <-o.made:
-		if m == nil {
-			return nil
-		}
-		return m.Close(ctx)
+	case <-o.made:
 	case <-ctx.Done():
-		return ctx.Err()
+		if o.leave(ctx) {
+			return ctx.Err()
+		}
+	}
+	if o.member == nil {
+		return nil
+	}
+	return o.member.Close(ctx)
+}
+
+// leave has settle close the member, and returns false if the member is made already.
+func (o *opening) leave(ctx context.Context) bool {
+	o.set.mu.Lock()
+	defer o.set.mu.Unlock()
+	select {
+	case <-o.made:
+		return false
+	default:
+		o.left = ctx
+		return true
 	}
 }
 

@@ -56,6 +56,31 @@ func TestASetClosesWhatIsOpen(t *testing.T) {
 	recipetest.Fails(t, "Open after Close", recipetest.Err(open(&s, "c", new(door))), framework.ErrClosed)
 }
 
+// The context of Close ends while a member is being opened, or has ended before: no member stays open.
+func TestASetThatIsClosedInNoTimeLeavesNothingOpen(t *testing.T) {
+	t.Parallel()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	var waits Set
+	d := new(door)
+	got := must.Get(Open(&waits, "a", func() (*door, error) {
+		recipetest.Fails(t, "Close", waits.Close(over), context.Canceled)
+		return d, nil
+	}))(t)
+	if n := d.closed.Load(); n != 1 || got != d {
+		t.Errorf("the member was closed %d times, want once", n)
+	}
+	for range 50 { // which of two cases a select takes is random
+		d := &door{err: over.Err()}
+		made := &opening{set: new(Set), made: make(chan struct{}), member: d}
+		close(made.made)
+		recipetest.Fails(t, "Close of a member that is open", made.Close(over), context.Canceled)
+		if n := d.closed.Load(); n != 1 {
+			t.Fatalf("a member that is open was closed %d times, want once", n)
+		}
+	}
+}
+
 func TestAFailedOpenAddsNothing(t *testing.T) {
 	t.Parallel()
 	var s Set
