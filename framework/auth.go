@@ -18,37 +18,38 @@ import (
 
 // A credentials keeps the credentials with which a client authenticates each of its connections.
 type credentials struct {
-	mu        sync.Mutex // guards following; never held across a request
-	kept      []credential
-	added     int           // how many [Client.AddAuth] has added
-	presented int           // the value of added when the latest connection took its credentials
+	mu        sync.Mutex    // guards following; never held across a request
+	kept      []credential  // in the order in which they were added; a later one may replace an earlier one
+	clock     int           // how many additions there were by [Client.AddAuth], and connections
+	presented int           // the time at which the latest connection took its credentials
 	refused   int           // that of presented when a server refused the latest connection
 	heard     chan struct{} // closed and replaced at each refusal
 }
 
-// keep has every later connection present c. It returns the number of the addition, and what c replaces.
-func (cs *credentials) keep(c credential) (number int, replaced []credential) {
+// keep has every later connection present c. It returns the number of the addition, and presented.
+func (cs *credentials) keep(c credential) (addition, presented int) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	cs.kept = slices.DeleteFunc(cs.kept, func(old credential) bool {
-		if !c.replaces(old) {
-			return false
-		}
-		replaced = append(replaced, old)
-		return true
-	})
+	cs.clock++
+	c.addition = cs.clock
 	cs.kept = append(cs.kept, c)
-	cs.added++
-	return cs.added, replaced
+	return c.addition, cs.presented
 }
 
-// drop undoes that c was kept, unless another credential has replaced it since.
-func (cs *credentials) drop(c credential, replaced []credential) {
+// drop undoes an addition; 0 is none.
+func (cs *credentials) drop(addition int) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	i := slices.IndexFunc(cs.kept, func(k credential) bool { return k.scheme == c.scheme && bytes.Equal(k.secret, c.secret) })
+	cs.kept = slices.DeleteFunc(cs.kept, func(c credential) bool { return c.addition == addition && addition > 0 })
+}
+
+// settle forgets what an addition that will not be undone has replaced.
+func (cs *credentials) settle(addition int) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	i := slices.IndexFunc(cs.kept, func(c credential) bool { return c.addition == addition && addition > 0 })
 	if i >= 0 {
-		cs.kept = slices.Replace(cs.kept, i, i+1, replaced...)
+		cs.kept = append(slices.DeleteFunc(slices.Clone(cs.kept[:i]), cs.kept[i].replaces), cs.kept[i:]...)
 	}
 }
 
@@ -56,7 +57,8 @@ func (cs *credentials) drop(c credential, replaced []credential) {
 func (cs *credentials) present() []wire.Credential {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	cs.presented = cs.added
+	cs.clock++
+	cs.presented = cs.clock
 	return presented(cs.kept)
 }
 
@@ -69,8 +71,8 @@ func (cs *credentials) refuse() {
 	cs.heard = make(chan struct{})
 }
 
-// news returns the last addition that a connection has presented, and the last that was refused, if not
-// for itself then for others. The channel is closed at the next refusal.
+// news returns the times of the latest connection and of the latest that was refused, which have presented
+// the additions before. The channel is closed at the next refusal.
 func (cs *credentials) news() (presented, refused int, heard <-chan struct{}) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -84,18 +86,21 @@ func (cs *credentials) all() []wire.Credential {
 	return presented(cs.kept)
 }
 
+// presented returns the credentials that no later one replaces.
 func presented(list []credential) []wire.Credential {
-	all := make([]wire.Credential, len(list))
+	all := make([]wire.Credential, 0, len(list))
 	for i, c := range list {
-		all[i] = wire.Credential{Scheme: c.scheme, Secret: c.secret}
+		if !slices.ContainsFunc(list[i+1:], func(later credential) bool { return later.replaces(c) }) {
+			all = append(all, wire.Credential{Scheme: c.scheme, Secret: c.secret})
+		}
 	}
 	return all
 }
 
-// replaces reports whether c replaces old: both have one scheme, and the user is the same or
-// unknown. Only the scheme digest shows the user.
+// replaces reports whether c, which was added later, replaces old: both have one scheme, and the user is the
+// same or unknown. Only the scheme digest shows the user.
 func (c credential) replaces(old credential) bool {
-	return c.scheme == old.scheme && (c.scheme != "digest" || bytes.Equal(c.user(), old.user()))
+	return c.addition > 0 && c.scheme == old.scheme && (c.scheme != "digest" || bytes.Equal(c.user(), old.user()))
 }
 
 // user returns the user of a credential of the scheme digest.
@@ -122,7 +127,7 @@ func (c credential) user() []byte {
 // sent, and [ErrClosed]. No error shows the credential.
 func (c *Client) AddAuth(ctx context.Context, scheme string, secret []byte) error {
 	usercall.Require("ctx", ctx != nil)
-	return c.callError(ctx, "add auth", "", c.core.addAuth(ctx, credential{scheme, append([]byte(nil), secret...)}))
+	return c.callError(ctx, "add auth", "", c.core.addAuth(ctx, credential{scheme: scheme, secret: append([]byte(nil), secret...)}))
 }
 
 func (c *core) addAuth(ctx context.Context, added credential) error {
@@ -132,39 +137,44 @@ func (c *core) addAuth(ctx context.Context, added credential) error {
 	if err := c.checkSize(added.size()); err != nil {
 		return err
 	}
-	var replaced []credential
 	addition := 0 // its number, once later connections present the credential
+	defer func() { c.credentials.settle(addition) }()
 	for {
 		presented, refused, heard := c.credentials.news() // before the state: a connection presents, then serves
 		c.mu.Lock()
 		state, s, changed := c.state, c.session, c.changed
 		c.mu.Unlock()
+		serves, accepted := state == Connected && s.Serves(), false
 		switch {
 		case addition > 0 && refused >= addition:
 			reason := c.refusal()
-			c.credentials.drop(added, replaced)
+			c.credentials.drop(addition)
 			return refusedScheme(added.scheme, reason)
 		case ctx.Err() != nil:
 			return fmt.Errorf("%w: %w", ctx.Err(), c.notConnected())
-		case state == Connected && addition > 0 && presented >= addition:
+		case serves && addition > 0 && presented >= addition:
 			return nil
-		case state == Connected:
-			accepted, err := s.Present(ctx, added.scheme, added.secret)
-			if err == nil && !accepted {
-				c.credentials.drop(added, replaced)
+		case serves:
+			good, err := s.Present(ctx, added.scheme, added.secret)
+			if err == nil && !good {
+				c.credentials.drop(addition)
 				return refusedScheme(added.scheme, ErrAuthFailed)
 			}
-			if err == nil {
-				c.credentials.keep(added)
-				return nil
-			}
+			accepted = err == nil // else the state follows, and the next connection
 		}
+		latest := presented
 		if addition == 0 {
-			addition, replaced = c.credentials.keep(added)
+			addition, latest = c.credentials.keep(added)
 			c.renewRefused()
 		}
+		switch {
+		case accepted && latest == presented:
+			return nil
+		case accepted: // and a connection has come since, without it
+			continue
+		}
 		select {
-		case <-changed: // presenting failed: the state follows, and the next connection
+		case <-changed:
 		case <-heard:
 		case <-ctx.Done():
 		case <-c.ctx.Done():

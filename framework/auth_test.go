@@ -487,6 +487,45 @@ func TestAddAuth_refused_by_the_next_connection_has_no_effect(t *testing.T) {
 	})
 }
 
+// Several calls of one user are refused together: the client has its first credential again.
+func TestAddAuth_of_several_that_are_refused_has_no_effect(t *testing.T) {
+	t.Parallel()
+	for range 20 { // in a random order
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			c, _ := proxied(t, srv, framework.WithAuth("digest", digest(secret)))
+			protect(t, c)
+			disconnect(srv)
+			var calls []<-chan error
+			for _, wrong := range []string{"wrong", "wronger", "wrongest"} {
+				calls = append(calls, background(func() error { return c.AddAuth(t.Context(), "digest", digest(wrong)) }))
+				sleep(time.Second)
+			}
+			srv.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: fault.Refuse, Code: fault.AuthFailed})
+			srv.Accept()
+			for _, call := range calls {
+				wantErr(t, "AddAuth", <-call, framework.ErrAuthFailed)
+			}
+			sleep(time.Minute)
+			wantReads(t, "afterwards", c, "/old")
+		})
+	}
+}
+
+// A server refuses for once what the client has from the beginning.
+func TestAddAuth_of_a_credential_of_WithAuth_removes_none(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, proxy := proxied(t, srv, framework.WithAuth("digest", digest(secret)))
+		protect(t, c)
+		refusing := proxy.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: fault.Refuse, Code: fault.AuthFailed})
+		wantErr(t, "AddAuth", c.AddAuth(t.Context(), "digest", digest(secret)), framework.ErrAuthFailed)
+		wantEqual(t, "refusals", refusing.Hits(), 1)
+		srv.Cut()
+		sleep(time.Second)
+		wantReads(t, "afterwards", c, "/old")
+	})
+}
+
 func TestAddAuth_brings_a_refused_client_back(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {

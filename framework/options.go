@@ -85,7 +85,7 @@ func WithNamespace(ns string) Option {
 // shows the credential. [Client.AddAuth] adds a credential later.
 func WithAuth(scheme string, credentials []byte) Option {
 	return optionFunc(func(cfg *config) {
-		cfg.auth = append(cfg.auth, credential{scheme, append([]byte(nil), credentials...)})
+		cfg.auth = append(cfg.auth, credential{scheme: scheme, secret: append([]byte(nil), credentials...)})
 	})
 }
 
@@ -206,8 +206,9 @@ func WithStateListener(fn func(StateChange)) Option {
 
 // A credential is a secret: it prints as its scheme only.
 type credential struct {
-	scheme string
-	secret []byte
+	scheme   string
+	secret   []byte
+	addition int // the number of the call of AddAuth; 0 for WithAuth
 }
 
 // size returns how many bytes the credential's request has.
