@@ -66,13 +66,28 @@ func (j *joined) Is(target error) bool {
 	return errors.Is(j.cause, target)
 }
 
-// As sets target to an error of j's type in the error, else to one in the cause, unless that is an answer.
+// As sets target to an error of its type in the error, else to one in the cause, unless that is an answer, or
+// another call's error, even one that wraps a loss.
 func (j *joined) As(target any) bool {
 	if errors.As(j.err, target) {
 		return true
 	}
-	typed := reflect.TypeOf(target).Elem().Implements(reflect.TypeFor[interface{ ErrorType() string }]())
-	return (!typed || errtype.Of(j.cause) == errtype.LockLost) && errors.As(j.cause, target)
+	found := reflect.New(reflect.TypeOf(target).Elem())
+	if !errors.As(j.cause, found.Interface()) {
+		return false
+	}
+	typed, ok := found.Elem().Interface().(interface{ ErrorType() string })
+	if ok && !isLoss(typed) {
+		return false
+	}
+	reflect.ValueOf(target).Elem().Set(found.Elem())
+	return true
+}
+
+// isLoss reports whether the error is a loss by itself, and not only by what it wraps.
+func isLoss(typed interface{ ErrorType() string }) bool {
+	err, _ := typed.(error)
+	return typed.ErrorType() == errtype.LockLost && errtype.Of(errors.Unwrap(err)) != errtype.LockLost
 }
 
 // ErrorType returns the type of the error, but that of the cause if it is a loss: then the loss is why

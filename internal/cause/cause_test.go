@@ -98,6 +98,43 @@ func TestJoin_of_typed_errors(t *testing.T) {
 	}
 }
 
+// An error of a type counts only if it is the loss itself: a call's error that wraps a loss is of that call.
+func TestJoin_of_a_typed_error_with_a_loss(t *testing.T) {
+	t.Parallel()
+	loss := lossError{}
+	for name, tt := range map[string]struct {
+		cause, err error
+		lost, call bool // what errors.As finds
+	}{
+		"a loss":                         {loss, context.Canceled, true, false},
+		"a wrapped loss":                 {fmt.Errorf("work: %w", loss), context.Canceled, true, false},
+		"another call that a loss ended": {callError{loss}, context.Canceled, true, false},
+		"the call itself":                {loss, callError{context.Canceled}, true, true},
+		"a call that a loss has ended":   {errors.New("reason"), callError{fmt.Errorf("%w: %w", context.Canceled, loss)}, true, true},
+		"joined calls":                   {errors.Join(callError{loss}, loss), context.Canceled, true, false},
+	} {
+		err := cause.Join(endedBy(t, tt.cause), tt.err)
+		var lost lossError
+		var call callError
+		if errors.As(err, &lost) != tt.lost || errors.As(err, &call) != tt.call {
+			t.Errorf("%s: %v, want a loss %t and a call %t", name, err, tt.lost, tt.call)
+		}
+	}
+}
+
+// A lossError is as [lease.LostError], and a callError as [lease.WaitError].
+type (
+	lossError struct{}
+	callError struct{ err error }
+)
+
+func (lossError) Error() string     { return "lost" }
+func (lossError) ErrorType() string { return errtype.LockLost }
+
+func (e callError) Error() string     { return "call: " + e.err.Error() }
+func (e callError) Unwrap() error     { return e.err }
+func (e callError) ErrorType() string { return errtype.Of(e.err) }
+
 type codeError struct{ code int }
 
 func (e codeError) Error() string { return fmt.Sprintf("code %d", e.code) }
