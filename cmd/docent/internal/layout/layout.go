@@ -12,7 +12,7 @@ const (
 	NodeHeight = 46
 	gapX       = 26 // between neighbours of a row
 	gapY       = 66 // between a row and the next
-	ringGap    = 112
+	ringGap    = 96
 	margin     = 16
 )
 
@@ -39,6 +39,7 @@ type Drawing struct {
 	Width, Height int
 	Nodes         []Point
 	Ring          []bool // by node: the node is part of a cycle
+	Parts         []int  // by node: the connected part of the graph, from 0 in the order of their first nodes
 	Routes        []Route
 }
 
@@ -46,7 +47,7 @@ type Drawing struct {
 // width. An edge from a node to itself is left out.
 func Draw(n int, edges []Edge, width int) Drawing {
 	edges = slices.DeleteFunc(slices.Clone(edges), func(e Edge) bool { return e.From == e.To })
-	d := &drawing{edges: edges, at: make([]Point, n), block: make([]*block, n), blockers: make([][]int, n)}
+	d := &drawing{edges: edges, at: make([]Point, n), part: make([]int, n), block: make([]*block, n), blockers: make([][]int, n)}
 	for _, e := range edges {
 		d.blockers[e.From] = append(d.blockers[e.From], e.To)
 	}
@@ -57,13 +58,14 @@ func Draw(n int, edges []Edge, width int) Drawing {
 	for i, b := range d.block {
 		ring[i] = len(b.nodes) > 1
 	}
-	return Drawing{Width: w, Height: h, Nodes: d.at, Ring: ring, Routes: d.routes(w, h)}
+	return Drawing{Width: w, Height: h, Nodes: d.at, Ring: ring, Parts: d.part, Routes: d.routes(w, h)}
 }
 
 // A drawing is a graph that is being placed.
 type drawing struct {
 	edges    []Edge
 	at       []Point
+	part     []int    // by node
 	block    []*block // by node
 	blocks   []*block // blockers first
 	blockers [][]int  // by node

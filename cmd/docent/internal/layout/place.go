@@ -8,13 +8,14 @@ import (
 // pack places each connected part, and the parts in rows from the left. It returns the size.
 func (d *drawing) pack(limit int) (width, height int) {
 	x, y, row := margin, margin, 0
-	for _, part := range d.parts() {
+	for i, part := range d.parts() {
 		w, h := d.placePart(part)
 		if x > margin && x+w+margin > limit {
 			x, y, row = margin, y+row+gapY/2, 0
 		}
 		for _, b := range part {
 			for _, node := range b.nodes {
+				d.part[node] = i
 				d.at[node].X += x
 				d.at[node].Y += y
 			}

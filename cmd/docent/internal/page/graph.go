@@ -11,17 +11,16 @@ import (
 
 // A graph is a drawing of waiters and their blockers.
 type graph struct {
-	Width  int    `json:"width"`
-	Height int    `json:"height"`
-	Nodes  []node `json:"nodes"`
-	Edges  []edge `json:"edges"`
-	More   int    `json:"more,omitempty"` // waiters that are left out
+	Nodes []node `json:"nodes"`
+	Edges []edge `json:"edges"`
+	More  int    `json:"more,omitempty"` // waiters that are left out
 }
 
 // A node is a party of the graph.
 type node struct {
 	X       int    `json:"x"`
 	Y       int    `json:"y"`
+	Part    int    `json:"part"` // the connected part of the graph: the page puts the parts side by side
 	Name    string `json:"name"`
 	Owner   string `json:"owner,omitempty"`
 	Dead    bool   `json:"dead,omitempty"`     // in a deadlock
@@ -45,9 +44,8 @@ type edge struct {
 	Direct bool            `json:"direct,omitempty"` // the blocker holds; else it is in front
 }
 
-// graphWidths are tried until a drawing is not much higher than it is wide. The page shows 900 units next to
-// the table, and scrolls the rest from the top.
-func graphWidths() []int { return []int{640, 900} }
+// oneRow is a width for all parts side by side: the page, which knows its own width, moves them.
+const oneRow = 1 << 20
 
 // graphOf draws the waits: see package waits. A party that waits for itself has no edge.
 func graphOf(snapshot inspect.Snapshot, deadlocks []inspect.Finding) graph {
@@ -78,15 +76,9 @@ func (g *graph) place() {
 			named[own], edges[i].Label = true, cut(path.Base(e.Lock))
 		}
 	}
-	var d layout.Drawing
-	for _, width := range graphWidths() {
-		if d = layout.Draw(len(g.Nodes), edges, width); d.Height <= width {
-			break
-		}
-	}
-	g.Width, g.Height = d.Width, d.Height
+	d := layout.Draw(len(g.Nodes), edges, oneRow)
 	for i, at := range d.Nodes {
-		g.Nodes[i].X, g.Nodes[i].Y = at.X, at.Y
+		g.Nodes[i].X, g.Nodes[i].Y, g.Nodes[i].Part = at.X, at.Y, d.Parts[i]
 	}
 	for i, r := range d.Routes {
 		if g.Edges[i].Curve, g.Edges[i].Text = r.Curve, r.Text; !r.Hidden {

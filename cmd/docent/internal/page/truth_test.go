@@ -380,6 +380,34 @@ func TestPage_paused_says_when_ZooKeeper_was_lost(t *testing.T) {
 	}
 }
 
+// A page that is paused says so if docent can't be reached, and since when, and of when is what it shows.
+func TestPage_paused_says_when_docent_was_lost(t *testing.T) {
+	l, s := linked(t)
+	s.show(mutex("/locks/apple", "alice"))
+	tb := visitByLink(t, s)
+	tb.awaitText("#rows tbody", "apple")
+	tb.do(chromedp.Click("#pause"))
+	tb.awaitText("#state-text", "paused, as of")
+	shown := get[string](tb, "document.querySelector('#state-text').textContent.replace('paused, as of ', '')")
+	l.swallow()
+	tb.awaitText("#banner", "This page has lost docent since")
+	tb.awaitText("#banner", "shows what was there at "+shown)
+	l.pass()
+	tb.awaitText("#state-text", "paused, as of "+shown)
+}
+
+// Without JavaScript the page has no controls that do nothing.
+func TestPage_without_JavaScript(t *testing.T) {
+	s := serve(t, nil)
+	tb := openTab(t)
+	call(tb, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	tb.do(chromedp.Navigate(s.base + "/#token=" + token))
+	tb.awaitText(".banner", "This page needs JavaScript")
+	if n := get[int](tb, "[...document.querySelectorAll('button, input, table')].filter((e) => e.checkVisibility()).length"); n > 0 {
+		t.Errorf("%d controls are shown", n)
+	}
+}
+
 // Times have their zone, and the day if that is another one.
 func TestPage_says_the_zone_of_times(t *testing.T) {
 	_, s := linked(t)

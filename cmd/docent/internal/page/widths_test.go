@@ -39,7 +39,7 @@ const cutScript = `(() => {
     const style = getComputedStyle(node), inner = node.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
     const text = node.textContent.trim(), what = node.tagName + '.' + node.className + ' ' + text.slice(0, 30);
     if (inner + 1 < letters(node, 12) && inner + 1 < letters(node, text.length)) cut.push(what + ': ' + Math.round(inner) + ' px');
-    else if (node.matches('.name, .owner, .path') && text.length < 24 && (node.scrollWidth > node.clientWidth + 1 || node.scrollHeight > node.clientHeight + 3)) cut.push(what + ' is cut');
+    else if (node.matches('.name, .owner, .path') && text.length < 40 && (node.scrollWidth > node.clientWidth + 1 || node.scrollHeight > node.clientHeight + 3)) cut.push(what + ' is cut');
   }
   return JSON.stringify({ seen, cut });
 })()`
@@ -83,7 +83,7 @@ func opened(t *testing.T, path string) *tab {
 func widths() []int64 { return []int64{360, 640, 1024, 1100, 1200, 1280, 1366, 1440} }
 
 // At each width, and with a larger font of the browser, names can be told apart: no cell is narrower than the
-// first twelve letters of its text, and names of less than two dozen are whole. The page is no wider than its window.
+// first twelve letters of its text, and names of less than 40 letters are whole. The page is no wider than its window.
 func TestPage_shows_names_at_every_width(t *testing.T) {
 	for _, path := range []string{"/locks/report", "/locks/import-of-the-nightly-orders"} {
 		tb := opened(t, path)
@@ -145,6 +145,37 @@ func TestPage_letters_beside_a_queue(t *testing.T) {
 	tb.await("document.querySelectorAll('#contenders tbody tr').length === 8 && document.querySelectorAll('#graph .node').length > 5")
 	tb.await(lettersScript + " >= 11.5")
 }
+
+// The parts of the graph are side by side where the box has room for them, and none is cut or on another one. Nor is
+// there room left beside the first row for a part that is below it.
+func TestPage_parts_of_the_graph_have_room(t *testing.T) {
+	s := serve(t, nil)
+	locks := scenes()["deadlock"]
+	slices.SortFunc(locks, func(a, b inspect.Lock) int { return strings.Compare(a.Path, b.Path) })
+	s.published(locks...)
+	tb := openTabFor(t, 2*time.Minute)
+	tb.do(chromedp.Navigate(s.base + "/?open=/locks/stock#token=" + token))
+	tb.await("document.querySelectorAll('#contenders tbody tr').length === 3 && document.querySelectorAll('#graph .node').length > 20")
+	for _, width := range widths() {
+		tb.do(chromedp.EmulateViewport(width, 900))
+		tb.await(fmt.Sprintf("innerWidth === %d", width))
+		tb.await(partsScript + " === ''")
+	}
+}
+
+// partsScript is what is wrong with the places of the graph's parts. A part that is wider than the box begins at its left.
+const partsScript = `(() => {
+  const box = document.querySelector('#graph').getBoundingClientRect(), wrong = [];
+  const parts = [...document.querySelectorAll('#graph svg > g')].map((e) => e.getBoundingClientRect());
+  parts.forEach((p, i) => {
+    if (p.left < box.left || p.right > box.right && p.left > box.left + 40) wrong.push(i + ' is cut');
+    if (parts.some((q, k) => k < i && p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom)) wrong.push(i + ' is on another');
+  });
+  const first = parts.filter((p) => p.top < parts[0].top + 30), free = box.right - Math.max(...first.map((p) => p.right));
+  const below = parts.filter((p) => p.top >= parts[0].top + 30);
+  if (free > Math.min(...below.map((p) => p.width)) + 60) wrong.push(Math.round(free) + ' px are empty');
+  return parts.length > 3 ? wrong.join(', ') : 'few parts';
+})()`
 
 // A text of the graph is no wider than its node, in whichever script; nor does a bar hide a part of a word.
 func TestPage_texts_of_the_pictures_are_whole(t *testing.T) {

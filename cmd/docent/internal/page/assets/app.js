@@ -9,7 +9,7 @@ const $ = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? '';
 const ask = { find: '', waiting: false, sort: 'matter', desc: false, open: '', whole: false, pick: new Set() };
 readAddress();
-const has = { summary: undefined, findings: [], unfolded: false, lanes: [], heard: 0, at: undefined, lost: false, paused: false, asking: false, refused: '', failed: '' };
+const has = { summary: undefined, findings: [], unfolded: false, lanes: [], heard: 0, told: 0, at: undefined, lost: false, paused: false, asking: false, refused: '', failed: '' };
 const mostLanes = 24; // that a stream may ask for
 
 const table = new Table($('rows'), ask.pick, {
@@ -23,9 +23,9 @@ const table = new Table($('rows'), ask.pick, {
 });
 const stream = new Stream(token, {
   message(event, data) {
-    [has.heard, has.at] = [data.now, moment()];
-    has.lost = has.asking = false;
-    has.refused = '';
+    [has.told, has.at, has.lost, has.refused] = [data.now, moment(), false, ''];
+    if (has.paused && !has.asking) return showState(); // docent is there, and the page shows what it showed
+    [has.heard, has.asking] = [data.now, false];
     apply(data, event === 'snapshot');
   },
   lost() {
@@ -50,15 +50,15 @@ function fail(error) {
 addEventListener('error', (e) => { if (!/^ResizeObserver loop/.test(e.message)) fail(e.error ?? e.message); });
 addEventListener('unhandledrejection', (e) => fail(e.reason));
 
-// viewed returns the time that the page shows, by docent's clock: that of the latest message or, if docent
-// had lost ZooKeeper by then, of that loss. It never runs ahead of what docent has said.
+// viewed returns the time that the page shows, by docent's clock: that of the latest message that it has shown or, if
+// docent had lost ZooKeeper by then, of that loss. It never runs ahead of what docent has said.
 function viewed() {
   const s = has.summary;
   return s?.state === 'stale' ? Math.min(s.since, has.heard) : has.heard;
 }
 
 // silent reports whether docent has said nothing for longer than it should.
-function silent() { return has.lost || !has.paused && has.at && since(has.at) > stream.silence; }
+function silent() { return has.lost || has.at && since(has.at) > stream.silence; }
 
 function apply(data, anew) {
   if (data.summary) {
@@ -125,7 +125,7 @@ function showState() {
     [state, text, banner] = ['refused', 'refused', has.refused];
   } else if (silent()) {
     [state, text] = ['lost', 'disconnected'];
-    banner = has.heard ? `This page has lost docent since ${at(has.heard)}, and shows what was there then. It tries again.`
+    banner = has.heard ? `This page has lost docent since ${at(has.told)}, and shows what was there ${has.paused ? 'at ' + at(viewed()) : 'then'}. It tries again.`
       : 'This page can’t reach docent. It tries again.';
   } else if (s?.fault) {
     [state, text] = ['refused', 'not allowed'];
@@ -271,15 +271,20 @@ function openQueue(path) {
   reopen();
 }
 
-// reopen asks for what the page is to show. A page that is paused gets it once.
+// reopen asks for what the page is to show. A page that is paused takes the answer, and nothing after it.
 function reopen() {
   writeAddress(false);
   has.asking = true;
+  listen();
+}
+
+// listen opens the stream of what the page is to show.
+function listen() {
   if (has.failed || document.hidden) return;
   const asked = query();
   if (ask.whole) asked.set('whole', '1');
   for (const path of ask.pick) asked.append('pick', path);
-  stream.open(asked, has.paused);
+  stream.open(asked);
 }
 
 // repick asks for the chosen lanes of the timeline.
@@ -293,14 +298,13 @@ function repick() {
 // A hidden tab closes its stream: browsers open few connections to a host.
 document.addEventListener('visibilitychange', () => {
   if (document.hidden) return stream.close();
-  if (!has.paused || has.asking) reopen();
+  listen();
   showState();
 });
 $('pause').addEventListener('click', () => {
   has.paused = !has.paused;
   $('pause').setAttribute('aria-pressed', has.paused);
   if (!has.paused) reopen();
-  else stream.freeze(silent());
   showState();
 });
 $('filter').addEventListener('submit', (e) => e.preventDefault());

@@ -18,13 +18,15 @@ export function show(box, table, note, graph) {
   const svg = shape('svg', { role: 'img', tabindex: 0, 'aria-labelledby': 'graph-title graph-desc' },
     shape('title', { id: 'graph-title' }, 'Wait-for graph'), shape('desc', { id: 'graph-desc' }, text + '. The table has the same edges.'),
     shape('defs', {}, marker('arrow', ''), marker('arrow-dead', 'dead'), marker('arrow-possible', 'possible')));
-  for (const e of graph.edges) svg.append(edge(e));
-  for (const n of graph.nodes) svg.append(node(n));
+  const parts = [];
+  const part = (n) => parts[n.part] ??= svg.appendChild(shape('g'));
+  for (const e of graph.edges) part(graph.nodes[e.from]).append(edge(e));
+  for (const n of graph.nodes) part(n).append(node(n));
   const focused = box.contains(document.activeElement);
   box.replaceChildren(svg);
   fitNames(svg);
   if (focused) svg.focus({ preventScroll: true });
-  lens.show(svg, graph.width, graph.height);
+  lens.show(svg, parts);
   // The rest of the message may change the box: a change back to the last size is none for its observer.
   requestAnimationFrame(() => lens.chosen || lens.fit());
 }
@@ -35,14 +37,22 @@ const least = 0.3, greatest = 2.5; // units of the browser's font per unit of th
 
 class Lens {
   // show puts another picture under the lens.
-  show(svg, width, height) {
-    [this.svg, this.width, this.height] = [svg, width, height];
-    if (!this.chosen) this.fit();
-    else this.apply();
+  show(svg, parts) {
+    [this.svg, this.parts] = [svg, parts];
+    this.resize();
+  }
+
+  // resize takes the picture's box as it is now.
+  resize() {
+    if (!this.chosen) return this.fit();
+    pack(this.parts, this.room);
+    this.apply();
   }
 
   fit() {
     const { clientWidth: w, clientHeight: h } = this.svg;
+    this.room = (w || 640) / unit();
+    [this.width, this.height] = pack(this.parts, this.room);
     this.scale = unit() * Math.min(1.15, Math.max(1, Math.min((w || 640) / this.width, (h || 480) / this.height) / unit()));
     this.x = this.y = 0; // what matters most is there
     if (this.width * this.scale < w) this.x = (this.width - w / this.scale) / 2;
@@ -75,6 +85,21 @@ class Lens {
 }
 const lens = new Lens();
 
+// pack moves the parts of the picture side by side, each as high as there is room for it, the first one first. It
+// returns the size.
+function pack(parts, room) {
+  const gap = 26, placed = [];
+  for (const [i, box] of parts.map((part) => part.getBBox()).entries()) { // measured first: the browser lays them out once
+    const [w, h] = [box.width + gap, box.height + gap];
+    const top = (x) => Math.max(gap / 2, ...placed.filter((p) => p.x < x + w && x < p.x + p.w).map((p) => p.y + p.h));
+    const places = [gap / 2, ...placed.map((p) => p.x + p.w).filter((x) => x + w - gap / 2 <= room)].map((x) => ({ x, y: top(x), w, h }));
+    const best = places.reduce((a, b) => b.y < a.y || b.y === a.y && b.x < a.x ? b : a);
+    placed.push(best);
+    parts[i].setAttribute('transform', `translate(${best.x - box.x} ${best.y - box.y})`);
+  }
+  return [Math.max(...placed.map((p) => p.x + p.w - gap / 2)), Math.max(...placed.map((p) => p.y + p.h - gap / 2))];
+}
+
 // control has the pointer, the keys and the buttons move the picture in the box.
 export function control(box, buttons) {
   let from;
@@ -104,7 +129,7 @@ export function control(box, buttons) {
   for (const [name, button] of Object.entries(buttons)) {
     button.addEventListener('click', () => lens.svg && { in: () => lens.zoom(1.25), out: () => lens.zoom(0.8), fit: () => lens.fit() }[name]());
   }
-  new ResizeObserver(() => { if (lens.svg) lens.chosen ? lens.apply() : lens.fit(); }).observe(box);
+  new ResizeObserver(() => { if (lens.svg) lens.resize(); }).observe(box);
 }
 
 function mark(part) { return part.dead ? 'dead' : part.possible ? 'possible' : ''; }

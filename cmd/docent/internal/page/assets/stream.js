@@ -16,10 +16,10 @@ export class Stream {
     this.silence = shortest;
   }
 
-  // open starts anew, with a query. once is for the snapshot alone.
-  open(query, once) {
+  // open starts anew, with a query.
+  open(query) {
     this.close();
-    [this.query, this.once] = [query, once];
+    this.query = query;
     this.control = new AbortController();
     [this.heard, this.answered, this.late] = [moment(), false, false];
     this.read(this.control);
@@ -29,12 +29,6 @@ export class Stream {
     clearTimeout(this.timer);
     this.control?.abort();
     this.control = undefined;
-  }
-
-  // freeze ends the stream, or has it end with the next snapshot if one is still wanted.
-  freeze(wanted) {
-    this.once = true;
-    if (!wanted) this.close();
   }
 
   // expect says that a message comes each beat milliseconds, at most.
@@ -67,7 +61,7 @@ export class Stream {
     }
     if (this.control !== control) return;
     this.on.lost();
-    this.timer = setTimeout(() => this.open(this.query, this.once), this.pause);
+    this.timer = setTimeout(() => this.open(this.query), this.pause);
     this.pause = Math.min(this.pause * 2, 8000);
   }
 
@@ -93,7 +87,6 @@ export class Stream {
           this.on.failed(error);
           return;
         }
-        if (this.once) this.close();
       }
     }
   }
