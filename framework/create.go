@@ -248,6 +248,7 @@ const (
 	withList
 	withWatch
 	withDeletion
+	withPatience // see [UntilKnown]
 	withParents
 	withACL
 	withIdempotent
@@ -287,8 +288,8 @@ func (cfg *createConfig) combined() error {
 			faults = append(faults, errors.New(rule.fault))
 		}
 	}
-	if cfg.has(withDeletion) && !cfg.has(withProtected|withSession) {
-		faults = append(faults, errors.New("option DeletionTo: must be combined with Protected or KnownBySession"))
+	if cfg.has(withDeletion|withPatience) && !cfg.has(withProtected|withSession) {
+		faults = append(faults, errors.New("options DeletionTo and UntilKnown: must be combined with Protected or KnownBySession"))
 	}
 	return errors.Join(faults...)
 }

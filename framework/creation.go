@@ -22,6 +22,9 @@ func (cr *creation) run(ctx context.Context) (string, error) {
 	if cr.has(withSequential) && cr.protection == nil {
 		rq.repeat = once
 	}
+	if cr.has(withPatience) {
+		rq.patient = func() bool { return cr.protection.session != 0 && cr.protection.session == cr.core.current().ID() }
+	}
 	if cr.has(withSession) {
 		unlock, err := cr.core.claims.lock(ctx, cr.core, cr.path)
 		if err != nil {
@@ -381,6 +384,14 @@ func DeletionTo(over *<-chan struct{}) CreateOption {
 			cfg.given |= withDeletion
 		}
 	})
+}
+
+// UntilKnown is for a create that is [Protected] or [KnownBySession], of a znode that is to stay. While the
+// outcome of a request is unknown and its session lasts, Create continues until ctx ends, whatever the
+// client's policy says. Else it could give up, and the client would delete the znode and have to create
+// it again.
+func UntilKnown() CreateOption {
+	return createOption(func(cfg *createConfig) { cfg.given |= withPatience })
 }
 
 func newProtection() *protection { return &protection{id: newProtectedID()} }

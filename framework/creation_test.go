@@ -12,6 +12,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/zkpath"
+	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -144,6 +145,54 @@ func TestKnownBySessionLeavesWhatTheClientMadeOtherwise(t *testing.T) {
 				sleep(time.Minute)
 				wantEqual(t, "pending deletions", c.PendingDeletes(), 0)
 				wantExists(t, other, "/x", true)
+			})
+		}
+	}
+}
+
+// The client's policy makes one attempt. A create that continues until its outcome is known ends with its context,
+// with its session, or with the znode.
+func TestUntilKnown(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ends func(t *testing.T, srv *zkserver.Server, id int64, cancel context.CancelFunc)
+		want error
+	}{
+		"reconnection": {func(*testing.T, *zkserver.Server, int64, context.CancelFunc) {}, nil},
+		"context":      {func(_ *testing.T, _ *zkserver.Server, _ int64, cancel context.CancelFunc) { cancel() }, context.Canceled},
+		"session": {func(t *testing.T, srv *zkserver.Server, id int64, _ context.CancelFunc) {
+			t.Helper()
+			check(t, srv.Expire(id))
+		}, framework.ErrSessionEnded},
+	} {
+		for kind, opt := range map[string]framework.CreateOption{"protected": framework.Protected(), "known by session": framework.KnownBySession()} {
+			runVirtually(t, kind+", "+name, func(t *testing.T, srv *zkserver.Server) {
+				c := virtual(t, srv, framework.WithRetry(retry.Never()), framework.WithSessionTimeout(20*time.Second))
+				mustCreate(t, c, "/d", "")
+				id := c.Session().ID
+				lost := srv.Rules().Add(fault.Rule{Op: fault.Create, Path: "/d/*", Action: fault.DropReply})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				done := background(func() error {
+					return last(c.InSession(id).Create(ctx, "/d/x", nil, framework.Ephemeral(), opt, framework.UntilKnown()))
+				})
+				<-lost.Hit()
+				srv.Refuse()
+				sleep(3 * time.Second)
+				wantEqual(t, "calls that have given up", len(done), 0)
+				tt.ends(t, srv, id, cancel)
+				sleep(time.Second)
+				srv.Accept()
+				err := <-done
+				wantErr(t, "Create", err, tt.want)
+				sleep(time.Minute)
+				left := 1
+				if tt.want != nil {
+					left = 0
+				}
+				wantEqual(t, "znodes", len(children(t, c, "/d")), left)
+				if tt.want == context.Canceled && !errors.Is(err, framework.ErrUnknownOutcome) {
+					t.Errorf("Create: %v, want it to say that the outcome is unknown", err)
+				}
 			})
 		}
 	}

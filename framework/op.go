@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/acl"
@@ -36,10 +38,11 @@ type request struct {
 	session  int64  // the session that it is bound to, 0 for any
 	repeat   repeatability
 
-	single    bool    // one attempt only: the caller repeats it
-	batch     int     // operations of a transaction
-	reads     bool    // a read-only server suffices
-	tolerates []error // errors that are no failure for the caller
+	single    bool        // one attempt only: the caller repeats it
+	patient   func() bool // reports that the policy must not end the call; nil for never
+	batch     int         // operations of a transaction
+	reads     bool        // a read-only server suffices
+	tolerates []error     // errors that are no failure for the caller
 }
 
 // failed reports whether err is a failure for the caller.
@@ -69,8 +72,11 @@ func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Co
 func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation, attempt func(context.Context, *session.Session) (T, error)) (T, error) {
 	bound, repeat, reads := rq.session, rq.repeat, rq.reads // all that an attempt keeps of rq
 	policy := c.cfg.retry
-	if rq.single {
+	switch {
+	case rq.single:
 		policy = retry.Never()
+	case rq.patient != nil:
+		policy = patience{policy, rq.patient}
 	}
 	unknown := false // an earlier attempt had an unknown outcome
 	v, err := retry.Value(ctx, policy, func(ctx context.Context) (T, error) {
@@ -92,6 +98,36 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 		err = fmt.Errorf("%w; an earlier attempt: %w", err, ErrUnknownOutcome)
 	}
 	return v, err
+}
+
+// A patience is a policy that does not stop while goOn returns true.
+type patience struct {
+	retry.Policy
+
+	goOn func() bool
+}
+
+// patientPause is the pause after which a policy would have stopped. A reconnection ends it.
+const patientPause = time.Second
+
+// NewBackOff is part of [retry.Policy].
+func (p patience) NewBackOff() backoff.BackOff {
+	return &patientBackOff{p.Policy.NewBackOff(), p.goOn}
+}
+
+type patientBackOff struct {
+	backoff.BackOff
+
+	goOn func() bool
+}
+
+// NextBackOff is part of [backoff.BackOff].
+func (b *patientBackOff) NextBackOff() time.Duration {
+	pause := b.BackOff.NextBackOff()
+	if pause < 0 && b.goOn() {
+		return patientPause
+	}
+	return pause
 }
 
 // attemptOn makes an attempt. The client leaves no server by its own decision before the attempt is over.

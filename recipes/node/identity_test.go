@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"net"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -46,6 +48,30 @@ func TestTheNodesOwnZnodeWasWrittenBeforeItIsFound(t *testing.T) {
 			t.Error("the znode has outlived Close")
 		}
 	})
+}
+
+// The reply to the create is lost, and the client's policy gives up before the client is connected again. The
+// Node is open all the while, so nobody deletes its znode: the client finds it.
+func TestAnOpenNodesZnodeIsNotDeletedAndMadeAgain(t *testing.T) {
+	for name, opts := range map[string][]node.Option{"plain": nil, "sequential": {node.Sequential()}} {
+		t.Run(name, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, proxy *zkproxy.Proxy, c, other *framework.Client) {
+				must.Get(other.Create(t.Context(), "/d", nil))(t)
+				lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: "/d/*", Action: fault.DropReply})
+				n := must.Get(node.New(c, "/d/n", []byte("ours"), opts...))(t)
+				<-lost.Hit()
+				proxy.Refuse()
+				<-time.After(time.Second)
+				names, before := must.Get2(other.Children(t.Context(), "/d"))(t)
+				proxy.Heal()
+				mustAwait(t, n)
+				if after, st := must.Get2(other.Children(t.Context(), "/d"))(t); !slices.Equal(after, names) || st.Cversion != before.Cversion {
+					t.Errorf("znodes %q after %d changes, want %q after %d", after, st.Cversion, names, before.Cversion)
+				}
+				must.OK(t, n.Close(t.Context()))
+			}, framework.WithRetry(retry.Never()))
+		})
+	}
 }
 
 // The Node's create was refused because of another client's znode, and the reply was late. By then the client

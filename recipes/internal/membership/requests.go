@@ -44,7 +44,7 @@ func (k *Keeper) create(ctx context.Context, want Content) error {
 	var over <-chan struct{}
 	more := []framework.CreateOption{framework.StatTo(&st), framework.WatchTo(&watch)}
 	if !k.opts.Lasting {
-		more = append(more, framework.DeletionTo(&over))
+		more = append(more, framework.DeletionTo(&over), framework.UntilKnown())
 	}
 	path, err := k.client.Create(ctx, k.path, want.Data, k.opts.Create(more...)...)
 	k.ends(over)
