@@ -10,6 +10,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/schedule"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -112,8 +113,8 @@ func meet(t *testing.T, srv *zkserver.Server, action fault.Action, number int, e
 	return hit
 }
 
-// TestNoMarkWithoutTheLock: an operator deletes the lock's znode while the begin is on its way. The begin is
-// refused, and the call begins again under a new lease.
+// TestNoMarkWithoutTheLock: an operator deletes the lock's znode while the begin is on its way, and another host
+// takes the lock. The begin is refused, and the call begins again under a lease of its own.
 func TestNoMarkWithoutTheLock(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, srv *zkserver.Server) {
@@ -121,10 +122,17 @@ func TestNoMarkWithoutTheLock(t *testing.T) {
 		s := newSchedule(t, c, "/job")
 		mustRun(t, s, slot(0), idle, schedule.Ran)
 		rule := srv.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.Multi, Skip: 1, Action: fault.HoldRequest})
-		done := later(t.Context(), s, slot(1), idle)
+		var begun atomic.Int32
+		done := later(t.Context(), s, slot(1), counting(&begun, time.Second))
 		must.Receive(t, rule.Hit(), "the begin")
 		must.OK(t, other.Delete(t.Context(), "/job/lock"))
+		theirs := must.Get(must.Get(lock.NewUnfairMutex(other, "/job/lock"))(t).TryLock(t.Context()))(t)
 		rule.Release()
+		<-time.After(time.Minute)
+		if n := begun.Load(); n != 0 {
+			t.Errorf("%d runs while another client has the lock", n)
+		}
+		must.OK(t, theirs.Release(t.Context()))
 		got := <-done
 		check(t, got.Result, got.err, schedule.Ran)
 		mustBe(t, s, "done done")

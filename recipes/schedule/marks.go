@@ -128,7 +128,7 @@ func (m marks) judge(slot time.Time, holder int64, rerun bool, call string) (ver
 		return begin, Missed, run
 	case run.State == Done || run.State == Failed:
 		return over, DoneElsewhere, run
-	case run.State == Running && run.Fence == holder && rerun:
+	case run.State == Running && run.Fence == holder && (rerun || run.Call == call):
 		return await, RunningElsewhere, run
 	case run.State == Running && run.Fence == holder:
 		return over, RunningElsewhere, run
