@@ -75,17 +75,18 @@ func (reg *Registration[T]) replace(ctx context.Context, in Instance[T]) (writte
 	if err := reg.takeTurn(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { <-reg.updating }()
 	reg.mu.Lock()
 	reg.next = &in
 	reg.mu.Unlock()
-	written, err = reg.node.Replace(data)
-	reg.mu.Lock()
-	defer reg.mu.Unlock()
-	if reg.next = nil; err == nil {
-		reg.in = in
-	}
-	return written, err
+	defer func() { // also if an ACL provider panics
+		reg.mu.Lock()
+		if reg.next = nil; written != nil {
+			reg.in = in
+		}
+		reg.mu.Unlock()
+		<-reg.updating
+	}()
+	return reg.node.Replace(data)
 }
 
 // takeTurn waits for the Update that replaces the data, whose ACL provider may take its time.

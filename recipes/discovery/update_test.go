@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -58,6 +61,36 @@ func TestUpdateRefused(t *testing.T) {
 		}
 		if port, got := reg.Instance().Port, listed(t, c, r); port != 80 || got != "i1:80" {
 			t.Errorf("Instance returns port %d, the znode has %s; want 80 in both", port, got)
+		}
+	}, zkenv.Only("nothing is sent", zkenv.Embedded))
+}
+
+// An ACL provider panics in an Update, which so changes nothing. The znode that another process has put in
+// place of the instance's meanwhile is not the instance's because it is as that Update wanted it.
+func TestAnUpdateThatPanicsChangesNothing(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		var broken atomic.Bool
+		c := env.Client(t, framework.WithACLProvider(func(string) []acl.Entry {
+			if broken.Load() {
+				panic("a bug of the provider")
+			}
+			return nil
+		}))
+		r := newRegistry(t, c, recipetest.Path(t))
+		in := web("i1", 80)
+		in.Kind = discovery.Static
+		reg := mustRegister(t, r, in)
+		other := in
+		other.Port = 81
+		broken.Store(true)
+		func() {
+			defer func() { _ = recover() }()
+			_ = reg.Update(t.Context(), other)
+		}()
+		broken.Store(false)
+		if discovery.DescribedBy(reg, other) || !discovery.DescribedBy(reg, in) || reg.Instance().Port != 80 {
+			t.Errorf("port %d, and the registration takes the other's znode for its own", reg.Instance().Port)
 		}
 	}, zkenv.Only("nothing is sent", zkenv.Embedded))
 }
