@@ -152,10 +152,12 @@ func (r *run) begin(key string) {
 	r.served[key] = end
 	r.keys.Go(func() { // ends with ctx
 		defer end(nil)
-		defer func() { r.recovered(recover()) }()
+		returned := false
+		defer func() { r.recovered(key, returned, recover()) }()
 		if err := r.keep(ctx, key); err != nil {
 			r.stop(err)
 		}
+		returned = true
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -210,6 +211,29 @@ func TestRunEndsByAnErrorOfServe(t *testing.T) {
 			zktest.Eventually(t, generous, "no znode is left after the panic", none)
 		}()
 		_ = p.Run(t.Context(), func(_ context.Context, key string, _ *lease.Lease) error { panic("a bug of " + key) })
+	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
+}
+
+// A server that ends its goroutine, as a failing test does, ends Run with an error that says so: else nobody
+// would serve its key from then on.
+func TestRunEndsWithTheGoroutineOfAServer(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		path, c := recipetest.Path(t), env.Client(t)
+		p := must.Get(partition.New(c, path, names("key-", 4), recipes.WithSettle(settle)))(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := p.Run(ctx, func(ctx context.Context, key string, _ *lease.Lease) error {
+			if key == "key-2" {
+				runtime.Goexit()
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if ctx.Err() != nil || err == nil || !strings.Contains(err.Error(), "key-2") {
+			t.Errorf("Run: %v, want an error that names the key", err)
+		}
+		zktest.Eventually(t, generous, "no znode is left", func() bool { return len(env.Ephemerals(t, c.Session().ID)) == 0 })
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
 }
 

@@ -45,7 +45,7 @@ const again = time.Second
 //
 // When Run returns, this process serves no key. Its znodes are gone, or the client deletes them in the
 // background; without a connection, Run does not wait for that. If serve panics, Run ends, and panics
-// with the value. While another process has the id, Run serves no key, and logs a warning. If this process has joined and may not list the members or
+// with the value; if serve ends its goroutine by runtime.Goexit, Run returns an error. While another process has the id, Run serves no key, and logs a warning. If this process has joined and may not list the members or
 // join again later, the keys stay where they are, and Run logs a warning. A second Run of this Partition
 // at a time is an error, and so is one with the id of another Run of the client. If serve is nil, Run
 // returns an error.
@@ -113,9 +113,13 @@ func (r *run) run(ctx context.Context) (err error) {
 	return cmp.Or(failed, errors.Join(framework.ErrClosed, left, closed)) // by the client
 }
 
-// recovered ends the run if the goroutine of a key has panicked with v. Run panics then.
-func (r *run) recovered(v any) {
+// recovered ends the run if the goroutine of a key has panicked with v: Run panics then. It also does so if the
+// goroutine was ended by what serves the key, because nobody would serve it from then on.
+func (r *run) recovered(key string, returned bool, v any) {
 	if v == nil {
+		if !returned {
+			r.stop(fmt.Errorf("key %q: what serves it has ended its goroutine (runtime.Goexit)", key))
+		}
 		return
 	}
 	text := fmt.Sprintf("%v\n\nin the function that serves a key:\n%s", v, debug.Stack())
