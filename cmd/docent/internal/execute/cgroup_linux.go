@@ -24,25 +24,46 @@ type cgroup struct {
 // since 5.14.
 const killFile = "cgroup.kill"
 
+// cgroupPrefix begins the names of docent's cgroups.
+const cgroupPrefix = "docent-"
+
 // makeCgroup makes a cgroup below this process's own, and returns nil if it may not.
 func makeCgroup() *cgroup {
 	parent := ownCgroup()
 	if parent == "" {
 		return nil
 	}
-	path := filepath.Join(parent, "docent-"+rand.Text())
+	sweep(parent)
+	path := filepath.Join(parent, cgroupPrefix+rand.Text())
 	if os.Mkdir(path, 0o755) != nil {
 		return nil
 	}
 	dir, err := os.Open(path)
 	if err == nil {
-		_, err = os.Stat(filepath.Join(path, killFile))
+		err = unix.Flock(int(dir.Fd()), unix.LOCK_SH)
+		_, fault := os.Stat(filepath.Join(path, killFile)) // another docent may have removed it before it was locked
+		err = errors.Join(err, fault)
 	}
 	if err != nil {
 		_ = os.Remove(path) // it is empty
 		return nil
 	}
 	return &cgroup{dir, path}
+}
+
+// sweep removes the cgroups of docents whose processes were both killed. The descriptors of the others have locks.
+func sweep(parent string) {
+	paths, _ := filepath.Glob(filepath.Join(parent, cgroupPrefix+"*"))
+	for _, path := range paths {
+		dir, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		if unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			_ = unix.Rmdir(path) // unless a process is left there
+		}
+		_ = dir.Close()
+	}
 }
 
 // ownCgroup returns the directory of this process's cgroup of version 2, "" if there is none.

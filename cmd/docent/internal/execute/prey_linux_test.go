@@ -1,11 +1,13 @@
 package execute_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -140,6 +142,44 @@ func canMakeCgroup(t *testing.T) bool {
 	p := startWithCgroup(t, addr, "/cgroup", "--", "cat", "/proc/self/cgroup")
 	p.end(t)
 	return strings.Contains(p.out.String(), "/docent-")
+}
+
+// The cgroup of a docent whose processes were both killed does not stay: the next docent removes it, and none that is used.
+func TestCgroup_that_was_left(t *testing.T) {
+	if !canMakeCgroup(t) {
+		apptest.Missing(t, "no cgroup may be made here")
+	}
+	_, addr := serve(t)
+	begin := func(path string) (p *program, dir string) {
+		ready := tempFile(t)
+		p = startWithCgroup(t, addr, path, "--", "sh", "-c", "grep ^0:: /proc/self/cgroup >"+quoted(ready)+"; exec sleep 60")
+		name := regexp.MustCompile("docent-[A-Z0-9]+").FindString(await(t, ready))
+		out, err := exec.Command("find", "/sys/fs/cgroup", "-name", name).Output()
+		if dir = strings.TrimSpace(string(out)); dir == "" {
+			t.Fatalf("%q: %v", name, err)
+		}
+		return p, dir
+	}
+	used, usedDir := begin("/used")
+	left, leftDir := begin("/left")
+	worker := workerOf(left)
+	_ = left.Process.Signal(syscall.SIGSTOP) // so that it does nothing when its child ends
+	if err := errors.Join(syscall.Kill(worker, syscall.SIGKILL), left.Process.Kill()); err != nil {
+		t.Fatal(err)
+	}
+	left.end(t)
+	third, thirdDir := begin("/next")
+	exists := func(dir string) bool { _, err := os.Stat(dir); return err == nil }
+	if exists(leftDir) || !exists(usedDir) || !exists(thirdDir) {
+		t.Errorf("the one that was left exists: %v; those that are used: %v, %v", exists(leftDir), exists(usedDir), exists(thirdDir))
+	}
+	for _, p := range []*program{used, third} {
+		_ = p.Process.Signal(syscall.SIGTERM)
+		p.end(t)
+	}
+	if exists(usedDir) || exists(thirdDir) {
+		t.Error("a cgroup stays")
+	}
 }
 
 // Whatever a command has started ends with docent: when the lock is lost, when one of docent's two processes is
