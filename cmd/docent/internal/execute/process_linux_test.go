@@ -94,70 +94,37 @@ func TestSignal(t *testing.T) {
 	}
 }
 
+// The lock is held while a process of the command runs, in whatever group or session. With --leftovers
+// ignore docent names those that run on.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	for policy, c := range map[string]struct {
-		script string
-		lives  bool
-		held   bool // the lock is held while the rest of the group lives
-	}{
-		"wait":   {"sleep 1.2 & echo $! >%s", false, true},
-		"kill":   {"sleep 60 & echo $! >%s", false, false},
-		"ignore": {"sleep 60 >/dev/null 2>&1 & echo $! >%s", true, false},
-	} {
-		t.Run(policy, func(t *testing.T) {
-			t.Parallel()
-			pid := tempFile(t)
-			path := "/leftovers/" + policy
-			p := start(t, addr, "--leftovers", policy, path, "--", "sh", "-c", fmt.Sprintf(c.script, quoted(pid))+"; exit 3")
-			child := await(t, pid)
-			if c.held {
-				eventually(t, "docent names the child", func() bool { return strings.Contains(p.err.String(), "sleep (pid "+child+")") })
-				if other := run(t, addr, "-n", path, "--", "true"); other.ProcessState.ExitCode() != 123 {
-					t.Errorf("another exec: exit code %d, want 123", other.ProcessState.ExitCode())
+	for where, begin := range map[string]string{"group": "sh -c '%s' sh \"$pid\" >/dev/null 2>&1 </dev/null &", "session": "setsid -f sh -c '%s' sh \"$pid\" >/dev/null 2>&1 </dev/null"} {
+		for policy, lives := range map[string]bool{"wait": false, "kill": false, "ignore": true} {
+			t.Run(where+" "+policy, func(t *testing.T) {
+				t.Parallel()
+				pid := tempFile(t)
+				script := "pid=" + quoted(pid) + "; " + fmt.Sprintf(begin, `echo $$ >"$1"; exec sleep 60`) + "\nwhile ! [ -s \"$pid\" ]; do sleep 0.01; done; exit 3"
+				path := "/leftovers/" + where + policy
+				p := start(t, addr, "--leftovers", policy, path, "--", "sh", "-c", script)
+				child := await(t, pid)
+				if policy == "wait" {
+					eventually(t, "docent names the child", func() bool { return strings.Contains(p.err.String(), "left behind: sleep (pid "+child+")") })
+					if other := run(t, addr, "-n", path, "--", "true"); other.ProcessState.ExitCode() != 123 {
+						t.Errorf("another exec: exit code %d, want 123", other.ProcessState.ExitCode())
+					}
+					if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+						t.Fatal(err)
+					}
 				}
-			}
-			if code := p.end(t); code != 3 {
-				t.Errorf("exit code %d, want 3\n%s", code, p.err.String())
-			}
-			if alive(child) != c.lives {
-				t.Errorf("the child lives: %v, want %v", alive(child), c.lives)
-			}
-			if number, err := strconv.Atoi(child); err == nil && c.lives {
-				_ = syscall.Kill(number, syscall.SIGKILL)
-			}
-		})
-	}
-}
-
-// The lock is held while a process of the command runs, in whatever group or session. With --leftovers
-// ignore docent names those that run on.
-func TestLeftovers_in_another_session(t *testing.T) {
-	t.Parallel()
-	_, addr := serve(t)
-	for policy, lives := range map[string]bool{"wait": false, "kill": false, "ignore": true} {
-		pid := tempFile(t)
-		script := `pid=` + quoted(pid) + `; setsid -f sh -c 'echo $$ >"$1"; exec sleep 60' sh "$pid" >/dev/null 2>&1 </dev/null
-while ! [ -s "$pid" ]; do sleep 0.01; done; exit 3`
-		path := "/stray/" + policy
-		p := start(t, addr, "--leftovers", policy, path, "--", "sh", "-c", script)
-		child := await(t, pid)
-		if policy == "wait" {
-			eventually(t, "docent names the child", func() bool { return strings.Contains(p.err.String(), "left behind: sleep (pid "+child+")") })
-			if other := run(t, addr, "-n", path, "--", "true"); other.ProcessState.ExitCode() != 123 {
-				t.Errorf("another exec: exit code %d, want 123", other.ProcessState.ExitCode())
-			}
-			if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
-		}
-		code := p.end(t)
-		if named := strings.Contains(p.err.String(), "runs on, and is not under the lock: "); code != 3 || alive(child) != lives || named != lives {
-			t.Errorf("%s: exit code %d; the child lives: %v\n%s", policy, code, alive(child), p.err.String())
-		}
-		if number, err := strconv.Atoi(child); err == nil && lives {
-			_ = syscall.Kill(number, syscall.SIGKILL)
+				code := p.end(t)
+				if named := strings.Contains(p.err.String(), "runs on, and is not under the lock: "); code != 3 || alive(child) != lives || named != lives {
+					t.Errorf("exit code %d; the child lives: %v\n%s", code, alive(child), p.err.String())
+				}
+				if number, err := strconv.Atoi(child); err == nil && lives {
+					_ = syscall.Kill(number, syscall.SIGKILL)
+				}
+			})
 		}
 	}
 }

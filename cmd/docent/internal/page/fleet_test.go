@@ -232,7 +232,7 @@ func TestPage_folds_findings(t *testing.T) {
 	tb.await("document.querySelectorAll('#findings li').length === 150")
 }
 
-// A name of 600 characters makes no row higher than three lines, and no table wider than its place.
+// A name of 600 characters makes no row higher than four lines, and no table wider than its place.
 func TestPage_of_long_names(t *testing.T) {
 	s := serve(t, nil)
 	tb := visit(t, s)
