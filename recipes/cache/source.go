@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/internal/args"
 )
 
 // A source notifies a cache of changes, by one recursive watch, and reads for it. Next returns the next
@@ -92,7 +93,7 @@ func (l *lookEach) refuse(at int, err error) error {
 	switch {
 	case errors.Is(err, framework.ErrNoNode):
 		l.sights[at] = reading{}
-	case unreadable(err):
+	case args.Unreadable(err):
 		l.sights[at] = reading{refusal: err}
 	default:
 		return err
@@ -163,9 +164,4 @@ func (l *lookEach) list(ctx context.Context, at []int) error {
 		l.sights[k].listed, l.sights[k].names = true, names[i]
 	}
 	return nil
-}
-
-// unreadable reports whether err will come again until the znode is another, or its ACL.
-func unreadable(err error) bool {
-	return errors.Is(err, framework.ErrNoAuth) || errors.Is(err, framework.ErrTooLarge) || errors.Is(err, framework.ErrNotGzip)
 }

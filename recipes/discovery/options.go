@@ -42,8 +42,8 @@ func WithClass(java string) Option {
 // default writer leaves the field out, and readers take an instance without it for an enabled one.
 func WithDisabledField() Option { return option(func(cfg *config) { cfg.disabled = true }) }
 
-// WithUnreadable calls fn for znodes that are no instances: each is left out of the lists. fn is called
-// once for each state of a znode, by the call that reads it, and must not block. err has
+// WithUnreadable calls fn for znodes that are no instances, or that the client can't read: each is left out
+// of the lists. fn is called once for each state of a znode, by the call that reads it, and must not block. err has
 // nothing of the znode's data. By default, the client's logger gets a warning.
 func WithUnreadable(fn func(path string, err error)) Option {
 	return option(func(cfg *config) {

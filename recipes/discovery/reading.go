@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/zkpath"
+	"github.com/docent-go/docent/recipes/internal/args"
 )
 
 // directory returns the values of the directory's znodes in the order of their names, as far as the
@@ -26,7 +27,7 @@ func (r *reader[T]) directory(ctx context.Context, c *framework.Client, path str
 	for i, path := range paths {
 		switch err := faults[i]; {
 		case errors.Is(err, framework.ErrNoNode):
-		case errors.Is(err, framework.ErrNoAuth):
+		case args.Unreadable(err):
 			r.refuse(path, reads[i].Stat.Mzxid, err)
 		case err != nil:
 			return nil, err

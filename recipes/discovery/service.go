@@ -72,7 +72,7 @@ func (s *Service[T]) Close() error {
 // read returns the instances of the snapshot, and reports the znodes that are none.
 func (s *Service[T]) read(snapshot *cache.Snapshot) []state[T] {
 	return slices.DeleteFunc(s.values.In(snapshot), func(v state[T]) bool {
-		if v.Path == s.path || v.Stat.Czxid == 0 { // the directory, or one that may not be read: the cache has logged that
+		if v.Path == s.path { // the directory
 			return true
 		}
 		if v.Err != nil {

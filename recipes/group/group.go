@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -89,7 +90,8 @@ func (g *Group) Ready(ctx context.Context) error {
 func (g *Group) Stale() (since time.Time, stale bool) { return g.cache.Stale() }
 
 // Members returns the ids of the members, in their order, and their data, as the tree has them: a member
-// of this process is among them once its znode exists. Before [Group.Ready] it returns what is known.
+// of this process is among them once its znode exists. Of one that the client can't read, the data is nil:
+// [Group.Changes] says why. Before [Group.Ready] it returns what is known.
 // The data is shared and must not be changed.
 func (g *Group) Members() iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
@@ -123,22 +125,28 @@ func (g *Group) Close(ctx context.Context) error {
 type Member struct {
 	ID   string
 	Data []byte
+	Err  error // why the client can't read the data: see [cache.Snapshot.Unread]
 
 	czxid, mzxid int64
 }
 
-// membersOf returns the members in the snapshot, in the order of their ids.
+// membersOf returns the members in the snapshot, in the order of their ids. Those whose data can't be read are
+// members, too.
 func (g *Group) membersOf(s *cache.Snapshot) []Member {
 	var members []Member
 	for id, n := range s.Children(g.path) {
-		members = append(members, Member{id, n.Data, n.Stat.Czxid, n.Stat.Mzxid})
+		members = append(members, Member{ID: id, Data: n.Data, czxid: n.Stat.Czxid, mzxid: n.Stat.Mzxid})
 	}
+	for id, err := range membership.In(g.path, s.Unread()) {
+		members = append(members, Member{ID: id, Err: err})
+	}
+	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.ID, b.ID) })
 	return members
 }
 
 // same reports whether nothing has changed from a to b.
 func same(a, b []Member) bool {
 	return slices.EqualFunc(a, b, func(a, b Member) bool {
-		return a.ID == b.ID && a.czxid == b.czxid && a.mzxid == b.mzxid
+		return a.ID == b.ID && a.czxid == b.czxid && a.mzxid == b.mzxid && errors.Is(a.Err, b.Err)
 	})
 }

@@ -21,6 +21,11 @@ type Participant struct {
 	Revoked  bool      // another client has asked it to release, which replaced its data
 	Data     []byte    // the data that the contender was given
 	Metadata *Metadata // nil if the znode has none, such as a Curator process's
+
+	// Err says why the client can't read the znode: it matches [framework.ErrNoAuth],
+	// [framework.ErrTooLarge] or [framework.ErrNotGzip]. What the znode's name says is known all the same:
+	// Path, Kind, Sequence and Holder.
+	Err error
 }
 
 // MetadataVersion is the present version of the format of [Metadata].

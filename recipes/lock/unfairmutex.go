@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/usercall"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/telemetry"
@@ -105,11 +106,11 @@ func (m *UnfairMutex) Participants(ctx context.Context) ([]Participant, error) {
 	if errors.Is(err, framework.ErrNoNode) {
 		return nil, nil
 	}
-	if err != nil {
+	if err != nil && !args.Unreadable(err) {
 		return nil, recipe.CallError(ctx, m.client, "participants of", m.path, err)
 	}
 	p := contender.At(m.path, data, st)
-	p.Holder = true
+	p.Holder, p.Err = true, err
 	return []Participant{p}, nil
 }
 

@@ -72,7 +72,7 @@ func (p *Partition) owners(ctx context.Context) (map[string]string, error) {
 	firsts, err := contender.FirstOfEach(ctx, queues)
 	owners := make(map[string]string)
 	for i, key := range p.keys {
-		if firsts[i].Holder {
+		if firsts[i].Holder && firsts[i].Metadata != nil { // else another program's
 			owners[key] = firsts[i].Metadata.Owner
 		}
 	}

@@ -102,3 +102,9 @@ func Target(c *framework.Client, path string) (faults []error) {
 	}
 	return faults
 }
+
+// Unreadable reports whether err, of the read of a znode, will come again until the znode is another, or its
+// ACL. Recipes that read many znodes return what they know of the others, and name this one.
+func Unreadable(err error) bool {
+	return errors.Is(err, framework.ErrNoAuth) || errors.Is(err, framework.ErrTooLarge) || errors.Is(err, framework.ErrNotGzip)
+}

@@ -1,6 +1,7 @@
 package contender
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -16,6 +17,7 @@ import (
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/internal/zkpath"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/retry"
@@ -38,10 +40,10 @@ func Participants(ctx context.Context, q *waitqueue.Queue) ([]lease.Participant,
 		switch {
 		case errors.Is(errs[i], framework.ErrNoNode):
 			continue
-		case errs[i] != nil:
+		case errs[i] != nil && !args.Unreadable(errs[i]):
 			return nil, errs[i]
 		}
-		found = append(found, OfNode(paths[i], node, reads[i].Data, reads[i].Stat))
+		found = append(found, OfRead(paths[i], node, reads[i], errs[i]))
 		existing = append(existing, node)
 	}
 	for i := range found {
@@ -59,8 +61,8 @@ func First(ctx context.Context, q *waitqueue.Queue) (lease.Participant, bool, er
 // queuesAtOnce is how many queues FirstOfEach reads at a time.
 const queuesAtOnce = 64
 
-// FirstOfEach returns the first contender of each queue, and joins the errors. A queue without one has
-// the zero Participant.
+// FirstOfEach returns the first contender of each queue, and joins the errors. A queue without one, or whose
+// first can't be read, has the zero Participant.
 func FirstOfEach(ctx context.Context, queues []*waitqueue.Queue) ([]lease.Participant, error) {
 	usercall.Require("ctx", ctx != nil) // here, because First has a goroutine of its own
 	firsts := make([]lease.Participant, len(queues))
@@ -70,10 +72,10 @@ func FirstOfEach(ctx context.Context, queues []*waitqueue.Queue) ([]lease.Partic
 	for i, q := range queues {
 		room <- struct{}{}
 		reads.Go(func() {
-			if first, ok, err := First(ctx, q); ok {
+			if first, ok, err := First(ctx, q); ok && first.Err == nil {
 				firsts[i] = first
 			} else {
-				faults[i] = err
+				faults[i] = cmp.Or(err, first.Err)
 			}
 			<-room
 		})
@@ -94,11 +96,21 @@ func firstOf(
 		if errors.Is(err, framework.ErrNoNode) {
 			continue
 		}
-		p := OfNode(path, node, data, st)
+		if err != nil && !args.Unreadable(err) {
+			return lease.Participant{}, false, err
+		}
+		p := OfRead(path, node, framework.Read{Data: data, Stat: st}, err)
 		p.Holder = true
-		return p, err == nil, err
+		return p, true, nil
 	}
 	return lease.Participant{}, false, err
+}
+
+// OfRead returns the contender of a queue whose znode is node, at path, of which the read has the error.
+func OfRead(path string, node queuenode.Node, read framework.Read, err error) lease.Participant {
+	p := OfNode(path, node, read.Data, read.Stat)
+	p.Err = err
+	return p
 }
 
 // OfNode returns the contender of a queue whose znode is node, at path.

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"sync"
 	"time"
+
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // maxDelays is how many times the delay changes can delay each other.
@@ -105,6 +107,17 @@ func next[T any](
 			return e, true
 		case <-limit:
 			return e, true
+		}
+	}
+}
+
+// In returns those of the znodes, by their paths, that are children of dir, by their names.
+func In[V any](dir string, znodes iter.Seq2[string, V]) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for path, v := range znodes {
+			if above, name := zkpath.Split(path); above == dir && path != dir && !yield(name, v) {
+				return
+			}
 		}
 	}
 }

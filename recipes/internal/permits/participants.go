@@ -1,11 +1,13 @@
 package permits
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/zkpath"
+	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/lease"
 )
@@ -46,11 +48,11 @@ func (p *Pool) permits(ctx context.Context, number int) ([]lease.Participant, er
 		switch {
 		case errors.Is(errs[i], framework.ErrNoNode):
 			continue
-		case errs[i] != nil:
+		case errs[i] != nil && !args.Unreadable(errs[i]):
 			return nil, errs[i]
 		}
-		found = append(found, contender.OfNode(paths[i], nodes[i], read.Data, read.Stat))
-		created = append(created, read.Stat.Czxid)
+		found = append(found, contender.OfRead(paths[i], nodes[i], read, errs[i]))
+		created = append(created, cmp.Or(read.Stat.Czxid, -1-int64(i))) // of an unread one it is like no other's
 	}
 	for i := range found { // the znodes of one attempt have one czxid
 		waits := len(found) > number && created[i] == created[len(created)-1]
