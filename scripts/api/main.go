@@ -18,7 +18,7 @@ import (
 )
 
 // modules are the folders of the modules that users import. Commands have no API.
-var modules = []string{".", "kerberos", "recipes/discovery/grpcresolver", "recipes/lock/grpclock"}
+var modules = []string{".", "kerberos", "recipes/discovery/grpcresolver", "recipes/lock/grpclock", "recipes/schedule/crondocent", "recipes/schedule/gocrondocent"}
 
 var errDiffers = errors.New(`the API differs from api/.
 If that is intended, run "make api" and add a line to CHANGELOG.md: under Added for a new line (+),

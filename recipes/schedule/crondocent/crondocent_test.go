@@ -1,0 +1,147 @@
+package crondocent_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/schedule"
+	"github.com/docent-go/docent/recipes/schedule/crondocent"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+func newSchedule(t *testing.T, srv *zkserver.Server) *schedule.Schedule {
+	t.Helper()
+	c, err := framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	s, err := schedule.New(c, "/jobs/report", schedule.WithHistory(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestAJobOfAFleet: two hosts whose timers are 300 ms apart run a job of 10 ms each minute, in an hour.
+func TestAJobOfAFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		var runs atomic.Int32
+		var mu sync.Mutex
+		outcomes := make(map[schedule.Outcome]int)
+		ctx, cancel := context.WithCancel(t.Context())
+		var hosts sync.WaitGroup
+		var last *schedule.Schedule
+		for i := range 2 {
+			last = newSchedule(t, srv)
+			fleet, err := crondocent.New(cron.New(cron.WithChain(late(time.Duration(i)*300*time.Millisecond))), func(r schedule.Result, err error) {
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				outcomes[r.Outcome]++
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = fleet.Add("* * * * *", last, func(context.Context, *lease.Lease) error {
+				runs.Add(1)
+				<-time.After(10 * time.Millisecond)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			hosts.Go(func() { fleet.Run(ctx) })
+		}
+		begun := time.Now()
+		<-time.After(time.Hour + time.Second)
+		cancel()
+		hosts.Wait()
+		if runs.Load() != 60 || outcomes[schedule.Ran] != 60 || outcomes[schedule.DoneElsewhere] != 60 {
+			t.Errorf("%d runs, outcomes %v", runs.Load(), outcomes)
+		}
+		found, err := last.History(t.Context())
+		if err != nil || len(found) != 60 {
+			t.Fatalf("%d runs in the history, %v", len(found), err)
+		}
+		for i, run := range found {
+			if want := begun.Truncate(time.Minute).Add(time.Duration(i+1) * time.Minute); !run.Slot.Equal(want) {
+				t.Errorf("slot %v, want %v", run.Slot, want)
+			}
+		}
+	})
+}
+
+// late is a wrapper of a host whose timer is late.
+func late(d time.Duration) cron.JobWrapper {
+	return func(j cron.Job) cron.Job { return cron.FuncJob(func() { <-time.After(d); j.Run() }) }
+}
+
+// TestRunWaitsForItsJobs: the end of the context ends the jobs, and Run waits for them.
+func TestRunWaitsForItsJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t)
+		reported := make(chan error, 1)
+		fleet, err := crondocent.New(cron.New(), func(_ schedule.Result, err error) { reported <- err })
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = fleet.Add("0 * * * *", newSchedule(t, srv), func(ctx context.Context, _ *lease.Lease) error {
+			<-ctx.Done()
+			<-time.After(time.Second)
+			return context.Cause(ctx)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
+		defer cancel()
+		fleet.Run(ctx)
+		select {
+		case err := <-reported:
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+		default:
+			t.Error("Run returned before its job")
+		}
+	})
+}
+
+func TestFaultyArguments(t *testing.T) {
+	_, err := crondocent.New(nil, nil)
+	says(t, err, "cron: must not be nil", "report: must not be nil")
+	fleet, err := crondocent.New(cron.New(), func(schedule.Result, error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = fleet.Add("bad", nil, nil)
+	says(t, err, "schedule: must not be nil", "fn: must not be nil", "expected exactly 5 fields")
+	_, err = fleet.Add("@every 1h", nil, nil)
+	says(t, err, "schedule: must not be nil", "no slots")
+	if !errors.Is(err, crondocent.ErrNoSlots) {
+		t.Error(err)
+	}
+}
+
+func says(t *testing.T, err error, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v, want %q", err, text)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package gocrondocent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/schedule"
+)
+
+// ErrNotHere is returned by Lock if the slot is not to run here: it is done or at work elsewhere.
+var ErrNotHere = errors.New("the job's slot is not to run here")
+
+// A Locker is a [gocron.Locker] on package schedule: each slot of a job runs once. Its methods may be called
+// concurrently.
+type Locker struct {
+	client *framework.Client
+	dir    string
+	period time.Duration
+	opts   []schedule.Option
+
+	mu   sync.Mutex
+	jobs map[string]*schedule.Schedule // guarded by mu
+}
+
+var _ gocron.Locker = (*Locker)(nil)
+
+// NewLocker returns the Locker of the jobs below dir, and sends nothing yet. A job's znode has its name, which must
+// be the same on all hosts and differ between jobs: gocron.WithName.
+//
+// A job's slot is the host's time, rounded to the period, because gocron does not tell it. All hosts that come within
+// half a period before or after it mean the same slot. So the period has to be shorter than the time between two runs
+// of a job, the jobs have to be due at multiples of it, and clocks must differ by less than half of it: a minute
+// for jobs of a crontab. gocron.WithStartAt makes a DurationJob so; gocron.WithDistributedJobLocker takes a Locker
+// for one job. The period must be in whole seconds, and at least one.
+//
+// By default Lock waits for one period at the most: schedule.WithWait. If arguments are faulty, NewLocker returns
+// all faults.
+func NewLocker(c *framework.Client, dir string, period time.Duration, opts ...schedule.Option) (*Locker, error) {
+	var fault error
+	wait := period
+	if period < time.Second || period%time.Second != 0 {
+		fault = fmt.Errorf("period %v: must be in whole seconds, and at least one", period)
+		wait = time.Second
+	}
+	l := &Locker{client: c, dir: dir, period: period, jobs: make(map[string]*schedule.Schedule)}
+	l.opts = append([]schedule.Option{schedule.WithWait(wait)}, opts...)
+	_, err := schedule.New(c, dir, l.opts...)
+	if err := errors.Join(fault, err); err != nil {
+		return nil, fmt.Errorf("gocrondocent: new locker: %w", err)
+	}
+	return l, nil
+}
+
+// Lock returns when the job's slot has begun here. It returns an error that wraps [ErrNotHere] if the slot is done or
+// under way elsewhere, and schedule's errors if it is missed or lost. gocron then skips the run, and calls the
+// function of gocron.AfterLockError.
+func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
+	s, err := l.job(key)
+	if err != nil {
+		return nil, err
+	}
+	held := &lock{begun: make(chan struct{}), end: make(chan bool, 1), over: make(chan struct{})}
+	go held.run(ctx, s, time.Now().Round(l.period)) // ends with Unlock, or with the lease; Lock or Unlock waits for it
+	select {
+	case <-held.begun:
+		return held, nil
+	case <-held.over:
+	}
+	if held.err != nil {
+		return nil, held.err
+	}
+	run := held.result.Run
+	return nil, fmt.Errorf("%w: %v, process %d on %s", ErrNotHere, held.result.Outcome, run.PID, run.Host)
+}
+
+func (l *Locker) job(key string) (*schedule.Schedule, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.jobs[key]; s != nil {
+		return s, nil
+	}
+	s, err := schedule.New(l.client, l.dir+"/"+url.PathEscape(key), l.opts...)
+	if err == nil {
+		l.jobs[key] = s
+	}
+	return s, err
+}
+
+// A lock is a run of a slot. Its goroutine stands in the run while gocron's job works.
+type lock struct {
+	begun  chan struct{} // closed at the begin
+	end    chan bool     // capacity 1: from Unlock, whether the job was stopped
+	over   chan struct{} // closed after the run
+	result schedule.Result
+	err    error
+}
+
+var errStopped = errors.New("gocrondocent: the scheduler was shut down while the job worked")
+
+func (h *lock) run(ctx context.Context, s *schedule.Schedule, slot time.Time) {
+	defer close(h.over)
+	h.result, h.err = s.Run(ctx, slot, func(_ context.Context, l *lease.Lease) error {
+		close(h.begun)
+		select {
+		case stopped := <-h.end:
+			if stopped {
+				return errStopped
+			}
+			return nil
+		case <-l.Lost(): // not the end of ctx: the job may work on
+			return l.Err()
+		}
+	})
+}
+
+// Unlock records the end of the run. If the scheduler was shut down before the job has returned, the run counts as
+// stopped in the middle, because gocron does not tell whether it came to its end. Unlock returns the
+// [lease.LostError] of a lease that was lost meanwhile, and the errors of [schedule.Schedule.Run]; gocron drops them.
+func (h *lock) Unlock(ctx context.Context) error {
+	h.end <- ctx.Err() != nil
+	<-h.over
+	return h.err
+}
