@@ -70,7 +70,7 @@ func (c *Client) Discard(path string, opts ...DeleteOption) {
 		return
 	}
 	x := cfg.deletion(c.session, full)
-	if err := c.core.deletes.add(x, earlierAttempts{chooses: x.session == 0}); err != nil {
+	if err := c.core.deletes.add(x, earlierAttempts{chooses: x.session == 0, confirms: true}); err != nil {
 		c.core.deletes.logAbandoned(x, err)
 	}
 }
@@ -246,7 +246,8 @@ func Guaranteed() DeleteOption {
 // and not a later znode at the path. Before each attempt the client reads the znode, after a sync.
 // If another transaction created that znode, the meant znode is gone, as [ErrNoNode] says. ZooKeeper
 // has no check of a czxid: a znode that is replaced within the round trip of the deletion is deleted
-// nevertheless. With [AtEpoch] it is not.
+// nevertheless. With [AtEpoch] it is not, if whoever replaces it sets the epoch. Then a Delete reads only
+// after a lost reply; [Client.Discard], for which nobody waits, always reads.
 func CreatedBy(czxid int64) DeleteOption {
 	return deleteOption(func(cfg *deleteConfig) { cfg.czxid = czxid })
 }

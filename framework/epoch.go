@@ -105,7 +105,7 @@ func culpritOf(err error) (int, error) {
 // deleteAtEpoch makes one attempt at a deletion at an epoch.
 func (x deletion) deleteAtEpoch(ctx context.Context, s *session.Session, d *earlierAttempts) error {
 	e := epoch{path: zkpath.Epoch(x.path), exists: true, version: x.epoch}
-	if d.unknown { // a client that does not set the epoch may have created another znode
+	if d.unknown || d.confirms { // a client that does not set the epoch may have created another znode
 		if err := x.confirm(ctx, s, x.czxid, d); err != nil {
 			return err
 		}

@@ -229,8 +229,9 @@ type earlierAttempts struct {
 	session int64 // of the latest attempt
 	before  int64 // the transaction id that its session knew before it
 
-	chooses bool  // the deletion outlives sessions, so it means the znode that it finds first
-	czxid   int64 // of that znode; 0 if it was not read yet
+	chooses  bool  // the deletion outlives sessions, so it means the znode that it finds first
+	czxid    int64 // of that znode; 0 if it was not read yet
+	confirms bool  // nobody waits for the deletion, so it always reads first which znode it would delete
 }
 
 // Why it is not certain what an earlier attempt did. Each wraps [zkerr.ErrEarlierAttempt].

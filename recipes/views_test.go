@@ -41,7 +41,7 @@ func clientOf(t *testing.T, addr string, opts ...framework.Option) *framework.Cl
 func wantEnsemblePaths(t *testing.T, err error, root string) {
 	t.Helper()
 	text := err.Error()
-	if !strings.Contains(text, root+at) || strings.Contains(strings.ReplaceAll(text, root+at, ""), at) {
+	if !strings.Contains(text, root+at) || strings.Contains(strings.ReplaceAll(text, root+at, "."), " "+at) {
 		t.Errorf("%q: all paths must be the ensemble's, below %q", text, root)
 	}
 	lost, wait := new(lease.LostError), new(lease.WaitError)
