@@ -1,6 +1,7 @@
 package recipes_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,10 @@ import (
 type ledger struct {
 	mu      sync.Mutex
 	made    map[string]maker // of what exists
+	ever    map[string]bool  // paths at which the client has made a znode
+	only    int64            // the session in which the client may make ephemeral znodes; 0 for any
 	faults  []string
-	mine    map[int64]bool // sessions of the client
+	others  map[int64]bool // sessions that are not the client's
 	created chan string    // the paths of the client's znodes
 	byHand  bool           // the client's creations are the test's
 	lasting bool           // tell of znodes that belong to no session
@@ -41,7 +44,19 @@ type maker struct {
 }
 
 func newLedger(lasting bool) *ledger {
-	return &ledger{lasting: lasting, made: map[string]maker{}, mine: map[int64]bool{}, created: make(chan string, 1000)}
+	return &ledger{lasting: lasting, made: map[string]maker{}, ever: map[string]bool{}, others: map[int64]bool{}, created: make(chan string, 1000)}
+}
+
+// isMine reports whether the session is one of the client's. It needs mu.
+func (l *ledger) isMine(session int64) bool { return session > 0 && !l.others[session] } // containers have a negative owner
+
+// admit notes a session that is not the client's.
+func (l *ledger) admit(t *testing.T, other *framework.Client) {
+	t.Helper()
+	must.OK(t, other.AwaitConnected(t.Context()))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.others[other.Session().ID] = true
 }
 
 // observe enters a transaction. No session may delete what another made, nor what was made by hand.
@@ -52,13 +67,17 @@ func (l *ledger) observe(x zkserver.Transaction) {
 		switch change.Kind {
 		case zkserver.Created:
 			l.made[change.Path] = maker{x.By, l.byHand, change.Owner}
-			if l.mine[x.By] && !l.byHand && (change.Owner == 0) == l.lasting {
+			l.ever[change.Path] = l.ever[change.Path] || l.isMine(x.By)
+			if l.isMine(x.By) && change.Owner > 0 && l.only != 0 && x.By != l.only {
+				l.faults = append(l.faults, fmt.Sprintf("a view of session %#x made %s in session %#x", l.only, change.Path, x.By))
+			}
+			if l.isMine(x.By) && !l.byHand && (change.Owner <= 0) == l.lasting {
 				l.created <- change.Path
 				l.lost.Store(l.losing.Swap(false) || l.lost.Load())
 			}
 		case zkserver.Deleted:
 			was := l.made[change.Path]
-			if l.mine[x.By] && x.Ended == 0 && was.owner != 0 && (!l.mine[was.session] || was.byHand) {
+			if l.isMine(x.By) && x.Ended == 0 && was.owner > 0 && (!l.isMine(was.session) || was.byHand) {
 				l.faults = append(l.faults, fmt.Sprintf("the client deleted %s of session %#x, made by hand: %v", change.Path, was.session, was.byHand))
 			}
 			delete(l.made, change.Path)
@@ -71,18 +90,18 @@ func (l *ledger) left() (paths []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for path, m := range l.made {
-		if l.mine[m.owner] && !m.byHand {
+		if l.isMine(m.owner) && !m.byHand {
 			paths = append(paths, path)
 		}
 	}
 	return paths
 }
 
-func (l *ledger) isMine(path string) bool {
+func (l *ledger) has(path string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m, ok := l.made[path]
-	return ok && l.mine[m.owner] && !m.byHand
+	return ok && l.isMine(m.owner) && !m.byHand
 }
 
 // A row is one combination of the table, while it runs.
@@ -134,6 +153,7 @@ var happenings = map[string]func(t *testing.T, r *row) (then func(made string)){
 	"the ensemble is restored": func(t *testing.T, r *row) func(string) {
 		restored := zkserver.Run(t, zkserver.WithObserver(r.ledger.observe))
 		backup := clientOf(t, restored.Addr(), framework.WithDialer(restored.Dial))
+		r.ledger.admit(t, backup)
 		if r.root != "" {
 			must.Get(backup.Create(t.Context(), r.root, nil, framework.WithParents()))(t)
 		}
@@ -197,13 +217,16 @@ func (r *row) replace(t *testing.T, path string) {
 
 func (r *row) makeByHand(t *testing.T) {
 	t.Helper()
-	if r.znode == "" || r.lasting {
+	if r.lasting {
 		return
 	}
 	r.ledger.setByHand(true)
-	must.Get(r.client.Root().Create(t.Context(), r.root+r.znode, []byte("data"), framework.Ephemeral(), framework.WithParents()))(t)
+	must.Get(r.client.Root().Create(t.Context(), r.root+cmp.Or(r.znode, contender), []byte("data"), framework.Ephemeral(), framework.WithParents()))(t)
 	r.ledger.setByHand(false)
 }
+
+// contender is the path of a znode as mutexes make them, for subjects whose names are drawn.
+const contender = at + "/_c_00000000-0000-4000-8000-000000000000-lock-0000000000"
 
 func (l *ledger) setByHand(byHand bool) {
 	l.mu.Lock()
@@ -228,13 +251,9 @@ func ownership(t *testing.T, s subject, view, happening string) {
 	r.srv = zkserver.Run(t, zkserver.WithObserver(r.ledger.observe))
 	r.dials = r.srv
 	r.other = clientOf(t, r.srv.Addr(), framework.WithDialer(r.srv.Dial))
+	r.ledger.admit(t, r.other)
 	session, of := strings.CutSuffix(view, ", in session")
-	listener := framework.WithStateListener(func(change framework.StateChange) {
-		r.ledger.mu.Lock()
-		defer r.ledger.mu.Unlock()
-		r.ledger.mine[change.Session] = change.Session != 0
-	})
-	r.client, r.root = views[session](t, r.srv.Addr(), framework.WithDialer(r.dial), listener)
+	r.client, r.root = views[session](t, r.srv.Addr(), framework.WithDialer(r.dial))
 	if r.root != "" {
 		must.Get(r.other.Create(t.Context(), r.root, nil, framework.WithParents()))(t)
 	}
@@ -243,6 +262,7 @@ func ownership(t *testing.T, s subject, view, happening string) {
 	c := r.client
 	if of {
 		c = c.InSession(c.Session().ID)
+		r.ledger.only = c.Session().ID
 	}
 	then := happenings[happening](t, r)
 	var beside sync.WaitGroup
@@ -265,21 +285,12 @@ func ownership(t *testing.T, s subject, view, happening string) {
 	if took := time.Since(begun); took > time.Minute+time.Second {
 		t.Errorf("the call took %v", took)
 	}
-	if err != nil {
+	if err != nil && (!s.several || strings.Contains(err.Error(), at)) {
 		wantEnsemblePaths(t, err, r.root)
 	}
 	beside.Wait()
 	<-time.After(30 * time.Second)
-	if h != nil && err == nil && h.node() != "" && !r.ledger.isMine(r.root+h.node()) {
-		t.Errorf("the call says that it has %s, which the client has not made; the ensemble has %v", h.node(), r.srv.Paths())
-	}
-	if h != nil && h.end != nil {
-		ending, stop := context.WithTimeout(t.Context(), time.Minute)
-		if err := h.end(ending); err != nil {
-			wantEnsemblePaths(t, err, r.root)
-		}
-		stop()
-	}
+	r.checkHolding(t, h, err)
 	<-time.After(time.Minute)
 	if left := r.ledger.left(); len(left) > 0 && (!s.doubtful || err == nil) && !s.lasting {
 		t.Errorf("the client has left %q; the call's error: %v", left, err)
@@ -292,18 +303,92 @@ func ownership(t *testing.T, s subject, view, happening string) {
 	}
 }
 
+// checkHolding checks what the call says, and ends what it has begun.
+func (r *row) checkHolding(t *testing.T, h *holding, err error) {
+	t.Helper()
+	if h == nil {
+		return
+	}
+	if has := h.node; err == nil && has != nil && has() != "" && !r.ledger.has(r.root+has()) {
+		t.Errorf("the call says that it has %s, which the client has not made; the ensemble has %v", has(), r.srv.Paths())
+	}
+	r.ledger.mu.Lock()
+	for _, path := range h.made {
+		if !r.ledger.ever[r.root+path] {
+			t.Errorf("the call says that it has made %s, which it has not", path)
+		}
+	}
+	r.ledger.mu.Unlock()
+	if h.end == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := h.end(ctx); err != nil {
+		wantEnsemblePaths(t, err, r.root)
+	}
+}
+
 // TestOwnership has each recipe and each call that makes a znode in each view, and all that may happen to it.
 func TestOwnership(t *testing.T) {
 	t.Parallel()
-	for _, s := range recipeSubjects {
+	rows := 0
+	for _, s := range slices.Concat(recipeSubjects, frameworkSubjects) {
 		for view := range views {
 			for _, kind := range []string{view, view + ", in session"} {
 				for _, happening := range slices.Sorted(maps.Keys(happenings)) {
+					rows++
 					t.Run(fmt.Sprintf("%s/%s/%s", s.name, kind, happening), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) { ownership(t, s, kind, happening) })
 					})
 				}
 			}
 		}
+	}
+	t.Logf("%d rows", rows)
+}
+
+// TestOwnershipOfNobody has each call while the client can only read: it fails, at the latest when its context
+// ends, and leaves nothing, also when there is a quorum again.
+func TestOwnershipOfNobody(t *testing.T) {
+	t.Parallel()
+	for _, s := range slices.Concat(recipeSubjects, frameworkSubjects) {
+		t.Run(s.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := zkserver.Run(t, zkserver.WithFrontends(3), zkserver.WithLeader(0), zkserver.WithSyncLimit(2), zkserver.WithReadOnlyMode(true))
+				plain, root := views["namespace"](t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithReadOnly(), framework.WithSessionTimeout(40*time.Second))
+				must.Get(plain.Create(t.Context(), "/", nil))(t)
+				for _, f := range srv.Frontends()[:2] {
+					f.Refuse()
+					f.Isolate()
+					f.Cut()
+				}
+				for plain.State() != framework.ReadOnly {
+					<-time.After(time.Second)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				h, err := s.open(t, plain)(ctx)
+				cancel()
+				if err != nil && !s.several {
+					wantEnsemblePaths(t, err, root)
+				} else if err == nil && !s.readOnly {
+					t.Error("the call has succeeded without a quorum")
+				}
+				for _, f := range srv.Frontends()[:2] {
+					f.Accept()
+					f.Heal()
+				}
+				for plain.State() != framework.Connected {
+					<-time.After(time.Second)
+				}
+				if h != nil && h.end != nil {
+					must.OK(t, h.end(t.Context()))
+				}
+				<-time.After(time.Minute)
+				if left := must.Get(plain.Ephemerals(t.Context(), "/"))(t); len(left) > 0 {
+					t.Errorf("the client has left %q", left)
+				}
+			})
+		})
 	}
 }

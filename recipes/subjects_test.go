@@ -35,12 +35,15 @@ type subject struct {
 	keeps    bool   // the call begins something that goes on until it is ended, also after an error
 	lasting  bool   // its znode belongs to no session
 	doubtful bool   // a znode may stay if the outcome is unknown, as documented
+	readOnly bool   // it needs no quorum
+	several  bool   // it is of several paths, so its error need not name one
 }
 
 // A holding is what a call has obtained.
 type holding struct {
 	lease *lease.Lease                // nil if it is none
-	node  func() (path string)        // of the znode while the holding says that it has it, else ""
+	node  func() (path string)        // of the znode while the holding says that it has it, else ""; nil if it says nothing
+	made  []string                    // the znodes that the call says it has made
 	end   func(context.Context) error // nil if there is nothing to end
 }
 
@@ -123,7 +126,7 @@ var recipeSubjects = []subject{
 		return func(ctx context.Context) (*holding, error) {
 			n, err := g.Join("member", []byte("data"))
 			if err != nil {
-				return &holding{end: g.Close, node: func() string { return "" }}, err
+				return &holding{end: g.Close}, err
 			}
 			h, err := kept(n, n.Await(ctx))
 			h.end = g.Close
@@ -133,7 +136,7 @@ var recipeSubjects = []subject{
 	{name: "discovery", znode: at + "/service/me", alone: true, keeps: true, open: func(t *testing.T, c *framework.Client) func(context.Context) (*holding, error) {
 		r := must.Get(discovery.New[string](c, at))(t)
 		return func(ctx context.Context) (*holding, error) {
-			h := &holding{end: r.Close, node: func() string { return "" }}
+			h := &holding{end: r.Close}
 			reg, err := r.Register(discovery.Instance[string]{Name: "service", ID: "me", Registered: time.UnixMilli(1)})
 			if err != nil {
 				return h, err
@@ -156,7 +159,7 @@ var recipeSubjects = []subject{
 					return nil
 				})
 			}()
-			h := &holding{node: func() string { return "" }, end: func(context.Context) error {
+			h := &holding{end: func(context.Context) error {
 				cancel()
 				<-done
 				return nil
@@ -184,7 +187,7 @@ var recipeSubjects = []subject{
 		b := must.Get(barrier.New(c, at))(t)
 		return func(ctx context.Context) (*holding, error) { return nil, b.Set(ctx) }
 	}},
-	{name: "cache", lasting: true, open: func(t *testing.T, c *framework.Client) func(context.Context) (*holding, error) {
+	{name: "cache", lasting: true, readOnly: true, open: func(t *testing.T, c *framework.Client) func(context.Context) (*holding, error) {
 		return func(ctx context.Context) (*holding, error) {
 			made, err := cache.New(c, at)
 			if err != nil {
@@ -194,4 +197,67 @@ var recipeSubjects = []subject{
 			return nil, errors.Join(made.Ready(ctx), made.Sync(ctx))
 		}
 	}},
+}
+
+// creating returns the open of a call that creates znodes below [at], of which the holding deletes each.
+func creating(
+	create func(ctx context.Context, c *framework.Client) (paths []string, err error),
+) func(*testing.T, *framework.Client) func(context.Context) (*holding, error) {
+	return func(_ *testing.T, c *framework.Client) func(context.Context) (*holding, error) {
+		return func(ctx context.Context) (*holding, error) {
+			if _, err := c.Create(ctx, at, nil, framework.WithParents(), framework.Idempotent()); err != nil {
+				return nil, err
+			}
+			paths, err := create(ctx, c)
+			if err != nil {
+				return nil, err
+			}
+			born := make([]int64, len(paths))
+			for i, path := range paths {
+				if st, _, err := c.Exists(ctx, path); err == nil && st.EphemeralOwner == c.Session().ID {
+					born[i] = st.Czxid
+				}
+			}
+			return &holding{made: paths, end: func(ctx context.Context) (err error) {
+				for i, path := range paths {
+					if born[i] != 0 {
+						err = errors.Join(err, c.Delete(ctx, path, framework.CreatedBy(born[i]), framework.Idempotent()))
+					}
+				}
+				return err
+			}}, nil
+		}
+	}
+}
+
+func creatingOne(opts ...framework.CreateOption) func(*testing.T, *framework.Client) func(context.Context) (*holding, error) {
+	return creating(func(ctx context.Context, c *framework.Client) ([]string, error) {
+		path, err := c.Create(ctx, at+"/made", []byte("data"), opts...)
+		return []string{path}, err
+	})
+}
+
+// frameworkSubjects are the client's calls that make znodes.
+var frameworkSubjects = []subject{
+	{name: "create", znode: at + "/made", doubtful: true, open: creatingOne(framework.Ephemeral())},
+	{name: "create, idempotent", doubtful: true, open: creatingOne(framework.Ephemeral(), framework.Idempotent())},
+	{name: "create, sequential", doubtful: true, open: creatingOne(framework.Ephemeral(), framework.Sequential())},
+	{name: "create, protected", open: creatingOne(framework.Ephemeral(), framework.Protected())},
+	{name: "create, protected and sequential", open: creatingOne(framework.Ephemeral(), framework.Protected(), framework.Sequential(), framework.WithParents())},
+	{name: "create all", several: true, open: creating(func(ctx context.Context, c *framework.Client) ([]string, error) {
+		return c.CreateAll(ctx,
+			framework.OpCreate(at+"/one", nil, framework.Ephemeral(), framework.Protected()),
+			framework.OpCreate(at+"/two", nil, framework.Ephemeral(), framework.Protected(), framework.Sequential()))
+	})},
+	{name: "txn", several: true, znode: at + "/made", doubtful: true, open: creating(func(ctx context.Context, c *framework.Client) ([]string, error) {
+		results, err := c.Txn(ctx, framework.OpCheck(at, framework.AnyVersion), framework.OpCreate(at+"/made", nil, framework.Ephemeral()))
+		if err != nil {
+			return nil, err
+		}
+		return []string{results[1].Path}, nil
+	})},
+	{name: "create or set", znode: at + "/made", lasting: true, doubtful: true, open: creating(func(ctx context.Context, c *framework.Client) ([]string, error) {
+		_, err := c.CreateOrSet(ctx, at+"/made", []byte("data"))
+		return nil, err
+	})},
 }
