@@ -18,6 +18,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -140,7 +142,7 @@ var happenings = map[string]func(t *testing.T, r *row) (then func(made string)){
 		return r.loseReply(func(made string) { r.write(t, made) })
 	},
 	"deleted and made by another": func(t *testing.T, r *row) func(string) { return func(made string) { r.replace(t, made) } },
-	"its reply is lost, and another deletes it and makes it": func(t *testing.T, r *row) func(string) {
+	lostAndReplaced: func(t *testing.T, r *row) func(string) {
 		return r.loseReply(func(made string) { r.replace(t, made) })
 	},
 	"made by hand by the same client": func(t *testing.T, r *row) func(string) { r.makeByHand(t); return nil },
@@ -169,6 +171,8 @@ var happenings = map[string]func(t *testing.T, r *row) (then func(made string)){
 		}
 	},
 }
+
+const lostAndReplaced = "its reply is lost, and another deletes it and makes it"
 
 // loseReply has the reply lost to the request that makes the first znode, and then happen what then does
 // before the client is connected again.
@@ -337,6 +341,9 @@ func TestOwnership(t *testing.T) {
 		for view := range views {
 			for _, kind := range []string{view, view + ", in session"} {
 				for _, happening := range slices.Sorted(maps.Keys(happenings)) {
+					if s.byName && happening == lostAndReplaced {
+						continue
+					}
 					rows++
 					t.Run(fmt.Sprintf("%s/%s/%s", s.name, kind, happening), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) { ownership(t, s, kind, happening) })
@@ -390,5 +397,70 @@ func TestOwnershipOfNobody(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestOwnershipOnServers has a share of the table on real servers too, whose bookkeeping is their own: what
+// another client has made stays, and nothing of the client's does.
+func TestOwnershipOnServers(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		for _, s := range slices.Concat(recipeSubjects, frameworkSubjects) {
+			other := env.Client(t)
+			for _, happening := range []string{"nothing", "written", "deleted and made"} {
+				root := recipetest.Path(t) + "/" + strings.ReplaceAll(s.name+"-"+happening, " ", "-")
+				plain := env.Client(t, framework.WithNamespace(root[1:]))
+				must.Get(plain.Create(t.Context(), "/", nil, framework.WithParents()))(t)
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				h, err := s.open(t, plain)(ctx)
+				must.OK(t, err)
+				var path string
+				if found := must.Get(plain.Ephemerals(ctx, "/"))(t); len(found) > 0 {
+					path = found[0]
+				}
+				var another framework.Stat
+				switch {
+				case path == "":
+				case happening == "written":
+					must.Get(other.Set(ctx, root+path, []byte("another's"), framework.AnyVersion))(t)
+				case happening == "deleted and made":
+					must.OK(t, other.Delete(ctx, root+path))
+					must.Get(other.Create(ctx, root+path, nil, framework.Ephemeral(), framework.StatTo(&another)))(t)
+					if h.lease != nil {
+						<-h.lease.Lost()
+					}
+				}
+				if h != nil && h.end != nil {
+					if err := h.end(ctx); err != nil {
+						wantEnsemblePaths(t, err, root)
+					}
+				}
+				if err := cmp.Or(plain.AwaitConnected(ctx), awaitNone(ctx, plain)); err != nil {
+					t.Errorf("%s, %s: %v", s.name, happening, err)
+				}
+				if st, _, err := other.Exists(ctx, root+path); another.Czxid != 0 && (err != nil || st.Czxid != another.Czxid) {
+					t.Errorf("%s: another's znode at %s: %+v, %v; made was %+v", s.name, path, st, err, another)
+				}
+				cancel()
+			}
+		}
+	})
+}
+
+// awaitNone returns when the client has no znodes and no deletion pending.
+func awaitNone(ctx context.Context, c *framework.Client) error {
+	for {
+		left, err := c.Ephemerals(ctx, "/")
+		if err != nil {
+			return fmt.Errorf("%q are left: %w", left, err)
+		}
+		if len(left) == 0 && c.PendingDeletes() == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%q are left", left)
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }

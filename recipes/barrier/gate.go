@@ -218,7 +218,7 @@ func (p *place) Release(ctx context.Context) error {
 
 // Discard deletes the znode in the background.
 func (p *place) Discard() {
-	p.Client.Discard(p.Path, p.deletion()...)
+	p.Grant.Grant.Discard(p.deletion()...)
 	p.Session.Release()
 }
 

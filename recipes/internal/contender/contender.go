@@ -145,7 +145,7 @@ func (g *Grant) Released(err error) error {
 
 // Discard deletes the znode in the background.
 func (g *Grant) Discard() {
-	g.Client.Discard(g.Path)
+	g.Grant.Discard()
 	g.Session.Release()
 }
 

@@ -312,6 +312,11 @@ type Znode struct {
 	Own     *framework.Watch // a watch on the znode; nil if the attempt did not wait
 }
 
+// Discard deletes the znode in the background, but not one that another client has made at its path since.
+func (z *Znode) Discard(opts ...framework.DeleteOption) {
+	z.Client.Discard(z.Path, append(opts, framework.CreatedBy(z.Stat.Czxid))...)
+}
+
 // Node returns the znode's path.
 func (z *Znode) Node() string { return z.Path }
 

@@ -314,7 +314,7 @@ func (a *attempt) withdraw() {
 // discardNodes deletes the permits' znodes in the background.
 func (a *attempt) discardNodes() {
 	for _, node := range a.nodes {
-		node.Client.Discard(node.Path)
+		node.Discard()
 	}
 	a.nodes = nil
 }

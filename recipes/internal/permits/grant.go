@@ -70,7 +70,7 @@ func (g *grant) Release(ctx context.Context) error {
 // Discard deletes the permits' znodes in the background.
 func (g *grant) Discard() {
 	for _, node := range g.nodes[1:] {
-		node.Client.Discard(node.Path)
+		node.Discard()
 	}
 	g.Grant.Discard()
 }
