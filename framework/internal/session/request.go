@@ -16,10 +16,11 @@ import (
 // A Pending is a request that waits to be sent, was sent, or could not be sent. It ends with the reply or the
 // connection, or is withdrawn.
 type Pending[T any] struct {
-	session *Session
-	callers atomic.Int32 // that may wait for it
-	request wire.Request
-	decode  func(wire.Answer) (T, error)
+	session  *Session
+	callers  atomic.Int32 // that may wait for it
+	request  wire.Request
+	decode   func(wire.Answer) (T, error)
+	answered func(T) // is told of the value before anybody has it; may be nil
 
 	decoding sync.Once
 	value    T
@@ -34,7 +35,7 @@ func Begin[T any](s *Session, rq requests.Request[T]) *Pending[T] {
 	if limit == 0 {
 		limit = max(s.cfg.MaxReply, rq.Expect)
 	}
-	p := &Pending[T]{session: s, decode: rq.Decode}
+	p := &Pending[T]{session: s, decode: rq.Decode, answered: rq.Answered}
 	p.request = wire.Request{
 		Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Limit: limit, Expect: rq.Expect, Class: rq.Class, By: rq.By, OnEnd: s.leaveOne,
 	}
@@ -42,9 +43,7 @@ func Begin[T any](s *Session, rq requests.Request[T]) *Pending[T] {
 	if rq.Answered != nil {
 		p.request.OnEnd = func() {
 			s.leaveRequest()
-			if v, err := p.outcome(); err == nil {
-				rq.Answered(v)
-			}
+			_, _ = p.outcome() // calls Answered, before the next reply is read
 		}
 	}
 	switch {
@@ -122,6 +121,9 @@ func (p *Pending[T]) outcome() (T, error) {
 		if errors.Is(p.err, requests.ErrMalformed) { // what else it sends can't be trusted, either
 			p.session.wire.CloseConn(p.err)
 			p.err = fmt.Errorf("%w: %s", zkerr.ErrUnknownOutcome, p.err.Error())
+		}
+		if p.err == nil && p.answered != nil {
+			p.answered(p.value)
 		}
 	})
 	return p.value, p.err
