@@ -41,7 +41,8 @@
 // itself, the cache keeps what it has and is stale: see [Cache.Ready] and [Cache.Snapshots].
 //
 // A change of an ACL alone notifies no client. So the cache tries to read what it may not read again
-// every five seconds, and at each [Cache.Sync]. If a znode changes or is deleted while the client may
+// every five seconds, and at each [Cache.Sync]; a directory whose listing was too large, once it has lost
+// children. If a znode changes or is deleted while the client may
 // not read it, servers since ZooKeeper 3.8.4 notify of nothing: the cache sees it when the znode changes
 // again or the connection is lost.
 //

@@ -87,7 +87,11 @@ func (l *loop) take(changes []framework.Change) {
 			e = l.edit()
 		case framework.EventDeleted:
 			l.marks.revoke(change.Path)
-			l.takeBack(zkpath.Split(change.Path))
+			dir, name := zkpath.Split(change.Path)
+			l.takeBack(dir, name)
+			if l.unread.get(dir) != nil {
+				l.shrunk[dir] = struct{}{}
+			}
 			e.remove(change.Path)
 			if change.Path == l.opts.extent.root {
 				l.rootRefused = false

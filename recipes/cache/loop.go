@@ -33,6 +33,7 @@ type loop struct {
 	batch       int                            // how many znodes are read at a time
 	refused     map[string]struct{}            // what can't be read and was logged
 	retryAt     time.Time                      // when that is tried again; zero for not
+	shrunk      map[string]struct{}            // directories that could not be listed, and have lost children since
 	rootRefused bool                           // the root can't be read: the copy is what it was before
 	callers     []*waiter                      // calls of sync whose replies came before the latest changes
 	waiters     []*waiter                      // those with until set
@@ -47,7 +48,7 @@ type loop struct {
 func newLoop(opts loopOptions) *loop {
 	over, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // ended at once: drain does not wait
 	cancel()
-	return &loop{opts: opts, refused: make(map[string]struct{}), leftOut: make(map[string]map[string]struct{}), over: over}
+	return &loop{opts: opts, refused: make(map[string]struct{}), shrunk: make(map[string]struct{}), leftOut: make(map[string]map[string]struct{}), over: over}
 }
 
 // A desk is what other goroutines and the loop have in common.
@@ -239,7 +240,7 @@ func (l *loop) next(ctx context.Context) ([]framework.Change, error) {
 }
 
 // Times between two attempts to read what the client may not read: no server notifies of a change of
-// an ACL. Many such znodes are read at most a hundred times a second together.
+// an ACL. The same goes for a directory whose listing is too large, once it has lost children. Many such znodes are read at most a hundred times a second together.
 const (
 	refusedPause = 5 * time.Second
 	perRefused   = 10 * time.Millisecond
@@ -254,10 +255,11 @@ func (l *loop) retryRefused() {
 		return
 	}
 	for path, r := range l.unread.from("") {
-		if errors.Is(r.err, framework.ErrNoAuth) {
+		if _, shrunk := l.shrunk[path]; shrunk || errors.Is(r.err, framework.ErrNoAuth) {
 			l.marks.add(path, withAll)
 		}
 	}
+	clear(l.shrunk)
 	l.retryAt = time.Time{}
 }
 

@@ -3,7 +3,9 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -170,4 +172,37 @@ func TestALastingRefusalIsOneError(t *testing.T) {
 			t.Errorf("%d elements in an hour, want the refusal alone", count)
 		}
 	})
+}
+
+// A directory whose listing was too large for the client is read once it has shrunk.
+func TestADirectoryThatHasShrunkIsRead(t *testing.T) {
+	for name, below := range map[string]string{"the cache's path": "", "below it": "/dir"} {
+		t.Run(name, func(t *testing.T) {
+			eachVirtually(t, func(t *testing.T, s *scene, srv *zkserver.Server) {
+				writer := newClient(t, srv, srv.Dial)
+				const most = 300
+				for i := range most {
+					s.create(t, writer, fmt.Sprintf("%s/%03d-%s", below, i, strings.Repeat("x", 60)), "")
+				}
+				small := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial), framework.WithMaxPacket(1<<20, 8<<10)))(t)
+				t.Cleanup(func() { must.OK(t, small.Close()) })
+				made := s.open(t, small, s.path)
+				if err := made.Ready(recipetest.Patient(t)); (below == "") != errors.Is(err, framework.ErrTooLarge) {
+					t.Errorf("Ready with a listing that is too large: %v", err)
+				}
+				for i := range most - 3 {
+					s.delete(t, writer, fmt.Sprintf("%s/%03d-%s", below, i, strings.Repeat("x", 60)))
+				}
+				time.Sleep(time.Minute)
+				mustReady(t, made)
+				n := 0
+				for range made.Snapshot().Children(s.path + below) {
+					n++
+				}
+				if n != 3 {
+					t.Errorf("%d children, want 3", n)
+				}
+			})
+		})
+	}
 }

@@ -14,31 +14,35 @@ import (
 // directory returns the values of the directory's znodes in the order of their names, as far as the
 // client's server knows. It returns none if there is no directory. It leaves out znodes that it can't decode or
 // may not read, and reports them.
-func (r *reader[T]) directory(ctx context.Context, c *framework.Client, path string) ([]T, error) {
-	paths, err := namesIn(ctx, c, path)
+func (r *reader[T]) directory(ctx context.Context, c *framework.Client, dir string) ([]T, error) {
+	paths, err := namesIn(ctx, c, dir)
 	if err != nil {
 		return nil, err
 	}
 	for i, name := range paths {
-		paths[i] = zkpath.Join(path, name)
+		paths[i] = zkpath.Join(dir, name)
 	}
 	reads, faults := c.GetEach(ctx, paths...)
 	found := make([]T, 0, len(paths))
+	var refused []refusal
 	for i, path := range paths {
-		switch err := faults[i]; {
+		var value T
+		err := faults[i]
+		switch {
 		case errors.Is(err, framework.ErrNoNode):
-		case args.Unreadable(err):
-			r.refuse(path, reads[i].Stat.Mzxid, err)
-		case err != nil:
+			continue
+		case err == nil:
+			value, err = r.decode(reads[i].Data)
+		case !args.Unreadable(err):
 			return nil, err
-		default:
-			if value, err := r.decode(reads[i].Data); err != nil {
-				r.refuse(path, reads[i].Stat.Mzxid, err)
-			} else {
-				found = append(found, value)
-			}
 		}
+		if err != nil {
+			refused = append(refused, refusal{path, reads[i].Stat.Mzxid, err})
+			continue
+		}
+		found = append(found, value)
 	}
+	r.refuse(dir, refused)
 	return found, nil
 }
 
@@ -52,29 +56,43 @@ func namesIn(ctx context.Context, c *framework.Client, path string) ([]string, e
 	return names, err
 }
 
-// maxReported bounds the znodes that a reader remembers.
-const maxReported = 10_000
-
 // A reader decodes znodes. Its methods may be called concurrently.
 type reader[T any] struct {
 	decode func(data []byte) (T, error)
 	report func(path string, err error) // is called for a state that can't be decoded or read
 
-	mu       sync.Mutex       // guards following; not held during report
-	reported map[string]int64 // mzxid of the last report, by path
+	mu       sync.Mutex                  // guards following; not held during report
+	reported map[string]map[string]int64 // mzxid of what was last reported, by directory and path
 }
 
-// refuse reports that the znode at path can't be read in the state since mzxid, if it has not done so
-// yet.
-func (r *reader[T]) refuse(path string, mzxid int64, err error) {
-	r.mu.Lock()
-	last, known := r.reported[path]
-	if r.reported == nil || len(r.reported) >= maxReported {
-		r.reported = make(map[string]int64) // some are reported again
+// A refusal is a state of a znode that can't be decoded or read.
+type refusal struct {
+	path  string
+	mzxid int64 // 0 if the client can't read the znode
+	err   error
+}
+
+// refuse reports those of the directory's refusals that it did not have when it was last read. It remembers
+// no others, so there are as many as znodes.
+func (r *reader[T]) refuse(dir string, all []refusal) {
+	now := make(map[string]int64, len(all))
+	for _, one := range all {
+		now[one.path] = one.mzxid
 	}
-	r.reported[path] = mzxid
+	r.mu.Lock()
+	last := r.reported[dir]
+	switch {
+	case len(all) == 0:
+		delete(r.reported, dir)
+	case r.reported == nil:
+		r.reported = map[string]map[string]int64{dir: now}
+	default:
+		r.reported[dir] = now
+	}
 	r.mu.Unlock()
-	if !known || last != mzxid {
-		r.report(path, err)
+	for _, one := range all {
+		if mzxid, known := last[one.path]; !known || mzxid != one.mzxid {
+			r.report(one.path, one.err)
+		}
 	}
 }

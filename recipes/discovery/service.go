@@ -71,15 +71,15 @@ func (s *Service[T]) Close() error {
 
 // read returns the instances of the snapshot, and reports the znodes that are none.
 func (s *Service[T]) read(snapshot *cache.Snapshot) []state[T] {
-	return slices.DeleteFunc(s.values.In(snapshot), func(v state[T]) bool {
-		if v.Path == s.path { // the directory
-			return true
+	var refused []refusal
+	all := slices.DeleteFunc(s.values.In(snapshot), func(v state[T]) bool {
+		if v.Err != nil && v.Path != s.path {
+			refused = append(refused, refusal{v.Path, v.Stat.Mzxid, v.Err})
 		}
-		if v.Err != nil {
-			s.reader.refuse(v.Path, v.Stat.Mzxid, v.Err)
-		}
-		return v.Err != nil
+		return v.Err != nil || v.Path == s.path // the directory
 	})
+	s.reader.refuse(s.path, refused)
+	return all
 }
 
 // same reports whether a and b are the same states of the same znodes.
