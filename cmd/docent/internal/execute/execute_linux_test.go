@@ -148,7 +148,7 @@ func TestNames_of_processes(t *testing.T) {
 	ready := tempFile(t)
 	p := start(t, addr, "/names", "--", "sh", "-c", "echo >"+quoted(ready)+"; exec sleep 60")
 	await(t, ready)
-	for pid, want := range map[int]string{p.Process.Pid: "docent\n", workerOf(p): "docent-child\n"} {
+	for pid, want := range map[int]string{p.Process.Pid: "docent exec\n", workerOf(p): "docent-child\n"} {
 		if got := contents(fmt.Sprintf("/proc/%d/comm", pid)); got != want {
 			t.Errorf("process %d is called %q, want %q", pid, got, want)
 		}

@@ -26,24 +26,32 @@ type identity struct {
 	started string
 }
 
-// signalAll sends the signal to each process when it is found, and looks again until there are no further
-// ones: those that it has not seen may have been started meanwhile. It leaves out what is below another
-// docent exec, which passes the signal on. It returns those that the system did not let have it.
-func signalAll(sig syscall.Signal, find finder) (refused []processEntry) {
+// signalAll sends the signal to each process, once: to those of the group together. It looks for all before it sends any,
+// because what a process that ends has started may be missed, and looks again until there are no further ones. It leaves
+// out what is below another docent exec, which passes the signal on. It returns those that the system did not let have it.
+func signalAll(sig syscall.Signal, group int, find finder) (refused []processEntry) {
 	seen := make(map[identity]bool)
-	for range maxRounds {
-		before := len(seen)
+	for round := range maxRounds {
+		var further []processEntry
 		_ = find(func(e processEntry) bool { // what it misses, a later round finds
 			if id := (identity{e.pid, e.started}); !seen[id] {
 				seen[id] = true
-				if err := signalTo(e, sig); err != nil && !errors.Is(err, unix.ESRCH) {
-					refused = append(refused, e)
-				}
+				further = append(further, e)
 			}
 			return !isDocent(e)
 		})
-		if len(seen) == before {
+		if round == 0 {
+			_ = unix.Kill(-group, sig) // it needs no free file; an empty group is gone already
+		} else if len(further) == 0 {
 			break
+		}
+		for _, e := range further {
+			if e.group == group && !errors.Is(unix.Kill(e.pid, 0), unix.EPERM) {
+				continue // it has got the signal
+			}
+			if err := signalTo(e, sig); err != nil && !errors.Is(err, unix.ESRCH) {
+				refused = append(refused, e)
+			}
 		}
 	}
 	return refused

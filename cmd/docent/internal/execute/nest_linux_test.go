@@ -74,6 +74,27 @@ func TestNested_execs_pass_a_signal_on_once(t *testing.T) {
 	}
 }
 
+// A signal is not lost on what another process has started that ends at it, while docent looks what there is.
+func TestSignal_below_a_process_that_ends_at_it(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	for i := range 40 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			got, ready := tempFile(t), tempFile(t)
+			inner := fmt.Sprintf("trap 'echo got >>\"%s\"; exit' TERM; echo >%s; while :; do sleep 0.05; done", got, quoted(ready))
+			p := start(t, addr, fmt.Sprint("/ends/", i), "--", "setsid", "-w", "sh", "-c", inner) // setsid ends, and not sh
+			await(t, ready)
+			if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if p.end(t); contents(got) != "got\n" {
+				t.Errorf("what runs in the session got %q", contents(got))
+			}
+		})
+	}
+}
+
 // A program that has docent's name and is no docent exec passes nothing on: what it runs gets the signal from docent.
 func TestSignal_below_another_program_of_docents_name(t *testing.T) {
 	t.Parallel()

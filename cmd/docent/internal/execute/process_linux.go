@@ -165,20 +165,12 @@ func (p *process) resume() {
 // Signal is part of [Program].
 func (p *process) Signal(sig syscall.Signal) { _ = unix.Kill(-p.pid, sig) } // an empty group is gone already
 
-// SignalAll is part of [Program]. It needs no free file for CMD's own group.
+// SignalAll is part of [Program].
 func (p *process) SignalAll(sig syscall.Signal) (refused []string) {
 	if sig == syscall.SIGKILL {
 		return describe(p.kill().refused)
 	}
-	p.Signal(sig)
-	return describe(signalAll(sig, func(visit func(processEntry) bool) error {
-		return p.find(func(e processEntry) bool {
-			if e.group == p.pid && !errors.Is(unix.Kill(e.pid, 0), unix.EPERM) {
-				return !isDocent(e) // it has got the signal
-			}
-			return visit(e)
-		})
-	}))
+	return describe(signalAll(sig, p.pid, p.find))
 }
 
 // huntFor bounds one hunt. The supervisor sends KILL again while something is left.
