@@ -190,3 +190,45 @@ func TestADeletionOfReadyMeetsNoOther(t *testing.T) {
 		}, zkenv.Only("the servers have no part in it", zkenv.Embedded, zkenv.Standalone))
 	}
 }
+
+// TestAMemberWhoseLeaveEndedIsNotLetInByTheFormerRound: Leave ends with its context, or its lease, while
+// another member is in. The caller enters again. The other member does not let it in, and it does not keep
+// that member in.
+func TestAMemberWhoseLeaveEndedIsNotLetInByTheFormerRound(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*testing.T, *zkenv.Route, context.CancelFunc){
+		"ctx ends": func(_ *testing.T, _ *zkenv.Route, cancel context.CancelFunc) { cancel() },
+		"its session ends, and ctx": func(t *testing.T, route *zkenv.Route, cancel context.CancelFunc) {
+			t.Helper()
+			route.Expire(t)
+			<-time.After(time.Minute)
+			cancel()
+		},
+	} {
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
+			d, theirs := newDouble(t, route.Client(t), path, 2), newDouble(t, other, path, 2)
+			for range 8 { // each of the two is the first to leave in some rounds
+				staying := recipetest.Later(t.Context(), theirs.Enter)
+				l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
+				stays := recipetest.Granted(t, staying)
+				ctx, cancel := context.WithCancel(t.Context())
+				leaving := leaveLater(ctx, d, l)
+				env.Quiesce()
+				end(t, route, cancel)
+				if err := must.Receive(t, leaving, "the end of Leave"); err == nil {
+					t.Error("Leave has returned nil, and another member is in")
+				}
+				cancel()
+				again := recipetest.Later(t.Context(), d.Enter)
+				mustWait(t, env, "while a member of the former round is in", again)
+				left(t, leaveLater(t.Context(), theirs, stays))
+				mustWait(t, env, "once all of the former round have left", again)
+				second := recipetest.Granted(t, recipetest.Later(t.Context(), theirs.Enter))
+				leaving = leaveLater(t.Context(), theirs, second)
+				left(t, leaveLater(t.Context(), d, recipetest.Granted(t, again)))
+				left(t, leaving)
+			}
+		}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
+	}
+}

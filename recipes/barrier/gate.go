@@ -31,6 +31,10 @@ type gate struct {
 // continues in the background.
 func (g *gate) enter(ctx context.Context, seen *telemetry.Acquire) (*waitqueue.Grant, error) {
 	long := waitqueue.LongWait{Report: contender.LogLongWait(g.client, "other members to enter", g.path, "")}
+	leaving := waitqueue.LongWait{Report: contender.LogLongWait(g.client, "members of the former round to leave", g.path, "")}
+	if err := g.awaitFormer(ctx, &leaving); err != nil {
+		return nil, err
+	}
 	for rounds := pace.Rounds(); ; {
 		e := &entry{gate: g, seen: seen, long: &long}
 		_, err := contender.Attempt(ctx, func() error {
@@ -152,7 +156,7 @@ func (e *entry) step(ctx context.Context) (in bool, err error) {
 func (e *entry) list(ctx context.Context) (directory, error) {
 	if names := e.listed; names != nil {
 		e.listed = nil
-		return directory{names, unknownVersion}, nil
+		return directory{names: names, version: unknownVersion}, nil
 	}
 	d, err := e.gate.list(ctx, e.grant.Client)
 	if errors.Is(err, framework.ErrNoNode) {

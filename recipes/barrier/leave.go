@@ -22,10 +22,11 @@ import (
 // znode, and waits until that of the first is gone. The first waits until it is alone, and then
 // deletes ready and its own znode. So one event tells all others that all are out. Members that
 // enter after Leave began belong to the next use of the barrier.
-func (g *gate) leave(ctx context.Context, l *lease.Lease) error {
+func (g *gate) leave(ctx context.Context, l *lease.Lease) (err error) {
 	_, own := zkpath.Split(l.Node())
 	d := &departure{gate: g, lease: l, own: own}
 	d.long.Report = contender.LogLongWait(g.client, "other members to leave", g.path, "")
+	defer func() { g.remember(d.left(err)) }()
 	for rounds := pace.Rounds(); ; {
 		out, err := d.step(ctx)
 		switch {
@@ -48,7 +49,16 @@ type departure struct {
 	own    string   // name of the member's znode
 	listed bool     // inside is known
 	inside []string // the other members that were in, and have not left
+	zxid   int64    // they were created by then
 	long   waitqueue.LongWait
+}
+
+// left returns the members that are in after a departure that ended with err; nil for none.
+func (d *departure) left(err error) *formerRound {
+	if err == nil {
+		return nil
+	}
+	return &formerRound{d.inside, d.zxid}
 }
 
 // step looks once, and waits for a change unless the member is out.
@@ -59,7 +69,7 @@ func (d *departure) step(ctx context.Context) (out bool, err error) {
 	}
 	members := slices.DeleteFunc(membersOf(listed.names), func(name string) bool { return name == d.own })
 	if !d.listed {
-		d.listed, d.inside = true, members
+		d.listed, d.inside, d.zxid = true, members, listed.zxid
 	}
 	d.inside = slices.DeleteFunc(d.inside, func(name string) bool { return !slices.Contains(members, name) })
 	switch {
@@ -159,6 +169,7 @@ const readyName = "ready"
 type directory struct {
 	names   []string
 	version int32
+	zxid    int64 // all of names were created by then; 0 for unknown
 }
 
 // unknownVersion is that of a listing without a Stat.
@@ -170,7 +181,7 @@ func (g *gate) ready() string { return zkpath.Join(g.path, readyName) }
 // list lists the barrier's directory.
 func (g *gate) list(ctx context.Context, c *framework.Client) (directory, error) {
 	names, st, err := c.Children(ctx, g.path)
-	return directory{names, st.Version}, err
+	return directory{names, st.Version, st.Pzxid}, err
 }
 
 // open makes sure that there is a ready that was created after the member's znode.

@@ -1,0 +1,99 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/pace"
+	"github.com/docent-go/docent/internal/zkpath"
+	"github.com/docent-go/docent/recipes/internal/waitqueue"
+)
+
+// A former has, for each barrier of a client, the members that were in when a Leave of the client gave up
+// waiting for them. Their round is not over. The client's next Enter waits until they have left, before it
+// creates a znode: otherwise they would let it in, and a member of theirs that leaves would wait for it.
+type former struct {
+	mu    sync.Mutex // held for no request
+	byDir map[string]*formerRound
+}
+
+// A formerRound has the names of members. A znode that was created after the zxid is of a later round,
+// although it may have the same name.
+type formerRound struct {
+	names []string
+	zxid  int64
+}
+
+func (g *gate) former() *former {
+	return framework.Shared(g.client, func() *former { return &former{byDir: make(map[string]*formerRound)} })
+}
+
+// remember notes the members that a Leave no longer waits for; nil for none.
+func (g *gate) remember(r *formerRound) {
+	f, dir := g.former(), g.client.AbsolutePath(g.path)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.byDir, dir)
+	if r == nil || len(r.names) == 0 {
+		return
+	}
+	for one := range f.byDir { // whichever: a client that never comes again needs none
+		if len(f.byDir) >= maxFormer {
+			delete(f.byDir, one)
+		}
+	}
+	f.byDir[dir] = r
+}
+
+// maxFormer bounds the barriers whose members are remembered.
+const maxFormer = 1000
+
+// awaitFormer returns when no member of the client's former round is in any more. It waits across outages.
+func (g *gate) awaitFormer(ctx context.Context, long *waitqueue.LongWait) error {
+	f, dir := g.former(), g.client.AbsolutePath(g.path)
+	f.mu.Lock()
+	round := f.byDir[dir]
+	f.mu.Unlock()
+	if round == nil {
+		return nil
+	}
+	for rounds, left := pace.Rounds(), slices.Clone(round.names); len(left) > 0; {
+		switch gone, err := g.awaitMember(ctx, left[0], round.zxid, long); {
+		case gone:
+			left = left[1:]
+		case err != nil && (ctx.Err() != nil || !waitqueue.Disconnected(err)):
+			return err
+		}
+		if err := rounds.Wait(ctx, 1); err != nil {
+			return err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maps.DeleteFunc(f.byDir, func(_ string, one *formerRound) bool { return one == round })
+	return nil
+}
+
+// awaitMember looks once whether the member of the former round has left, and waits for a change if not.
+func (g *gate) awaitMember(ctx context.Context, name string, zxid int64, long *waitqueue.LongWait) (gone bool, err error) {
+	path := zkpath.Join(g.path, name)
+	watch, err := g.client.Watch(ctx, path, framework.WatchData)
+	if errors.Is(err, framework.ErrNoNode) && ctx.Err() == nil {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer watch.Close()
+	st, _ := watch.Stat()
+	if st.Czxid > zxid {
+		return true, nil
+	}
+	return false, long.Await(ctx, nil, func() waitqueue.Blocker {
+		return waitqueue.Blocker{Ahead: 1, Path: path, Data: watch.Data(), Stat: st}
+	}, watch)
+}
