@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
@@ -35,18 +36,18 @@ func TestRequestsOfARun(t *testing.T) {
 	})
 }
 
-// TestEveryRequest has each kind of fault meet each request of a call, with and without a loss of the session
-// after it. The slot runs once, and what Run says is true.
+// TestEveryRequest has each kind of fault meet each request of a call, with a loss of the session after it, with
+// leases that end with the connection, and with neither. The slot runs once, and what Run says is true.
 func TestEveryRequest(t *testing.T) {
 	t.Parallel()
 	for _, action := range []fault.Action{fault.CutBefore, fault.DropReply, fault.HoldRequest, fault.HoldReply} {
-		for _, expire := range []bool{false, true} {
+		for _, loss := range []string{"none", "expiry", "suspension"} {
 			for _, rerun := range []bool{false, true} {
-				t.Run(fmt.Sprint(action, expire, rerun), func(t *testing.T) {
+				t.Run(fmt.Sprint(action, loss, rerun), func(t *testing.T) {
 					t.Parallel()
 					met, hit := 0, true
 					for ; hit && met < 30; met++ {
-						virtual(t, func(t *testing.T, srv *zkserver.Server) { hit = meet(t, srv, action, met, expire, rerun) })
+						virtual(t, func(t *testing.T, srv *zkserver.Server) { hit = meet(t, srv, action, met, loss, rerun) })
 					}
 					if met < 6 || hit {
 						t.Errorf("met %d requests, want 6 to 29", met)
@@ -58,11 +59,14 @@ func TestEveryRequest(t *testing.T) {
 }
 
 // meet has the action meet one request of a call, and reports whether there was such a request.
-func meet(t *testing.T, srv *zkserver.Server, action fault.Action, number int, expire, rerun bool) bool {
+func meet(t *testing.T, srv *zkserver.Server, action fault.Action, number int, loss string, rerun bool) bool {
 	t.Helper()
 	var opts []schedule.Option
 	if rerun {
 		opts = append(opts, schedule.WithRerun())
+	}
+	if loss == "suspension" {
+		opts = append(opts, recipes.WithLossPolicy(lease.OnSuspend))
 	}
 	c := client(t, srv)
 	session := c.Session().ID
@@ -81,10 +85,10 @@ func meet(t *testing.T, srv *zkserver.Server, action fault.Action, number int, e
 		return nil
 	}
 	done := later(t.Context(), a, slot(1), fn)
-	what := fmt.Sprintf("%v of request %d, expired %v", action, number, expire)
+	what := fmt.Sprintf("%v of request %d, loss: %s", action, number, loss)
 	select {
 	case <-rule.Hit():
-		if expire {
+		if loss == "expiry" {
 			must.OK(t, srv.Expire(session))
 		}
 		if action == fault.HoldRequest || action == fault.HoldReply {
@@ -107,7 +111,7 @@ func meet(t *testing.T, srv *zkserver.Server, action fault.Action, number int, e
 		t.Errorf("%s: ran, and the other says %v, %v", what, other.Outcome, err)
 	case rerun && ended.Load() == 0:
 		t.Errorf("%s: no run has ended", what)
-	case !expire && got.err != nil:
+	case loss == "none" && got.err != nil:
 		t.Errorf("%s: %v, %v, without a loss", what, got.Outcome, got.err)
 	}
 	return hit

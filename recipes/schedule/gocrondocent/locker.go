@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
@@ -20,14 +19,11 @@ var ErrNotHere = errors.New("the job's slot is not to run here")
 
 // A Locker is a [gocron.Locker] on package schedule: each slot of a job runs once. Its methods may be called
 // concurrently.
-type Locker struct {
+type Locker struct { // immutable
 	client *framework.Client
 	dir    string
 	period time.Duration
 	opts   []schedule.Option
-
-	mu   sync.Mutex
-	jobs map[string]*schedule.Schedule // guarded by mu
 }
 
 var _ gocron.Locker = (*Locker)(nil)
@@ -50,20 +46,19 @@ func NewLocker(c *framework.Client, dir string, period time.Duration, opts ...sc
 		fault = fmt.Errorf("period %v: must be in whole seconds, and at least one", period)
 		wait = time.Second
 	}
-	l := &Locker{client: c, dir: dir, period: period, jobs: make(map[string]*schedule.Schedule)}
-	l.opts = append([]schedule.Option{schedule.WithWait(wait)}, opts...)
-	_, err := schedule.New(c, dir, l.opts...)
+	opts = append([]schedule.Option{schedule.WithWait(wait)}, opts...)
+	_, err := schedule.New(c, dir, opts...)
 	if err := errors.Join(fault, err); err != nil {
 		return nil, fmt.Errorf("gocrondocent: new locker: %w", err)
 	}
-	return l, nil
+	return &Locker{c, dir, period, opts}, nil
 }
 
 // Lock returns when the job's slot has begun here. It returns an error that wraps [ErrNotHere] if the slot is done or
 // under way elsewhere, and schedule's errors if it is missed or lost. gocron then skips the run, and calls the
 // function of gocron.AfterLockError.
 func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
-	s, err := l.job(key)
+	s, err := schedule.New(l.client, l.dir+"/"+url.PathEscape(key), l.opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -79,19 +74,6 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	}
 	run := held.result.Run
 	return nil, fmt.Errorf("%w: %v, process %d on %s", ErrNotHere, held.result.Outcome, run.PID, run.Host)
-}
-
-func (l *Locker) job(key string) (*schedule.Schedule, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s := l.jobs[key]; s != nil {
-		return s, nil
-	}
-	s, err := schedule.New(l.client, l.dir+"/"+url.PathEscape(key), l.opts...)
-	if err == nil {
-		l.jobs[key] = s
-	}
-	return s, err
 }
 
 // A lock is a run of a slot. Its goroutine stands in the run while gocron's job works.
