@@ -68,7 +68,7 @@ type coreState struct {
 	servers   serverList
 	abandoned map[int64]chan struct{} // sessions to be closed; each channel is closed after that
 	refusing  bool                    // Close has begun: no new goroutines
-	unclosed  error                   // why no server has closed the session at Close
+	unclosed  error                   // at Close: the sessions that no server has closed
 }
 
 // transition changes the state and notifies the listeners. Its callers are the client's loop and,
@@ -178,10 +178,7 @@ func (c *core) run() {
 		s.AwaitUsers() // of its loss; Close closes the session after that
 		c.closeAbandoned(s, cause)
 		if c.ctx.Err() != nil {
-			err := c.closeSession(s, cause)
-			c.mu.Lock()
-			c.unclosed = err
-			c.mu.Unlock()
+			c.closeSession(s, cause)
 			s.Retire()
 			return
 		}

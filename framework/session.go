@@ -100,9 +100,6 @@ func (c readOnlyClient) Connected(*session.Session)       { c.core.enterReadOnly
 func (readOnlyClient) Suspended(*session.Session, error)  {}
 func (readOnlyClient) AuthFailed(*session.Session, error) {}
 
-// closeAttempt is how long Close waits for an attempt to close an abandoned session.
-const closeAttempt = 500 * time.Millisecond
-
 // Bounds of the pause between attempts to close an abandoned session. The pause doubles with each
 // attempt; a part of it is random.
 const (
@@ -186,30 +183,38 @@ func (c *core) awaitSessionEnd(ctx context.Context, id int64) error {
 //
 // run pauses while the client has no connection, so that not two loops of each client dial servers
 // that are in trouble. core.run starts it. It ends by itself once the ensemble has had a session
-// timeout, and a margin, to expire the session. It also ends within closeAttempt of Close, which
-// waits for it. After Close it makes one attempt if there is a connection.
+// timeout, and a margin, to expire the session. At Close, which waits for it, all servers are asked once
+// more.
 func (b *sessionCloser) run() {
 	<-b.session.Context().Done() // all holds of the session have been notified
 	b.wait(b.core.cfg.margin(b.session.Timeout()))
-	ctx, cancel := context.WithCancel(context.WithoutCancel(b.core.ctx))
-	defer cancel()
-	stop := context.AfterFunc(b.core.ctx, func() { time.AfterFunc(closeAttempt, cancel) })
-	defer stop()
 	var limit time.Time
-	for attempt := 0; b.core.awaitUp(); attempt++ {
+	for attempt := 0; b.core.awaitUp() && b.core.ctx.Err() == nil; attempt++ {
 		if limit.IsZero() {
 			timeout := b.session.Timeout()
 			limit = time.Now().Add(timeout + b.core.cfg.margin(timeout))
 		}
-		closing := b.core.ctx.Err() != nil
-		err := b.attempt(ctx, b.server(attempt))
+		err := b.attempt(b.core.ctx, b.server(attempt))
 		expired := time.Now().After(limit)
-		b.log(err, expired)
-		if err == nil || closing || ctx.Err() != nil || expired {
+		if b.log(err, expired); err == nil || expired {
 			return
 		}
 		b.pause(attempt)
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.core.ctx), closeLimit)
+	defer cancel()
+	err := b.anywhere(ctx, b.core.currentServers().first())
+	if b.log(err, false); err != nil {
+		b.core.leftOpen(b.session)
+	}
+}
+
+// leftOpen records for Close that no server has closed s.
+func (c *core) leftOpen(s *session.Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unclosed = errors.Join(c.unclosed, fmt.Errorf("%w: no server has closed the session %s; its ephemeral znodes exist until it expires, within %v",
+		ErrUnknownOutcome, otelzk.SessionKey(s.ID()), s.Timeout()))
 }
 
 // server returns the server for the attempt. The first is the server that the client has just
@@ -285,15 +290,14 @@ func (c *core) closeByOwn(s *session.Session) error {
 	return s.CloseAtServer(ctx)
 }
 
-// closeSession ends s, which has ended for the cause, at the ensemble, because of Close. It returns an error if no server has done so
-// in time.
-func (c *core) closeSession(s *session.Session, cause error) error {
+// closeSession ends s, which has ended for the cause, at the ensemble, because of Close, and in time.
+func (c *core) closeSession(s *session.Session, cause error) {
 	if c.current() != s { // it never served, so it has no znodes
 		_ = c.closeByOwn(s)
-		return nil
+		return
 	}
 	if errors.Is(cause, ErrSessionEnded) {
-		return nil // closeAbandoned does what there is to do
+		return // closeAbandoned does what there is to do
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), closeLimit)
 	defer cancel()
@@ -312,7 +316,7 @@ func (c *core) closeSession(s *session.Session, cause error) error {
 	select {
 	case err := <-outcomes:
 		if err == nil {
-			return nil
+			return
 		}
 		faults, left = err, 0
 	case <-patience.C:
@@ -328,11 +332,10 @@ func (c *core) closeSession(s *session.Session, cause error) error {
 	}
 	if closed {
 		b.log(nil, false)
-		return nil
+		return
 	}
 	b.log(faults, false)
-	return fmt.Errorf("%w: no server has closed the session %s; its ephemeral znodes exist until it expires, within %v",
-		ErrUnknownOutcome, otelzk.SessionKey(s.ID()), s.Timeout())
+	c.leftOpen(s)
 }
 
 // anywhere makes an attempt at each address of each server, all at once, because one that does not
