@@ -231,7 +231,12 @@ func (w *linkWorld) run(t *testing.T) {
 	if w.carries() && !w.freeze {
 		wantList(t, "states", states.states(), []framework.State{connecting, connected})
 	}
-	run.close(t, srv)
+	run.close(t)
+	for _, left := range srv.Sessions() { // one that had no reply yet to its first handshake is not the client's
+		if slices.ContainsFunc(states.list(), func(c framework.StateChange) bool { return c.Session == left.ID }) {
+			t.Errorf("session %#x is left after Close", left.ID)
+		}
+	}
 	<-loaded
 	run.judge(t, l, took)
 	if t.Failed() {
@@ -354,7 +359,7 @@ func (run *worldRun) call(ctx context.Context, call string, r *rand.Rand) (n int
 }
 
 // close closes the client, and looks at when and how that ends.
-func (run *worldRun) close(t *testing.T, srv *zkserver.Server) {
+func (run *worldRun) close(t *testing.T) {
 	t.Helper()
 	run.mu.Lock()
 	run.closing = true
@@ -362,7 +367,6 @@ func (run *worldRun) close(t *testing.T, srv *zkserver.Server) {
 	start := time.Now()
 	check(t, run.client.Close())
 	wantWithin(t, start, time.Second)
-	wantEqual(t, "sessions after Close", len(srv.Sessions()), 0)
 }
 
 // judge looks at what the calls came to in that time.
