@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
@@ -298,7 +299,7 @@ func (cr *creation) begin(s *session.Session) sentCreate {
 		sent.lists = cr.list(s)
 	}
 	if cr.watch != nil && !cr.has(withSequential) {
-		begun := cr.core.beginWatch(s, watchreg.Key{Kind: watchreg.Exists, Path: cr.path}, false)
+		begun := cr.core.beginWatch(s, watchreg.Key{Kind: watchreg.Exists, Path: cr.path}, false, time.Time{})
 		sent.watch = &begun
 	}
 	return sent

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
@@ -25,6 +26,7 @@ type readsSent struct {
 	limits  limits
 	opcode  proto.Opcode // getData, getChildren, or getChildren2, which is always a request of its own
 	class   wire.Class
+	by      time.Time                    // when their caller leaves; zero for never
 	single  *session.Pending[proto.Node] // the only read; nil if there are others
 	parts   []partSent
 }
@@ -83,6 +85,7 @@ func (r *readsSent) ahead() int {
 // all of them.
 func readAll(ctx context.Context, s *session.Session, most limits, opcode proto.Opcode, paths []string) (all []outcomeOfRead, err error) {
 	r := readsSent{session: s, limits: most, opcode: opcode, class: wire.Apart}
+	r.by, _ = ctx.Deadline()
 	defer func() { r.withdraw() }() // if there is an error
 	for len(paths) > 0 || len(r.parts) > 0 {
 		for len(paths) > 0 && len(r.parts) < r.ahead() {
@@ -123,7 +126,7 @@ func (r *readsSent) send(paths []string) partSent {
 	rq := requests.Of(proto.OpMultiRead, r.encode(paths), func(d *proto.Decoder) []outcomeOfRead {
 		return r.decode(d, len(paths))
 	})
-	rq.Class, rq.Expect = r.class, len(paths)*r.session.Wire().Expected(r.opcode)
+	rq.Class, rq.By, rq.Expect = r.class, r.by, len(paths)*r.session.Wire().Expected(r.opcode)
 	rq.Limit = math.MaxInt32 - proto.ReplyHeadSize
 	if r.limits.reply < rq.Limit/len(paths) {
 		rq.Limit = r.limits.reply * len(paths)
@@ -144,7 +147,7 @@ func (r *readsSent) sendOne(path string) *session.Pending[proto.Node] {
 	if r.opcode == proto.OpGetData {
 		rq = requests.Get(path)
 	}
-	rq.Class = r.class
+	rq.Class, rq.By = r.class, r.by
 	return session.Begin(r.session, rq)
 }
 

@@ -53,7 +53,8 @@ func (c *Client) watchFault(kind WatchKind, path, full string) error {
 
 func (c *core) watch(ctx context.Context, rq request, key watchreg.Key) (*Watch, error) {
 	return do(ctx, c, rq, func(ctx context.Context, s *session.Session) (*Watch, error) {
-		return c.beginWatch(s, key, false).wait(ctx)
+		by, _ := ctx.Deadline()
+		return c.beginWatch(s, key, false, by).wait(ctx)
 	})
 }
 
@@ -189,12 +190,13 @@ type beginning struct {
 	begun *watchreg.Beginning
 }
 
-// beginWatch begins a Watch by a read, as [watchreg.Registry.Begin] does.
-func (c *core) beginWatch(s *session.Session, key watchreg.Key, shared bool) beginning {
+// beginWatch begins a Watch by a read, as [watchreg.Registry.Begin] does. The caller leaves at by; zero is for
+// never, or for a read that others may wait for.
+func (c *core) beginWatch(s *session.Session, key watchreg.Key, shared bool, by time.Time) beginning {
 	w := &Watch{cfg: &c.cfg, timeout: s.Timeout()}
 	send := func(watch bool) watchreg.Read {
 		rq := readOf(key)
-		rq.Watch = watch
+		rq.Watch, rq.By = watch, by
 		return session.Begin(s, requests.Shared(rq))
 	}
 	return beginning{watch: w, begun: s.Watches().Begin(&w.sub, key, send, shared)}
@@ -268,7 +270,7 @@ type outcomeOfWatch struct {
 func (c *core) watchEach(ctx context.Context, s *session.Session, keys []watchreg.Key) ([]outcomeOfWatch, error) {
 	begun := make([]beginning, len(keys))
 	for i, key := range keys {
-		begun[i] = c.beginWatch(s, key, true)
+		begun[i] = c.beginWatch(s, key, true, time.Time{})
 	}
 	found := make([]outcomeOfWatch, len(keys))
 	var outage error

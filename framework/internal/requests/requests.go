@@ -94,7 +94,7 @@ func Exists(path string) Request[proto.Node] {
 
 // Shared returns the request with a result that several goroutines may have.
 func Shared(rq Request[proto.Node]) Request[*proto.Node] {
-	return Request[*proto.Node]{Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Decode: func(a wire.Answer) (*proto.Node, error) {
+	return Request[*proto.Node]{Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, By: rq.By, Decode: func(a wire.Answer) (*proto.Node, error) {
 		found, err := rq.Decode(a)
 		return &found, err
 	}}

@@ -27,7 +27,7 @@ func (w *Wire) CloseSession(ctx context.Context) error {
 		w.mu.Unlock()
 		return ErrUnsent
 	}
-	w.queueLocked(c, rq)
+	c.queueLocked(rq)
 	w.mu.Unlock()
 	c.wake()
 	select {

@@ -121,7 +121,7 @@ func (c *Conn) ping() {
 	queued := c.queue.lanes[Proof].last
 	if !c.over && (queued == nil || queued.Opcode != proto.OpPing) {
 		rq := &Request{Opcode: proto.OpPing, Class: Proof}
-		c.wire.queueLocked(c, rq)
+		c.queueLocked(rq)
 	}
 	c.wire.mu.Unlock()
 	c.wake()

@@ -67,7 +67,7 @@ func (w *Wire) install(c *Conn) (net.Conn, error) {
 		return nil, ended
 	}
 	w.conn, w.fault = c, nil
-	c.window, c.patience = newWindow(w.about.timeout), patience(w.about.timeout)
+	c.window, c.patience = newWindow(w.about.timeout, &w.sizes), patience(w.about.timeout)
 	f := newFacade(c, w.about)
 	w.dialler.latest = f
 	w.mu.Unlock()

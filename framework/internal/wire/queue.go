@@ -73,6 +73,7 @@ func (q *queue) next(w *window, now time.Time) *Request {
 	for _, class := range [...]Class{Proof, Closing} {
 		if rq := q.lanes[class].first; rq != nil {
 			q.remove(rq)
+			w.weigh(rq)
 			return rq
 		}
 	}
@@ -86,6 +87,7 @@ func (q *queue) next(w *window, now time.Time) *Request {
 	}
 	if release := q.lanes[Release].first; release != nil && !q.overdue(w, now) {
 		l, rq = &q.lanes[Release], release
+		w.weigh(rq)
 	}
 	if rq == nil || !w.admits(rq.cost) {
 		return nil // what is in flight drains until the window admits it
@@ -109,18 +111,18 @@ const maxPassed = 256
 // than the request itself has is no reason that it cannot: its own size may be a guess, and the rate is of
 // what little there was. If none can, and nothing is in flight, the guess may be wrong: it returns the last.
 func (l *lane) choose(w *window, now time.Time) *Request {
-	rq := l.first
-	for n := 0; rq != nil && n < maxPassed; n++ {
+	for rq, n := l.first, 0; rq != nil && n < maxPassed; rq, n = rq.behind, n+1 {
+		w.weigh(rq)
 		if rq.By.IsZero() || w.bytes < rq.cost || !w.answered(rq.cost, now).After(rq.By) {
-			break
+			return rq
 		}
 		w.full = true
-		rq = rq.behind
 	}
-	if rq == nil && w.count == 0 {
-		rq = l.last
+	if w.count == 0 && l.last != nil {
+		w.weigh(l.last)
+		return l.last
 	}
-	return rq
+	return nil
 }
 
 // drain removes and returns all requests.

@@ -3,13 +3,15 @@ package wire
 import (
 	"testing"
 	"time"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // What one lane sent while the other was idle gives the other no claim.
 func TestAnIdleLaneGainsNoClaim(t *testing.T) {
 	var q queue
-	w, now := newWindow(10*time.Second), time.Now()
-	add := func(class Class) { q.add(&Request{Class: class, sending: sending{cost: 1000}}) }
+	w, now := newWindow(10*time.Second, new(sizes)), time.Now()
+	add := func(class Class) { q.add(&Request{Class: class, Expect: 1000}) }
 	for range 10_000 { // each goes out at once
 		add(Ordinary)
 		q.next(&w, now)
@@ -44,7 +46,7 @@ func goesWithin(span, rtt time.Duration, rq *Request, callers int, like Request)
 	}
 	var q queue
 	var inFlight []flying
-	w, now := newWindow(10*time.Second), time.Now()
+	w, now := newWindow(10*time.Second, new(sizes)), time.Now()
 	end := now.Add(span)
 	if !rq.By.IsZero() {
 		rq.By = end
@@ -86,8 +88,8 @@ func TestReleasesStarveNothing(t *testing.T) {
 	for _, callers := range []int{2, 100, 1000} {
 		for _, class := range []Class{Ordinary, Apart} {
 			for _, cost := range []int{200, minWindow - 1000, unknownData} {
-				rq := &Request{Class: class, sending: sending{cost: cost}}
-				if !goesWithin(2*time.Second, time.Millisecond, rq, callers, Request{Class: Release, sending: sending{cost: 330}}) {
+				rq := &Request{Class: class, Expect: cost}
+				if !goesWithin(2*time.Second, time.Millisecond, rq, callers, Request{Class: Release, Expect: 330}) {
 					t.Errorf("a request of class %d and %d bytes did not go, with %d callers that delete", class, cost, callers)
 				}
 			}
@@ -98,9 +100,9 @@ func TestReleasesStarveNothing(t *testing.T) {
 // Releases are in flight within the window's limit, as others are.
 func TestReleasesAreBounded(t *testing.T) {
 	var q queue
-	w, now := newWindow(10*time.Second), time.Now()
+	w, now := newWindow(10*time.Second, new(sizes)), time.Now()
 	for range 100 {
-		q.add(&Request{Class: Release, sending: sending{cost: 30 << 10}})
+		q.add(&Request{Class: Release, Expect: 30 << 10})
 	}
 	if pump(&q, &w, now); w.bytes > w.limit() {
 		t.Errorf("%d bytes in flight, and the limit is %d", w.bytes, w.limit())
@@ -121,10 +123,43 @@ func TestADeadlineIsNoReasonToWaitOnAnIdleLink(t *testing.T) {
 		{320, 20 * time.Millisecond, 50 * time.Millisecond},
 	} {
 		for _, callers := range []int{2, 5} {
-			rq := &Request{Class: Apart, By: time.Now(), sending: sending{cost: tc.cost}}
-			if !goesWithin(tc.by, tc.rtt, rq, callers, Request{Class: Apart, sending: sending{cost: 320}}) {
+			rq := &Request{Class: Apart, By: time.Now(), Expect: tc.cost}
+			if !goesWithin(tc.by, tc.rtt, rq, callers, Request{Class: Apart, Expect: 320}) {
 				t.Errorf("%d bytes did not go within %v, with a round trip of %v and %d callers", tc.cost, tc.by, tc.rtt, callers)
 			}
 		}
+	}
+}
+
+// However many requests have no time left, none goes because of that.
+func TestNoneOfManyHopelessRequestsGoes(t *testing.T) {
+	var q queue
+	w, now := newWindow(10*time.Second, new(sizes)), time.Now()
+	w.enter(minWindow/2, now) // by the first rate, a quarter of a second
+	for range 2 * maxPassed {
+		q.add(&Request{Class: Apart, Expect: 200, By: now.Add(100 * time.Millisecond)})
+	}
+	if sent := pump(&q, &w, now); len(sent) > 0 {
+		t.Errorf("%d requests went out that can't have their replies in time", len(sent))
+	}
+}
+
+// A request costs what is known when it goes, not what was known when it came.
+func TestTheCostOfARequestIsOfNow(t *testing.T) {
+	var q queue
+	expected := unknownSizes()
+	w, now := newWindow(10*time.Second, &expected), time.Now()
+	for range 100 {
+		q.add(&Request{Class: Apart, Opcode: proto.OpGetData})
+	}
+	if sent := pump(&q, &w, now); len(sent) != 1 {
+		t.Errorf("%d reads of unknown size at once", len(sent))
+	}
+	for range 40 {
+		expected.learn(proto.OpGetData, 100)
+	}
+	w.leave(w.bytes, 100, now)
+	if sent := pump(&q, &w, now); len(sent) != 99 {
+		t.Errorf("%d reads at once of 100 bytes each, want 99", len(sent))
 	}
 }

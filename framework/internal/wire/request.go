@@ -58,7 +58,7 @@ type sending struct {
 	xid   int32
 	sent  time.Time // when its write began
 	size  int       // of its frame
-	cost  int       // in the window: its frame and the answer's
+	cost  int       // in the window, see window.weigh
 	tree  string    // path of a recursive watch that it sets; else ""
 }
 
@@ -105,19 +105,15 @@ func (w *Wire) Send(rq *Request) bool {
 		return false
 	}
 	rq.done = make(chan struct{})
-	w.queueLocked(c, rq)
+	c.queueLocked(rq)
 	w.mu.Unlock()
 	c.wake()
 	return true
 }
 
 // queueLocked puts rq into the queue. It needs mu.
-func (w *Wire) queueLocked(c *Conn, rq *Request) {
+func (c *Conn) queueLocked(rq *Request) {
 	rq.state, rq.size = waiting, proto.LengthSize+proto.RequestHeadSize+len(rq.Body)
-	if rq.Expect == 0 {
-		rq.Expect = w.sizes.expected(rq.Opcode)
-	}
-	rq.cost = rq.size + proto.LengthSize + proto.ReplyHeadSize + rq.Expect
 	c.queue.add(rq)
 }
 

@@ -13,6 +13,7 @@ import (
 // Invariant: count <= maxInFlight, and bytes <= limit() or count == 1.
 type window struct {
 	span  time.Duration
+	sizes *sizes
 	count int
 	bytes int     // of the requests, and of their replies as they are expected
 	rate  float64 // bytes in a second that the connection has carried lately
@@ -39,8 +40,17 @@ const (
 	windowFraction = 16
 )
 
-func newWindow(timeout time.Duration) window {
-	return window{span: timeout / windowFraction, rate: firstRate}
+func newWindow(timeout time.Duration, expected *sizes) window {
+	return window{span: timeout / windowFraction, sizes: expected, rate: firstRate}
+}
+
+// weigh says what a request costs that is sent now, as far as is known: its frame, and the frame of its reply.
+func (w *window) weigh(rq *Request) {
+	reply := rq.Expect
+	if reply == 0 {
+		reply = w.sizes.expected(rq.Opcode)
+	}
+	rq.cost = rq.size + proto.LengthSize + proto.ReplyHeadSize + reply
 }
 
 // limit returns how many bytes may be in flight.
@@ -80,12 +90,11 @@ func (w *window) enter(bytes int, now time.Time) {
 	w.bytes += bytes
 }
 
-// leave records the reply: expected is what enter was told, and carried what it was. The rate counts in what
-// the limit counts in, unless the expectation was far too high.
+// leave records the reply: expected is what enter was told, and carried what it was.
 func (w *window) leave(expected, carried int, now time.Time) {
 	w.count--
 	w.bytes -= expected
-	w.carried += max(carried, min(expected, 3*carried))
+	w.carried += carried
 	if took := now.Sub(w.began); took >= sampleTime || w.count == 0 && w.whole {
 		w.learn(float64(w.carried) / max(took, leastSample).Seconds())
 		w.began, w.carried, w.full, w.whole = now, 0, false, false // replies that came together end it

@@ -10,7 +10,7 @@ import (
 func TestWindow(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		w, now := newWindow(10*time.Second), time.Now()
+		w, now := newWindow(10*time.Second, new(sizes)), time.Now()
 		var flying []int
 		for range 2000 {
 			now = now.Add(time.Duration(r.IntN(20)) * time.Millisecond)
@@ -34,7 +34,7 @@ func TestWindow(t *testing.T) {
 // The limit follows what the connection carries: some of its span, within bounds.
 func TestWindow_follows_the_rate(t *testing.T) {
 	for rate, want := range map[int]int{10_000: minWindow, 1_000_000: 625_000, 1 << 30: maxWindow} {
-		w, now := newWindow(10*time.Second), time.Now()
+		w, now := newWindow(10*time.Second, new(sizes)), time.Now()
 		for range 200 {
 			n := 0
 			for ; n < 1 || w.admits(10_000); n++ {
