@@ -64,22 +64,10 @@ func sendReads(s *session.Session, most limits, opcode proto.Opcode, paths []str
 	return sent
 }
 
-// How many requests of one call for data are under way. What the replies have decides how many znodes the next
-// ones read: all at once would be sent for what the first znodes had, and a server has each reply in memory as a
-// whole.
-const (
-	partsAhead  = 8 // of small znodes: over a long way, one after another would take long
-	largeAhead  = 2
-	largeZnodes = 16 << 10 // bytes
-)
-
-// ahead returns how many requests may be under way.
-func (r *readsSent) ahead() int {
-	if r.session.Wire().Expected(r.opcode) >= largeZnodes {
-		return largeAhead
-	}
-	return partsAhead
-}
+// partsAhead is how many requests of one call for data are under way. What the replies have decides how many znodes
+// the next ones read: all at once would be sent for what the first znodes had, and a server has each reply in
+// memory as a whole.
+const partsAhead = 2
 
 // readAll reads each of the paths, and returns their outcomes, or the error of an outage or of ctx, which fails
 // all of them.
@@ -88,7 +76,7 @@ func readAll(ctx context.Context, s *session.Session, most limits, opcode proto.
 	r.by, _ = ctx.Deadline()
 	defer func() { r.withdraw() }() // if there is an error
 	for len(paths) > 0 || len(r.parts) > 0 {
-		for len(paths) > 0 && len(r.parts) < r.ahead() {
+		for len(paths) > 0 && len(r.parts) < partsAhead {
 			n := len(paths) // each is a request of its own
 			if opcode != proto.OpGetChildren2 {
 				n = r.together(paths)
