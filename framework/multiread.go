@@ -96,11 +96,10 @@ func readAll(ctx context.Context, s *session.Session, most limits, opcode proto.
 
 // together returns how many of the first paths have one request.
 func (r *readsSent) together(paths []string) (n int) {
-	w := r.session.Wire()
-	size, expected, most := headSize+multiOpSize, w.Expected(r.opcode), w.Together()
-	for ; n < len(paths) && n < readsTogether; n++ {
+	size, most := headSize+multiOpSize, min(len(paths), readsTogether, r.session.Wire().Together(r.opcode))
+	for ; n < most; n++ {
 		size += multiOpSize + readSize - headSize + len(paths[n])
-		if n > 0 && (size > r.limits.request || (n+1)*expected > most) {
+		if n > 0 && size > r.limits.request {
 			break
 		}
 	}

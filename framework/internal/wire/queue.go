@@ -89,7 +89,7 @@ func (q *queue) next(w *window, now time.Time) *Request {
 		l, rq = &q.lanes[Release], release
 		w.weigh(rq)
 	}
-	if rq == nil || !w.admits(rq.cost) {
+	if rq == nil || !w.admits(rq) {
 		return nil // what is in flight drains until the window admits it
 	}
 	q.remove(rq)

@@ -31,7 +31,7 @@ func TestAnIdleLaneGainsNoClaim(t *testing.T) {
 // pump sends what the window admits.
 func pump(q *queue, w *window, now time.Time) (sent []*Request) {
 	for rq := q.next(w, now); rq != nil; rq = q.next(w, now) {
-		w.enter(rq.cost, now)
+		w.enter(rq, now)
 		sent = append(sent, rq)
 	}
 	return sent
@@ -75,7 +75,7 @@ func goesWithin(span, rtt time.Duration, rq *Request, callers int, like Request)
 		first := inFlight[0]
 		inFlight = inFlight[1:]
 		now = later(now, first.at)
-		w.leave(first.rq.cost, 120, now)
+		w.leave(first.rq, 120, now)
 		send()
 		now = now.Add(20 * time.Microsecond)
 		call()
@@ -135,7 +135,7 @@ func TestADeadlineIsNoReasonToWaitOnAnIdleLink(t *testing.T) {
 func TestNoneOfManyHopelessRequestsGoes(t *testing.T) {
 	var q queue
 	w, now := newWindow(10*time.Second, new(sizes)), time.Now()
-	w.enter(minWindow/2, now) // by the first rate, a quarter of a second
+	w.enter(weighing(minWindow/2), now) // by the first rate, a quarter of a second
 	for range 2 * maxPassed {
 		q.add(&Request{Class: Apart, Expect: 200, By: now.Add(100 * time.Millisecond)})
 	}
@@ -152,13 +152,14 @@ func TestTheCostOfARequestIsOfNow(t *testing.T) {
 	for range 100 {
 		q.add(&Request{Class: Apart, Opcode: proto.OpGetData})
 	}
-	if sent := pump(&q, &w, now); len(sent) != 1 {
-		t.Errorf("%d reads of unknown size at once", len(sent))
+	first := pump(&q, &w, now)
+	if len(first) != 1 {
+		t.Errorf("%d reads of unknown size at once", len(first))
 	}
-	for range 40 {
+	for range 60 {
 		expected.learn(proto.OpGetData, 100)
 	}
-	w.leave(w.bytes, 100, now)
+	w.leave(first[0], 100, now)
 	if sent := pump(&q, &w, now); len(sent) != 99 {
 		t.Errorf("%d reads at once of 100 bytes each, want 99", len(sent))
 	}

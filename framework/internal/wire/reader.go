@@ -160,7 +160,7 @@ func (c *Conn) record(rq *Request, head proto.ReplyHead, body []byte) bool {
 		return false
 	}
 	carried := min(rq.size, maxUpload) + proto.LengthSize + proto.ReplyHeadSize + len(body)
-	c.window.leave(rq.cost, carried, time.Now())
+	c.window.leave(rq, carried, time.Now())
 	w.sizes.learn(rq.Opcode, len(body))
 	first := rq.state != over
 	rq.state = over

@@ -152,15 +152,20 @@ func (w *Wire) Expected(op proto.Opcode) int {
 // maxTogether is how many bytes the replies to the reads of one request are expected to have at most.
 const maxTogether = 1 << 20
 
-// Together returns how many bytes the replies to the reads of one request should have at most: what the
-// connection carries soon, because a heartbeat has to wait for the rest of a reply.
-func (w *Wire) Together() int {
+// Together returns how many reads one request should have at most: their replies are what the connection carries
+// soon, because a heartbeat has to wait for the rest of a reply.
+func (w *Wire) Together(op proto.Opcode) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.conn == nil {
-		return minWindow
+	most := minWindow
+	if w.conn != nil {
+		most = min(maxTogether, w.conn.window.limit())
 	}
-	return min(maxTogether, w.conn.window.limit())
+	n := most / max(1, w.sizes.expected(op))
+	if op == proto.OpGetData {
+		n = min(n, perSeen*w.sizes.seen)
+	}
+	return max(1, n)
 }
 
 // Learn records the length of what would have been a reply to the operation.

@@ -15,6 +15,7 @@ type window struct {
 	span  time.Duration
 	sizes *sizes
 	count int
+	reads int     // of data, of those
 	bytes int     // of the requests, and of their replies as they are expected
 	rate  float64 // bytes in a second that the connection has carried lately
 
@@ -58,9 +59,12 @@ func (w *window) limit() int {
 	return int(min(max(w.rate*w.span.Seconds(), minWindow), maxWindow))
 }
 
-// admits reports whether a request of that many bytes, with its reply, may be sent now.
-func (w *window) admits(bytes int) bool {
-	ok := w.count == 0 || w.count < maxInFlight && w.bytes+bytes <= w.limit()
+// admits reports whether a request may be sent now.
+func (w *window) admits(rq *Request) bool {
+	if rq.Opcode == proto.OpGetData && w.reads >= perSeen*(1+w.sizes.seen) {
+		return false
+	}
+	ok := w.count == 0 || w.count < maxInFlight && w.bytes+rq.cost <= w.limit()
 	w.full = w.full || !ok && (w.count == maxInFlight || w.bytes >= w.limit()/2) // else that request is large
 	return ok
 }
@@ -82,18 +86,25 @@ func (w *window) answered(bytes int, now time.Time) time.Time {
 }
 
 // enter records that a request was sent.
-func (w *window) enter(bytes int, now time.Time) {
+func (w *window) enter(rq *Request, now time.Time) {
 	if w.count == 0 {
 		w.began, w.carried, w.full, w.whole = now, 0, false, true
 	}
-	w.count++
-	w.bytes += bytes
+	w.add(rq, 1)
 }
 
-// leave records the reply: expected is what enter was told, and carried what it was.
-func (w *window) leave(expected, carried int, now time.Time) {
-	w.count--
-	w.bytes -= expected
+// add counts a request in, or out if n is -1.
+func (w *window) add(rq *Request, n int) {
+	w.count += n
+	w.bytes += n * rq.cost
+	if rq.Opcode == proto.OpGetData {
+		w.reads += n
+	}
+}
+
+// leave records the reply to a request, and how many bytes the two carried.
+func (w *window) leave(rq *Request, carried int, now time.Time) {
+	w.add(rq, -1)
 	w.carried += carried
 	if took := now.Sub(w.began); took >= sampleTime || w.count == 0 && w.whole {
 		w.learn(float64(w.carried) / max(took, leastSample).Seconds())
@@ -113,7 +124,10 @@ func (w *window) learn(rate float64) {
 }
 
 // sizes are what replies of unknown length are expected to have, in bytes: as long as the longest of late.
-type sizes struct{ data, names int }
+type sizes struct {
+	data, names int
+	seen        int // replies with data
+}
 
 const (
 	unknownData  = 1 << 20 // a znode's
@@ -121,7 +135,7 @@ const (
 	otherReply   = 256 // other replies are shorter, transactions apart
 )
 
-func unknownSizes() sizes { return sizes{unknownData, unknownNames} }
+func unknownSizes() sizes { return sizes{data: unknownData, names: unknownNames} }
 
 // of returns what is kept for the replies to an operation; nil for others.
 func (s *sizes) of(op proto.Opcode) *int {
@@ -142,10 +156,17 @@ func (s *sizes) expected(op proto.Opcode) int {
 	return otherReply
 }
 
+// perSeen is how many reads of data may be in flight, or in one request, for each that was answered: the first
+// replies say little about the others.
+const perSeen = 2
+
 // learn records the length of a reply to an operation.
 func (s *sizes) learn(op proto.Opcode, n int) {
 	if size := s.of(op); size != nil {
 		*size = grown(*size, n)
+	}
+	if op == proto.OpGetData {
+		s.seen++
 	}
 }
 

@@ -4,7 +4,11 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/docent-go/docent/internal/proto"
 )
+
+func weighing(cost int) *Request { return &Request{sending: sending{cost: cost}} }
 
 // Whatever comes and goes, the window keeps its invariant, and admits something when nothing is in flight.
 func TestWindow(t *testing.T) {
@@ -14,14 +18,14 @@ func TestWindow(t *testing.T) {
 		var flying []int
 		for range 2000 {
 			now = now.Add(time.Duration(r.IntN(20)) * time.Millisecond)
-			if cost := 1 + r.IntN(1<<r.IntN(23)); w.admits(cost) {
-				w.enter(cost, now)
+			if cost := 1 + r.IntN(1<<r.IntN(23)); w.admits(weighing(cost)) {
+				w.enter(weighing(cost), now)
 				flying = append(flying, cost)
 			} else if len(flying) == 0 {
 				t.Fatal("nothing is in flight, and nothing is admitted")
 			}
 			if len(flying) > 0 && r.IntN(2) == 0 {
-				w.leave(flying[0], 1+r.IntN(1<<20), now)
+				w.leave(weighing(flying[0]), 1+r.IntN(1<<20), now)
 				flying = flying[1:]
 			}
 			if w.count != len(flying) || w.count > maxInFlight || w.limit() > maxWindow || w.limit() < minWindow {
@@ -37,12 +41,12 @@ func TestWindow_follows_the_rate(t *testing.T) {
 		w, now := newWindow(10*time.Second, new(sizes)), time.Now()
 		for range 200 {
 			n := 0
-			for ; n < 1 || w.admits(10_000); n++ {
-				w.enter(10_000, now)
+			for ; n < 1 || w.admits(weighing(10_000)); n++ {
+				w.enter(weighing(10_000), now)
 			}
 			for ; n > 0; n-- {
 				now = now.Add(time.Duration(float64(10_000) / float64(rate) * float64(time.Second)))
-				w.leave(10_000, 10_000, now)
+				w.leave(weighing(10_000), 10_000, now)
 			}
 		}
 		if got := w.limit(); got < want*9/10 || got > want*11/10 {
@@ -67,5 +71,23 @@ func TestSizes(t *testing.T) {
 	}
 	if got := s.expected(4); got > 110 {
 		t.Errorf("%d bytes long after the longest", got)
+	}
+}
+
+// That the first znodes were small says little about the others.
+func TestFewReadsGoUntilSomeWereAnswered(t *testing.T) {
+	var q queue
+	expected := unknownSizes()
+	w, now := newWindow(10*time.Second, &expected), time.Now()
+	for range 1000 {
+		q.add(&Request{Opcode: proto.OpGetData})
+	}
+	for seen, want := range []int{1, perSeen * 2, perSeen * 3} {
+		sent := pump(&q, &w, now)
+		if w.count != want {
+			t.Errorf("%d reads in flight after %d replies, want %d", w.count, seen, want)
+		}
+		w.leave(sent[0], 100, now)
+		expected.learn(proto.OpGetData, 100)
 	}
 }

@@ -66,7 +66,7 @@ func (c *Conn) take(batch []*Request) []*Request {
 			continue
 		}
 		rq.xid = w.nextXidLocked()
-		c.window.enter(rq.cost, now)
+		c.window.enter(rq, now)
 		c.flight.add(rq)
 	}
 	return batch
