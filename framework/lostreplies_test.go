@@ -570,6 +570,82 @@ func TestLostReplies_of_a_real_server(t *testing.T) {
 	runTable(t, table, fresh(t), share)
 }
 
+// TestLostReplies_of_every_request has every writing call fail at each of its requests, and not only at the write:
+// for want of a connection, or because its context ends. If the write was applied by then, no later failure of
+// the call may say that it was never sent, or that only the context has ended.
+func TestLostReplies_of_every_request(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		observer := virtual(t, srv)
+		writes := tableWrites(t, observer)
+		for _, w := range writes {
+			if strings.Contains(w.name, "WithParents") {
+				do := w.do
+				w.name, w.do = w.name+" of missing parents", func(in tableCall) error {
+					in.path = in.dir + "/a/b/znode"
+					return do(in)
+				}
+				writes = append(writes, w)
+			}
+		}
+		cases, dirs := 0, 0
+		for _, w := range writes {
+			for _, action := range []fault.Action{fault.CutBefore, fault.DropReply, fault.HoldRequest, fault.HoldReply} {
+				for n, hit := 0, true; hit; n++ {
+					dirs++
+					hit = failAt(t, srv, observer, w, action, n, fmt.Sprintf("/t%d", dirs))
+				}
+				cases++
+			}
+		}
+		t.Logf("%d calls and faults, at each request: %d", cases, dirs)
+	})
+}
+
+// failAt has the call fail at its n-th request, and returns false if it has fewer.
+func failAt(t testing.TB, srv *zkserver.Server, observer *framework.Client, w tableWrite, action fault.Action, n int, dir string) bool {
+	t.Helper()
+	in := tableRow{dir: dir, path: dir + "/znode"}
+	must.Get(observer.Create(t.Context(), dir, nil))(t)
+	if w.exists {
+		in.epoch, in.st = mustCreateAtEpoch(t, observer, in.path)
+	}
+	count := &tableCount{
+		op: w.op, server: make(map[int32]proto.Opcode), paths: make(map[int32]string),
+		of: func(path string) bool { return path == "" || strings.Contains(path, "znode") && !zkpath.IsEpoch(path) },
+	}
+	proxy := zkproxy.StartPipe(func(ctx context.Context) (net.Conn, error) {
+		conn, err := srv.Dial(ctx, "tcp", srv.Addr())
+		if err != nil {
+			return nil, err
+		}
+		return count.conn(conn), nil
+	})
+	defer func() { must.OK(t, proxy.Close()) }()
+	c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(proxy.Dial), framework.WithRetry(retry.Never())))(t)
+	defer func() { _ = c.Close() }() // what is pending is not of interest
+	must.OK(t, c.AwaitConnected(t.Context()))
+	must.Get2(c.Exists(t.Context(), "/"))(t)
+	rule := proxy.Rules().Add(fault.Rule{Path: dir + "**", Action: action, Skip: n})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := background(func() error { return w.do(tableCall{in, ctx, c}) })
+	synctest.Wait()
+	if rule.Hits() == 0 {
+		must.OK(t, <-done)
+		return false
+	}
+	if action == fault.HoldRequest || action == fault.HoldReply {
+		cancel()
+	} else {
+		proxy.Refuse()
+	}
+	err := <-done
+	if err != nil && !errors.Is(err, framework.ErrUnknownOutcome) && count.applied() > 0 && !w.checks {
+		t.Errorf("%s: %v at request %d: applied, and the error does not say so: %v", w.name, action, n, err)
+	}
+	return true
+}
+
 // A deafConn is a connection whose socket takes nothing from some time on.
 type deafConn struct {
 	net.Conn
