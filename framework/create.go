@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/framework/internal/requests"
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/zkpath"
@@ -61,7 +63,8 @@ type creation struct {
 	data       []byte // as the client sends it
 	acls       []acl.Entry
 	earlier    earlierAttempts
-	protection *protection // nil without Protected and KnownBySession
+	parent     *session.Pending[requests.Created] // sent ahead of the next round of an attempt; nil for none
+	protection *protection                        // nil without Protected and KnownBySession
 }
 
 func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*creation, error) {

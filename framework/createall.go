@@ -3,7 +3,6 @@ package framework
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -95,17 +94,12 @@ func (g *group) attempt(ctx context.Context, s *session.Session) ([]string, erro
 	if err != nil || paths != nil {
 		return paths, err
 	}
-	for range maxParentRounds {
-		paths, err := g.send(ctx, s)
-		culprit := new(TxnError)
-		if !errors.Is(err, ErrNoNode) || !errors.As(err, &culprit) || !g.creations[culprit.Index].has(withParents) {
-			return paths, err
-		}
-		if err := g.makeParents(ctx, s, culprit.Index); err != nil {
-			return nil, err
-		}
+	paths, err = g.send(ctx, s)
+	culprit := new(TxnError)
+	if !errors.Is(err, ErrNoNode) || !errors.As(err, &culprit) || !g.creations[culprit.Index].has(withParents) {
+		return paths, err
 	}
-	return nil, fmt.Errorf("%w: their parents were removed %d times while they were created", ErrNoNode, maxParentRounds)
+	return nil, again(g.makeParents(ctx, s, culprit.Index))
 }
 
 // find looks for the znodes that an earlier attempt may have left. If some of them are missing, it

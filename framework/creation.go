@@ -43,49 +43,42 @@ func (cr *creation) run(ctx context.Context) (string, error) {
 
 // attempt makes one attempt: it returns the path of a znode, or the error that prevents one.
 func (cr *creation) attempt(ctx context.Context, s *session.Session) (string, error) {
-	if cr.protection != nil {
+	path, err := cr.find(ctx, s)
+	if err != nil || path != "" {
+		return path, err
+	}
+	path, err = cr.send(ctx, s)
+	last := cr.parent
+	cr.parent = nil
+	switch {
+	case cr.has(withIdempotent) && errors.Is(err, ErrNodeExists):
+		path, err = cr.checkExisting(ctx, s, err)
+		if errors.Is(err, ErrNoNode) { // another client has just deleted it
+			err = errAgain
+		}
+		return path, err
+	case errors.Is(err, errNoEpoch):
+		return "", again(cr.makeEpoch(ctx, s, last))
+	case cr.has(withParents) && errors.Is(err, ErrNoNode):
+		return "", again(cr.makeParent(ctx, s, last))
+	}
+	return path, cr.earlier.note(err)
+}
+
+// find looks for what an earlier attempt may have left.
+func (cr *creation) find(ctx context.Context, s *session.Session) (string, error) {
+	switch {
+	case cr.protection != nil:
 		path, st, err := cr.findAtEpoch(ctx, s)
 		if err != nil || path != "" {
 			cr.store(st)
-			return path, err
 		}
-	} else if !cr.has(withSequential) {
-		path, err := cr.checkEarlier(ctx, s)
-		if err != nil || path != "" {
-			return path, err
-		}
+		return path, err
+	case !cr.has(withSequential):
+		return cr.checkEarlier(ctx, s)
 	}
-	var parent *session.Pending[requests.Created]
-	for range maxParentRounds {
-		path, err := cr.send(ctx, s)
-		if cr.has(withIdempotent) && errors.Is(err, ErrNodeExists) {
-			path, err := cr.checkExisting(ctx, s, err)
-			if errors.Is(err, ErrNoNode) {
-				continue // another client has just deleted it
-			}
-			return path, err
-		}
-		if errors.Is(err, errNoEpoch) {
-			if err := cr.makeEpoch(ctx, s); err != nil {
-				return "", err
-			}
-			continue
-		}
-		if !cr.has(withParents) || !errors.Is(err, ErrNoNode) {
-			return path, cr.earlier.note(err)
-		}
-		if parent, err = cr.makeParent(ctx, s, parent); err != nil {
-			return "", err
-		}
-	}
-	return "", errParentsRemoved
+	return "", nil
 }
-
-// maxParentRounds is how often the parents may be reaped as empty containers before Create fails.
-// In each round another client deleted its last child at that very moment.
-const maxParentRounds = 16
-
-var errParentsRemoved = fmt.Errorf("%w: its parents were removed %d times while it was created", ErrNoNode, maxParentRounds)
 
 // send sends the create itself and waits for the reply.
 func (cr *creation) send(ctx context.Context, s *session.Session) (string, error) {
@@ -201,23 +194,22 @@ func (cr *creation) checkExisting(ctx context.Context, s *session.Session, exist
 
 // makeParent creates the parent of the path, because a create has just found it missing. last is the
 // request for the parent that preceded that create, nil if there was none. If last found its own
-// parent missing, makeParent creates all that is missing. It returns as makeParents does.
-func (cr *creation) makeParent(
-	ctx context.Context, s *session.Session, last *session.Pending[requests.Created],
-) (*session.Pending[requests.Created], error) {
+// parent missing, makeParent creates all that is missing. It does not wait for the parent's own create.
+func (cr *creation) makeParent(ctx context.Context, s *session.Session, last *session.Pending[requests.Created]) (err error) {
 	dir, _ := zkpath.Split(cr.path)
 	if last == nil {
-		return cr.beginParent(s, dir)
+		cr.parent, err = cr.beginParent(s, dir)
+		return err
 	}
-	_, err := last.Wait(ctx)
+	_, err = last.Wait(ctx)
 	switch {
 	case errors.Is(err, ErrNoNode):
 		above, _ := zkpath.Split(dir)
-		return cr.makeParents(ctx, s, dir, above)
+		cr.parent, err = cr.makeParents(ctx, s, dir, above)
 	case err == nil || errors.Is(err, ErrNodeExists): // it was reaped meanwhile
-		return cr.beginParent(s, dir)
+		cr.parent, err = cr.beginParent(s, dir)
 	}
-	return nil, err
+	return err
 }
 
 // makeParents creates the missing parents of the path, as containers. Like Curator it searches from

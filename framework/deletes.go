@@ -105,16 +105,12 @@ func (d *deletes) attempt(ctx context.Context, x deletion) error {
 		}
 	}
 	_, err := do(ctx, d.core, request{op: "delete", path: x.path, session: x.session, repeat: repeatable, single: true}, func(ctx context.Context, s *session.Session) (struct{}, error) {
-		for { // until there is none: two attempts may each have created one
-			path, _, err := x.protected.search(ctx, s, x.path)
-			if err != nil || path == "" {
-				return struct{}{}, err
-			}
-			err = x.protected.delete(ctx, s, path)
-			if err != nil && !errors.Is(err, ErrNoNode) && !errors.Is(err, errEpochMoved) {
-				return struct{}{}, err
-			}
+		path, _, err := x.protected.search(ctx, s, x.path)
+		if err != nil || path == "" {
+			return struct{}{}, err
 		}
+		// Again until there is none: two attempts may each have created one.
+		return struct{}{}, again(unlessGone(x.protected.delete(ctx, s, path)))
 	})
 	return err
 }

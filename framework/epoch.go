@@ -8,7 +8,6 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/zkpath"
 )
 
@@ -110,21 +109,20 @@ func (x deletion) deleteAtEpoch(ctx context.Context, s *session.Session, d *earl
 			return err
 		}
 	}
-	for rounds := pace.Rounds(); ; {
-		err := e.delete(ctx, s, x.path)
-		if !errors.Is(err, errEpochMoved) {
-			return err
-		}
-		if err := rounds.Wait(ctx, 1); err != nil {
-			return err
-		}
-		if err := e.read(ctx, s); err != nil {
-			return err
-		}
-		if err := x.confirm(ctx, s, x.czxid, d); err != nil {
-			return err
-		}
+	err := e.delete(ctx, s, x.path)
+	if !errors.Is(err, errEpochMoved) {
+		return err
 	}
+	if err := e.read(ctx, s); err != nil {
+		return err
+	}
+	if err := x.confirm(ctx, s, x.czxid, d); err != nil {
+		return err
+	}
+	if err = e.delete(ctx, s, x.path); errors.Is(err, errEpochMoved) {
+		return errAgain
+	}
+	return err
 }
 
 // epochOps returns the transaction that creates the znode and sets its epoch.
@@ -164,27 +162,21 @@ func (cr *creation) sendWithEpoch(ctx context.Context, s *session.Session) (stri
 	return cr.path, nil
 }
 
-// makeEpoch creates the epoch, and the parents with WithParents. An epoch that exists is no fault.
-func (cr *creation) makeEpoch(ctx context.Context, s *session.Session) error {
+// makeEpoch creates the epoch, and the parent with WithParents. An epoch that exists is no fault.
+func (cr *creation) makeEpoch(ctx context.Context, s *session.Session, last *session.Pending[requests.Created]) error {
 	path := zkpath.Epoch(cr.path)
 	acl := cr.aclOf(path)
 	if err := errors.Join(validateACL("ACL of "+path, acl), validateEpochACL(path, acl)); err != nil {
 		return err
 	}
-	var parent *session.Pending[requests.Created]
-	for range maxParentRounds {
-		_, err := session.Call(ctx, s, requests.Create(path, []byte{}, 0, acl, 0))
-		if errors.Is(err, ErrNodeExists) {
-			return nil
-		}
-		if !cr.has(withParents) || !errors.Is(err, ErrNoNode) {
-			return err
-		}
-		if parent, err = cr.makeParent(ctx, s, parent); err != nil {
-			return err
-		}
+	_, err := session.Call(ctx, s, requests.Create(path, []byte{}, 0, acl, 0))
+	switch {
+	case errors.Is(err, ErrNodeExists):
+		return nil
+	case cr.has(withParents) && errors.Is(err, ErrNoNode):
+		return cr.makeParent(ctx, s, last)
 	}
-	return errParentsRemoved
+	return err
 }
 
 // validateEpochACL refuses an ACL with which no client could set and check the epoch.
@@ -203,22 +195,14 @@ func validateEpochACL(path string, list []acl.Entry) error {
 // deletes this call's znode, because its epoch is unknown. The next holder's epoch would be
 // unknown, too.
 func (cr *creation) findAtEpoch(ctx context.Context, s *session.Session) (string, Stat, error) {
-	for rounds := pace.Rounds(); ; {
-		if err := rounds.Wait(ctx, 1); err != nil {
-			return "", Stat{}, err
-		}
-		path, st, err := cr.findEarlier(ctx, s)
-		if err != nil || path == "" || cr.epoch == nil {
-			return path, st, err
-		}
-		e := cr.protection.epoch
-		if e.exists && e.mzxid == st.Czxid {
-			*cr.epoch = e.version
-			return path, st, nil
-		}
-		err = e.delete(ctx, s, path)
-		if err != nil && !errors.Is(err, errEpochMoved) && !errors.Is(err, ErrNoNode) {
-			return "", Stat{}, err
-		}
+	path, st, err := cr.findEarlier(ctx, s)
+	if err != nil || path == "" || cr.epoch == nil {
+		return path, st, err
 	}
+	e := cr.protection.epoch
+	if e.exists && e.mzxid == st.Czxid {
+		*cr.epoch = e.version
+		return path, st, nil
+	}
+	return "", Stat{}, again(unlessGone(e.delete(ctx, s, path)))
 }

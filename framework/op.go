@@ -16,6 +16,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/cause"
+	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/retry"
@@ -130,14 +131,43 @@ func (b *patientBackOff) NextBackOff() time.Duration {
 	return pause
 }
 
-// attemptOn makes an attempt. The client leaves no server by its own decision before the attempt is over.
+// errAgain is returned by an attempt that a reply stopped, and that has mended the reason: it created a missing
+// parent, for example, or deleted a znode. The attempt then begins again.
+var errAgain = errors.New("to be sent again")
+
+// again returns err, or errAgain if what was in an attempt's way is mended.
+func again(err error) error {
+	if err == nil {
+		return errAgain
+	}
+	return err
+}
+
+// unlessGone returns the error of a deletion, unless the znode is gone or is not the meant one any more.
+func unlessGone(err error) error {
+	if errors.Is(err, ErrNoNode) || errors.Is(err, errEpochMoved) {
+		return nil
+	}
+	return err
+}
+
+// attemptOn makes an attempt, in as many rounds as it takes. The client leaves no server by its own decision
+// before the attempt is over.
 func attemptOn[T any](ctx context.Context, s *session.Session, attempt func(context.Context, *session.Session) (T, error)) (T, error) {
 	if !s.EnterAttempt() {
 		var zero T
 		return zero, ErrNotConnected
 	}
 	defer s.LeaveAttempt()
-	return attempt(ctx, s)
+	for rounds := pace.Rounds(); ; {
+		v, err := attempt(ctx, s)
+		if err != errAgain { //nolint:errorlint // this very error
+			return v, err
+		}
+		if err := rounds.Wait(ctx, 1); err != nil {
+			return v, err
+		}
+	}
 }
 
 // unanswered reports whether no server has replied to the attempt that failed with err. If an earlier
