@@ -571,7 +571,8 @@ func TestLostReplies_of_a_real_server(t *testing.T) {
 }
 
 // TestLostReplies_of_every_request has every writing call fail at each of its requests, and not only at the write:
-// for want of a connection, or because its context ends. If the write was applied by then, no later failure of
+// for want of a connection, or because its context ends. The failure comes with the request, its reply, or right
+// behind the reply, so that the next request is never sent. If the write was applied by then, no later failure of
 // the call may say that it was never sent, or that only the context has ended.
 func TestLostReplies_of_every_request(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
@@ -587,22 +588,31 @@ func TestLostReplies_of_every_request(t *testing.T) {
 				writes = append(writes, w)
 			}
 		}
-		cases, dirs := 0, 0
+		cases := 0
 		for _, w := range writes {
-			for _, action := range []fault.Action{fault.CutBefore, fault.DropReply, fault.HoldRequest, fault.HoldReply} {
-				for n, hit := 0, true; hit; n++ {
-					dirs++
-					hit = failAt(t, srv, observer, w, action, n, fmt.Sprintf("/t%d", dirs))
+			for _, f := range []failure{
+				{action: fault.CutBefore}, {action: fault.DropReply}, {},
+				{action: fault.HoldRequest, ctx: true}, {action: fault.HoldReply, ctx: true}, {ctx: true},
+			} {
+				for hit := true; hit; f.at++ {
+					cases++
+					hit = f.befall(t, srv, observer, w, fmt.Sprintf("/t%d", cases))
 				}
-				cases++
 			}
 		}
-		t.Logf("%d calls and faults, at each request: %d", cases, dirs)
+		t.Logf("%d calls, %d failures", len(writes), cases)
 	})
 }
 
-// failAt has the call fail at its n-th request, and returns false if it has fewer.
-func failAt(t testing.TB, srv *zkserver.Server, observer *framework.Client, w tableWrite, action fault.Action, n int, dir string) bool {
+// A failure is that of a call's request.
+type failure struct {
+	action fault.Action // of the request; 0 for a failure right behind its reply
+	ctx    bool         // the call's context ends; else the connection does, and there is no other
+	at     int          // the request, counted from 0
+}
+
+// befall has the call fail, and returns false if it has fewer requests.
+func (f failure) befall(t testing.TB, srv *zkserver.Server, observer *framework.Client, w tableWrite, dir string) bool {
 	t.Helper()
 	in := tableRow{dir: dir, path: dir + "/znode"}
 	must.Get(observer.Create(t.Context(), dir, nil))(t)
@@ -621,29 +631,73 @@ func failAt(t testing.TB, srv *zkserver.Server, observer *framework.Client, w ta
 		return count.conn(conn), nil
 	})
 	defer func() { must.OK(t, proxy.Close()) }()
-	c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(proxy.Dial), framework.WithRetry(retry.Never())))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	g := new(gate)
+	conn := &failingConn{cancel: cancel, ctx: f.ctx}
+	c := must.Get(framework.NewClient(srv.Addr(), framework.WithRetry(retry.Never()), framework.WithDialer(g.around(
+		func(ctx context.Context, network, addr string) (_ net.Conn, err error) {
+			conn.Conn, err = proxy.Dial(ctx, network, addr)
+			return conn, err
+		}))))(t)
 	defer func() { _ = c.Close() }() // what is pending is not of interest
 	must.OK(t, c.AwaitConnected(t.Context()))
 	must.Get2(c.Exists(t.Context(), "/"))(t)
-	rule := proxy.Rules().Add(fault.Rule{Path: dir + "**", Action: action, Skip: n})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+	hit := func() bool { return conn.left.Load() == 0 }
+	if f.action == 0 {
+		conn.left.Store(int64(f.at + 1))
+	} else {
+		rule := proxy.Rules().Add(fault.Rule{Path: dir + "**", Action: f.action, Skip: f.at})
+		hit = func() bool { return rule.Hits() > 0 }
+	}
+	g.shut()
 	done := background(func() error { return w.do(tableCall{in, ctx, c}) })
 	synctest.Wait()
-	if rule.Hits() == 0 {
+	if !hit() {
 		must.OK(t, <-done)
 		return false
 	}
-	if action == fault.HoldRequest || action == fault.HoldReply {
+	if f.ctx {
 		cancel()
-	} else {
-		proxy.Refuse()
 	}
 	err := <-done
-	if err != nil && !errors.Is(err, framework.ErrUnknownOutcome) && count.applied() > 0 && !w.checks {
-		t.Errorf("%s: %v at request %d: applied, and the error does not say so: %v", w.name, action, n, err)
+	later := f.ctx && strings.Contains(w.name, "Guaranteed") // the client deletes it after the call
+	if err != nil && !errors.Is(err, framework.ErrUnknownOutcome) && count.applied() > 0 && !w.checks && !later {
+		t.Errorf("%s: failure %+v: applied, and the error does not say so: %v", w.name, f, err)
 	}
 	return true
+}
+
+// A failingConn fails right behind a reply.
+type failingConn struct {
+	net.Conn
+	in     bytes.Buffer
+	left   atomic.Int64 // replies until then; it has failed at 0 once it was set
+	mute   atomic.Bool
+	cancel context.CancelFunc
+	ctx    bool // the call's context ends; else nothing more is written
+}
+
+func (c *failingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.in.Write(p[:n])
+	for frame := nextFrame(&c.in); frame != nil; frame = nextFrame(&c.in) {
+		if c.left.Load() > 0 && c.left.Add(-1) == 0 {
+			if c.ctx {
+				c.cancel()
+			} else {
+				c.mute.Store(true)
+			}
+		}
+	}
+	return n, err
+}
+
+func (c *failingConn) Write(p []byte) (int, error) {
+	if c.mute.Load() {
+		return 0, errors.New("the connection has ended")
+	}
+	return c.Conn.Write(p)
 }
 
 // A deafConn is a connection whose socket takes nothing from some time on.
