@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/recipes/internal/membership"
 	"github.com/docent-go/docent/recipes/model"
@@ -41,10 +42,20 @@ func Of[T any](c *Cache, codec model.Codec[T]) *Values[T] {
 	return &Values[T]{cache: c, decode: codec.Decode, known: make(map[string]Value[T])}
 }
 
+// Errors of [Values.Get], which are no [framework.ErrNoNode].
+var (
+	// ErrNotRead is returned if the cache has yet to be filled for the first time: whether there is such a
+	// znode is not known.
+	ErrNotRead = errtype.New("not read yet", errtype.Other)
+	// ErrOutside is returned for a path that is not the cache's: it is neither the path of New nor below it,
+	// or deeper than WithDepth.
+	ErrOutside = errtype.New("not a path of the cache", errtype.Other)
+)
+
 // Get returns the value of the znode at path. Errors: [framework.ErrNoNode] if the cache has no such
-// znode, that of the codec, and those of [Snapshot.Unread].
+// znode, [ErrNotRead], [ErrOutside], that of the codec, and those of [Snapshot.Unread].
 func (v *Values[T]) Get(path string) (T, error) {
-	found := Value[T]{Err: framework.ErrNoNode}
+	found := Value[T]{Err: v.cache.absence(path)} // before the snapshot, which may be the first
 	s := v.cache.Snapshot()
 	if n, ok := s.Get(path); ok {
 		found = v.of(n)
@@ -52,6 +63,20 @@ func (v *Values[T]) Get(path string) (T, error) {
 		found.Err = unread.err
 	}
 	return found.Value, recipe.Error(v.cache.client, "get", path, found.Err)
+}
+
+// absence returns the error for a znode that the cache does not have.
+func (c *Cache) absence(path string) error {
+	extent := c.loop.opts.extent
+	if path != extent.root && !strings.HasPrefix(path, below(extent.root)) || extent.depth >= 0 && extent.depthOf(path) > extent.depth {
+		return ErrOutside
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.state.filled {
+		return ErrNotRead
+	}
+	return framework.ErrNoNode
 }
 
 // All returns the values that the cache has now, as [Values.In] does.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
@@ -15,6 +16,7 @@ import (
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 type route struct {
@@ -151,4 +153,35 @@ func TestAStateIsDecodedOnce(t *testing.T) {
 			t.Errorf("%d values are kept of a cache with %d znodes", n, tree.Snapshot().Len())
 		}
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
+}
+
+// A setting that is not known yet, as in an outage at the start, is not one that was deleted; and neither is a
+// path that is not the cache's.
+func TestWhatIsNotKnownIsNotMissing(t *testing.T) {
+	eachVirtually(t, func(t *testing.T, s *scene, srv *zkserver.Server) {
+		c := newClient(t, srv, srv.Dial)
+		s.create(t, c, "/a", `{"host":"h1"}`)
+		srv.Refuse()
+		srv.Cut()
+		values := cache.Of(s.open(t, c, s.path, cache.WithDepth(1)), model.JSON[route]())
+		check := func(path string, want error) {
+			t.Helper()
+			if _, err := values.Get(path); !errors.Is(err, want) || want != nil && want != framework.ErrNoNode && errors.Is(err, framework.ErrNoNode) {
+				t.Errorf("Get %s: %v, want %v", path, err, want)
+			}
+		}
+		check(s.path+"/a", cache.ErrNotRead)
+		check(s.path+"/none", cache.ErrNotRead)
+		srv.Accept()
+		time.Sleep(time.Minute)
+		check(s.path+"/a", nil)
+		check(s.path+"/none", framework.ErrNoNode)
+		for _, path := range []string{"a", "", "/", "/other", s.path + "-other", s.path + "/a/deeper"} {
+			check(path, cache.ErrOutside)
+		}
+		srv.Refuse()
+		srv.Cut()
+		time.Sleep(time.Second)
+		check(s.path+"/none", framework.ErrNoNode) // as far as the cache knows: see Stale
+	})
 }

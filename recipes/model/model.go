@@ -29,6 +29,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/docent-go/docent/internal/exactjson"
@@ -85,10 +86,14 @@ const schemaMember = "schema"
 // version. Decode reads data of that version as [JSON] does, and data of another one by its function in
 // others; if there is none, the error is [ErrSchema]. Data without the member has the version 0: it was
 // written before the schema had versions. Encode always writes version. It returns an error for a
-// value that is no JSON object. Versioned panics if version is less than 1.
+// value that is no JSON object. Versioned panics if version is less than 1, or if T is a struct that has a
+// member "schema" of its own, whose value would be lost.
 func Versioned[T any](version int, others map[int]func(data []byte) (T, error)) Codec[T] {
 	if version < 1 {
 		panic(fmt.Sprintf("model.Versioned: version %d: must be at least 1", version))
+	}
+	if _, has := exactjson.Members(reflect.TypeFor[T]())[schemaMember]; has {
+		panic(fmt.Sprintf("model.Versioned: %v: must not have a member %q of its own", reflect.TypeFor[T](), schemaMember))
 	}
 	others = maps.Clone(others)
 	known := slices.Sorted(maps.Keys(others))

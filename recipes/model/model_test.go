@@ -196,3 +196,25 @@ func TestPattern(t *testing.T) {
 		t.Errorf("a pattern without a root: %q", path)
 	}
 }
+
+// A field Schema is another member than the version's. A struct that has the version's own member would lose
+// its value.
+func TestVersionedOfATypeWithASchema(t *testing.T) {
+	t.Parallel()
+	type named struct{ Schema string }
+	codec := model.Versioned[named](1, nil)
+	data, err := codec.Encode(named{"public"})
+	got, err2 := codec.Decode(data)
+	if err != nil || err2 != nil || got.Schema != "public" {
+		t.Errorf("%s, %v: %+v, %v", data, err, got, err2)
+	}
+	type tagged struct {
+		Schema string `json:"schema"`
+	}
+	defer func() {
+		if text := fmt.Sprint(recover()); !strings.Contains(text, `must not have a member "schema"`) {
+			t.Errorf("a member of its own: %s", text)
+		}
+	}()
+	model.Versioned[*tagged](1, nil)
+}
