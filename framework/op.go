@@ -85,7 +85,7 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 		breaks := c.breaks.Load() // before there is a session: its connection may end at once
 		s, err := c.sessionFor(ctx, bound, reads)
 		if err != nil {
-			return zero, classify(repeat, err, breaks)
+			return zero, classify(repeat, err, noConnection)
 		}
 		v, err := attemptOn(ctx, s, attempt)
 		if err == nil {
@@ -239,8 +239,11 @@ func (c *core) nextConnection(f retry.Failure) <-chan struct{} {
 type attemptError struct {
 	error
 
-	breaks int64 // of the connection before the attempt
+	breaks int64 // of the connection before the attempt; or noConnection
 }
+
+// noConnection is the breaks of an attempt that has had no connection: any is the next one.
+const noConnection = -1
 
 // Unwrap returns the failure.
 func (e attemptError) Unwrap() error { return e.error }

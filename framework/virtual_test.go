@@ -61,6 +61,24 @@ func TestAFailureAfterTheReconnectionMakesNoPause(t *testing.T) {
 	})
 }
 
+// An attempt fails because no connection came in time, and one comes ahead of the pause.
+func TestAConnectionAheadOfThePauseEndsIt(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var c *framework.Client
+		c = virtual(t, srv, framework.WithSessionTimeout(time.Minute), framework.WithRetry(notingPolicy{Policy: retry.Forever(time.Hour), note: func() {
+			srv.Accept()
+			awaitState(t, c, framework.Connected)
+		}}))
+		disconnect(srv)
+		awaitState(t, c, framework.Suspended)
+		start := time.Now()
+		_, _, err := c.Get(t.Context(), "/")
+		if took := time.Since(start); err != nil || took > time.Minute {
+			t.Errorf("%v after %v, want no pause of an hour", err, took)
+		}
+	})
+}
+
 // The connection may break and return when the attempt has failed already, and the pause has yet to begin.
 func TestAReconnectionAheadOfThePauseEndsIt(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
