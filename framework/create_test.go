@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,7 +96,7 @@ func TestProtectedCreate_after_a_lost_reply(t *testing.T) {
 		{"sequential", "/protected-lost/lock-", []framework.CreateOption{framework.Sequential()}, 0},
 		{"not sequential", "/protected-lost/one", nil, 0},
 		{"below the root", "/docent-protected-", []framework.CreateOption{framework.Sequential()}, 0},
-		{"where the sync before the search fails", "/protected-lost/sync-", []framework.CreateOption{framework.Sequential()}, fault.Sync},
+		{"where the commit before the search fails", "/protected-lost/commit-", []framework.CreateOption{framework.Sequential()}, fault.Multi},
 		{"where the search fails", "/protected-lost/search-", []framework.CreateOption{framework.Sequential()}, fault.GetChildren},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -113,16 +114,51 @@ func TestProtectedCreate_after_a_lost_reply(t *testing.T) {
 			opts := append(tc.opts, framework.Ephemeral(), framework.Protected(), framework.StatTo(&st))
 			path := must.Get(c.Create(t.Context(), tc.base, []byte("x"), opts...))(t)
 			await(t, dropped.Hit(), "the reply is dropped")
-			synced := slices.IndexFunc(proxy.Requests(), func(rq zkproxy.Request) bool { return rq.Op == fault.Sync })
+			proven := slices.IndexFunc(proxy.Requests(), func(rq zkproxy.Request) bool { return rq.Op == fault.Multi })
 			listed := slices.IndexFunc(proxy.Requests(), func(rq zkproxy.Request) bool { return rq.Op == fault.GetChildren })
-			if synced < 0 || listed < synced {
-				t.Errorf("sync is request %d, the listing %d: want the sync first", synced, listed)
+			if proven < 0 || listed < proven {
+				t.Errorf("the commit is request %d, the listing %d: want the commit first", proven, listed)
 			}
 			if got := named(children(t, c, dir), name); len(got) != 1 || zkpath.Join(dir, got[0]) != path {
 				t.Errorf("created %s, found %v", path, got)
 			}
 			wantStat(t, c, path, st)
 		})
+	}
+}
+
+// A create has its effect, and its reply is lost. The client goes on at a leader that was deposed before, and does
+// not know it: that has never heard of the znode, and replies to syncs and reads. The search is not misled.
+func TestProtectedCreate_is_not_searched_for_at_a_deposed_leader(t *testing.T) {
+	t.Parallel()
+	for _, sequential := range [][]framework.CreateOption{nil, {framework.Sequential()}} {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			at := func(frontends ...int) framework.Option { // the servers of one connection after another
+				var dials atomic.Int32
+				return framework.WithDialer(func(ctx context.Context, network, _ string) (net.Conn, error) {
+					n := min(int(dials.Add(1)), len(frontends))
+					return srv.Dial(ctx, network, srv.Frontend(frontends[n-1]).Addr())
+				})
+			}
+			c := virtual(t, srv, at(0, 1, 0, 2), framework.WithRetry(retry.Never()), framework.WithSessionTimeout(20*time.Second))
+			other := virtual(t, srv, at(2))
+			mustCreate(t, c, "/p", "")
+			id := c.Session().ID
+			srv.Frontend(0).Isolate()
+			srv.Elect()
+			srv.Frontend(0).Cut()
+			sleep(time.Second)
+			lost := srv.Rules().Add(fault.Rule{Session: id, Op: fault.Create, Action: fault.DropReply})
+			_, err := c.Create(t.Context(), "/p/x", nil, append(sequential, framework.Ephemeral(), framework.Protected())...)
+			wantErr(t, "Create", err, framework.ErrUnknownOutcome)
+			sleep(time.Second)
+			wantEqual(t, "replies lost", lost.Hits(), 1)
+			wantEqual(t, "znodes at the quorum", len(children(t, other, "/p")), 1)
+			sleep(30 * time.Second)
+			wantEqual(t, "session", c.Session().ID, id)
+			wantEqual(t, "deletions that are left", c.PendingDeletes(), 0)
+			wantEqual(t, "znodes that are left", len(children(t, other, "/p")), 0)
+		}, zkserver.WithFrontends(3), zkserver.WithLeader(0))
 	}
 }
 

@@ -443,11 +443,11 @@ func (g *protection) find(ctx context.Context, s *session.Session, path string) 
 	return found, st, err
 }
 
-// search looks for the znode after a sync, because the server that replies now may lag behind the
-// server of the create. The Stat is the zero value if the znode's ACL lets the client not read it.
+// search looks for the znode after a commit, because the server that replies now may lag behind the
+// server of the create, as [earlierAttempts] says. The Stat is the zero value if the znode's ACL lets the client not read it.
 func (g *protection) search(ctx context.Context, s *session.Session, path string) (string, Stat, error) {
 	dir, _ := zkpath.Split(path)
-	if err := session.Effect(ctx, s, requests.Sync(dir)); err != nil {
+	if err := session.Effect(ctx, s, requests.Prove()); err != nil {
 		return "", Stat{}, err
 	}
 	if g.claims != nil {

@@ -252,9 +252,10 @@ func (e attemptError) Unwrap() error { return e.error }
 // write is repeated only once it is certain that the earlier attempt had no effect and will have
 // none. Otherwise the repetition could be a second effect, or undo a write of another client.
 //
-// The certainty comes from the znode's Stat, which is read after a sync in the session of the
+// The certainty comes from the znode's Stat, which is read after a commit in the session of the
 // earlier attempt. The ensemble serves a session's requests in order, also across connections, so
-// the earlier attempt is over by then. If it had an effect, that effect has a higher transaction id
+// the earlier attempt is over by then. A sync would not do: a leader that was deposed, and does not know
+// it, replies to that from its memory. If it had an effect, that effect has a higher transaction id
 // than all that the session knew before the attempt. Both hold in one session alone: in a later one
 // the earlier request may still be on its way, and transaction ids may have begun again.
 type earlierAttempts struct {
@@ -346,7 +347,11 @@ func (d *earlierAttempts) look(ctx context.Context, s *session.Session, path str
 	if s.ID() != d.session {
 		return proto.Node{}, errOtherSession
 	}
-	found, err := readSynced(ctx, s, path)
+	err := session.Effect(ctx, s, requests.Prove())
+	var found proto.Node
+	if err == nil {
+		found, err = readStat(ctx, s, path)
+	}
 	switch {
 	case err != nil:
 		return proto.Node{}, refused(err)

@@ -58,7 +58,7 @@ func TestOldSessionsNodeOfTheSameAttemptIsNotTaken(t *testing.T) {
 		c, route := onRoute(t, env)
 		other := env.Client(t)
 		cut := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.CutBefore, Skip: 0})
-		hang := route.Rules().Add(fault.Rule{Op: fault.Sync, Path: path, Action: fault.HoldRequest})
+		hang := route.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldRequest})
 		done := lockLater(t.Context(), newMutex(t, c, path))
 		must.Receive(t, cut.Hit(), "the create")
 		must.Receive(t, hang.Hit(), "the search for its node")
@@ -299,7 +299,7 @@ var formerCases = map[string]func(f *formerCase) *lock.Lease{
 	},
 	"the connection is lost before the create": func(f *formerCase) *lock.Lease {
 		cut := f.multi(fault.CutBefore)
-		hang := f.route.Rules().Add(fault.Rule{Op: fault.Sync, Path: path.Dir(f.path), Action: fault.HoldRequest})
+		hang := f.route.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path.Dir(f.path), Action: fault.HoldRequest})
 		tried := later(func() error { return errOf(f.e.TryLock(f.Context())) })
 		must.Receive(f, cut.Hit(), "the create")
 		must.Receive(f, hang.Hit(), "the search for its znode")
