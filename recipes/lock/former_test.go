@@ -299,7 +299,7 @@ var formerCases = map[string]func(f *formerCase) *lock.Lease{
 	},
 	"the connection is lost before the create": func(f *formerCase) *lock.Lease {
 		cut := f.multi(fault.CutBefore)
-		hang := f.route.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path.Dir(f.path), Action: fault.HoldRequest})
+		hang := f.route.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/zookeeper/**", Action: fault.HoldRequest})
 		tried := later(func() error { return errOf(f.e.TryLock(f.Context())) })
 		must.Receive(f, cut.Hit(), "the create")
 		must.Receive(f, hang.Hit(), "the search for its znode")
