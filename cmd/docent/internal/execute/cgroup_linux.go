@@ -60,6 +60,7 @@ func sweep(parent string) {
 			continue
 		}
 		if unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			sweep(path)          // of nested execs
 			_ = unix.Rmdir(path) // unless a process is left there
 		}
 		_ = dir.Close()
