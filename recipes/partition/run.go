@@ -95,7 +95,7 @@ func (r *run) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	self, err := node.New(r.client, zkpath.Join(r.members(), r.cfg.id), []byte(digestOf(r.Partition.keys)), &r.cfg)
+	self, err := node.New(r.client, zkpath.Join(r.members(), r.cfg.id), packed([]byte(digestOf(r.Partition.keys))), &r.cfg)
 	if err != nil {
 		return errors.Join(err, members.Close())
 	}

@@ -35,7 +35,7 @@ func viewOf(s *cache.Snapshot, dir string) view {
 		if !membership.IsSession(n.Stat.EphemeralOwner) {
 			continue
 		}
-		digest := string(n.Data)
+		digest := string(unpacked(n.Data))
 		if v.present[digest] == nil {
 			v.present[digest] = make(ids)
 		}
@@ -43,7 +43,7 @@ func viewOf(s *cache.Snapshot, dir string) view {
 	}
 	top, _ := s.Get(dir)
 	if v.version = top.Stat.Version; len(top.Data) > 0 {
-		if err := json.Unmarshal(top.Data, &v.settled); err != nil {
+		if err := json.Unmarshal(unpacked(top.Data), &v.settled); err != nil {
 			v.settled, v.fault = nil, fmt.Errorf("the data is no settlement: %w", err)
 		}
 	}
@@ -70,7 +70,7 @@ func (v view) next(digest string) []byte {
 	}
 	next[digest] = v.present[digest]
 	data, _ := json.Marshal(next) // maps of numbers and texts
-	return data
+	return packed(data)
 }
 
 // peers are the members with the same keys.

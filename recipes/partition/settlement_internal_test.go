@@ -90,7 +90,7 @@ func TestASettlementIsOfTheMembersWithTheSameKeys(t *testing.T) {
 		settled: settlement{"old": {"a": 1, "gone": 2}, "older": {"x": 1}},
 	}
 	const want = `{"new":{"c":3},"old":{"a":1,"gone":2}}`
-	if got := string(v.next("new")); got != want {
+	if got := string(unpacked(v.next("new"))); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
