@@ -23,6 +23,7 @@ type conn struct {
 	front  *Frontend // immutable
 	net    net.Conn  // immutable
 	ip     string    // immutable; of the client
+	since  time.Time // immutable
 
 	cut      context.Context // ends when the server closes the connection
 	cutNow   context.CancelFunc
@@ -55,6 +56,7 @@ func (f *Frontend) serve(nc net.Conn) bool {
 		front:  f,
 		net:    nc,
 		ip:     clientIP(nc),
+		since:  time.Now(),
 		inbox:  make(chan arrival, inboxSize),
 		out:    newOutbox(),
 	}

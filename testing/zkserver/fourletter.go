@@ -3,6 +3,7 @@ package zkserver
 import (
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -26,8 +27,10 @@ func (s *Server) fourLetter(word string, f *Frontend) string {
 			return "ro"
 		}
 		return "rw"
-	case "srvr", "stat":
-		return s.srvr(f)
+	case "srvr":
+		return s.versionLine() + s.serverStats(f)
+	case "stat":
+		return s.versionLine() + "Clients:\n" + cons(f) + "\n" + s.serverStats(f)
 	case "mntr":
 		return s.mntr(f)
 	case "dump":
@@ -57,9 +60,12 @@ func (s *Server) mode(f *Frontend) string {
 	return "standalone"
 }
 
-func (s *Server) srvr(f *Frontend) string {
-	return fmt.Sprintf("Zookeeper version: %s\nConnections: %d\nOutstanding: 0\nZxid: 0x%x\nMode: %s\nNode count: %d\n",
-		s.config.fullVersion(), len(f.conns), f.view().zxid, s.mode(f), len(f.view().nodes)-1)
+func (s *Server) versionLine() string { return "Zookeeper version: " + s.config.fullVersion() + "\n" }
+
+// serverStats has ZooKeeper's lines. The server measures neither latencies nor packets, and says 0.
+func (s *Server) serverStats(f *Frontend) string {
+	return fmt.Sprintf("Latency min/avg/max: 0/0.0/0\nReceived: 0\nSent: 0\nConnections: %d\nOutstanding: 0\nZxid: 0x%x\nMode: %s\nNode count: %d\n",
+		len(f.conns), f.view().zxid, s.mode(f), len(f.view().nodes)-1)
 }
 
 func (s *Server) mntr(f *Frontend) string {
@@ -111,10 +117,19 @@ func wchs(f *Frontend) string {
 		len(watching), len(paths), f.watches.count())
 }
 
+// cons has a line for each session that is attached to the front end, with 0 for all that is not
+// counted here. A client that came by a pipe has no port.
 func cons(f *Frontend) string {
 	var b strings.Builder
-	for id, c := range f.attach {
-		fmt.Fprintf(&b, " /%s[1](sid=0x%x,to=%d)\n", c.net.RemoteAddr(), id, c.session.timeout.Milliseconds())
+	for _, id := range slices.Sorted(maps.Keys(f.attach)) {
+		c := f.attach[id]
+		addr := c.ip + ":0"
+		if tcp, ok := c.net.RemoteAddr().(*net.TCPAddr); ok {
+			addr = tcp.String()
+		}
+		fmt.Fprintf(&b, " /%s[1](queued=0,recved=0,sent=0,sid=0x%x,lop=NA,est=%d,to=%d,"+
+			"lcxid=0x0,lzxid=0x0,lresp=0,llat=0,minlat=0,avglat=0,maxlat=0)\n",
+			addr, id, c.since.UnixMilli(), c.session.timeout.Milliseconds())
 	}
 	return b.String()
 }

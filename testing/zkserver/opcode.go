@@ -7,7 +7,7 @@ import "github.com/docent-go/docent/internal/proto"
 func isWrite(op proto.Opcode) bool {
 	switch op {
 	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpDelete, proto.OpDeleteContainer,
-		proto.OpSetData, proto.OpSetACL, proto.OpCheck, proto.OpMulti, proto.OpCloseSession, proto.OpCreateSession:
+		proto.OpSetData, proto.OpSetACL, proto.OpCheck, proto.OpMulti, proto.OpReconfig, proto.OpCloseSession, proto.OpCreateSession:
 		return true
 	}
 	return false

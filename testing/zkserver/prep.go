@@ -70,6 +70,8 @@ func (p *prep) check(r *request) (change, proto.Code) {
 		return p.setACL(r)
 	case r.op == proto.OpCheck:
 		return p.checkVersion(r)
+	case r.op == proto.OpReconfig:
+		return change{}, proto.CodeReconfigDisabled
 	}
 	return change{}, proto.CodeUnimplemented
 }

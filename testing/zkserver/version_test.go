@@ -86,3 +86,13 @@ func TestWithVersion_refuses_what_it_does_not_know(t *testing.T) {
 		}
 	}
 }
+
+// reconfigEnabled is false by default, on a standalone server too, and a server replies so before it
+// looks at anything else.
+func TestReconfigIsDisabled(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := connect(t, srv)
+		c.fails(t, int32(proto.CodeReconfigDisabled), int32(proto.OpReconfig), "", "1", "", int64(-1))
+		c.do(t, ping) // the connection goes on
+	})
+}
