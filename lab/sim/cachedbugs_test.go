@@ -70,7 +70,7 @@ func newUnheard(c net.Conn, root string, of int) net.Conn {
 		const event = 1<<32 - 1
 		const at = frameAt + 28 // behind the header, the kind, the state and the path's length
 		if big.Uint32(frame[frameAt:]) != event || len(frame) < at ||
-			!bytes.HasPrefix(frame[at:], []byte(root)) {
+			!bytes.HasPrefix(bytes.TrimPrefix(frame[at:], []byte(viewRoot)), []byte(root)) {
 			return frame
 		}
 		if n++; n%of == 0 {
@@ -112,7 +112,7 @@ func (c *reminiscent) answer(frame []byte) []byte {
 	c.mu.Lock()
 	path := c.reads[big.Uint32(frame[xid:])]
 	c.mu.Unlock()
-	if !strings.HasPrefix(path, cachedRoot) || len(frame) < head || big.Uint32(frame[err:]) != 0 {
+	if !strings.HasPrefix(strings.TrimPrefix(path, viewRoot), cachedRoot) || len(frame) < head || big.Uint32(frame[err:]) != 0 {
 		return frame
 	}
 	c.replies[path] = append(c.replies[path], bytes.Clone(frame))

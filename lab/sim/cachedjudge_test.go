@@ -174,7 +174,7 @@ func (k *caching) checkWatches() {
 	pass(k.env.settling())
 	ctx, cancel := context.WithTimeout(k.env.ctx, time.Minute)
 	defer cancel()
-	watched := fault.Rule{Op: fault.Event, Path: cachedRoot, Action: fault.Pass, Times: fault.Forever}
+	watched := fault.Rule{Op: fault.Event, Path: k.env.plan.root + cachedRoot, Action: fault.Pass, Times: fault.Forever}
 	events := k.env.srv.Rules().Add(watched)
 	defer events.Release()
 	_, err := k.env.operator.Create(ctx, cachedRoot, nil)

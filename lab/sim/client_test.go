@@ -116,10 +116,11 @@ func (c *client) start() error {
 	if c.plan.panics {
 		opts = append(opts, framework.WithStateListener(func(framework.StateChange) { panic("a listener's own fault") }))
 	}
-	f, err := framework.NewClient(c.env.srv.Addr(), opts...)
+	f, err := c.plan.view.dialed(c.env.srv.Addr(), opts)
 	if err != nil {
 		return err
 	}
+	c.env.count("view: "+c.plan.view.name, 1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.f, c.record = f, rec

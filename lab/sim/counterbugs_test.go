@@ -57,7 +57,7 @@ func (n repeating) Add(ctx context.Context, delta int64) (int64, error) {
 func dropReplies(env *environment) {
 	for env.now() < env.plan.horizon {
 		env.harm(nil, env.plan.timeout/4)
-		env.srv.Rules().Add(fault.Rule{Op: fault.SetData, Path: countersRoot + "/**", Action: fault.DropReply})
+		env.srv.Rules().Add(fault.Rule{Op: fault.SetData, Path: env.plan.root + countersRoot + "/**", Action: fault.DropReply})
 		pass(env.plan.timeout / 4)
 	}
 }

@@ -121,6 +121,9 @@ func (env *environment) start() error {
 	if err != nil {
 		return err
 	}
+	if err := env.makeRoot(); err != nil {
+		return err
+	}
 	for _, t := range env.plan.targets {
 		if _, err := env.operator.Create(env.ctx, t.registerPath(), nil, framework.WithParents()); err != nil {
 			return err

@@ -55,7 +55,7 @@ func renumber(env *environment) {
 	for env.now() < env.plan.horizon {
 		pass(env.plan.timeout / 4)
 		for _, t := range env.plan.targets {
-			_ = env.srv.SetNextSequence(t.path, 0) // the directory may not exist
+			_ = env.srv.SetNextSequence(env.plan.root+t.path, 0) // the directory may not exist
 		}
 	}
 }

@@ -23,6 +23,7 @@ type znode struct {
 func (env *environment) observe(x zkserver.Transaction) {
 	env.mu.Lock()
 	defer env.mu.Unlock()
+	x = env.inView(x)
 	if x.Began != 0 {
 		env.note("server", "begins session", hex(x.Began))
 		env.whose[x.Began] = nil

@@ -16,7 +16,8 @@ type plan struct {
 	latency   time.Duration // of a frame, on average; one way
 	version   string        // of the servers
 	frontends int
-	leader    int // the front end that leads; -1 if none does, and a member does that nothing harms
+	root      string // that everything is below; "" if clients have no views
+	leader    int    // the front end that leads; -1 if none does, and a member does that nothing harms
 	targets   []*target
 	clients   []clientPlan
 	faults    []plannedFault
@@ -25,6 +26,7 @@ type plan struct {
 
 type clientPlan struct {
 	seed     uint64
+	view     viewKind
 	policy   retry.Policy // nil for the client's default
 	auth     bool
 	slow     bool // a listener takes long
@@ -81,6 +83,7 @@ func newPlan(seed uint64) *plan {
 	p.dropReads(rand.New(rand.NewPCG(seed, 25)))
 	p.crowd(rand.New(rand.NewPCG(seed, 6)))
 	p.choose(seed)
+	p.drawViews(rand.New(rand.NewPCG(seed, 26)))
 	return p
 }
 

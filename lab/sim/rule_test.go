@@ -78,7 +78,7 @@ func (p *plan) dropReads(r *rand.Rand) {
 // stays.
 func (env *environment) dropEvents(r *rand.Rand, span time.Duration) func() {
 	t := env.plan.targets[r.IntN(len(env.plan.targets))]
-	rule := fault.Rule{Op: fault.Event, Path: t.path + "**", Action: fault.DropEvent, Times: fault.Forever}
+	rule := fault.Rule{Op: fault.Event, Path: env.plan.root + t.path + "**", Action: fault.DropEvent, Times: fault.Forever}
 	if r.IntN(2) == 0 {
 		rule.Session = max(1, env.clients[r.IntN(len(env.clients))].current().Session().ID) // 0 would mean every session
 	}

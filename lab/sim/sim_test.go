@@ -56,6 +56,7 @@ func mustHaveMet(t *testing.T, total map[string]int) {
 	for _, v := range versions() {
 		needed = append(needed, versionKey(v))
 	}
+	needed = append(needed, viewsMet()...)
 	for _, what := range needed {
 		if total[what] == 0 {
 			t.Errorf("never met: %s", what)
