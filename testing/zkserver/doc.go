@@ -71,7 +71,8 @@
 // # Faults
 //
 // [Server.Rules] takes rules of package fault, for single requests, replies, events and
-// handshakes. [Server.Expire], Cut, Freeze and Elect act on whole sessions and servers.
+// handshakes. [Server.Expire], Cut, Freeze and Elect act on whole sessions and servers, and
+// [Frontend.Kill] on a process.
 //
 // # Concurrency
 //

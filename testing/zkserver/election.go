@@ -155,8 +155,8 @@ func (s *Server) decides() bool {
 	return s.isMajority(followers)
 }
 
-// reaches reports whether the front end is neither frozen nor cut off.
-func (f *Frontend) reaches() bool { return !f.frozen && !f.isolated }
+// reaches reports whether the front end is neither dead nor frozen nor cut off.
+func (f *Frontend) reaches() bool { return !f.dead && !f.frozen && !f.isolated }
 
 // leads reports whether the front end takes itself for the leader.
 func (f *Frontend) leads() bool { return f.reign != nil || f == f.server.leader }

@@ -2,6 +2,7 @@ package zkserver
 
 import (
 	"fmt"
+	"net"
 	"slices"
 	"time"
 )
@@ -22,9 +23,10 @@ type Frontend struct {
 	watches *watches
 	pending map[int64][]*commit // by session; what its requests have led to and is yet to be applied here
 
-	frozen, isolated, held, refusing bool
-	lag                              time.Duration
-	changed                          chan struct{} // closed and replaced when one of these changes
+	frozen, isolated, held, refusing, dead bool
+	lag                                    time.Duration
+	changed                                chan struct{}  // closed and replaced when one of these changes
+	listeners                              []net.Listener // closed while it is dead
 
 	// With a leader among the front ends: see election.go.
 
@@ -130,6 +132,61 @@ func (f *Frontend) Refuse() { f.change(func() { f.refusing = true }) }
 // Accept ends what Refuse began.
 func (f *Frontend) Accept() { f.change(func() { f.refusing = false }) }
 
+// Kill ends the front end as SIGKILL does a process. Its connections are closed, its clients'
+// sessions live on, and new connections are refused, by TCP too. With [WithLeader], the others
+// notice the end of a leader at once, unless it is isolated. It lasts until Restart.
+func (f *Frontend) Kill() {
+	f.change(func() {
+		f.frozen = false // its peers see a stopped process end
+		f.server.forgetTouches(f)
+		if f.server.hasRoles() {
+			f.look()
+		}
+		f.dead, f.readOnly = true, nil
+		f.lone.Stop()
+		f.restart()
+		for _, l := range f.listeners {
+			l.Close()
+		}
+	})
+}
+
+// Restart ends what Kill began. The front end now has what was committed meanwhile, if it has a
+// leader, and accepts TCP connections at the same addresses as before. The error is that of
+// net.Listen, and the front end is still dead then, or net.ErrClosed after [Server.Close]. Restart
+// does nothing if the front end is not dead.
+func (f *Frontend) Restart() error {
+	s := f.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("zkserver: restart: %w", net.ErrClosed)
+	}
+	if !f.dead {
+		return nil
+	}
+	var listeners []net.Listener
+	for _, before := range f.listeners {
+		l, err := net.Listen("tcp", before.Addr().String())
+		if err != nil {
+			for _, l := range listeners {
+				l.Close()
+			}
+			return fmt.Errorf("zkserver: restart: %w", err)
+		}
+		listeners = append(listeners, l)
+	}
+	f.dead, f.listeners = false, nil
+	for _, l := range listeners {
+		f.listen(l)
+	}
+	if f.looking {
+		f.awaitReadOnly()
+	}
+	s.reconsider()
+	return nil
+}
+
 // Cut closes every connection of the front end. Their sessions live on.
 func (f *Frontend) Cut() {
 	f.server.mu.Lock()
@@ -166,7 +223,7 @@ func (f *Frontend) signal() {
 
 // deaf reports whether decisions don't arrive.
 func (f *Frontend) deaf() bool {
-	return f.frozen || f.isolated || f.looking || f.reign != nil || f.held && !f.leads()
+	return !f.reaches() || f.looking || f.reign != nil || f.held && !f.leads()
 }
 
 // slow reports whether decisions arrive late. They don't at a leader, which makes them.
@@ -255,7 +312,7 @@ func (f *Frontend) restart() {
 
 // add attaches a connection, and reports false if it is refused.
 func (f *Frontend) add(c *conn) bool {
-	if f.server.closed || f.refusing || f.looking && f.readOnly == nil {
+	if f.server.closed || f.refusing || f.dead || f.looking && f.readOnly == nil {
 		return false
 	}
 	f.conns[c] = struct{}{}

@@ -1,7 +1,6 @@
 package zkserver
 
 import (
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -34,7 +33,6 @@ type Server struct {
 	sessions    map[int64]*session
 	lastSession int64
 	reaper      *reaper
-	listeners   []net.Listener
 }
 
 // Start starts a server. It returns at once; clients can connect when it has
@@ -100,13 +98,11 @@ func (s *Server) Close() error {
 		for c := range f.conns {
 			c.kill()
 		}
+		for _, l := range f.listeners {
+			l.Close()
+		}
 	}
-	listeners := s.listeners
-	s.listeners = nil
 	s.mu.Unlock()
-	for _, l := range listeners {
-		l.Close()
-	}
 	s.running.Wait()
 	return nil
 }

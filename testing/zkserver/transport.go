@@ -49,7 +49,7 @@ func (s *Server) Listen(addr string) (string, error) { return s.frontends[0].Lis
 // "127.0.0.1:0", and returns the address that it has become. Clients can connect
 // when it has returned; Server.Close ends it. TCP can't be used in a
 // testing/synctest bubble. The error is that of net.Listen, or net.ErrClosed after
-// Close.
+// Close, and while the front end is dead.
 func (f *Frontend) Listen(addr string) (string, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -58,16 +58,21 @@ func (f *Frontend) Listen(addr string) (string, error) {
 	s := f.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed || f.dead {
 		l.Close()
 		return "", fmt.Errorf("zkserver: listen on %s: %w", addr, net.ErrClosed)
 	}
-	s.listeners = append(s.listeners, l)
-	s.running.Go(func() { f.acceptLoop(l) })
+	f.listen(l)
 	return l.Addr().String(), nil
 }
 
-// acceptLoop is started by Listen, ends when the listener is closed, and Server.Close
+// listen serves the listener's connections. It needs Server.mu.
+func (f *Frontend) listen(l net.Listener) {
+	f.listeners = append(f.listeners, l)
+	f.server.running.Go(func() { f.acceptLoop(l) })
+}
+
+// acceptLoop is started by listen, ends when the listener is closed, and Server.Close
 // waits for it. A connection that is refused is accepted and closed: the listener
 // must keep its port.
 func (f *Frontend) acceptLoop(l net.Listener) {
