@@ -58,17 +58,18 @@ func checkLink(t *testing.T, all map[string]page, from page, link string) {
 	}
 }
 
-// Every page of docs can be reached from the index.
+// Every page of docs can be reached from the index, and every decision from its own.
 func TestTheIndexListsEveryPage(t *testing.T) {
 	t.Parallel()
-	index := read(t, "docs/README.md")
+	index, decisions := read(t, "docs/README.md"), read(t, "docs/adr/README.md")
 	for _, p := range pages(t) {
 		path, below := strings.CutPrefix(p.path, "docs/")
-		if !below || path == "README.md" {
-			continue
+		from := index
+		if name, isDecision := strings.CutPrefix(path, "adr/"); isDecision && name != "README.md" {
+			path, from = name, decisions
 		}
-		if !strings.Contains(index.prose, "]("+path+")") {
-			t.Errorf("docs/README.md does not list %s", path)
+		if below && path != "README.md" && !strings.Contains(from.prose, "]("+path+")") {
+			t.Errorf("%s does not list %s", from.path, path)
 		}
 	}
 }

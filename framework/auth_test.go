@@ -6,11 +6,9 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // ZooKeeper's digest
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/base64"
 	"encoding/pem"
 	"fmt"
 	"math/big"
@@ -336,9 +334,7 @@ const renewed = "n3w-Pa55"
 
 // onlyFor is the ACL of a user of the scheme digest with one password.
 func onlyFor(user, password string) framework.CreateOption {
-	sum := sha1.Sum([]byte(user + ":" + password)) //nolint:gosec // as above
-	id := user + ":" + base64.StdEncoding.EncodeToString(sum[:])
-	return framework.WithACL(acl.Entry{Perms: acl.All, Scheme: "digest", ID: id})
+	return framework.WithACL(acl.Digest(user, password)...)
 }
 
 // digest returns a credential of the user alice.

@@ -251,6 +251,15 @@ func (c *Client) SetServers(connect string) error {
 // Servers returns the servers to which the client connects, as "host:port".
 func (c *Client) Servers() []string { return slices.Clone(c.core.currentServers().first()) }
 
+// Server returns the server that the client is connected to, as "host:port", or "" if it is connected to none.
+func (c *Client) Server() string {
+	s := c.core.current()
+	if s == nil || !s.Serves() {
+		return ""
+	}
+	return s.ServerAddr()
+}
+
 // setServers changes the client's servers by a function. It calls the function with the present
 // list, with mu held.
 func (c *core) setServers(change func(*serverList)) {

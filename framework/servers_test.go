@@ -94,6 +94,9 @@ func TestSetServersMovesTheSessionToOtherServers(t *testing.T) {
 		var seen trail
 		c := connect(t, "a.test,b.test/moved", framework.WithDialer(srv.Dial), framework.WithStateListener(seen.add))
 		id := c.Session().ID
+		if got := c.Server(); !slices.Contains(c.Servers(), got) {
+			t.Errorf("connected to %q, want one of %q", got, c.Servers())
+		}
 		for _, bad := range []string{"", "d.test", "d.test/other", "host:0/moved"} {
 			if err := c.SetServers(bad); err == nil {
 				t.Errorf("%q was accepted", bad)
@@ -110,6 +113,15 @@ func TestSetServersMovesTheSessionToOtherServers(t *testing.T) {
 			t.Errorf("session %#x, at the servers %v, want %#x", c.Session().ID, sessions, id)
 		}
 		wantList(t, "servers", c.Servers(), []string{"d.test:2181", "e.test:2181"})
+		if got := c.Server(); !slices.Contains(c.Servers(), got) {
+			t.Errorf("connected to %q, want one of %q", got, c.Servers())
+		}
+		srv.Refuse()
+		srv.Cut()
+		seen.await(t, connecting, connected, suspended, connected, suspended)
+		if got := c.Server(); got != "" {
+			t.Errorf("connected to %q although no server serves", got)
+		}
 	})
 }
 

@@ -23,19 +23,25 @@ import (
 func main() {
 	listen := flag.String("listen", "localhost:8080", "address to serve at")
 	connect := flag.String("connect", "localhost:2181", "connect string of ZooKeeper")
+	drain := flag.Duration("drain", time.Second, "how long requests may still come after a signal: see kubernetes.yaml of examples/health")
 	flag.Parse()
 	client, err := framework.NewClient(*connect, framework.WithSessionTimeout(15*time.Second), framework.WithSlog(slog.Default()))
 	if err != nil {
 		log.Fatal(err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	server := &http.Server{Addr: *listen, Handler: newHandler(client), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Addr: *listen, Handler: newHandler(ctx, client), ReadHeaderTimeout: 5 * time.Second}
 	go func() { log.Print(server.ListenAndServe()); stop() }()
 	<-ctx.Done()
-	log.Print(server.Shutdown(context.Background()), client.Close()) // Close frees the locks at once
+	stop()             // a second Ctrl-C ends the process at once
+	time.Sleep(*drain) // until the load balancer has seen /readyz fail
+	bounded, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	log.Print(server.Shutdown(bounded), client.Close()) // Close frees the locks at once
 }
 
-func newHandler(client *framework.Client) http.Handler {
+// newHandler returns the service, whose /readyz fails once ctx has ended.
+func newHandler(ctx context.Context, client *framework.Client) http.Handler {
 	mux := http.NewServeMux()
 	report, err := httplock.New(func(*http.Request) (lock.Locker, error) {
 		return lock.NewMutex(client, "/locks/report", recipes.WithName("report"))
@@ -44,7 +50,14 @@ func newHandler(client *framework.Client) http.Handler {
 		log.Fatal(err)
 	}
 	mux.Handle("POST /report", report)
-	mux.Handle("GET /readyz", health.Ready(client, 2*time.Second))
+	ready := health.Ready(client, 2*time.Second)
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if ctx.Err() != nil {
+			http.Error(w, "shutting down", http.StatusServiceUnavailable)
+			return
+		}
+		ready.ServeHTTP(w, r)
+	})
 	mux.Handle("GET /livez", health.Live(client))
 	return mux
 }

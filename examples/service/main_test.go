@@ -43,7 +43,7 @@ func TestAnswers(t *testing.T) {
 					}
 					sessions[i] = client.Session().ID
 					answers[i] = make(chan int, 1)
-					go func() { answers[i] <- post(t.Context(), newHandler(client)) }()
+					go func() { answers[i] <- post(t.Context(), newHandler(t.Context(), client)) }()
 					synctest.Wait() // the first one has the lock
 				}
 				began := time.Now()
@@ -70,7 +70,7 @@ func TestOnARealServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if got := post(t.Context(), newHandler(client)); got != http.StatusOK {
+	if got := post(t.Context(), newHandler(t.Context(), client)); got != http.StatusOK {
 		t.Errorf("answered %d, want 200", got)
 	}
 }
@@ -87,7 +87,7 @@ func TestAllServersKilled(t *testing.T) {
 	if err := client.AwaitConnected(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	service := httptest.NewServer(newHandler(client))
+	service := httptest.NewServer(newHandler(t.Context(), client))
 	defer service.Close()
 	killed := make(chan error, 1)
 	time.AfterFunc(2*time.Second, func() { killed <- server.Kill() })
@@ -102,6 +102,35 @@ func TestAllServersKilled(t *testing.T) {
 	if err := <-killed; err != nil {
 		t.Error(err)
 	}
+}
+
+// After a signal /readyz fails, while the requests that still come are served.
+func TestDraining(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := zkserver.Run(t)
+		client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		if err := client.AwaitConnected(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, signal := context.WithCancel(t.Context())
+		service := newHandler(ctx, client)
+		for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
+			answer := httptest.NewRecorder()
+			service.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+			if answer.Code != want {
+				t.Errorf("/readyz answered %d, want %d", answer.Code, want)
+			}
+			if got := post(t.Context(), service); got != http.StatusOK {
+				t.Errorf("/report answered %d, want 200", got)
+			}
+			signal()
+		}
+	})
 }
 
 func post(ctx context.Context, handler http.Handler) int {
