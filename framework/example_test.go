@@ -57,7 +57,7 @@ func ExampleNewClient() {
 	// Output:
 	// /workers/worker-0000000000 <nil>
 	// 10.0.0.7 true <nil>
-	// true framework: set /workers/worker-0000000000: znode has another version
+	// true framework: set /shop/workers/worker-0000000000: znode has another version
 }
 
 func ExampleClient_Watch() {

@@ -143,7 +143,7 @@ func TestTxnDoesAllOrNothingAndNamesTheCulprit(t *testing.T) {
 		t.Errorf("%+v, %v: want what came before the culprit to be undone", st, err)
 	}
 	_, err = c.Txn(t.Context(), framework.OpCreate("relative", nil), framework.TxnOp{}, framework.OpCreate("/c", nil, framework.Container()), framework.OpSet("b", nil, -3))
-	wantText(t, err, "operation 0 (create relative)", "operation 1 (empty TxnOp", "operation 2 (create /c): options", "operation 3 (set b)")
+	wantText(t, err, "operation 0 (create relative)", "operation 1 (empty TxnOp", "operation 2 (create "+c.AbsolutePath("/c")+"): options", "operation 3 (set b)")
 	if _, err := c.Txn(t.Context()); err == nil {
 		t.Error("a transaction of nothing was accepted")
 	}
