@@ -118,6 +118,7 @@ func TestDraining(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, signal := context.WithCancel(t.Context())
+		defer signal()
 		service := newHandler(ctx, client)
 		for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
 			answer := httptest.NewRecorder()
