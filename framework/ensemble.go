@@ -17,6 +17,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/watchreg"
+	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
@@ -199,7 +200,6 @@ func atPortOf(addrs, given []string) []string {
 //
 //   - [ErrNoNode] from servers older than ZooKeeper 3.5;
 //   - [ErrNoAuth] if an operator has restricted it;
-//   - [ErrServer] if it cannot be parsed;
 //   - the errors of every operation.
 func (c *Client) Config(ctx context.Context) (Config, error) {
 	config, err := do(ctx, c.core, request{op: "config", path: configPath, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session.Session) (Config, error) {
@@ -218,7 +218,7 @@ func (c *Client) Config(ctx context.Context) (Config, error) {
 func readConfig(data []byte) (Config, error) {
 	config, err := parseEnsembleConfig(string(data))
 	if err != nil {
-		return Config{}, fmt.Errorf("%w: %w", ErrServer, err)
+		return Config{}, fmt.Errorf("%w: %w", zkerr.ErrServer, err)
 	}
 	return config, nil
 }
@@ -276,13 +276,13 @@ func (ch ConfigChange) body(version int64) []byte {
 // then, the error wraps [ErrUnknownOutcome], and [Client.Config] returns which configuration is
 // valid. If the change removes the leader, the leader steps down, which breaks connections.
 //
-// The servers must have reconfigEnabled=true ([ErrReconfigDisabled]), and the client a credential
+// The servers must have reconfigEnabled=true (code -123), and the client a credential
 // with the right to write the configuration ([ErrNoAuth]). Other errors:
 //
 //   - [ErrBadVersion];
-//   - [ErrReconfigInProgress];
-//   - [ErrNoQuorum] if too few of the new servers are up to date;
-//   - [ErrBadArguments] if the ensemble refuses the change, such as an address that is used twice;
+//   - code -14 ([OpError.Code]) while another change is under way;
+//   - code -13 if too few of the new servers are up to date;
+//   - code -8 if the ensemble refuses the change, such as an address that is used twice;
 //   - [ErrUnsupported] from a standalone server;
 //   - the errors of every operation.
 func (c *Client) Reconfig(ctx context.Context, change ConfigChange, version int64) (Config, error) {

@@ -11,7 +11,8 @@ import (
 	"github.com/docent-go/docent/internal/errtype"
 )
 
-// Errors that a server returns. The caller gets them wrapped in an [OpError].
+// Errors that a server returns. The caller gets them wrapped in an [OpError]. Its method Code tells those
+// apart that have no name here, such as that of an exceeded quota.
 var (
 	// ErrNoNode is returned when the znode, or a created znode's parent, does not exist.
 	ErrNoNode = zkerr.ErrNoNode
@@ -28,10 +29,6 @@ var (
 	// ErrAuthFailed is returned by every operation while the server refuses a credential: the
 	// client is [AuthFailed].
 	ErrAuthFailed = zkerr.ErrAuthFailed
-	// ErrInvalidACL is returned when the server refuses an ACL.
-	ErrInvalidACL = zkerr.ErrInvalidACL
-	// ErrBadArguments is returned when the server refuses a request as malformed.
-	ErrBadArguments = zkerr.ErrBadArguments
 	// ErrTooLarge is returned if a request is longer than the client sends, or a reply longer than
 	// it reads; [WithMaxPacket] sets both limits. Such a request had no effect. If such a reply was
 	// to a write, the error wraps [ErrUnknownOutcome], too. It is not retried.
@@ -42,16 +39,6 @@ var (
 	// it is older than the release of ZooKeeper that the error names, or its configuration leaves the operation out. A
 	// server that does not know an operation closes the connection after its reply.
 	ErrUnsupported = zkerr.ErrUnsupported
-	// ErrReconfigDisabled is returned by Reconfig if the servers' configuration does not allow it
-	// (reconfigEnabled).
-	ErrReconfigDisabled = zkerr.ErrReconfigDisabled
-	// ErrReconfigInProgress is returned by Reconfig while another change is under way.
-	ErrReconfigInProgress = zkerr.ErrReconfigInProgress
-	// ErrNoQuorum is returned by Reconfig when no quorum of the new servers is
-	// connected to the leader and up to date.
-	ErrNoQuorum = zkerr.ErrNoQuorum
-	// ErrServer is returned for an error of the server that has no name here.
-	ErrServer = zkerr.ErrServer
 )
 
 // Errors of the connection and the session.
@@ -109,6 +96,10 @@ func (e *OpError) Error() string {
 
 // Unwrap returns the reason.
 func (e *OpError) Unwrap() error { return e.Err }
+
+// Code returns the code in the server's reply, as ZooKeeper's KeeperException.Code has it: -125 for an
+// exceeded quota. It is 0 if a server has not refused the operation.
+func (e *OpError) Code() int32 { return int32(zkerr.CodeOf(e.Err)) }
 
 // ErrorType returns the type of the reason, as that of package zktel does.
 func (e *OpError) ErrorType() string { return errtype.Of(e.Err) }

@@ -225,3 +225,33 @@ func export(t *testing.T, rec *record, spans any, metrics map[string]metricdata.
 		rec.add(string(text))
 	}
 }
+
+// A program tells each code of a server from all others, also if it has no sentinel, and if the operation is
+// one of a transaction.
+func TestAnErrorHasTheCodeOfTheServersReply(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		must.OK(t, c.AwaitConnected(t.Context()))
+		for _, tc := range []struct {
+			refused fault.Code // 0 for none
+			call    func() error
+			code    int32
+		}{
+			{0, func() error { return c.Delete(t.Context(), "/none") }, -101},
+			{0, func() error { return last(c.Txn(t.Context(), framework.OpDelete("/none", framework.AnyVersion))) }, -101},
+			{0, func() error { return last(c.Get(t.Context(), "relative")) }, 0},
+			{fault.InvalidACL, func() error { return last(c.Create(t.Context(), "/x", nil)) }, -114},
+			{fault.NotReadOnly, func() error { return last(c.Create(t.Context(), "/x", nil)) }, -119},
+			{fault.Throttled, func() error { return last(c.Create(t.Context(), "/x", nil)) }, -127},
+		} {
+			if tc.refused != 0 {
+				srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.Refuse, Code: tc.refused, Times: fault.Forever})
+			}
+			err, op := tc.call(), new(framework.OpError)
+			if !errors.As(err, &op) || op.Code() != tc.code {
+				t.Errorf("%v: code %d, want %d", err, op.Code(), tc.code)
+			}
+			srv.Rules().Clear()
+		}
+	})
+}

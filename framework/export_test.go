@@ -78,8 +78,8 @@ func ParseConnectString(s string) (servers []string, chroot string, err error) {
 // StatusCode is what telemetry shows as the code that a server answered.
 var StatusCode = zkerr.StatusCode
 
-// ServerError returns the error for a code that has no name here.
-func ServerError(code string) error { return zkerr.Unnamed(code) }
+// ServerError returns the error for a code in a server's reply.
+func ServerError(code int32) error { return zkerr.OfCode(proto.Code(code)) }
 
 // CreateUnchecked creates a znode that holds null at a path, without checking it.
 func CreateUnchecked(c *Client, path string) error {

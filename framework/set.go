@@ -65,8 +65,8 @@ func (c *Client) checkSet(ctx context.Context, path string, data []byte, version
 }
 
 // SetACL replaces the znode's ACL. The ACL's version (Stat.Aversion) must equal the given version;
-// [AnyVersion] matches every version. SetACL is retried as [Client.Set] is, with the same errors,
-// and [ErrInvalidACL]. With AnyVersion it is not repeated after a lost reply, because a Stat does not
+// [AnyVersion] matches every version. SetACL is retried as [Client.Set] is, with the same errors.
+// With AnyVersion it is not repeated after a lost reply, because a Stat does not
 // show when the ACL was set.
 func (c *Client) SetACL(ctx context.Context, path string, acl []acl.Entry, version int32) (Stat, error) {
 	if err := validateACL("ACL", acl); err != nil {

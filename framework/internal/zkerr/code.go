@@ -31,6 +31,7 @@ func answers() []answer {
 		{ErrNoQuorum, proto.CodeNoQuorum},
 		{ErrReconfigInProgress, proto.CodeInProgress},
 		{ErrReconfigDisabled, proto.CodeReconfigDisabled},
+		{ErrQuotaExceeded, proto.CodeQuotaExceeded},
 	}
 }
 
@@ -40,62 +41,74 @@ func OfCode(code proto.Code) error {
 	case proto.CodeOK:
 		return nil
 	case proto.CodeThrottled:
-		return fmt.Errorf("%w: the server sheds load", ErrNotConnected)
+		return answered{fmt.Errorf("%w: the server sheds load", ErrNotConnected), code}
 	case proto.CodeAuthRequired:
-		return fmt.Errorf("%w: the server requires another one", ErrAuthFailed)
+		return answered{fmt.Errorf("%w: the server requires another one", ErrAuthFailed), code}
 	case proto.CodeSessionExpired:
-		return fmt.Errorf("%w: code %d", ErrUnknownOutcome, code)
+		return answered{fmt.Errorf("%w: code %d", ErrUnknownOutcome, code), code}
 	case proto.CodeSessionMoved: // the leader refuses it before it has an effect
-		return fmt.Errorf("%w: the session has moved to another server", ErrNotConnected)
+		return answered{fmt.Errorf("%w: the session has moved to another server", ErrNotConnected), code}
 	case proto.CodeNotReadOnly:
-		return ErrReadOnly
+		return answered{ErrReadOnly, code}
 	}
 	for _, answer := range answers() {
 		if answer.code == code {
 			return answer.err
 		}
 	}
-	return Unnamed(strconv.Itoa(int(code)))
+	if name := otherNames()[code]; name != "" {
+		return answered{fmt.Errorf("%w: %s", ErrServer, name), code}
+	}
+	return answered{fmt.Errorf("%w: code %d", ErrServer, code), code}
 }
 
-// StatusCode returns the code in the server's reply, "" if there was a result or no reply.
-func StatusCode(err error) string {
+// otherNames returns the names of all other codes of ZooKeeper. Servers send hardly any of them.
+func otherNames() map[proto.Code]string {
+	return map[proto.Code]string{
+		-1: "system error", proto.CodeRuntimeInconsistency: "runtime inconsistency", -3: "data inconsistency",
+		-4: "connection loss", proto.CodeMarshallingError: "request can't be read", -7: "timeout of an operation",
+		-12: "unknown session", -100: "API error", -113: "invalid callback",
+		-120: "ephemeral znodes need a global session", proto.CodeNoWatcher: "no such watch", -122: "timeout of the request",
+	}
+}
+
+// An answered error is one of the code.
+type answered struct {
+	error
+	code proto.Code
+}
+
+// Unwrap returns the error without the code.
+func (a answered) Unwrap() error { return a.error }
+
+// CodeOf returns the code in the server's reply that err is of, [proto.CodeOK] if there was a result or no reply.
+func CodeOf(err error) proto.Code {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return ""
+		return proto.CodeOK
+	}
+	if a := (answered{}); errors.As(err, &a) {
+		return a.code
 	}
 	for _, answer := range answers() {
 		if errors.Is(err, answer.err) {
-			return strconv.Itoa(int(answer.code))
+			return answer.code
 		}
 	}
-	if unnamed := (unnamedError{}); errors.As(err, &unnamed) {
-		return shownCode(unnamed.code)
-	}
-	return ""
+	return proto.CodeOK
 }
 
-// otherCode replaces a code that ZooKeeper does not have.
-const otherCode = "_OTHER"
-
-// shownCode returns the code if it is in ZooKeeper's ranges, which leave space for future codes:
-// system errors from -1 down, API errors from -100 down. Otherwise a metric would have a series for
-// each number that a server invents.
-func shownCode(code string) string {
-	n, err := strconv.Atoi(code)
-	if err == nil && (n >= -19 && n <= -1 || n >= -139 && n <= -100) {
-		return code
+// StatusCode returns the text of [CodeOf] for telemetry, "" if there was a result or no reply. A code that is
+// in none of ZooKeeper's ranges, which leave space for future codes (system errors from -1 down, API errors
+// from -100 down), is another one. Otherwise a metric would have a series for each number that a server invents.
+func StatusCode(err error) string {
+	switch code := CodeOf(err); {
+	case code == proto.CodeOK:
+		return ""
+	case code >= -19 && code <= -1, code >= -139 && code <= -100:
+		return strconv.Itoa(int(code))
 	}
 	return otherCode
 }
 
-// Unnamed returns the error for a code without a name here.
-func Unnamed(code string) error { return unnamedError{code} }
-
-// An unnamedError is a server's error with a code without a name here.
-type unnamedError struct{ code string }
-
-// Error returns the text of ErrServer, and the code.
-func (e unnamedError) Error() string { return fmt.Sprintf("%v: code %s", ErrServer, e.code) }
-
-// Unwrap returns ErrServer.
-func (e unnamedError) Unwrap() error { return ErrServer }
+// otherCode replaces a code that ZooKeeper does not have.
+const otherCode = "_OTHER"

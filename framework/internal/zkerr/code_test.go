@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/docent-go/docent/framework/internal/zkerr"
@@ -39,11 +40,37 @@ func TestStatusCode(t *testing.T) {
 		"end_of_a_context":     {fmt.Errorf("%w: %w", zkerr.ErrNoNode, context.Canceled), ""},
 		"named_code":           {fmt.Errorf("get: %w", zkerr.ErrNoNode), "-101"},
 		"unnamed_code":         {fmt.Errorf("get: %w", zkerr.OfCode(-117)), "-117"},
-		"code_of_no_ZooKeeper": {zkerr.Unnamed("7"), "_OTHER"},
+		"code_of_no_ZooKeeper": {zkerr.OfCode(7), "_OTHER"},
 		"no_answer":            {zkerr.ErrNotConnected, ""},
 	} {
 		if got := zkerr.StatusCode(tt.err); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
+	}
+}
+
+// A user who sees an error sees what it means, and not a number. A program can tell each code from all others.
+func TestEachCodeHasANameAndIsKnown(t *testing.T) {
+	t.Parallel()
+	codes := []proto.Code{
+		-1, -2, -3, -4, -5, -6, -7, -8, -12, -13, -14,
+		-100, -101, -102, -103, -108, -110, -111, -112, -113, -114, -115, -118, -119, -120, -121, -122, -123, -124, -125, -127,
+	}
+	texts := make(map[string]proto.Code)
+	for _, code := range codes {
+		err := zkerr.OfCode(code)
+		if other, ok := texts[err.Error()]; ok {
+			t.Errorf("codes %d and %d have the same text: %v", code, other, err)
+		}
+		texts[err.Error()] = code
+		if errors.Is(err, zkerr.ErrServer) && strings.ContainsAny(err.Error(), "0123456789") {
+			t.Errorf("code %d has no name: %v", code, err)
+		}
+		if got := zkerr.CodeOf(fmt.Errorf("get: %w", err)); got != code {
+			t.Errorf("the code of %v is %d, want %d", err, got, code)
+		}
+	}
+	if err := zkerr.OfCode(-126); zkerr.CodeOf(err) != -126 || err.Error() != "server error: code -126" {
+		t.Errorf("an unknown code: %v", err)
 	}
 }

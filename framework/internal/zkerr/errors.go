@@ -27,6 +27,7 @@ var (
 	ErrReconfigDisabled        = errtype.New("the servers do not allow reconfiguration", "reconfig_disabled")
 	ErrReconfigInProgress      = errtype.New("another reconfiguration is in progress", "reconfig_in_progress")
 	ErrNoQuorum                = errtype.New("no quorum of the new configuration is up to date", "no_quorum")
+	ErrQuotaExceeded           = errtype.New("quota exceeded: delete znodes, or have an operator raise it with setquota", "quota_exceeded")
 	ErrServer                  = errtype.New("server error", "server_error")
 )
 
