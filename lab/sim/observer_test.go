@@ -65,6 +65,9 @@ func (env *environment) created(x zkserver.Transaction, c zkserver.Change) {
 	dir, _ := zkpath.Split(c.Path)
 	env.inDir[dir] = append(env.inDir[dir], c.Path)
 	env.cameAgain(c.Path, c.Owner)
+	if env.writeNext != nil {
+		env.writeNext(c.Path)
+	}
 	env.permitsMade(x, c)
 }
 

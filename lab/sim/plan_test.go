@@ -83,6 +83,7 @@ func newPlan(seed uint64) *plan {
 	p.dropReads(rand.New(rand.NewPCG(seed, 25)))
 	p.crowd(rand.New(rand.NewPCG(seed, 6)))
 	p.choose(seed)
+	p.writeForeign(rand.New(rand.NewPCG(seed, 27)))
 	p.drawViews(rand.New(rand.NewPCG(seed, 26)))
 	return p
 }

@@ -50,7 +50,7 @@ func mustHaveMet(t *testing.T, total map[string]int) {
 	for _, x := range allRecipes() {
 		needed = append(needed, x.met...)
 	}
-	for _, kind := range slices.Concat(faultKinds(), readKinds()) {
+	for _, kind := range slices.Concat(faultKinds(), readKinds(), foreignKinds()) {
 		needed = append(needed, "fault "+kind.name)
 	}
 	for _, v := range versions() {
