@@ -238,8 +238,8 @@ const closeGrace = 5 * time.Second
 // Close ends the session, so that its ephemeral znodes are deleted at once. The close goes ahead of all
 // requests. If there is no connection, or its server does not reply soon, Close asks all servers to end
 // the session, for a second. If none does, the ensemble ends the session within the session timeout, and
-// the error says so; it wraps [ErrUnknownOutcome]. The same holds for an earlier session that was abandoned
-// and is not closed yet.
+// the error says so; it wraps [ErrUnknownOutcome]. Close also asks them to end an earlier session that was
+// abandoned and is not closed yet. If none does, that is no error, because the session was lost before.
 //
 // Close returns when the client's goroutines and sockets are gone, which takes about a second at
 // the most, and all listeners have returned. It does not wait longer than five seconds for a

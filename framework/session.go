@@ -203,10 +203,7 @@ func (b *sessionCloser) run() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.core.ctx), closeLimit)
 	defer cancel()
-	err := b.anywhere(ctx, b.core.currentServers().first())
-	if b.log(err, false); err != nil {
-		b.core.leftOpen(b.session)
-	}
+	b.log(b.anywhere(ctx, b.core.currentServers().first()), false) // its users know that it was lost
 }
 
 // leftOpen records for Close that no server has closed s.
