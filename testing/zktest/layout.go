@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 )
 
 // A peer is a member of an ensemble as one of its members knows it.
@@ -102,9 +103,22 @@ func (l layout) configText(cfg config) string {
 	}
 	var text strings.Builder
 	for _, s := range slices.Concat(settings, cfg.settings) {
-		fmt.Fprintf(&text, "%s=%s\n", s.key, s.value)
+		fmt.Fprintf(&text, "%s=%s\n", s.key, escaped(s.value))
 	}
 	return text.String()
+}
+
+// escaped returns the value as Java's Properties read it, which take bytes for ISO 8859-1.
+func escaped(value string) string {
+	var b strings.Builder
+	for _, unit := range utf16.Encode([]rune(value)) {
+		if unit == '\\' || unit < ' ' || unit > '~' {
+			fmt.Fprintf(&b, "\\u%04x", unit)
+		} else {
+			b.WriteByte(byte(unit))
+		}
+	}
+	return b.String()
 }
 
 // command returns the server's command line.

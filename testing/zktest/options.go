@@ -162,7 +162,8 @@ func WithLogLevel(level string) Option {
 }
 
 // WithSetting adds a line to the server's configuration file (zoo.cfg). It wins
-// over what the package itself writes there.
+// over what the package itself writes there. The server gets the value as it is:
+// what the file's format wants escaped is.
 func WithSetting(key, value string) Option {
 	return optionFunc(func(c *config) { c.settings = append(c.settings, setting{key, value}) })
 }

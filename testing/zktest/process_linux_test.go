@@ -89,3 +89,27 @@ func TestStopFreesTheGuard(t *testing.T) {
 		return processesOf(t, server.Dir()) == 0
 	})
 }
+
+// TestTemporaryDirectoryOfAnyName: a child whose directory for temporary files has any name, in any
+// locale, starts a server that has all its files there.
+func TestTemporaryDirectoryOfAnyName(t *testing.T) {
+	t.Parallel()
+	zktest.Shared(t) // for its rules about a missing server
+	tmp := filepath.Join(t.TempDir(), `ö €𝄞\u00e4\t`)
+	must.OK(t, os.Mkdir(tmp, 0o700))
+	cmd := child(t, "waits")
+	cmd.Env = append(cmd.Env, "TMPDIR="+tmp, "LC_ALL=C")
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.OK(t, cmd.Start())
+	defer func() { _ = cmd.Wait() }()
+	defer cmd.Process.Kill()
+	time.AfterFunc(soon, func() { _ = cmd.Process.Kill() }) // it used to hang
+	announcement := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
+	_, dir, _ := strings.Cut(strings.TrimSuffix(announcement, "\n"), " ")
+	if !strings.HasPrefix(dir, tmp) {
+		t.Fatalf("the server is in %s, want %s", dir, tmp)
+	}
+	if files := must.Get(os.ReadDir(filepath.Join(dir, "data")))(t); len(files) == 0 {
+		t.Errorf("no files in %s", dir)
+	}
+}

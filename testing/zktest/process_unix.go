@@ -55,7 +55,8 @@ func startProcess(l layout, command []string) (*process, error) {
 
 	cmd := exec.Command("/bin/sh", append([]string{"-c", guardScript, "zktest"}, command...)...)
 	cmd.Dir = l.dir
-	cmd.Env = append(os.Environ(), "root="+l.root)
+	// Java decodes the names of files by the locale.
+	cmd.Env = append(os.Environ(), "root="+l.root, "LC_ALL=C.UTF-8")
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{end}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
