@@ -10,10 +10,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkerr"
-	"github.com/docent-go/docent/internal/pace"
-	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
-	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // Delete deletes the znode. It is retried by the client's policy until ctx ends. If the reply to an
@@ -72,53 +69,6 @@ func (c *Client) Discard(path string, opts ...DeleteOption) {
 	x := cfg.deletion(c.session, full)
 	if err := c.core.deletes.add(x, earlierAttempts{chooses: x.session == 0, confirms: true}); err != nil {
 		c.core.deletes.logAbandoned(x, err)
-	}
-}
-
-// DeleteTree deletes the znode and everything below it, from the leaves up. It continues until the
-// znode is gone or ctx ends, also if other clients delete or create znodes there. It is not one
-// transaction: if it fails, a part is gone. Requests are retried, and fail, as requests of
-// [Client.Delete] are; [ErrNoNode] means that there was no znode.
-func (c *Client) DeleteTree(ctx context.Context, path string) error {
-	usercall.Require("ctx", ctx != nil)
-	full, err := c.deletable(path)
-	if err == nil {
-		err = c.deleteTree(ctx, full)
-	}
-	return c.callError(ctx, "delete tree", path, err)
-}
-
-func (c *Client) deleteTree(ctx context.Context, full string) error {
-	x := deletion{session: c.session, path: full, version: AnyVersion}
-	rounds := pace.Rounds()
-	for existed := false; ; existed = true {
-		if err := rounds.Wait(ctx, 1); err != nil {
-			return err
-		}
-		tolerated := []error{ErrNotEmpty}
-		if existed { // already deleted, as when a server reaps an empty container
-			tolerated = append(tolerated, ErrNoNode)
-		}
-		err := c.core.delete(ctx, x, byPolicy, new(earlierAttempts), tolerated...)
-		switch {
-		case errors.Is(err, errCreatedSince):
-			continue
-		case errors.Is(err, ErrNoNode) && (existed || errors.Is(err, ErrUnknownOutcome)):
-			return nil
-		case !errors.Is(err, ErrNotEmpty):
-			return err
-		}
-		listed, err := do(ctx, c.core, request{op: "children", path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session.Session) (proto.Node, error) {
-			return session.Call(ctx, s, requests.Children(full))
-		})
-		if err != nil && !errors.Is(err, ErrNoNode) {
-			return err
-		}
-		for _, name := range listed.Children {
-			if err := c.deleteTree(ctx, zkpath.Join(full, name)); err != nil && !errors.Is(err, ErrNoNode) {
-				return err
-			}
-		}
 	}
 }
 
