@@ -64,10 +64,21 @@ func sendReads(s *session.Session, most limits, opcode proto.Opcode, paths []str
 	return sent
 }
 
-// partsAhead is how many requests of one call for data are under way. What the replies have decides how many znodes
-// the next ones read: all at once would be sent for what the first znodes had, and a server has each reply in
-// memory as a whole.
-const partsAhead = 2
+// How many requests of one call for data are under way. What the replies have decides how many znodes the next
+// ones read: all at once would be sent for what the first znodes had, and a server has each reply in memory as a
+// whole.
+const (
+	partsAhead = 8 // of small znodes: over a long way, one after another would take long
+	firstAhead = 2 // while a request has few reads
+)
+
+// ahead returns how many requests may be under way.
+func (r *readsSent) ahead() int {
+	if r.session.Wire().Together(r.opcode) < readsTogether {
+		return firstAhead
+	}
+	return partsAhead
+}
 
 // readAll reads each of the paths, and returns their outcomes, or the error of an outage or of ctx, which fails
 // all of them.
@@ -76,7 +87,7 @@ func readAll(ctx context.Context, s *session.Session, most limits, opcode proto.
 	r.by, _ = ctx.Deadline()
 	defer func() { r.withdraw() }() // if there is an error
 	for len(paths) > 0 || len(r.parts) > 0 {
-		for len(paths) > 0 && len(r.parts) < partsAhead {
+		for len(paths) > 0 && len(r.parts) < r.ahead() {
 			n := len(paths) // each is a request of its own
 			if opcode != proto.OpGetChildren2 {
 				n = r.together(paths)
@@ -114,6 +125,9 @@ func (r *readsSent) send(paths []string) partSent {
 		return r.decode(d, len(paths))
 	})
 	rq.Class, rq.By, rq.Expect = r.class, r.by, len(paths)*r.session.Wire().Expected(r.opcode)
+	if r.opcode == proto.OpGetData {
+		rq.Reads = len(paths)
+	}
 	rq.Limit = math.MaxInt32 - proto.ReplyHeadSize
 	if r.limits.reply < rq.Limit/len(paths) {
 		rq.Limit = r.limits.reply * len(paths)
@@ -187,6 +201,7 @@ func (r *readsSent) result(d *proto.Decoder, opcode proto.Opcode) outcomeOfRead 
 	node := proto.Node{Exists: true}
 	switch {
 	case opcode == proto.OpError:
+		r.session.Wire().Learn(r.opcode, 0)
 		return outcomeOfRead{err: zkerr.OfCode(proto.Code(d.Int32()))}
 	case opcode != r.opcode:
 		d.Fail()

@@ -93,7 +93,7 @@ func (q *queue) next(w *window, now time.Time) *Request {
 		return nil // what is in flight drains until the window admits it
 	}
 	q.remove(rq)
-	l.sent += int64(rq.cost)
+	l.sent += int64(rq.size + rq.reply)
 	return rq
 }
 
@@ -101,7 +101,7 @@ func (q *queue) next(w *window, now time.Time) *Request {
 // more than the window's limit, so that it never goes unless everything before it is answered.
 func (q *queue) overdue(w *window, now time.Time) bool {
 	waited := now.Sub(q.since)
-	return q.head != nil && (waited >= w.span || waited > 0 && q.head.cost > w.limit())
+	return q.head != nil && (waited >= w.span || waited > 0 && !w.fits(q.head))
 }
 
 // maxPassed is how many requests without time are passed over in one search.
@@ -113,10 +113,10 @@ const maxPassed = 256
 func (l *lane) choose(w *window, now time.Time) *Request {
 	for rq, n := l.first, 0; rq != nil && n < maxPassed; rq, n = rq.behind, n+1 {
 		w.weigh(rq)
-		if rq.By.IsZero() || w.bytes < rq.cost || !w.answered(rq.cost, now).After(rq.By) {
+		if rq.By.IsZero() || w.due() < w.takes(rq.size, rq.reply) || !w.answered(rq, now).After(rq.By) {
 			return rq
 		}
-		w.full = true
+		w.fill()
 	}
 	if w.count == 0 && l.last != nil {
 		w.weigh(l.last)

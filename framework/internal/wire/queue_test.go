@@ -104,8 +104,8 @@ func TestReleasesAreBounded(t *testing.T) {
 	for range 100 {
 		q.add(&Request{Class: Release, Expect: 30 << 10})
 	}
-	if pump(&q, &w, now); w.bytes > w.limit() {
-		t.Errorf("%d bytes in flight, and the limit is %d", w.bytes, w.limit())
+	if pump(&q, &w, now); w.down.bytes > w.down.limit(w.span) {
+		t.Errorf("%d bytes in flight, and the limit is %d", w.down.bytes, w.down.limit(w.span))
 	}
 }
 
@@ -135,7 +135,7 @@ func TestADeadlineIsNoReasonToWaitOnAnIdleLink(t *testing.T) {
 func TestNoneOfManyHopelessRequestsGoes(t *testing.T) {
 	var q queue
 	w, now := newWindow(10*time.Second, new(sizes)), time.Now()
-	w.enter(weighing(minWindow/2), now) // by the first rate, a quarter of a second
+	w.enter(weighing(0, minWindow/2), now) // by the first rate, a quarter of a second
 	for range 2 * maxPassed {
 		q.add(&Request{Class: Apart, Expect: 200, By: now.Add(100 * time.Millisecond)})
 	}

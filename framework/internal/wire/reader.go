@@ -147,10 +147,6 @@ func (c *Conn) replied(rq *Request, head proto.ReplyHead, body []byte, fault err
 	c.wake() // the window may admit more
 }
 
-// maxUpload is how many bytes of a request count for the window's rate. A socket takes a large one at once, and
-// a link may be faster in that direction: neither says how fast replies come.
-const maxUpload = 4 << 10
-
 // record is replied without the end of rq. It returns false if rq has ended already.
 func (c *Conn) record(rq *Request, head proto.ReplyHead, body []byte) bool {
 	w := c.wire
@@ -159,8 +155,7 @@ func (c *Conn) record(rq *Request, head proto.ReplyHead, body []byte) bool {
 	if !c.flight.remove(rq) {
 		return false
 	}
-	carried := min(rq.size, maxUpload) + proto.LengthSize + proto.ReplyHeadSize + len(body)
-	c.window.leave(rq, carried, time.Now())
+	c.window.leave(rq, proto.LengthSize+proto.ReplyHeadSize+len(body), time.Now())
 	w.sizes.learn(rq.Opcode, len(body))
 	first := rq.state != over
 	rq.state = over

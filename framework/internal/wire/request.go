@@ -40,6 +40,7 @@ type Request struct {
 	Body   []byte // must not be changed
 	Limit  int    // the length that the answer's body may have, in bytes
 	Expect int    // the length that it is expected to have; 0 for what such answers had lately
+	Reads  int    // how many znodes' data a multiRead reads
 	Class  Class
 	Watch  bool      // it is a read that leaves a watch; the last byte of Body is its watch flag
 	By     time.Time // when its caller leaves; zero for never
@@ -58,7 +59,7 @@ type sending struct {
 	xid   int32
 	sent  time.Time // when its write began
 	size  int       // of its frame
-	cost  int       // in the window, see window.weigh
+	reply int       // of its reply's frame, see window.weigh
 	tree  string    // path of a recursive watch that it sets; else ""
 }
 
@@ -70,6 +71,14 @@ const (
 	written                  // the socket has it
 	over                     // it has ended, or is about to
 )
+
+// reads returns how many znodes' data the request reads.
+func (rq *Request) reads() int {
+	if rq.Opcode == proto.OpGetData {
+		return 1
+	}
+	return rq.Reads
+}
 
 // Done returns a channel that is closed when the request has ended.
 func (rq *Request) Done() <-chan struct{} { return rq.done }
@@ -159,19 +168,23 @@ func (w *Wire) Together(op proto.Opcode) int {
 	defer w.mu.Unlock()
 	most := minWindow
 	if w.conn != nil {
-		most = min(maxTogether, w.conn.window.limit())
+		most = min(maxTogether, w.conn.window.down.limit(w.conn.window.span))
 	}
 	n := most / max(1, w.sizes.expected(op))
 	if op == proto.OpGetData {
-		n = min(n, perSeen*w.sizes.seen)
+		n = min(n, max(fewReads, perSeen*w.sizes.seen))
 	}
 	return max(1, n)
 }
 
-// Learn records the length of what would have been a reply to the operation.
+// Learn records the length of what would have been a reply to the operation, 0 if it was an error.
 func (w *Wire) Learn(op proto.Opcode, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if n == 0 && op == proto.OpGetData {
+		w.sizes.seen++
+		return
+	}
 	w.sizes.learn(op, n)
 }
 

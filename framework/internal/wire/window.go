@@ -8,27 +8,33 @@ import (
 
 // A window bounds what is in flight on a connection: what was admitted and has no reply yet. It admits
 // what the connection carries in its span, so that a heartbeat behind it returns in about that time, and
-// never more than a server should have in memory for one client.
+// never more than a server should have in memory for one client. The directions have limits of their own:
+// a link may be fast in one and slow in the other.
 //
-// Invariant: count <= maxInFlight, and bytes <= limit() or count == 1.
+// Invariant: count <= maxInFlight, and in each direction bytes <= limit(), and maxWindow in both, or count == 1.
 type window struct {
-	span  time.Duration
-	sizes *sizes
-	count int
-	reads int     // of data, of those
-	bytes int     // of the requests, and of their replies as they are expected
-	rate  float64 // bytes in a second that the connection has carried lately
+	span     time.Duration
+	sizes    *sizes
+	count    int
+	reads    int       // of data, of those
+	up, down direction // requests, and their replies
 
-	began   time.Time // the present sample of the rate
-	carried int       // in it
-	full    bool      // in it, something was not admitted because of what is in flight
-	whole   bool      // nothing was in flight when it began
+	began time.Time // the present sample of the rates
+	whole bool      // nothing was in flight when it began
+}
+
+// A direction of a connection has what is in flight in it, and what it carries.
+type direction struct {
+	bytes   int     // of replies, as they are expected
+	rate    float64 // bytes in a second that it has carried lately
+	carried int     // in the present sample
+	full    bool    // in it, something was not admitted because of what is in flight
 }
 
 const (
 	maxInFlight = 1000
 	minWindow   = 64 << 10 // bytes: even a slow connection carries them soon
-	maxWindow   = 4 << 20  // bytes: a server has the replies in memory
+	maxWindow   = 4 << 20  // bytes: a server has requests and replies in memory
 	firstRate   = 128 << 10
 	sampleTime  = 10 * time.Millisecond
 	leastSample = 10 * time.Microsecond
@@ -42,84 +48,130 @@ const (
 )
 
 func newWindow(timeout time.Duration, expected *sizes) window {
-	return window{span: timeout / windowFraction, sizes: expected, rate: firstRate}
+	first := direction{rate: firstRate}
+	return window{span: timeout / windowFraction, sizes: expected, up: first, down: first}
 }
 
-// weigh says what a request costs that is sent now, as far as is known: its frame, and the frame of its reply.
+// weigh says how long the reply's frame is expected to be of a request that is sent now.
 func (w *window) weigh(rq *Request) {
 	reply := rq.Expect
 	if reply == 0 {
 		reply = w.sizes.expected(rq.Opcode)
 	}
-	rq.cost = rq.size + proto.LengthSize + proto.ReplyHeadSize + reply
+	rq.reply = proto.LengthSize + proto.ReplyHeadSize + reply
 }
 
 // limit returns how many bytes may be in flight.
-func (w *window) limit() int {
-	return int(min(max(w.rate*w.span.Seconds(), minWindow), maxWindow))
+func (d *direction) limit(span time.Duration) int {
+	return int(min(max(d.rate*span.Seconds(), minWindow), maxWindow))
+}
+
+// admits reports whether the direction has room for n bytes.
+func (d *direction) admits(n int, span time.Duration) bool {
+	limit := d.limit(span)
+	ok := d.bytes+n <= limit
+	d.full = d.full || !ok && d.bytes >= limit/2 // else it is n that is large
+	return ok
+}
+
+// fits reports whether a request is no larger than what may be in flight.
+func (w *window) fits(rq *Request) bool {
+	return rq.size <= w.up.limit(w.span) && rq.reply <= w.down.limit(w.span) && rq.size+rq.reply <= maxWindow
 }
 
 // admits reports whether a request may be sent now.
 func (w *window) admits(rq *Request) bool {
-	if rq.Opcode == proto.OpGetData && w.reads >= perSeen*(1+w.sizes.seen) {
+	if n := rq.reads(); n > 0 && w.reads > 0 && w.reads+n > perSeen*(1+w.sizes.seen) {
 		return false
 	}
-	ok := w.count == 0 || w.count < maxInFlight && w.bytes+rq.cost <= w.limit()
-	w.full = w.full || !ok && (w.count == maxInFlight || w.bytes >= w.limit()/2) // else that request is large
-	return ok
+	if w.count == maxInFlight {
+		w.fill()
+		return false
+	}
+	up, down := w.up.admits(rq.size, w.span), w.down.admits(rq.reply, w.span)
+	both := w.up.bytes + w.down.bytes
+	fits := both+rq.size+rq.reply <= maxWindow
+	if !fits && both >= maxWindow/2 {
+		w.fill()
+	}
+	return w.count == 0 || up && down && fits
 }
 
-// due returns how long what is in flight, and that many bytes more, take by the rate.
-func (w *window) due(more int) time.Duration {
-	return time.Duration(float64(w.bytes+more) / w.rate * float64(time.Second))
+// fill records that something is not sent because of what is in flight: of the slower direction.
+func (w *window) fill() {
+	if float64(w.up.bytes)/w.up.rate > float64(w.down.bytes)/w.down.rate {
+		w.up.full = true
+	} else {
+		w.down.full = true
+	}
 }
+
+// takes returns how long so many bytes take by the rates.
+func (w *window) takes(up, down int) time.Duration {
+	return time.Duration(max(float64(up)/w.up.rate, float64(down)/w.down.rate) * float64(time.Second))
+}
+
+// due returns how long what is in flight takes.
+func (w *window) due() time.Duration { return w.takes(w.up.bytes, w.down.bytes) }
 
 // write returns how many bytes one write has: as many as the connection carries soon, so that what is
 // behind them, or in front of them in the same write, need not wait for long.
 func (w *window) write() int {
-	return int(min(max(w.rate*writeSpan.Seconds(), minWrite), maxWrite))
+	return int(min(max(w.up.rate*writeSpan.Seconds(), minWrite), maxWrite))
 }
 
-// answered returns when the reply to a request with that many bytes may be there, with a margin.
-func (w *window) answered(bytes int, now time.Time) time.Time {
-	return now.Add(2*w.due(bytes) + min(writeSpan, time.Duration(maxWrite/w.rate*float64(time.Second))))
+// answered returns when the reply to a request may be there, with a margin.
+func (w *window) answered(rq *Request, now time.Time) time.Time {
+	margin := min(writeSpan, time.Duration(maxWrite/max(w.up.rate, w.down.rate)*float64(time.Second)))
+	return now.Add(2*w.takes(w.up.bytes+rq.size, w.down.bytes+rq.reply) + margin)
 }
 
 // enter records that a request was sent.
 func (w *window) enter(rq *Request, now time.Time) {
 	if w.count == 0 {
-		w.began, w.carried, w.full, w.whole = now, 0, false, true
+		w.begin(now, true)
 	}
 	w.add(rq, 1)
+}
+
+// begin begins a sample of the rates.
+func (w *window) begin(now time.Time, whole bool) {
+	w.began, w.whole = now, whole
+	for _, d := range [...]*direction{&w.up, &w.down} {
+		d.carried, d.full = 0, false
+	}
 }
 
 // add counts a request in, or out if n is -1.
 func (w *window) add(rq *Request, n int) {
 	w.count += n
-	w.bytes += n * rq.cost
-	if rq.Opcode == proto.OpGetData {
-		w.reads += n
-	}
+	w.up.bytes += n * rq.size
+	w.down.bytes += n * rq.reply
+	w.reads += n * rq.reads()
 }
 
-// leave records the reply to a request, and how many bytes the two carried.
-func (w *window) leave(rq *Request, carried int, now time.Time) {
+// leave records the reply to a request, a frame of so many bytes.
+func (w *window) leave(rq *Request, reply int, now time.Time) {
 	w.add(rq, -1)
-	w.carried += carried
+	w.up.carried += rq.size
+	w.down.carried += reply
 	if took := now.Sub(w.began); took >= sampleTime || w.count == 0 && w.whole {
-		w.learn(float64(w.carried) / max(took, leastSample).Seconds())
-		w.began, w.carried, w.full, w.whole = now, 0, false, false // replies that came together end it
+		took = max(took, leastSample)
+		w.up.learn(took, w.span)
+		w.down.learn(took, w.span)
+		w.begin(now, false) // replies that came together end it
 	}
 }
 
-// learn takes a sample of the rate. A connection that was not in full use may carry more. One that carried
-// much more before, as in the other direction, comes down from where the limit begins to follow.
-func (w *window) learn(rate float64) {
+// learn ends a sample of the rate, which took that long. A direction that was not in full use may carry more.
+// One that carried much more before comes down from where the limit begins to follow.
+func (d *direction) learn(took, span time.Duration) {
+	rate := float64(d.carried) / took.Seconds()
 	switch {
-	case rate > w.rate:
-		w.rate = rate
-	case w.full:
-		w.rate = (min(w.rate, maxWindow/w.span.Seconds()) + rate) / 2
+	case rate > d.rate:
+		d.rate = rate
+	case d.full:
+		d.rate = (min(d.rate, maxWindow/span.Seconds()) + rate) / 2
 	}
 }
 
@@ -157,8 +209,11 @@ func (s *sizes) expected(op proto.Opcode) int {
 }
 
 // perSeen is how many reads of data may be in flight, or in one request, for each that was answered: the first
-// replies say little about the others.
-const perSeen = 2
+// replies say little about the others. A request may have fewReads at first, which a server has room for.
+const (
+	perSeen  = 2
+	fewReads = 5
+)
 
 // learn records the length of a reply to an operation.
 func (s *sizes) learn(op proto.Opcode, n int) {

@@ -8,51 +8,72 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-func weighing(cost int) *Request { return &Request{sending: sending{cost: cost}} }
+func weighing(up, down int) *Request { return &Request{sending: sending{size: up, reply: down}} }
 
 // Whatever comes and goes, the window keeps its invariant, and admits something when nothing is in flight.
 func TestWindow(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		w, now := newWindow(10*time.Second, new(sizes)), time.Now()
-		var flying []int
+		var flying []*Request
 		for range 2000 {
 			now = now.Add(time.Duration(r.IntN(20)) * time.Millisecond)
-			if cost := 1 + r.IntN(1<<r.IntN(23)); w.admits(weighing(cost)) {
-				w.enter(weighing(cost), now)
-				flying = append(flying, cost)
+			if rq := weighing(1+r.IntN(1<<r.IntN(23)), 1+r.IntN(1<<r.IntN(23))); w.admits(rq) {
+				w.enter(rq, now)
+				flying = append(flying, rq)
 			} else if len(flying) == 0 {
 				t.Fatal("nothing is in flight, and nothing is admitted")
 			}
 			if len(flying) > 0 && r.IntN(2) == 0 {
-				w.leave(weighing(flying[0]), 1+r.IntN(1<<20), now)
+				w.leave(flying[0], 1+r.IntN(1<<20), now)
 				flying = flying[1:]
 			}
-			if w.count != len(flying) || w.count > maxInFlight || w.limit() > maxWindow || w.limit() < minWindow {
+			if w.count != len(flying) || w.count > maxInFlight {
 				t.Fatalf("%+v, with %d in flight", w, len(flying))
+			}
+			for _, d := range []direction{w.up, w.down} {
+				if limit := d.limit(w.span); limit > maxWindow || limit < minWindow {
+					t.Fatalf("%+v: a limit of %d bytes", d, limit)
+				}
 			}
 		}
 	}
 }
 
-// The limit follows what the connection carries: some of its span, within bounds.
+// The limit of each direction follows what it carries: some of the window's span, within bounds. The other, be it
+// fast or slow, says nothing about it.
 func TestWindow_follows_the_rate(t *testing.T) {
-	for rate, want := range map[int]int{10_000: minWindow, 1_000_000: 625_000, 1 << 30: maxWindow} {
-		w, now := newWindow(10*time.Second, new(sizes)), time.Now()
-		for range 200 {
-			n := 0
-			for ; n < 1 || w.admits(weighing(10_000)); n++ {
-				w.enter(weighing(10_000), now)
+	wants := map[int]int{10_000: minWindow, 1_000_000: 625_000, 1 << 30: maxWindow}
+	for up, wantUp := range wants {
+		for down, wantDown := range wants {
+			w, now := newWindow(10*time.Second, new(sizes)), time.Now()
+			for range 400 {
+				now = exchange(&w, weighing(10_000, 1), up, down, now)
+				now = exchange(&w, weighing(1, 10_000), up, down, now)
 			}
-			for ; n > 0; n-- {
-				now = now.Add(time.Duration(float64(10_000) / float64(rate) * float64(time.Second)))
-				w.leave(weighing(10_000), 10_000, now)
+			if got := w.up.limit(w.span); got < wantUp*9/10 || got > wantUp*11/10 {
+				t.Errorf("at %d bytes/s up and %d down the limit up is %d, want about %d", up, down, got, wantUp)
 			}
-		}
-		if got := w.limit(); got < want*9/10 || got > want*11/10 {
-			t.Errorf("at %d bytes/s the limit is %d, want about %d", rate, got, want)
+			if got := w.down.limit(w.span); got < wantDown*9/10 || got > wantDown*11/10 {
+				t.Errorf("at %d bytes/s up and %d down the limit down is %d, want about %d", up, down, got, wantDown)
+			}
 		}
 	}
+}
+
+// exchange sends as many requests like rq as the window admits, and has the replies come as fast as the rates
+// allow. It returns when the last has come.
+func exchange(w *window, rq *Request, up, down int, now time.Time) time.Time {
+	n := 0
+	for ; n < 1 || w.admits(rq); n++ {
+		w.enter(rq, now)
+	}
+	for ; n > 0; n-- {
+		took := max(float64(rq.size)/float64(up), float64(rq.reply)/float64(down))
+		now = now.Add(time.Duration(took * float64(time.Second)))
+		w.leave(rq, rq.reply, now)
+	}
+	return now
 }
 
 func TestSizes(t *testing.T) {

@@ -135,8 +135,8 @@ func (w *Wire) Status() Status {
 	}
 	if c := w.conn; c != nil {
 		s.Refusal = c.refusal
-		if c.window.bytes > minWindow {
-			s.Due = c.window.due(0)
+		if c.window.up.bytes+c.window.down.bytes > minWindow {
+			s.Due = c.window.due()
 		}
 		if oldest, ok := c.oldestLocked(); ok {
 			s.Waiting = later(oldest, c.moved())
