@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -259,8 +260,12 @@ func (ca *authority) sign(t *testing.T, cert *x509.Certificate) (*ecdsa.PrivateK
 // write writes a new key and its certificate to one file, and returns its name.
 func (ca *authority) write(t *testing.T, file, name string) string {
 	t.Helper()
+	var addresses []net.IP
+	if ip := net.ParseIP(name); ip != nil {
+		addresses = []net.IP{ip}
+	}
 	key, cert := ca.sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, IPAddresses: addresses,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	})

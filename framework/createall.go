@@ -71,6 +71,7 @@ func (c *Client) newGroup(creates []TxnOp) (*group, error) {
 			continue
 		}
 		op = TxnOp{kind: txnCreate, path: cr.path, data: cr.data, flags: cr.flags(), acl: cr.acls}
+		g.ops[i].acl = op.acl
 		size += op.size()
 		g.full, g.creations = append(g.full, op), append(g.creations, cr)
 	}

@@ -61,6 +61,11 @@ func (cr *creation) attempt(ctx context.Context, s *session.Session) (string, er
 		return "", again(cr.makeEpoch(ctx, s, last))
 	case cr.has(withParents) && errors.Is(err, ErrNoNode):
 		return "", again(cr.makeParent(ctx, s, last))
+	case cr.epoch == nil: // else it may be the epoch's
+		err = explained(err, txnCreate, cr.path, cr.acls)
+	}
+	if errors.Is(err, ErrNoNode) {
+		err = fmt.Errorf("%w (WithParents creates it)", err)
 	}
 	return path, cr.earlier.note(err)
 }
@@ -208,6 +213,8 @@ func (cr *creation) makeParent(ctx context.Context, s *session.Session, last *se
 		cr.parent, err = cr.makeParents(ctx, s, dir, above)
 	case err == nil || errors.Is(err, ErrNodeExists): // it was reaped meanwhile
 		cr.parent, err = cr.beginParent(s, dir)
+	default:
+		err = explained(err, txnCreate, dir, cr.aclOf(dir))
 	}
 	return err
 }
@@ -242,7 +249,7 @@ func (cr *creation) makeParents(
 			return p, err
 		}
 		if err := parentMade(ctx, p); err != nil {
-			return nil, err
+			return nil, explained(err, txnCreate, dir, cr.aclOf(dir))
 		}
 	}
 	return nil, nil

@@ -100,7 +100,7 @@ func (x deletion) attempt(ctx context.Context, s *session.Session, d *earlierAtt
 	if err := x.check(ctx, s, d); err != nil {
 		return err
 	}
-	return session.Effect(ctx, s, requests.Delete(x.path, x.version))
+	return explained(session.Effect(ctx, s, requests.Delete(x.path, x.version)), txnDelete, x.path, nil)
 }
 
 // unfinished reports whether the deletion that failed with err may still be done. If the znode ends

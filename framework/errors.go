@@ -3,12 +3,16 @@ package framework
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/zkpath"
 )
 
 // Errors that a server returns. The caller gets them wrapped in an [OpError]. Its method Code tells those
@@ -124,4 +128,21 @@ func (c *Client) shownPath(path string) string {
 		return path
 	}
 	return c.fullPath(path)
+}
+
+// explained returns the error of an operation on the path with what a server's code leaves open: which znode's
+// parent or ACL it is about, and why the ACL in the request is invalid.
+func explained(err error, op txnKind, path string, list []acl.Entry) error {
+	parent, _ := zkpath.Split(path)
+	switch {
+	case op == txnCreate && errors.Is(err, ErrNoNode):
+		return fmt.Errorf("%w: the parent %s", err, errtype.Path(parent))
+	case op == txnCreate && errors.Is(err, ErrNoAuth):
+		return fmt.Errorf("%w: that of %s gives this client no CREATE", err, errtype.Path(parent))
+	case op == txnDelete && errors.Is(err, ErrNoAuth):
+		return fmt.Errorf("%w: that of %s gives this client no DELETE", err, errtype.Path(parent))
+	case errors.Is(err, zkerr.ErrInvalidACL) && slices.ContainsFunc(list, func(e acl.Entry) bool { return e.Scheme == "auth" }):
+		return fmt.Errorf("%w: an entry of the scheme auth, as of acl.Creator, needs a credential: see WithAuth", err)
+	}
+	return err
 }

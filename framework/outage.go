@@ -124,6 +124,7 @@ type outage struct {
 // failed keeps err as the reason why there is no connection, and logs it unless such lines repeat too
 // often. server is the address of the attempt, as "host:port".
 func (c *core) failed(server string, err error) {
+	err = c.cfg.suspected(err)
 	now, fault := time.Now(), located(server, err)
 	c.mu.Lock()
 	c.lastFault = fault
@@ -142,6 +143,18 @@ func (c *core) failed(server string, err error) {
 		fields = append(fields, zap.String(fieldHint, hintOutage))
 	}
 	c.log.Warn("cannot connect", fields...)
+}
+
+// suspected returns the error of an attempt to connect. If the server said nothing that can be understood, it
+// says what servers do that to.
+func (cfg *config) suspected(err error) error {
+	switch {
+	case cfg.tls != nil:
+		return err
+	case isCut(err):
+		return fmt.Errorf("%w: the server may be starting, or have too many clients, or this port speaks TLS", err)
+	}
+	return err
 }
 
 // located returns err with the server's address unless err has one already, as those of a dial do. The

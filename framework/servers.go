@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"go.uber.org/zap"
 
@@ -141,6 +143,8 @@ func cutPort(entry string) (host, port string, err error) {
 	switch {
 	case strings.Contains(entry, "@"):
 		return "", "", errors.New("must not contain a credential, see WithAuth")
+	case strings.ContainsAny(entry, ";| \t\r\n"):
+		return "", "", errors.New("must be one server: commas separate servers")
 	case bracketed && strings.HasSuffix(entry, "]"):
 		return entry[1 : len(entry)-1], strconv.Itoa(proto.DefaultPort), nil
 	case bracketed, strings.Count(entry, ":") == 1:
@@ -316,11 +320,19 @@ func (cfg *config) dialSecured(ctx context.Context, t hosts.Target) (net.Conn, e
 			return nil, errors.Join(err, conn.Close())
 		}
 		tlsConfig = tlsConfig.Clone()
-		tlsConfig.ServerName = host
+		tlsConfig.ServerName, _, _ = strings.Cut(host, "%") // no certificate has an IPv6 address's zone
 	}
 	secured := tls.Client(conn, tlsConfig)
 	if err := secured.HandshakeContext(ctx); err != nil {
+		if isCut(err) || errors.As(err, new(tls.RecordHeaderError)) { // ZooKeeper's plain port takes a hello for a huge request
+			err = fmt.Errorf("TLS handshake: %w: this port may speak no TLS", err)
+		}
 		return nil, errors.Join(err, conn.Close())
 	}
 	return secured, nil
+}
+
+// isCut reports whether err is the end of a connection by its peer.
+func isCut(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }

@@ -83,7 +83,7 @@ func (c *Client) SetACL(ctx context.Context, path string, acl []acl.Entry, versi
 		},
 		versionOf: func(st proto.Stat) int32 { return st.Aversion },
 	})
-	return st, c.callError(ctx, "set ACL of", path, err)
+	return st, c.callError(ctx, "set ACL of", path, explained(err, 0, "", acl))
 }
 
 // A change is a write to a znode that depends on a version.

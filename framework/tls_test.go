@@ -70,15 +70,15 @@ func TestTLSVerifiesEachHostsOwnName(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		ca := newAuthority(t)
 		roots := ca.roots()
-		dial := secured(t, srv, ca, map[string]string{"a.test": "a.test", "b.test": "b.test", "c.test": "a.test"})
+		dial := secured(t, srv, ca, map[string]string{"a.test": "a.test", "b.test": "b.test", "c.test": "a.test", "fe80::1%eth0": "fe80::1"})
 		client := func(servers string, config *tls.Config) *framework.Client {
 			config.MinVersion = tls.VersionTLS12
 			return newClient(t, servers, framework.WithDialer(dial), framework.WithTLS(config), framework.WithRetry(retry.Never()),
 				framework.WithConnectTimeout(time.Second))
 		}
 		c := client("a.test", &tls.Config{RootCAs: roots})
-		for _, servers := range []string{"b.test", "a.test"} { // the session moves from one name to another
-			must.OK(t, c.AwaitConnected(t.Context()))
+		for _, servers := range []string{"b.test", "[fe80::1%eth0]", "a.test"} { // the session moves from one name to another
+			must.OK(t, c.AwaitConnected(within(t, time.Minute)))
 			must.OK(t, c.SetServers(servers))
 			sleep(time.Second)
 			if _, _, err := c.Children(t.Context(), "/"); err != nil {

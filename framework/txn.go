@@ -252,6 +252,7 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 		if err != nil {
 			faults = append(faults, op.fault(i, err))
 		}
+		ops[i].acl = op.acl
 		op.path = op.view.pathToCreate(op.path, op.flags&proto.FlagSequential != 0)
 		size += op.size()
 		full[i] = op
@@ -417,7 +418,9 @@ func (got txnAnswer) outcome(ops []TxnOp, err error) ([]TxnResult, error) {
 	}
 	for i, fault := range got.faults {
 		if fault != nil && i < len(ops) {
-			return nil, ops[i].fault(i, fault)
+			culprit := ops[i].fault(i, fault)
+			culprit.Err = explained(fault, ops[i].kind, cmp.Or(culprit.AbsolutePath, culprit.Path), ops[i].acl)
+			return nil, culprit
 		}
 	}
 	if err == nil && len(got.results) != len(ops) {
