@@ -56,6 +56,21 @@ type Node struct {
 	rank int // of the kind among the queue's
 }
 
+// Recipe names the recipes that have the node's kind, for an error.
+func (n Node) Recipe() string {
+	switch n.Kind {
+	case MutexKind:
+		return "a mutex or an election"
+	case LatchKind:
+		return "an election in LeaderLatch's format"
+	case ReadKind, WriteKind:
+		return "a read/write lock"
+	case LeaseKind:
+		return "a semaphore"
+	}
+	return "a lock of kazoo's"
+}
+
 // Digits returns the number as it is in the name.
 func (n Node) Digits() string {
 	return n.Name[strings.LastIndex(n.Name, n.Kind)+len(n.Kind):]

@@ -54,11 +54,11 @@ func ExampleMutex() {
 	if err := errors.Join(again.Release(ctx), lease.Release(ctx)); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("lease:", lease.Err())
+	fmt.Println(lease.Err())
 	// Output:
 	// lock count: 2
 	// refused: true
-	// lease: lease: released
+	// lease: released: /locks/account-7
 }
 
 func ExampleContextWithOwner() {

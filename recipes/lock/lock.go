@@ -44,7 +44,7 @@ type doConfig struct {
 }
 
 // WaitAtMost bounds the wait for the lock, and not fn. d must be positive. If d ends the wait, the
-// error wraps [context.DeadlineExceeded].
+// error wraps [context.DeadlineExceeded]. It excludes [WithoutWaiting].
 func WaitAtMost(d time.Duration) DoOption {
 	return doOptionFunc(func(cfg *doConfig) {
 		if d <= 0 {
@@ -90,6 +90,9 @@ func Do(
 func acquire(ctx context.Context, l Locker, opts []DoOption, faults ...error) (*Lease, error) {
 	var cfg doConfig
 	faults = append(faults, args.Apply(&cfg, opts, DoOption.apply)...)
+	if cfg.try && cfg.wait != 0 {
+		faults = append(faults, errors.New("options: WaitAtMost and WithoutWaiting exclude each other"))
+	}
 	if err := errors.Join(append(faults, cfg.fault)...); err != nil {
 		return nil, fmt.Errorf("lock: do: %w", err)
 	}

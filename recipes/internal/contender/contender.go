@@ -111,10 +111,10 @@ func NewLease(
 	if revoked != nil {
 		o.Revoked = func(oldest *hold.Share) { revoked((*lease.Lease)(oldest)) }
 	}
-	path, shown := o.Path, o.Shown // so that Lost does not keep all of o
-	if shown == "" {
-		shown = o.Client.AbsolutePath(path)
+	if o.Shown == "" {
+		o.Shown = o.Client.AbsolutePath(o.Path)
 	}
+	path, shown := o.Path, o.Shown // so that Lost does not keep all of o
 	o.Lost = func(cause error) error { return &lease.LostError{Path: path, AbsolutePath: shown, Cause: cause} }
 	var shares []*hold.Share
 	for _, member := range members {

@@ -11,7 +11,9 @@
 package hold
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -99,7 +101,7 @@ func (NoHooks) Discarded(time.Time) {}
 type Options struct {
 	Client *framework.Client
 	Path   string // of the lock, as its user gave it
-	Shown  string // Path in the ensemble, for errors; "" for what Client makes of Path
+	Shown  string // Path in the ensemble, for errors; contender.NewLease sets it
 	Grant  Grant
 	Hooks  Hooks // [NoHooks] for no telemetry
 
@@ -364,10 +366,21 @@ func (s *Share) Err() error {
 
 func (s *Share) errLocked() error {
 	if s.released {
-		return ErrReleased
+		return releasedError{s.hold}
 	}
 	return s.hold.err
 }
+
+// A releasedError is [ErrReleased] of a lease of the hold.
+type releasedError struct{ hold *Hold }
+
+// Error names the lock.
+func (e releasedError) Error() string {
+	return fmt.Sprintf("%v: %s", ErrReleased, errtype.Path(cmp.Or(e.hold.Shown, e.hold.Path)))
+}
+
+// Unwrap returns ErrReleased.
+func (e releasedError) Unwrap() error { return ErrReleased }
 
 // Lost returns a channel that is closed when the hold is lost.
 func (s *Share) Lost() <-chan struct{} {
@@ -463,7 +476,7 @@ func (s *Share) Drop() (last bool, err error) {
 	}
 	if s.released {
 		h.mu.Unlock()
-		return false, ErrReleased
+		return false, releasedError{h}
 	}
 	s.released = true
 	s.onLoss = nil
@@ -475,7 +488,7 @@ func (s *Share) Drop() (last bool, err error) {
 	inUse := s.contexts != nil
 	h.mu.Unlock()
 	if inUse {
-		s.endContexts(ErrReleased)
+		s.endContexts(releasedError{h})
 	}
 	if last {
 		h.ended(nil)

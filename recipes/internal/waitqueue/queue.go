@@ -163,7 +163,8 @@ var ErrMixed = errtype.New("another kind of lock is on the path: both would be g
 
 // mixed returns ErrMixed, which the znode is the reason for.
 func mixed(c *framework.Client, dir, name string) error {
-	return fmt.Errorf("%w: %s", ErrMixed, c.AbsolutePath(zkpath.Join(dir, name)))
+	node, _ := queuenode.ParseAny(name)
+	return fmt.Errorf("%w: %s, of %s", ErrMixed, c.AbsolutePath(zkpath.Join(dir, name)), node.Recipe())
 }
 
 // otherAhead looks for contenders of another kind that are ahead of the node self, which v shows and
@@ -248,7 +249,7 @@ func OtherAhead( //nolint:revive // two directories, with what is listed of each
 // znode of an unfair mutex: no znode can be below that.
 func CreationError(err error) error {
 	if errors.Is(err, framework.ErrNoChildrenForEphemerals) {
-		return fmt.Errorf("%w: %w", ErrMixed, err)
+		return fmt.Errorf("%w: the znode of an unfair mutex: %w", ErrMixed, err)
 	}
 	return err
 }
