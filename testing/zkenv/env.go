@@ -2,7 +2,6 @@ package zkenv
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,11 +107,7 @@ func (w *Env) connect(t testing.TB, addr string, opts []framework.Option) *frame
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		err := c.Close()
-		if w.cfg.breakable && errors.Is(err, framework.ErrUnknownOutcome) {
-			return // its servers may be frozen or isolated, so none of them ends the session
-		}
-		if err != nil {
+		if err := c.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
