@@ -198,9 +198,9 @@ func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
 		m := newMulti(t, newMutexes(t, c, paths...)...)
 		route.ResetRequests()
 		lease := mustLock(t, m)
-		// Of a hundred listings, 64 are one request, and 36 another.
-		if multis, lists := count(route, fault.Multi), count(route, fault.MultiRead); multis != 3 || lists != 5 {
-			t.Errorf("%d transactions and %d requests for the listings, want 3 and 5", multis, lists)
+		// How many of a hundred listings one request has, 64 at the most, is by what the connection has carried so far.
+		if multis, lists := count(route, fault.Multi), count(route, fault.MultiRead); multis != 3 || lists < 5 || lists > 8 {
+			t.Errorf("%d transactions and %d requests for the listings, want 3, and 5 to 8", multis, lists)
 		}
 		mustRelease(t, lease)
 		if multis := count(route, fault.Multi); multis != 4 {
