@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -91,11 +92,16 @@ func TestProc_that_hides_another_users_process(t *testing.T) {
 	needNamespaces(t)
 	_, addr := serve(t)
 	user := newUserPrograms(t)
-	script := fmt.Sprintf("mount -t proc -o hidepid=2 proc /proc; exec setpriv --reuid 65534 --regid 65534 --clear-groups %s exec --connect %s --no-cgroup /hidden -- sh -c '%s=\"%s\" \"%s\" </dev/null; sleep 3'",
-		quoted(user.docent), addr, becomeRootVariable, user.pid, user.setuid)
+	said := filepath.Join(filepath.Dir(user.docent), "said")
+	script := fmt.Sprintf("mount -t proc -o hidepid=2 proc /proc; exec setpriv --reuid 65534 --regid 65534 --clear-groups %s exec --connect %s --no-cgroup /hidden -- sh -c '%s=\"%s\" \"%s\" </dev/null; for i in $(seq 600); do grep -q \"another user\" \"%s\" && break; sleep 0.1; done' 2>%s",
+		quoted(user.docent), addr, becomeRootVariable, user.pid, user.setuid, said, quoted(said))
 	cmd := exec.Command("unshare", "-p", "-f", "-m", "sh", "-c", script)
 	cmd.Env = []string{apptest.ProgramVariable + "=1", "PATH=" + os.Getenv("PATH"), "LINGER=1"}
-	out, _ := cmd.CombinedOutput()
+	failed, _ := cmd.CombinedOutput()
+	out, err := os.ReadFile(said)
+	if err != nil {
+		t.Fatalf("%v: %s", err, failed)
+	}
 	if !strings.Contains(string(out), "a process that /proc hides") || !strings.Contains(string(out), "runs as another user, so docent can't stop it") {
 		t.Errorf("%s", out)
 	}
