@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -150,10 +151,14 @@ func (e *edit) refuse(s *sight) {
 	}
 }
 
-// put adds n, or puts it in the place of old.
+// put adds n, or puts it in the place of old. After a restore of the ensemble one Mzxid may be that of two states.
 func (e *edit) put(old, n *znode) {
-	if old == nil || old.Stat.Mzxid != n.Stat.Mzxid {
+	switch {
+	case old == nil || old.Stat.Mzxid != n.Stat.Mzxid,
+		e.loop.opts.bounds.ByPath == nil && !bytes.Equal(old.Data, n.Data):
 		e.changes = append(e.changes, change{old, n})
+	default:
+		n.Data = old.Data // by which Values knows the state
 	}
 	e.tree = e.tree.with(n.Path, n)
 	e.loop.takeBack(zkpath.Split(n.Path))

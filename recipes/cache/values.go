@@ -32,6 +32,8 @@ type Value[T any] struct {
 	Value T              // the zero value if Err is not nil
 	Err   error          // of the codec; or why the client can't read the znode: see [Snapshot.Unread]
 	Stat  framework.Stat // the zero value if the client can't read the znode
+
+	data *byte // the first byte of what was decoded
 }
 
 // Of returns the values of the cache, which remains the caller's to close. Of needs no Encode of the
@@ -121,22 +123,29 @@ func (v *Values[T]) Changes(ctx context.Context) iter.Seq2[[]Value[T], error] {
 // sameValues reports whether a and b are the same states of the same znodes.
 func sameValues[T any](a, b []Value[T]) bool {
 	return slices.EqualFunc(a, b, func(a, b Value[T]) bool {
-		return a.Path == b.Path && sameState(a.Stat, b.Stat) && errors.Is(a.Err, b.Err)
+		return a.Path == b.Path && sameState(a, b) && errors.Is(a.Err, b.Err)
 	})
 }
 
-func sameState(a, b framework.Stat) bool { return a.Czxid == b.Czxid && a.Mzxid == b.Mzxid }
+// sameState reports whether a and b were decoded from the same state of a znode, for which the cache keeps the
+// data that it has.
+func sameState[T any](a, b Value[T]) bool {
+	return a.Stat.Czxid == b.Stat.Czxid && a.Stat.Mzxid == b.Stat.Mzxid && a.data == b.data
+}
 
 // of returns the value of a znode. It decodes a state that it does not know.
 func (v *Values[T]) of(n Node) Value[T] {
-	v.mu.Lock()
-	value, ok := v.known[n.Path]
-	v.mu.Unlock()
-	if ok && sameState(value.Stat, n.Stat) {
-		value.Stat = n.Stat
-		return value
+	value := Value[T]{Path: n.Path, Stat: n.Stat}
+	if len(n.Data) > 0 {
+		value.data = &n.Data[0]
 	}
-	value = Value[T]{Path: n.Path, Stat: n.Stat}
+	v.mu.Lock()
+	known, ok := v.known[n.Path]
+	v.mu.Unlock()
+	if ok && sameState(known, value) {
+		known.Stat = n.Stat
+		return known
+	}
 	decoded, err := v.decode(n.Data)
 	if value.Err = err; err == nil {
 		value.Value = decoded
