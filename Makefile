@@ -69,12 +69,14 @@ race: ## All tests with the race detector, on real servers, too (long: narrow it
 #
 # Tests of the client that the race detector would slow down, or make allocate.
 measured := TestFootprint TestOperation_without_telemetry_allocates_nothing TestCloseTakesASecondAtTheMost TestFrozenFrontEnd_costs_the_connect_timeout
+# Worlds of thousands of cases, whose concurrency other tests have, too. They run without the race detector.
+worlds := TestContract TestOwnership TestConvergence TestManySlotsUnderFaults
 space := $(subst ,, )
 
 .PHONY: suite
 suite: ## All tests, most also with the race detector
 	$(go_test) -race ./framework/... ./listeners/... ./retry/... ./internal/...
-	ZK_TEST=none go test -race -count=1 -shuffle=on -timeout=20m -skip='^TestContract$$' ./recipes/lock ./recipes/... ./testing/...
+	ZK_TEST=none go test -race -count=1 -shuffle=on -timeout=20m -skip='^($(subst $(space),|,$(worlds)))$$' ./recipes/lock ./recipes/... ./testing/...
 	ZK_TEST=none go test -count=1 -timeout=20m -run='^TestContract$$' ./recipes/lock ./recipes/leader ./recipes/semaphore
 	ZK_REAL=one $(go_test) ./recipes/lock ./recipes/... ./testing/...
 	@for t in $(measured); do grep -q "^func $$t(" framework/*_test.go || { echo "framework has no $$t: see measured"; exit 1; }; done

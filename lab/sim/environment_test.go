@@ -40,6 +40,7 @@ type environment struct {
 	released   map[*lock.Lease]bool
 	killed     map[int64]bool // sessions that an operator has ended
 	doomed     map[nodeKey]bool
+	byHand     map[nodeKey]bool           // see makeByHand
 	closing    map[*framework.Client]bool // Close has been called
 	harms      []harm
 	whose      map[int64]*record            // the framework.Client of each session; nil before it knows
@@ -53,7 +54,7 @@ type environment struct {
 func newEnvironment(p *plan, b bug) *environment {
 	return &environment{
 		plan: p, bug: b, counts: map[string]int{}, nodes: map[string]znode{}, made: map[string]znode{}, inDir: map[string][]string{},
-		leases: map[*lock.Lease]*leaseRecord{}, released: map[*lock.Lease]bool{}, killed: map[int64]bool{}, doomed: map[nodeKey]bool{},
+		leases: map[*lock.Lease]*leaseRecord{}, released: map[*lock.Lease]bool{}, killed: map[int64]bool{}, doomed: map[nodeKey]bool{}, byHand: map[nodeKey]bool{},
 		closing: map[*framework.Client]bool{}, whose: map[int64]*record{}, taken: map[string]bool{}, ends: map[place]end{},
 		kinds: kindsSeen{contenders: map[string]znode{}},
 	}

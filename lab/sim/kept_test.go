@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // ownedKept is the guarantee of kept znodes, in addition to those of locks. While the client is Connected and
@@ -33,7 +34,7 @@ func kept() *recipe {
 	return &recipe{
 		name: "kept", plan: (*plan).takePaths, live: (*environment).keep, bugs: keptBugs(),
 		met: append(comeAgain("node"), "kept Made", "kept Away", "kept Taken", "kept at the end",
-			"fault "+takes, "kept closed while another has the path"),
+			"fault "+takes, "kept closed while another has the path", byHand),
 	}
 }
 
@@ -42,8 +43,8 @@ func (env *environment) keep() (end func()) {
 	k := &keeping{env: env, over: make(chan struct{})}
 	for i, c := range env.clients {
 		pass(apart)
-		r := rand.New(rand.NewPCG(c.plan.seed, uint64(9+i)))
-		k.all.Go(func() { k.live(c, r) })
+		r, hand := rand.New(rand.NewPCG(c.plan.seed, uint64(9+i))), rand.New(rand.NewPCG(c.plan.seed, uint64(900+i)))
+		k.all.Go(func() { k.live(c, r, hand) })
 	}
 	return func() {
 		close(k.over)
@@ -51,8 +52,8 @@ func (env *environment) keep() (end func()) {
 	}
 }
 
-// live keeps one znode after another.
-func (k *keeping) live(c *client, r *rand.Rand) {
+// live keeps one znode after another. Before some, it makes one at the path by hand.
+func (k *keeping) live(c *client, r, hand *rand.Rand) {
 	for round := 0; !k.ended(0); round++ {
 		f, closing := c.present()
 		if closing || f.State() == framework.Closed {
@@ -63,17 +64,58 @@ func (k *keeping) live(c *client, r *rand.Rand) {
 		if r.IntN(2) == 0 {
 			path = keptCommon
 		}
+		var removeHand func() // nil if there is none
+		if hand.IntN(4) == 0 {
+			removeHand = k.makeByHand(f, path)
+		}
 		n, err := node.New(f, path, fmt.Appendf(nil, "%s of %s, round %d", canary, c.name, round))
 		if err != nil {
 			k.env.violated(nothingHidden, "a new Node: %v", err)
 			return
 		}
 		remove := n.OnChange(func(change node.Change) { k.changed(n, change) })
-		if k.ended(upTo(r, 3*k.env.plan.timeout)) {
+		if k.ended(upTo(r, 3*k.env.plan.timeout)) && removeHand == nil {
 			k.check(f, n, path)
 		}
 		k.close(f, n, upTo(r, k.env.plan.timeout))
 		remove()
+		if removeHand != nil {
+			removeHand()
+		}
+	}
+}
+
+// byHand is what checkHand counts.
+const byHand = "kept made by hand"
+
+// makeByHand makes a znode at the path, which is no Node's although it is of the same session, and returns
+// what deletes it, or nil.
+func (k *keeping) makeByHand(f *framework.Client, path string) (remove func()) {
+	ctx, cancel := context.WithTimeout(k.env.ctx, k.env.plan.timeout)
+	defer cancel()
+	var st framework.Stat
+	_, err := f.Create(ctx, path, []byte(canary+" by hand"), framework.Ephemeral(), framework.KnownBySession(), framework.StatTo(&st))
+	if err != nil {
+		return nil // it was taken, or there is no server; what may exist is deleted
+	}
+	key := nodeKey{path, st.Czxid}
+	k.env.mu.Lock()
+	defer k.env.mu.Unlock()
+	k.env.byHand[key] = true
+	k.env.counts[byHand]++
+	return func() {
+		k.env.mu.Lock()
+		delete(k.env.byHand, key)
+		k.env.mu.Unlock()
+		f.Discard(path, framework.CreatedBy(key.czxid))
+	}
+}
+
+// checkHand is the validator of "own znodes only": a recipe deletes no znode that its client has made by
+// hand. The operator may, and the end of the session does. It needs env.mu.
+func (env *environment) checkHand(x zkserver.Transaction, key nodeKey) {
+	if env.byHand[key] && x.Ended == 0 && env.whose[x.By] != theOperator {
+		env.violatedLocked(ownSession, "%s, which was made by hand, was deleted", key.path)
 	}
 }
 
