@@ -253,8 +253,8 @@ func (c *call) work(held, ctx context.Context, l *lease.Lease, seen *state, run 
 		run.State = Failed
 	}
 	if ended != nil {
-		if errors.Is(failed, ended) {
-			ended = nil
+		if errors.Is(ended, lease.ErrLost) && errors.Is(failed, ended) {
+			ended = nil // failed says it
 		}
 		return Result{outcome, run}, failed, ended
 	}
