@@ -129,6 +129,10 @@ func (d *deletes) finish(x deletion, err error) {
 		return // still pending, so that Close reports it
 	}
 	d.mu.Lock()
+	if d.closed { // close does not wait forever for a worker, and has ended what was left
+		d.mu.Unlock()
+		return
+	}
 	delete(d.known, x)
 	d.mu.Unlock()
 	x.protected.finish()

@@ -428,7 +428,7 @@ func TestOwnershipOnServers(t *testing.T) {
 					must.Get(other.Set(ctx, root+path, []byte("another's"), framework.AnyVersion))(t)
 				case happening == "deleted and made":
 					must.OK(t, other.Delete(ctx, root+path))
-					must.Get(other.Create(ctx, root+path, nil, framework.Ephemeral(), framework.StatTo(&another)))(t)
+					must.Get(other.Create(ctx, root+path, nil, framework.Ephemeral(), framework.WithParents(), framework.StatTo(&another)))(t)
 					if h.lease != nil {
 						<-h.lease.Lost()
 					}

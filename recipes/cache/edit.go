@@ -157,7 +157,7 @@ func (e *edit) put(old, n *znode) {
 	case old == nil || old.Stat.Mzxid != n.Stat.Mzxid,
 		e.loop.opts.bounds.ByPath == nil && !bytes.Equal(old.Data, n.Data):
 		e.changes = append(e.changes, change{old, n})
-	default:
+	case bytes.Equal(old.Data, n.Data):
 		n.Data = old.Data // by which Values knows the state
 	}
 	e.tree = e.tree.with(n.Path, n)

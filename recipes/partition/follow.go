@@ -235,9 +235,9 @@ type settling struct {
 func (s *settling) note(p peers, now time.Time) {
 	switch {
 	case !p.unsettled():
-		*s = settling{}
+		*s = settling{retry: s.retry}
 	case s.present == nil || !maps.Equal(s.settled, p.settled):
-		*s = settling{peers: p, first: now, last: now}
+		*s = settling{peers: p, first: now, last: now, retry: s.retry} // members that see different ones write in turn
 	case !maps.Equal(s.present, p.present):
 		s.peers, s.last = p, now
 	}

@@ -127,7 +127,7 @@ func (c *Conn) reply(head proto.ReplyHead, n int) error {
 		return fmt.Errorf("%w: a reply to request %d, which is not in flight", ErrProtocol, head.Xid)
 	}
 	if n > rq.Limit {
-		c.replied(rq, head, nil, fmt.Errorf("%w: %d bytes, and %d are allowed for", ErrTooLarge, n, rq.Limit))
+		c.replied(rq, head, nil, n, fmt.Errorf("%w: %d bytes, and %d are allowed for", ErrTooLarge, n, rq.Limit))
 		_, err := c.input.Discard(n)
 		return err
 	}
@@ -135,28 +135,28 @@ func (c *Conn) reply(head proto.ReplyHead, n int) error {
 	if err != nil {
 		return err
 	}
-	c.replied(rq, head, body, nil)
+	c.replied(rq, head, body, n, nil)
 	return c.leftOut(rq.sent)
 }
 
-// replied records the reply to rq, and ends rq.
-func (c *Conn) replied(rq *Request, head proto.ReplyHead, body []byte, fault error) {
-	if c.record(rq, head, body) {
+// replied records the reply to rq, whose body has n bytes, and ends rq.
+func (c *Conn) replied(rq *Request, head proto.ReplyHead, body []byte, n int, fault error) {
+	if c.record(rq, head, body, n) {
 		rq.end(Answer{head.Zxid, head.Code, body}, fault)
 	}
 	c.wake() // the window may admit more
 }
 
 // record is replied without the end of rq. It returns false if rq has ended already.
-func (c *Conn) record(rq *Request, head proto.ReplyHead, body []byte) bool {
+func (c *Conn) record(rq *Request, head proto.ReplyHead, body []byte, n int) bool {
 	w := c.wire
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !c.flight.remove(rq) {
 		return false
 	}
-	c.window.leave(rq, proto.LengthSize+proto.ReplyHeadSize+len(body), time.Now())
-	w.sizes.learn(rq.Opcode, len(body))
+	c.window.leave(rq, proto.LengthSize+proto.ReplyHeadSize+n, time.Now())
+	w.sizes.learn(rq.Opcode, n)
 	first := rq.state != over
 	rq.state = over
 	if head.Code != proto.CodeOK && rq.tree != "" {

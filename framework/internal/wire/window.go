@@ -55,7 +55,10 @@ func newWindow(timeout time.Duration, expected *sizes) window {
 // weigh says how long the reply's frame is expected to be of a request that is sent now.
 func (w *window) weigh(rq *Request) {
 	reply := rq.Expect
-	if reply == 0 {
+	switch {
+	case rq.Reads > 0: // by what is known now
+		reply = rq.Reads * w.sizes.expected(proto.OpGetData)
+	case reply == 0:
 		reply = w.sizes.expected(rq.Opcode)
 	}
 	rq.reply = proto.LengthSize + proto.ReplyHeadSize + reply
@@ -84,7 +87,7 @@ func (w *window) admits(rq *Request) bool {
 	if n := rq.reads(); n > 0 && w.reads > 0 && w.reads+n > perSeen*(1+w.sizes.seen) {
 		return false
 	}
-	if w.count == maxInFlight {
+	if w.count >= maxInFlight { // proofs are not counted against it, and are counted in
 		w.fill()
 		return false
 	}
@@ -150,11 +153,12 @@ func (w *window) add(rq *Request, n int) {
 	w.reads += n * rq.reads()
 }
 
-// leave records the reply to a request, a frame of so many bytes.
+// leave records the reply to a request, a frame of so many bytes. A short reply counts as the shortest that is
+// ever expected: over a long way the rate is of what was in flight, and that is counted as it was expected.
 func (w *window) leave(rq *Request, reply int, now time.Time) {
 	w.add(rq, -1)
 	w.up.carried += rq.size
-	w.down.carried += reply
+	w.down.carried += max(reply, min(rq.reply, max(3*reply, proto.LengthSize+proto.ReplyHeadSize+otherReply)))
 	if took := now.Sub(w.began); took >= sampleTime || w.count == 0 && w.whole {
 		took = max(took, leastSample)
 		w.up.learn(took, w.span)
@@ -213,14 +217,15 @@ func (s *sizes) expected(op proto.Opcode) int {
 const (
 	perSeen  = 2
 	fewReads = 5
+	maxSeen  = 1 << 20 // beyond it, counting is of no use
 )
 
-// learn records the length of a reply to an operation.
+// learn records the length of a reply to an operation. An error, without a length, says nothing about data.
 func (s *sizes) learn(op proto.Opcode, n int) {
-	if size := s.of(op); size != nil {
+	if size := s.of(op); size != nil && (n > 0 || op != proto.OpGetData) {
 		*size = grown(*size, n)
 	}
-	if op == proto.OpGetData {
+	if op == proto.OpGetData && s.seen < maxSeen {
 		s.seen++
 	}
 }

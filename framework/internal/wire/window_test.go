@@ -112,3 +112,49 @@ func TestFewReadsGoUntilSomeWereAnswered(t *testing.T) {
 		expected.learn(proto.OpGetData, 100)
 	}
 }
+
+// Proofs enter without the window's word. They are counted, and no more is admitted for them.
+func TestProofsOpenNoWindow(t *testing.T) {
+	w, now := newWindow(10*time.Second, new(sizes)), time.Now()
+	w.down.rate = 1 << 30
+	for range maxInFlight {
+		w.enter(weighing(10, 10), now)
+	}
+	for range 3 { // beyond the bound, not only at it
+		w.enter(weighing(10, 10), now)
+		if w.admits(weighing(10, 10)) {
+			t.Fatalf("another is admitted with %d in flight", w.count)
+		}
+	}
+}
+
+// Short replies over a long way: callers with deadlines of many round trips are not sent one after another.
+func TestShortRepliesOverALongWay(t *testing.T) {
+	const callers, way, patience = 300, 50 * time.Millisecond, time.Second
+	var q queue
+	w, now := newWindow(10*time.Second, new(sizes)), time.Now()
+	var flying []*Request
+	for round := range 60 {
+		for rq := q.lanes[Apart].first; rq != nil; rq = q.lanes[Apart].first {
+			q.remove(rq) // its caller has left
+		}
+		for range callers {
+			q.add(&Request{Class: Apart, By: now.Add(patience), sending: sending{size: 30}})
+		}
+		answered := flying
+		flying = nil
+		for i := 0; i == 0 || i < len(answered); i++ { // each reply makes room
+			if i < len(answered) {
+				w.leave(answered[i], proto.LengthSize+proto.ReplyHeadSize, now)
+			}
+			for rq := q.next(&w, now); rq != nil; rq = q.next(&w, now) {
+				w.enter(rq, now)
+				flying = append(flying, rq)
+			}
+		}
+		if round > 10 && len(flying) < callers/3 {
+			t.Fatalf("round %d: %d of %d requests are under way", round, len(flying), callers)
+		}
+		now = now.Add(way)
+	}
+}

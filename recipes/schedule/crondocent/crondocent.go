@@ -60,7 +60,10 @@ func (f *Fleet) Add(spec string, s *schedule.Schedule, fn func(ctx context.Conte
 	}
 	added := make(chan cron.EntryID, 1)
 	id, err := f.cron.AddFunc(spec, func() {
-		id := <-added
+		id, ok := <-added
+		if !ok {
+			return // the job was refused
+		}
 		added <- id
 		f.report(s.Run(f.ctx, f.cron.Entry(id).Prev, fn))
 	})
@@ -71,6 +74,7 @@ func (f *Fleet) Add(spec string, s *schedule.Schedule, fn func(ctx context.Conte
 	}
 	if err := errors.Join(append(faults, err)...); err != nil {
 		f.cron.Remove(id)
+		close(added)
 		return 0, fmt.Errorf("crondocent: add: %w", err)
 	}
 	added <- id
