@@ -59,6 +59,10 @@ func (k *Keeper) create(ctx context.Context, want Content) error {
 	}
 	k.past.Created(k.session)
 	k.path, k.znode, k.written, k.touched, k.adopted = path, st, want.Number, time.Time{}, false
+	if st.Version == 1 && st.Czxid == st.Mzxid { // it is that of a succession of unknown outcome, with what that wrote
+		k.written = 0
+	}
+	k.znode.Mzxid = st.Czxid // look reports what another client has written since
 	k.opts.Created(ctx)
 	return nil
 }
