@@ -112,9 +112,10 @@ func (k *keeping) makeByHand(f *framework.Client, path string) (remove func()) {
 }
 
 // checkHand is the validator of "own znodes only": a recipe deletes no znode that its client has made by
-// hand. The operator may, and the end of the session does. It needs env.mu.
-func (env *environment) checkHand(x zkserver.Transaction, key nodeKey) {
-	if env.byHand[key] && x.Ended == 0 && env.whose[x.By] != theOperator {
+// hand, while the client is in the session that has it. One of a former session has lost its znode anyway.
+// It needs env.mu.
+func (env *environment) checkHand(x zkserver.Transaction, key nodeKey, owner int64) {
+	if env.byHand[key] && x.Ended == 0 && x.By == owner {
 		env.violatedLocked(ownSession, "%s, which was made by hand, was deleted", key.path)
 	}
 }

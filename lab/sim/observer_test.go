@@ -81,7 +81,7 @@ func (env *environment) deleted(x zkserver.Transaction, c zkserver.Change) {
 	env.note("server", "deletes", c.Path)
 	env.checkDeletion(x, c.Path, n)
 	key := nodeKey{c.Path, n.czxid}
-	env.checkHand(x, key)
+	env.checkHand(x, key, n.owner)
 	for _, t := range env.plan.targets {
 		for _, s := range t.stakes {
 			if s.node == key && !env.over(s) && !env.excused(s) {

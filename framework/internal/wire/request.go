@@ -181,6 +181,10 @@ func (w *Wire) Together(op proto.Opcode) int {
 func (w *Wire) Learn(op proto.Opcode, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if n == 0 && op == proto.OpGetData {
+		w.sizes.seen++
+		return
+	}
 	w.sizes.learn(op, n)
 }
 

@@ -220,9 +220,9 @@ const (
 	maxSeen  = 1 << 20 // beyond it, counting is of no use
 )
 
-// learn records the length of a reply to an operation. An error, without a length, says nothing about data.
+// learn records the length of a reply to an operation.
 func (s *sizes) learn(op proto.Opcode, n int) {
-	if size := s.of(op); size != nil && (n > 0 || op != proto.OpGetData) {
+	if size := s.of(op); size != nil {
 		*size = grown(*size, n)
 	}
 	if op == proto.OpGetData && s.seen < maxSeen {
