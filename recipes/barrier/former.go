@@ -49,6 +49,14 @@ func (g *gate) remember(r *formerRound) {
 	f.byDir[dir] = r
 }
 
+// remembers reports whether a Leave gave up waiting for members, which may be in still.
+func (g *gate) remembers() bool {
+	f, dir := g.former(), g.client.AbsolutePath(g.path)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.byDir[dir] != nil
+}
+
 // maxFormer bounds the barriers whose members are remembered.
 const maxFormer = 1000
 

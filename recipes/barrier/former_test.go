@@ -232,3 +232,35 @@ func TestAMemberWhoseLeaveEndedIsNotLetInByTheFormerRound(t *testing.T) {
 		}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
 	}
 }
+
+// TestASecondLeaveWaitsForItsOwnRound: a Leave gives up, the others leave and enter again, and the caller leaves
+// once more. It does not wait for those, who wait for it to enter.
+func TestASecondLeaveWaitsForItsOwnRound(t *testing.T) {
+	t.Parallel()
+	recipetest.Subtest(t, "embedded", func(t *testing.T, env *zkenv.Env) {
+		path, other := recipetest.Path(t), env.Client(t)
+		d, theirs := newDouble(t, env.Client(t), path, 2), newDouble(t, other, path, 2)
+		for range 8 { // each of the two is the first to leave in some rounds
+			staying := recipetest.Later(t.Context(), theirs.Enter)
+			l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
+			stays := recipetest.Granted(t, staying)
+			for range 2 { // the second has an ended context, and lists nothing
+				ctx, cancel := context.WithCancel(t.Context())
+				leaving := leaveLater(ctx, d, l)
+				env.Quiesce()
+				cancel()
+				if err := must.Receive(t, leaving, "the end of Leave"); err == nil {
+					t.Error("Leave has returned nil, and another member is in")
+				}
+			}
+			left(t, leaveLater(t.Context(), theirs, stays))
+			entering := recipetest.Later(t.Context(), theirs.Enter)
+			mustWait(t, env, "alone", entering)
+			left(t, leaveLater(t.Context(), d, l))
+			second := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
+			leaving := leaveLater(t.Context(), d, second)
+			left(t, leaveLater(t.Context(), theirs, recipetest.Granted(t, entering)))
+			left(t, leaving)
+		}
+	}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
+}

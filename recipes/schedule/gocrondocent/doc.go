@@ -6,8 +6,8 @@
 //     whose clock is later.
 //   - [NewElector] runs all jobs on one host, as long as it lives.
 //
-// gocron gives jobs no context that ends with the lock, and tells a Locker no error of a job. Where that
-// matters, have the job call [schedule.Schedule.Run] itself.
+// gocron gives jobs no context that ends with the lock, and tells a Locker no error of a job, no panic, and no
+// refusal of BeforeJobRuns: each counts as done. Where that matters, have the job call [schedule.Schedule.Run] itself.
 //
 // Stability: may change.
 package gocrondocent
