@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
+	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
@@ -103,9 +104,15 @@ func (c *Client) deleteChildren(ctx context.Context, dir string, names []string)
 		if len(names) == 0 {
 			together = append(batch, dir)
 		}
-		if c.deleteTogether(ctx, together) == nil {
+		err := c.deleteTogether(ctx, together)
+		switch {
+		case err == nil:
 			gone = len(names) == 0
-		} else if err := c.deleteApart(ctx, batch); err != nil {
+			continue
+		case !errors.Is(err, zkerr.ErrEarlierAttempt):
+			err = c.deleteApart(ctx, batch)
+		}
+		if err != nil {
 			return false, err
 		}
 	}
@@ -128,7 +135,14 @@ func (c *Client) deleteApart(ctx context.Context, paths []string) error {
 			empty = append(empty, path)
 		}
 	}
-	cleared := len(empty) > 0 && c.deleteTogether(ctx, empty) == nil
+	cleared := false
+	if len(empty) > 0 {
+		err := c.deleteTogether(ctx, empty)
+		if errors.Is(err, zkerr.ErrEarlierAttempt) {
+			return err
+		}
+		cleared = err == nil
+	}
 	for i, path := range paths {
 		filled := len(found[i].node.Children) > 0
 		if isEmpty := found[i].err == nil && !filled; isEmpty && cleared || errors.Is(found[i].err, ErrNoNode) {
@@ -150,15 +164,22 @@ func (c *Client) deleteBelow(ctx context.Context, full string, filled bool) erro
 	return nil
 }
 
-// deleteTogether deletes all the znodes or none. It may be repeated, as it means whatever is at the paths.
+// deleteTogether deletes all the znodes or none. It may be repeated, as it means whatever is at the paths, but not
+// in another session: a server that was stopped could still apply the first one, long after DeleteTree.
 func (c *Client) deleteTogether(ctx context.Context, paths []string) error {
 	ops := make([]TxnOp, len(paths))
 	for i, path := range paths {
 		ops[i] = TxnOp{kind: txnDelete, path: path, version: AnyVersion}
 	}
 	rq := request{op: "txn", session: c.session, repeat: repeatable, batch: len(ops), tolerates: []error{ErrNotEmpty, ErrNoNode}}
+	var d earlierAttempts
 	_, err := do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) ([]TxnResult, error) {
-		return multi(ctx, s, ops, ops)
+		if d.unknown && s.ID() != d.session {
+			return nil, errOtherSession
+		}
+		d.session = s.ID()
+		results, err := multi(ctx, s, ops, ops)
+		return results, d.note(err)
 	})
 	return err
 }

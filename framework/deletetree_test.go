@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // fill creates 10,000 znodes below /top, in as many directories.
@@ -74,5 +75,24 @@ func TestDeleteTree_gives_up_with_what_is_left(t *testing.T) {
 		must.OK(t, <-creating)
 		wantErr(t, "DeleteTree", err, framework.ErrNotEmpty)
 		wantText(t, err, " children that others have created, such as new-")
+	})
+}
+
+// The session of a transaction ends before its reply. Whether it was applied, or will be, is not known in the next
+// session, so DeleteTree doesn't go on as if it were over.
+func TestDeleteTree_whose_session_ends(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		check(t, c.AwaitConnected(t.Context()))
+		mustCreate(t, c, "/top", "")
+		mustCreate(t, c, "/top/a", "")
+		mustCreate(t, c, "/top/b", "")
+		held := srv.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.HoldReply})
+		deleting := background(func() error { return c.DeleteTree(t.Context(), "/top") })
+		must.Receive(t, held.Hit(), "the transaction")
+		held.Remove()
+		check(t, srv.Expire(c.Session().ID))
+		wantErr(t, "DeleteTree", must.Receive(t, deleting, "its end"), framework.ErrUnknownOutcome)
 	})
 }
