@@ -128,7 +128,7 @@ func TestProtectedCreate_after_a_lost_reply(t *testing.T) {
 }
 
 // A create has its effect, and its reply is lost. The client goes on at a leader that was deposed before, and does
-// not know it: that has never heard of the znode, and replies to syncs and reads. The search is not misled.
+// not know it: that was never told of the znode, and replies to syncs and reads. The search is not misled.
 func TestProtectedCreate_is_not_searched_for_at_a_deposed_leader(t *testing.T) {
 	t.Parallel()
 	for _, sequential := range [][]framework.CreateOption{nil, {framework.Sequential()}} {

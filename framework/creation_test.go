@@ -68,7 +68,7 @@ func TestKnownBySessionTakesNothingForItsOwn(t *testing.T) {
 }
 
 // The reply to a create is lost. Before the client is connected again, another client writes to the znode, as
-// anybody may who has seen it. The znode remains the create's own: the create succeeds, or the znode goes.
+// any client may that has seen it. The znode remains the create's own: the create succeeds, or the znode goes.
 func TestKnownBySessionWhateverIsWrittenToTheZnode(t *testing.T) {
 	var version int32
 	for name, opts := range map[string][]framework.CreateOption{

@@ -197,7 +197,7 @@ func Guaranteed() DeleteOption {
 // If another transaction created that znode, the meant znode is gone, as [ErrNoNode] says. ZooKeeper
 // has no check of a czxid: a znode that is replaced within the round trip of the deletion is deleted
 // nevertheless. With [AtEpoch] it is not, if whoever replaces it sets the epoch. Then a Delete reads only
-// after a lost reply; [Client.Discard], for which nobody waits, always reads.
+// after a lost reply; [Client.Discard], for which no caller waits, always reads.
 func CreatedBy(czxid int64) DeleteOption {
 	return deleteOption(func(cfg *deleteConfig) { cfg.czxid = czxid })
 }

@@ -61,7 +61,7 @@ func TestRefusedDeletionsPauseWithoutGoroutines(t *testing.T) {
 }
 
 // All workers leave for lack of a connection just after the last deletion that paused was enqueued: the next
-// connection finds somebody to work on it.
+// connection finds a worker for it.
 func TestADeletionThatIsEnqueuedAsTheWorkersLeaveIsDone(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)

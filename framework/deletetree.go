@@ -29,7 +29,7 @@ const (
 
 // DeleteTree deletes the znode and everything below it, from the leaves up. It continues until the
 // znode is gone or ctx ends, also if other clients delete or create znodes there. Only if they fill
-// one directory again and again for half a minute, it gives up with [ErrNotEmpty] and names what is
+// one directory again and again for half a minute, it ends with [ErrNotEmpty] and names what is
 // left. It is not one transaction, but several, of up to 128 znodes each: if it fails, a part is gone. In
 // memory it has the names of one directory at each depth, and up to 128 more listings. Requests are retried,
 // and fail, as requests of [Client.Delete] are; [ErrNoNode] means that there was no znode.
@@ -89,7 +89,7 @@ func (c *Client) deleteEmpty(ctx context.Context, full string, existed bool) (go
 }
 
 // deleteChildren deletes the children of the directory and everything below them, and reports whether
-// the directory has gone with them: the last transaction includes it, so that nobody can create a child between.
+// the directory has gone with them: the last transaction includes it, so that no client can create a child between.
 func (c *Client) deleteChildren(ctx context.Context, dir string, names []string) (gone bool, err error) {
 	if len(names) == 1 { // a transaction would save nothing
 		return false, c.deleteBelow(ctx, zkpath.Join(dir, names[0]), false)

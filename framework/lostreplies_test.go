@@ -596,7 +596,7 @@ func TestLostReplies_of_every_request(t *testing.T) {
 			} {
 				for hit := true; hit; f.at++ {
 					cases++
-					hit = f.befall(t, srv, observer, w, fmt.Sprintf("/t%d", cases))
+					hit = f.inject(t, srv, observer, w, fmt.Sprintf("/t%d", cases))
 				}
 			}
 		}
@@ -611,8 +611,8 @@ type failure struct {
 	at     int          // the request, counted from 0
 }
 
-// befall has the call fail, and returns false if it has fewer requests.
-func (f failure) befall(t testing.TB, srv *zkserver.Server, observer *framework.Client, w tableWrite, dir string) bool {
+// inject has the call fail, and returns false if it has fewer requests.
+func (f failure) inject(t testing.TB, srv *zkserver.Server, observer *framework.Client, w tableWrite, dir string) bool {
 	t.Helper()
 	in := tableRow{dir: dir, path: dir + "/znode"}
 	must.Get(observer.Create(t.Context(), dir, nil))(t)
@@ -724,7 +724,7 @@ func (c deafConn) SetWriteDeadline(at time.Time) error {
 
 func (c deafConn) Close() error { return errors.Join(c.full.Close(), c.Conn.Close()) }
 
-// What a socket never got has no effect, and the call says so, whatever ends it. If the client gives up
+// What a socket never got has no effect, and the call says so, whatever ends it. If the client withdraws
 // while a write is under way, it can't know of the requests in that write.
 func TestWhatWasNeverWrittenHasAKnownOutcome(t *testing.T) {
 	const (

@@ -16,7 +16,7 @@ import (
 // what to do where there is one thing to do.
 func TestMessagesSayWhatToDo(t *testing.T) {
 	readOnly := acl.ReadOnly()
-	unwritable := func(t *testing.T, c *framework.Client) string { // a znode that nobody may write to
+	unwritable := func(t *testing.T, c *framework.Client) string { // a znode that no client may write to
 		must.Get(c.Create(t.Context(), "/read", nil, framework.WithACL(readOnly...)))(t)
 		return "/read"
 	}

@@ -152,7 +152,7 @@ func (r *readsSent) sendOne(path string) *session.Pending[proto.Node] {
 	return session.Begin(r.session, rq)
 }
 
-// withdraw takes back the requests that were not sent yet, and whose outcomes nobody waits for.
+// withdraw takes back the requests that were not sent yet, and whose outcomes no caller waits for.
 func (r *readsSent) withdraw() {
 	if r.single != nil {
 		r.single.Withdraw()

@@ -131,11 +131,11 @@ func (b *patientBackOff) NextBackOff() time.Duration {
 	return pause
 }
 
-// errAgain is returned by an attempt that a reply stopped, and that has mended the reason: it created a missing
+// errAgain is returned by an attempt that a reply stopped, and that has removed the reason: it created a missing
 // parent, for example, or deleted a znode. The attempt then begins again.
 var errAgain = errors.New("to be sent again")
 
-// again returns err, or errAgain if what was in an attempt's way is mended.
+// again returns err, or errAgain if what was in an attempt's way is gone.
 func again(err error) error {
 	if err == nil {
 		return errAgain
@@ -265,7 +265,7 @@ type earlierAttempts struct {
 
 	chooses  bool  // the deletion outlives sessions, so it means the znode that it finds first
 	czxid    int64 // of that znode; 0 if it was not read yet
-	confirms bool  // nobody waits for the deletion, so it always reads first which znode it would delete
+	confirms bool  // no caller waits for the deletion, so it always reads first which znode it would delete
 }
 
 // Why it is not certain what an earlier attempt did. Each wraps [zkerr.ErrEarlierAttempt].

@@ -103,7 +103,7 @@ func converge(t *testing.T, kind func(*fleet, *process), members int) (line stri
 		f.start()
 		<-time.After(20 * settleTime)
 		phase(requests, again(f.leave))
-		phase(3*deaths, again(f.die)) // who is to have a key may have died, too, and nobody knows yet
+		phase(3*deaths, again(f.die)) // who is to have a key may have died, too, and no member knows yet
 		for len(f.all) > 0 {
 			f.leave()
 		}
@@ -202,7 +202,7 @@ func (f *fleet) leave() {
 	must.OK(f.t, p.client.Close())
 }
 
-// die kills the oldest process: its connections end, and it is never heard of again.
+// die kills the oldest process: its connections end, and it never comes back.
 func (f *fleet) die() {
 	p := f.remove(true)
 	p.mu.Lock()

@@ -130,7 +130,7 @@ func (r *row) dial(ctx context.Context, network, addr string) (net.Conn, error) 
 	return losingConn{conn, &r.ledger.lost}, err
 }
 
-// happenings are what happens to a call. Each returns a function that the test calls beside the call, with
+// happenings are what happens to a call. Each returns a function that the test calls next to the call, with
 // the path in the ensemble of the first znode that the client has made.
 var happenings = map[string]func(t *testing.T, r *row) (then func(made string)){
 	"nothing": func(*testing.T, *row) func(string) { return nil },
@@ -427,8 +427,9 @@ func TestOwnershipOnServers(t *testing.T) {
 				case happening == "written":
 					must.Get(other.Set(ctx, root+path, []byte("another's"), framework.AnyVersion))(t)
 				case happening == "deleted and made":
-					must.OK(t, other.Delete(ctx, root+path))
-					must.Get(other.Create(ctx, root+path, nil, framework.Ephemeral(), framework.WithParents(), framework.StatTo(&another)))(t)
+					made := must.Get(other.Txn(ctx, framework.OpDelete(root+path, framework.AnyVersion),
+						framework.OpCreate(root+path, nil, framework.Ephemeral()), framework.OpSet(root+path, nil, 0)))(t) // at once: its owner makes it again
+					another = made[2].Stat
 					if h.lease != nil {
 						<-h.lease.Lost()
 					}

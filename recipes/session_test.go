@@ -22,7 +22,7 @@ import (
 )
 
 // TestARecipeOfASessionEndsWithIt calls each recipe by a view of a session that has ended, or ends while
-// the call waits. The call must neither hold anything in the next session nor wait for ever.
+// the call waits. The call must neither hold anything in the next session nor wait forever.
 func TestARecipeOfASessionEndsWithIt(t *testing.T) {
 	t.Parallel()
 	locker := func(t *testing.T, l lock.Locker, err error) func(context.Context) error {

@@ -3,7 +3,7 @@
 //
 //   - bulk: a process that holds a lock reads a large znode many times at once;
 //   - overload: a process that holds a lock is asked for three times as many reads a second as the
-//     link carries. Nobody waits for one of them for longer than 100 ms.
+//     link carries. The context of each ends after 100 ms.
 //
 // Run it as
 //

@@ -46,7 +46,7 @@ type environment struct {
 	whose      map[int64]*record            // the framework.Client of each session; nil before it knows
 	taken      map[string]bool              // paths of kept znodes that the operator has at the moment
 	ends       map[place]end                // of the latest znode of a client at a place
-	writeNext  func(path string)            // told of the next ephemeral znodes; nil for nobody
+	writeNext  func(path string)            // told of the next ephemeral znodes; may be nil
 	kinds      kindsSeen                    // of the path that has several
 	observers  []func(zkserver.Transaction) // of recipes; called with mu held
 }

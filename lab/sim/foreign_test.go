@@ -12,8 +12,8 @@ import (
 	"github.com/docent-go/docent/testing/fault"
 )
 
-// Anybody who may write to a znode can change its data and its version. Its client must know it as its
-// own all the same, and nobody else may take it for theirs. A write to an instance or to a member of a
+// Any client that may write to a znode can change its data and its version. Its client must know it as its
+// own nevertheless, and no other client may take it for its own. A write to an instance or to a member of a
 // partition changes what these say, so the operator leaves those alone.
 
 // foreignKinds are writes of the operator. writeForeign draws them, and not newFates.

@@ -88,7 +88,7 @@ func (env *environment) makeRoot() error {
 	return err
 }
 
-// inView returns the transaction with the paths that clients use. What is done beside their views is a
+// inView returns the transaction with the paths that clients use. What is done outside their views is a
 // violation of "own session only". It needs env.mu.
 func (env *environment) inView(x zkserver.Transaction) zkserver.Transaction {
 	if env.plan.root == "" {

@@ -39,7 +39,7 @@ func NewDouble(c *framework.Client, path string, members int, opts ...Option) (*
 // wait only. If ctx ends first, the error is a [*lease.WaitError] that wraps ctx's error. The
 // caller's znode is then gone, or its deletion continues in the background; until it is gone, members of
 // other processes count it. If the session ends while Enter waits, it enters again in the next session. The
-// lease is lost with its session. [Double.Leave] releases it. If a Leave of this client gave up waiting,
+// lease is lost with its session. [Double.Leave] releases it. If a Leave of this client ended before the others left,
 // Enter first waits until the members that it waited for have left, or their sessions have ended.
 func (d *Double) Enter(ctx context.Context) (*lease.Lease, error) {
 	usercall.Require("ctx", ctx != nil)

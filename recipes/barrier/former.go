@@ -13,7 +13,7 @@ import (
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
-// A former has, for each barrier of a client, the members that were in when a Leave of the client gave up
+// A former has, for each barrier of a client, the members that were in when a Leave of the client stopped
 // waiting for them. Their round is not over. The client's next Enter waits until they have left, before it
 // creates a znode: otherwise they would let it in, and a member of theirs that leaves would wait for it.
 type former struct {
@@ -49,7 +49,7 @@ func (g *gate) remember(r *formerRound) {
 	f.byDir[dir] = r
 }
 
-// remembers reports whether a Leave gave up waiting for members, which may be in still.
+// remembers reports whether a Leave stopped waiting for members, which may be in still.
 func (g *gate) remembers() bool {
 	f, dir := g.former(), g.client.AbsolutePath(g.path)
 	f.mu.Lock()

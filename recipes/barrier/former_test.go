@@ -233,7 +233,7 @@ func TestAMemberWhoseLeaveEndedIsNotLetInByTheFormerRound(t *testing.T) {
 	}
 }
 
-// TestASecondLeaveWaitsForItsOwnRound: a Leave gives up, the others leave and enter again, and the caller leaves
+// TestASecondLeaveWaitsForItsOwnRound: a Leave is withdrawn, the others leave and enter again, and the caller leaves
 // once more. It does not wait for those, who wait for it to enter.
 func TestASecondLeaveWaitsForItsOwnRound(t *testing.T) {
 	t.Parallel()

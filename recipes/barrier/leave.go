@@ -21,7 +21,7 @@ import (
 // Leave follows Curator's protocol. Every member but the first in the order of the names deletes its
 // znode, and waits until that of the first is gone. The first waits until it is alone, and then
 // deletes ready and its own znode. So one event tells all others that all are out. Members that
-// enter after Leave began belong to the next use of the barrier: a Leave after one that gave up waiting waits
+// enter after Leave began belong to the next use of the barrier: a Leave after one that stopped waiting waits
 // for the members that the first one knew.
 func (g *gate) leave(ctx context.Context, l *lease.Lease) (err error) {
 	_, own := zkpath.Split(l.Node())
@@ -31,7 +31,7 @@ func (g *gate) leave(ctx context.Context, l *lease.Lease) (err error) {
 		return errors.Join(d.release(ctx), g.awaitFormer(ctx, &d.long))
 	}
 	defer func() {
-		if d.listed || err == nil { // else it knows of nobody, and an earlier Leave may
+		if d.listed || err == nil { // else it knows of no member, and an earlier Leave may
 			g.remember(d.left(err))
 		}
 	}()

@@ -41,7 +41,7 @@ func (c *Cache) onState(change framework.StateChange) {
 	cause := downCause(change)
 	c.mu.Lock()
 	c.state.down = change
-	// If the server notifies of every change all the same, the loop will be told, and ends the state.
+	// If the server notifies of every change nevertheless, the loop will be told, and ends the state.
 	stale := c.state.ready && !c.current() && c.becomeStaleLocked(change.At, cause)
 	c.mu.Unlock()
 	c.tellStale(stale, cause)

@@ -23,7 +23,7 @@ type Participant struct {
 	Metadata *Metadata // nil if the znode has none, such as a Curator process's
 
 	// Err says why the client can't read the znode: it matches [framework.ErrNoAuth],
-	// [framework.ErrTooLarge] or [framework.ErrNotGzip]. What the znode's name says is known all the same:
+	// [framework.ErrTooLarge] or [framework.ErrNotGzip]. What the znode's name says is known nevertheless:
 	// Path, Kind, Sequence and Holder.
 	Err error
 }

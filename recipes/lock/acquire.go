@@ -239,7 +239,7 @@ func (q *queueLock) enlist(key ownerKey, awaited *entry, try bool) admission {
 		e.live = true
 		o.entries[key] = e
 	}
-	if try && !e.driven && e.lockers > 0 { // a try would give up their place in the queue
+	if try && !e.driven && e.lockers > 0 { // a try would lose their place in the queue
 		e.waiting++
 		return admission{entry: e, outcome: e.outcomeLocked(), attempt: e.attempt}
 	}

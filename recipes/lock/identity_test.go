@@ -290,7 +290,7 @@ func TestAWaitErrorNeedsNoWatch(t *testing.T) {
 }
 
 // TestTryLockTakesNoPlace has a TryLock of the owner come at the moment at which the driver of its attempt
-// gives up and another goroutine of the owner has not woken yet: that one keeps the place in the queue.
+// withdraws and another goroutine of the owner has not woken yet: that one keeps the place in the queue.
 func TestTryLockTakesNoPlace(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		c, other := virtualClient(t, srv), virtualClient(t, srv)

@@ -50,8 +50,8 @@ func TestTheNodesOwnZnodeWasWrittenBeforeItIsFound(t *testing.T) {
 	})
 }
 
-// The reply to the create is lost, and the client's policy gives up before the client is connected again. The
-// Node is open all the while, so nobody deletes its znode: the client finds it.
+// The reply to the create is lost, and the client's policy ends before the client is connected again. The
+// Node is open all the while, so no client deletes its znode: the client finds it.
 func TestAnOpenNodesZnodeIsNotDeletedAndMadeAgain(t *testing.T) {
 	for name, opts := range map[string][]node.Option{"plain": nil, "sequential": {node.Sequential()}} {
 		t.Run(name, func(t *testing.T) {

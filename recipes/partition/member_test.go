@@ -166,7 +166,7 @@ func TestKeysWithoutAServerMoveAtOnce(t *testing.T) {
 	}, zkenv.Only("hours have to pass", zkenv.Embedded))
 }
 
-// TestASettlementThatCannotBeWritten: nobody may write it, or its place has other data. The keys are served
+// TestASettlementThatCannotBeWritten: no member may write it, or its place has other data. The keys are served
 // nevertheless, and move at each change.
 func TestASettlementThatCannotBeWritten(t *testing.T) {
 	t.Parallel()

@@ -214,7 +214,7 @@ func TestRunEndsByAnErrorOfServe(t *testing.T) {
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
 }
 
-// A server that ends its goroutine, as a failing test does, ends Run with an error that says so: else nobody
+// A server that ends its goroutine, as a failing test does, ends Run with an error that says so: else no member
 // would serve its key from then on.
 func TestRunEndsWithTheGoroutineOfAServer(t *testing.T) {
 	t.Parallel()

@@ -114,7 +114,7 @@ func (r *run) run(ctx context.Context) (err error) {
 }
 
 // recovered ends the run if the goroutine of a key has panicked with v: Run panics then. It also does so if the
-// goroutine was ended by what serves the key, because nobody would serve it from then on.
+// goroutine was ended by what serves the key, because no member would serve it from then on.
 func (r *run) recovered(key string, returned bool, v any) {
 	if v == nil {
 		if !returned {

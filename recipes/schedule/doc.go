@@ -33,7 +33,7 @@
 // # Slots
 //
 // Slots are instants, in whole seconds. They only move on: once a slot has begun, an earlier one that
-// nobody has begun is [Missed]; and so is one that is earlier than all kept runs, because nobody knows. So clocks that are apart by less than the time between two slots miss
+// no host has begun is [Missed]; and so is one that is earlier than all kept runs, because its outcome is not known. So clocks that are apart by less than the time between two slots miss
 // nothing. docent compares no clocks. Two local times that are one instant are one slot; a local time
 // that occurs twice when summer time ends is two.
 //

@@ -107,7 +107,7 @@ func TestRunningElsewhere(t *testing.T) {
 	})
 }
 
-// TestLostInTheMiddle: a lease ends in the middle of a run. Without WithRerun nobody runs the slot again.
+// TestLostInTheMiddle: a lease ends in the middle of a run. Without WithRerun no host runs the slot again.
 func TestLostInTheMiddle(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(t *testing.T, route *zkenv.Route, l *lease.Lease, other *framework.Client){

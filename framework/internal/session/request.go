@@ -20,7 +20,7 @@ type Pending[T any] struct {
 	callers  atomic.Int32 // that may wait for it
 	request  wire.Request
 	decode   func(wire.Answer) (T, error)
-	answered func(T) // is told of the value before anybody has it; may be nil
+	answered func(T) // is told of the value before any caller has it; may be nil
 
 	decoding sync.Once
 	value    T
@@ -100,7 +100,7 @@ func (p *Pending[T]) Wait(ctx context.Context) (T, error) {
 	return zero, fmt.Errorf("%w: %w", reason, ctx.Err())
 }
 
-// Join adds a caller, who waits too, and whose own withdrawal it then takes.
+// Join adds a caller that waits too, and whose own withdrawal it then takes.
 func (p *Pending[T]) Join() { p.callers.Add(1) }
 
 // Withdraw removes a caller. The last one takes the request back, if it was not sent yet. Withdraw reports

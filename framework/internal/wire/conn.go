@@ -115,7 +115,7 @@ func (c *Conn) wake() {
 	}
 }
 
-// ping sends a ping, unless the one before it was not written yet.
+// ping sends a ping, unless the former one was not written yet.
 func (c *Conn) ping() {
 	c.wire.mu.Lock()
 	queued := c.queue.lanes[Proof].last

@@ -53,7 +53,7 @@ type Request struct {
 	err            error
 }
 
-// A sending is what becomes of a request.
+// A sending is how a request was sent.
 type sending struct {
 	state state
 	xid   int32

@@ -179,7 +179,7 @@ func (d *direction) learn(took, span time.Duration) {
 	}
 }
 
-// sizes are what replies of unknown length are expected to have, in bytes: as long as the longest of late.
+// sizes are what replies of unknown length are expected to have, in bytes: as long as the longest recent one.
 type sizes struct {
 	data, names int
 	seen        int // replies with data

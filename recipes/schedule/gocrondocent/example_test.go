@@ -25,7 +25,7 @@ func ExampleNewLocker() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		locker, err := gocrondocent.NewLocker(client, "/jobs", 24*time.Hour)
+		locker, err := gocrondocent.NewLocker(client, "/jobs", time.Minute)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -76,7 +76,7 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	return nil, fmt.Errorf("%w: %v, process %d on %s", ErrNotHere, held.result.Outcome, run.PID, run.Host)
 }
 
-// A lock is a run of a slot. Its goroutine stands in the run while gocron's job works.
+// A lock is a run of a slot. Its goroutine waits in the run while gocron's job works.
 type lock struct {
 	begun  chan struct{} // closed at the begin
 	end    chan bool     // capacity 1: from Unlock, whether the job was stopped

@@ -13,7 +13,7 @@ import (
 	"github.com/docent-go/docent/framework"
 )
 
-// Bounds of the completion of paths, for which somebody waits at a keyboard.
+// Bounds of the completion of paths, for which a user waits at a keyboard.
 const (
 	completeWithin = 2 * time.Second
 	completeAtMost = 1000

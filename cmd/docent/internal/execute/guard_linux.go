@@ -34,7 +34,7 @@ const withCgroup = "+cgroup"
 // The messages between docent and its guard, one a line.
 const (
 	guardKill   = "kill"   // to the guard: the time for KILL, in nanoseconds of CLOCK_BOOTTIME
-	guardStatus = "status" // to the guard: how the run stands, in case docent dies
+	guardStatus = "status" // to the guard: the state of the run, in case docent dies
 	guardDone   = "done"   // to the guard: what runs now may run on; the answer is "ok" or "killed"
 	guardHere   = "here"   // to the guard: the answer to "there"
 	guardEnd    = "end"    // to the guard: docent's exit code is its last word

@@ -96,7 +96,7 @@ func (g *guardian) kill(at time.Time, say func(format string, args ...any)) {
 	g.send(fmt.Sprint(guardKill, " ", bootTime()+int64(time.Until(at))))
 }
 
-// note passes to the guard the exit code and how the run stands, which it uses if docent dies.
+// note passes to the guard the exit code and the state of the run, which it uses if docent dies.
 func (g *guardian) note(code int, s Status) {
 	if text, err := json.Marshal(s); g != nil && err == nil {
 		g.send(fmt.Sprint(guardStatus, " ", code, " ", string(text)))

@@ -101,7 +101,7 @@ type bag struct {
 }
 
 // run sends KILL until nothing is left but what the system does not let docent end, or the time is over. The caller
-// makes sure that nobody else reaps this process's children.
+// makes sure that no other goroutine reaps this process's children.
 func (h *hunt) run(limit time.Duration) bag {
 	self := os.Getpid()
 	list, err := openProc(fmt.Sprintf("%d/task/%d/children", self, self))

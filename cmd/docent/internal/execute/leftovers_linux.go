@@ -64,7 +64,7 @@ func (p *process) leftBehind() []string {
 }
 
 // docent looks for processes that it could not stop each second. If there are many, it looks less often, so that a
-// hundredth of the time goes by with it.
+// hundredth of the time is spent on it.
 const (
 	warnEvery = time.Second
 	warnShare = 100

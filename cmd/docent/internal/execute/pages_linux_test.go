@@ -60,7 +60,7 @@ func absolute(t *testing.T, path string) string {
 	return path
 }
 
-// The script of the page runs as it stands: with a release at its end, and with a loss during its work. It writes to
+// The script of the page runs unchanged: with a release at its end, and with a loss during its work. It writes to
 // its standard output after both.
 func TestHold_script_of_the_page(t *testing.T) {
 	t.Parallel()

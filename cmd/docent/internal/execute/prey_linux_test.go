@@ -24,7 +24,7 @@ import (
 // preyVariable makes the test binary a program that is hard to end: see preys.
 const preyVariable = "DOCENT_TEST_PREY"
 
-// preyLife is how long a prey lives if nobody ends it.
+// preyLife is how long a prey lives if no test ends it.
 const preyLife = 60 * time.Second
 
 // preys are the programs of [preyVariable]. None returns before its life is over, and all ignore TERM.

@@ -57,7 +57,7 @@ func backgroundWrites() *unix.Sigset_t {
 // writeInBackground lets the calling goroutine write to a terminal that stops those in the background that do. docent
 // must not be stopped. The goroutine has its thread for itself from then on.
 func writeInBackground() {
-	runtime.LockOSThread()                                           // for ever: the thread ends with the goroutine
+	runtime.LockOSThread()                                           // forever: the thread ends with the goroutine
 	_ = unix.PthreadSigmask(unix.SIG_BLOCK, backgroundWrites(), nil) // else the guard continues docent
 }
 

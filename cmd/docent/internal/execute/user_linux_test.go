@@ -45,7 +45,7 @@ func asRoot(name string, args ...string) error {
 
 // userPrograms are copies of the test binary that other users may run.
 type userPrograms struct {
-	dir    string // everybody may write in it
+	dir    string // every user may write in it
 	docent string
 	setuid string // becomes root's: see becomeRoot
 	pid    string // where that one writes its process id

@@ -6,7 +6,7 @@ type lane struct {
 	Holds  []hold `json:"holds"`
 	More   int    `json:"more,omitempty"`   // older holds that are left out
 	Left   *span  `json:"left,omitempty"`   // from the begin of the first of those to the end of the last
-	Unseen []span `json:"unseen,omitempty"` // when nobody saw who held the lock
+	Unseen []span `json:"unseen,omitempty"` // when the holder of the lock was not seen
 }
 
 const (

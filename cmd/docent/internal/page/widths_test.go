@@ -147,7 +147,7 @@ func TestPage_letters_beside_a_queue(t *testing.T) {
 }
 
 // The parts of the graph are side by side where the box has room for them, and none is cut or on another one. Nor is
-// there room left beside the first row for a part that is below it.
+// there room left next to the first row for a part that is below it.
 func TestPage_parts_of_the_graph_have_room(t *testing.T) {
 	s := serve(t, nil)
 	locks := scenes()["deadlock"]
