@@ -61,8 +61,8 @@ func (c *core) watch(ctx context.Context, rq request, key watchreg.Key) (*Watch,
 // Fired returns a channel that is closed when the Watch fires.
 func (w *Watch) Fired() <-chan struct{} { return w.sub.Fired() }
 
-// Recheck makes the Watch fire with [EventUnseen] at the latest, one to two session timeouts from the
-// first call. A server drops an event, and its watch too, if the session may not read the znode at that
+// Recheck fires the Watch with [EventUnseen] one to two session timeouts after the first call, if nothing
+// fired it before. A server drops an event, and its watch too, if the session may not read the znode at that
 // moment. So a caller that waits for an event alone calls Recheck, and reads again when the Watch fires.
 func (w *Watch) Recheck() {
 	w.sub.FireWithin(w.timeout+rand.N(w.timeout), watchreg.Unseen)

@@ -23,8 +23,7 @@ type Queued[E any] struct {
 
 // NewQueued returns a Queued without listeners. It reports every panic of a listener to onPanic, on
 // that listener's goroutine; the listener is called again for the next event. A panic of onPanic
-// itself is not recovered. NewQueued panics if onPanic is nil, because an unseen panic is a hidden
-// fault.
+// itself is not recovered. NewQueued panics if onPanic is nil, so that no panic goes unnoticed.
 func NewQueued[E any](onPanic func(*PanicError)) *Queued[E] {
 	if onPanic == nil {
 		panic("listeners: NewQueued: onPanic: must not be nil")

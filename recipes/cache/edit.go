@@ -42,9 +42,9 @@ func (e *edit) publish(settled bool) {
 	}, e.changes)
 }
 
-// apply makes what was seen part of the copy, and then the changes that the source notified of
-// meanwhile. Before those, a sight is of no use if the znode was deleted: whether it was
-// seen before or after that can't be known.
+// apply adds what was seen to the copy, and then the changes that the source reported meanwhile. It first
+// discards what was seen of a deleted znode, because nobody knows whether the read came before or after
+// the deletion.
 func (l *loop) apply(sights []*sight, changes []framework.Change) {
 	if l.rootRefused && slices.ContainsFunc(sights, l.showsRoot) {
 		l.opts.refused(nil)

@@ -115,7 +115,7 @@ func (l *loop) begin() {
 	}
 }
 
-// drain returns the changes that are there, and waits for none. next returns an error.
+// drain returns the pending changes without waiting. Errors are left to next.
 func (l *loop) drain() []framework.Change {
 	changes, _ := l.source.Next(l.over)
 	return changes
@@ -272,8 +272,8 @@ func (l *loop) retryTimer(end func()) *time.Timer {
 	return time.AfterFunc(time.Until(l.retryAt), end)
 }
 
-// admit tells the calls of sync for which mark they have to wait. quiet says that no change came
-// after the replies that they had.
+// admit assigns each pending call of sync the mark it waits for. quiet says that no change came after
+// the replies to these calls.
 func (l *loop) admit(quiet bool) {
 	switch {
 	case len(l.callers) == 0 || l.lost:

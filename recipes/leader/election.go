@@ -59,8 +59,8 @@ func (e *Election) Campaign(ctx context.Context) (*lease.Lease, error) {
 	return l, recipe.CallError(ctx, e.queue.Client, "campaign", e.path, err)
 }
 
-// again is the least time from a call of lead to the next candidacy. So a lead that returns at once does
-// not load the ensemble.
+// again is the minimum interval from a call of lead to the next candidacy, so that a lead that returns
+// at once does not load the ensemble.
 const again = time.Second
 
 // Run leads whenever it can, until ctx ends: it campaigns, calls lead, resigns and campaigns again. If

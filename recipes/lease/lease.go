@@ -34,8 +34,8 @@ func (l *Lease) Path() string { return l.share().Hold().Path }
 func (l *Lease) Node() string { return l.share().Hold().Grant.Node() }
 
 // Context returns a context that is derived from parent and ends with the lease. Its cause is the
-// [*LostError], or [ErrReleased] after a release. The context does not carry an owner. As with
-// every context, call the CancelFunc.
+// [*LostError], or [ErrReleased] after a release. It carries no owner of its own: an owner of
+// parent stays. As with every context, call the CancelFunc.
 func (l *Lease) Context(parent context.Context) (context.Context, context.CancelFunc) {
 	usercall.Require("parent", parent != nil)
 	return l.share().Context(parent)

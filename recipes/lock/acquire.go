@@ -192,8 +192,8 @@ func (q *queueLock) admit(ctx context.Context, key ownerKey, awaited *entry, try
 	}
 }
 
-// reenter returns one more lease of the latest hold if that is the caller's, else nil: then
-// admit finds the hold. It saves the mutex and the map of all owners.
+// reenter returns one more lease of the latest hold if that is the caller's. Else it returns nil, and
+// admit finds the hold. It is a fast path that avoids the owners' mutex and map.
 func (q *queueLock) reenter(ctx context.Context, c caller) *Lease {
 	e := q.latest.Load()
 	if e == nil || e.key.caller != c {

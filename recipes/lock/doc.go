@@ -7,11 +7,20 @@
 // therefore held by a [Lease] that reports its loss, and work under a lock must stop then: [Do]
 // passes it a context that ends.
 //
-// Begin with [NewMutex] and [Do], and with [Mutex.TryLock] and [ErrHeld] for work that another process
-// may do instead. The [Lease] has [lease.Lease.Lost] and [ErrLost] for a loss, and
-// [lease.Lease.Fence] and [lease.Lease.Guard] for late writes. Then come [NewRWMutex],
-// [NewUnfairMutex] and [NewMulti], and [ContextWithOwner] for goroutines that share a lock. Package
-// httplock runs HTTP handlers under locks.
+// In short:
+//
+//	mutex, err := lock.NewMutex(client, "/orders/4711") // once; it connects to nothing
+//	…
+//	err = lock.Do(ctx, mutex, func(ctx context.Context, l *lock.Lease) error {
+//		return save(ctx, order, l.Fence()) // ctx ends if the lock is lost
+//	})
+//
+// Where to go on:
+//
+//   - work that another process may do instead: [Mutex.TryLock] and [ErrHeld]
+//   - a loss: [lease.Lease.Lost] and [ErrLost]; late writes: [lease.Lease.Fence], [lease.Lease.Guard]
+//   - other locks: [NewRWMutex], [NewUnfairMutex], [NewMulti], [NewLocal], [NewSemaphoreMutex]
+//   - goroutines that share a lock: [ContextWithOwner]; HTTP handlers under locks: package httplock
 //
 // Stability: stable.
 //
@@ -69,21 +78,8 @@
 //
 // Everything here may be used concurrently.
 //
-// # Panics
-//
-// A panic of a user's function on the caller's goroutine, such as those of recipes.WithQueuePosition
-// and [Do], reaches the caller. Nothing of the attempt then blocks other contenders. On docent's own
-// goroutines, such as that of recipes.WithRevocation, docent logs the panic as an error and continues
-// as if the function had returned.
-//
-// # Kinds
-//
-// A path has one kind of lock, because contenders of one kind don't count those of another. An attempt
-// returns [ErrMixed] if a contender of another kind is ahead of it: docent's, Curator's or kazoo's. The
-// holder keeps its lease. If a contender of the attempt's own kind is ahead of those, they are to be
-// refused themselves, and the attempt waits until they are gone. A [Mutex] shares its path with a leader of the format Selector, and a
-// [SemaphoreMutex] with a semaphore. docs/guarantees.md has a table of all pairs. Curator and kazoo
-// refuse nothing: if one of them comes second with another kind, both hold.
+// A path has one kind of lock: a contender of another kind gets [ErrMixed]. docs/guarantees.md has the
+// kinds that share a path, docs/adr/0012-panics-in-user-functions.md what a user's panic does.
 //
 // # Errors
 //

@@ -26,7 +26,7 @@ import (
 // continues in the background.
 const leaveGrace = 10 * time.Second
 
-// again is the least time from a call of serve to the next one for the key.
+// again is the minimum interval between two calls of serve for one key.
 const again = time.Second
 
 // Run joins the members, and serves keys until ctx ends. For each key that falls to this process it

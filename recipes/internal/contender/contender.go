@@ -187,9 +187,9 @@ func Observed(
 }
 
 // Attempt calls run, which returns nil when the attempt has its grant, and returns what granted makes of
-// it. After the end of ctx there is no grant, also if both come at once. If there is none, and also if a
-// function of the user's panics or ends the goroutine, Attempt calls fail. fail withdraws the attempt
-// and returns the caller's error for err, which is nil in a panic.
+// it. If ctx ends at the same moment as the grant comes, ctx wins. Without a grant, and also if a user's
+// function panics or ends the goroutine, Attempt calls fail. fail withdraws the attempt and returns the
+// caller's error for err, which is nil in a panic.
 func Attempt[T any](
 	ctx context.Context, run func() error, granted func() T, fail func(err error) error,
 ) (made T, err error) {

@@ -12,11 +12,10 @@ import (
 // maxDelays is how many times the delay changes can delay each other.
 const maxDelays = 10
 
-// Changes returns the values that of has of the snapshots, each of which differs from the value before.
-// It returns the first value at once. Later it returns the latest value when the values have not
-// changed for the delay, and after ten times the delay at most. A snapshot with an error is returned at
-// once, and so is the next one without. snapshots has to end with the context that it is called with,
-// which ends when the loop over the sequence is left.
+// Changes maps each snapshot through of and yields a value whenever it differs from the one before. It
+// yields the first value at once, and a later one when the values have not changed for the delay, or after
+// ten times the delay. It yields a snapshot with an error at once, and so the next one without. The
+// sequence that snapshots returns must end with its context, which ends when the caller leaves the loop.
 func Changes[S, T any](
 	ctx context.Context, snapshots func(context.Context) iter.Seq2[S, error], of func(S) T,
 	same func(a, b T) bool, delay time.Duration,

@@ -190,8 +190,7 @@ func newLabels(i *instruments, kind, name string) *labels {
 	return l
 }
 
-// begin has the losses counted from 0 on. A counter that appears with its first loss shows no
-// increase to Prometheus.
+// begin records zero losses, so that Prometheus sees the first one as an increase.
 func (l *labels) begin() {
 	if !l.counts() {
 		return

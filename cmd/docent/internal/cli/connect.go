@@ -13,7 +13,7 @@ import (
 
 // errNoConnect explains how to name an ensemble.
 var errNoConnect = errors.New("no ensemble: set --connect, DOCENT_CONNECT or a context of the file " +
-	"(docent never tries localhost unasked, because a lock on the wrong ensemble is no lock)")
+	"(docent never tries localhost unasked, because a lock in the wrong ensemble protects nothing)")
 
 // Client returns a client by the settings, and further options. It does not wait for a connection.
 // Faults of the settings are usage errors.
