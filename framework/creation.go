@@ -388,7 +388,7 @@ func DeletionTo(over *<-chan struct{}) CreateOption {
 
 // UntilKnown is for a create that is [Protected] or [KnownBySession], of a znode that is to stay. While the
 // outcome of a request is unknown and its session lasts, Create continues until ctx ends, whatever the
-// client's policy says. Else it could end Create, and the client would delete the znode and have to create
+// client's policy says, and whatever a server replies but [ErrNoAuth] and [ErrUnsupported]. Else it could end Create, and the client would delete the znode and have to create
 // it again.
 func UntilKnown() CreateOption {
 	return createOption(func(cfg *createConfig) { cfg.given |= withPatience })

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/retry"
@@ -194,6 +195,34 @@ func TestUntilKnown(t *testing.T) {
 					t.Errorf("Create: %v, want it to say that the outcome is unknown", err)
 				}
 			})
+		}
+	}
+}
+
+// The search for the znode is refused twice, by a server that has lost its leader: the outcome is still unknown, so
+// a create that continues until it is known does. If the ACL lets nobody read the znode, waiting doesn't help.
+func TestUntilKnown_when_a_search_is_refused(t *testing.T) {
+	unreadable := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})
+	for kind, opt := range map[string]framework.CreateOption{"protected": framework.Protected(), "known by session": framework.KnownBySession()} {
+		for name, want := range map[string]error{"for a while": nil, "by the ACL": framework.ErrNoAuth} {
+			runVirtually(t, kind+", "+name, func(t *testing.T, srv *zkserver.Server) {
+				c := virtual(t, srv, framework.WithRetry(retry.Never()))
+				mustCreate(t, c, "/d", "")
+				srv.Rules().Add(fault.Rule{Op: fault.Create, Path: "/d/*", Action: fault.DropReply})
+				var st framework.Stat
+				opts := []framework.CreateOption{framework.Ephemeral(), opt, framework.UntilKnown(), framework.StatTo(&st)}
+				if want != nil {
+					opts = append(opts, unreadable)
+				} else {
+					refused := srv.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.Refuse, Code: fault.NotReadOnly, Times: 2})
+					defer func() { wantEqual(t, "searches refused", refused.Hits(), 2) }()
+				}
+				path, err := c.Create(within(t, time.Minute), "/d/x", nil, opts...)
+				wantErr(t, "Create", err, want)
+				if left := children(t, c, "/d"); want == nil && (len(left) != 1 || path != "/d/"+left[0]) {
+					t.Errorf("Create: %q, and the directory has %q", path, left)
+				}
+			}, zkserver.WithVersion("3.9.6"))
 		}
 	}
 }

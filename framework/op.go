@@ -40,7 +40,7 @@ type request struct {
 	repeat   repeatability
 
 	single    bool        // one attempt only: the caller repeats it
-	patient   func() bool // reports that the policy must not end the call; nil for never
+	patient   func() bool // reports that neither the policy nor a reply must end the call; nil for never
 	batch     int         // operations of a transaction
 	reads     bool        // a read-only server suffices
 	tolerates []error     // errors that are no failure for the caller
@@ -92,6 +92,9 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 			return v, nil
 		}
 		unknown = unknown || errors.Is(err, ErrUnknownOutcome)
+		if rq.patient != nil && passes(err) && rq.patient() {
+			return v, attemptError{err, breaks}
+		}
 		return v, classify(repeat, err, breaks)
 	}, c.retryOptions(o)...)
 	err = cause.Without(err)
@@ -110,6 +113,13 @@ type patience struct {
 
 // patientPause is the pause after which a policy would have stopped. A reconnection ends it.
 const patientPause = time.Second
+
+// passes reports whether a later attempt may not meet err again: no ACL and no missing operation refused the
+// attempt, and neither the session nor the client has ended.
+func passes(err error) bool {
+	return !slices.ContainsFunc([]error{ErrNoAuth, ErrUnsupported, ErrSessionEnded, ErrClosed},
+		func(final error) bool { return errors.Is(err, final) })
+}
 
 // NewBackOff is part of [retry.Policy].
 func (p patience) NewBackOff() backoff.BackOff {
