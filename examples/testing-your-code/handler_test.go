@@ -27,8 +27,10 @@ func reportHandler(m *lock.Mutex, makeReport func(ctx context.Context) (string, 
 		switch {
 		case errors.Is(err, lock.ErrHeld):
 			http.Error(w, "another request makes the report", http.StatusConflict)
-		case err != nil:
-			http.Error(w, "no report", http.StatusServiceUnavailable)
+		case errors.Is(err, framework.ErrNotConnected):
+			http.Error(w, "no report: try later", http.StatusServiceUnavailable)
+		case err != nil: // also a lost lock: docs/errors.md has all
+			http.Error(w, "no report", http.StatusInternalServerError)
 		default:
 			_, _ = fmt.Fprintln(w, report)
 		}
@@ -61,8 +63,8 @@ func TestReportHandler(t *testing.T) {
 			if err := server.Expire(client.Session().ID); err != nil {
 				t.Fatal(err)
 			}
-			if got := <-status; got != http.StatusServiceUnavailable {
-				t.Errorf("status %d, want %d", got, http.StatusServiceUnavailable)
+			if got := <-status; got != http.StatusInternalServerError {
+				t.Errorf("status %d, want %d", got, http.StatusInternalServerError)
 			}
 			if took := time.Since(began); took >= reportTime {
 				t.Errorf("the handler returned after %v: the report went on without the lock", took)
@@ -76,8 +78,8 @@ func TestReportHandler(t *testing.T) {
 			status := serve(user, handler)
 			synctest.Wait()
 			goAway()
-			if got := <-status; got != http.StatusServiceUnavailable {
-				t.Errorf("status %d, want %d", got, http.StatusServiceUnavailable)
+			if got := <-status; got != http.StatusInternalServerError {
+				t.Errorf("status %d, want %d", got, http.StatusInternalServerError)
 			}
 			if got := <-serve(t.Context(), handler); got != http.StatusOK {
 				t.Errorf("next request: status %d, want %d", got, http.StatusOK)
