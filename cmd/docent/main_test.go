@@ -73,7 +73,7 @@ func TestCompletion(t *testing.T) {
 		{"schema ", ":4"},
 		{"exec --stop-signal ", "HUP INT QUIT KILL TERM ABRT USR1 USR2 ALRM PIPE :4"},
 		{"exec --on-lost-signal K", "HUP INT QUIT KILL TERM ABRT USR1 USR2 ALRM PIPE :4"},
-		{"ls --kind ", "mutex readwrite semaphore leader exclusive :4"},
+		{"ls --kind ", "mutex readwrite semaphore leader exclusive schedule :4"},
 		{"ls --sort ", "path age waiting :4"},
 		{"doctor -o ", "text wide json jsonl name svg dot :4"},
 		{"doctor --fail-on ", "error warning info :4"},

@@ -40,6 +40,13 @@ type marks struct {
 	Runs    []Run `json:"runs"`
 }
 
+// ParseRuns returns the runs that a schedule's znode has in its data, in the order in which they began, for
+// programs that show them. No data are no runs. The error is [ErrCorrupt].
+func ParseRuns(data []byte) ([]Run, error) {
+	m, err := decode(data)
+	return m.Runs, err
+}
+
 // decode returns the marks of the znode's data. No data are no marks.
 func decode(data []byte) (marks, error) {
 	if len(data) == 0 {

@@ -148,11 +148,11 @@ func (s *Schedule) History(ctx context.Context) ([]Run, error) {
 	if errors.Is(err, framework.ErrNoNode) {
 		return nil, nil
 	}
-	var m marks
+	var runs []Run
 	if err == nil {
-		m, err = decode(data)
+		runs, err = ParseRuns(data)
 	}
-	return m.Runs, recipe.CallError(ctx, s.client, "history of", s.path, err)
+	return runs, recipe.CallError(ctx, s.client, "history of", s.path, err)
 }
 
 // Path returns the job's path.

@@ -17,6 +17,7 @@
 //	znodes without a number, permits in its data,      [Semaphore]          kazoo
 //	and waiters next to it, below PATH-__lock__
 //	none: the ephemeral znode itself                   [Exclusive]          docent
+//	lock, its epoch, and the last runs as data         [Schedule]           docent
 //
 // The names show by the recipes' own rules which contenders hold and which wait. A LeaderSelector's
 // znodes are those of a mutex. A lock without contenders can't be told from an empty directory.

@@ -85,10 +85,14 @@ func directories(paths map[string]struct{}) map[string]struct{} {
 	return found
 }
 
-// renew reads the lock at path again, and those of the two directories that a semaphore would have.
+// renew reads the lock at path again, and those that may be part of it: a schedule's lock, and the two directories
+// that a semaphore would have.
 func (f *followLoop) renew(tree *cache.Snapshot, path string) {
 	l, ok := f.lockAt(tree, path)
 	f.set(path, l, ok)
+	holder := zkpath.Join(path, scheduleLock)
+	own, isOwn := f.lockAt(tree, holder)
+	f.set(holder, own, isOwn)
 	for _, name := range []string{leasesDir, turnsDirectory} {
 		below := zkpath.Join(path, name)
 		if ok && l.Kind == Semaphore {

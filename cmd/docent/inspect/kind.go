@@ -10,7 +10,12 @@ const (
 	Semaphore Kind = "semaphore"
 	Leader    Kind = "leader"    // a LeaderLatch; a LeaderSelector is a [Mutex]
 	Exclusive Kind = "exclusive" // docent's unfair mutex: its waiters have no znodes
+	Schedule  Kind = "schedule"  // docent's job that runs once; its holder is the host at work
 )
+
+// Unfair reports whether an unfair mutex excludes: its holder can't be asked to release, and the next holder's znode
+// has the same name.
+func (k Kind) Unfair() bool { return k == Exclusive || k == Schedule }
 
 // A State is what a contender does.
 type State string

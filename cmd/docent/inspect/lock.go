@@ -4,14 +4,23 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/schedule"
 )
 
-// A Lock is a path at which contenders hold or wait.
+// A Lock is a path at which contenders hold or wait, or a [Schedule].
 type Lock struct {
 	Path       string
 	Kind       Kind // "" if the path has no contender
 	Permits    int  // how many contenders may hold at once; 0 if that is unknown or has no bound
 	Contenders []Contender
+
+	// Runs are the last runs of a [Schedule], in the order in which they began. One that has no end, and whose
+	// lock is not held any more, is [schedule.Lost].
+	Runs []schedule.Run
+
+	// Unknown reports that the znodes are a Schedule's and the data are not, or are of another version. Then
+	// Runs and Contenders are not known, and the Schedule's lock below the path is an [Exclusive] of its own.
+	Unknown bool
 
 	// Foreign are the paths of children that are no contenders and take a permit nevertheless: those
 	// of a semaphore's leases.

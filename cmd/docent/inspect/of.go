@@ -7,14 +7,14 @@ import (
 	"github.com/docent-go/docent/internal/zkpath"
 )
 
-// Of returns the lock whose directory is dir; false if dir has no contender. It sends no request.
+// Of returns the lock whose directory is dir; false if dir has no contender and is no schedule. It sends no request.
 //
 // Of needs the names of the directory's children, and those below children named locks and leases.
 // The order and most states follow from the names. The contenders' data and Stats add the rest.
-// The data of dir itself are needed for a semaphore of kazoo, dir.Queue for its waiters, and the data
-// of dir alone for [Exclusive].
+// The data of dir itself are needed for a [Schedule] and a semaphore of kazoo, dir.Queue for the latter's waiters,
+// and the data of dir alone for [Exclusive].
 func Of(dir Znode) (Lock, bool) {
-	for _, of := range []func(Znode) (Lock, bool){exclusiveOf, semaphoreOf, kazooSemaphoreOf, queuesOf} {
+	for _, of := range []func(Znode) (Lock, bool){exclusiveOf, scheduleOf, semaphoreOf, kazooSemaphoreOf, queuesOf, unknownScheduleOf} {
 		if l, ok := of(dir); ok {
 			l.Complete = !slices.ContainsFunc(l.Contenders, func(c Contender) bool { return !c.Read() })
 			return l, true

@@ -148,7 +148,10 @@ func (r *reader) locksOf(ctx context.Context, dirs []Znode) ([]Lock, error) {
 	locks := make([]Lock, len(dirs))
 	for i := range dirs {
 		var err error
-		if dirs[i], err = r.withPermits(ctx, dirs[i]); err != nil {
+		if dirs[i], err = r.withPermits(ctx, dirs[i]); err == nil {
+			dirs[i], err = r.withRuns(ctx, dirs[i])
+		}
+		if err != nil {
 			return nil, err
 		}
 		locks[i], _ = Of(dirs[i])

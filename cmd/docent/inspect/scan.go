@@ -238,6 +238,8 @@ func (s *scan) withoutQueues(paths []string) []string {
 // contender may have left meanwhile.
 func isPartOf(l Lock, z Znode) bool {
 	switch name := z.name(); {
+	case l.Kind == Schedule:
+		return !l.Unknown && name == scheduleLock
 	case l.Kind == Semaphore && (name == leasesDir || name == turnsDirectory):
 		return true
 	case l.isKazooSemaphore() && len(name) == kazooID && isKazooName(name):

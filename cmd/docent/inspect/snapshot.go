@@ -7,7 +7,7 @@ import (
 // A Snapshot is what [Scan] found. Its locks were read one after another.
 type Snapshot struct {
 	At     time.Time // when the scan began, by this process's clock
-	Locks  []Lock    // with at least one contender each, in the order of their paths
+	Locks  []Lock    // with a contender each, but for schedules; in the order of their paths
 	Unread []Unread
 	Large  []Listing
 

@@ -35,9 +35,9 @@ func namedContenders() func(path string) bool {
 const maxPermits = 10
 
 // mayBeLock reports whether a znode that is no contender by its name may be a lock nevertheless: docent's
-// unfair mutex, or a semaphore of kazoo, whose data are the number of its permits.
+// unfair mutex, a schedule, or a semaphore of kazoo, whose data are the number of its permits.
 func mayBeLock(_ string, stat framework.Stat) bool {
-	return stat.EphemeralOwner != 0 || stat.DataLength > 0 && stat.DataLength <= maxPermits
+	return stat.EphemeralOwner != 0 || stat.DataLength > 0 && stat.DataLength <= maxPermits || mayHoldRuns(stat)
 }
 
 // name returns the last part of the path.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/recipes/schedule"
 )
 
 // Version names the version of the form.
@@ -46,9 +47,23 @@ type Lock struct {
 	Kind       string      `json:"kind"`
 	Permits    *int        `json:"permits"` // null if unknown, or without a bound
 	Contenders []Contender `json:"contenders"`
+	Runs       []Run       `json:"runs,omitempty"`    // of a schedule
+	Unknown    bool        `json:"unknown,omitempty"` // the data are not a schedule's
 	Foreign    []string    `json:"foreign,omitempty"`
 	Mixed      bool        `json:"mixed,omitempty"`
 	Complete   bool        `json:"complete"`
+}
+
+// A Run is one of the last runs of a schedule. Its times but the slot are by the clock of its host.
+type Run struct {
+	Slot  string  `json:"slot"`
+	State string  `json:"state"`
+	From  string  `json:"from"`
+	To    *string `json:"to"` // null while it runs, and if its host did not see the end
+	Host  string  `json:"host"`
+	PID   int     `json:"pid"`
+	Owner string  `json:"owner"`
+	Fence string  `json:"fence"`
 }
 
 // A Contender is a holder or a waiter. 64-bit numbers are text, because JavaScript has no such numbers.
@@ -119,10 +134,24 @@ func Of(s inspect.Snapshot, ensemble string, data bool) Snapshot {
 func lockOf(l inspect.Lock, data bool) Lock {
 	f := Lock{
 		Path: l.Path, Kind: string(l.Kind), Permits: optional(l.Permits), Contenders: []Contender{}, Foreign: l.Foreign,
-		Mixed: l.Mixed, Complete: l.Complete,
+		Mixed: l.Mixed, Unknown: l.Unknown, Complete: l.Complete,
+	}
+	for _, r := range l.Runs {
+		f.Runs = append(f.Runs, runOf(r))
 	}
 	for _, c := range l.Contenders {
 		f.Contenders = append(f.Contenders, ContenderOf(c, data))
+	}
+	return f
+}
+
+func runOf(r schedule.Run) Run {
+	f := Run{
+		Slot: instant(r.Slot), State: string(r.State), From: instant(r.From),
+		Host: r.Host, PID: r.PID, Owner: r.Owner, Fence: strconv.FormatInt(r.Fence, 10),
+	}
+	if !r.To.IsZero() {
+		f.To = optional(instant(r.To))
 	}
 	return f
 }

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
@@ -58,6 +59,18 @@ type row struct {
 
 	Dead     bool `json:"dead,omitempty"`     // part of a deadlock
 	Possible bool `json:"possible,omitempty"` // part of what may be one
+
+	Runs    []run `json:"runs,omitempty"`    // the last run of a schedule
+	Unknown bool  `json:"unknown,omitempty"` // the data are not a schedule's
+}
+
+// A run is one of a schedule, as its host recorded it.
+type run struct {
+	Slot  int64  `json:"slot"` // ms, as From and To
+	State string `json:"state"`
+	Name  string `json:"name"`
+	From  int64  `json:"from"`
+	To    int64  `json:"to,omitempty"`
 }
 
 // A queue has the contenders of one lock: all of them, or its head and its tail.
@@ -68,6 +81,7 @@ type queue struct {
 	Contenders []who  `json:"contenders"`
 	More       int    `json:"more,omitempty"` // left out between the head and the tail
 	Tail       []who  `json:"tail,omitempty"`
+	Runs       []run  `json:"runs,omitempty"` // the last ones of a schedule, the newest first
 }
 
 const (
@@ -78,6 +92,7 @@ const (
 	headHolders = 6     // of a folded queue
 	headWaiters = 3
 	tailWaiters = 3
+	queueRuns   = 20
 )
 
 // frame returns what the tab shows. A nil board is of a server that has just started.
@@ -159,7 +174,7 @@ func (e *entry) row() row {
 	r := row{
 		Path: e.lock.Path, Kind: string(e.lock.Kind), Permits: e.lock.Permits,
 		Since: millis(e.held), Waiting: e.waiting, Longest: millis(e.longest), Dead: e.dead, Possible: e.possible,
-		Holders: []who{},
+		Holders: []who{}, Runs: runsOf(e.lock, 1), Unknown: e.lock.Unknown,
 	}
 	for i := range e.lock.Contenders {
 		if e.lock.Contenders[i].State != inspect.Holds {
@@ -179,7 +194,7 @@ func (b *board) queue(path string, whole bool) *queue {
 		return nil
 	}
 	l := b.entries[i].lock
-	q := &queue{Path: l.Path, Kind: string(l.Kind), Total: len(l.Contenders)}
+	q := &queue{Path: l.Path, Kind: string(l.Kind), Total: len(l.Contenders), Runs: runsOf(l, queueRuns)}
 	head, tail := min(len(l.Contenders), maxQueue), 0
 	if !whole && len(l.Contenders) > foldedQueue {
 		first := slices.IndexFunc(l.Contenders, func(c inspect.Contender) bool { return c.State == inspect.Waits })
@@ -191,6 +206,18 @@ func (b *board) queue(path string, whole bool) *queue {
 	q.More = len(l.Contenders) - head - tail
 	q.Contenders, q.Tail = whosOf(l.Contenders[:head]), whosOf(l.Contenders[head+q.More:])
 	return q
+}
+
+// runsOf returns the last runs of a schedule, at most so many, the newest first.
+func runsOf(l *inspect.Lock, most int) []run {
+	var all []run
+	for _, r := range slices.Backward(l.Runs[max(0, len(l.Runs)-most):]) {
+		all = append(all, run{
+			Slot: millis(r.Slot), State: cut(string(r.State)), Name: fmt.Sprintf("%s:%d", cut(r.Host), r.PID),
+			From: millis(r.From), To: millis(r.To),
+		})
+	}
+	return all
 }
 
 func whosOf(contenders []inspect.Contender) []who {

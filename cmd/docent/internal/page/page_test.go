@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/schedule"
 )
 
 // visit opens the page in a tab.
@@ -141,4 +142,27 @@ func TestPage_shows_a_warning_in_another_form(t *testing.T) {
 	if !get[bool](tb, "document.querySelector('#figure-dead').hidden") {
 		t.Error("a deadlock is counted")
 	}
+}
+
+// A schedule's row has who is at work and the last run, and its queue the last runs; data that are not a
+// schedule's are named.
+func TestPage_shows_schedules(t *testing.T) {
+	s := serve(t, nil)
+	tb := visit(t, s)
+	at := time.UnixMilli(1_700_000_000_000)
+	nightly := mutex("/locks/nightly", "alice")
+	nightly.Kind = inspect.Schedule
+	nightly.Runs = []schedule.Run{
+		{Slot: at, State: schedule.Done, From: at, To: at.Add(time.Minute), Host: "batch-1", PID: 1},
+		{Slot: at.Add(time.Hour), State: schedule.Running, From: at.Add(time.Hour), Host: "<b>batch-2", PID: 2},
+	}
+	free := inspect.Lock{Path: "/locks/hourly", Kind: inspect.Schedule, Permits: 1, Complete: true, Runs: nightly.Runs[:1]}
+	theirs := inspect.Lock{Path: "/locks/theirs", Kind: inspect.Schedule, Unknown: true, Complete: true}
+	s.show(free, nightly, theirs)
+	tb.awaitText("#rows tbody", "running: ")
+	tb.awaitText("#rows tbody", "nobody")
+	tb.awaitText("#rows tbody", "unknown: the data are not a schedule’s")
+	tb.do(chromedp.Click(`#rows .path[title="/locks/nightly"]`))
+	tb.awaitText("#contenders", "batch-1:1")
+	tb.awaitText("#contenders", "<b>batch-2:2")
 }

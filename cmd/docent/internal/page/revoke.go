@@ -55,7 +55,7 @@ func (s *Server) askToRelease(r *http.Request, asked revocation) (status int, te
 	switch {
 	case c == nil || fenceText(c.Czxid) != asked.Fence:
 		return http.StatusNotFound, "there is no such contender any more"
-	case l.Kind == inspect.Exclusive:
+	case l.Kind.Unfair():
 		return http.StatusConflict, "an unfair mutex has no revocation: see docent break"
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), revokeLimit)

@@ -138,7 +138,7 @@ func (b *breaking) describe(l inspect.Lock, c inspect.Contender) {
 	if c.State == inspect.Holds {
 		say("The next holder is granted at once; two may be at work until the old process is known to be stopped.")
 	}
-	if l.Kind == inspect.Exclusive {
+	if l.Kind.Unfair() {
 		say("The name of this znode comes again: a holder that was granted in the last millisecond may be hit.")
 	}
 	if c.Turn != "" {

@@ -3,6 +3,7 @@ package query_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"io"
 	"net"
@@ -19,7 +20,9 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/form/formtest"
 	"github.com/docent-go/docent/cmd/docent/internal/query"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/schedule"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -158,6 +161,49 @@ func (env *environment) fill(t *testing.T) {
 	contender(t, other, "/locks/import/leases"+guid+"lease-", metadata("etl-2", 12, "", "2222"))
 	contender(t, other, "/locks/rw"+guid+"__READ__", metadata("web-1", 7, "", "7a2d"))
 	contender(t, other, "/locks/rw"+guid+"__WRIT__", "\x1b[31mred\u202e\r\n"+strings.Repeat("x", 100))
+	<-time.After(12 * time.Second) // virtual
+}
+
+// schedules makes a job that is at work, one whose last host has died, and one whose data another program has
+// replaced. Runs are as package schedule writes them.
+func (env *environment) schedules(t *testing.T) {
+	t.Helper()
+	run := func(slot int, state schedule.State, host string, fence int64) schedule.Run {
+		at := time.Date(2000, 1, 1, slot, 0, 0, 0, time.UTC)
+		r := schedule.Run{Slot: at, State: state, From: at.Add(time.Second), Host: host, PID: 811, Fence: fence}
+		if state != schedule.Running && state != schedule.Lost {
+			r.To = at.Add(4*time.Minute + 12*time.Second)
+		}
+		return r
+	}
+	write := func(path, data string) {
+		for _, p := range []string{path, zkpath.Epoch(path + "/lock")} {
+			if _, err := env.client.Create(t.Context(), p, []byte(data), framework.WithParents()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	runs := func(all ...schedule.Run) string {
+		data, err := json.Marshal(map[string]any{"docent": 1, "runs": all})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	write("/jobs/theirs", "cron: 0 3 * * *")
+	write("/jobs/hourly", runs(run(0, schedule.Failed, "\x1b[31mred", 5), run(1, schedule.Running, "web-1", 7)))
+	write("/jobs/nightly", "")
+	if _, err := env.client.Create(t.Context(), "/jobs/nightly/lock", []byte(metadata("batch-3", 811, "", "6f1c")), framework.Ephemeral()); err != nil {
+		t.Fatal(err)
+	}
+	_, stat, err := env.client.Get(t.Context(), "/jobs/nightly/lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := runs(run(2, schedule.Done, "batch-1", 3), run(3, schedule.Running, "batch-3", stat.Czxid))
+	if _, err := env.client.Set(t.Context(), "/jobs/nightly", []byte(data), framework.AnyVersion); err != nil {
+		t.Fatal(err)
+	}
 	<-time.After(12 * time.Second) // virtual
 }
 

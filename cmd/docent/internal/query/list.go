@@ -34,14 +34,14 @@ func newList(app *cli.App) *cobra.Command {
 		Use:     "ls [ROOT]",
 		Short:   "List the locks below ROOT",
 		GroupID: cli.ToShow,
-		Long: "ls lists the locks at ROOT and below it that have a holder or a waiter. It reads the znodes of\n" +
-			"the holders; with -o json it reads all contenders. ROOT is / by default. If ROOT does not exist, ls\n" +
+		Long: "ls lists the locks at ROOT and below it that have a holder or a waiter, and the schedules with their\n" +
+			"last runs. It reads the znodes of the holders; with -o json it reads all contenders. ROOT is / by default. If ROOT does not exist, ls\n" +
 			"exits with 3. It shortens long names; -o name, wide and json have them whole.",
 		Args: cli.Args(0, 1),
 		RunE: l.run,
 	}
 	l.scan.define(cmd)
-	cmd.Flags().StringVar(&l.kind, "kind", "", "only locks of this `kind`: mutex, readwrite, semaphore, leader or exclusive")
+	cmd.Flags().StringVar(&l.kind, "kind", "", "only locks of this `kind`: mutex, readwrite, semaphore, leader, exclusive or schedule")
 	cli.DurationVar(cmd.Flags(), &l.heldLonger, "held-longer", 0, "only locks that are held for longer than this")
 	cmd.Flags().BoolVar(&l.waiting, "waiting", false, "only locks with waiters")
 	cmd.Flags().StringVar(&l.sort, "sort", "path", "sort by this `key`: path, age (the longest hold first) or waiting (the most waiters first)")
@@ -70,13 +70,15 @@ func (l *list) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-func kinds() []string { return []string{"mutex", "readwrite", "semaphore", "leader", "exclusive"} }
+func kinds() []string {
+	return []string{"mutex", "readwrite", "semaphore", "leader", "exclusive", "schedule"}
+}
 
 func sortKeys() []string { return []string{"path", "age", "waiting"} }
 
 func (l *list) check() error {
 	if l.kind != "" && !slices.Contains(kinds(), l.kind) {
-		return cli.Usage(fmt.Errorf("--kind %q: must be mutex, readwrite, semaphore, leader or exclusive", l.kind))
+		return cli.Usage(fmt.Errorf("--kind %q: must be mutex, readwrite, semaphore, leader, exclusive or schedule", l.kind))
 	}
 	if !slices.Contains(sortKeys(), l.sort) {
 		return cli.Usage(fmt.Errorf("--sort %q: must be path, age or waiting", l.sort))
@@ -121,17 +123,24 @@ func (l *list) write(s inspect.Snapshot) error {
 
 func (l *list) table(s inspect.Snapshot) error {
 	var rows [][]string
+	header := []string{"LOCK", "KIND", "HOLDER", "FOR", "WAITING"}
+	runs := slices.ContainsFunc(s.Locks, func(lock inspect.Lock) bool { return lock.Kind == inspect.Schedule })
+	if runs {
+		header = append(header, "LAST RUN")
+	}
 	for _, lock := range s.Locks {
 		held := "-"
 		if since := show.HeldSince(lock); !since.IsZero() {
 			held = show.Age(s.At, since)
 		}
-		rows = append(rows, []string{
-			cli.SafeWhole(lock.Path), string(lock.Kind), show.Holders(lock), held, strconv.Itoa(len(lock.Waiters())),
-		})
+		row := []string{cli.SafeWhole(lock.Path), string(lock.Kind), show.Holders(lock), held, strconv.Itoa(len(lock.Waiters()))}
+		if runs {
+			row = append(row, show.LastRun(lock))
+		}
+		rows = append(rows, row)
 	}
 	if len(rows) > 0 {
-		if err := l.app.Table([]string{"LOCK", "KIND", "HOLDER", "FOR", "WAITING"}, rows); err != nil {
+		if err := l.app.Table(header, rows); err != nil {
 			return err
 		}
 	}

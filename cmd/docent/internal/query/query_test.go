@@ -82,6 +82,38 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// TestSchedules: ls, who and tree show the last runs, who is at work, and data that are not a schedule's.
+func TestSchedules(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args []string
+		code int
+	}{
+		"schedule-ls":           {[]string{"ls", "/jobs"}, 0},
+		"schedule-ls-kind":      {[]string{"ls", "--kind", "schedule", "-o", "name"}, 0},
+		"schedule-ls-jsonl":     {[]string{"ls", "/jobs", "-o", "jsonl"}, 0},
+		"schedule-tree":         {[]string{"tree", "/jobs"}, 0},
+		"schedule-who":          {[]string{"who", "/jobs/nightly"}, 0},
+		"schedule-who-nobody":   {[]string{"who", "/jobs/hourly"}, 3},
+		"schedule-who-json":     {[]string{"who", "/jobs/hourly", "-o", "json"}, 3},
+		"schedule-who-unknown":  {[]string{"who", "/jobs/theirs"}, 3},
+		"schedule-revoke":       {[]string{"revoke", "/jobs/nightly", "--yes"}, 1},
+		"schedule-queue-nobody": {[]string{"queue", "/jobs/hourly"}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			virtual(t, func(t *testing.T, env *environment) {
+				env.schedules(t)
+				r := env.docent(t, append([]string{"--quiet"}, test.args...)...)
+				if r.code != test.code {
+					t.Errorf("exit code %d, want %d: %s", r.code, test.code, r.err)
+				}
+				golden(t, name, r.out+r.err)
+			})
+		})
+	}
+}
+
 // TestTree_in_ASCII: without UTF-8 in the locale.
 func TestTree_in_ASCII(t *testing.T) {
 	t.Parallel()

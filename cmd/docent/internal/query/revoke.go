@@ -94,7 +94,7 @@ func (r *revoke) targets(ctx context.Context, c *framework.Client, path string) 
 	}
 	all := l.Holders()
 	switch {
-	case l.Kind == inspect.Exclusive:
+	case l.Kind.Unfair():
 		return nil, errors.New("an unfair mutex has no revocation: see docent break")
 	case len(all) == 0:
 		fmt.Fprintln(r.app.Out, "nobody")

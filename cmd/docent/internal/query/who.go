@@ -18,9 +18,10 @@ func newWho(app *cli.App) *cobra.Command {
 		Use:     "who PATH",
 		Short:   "Show who holds the lock at PATH",
 		GroupID: cli.ToShow,
-		Long:    "who shows the holders of the lock at PATH. If there is none, it prints nobody and exits with 3.",
-		Args:    cli.Args(1, 1),
-		RunE:    onLock(app, func(s inspect.Snapshot, l inspect.Lock) error { return showHolders(app, s, l, data) }),
+		Long: "who shows the holders of the lock at PATH, and the last runs of a schedule. If there is no holder, it prints\n" +
+			"nobody and exits with 3.",
+		Args: cli.Args(1, 1),
+		RunE: onLock(app, func(s inspect.Snapshot, l inspect.Lock) error { return showHolders(app, s, l, data) }),
 	}
 	cmd.Flags().BoolVar(&data, "data", false, "with -o json: the contenders' data, too")
 	return cmd
@@ -29,7 +30,7 @@ func newWho(app *cli.App) *cobra.Command {
 func showHolders(app *cli.App, s inspect.Snapshot, l inspect.Lock, data bool) error {
 	all := l.Holders()
 	if isJSON(app) {
-		if l.Contenders = all; len(all) > 0 {
+		if l.Contenders = all; len(all) > 0 || l.Kind == inspect.Schedule {
 			s.Locks = []inspect.Lock{l}
 		} else {
 			s.Locks = nil
@@ -39,10 +40,17 @@ func showHolders(app *cli.App, s inspect.Snapshot, l inspect.Lock, data bool) er
 		}
 	}
 	if len(all) == 0 {
+		nobody := "nobody"
+		if l.Unknown {
+			nobody = show.Unknown
+		}
 		if !isJSON(app) {
-			if _, err := fmt.Fprintln(app.Out, "nobody"); err != nil {
+			if _, err := fmt.Fprintln(app.Out, nobody); err != nil {
 				return err
 			}
+		}
+		if err := showRuns(app, l); err != nil {
+			return err
 		}
 		return errNothing
 	}
@@ -58,7 +66,19 @@ func showHolders(app *cli.App, s inspect.Snapshot, l inspect.Lock, data bool) er
 			return err
 		}
 	}
-	return nil
+	return showRuns(app, l)
+}
+
+// showRuns shows the last runs of a schedule, as they began.
+func showRuns(app *cli.App, l inspect.Lock) error {
+	if isJSON(app) || app.Settings().Output == cli.Names || len(l.Runs) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, r := range l.Runs {
+		rows = append(rows, show.RunColumns(r))
+	}
+	return app.Table([]string{"SLOT", "STATE", "HOST", "FROM", "TO"}, rows)
 }
 
 // holderLine describes a holder in a line.

@@ -1,5 +1,5 @@
 // The tables of locks and of the contenders of one lock.
-import { element, set, age, shown, tail } from './text.js';
+import { element, set, age, shown, stamp, tail } from './text.js';
 
 // A Table keeps a row per lock. Rows don't move under the pointer or the focus. It calls on.open(path)
 // and on.pick(path). picked has the paths that are chosen for the timeline.
@@ -103,8 +103,10 @@ export class Table {
 }
 
 function holders(data) {
-  if (!data.holders?.length) return [element('span', { class: 'free' }, data.waiting ? 'between holders' : 'unknown')];
-  const lines = data.holders.map((who) => element('div', { class: 'who-line' }, ...person(who)));
+  const last = (data.runs ?? []).map((run) => element('div', { class: 'small' }, `${run.state}: ${stamp(run.slot, Date.now())}, ${run.name}`));
+  const nobody = data.unknown ? 'unknown: the data are not a schedule’s' : data.kind === 'schedule' ? 'nobody' : data.waiting ? 'between holders' : 'unknown';
+  if (!data.holders?.length) return [element('span', { class: 'free' }, nobody), ...last];
+  const lines = data.holders.map((who) => element('div', { class: 'who-line' }, ...person(who))).concat(last);
   if (data.held > data.holders.length) lines.push(element('div', { class: 'small' }, `and ${data.held - data.holders.length} more`));
   return lines;
 }
@@ -136,8 +138,19 @@ export function showQueue(table, queue, ask, unfold) {
       tail.length ? ' between the head and the tail of the queue' : ' more')));
   }
   rows.push(...tail.map((who, i) => contender(who, queue.total - tail.length + i, ask)));
+  rows.push(...(queue.runs ?? []).map(ran));
   body.replaceChildren(...rows);
   if (focused) body.querySelector(`[data-znode="${CSS.escape(focused)}"]`)?.focus();
+}
+
+// ran returns the row of a schedule's run.
+function ran(run) {
+  const now = Date.now();
+  const to = run.to ? ` to ${stamp(run.to, now)}` : '';
+  return element('tr', {}, element('td', { class: 'number' }), element('td', { class: 'small' }, run.state),
+    element('td', {}, element('div', { class: 'who-line' }, element('span', { class: 'name', title: shown(run.name) }, run.name)),
+      element('div', { class: 'small' }, `slot ${stamp(run.slot, now)}, from ${stamp(run.from, now)}${to}`)),
+    element('td', { class: 'number' }));
 }
 
 function contender(who, place, ask) {
