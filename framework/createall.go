@@ -189,7 +189,7 @@ func (g *group) makeParents(ctx context.Context, s *session.Session, n int) erro
 				}
 			}()
 			parent, err := cr.makeParents(ctx, s)
-			faults[n+i] = errors.Join(err, parentMade(ctx, parent))
+			faults[n+i] = errors.Join(err, explained(parentMade(ctx, parent), txnCreate, dir, cr.aclOf(dir)))
 		})
 	}
 	wg.Wait()

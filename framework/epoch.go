@@ -176,7 +176,7 @@ func (cr *creation) makeEpoch(ctx context.Context, s *session.Session, last *ses
 	case cr.has(withParents) && errors.Is(err, ErrNoNode):
 		return cr.makeParent(ctx, s, last)
 	}
-	return err
+	return explained(err, txnCreate, path, acl)
 }
 
 // validateEpochACL refuses an ACL with which no client could set and check the epoch.

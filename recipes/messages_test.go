@@ -47,16 +47,16 @@ func TestMessagesSayWhatToDo(t *testing.T) {
 			_, err := must.Get(discovery.New[string](c, "/services"))(t).Register(discovery.Instance[string]{})
 			return err
 		}, `: name "": must not be empty or contain a slash`},
-		"a mutex's path":           {besides("x-lock-0000000001"), "/in/a/x-lock-0000000001, of a mutex or an election"},
-		"a latch's path":           {besides("x-latch-0000000001"), "/in/a/x-latch-0000000001, of an election in LeaderLatch's format"},
-		"a read/write lock's path": {besides("x-__READ__0000000001"), "/in/a/x-__READ__0000000001, of a read/write lock"},
-		"a semaphore's path":       {besides("leases/x-lease-0000000001"), "/in/a/leases/x-lease-0000000001, of a semaphore"},
-		"a kazoo lock's path":      {besides("x__lock__0000000001"), "/in/a/x__lock__0000000001, of a lock of kazoo's"},
+		"a mutex's path":           {besides("x-lock-0000000001"), "/in/a/x-lock-0000000001, of a mutex or an election; this is a semaphore"},
+		"a latch's path":           {besides("x-latch-0000000001"), "/in/a/x-latch-0000000001, of an election in LeaderLatch's format; this is a semaphore"},
+		"a read/write lock's path": {besides("x-__READ__0000000001"), "/in/a/x-__READ__0000000001, of a read/write lock; this is a semaphore"},
+		"a semaphore's path":       {besides("leases/x-lease-0000000001"), "/in/a/leases/x-lease-0000000001, of a semaphore; this is a mutex or an election"},
+		"a kazoo lock's path":      {besides("x__lock__0000000001"), "/in/a/x__lock__0000000001, of a lock of kazoo's; this is a semaphore"},
 		"an unfair mutex's path": {func(t *testing.T, c *framework.Client) error {
 			must.Get(must.Get(lock.NewUnfairMutex(c, "/a"))(t).Lock(t.Context()))(t)
 			_, err := must.Get(lock.NewMutex(c, "/a"))(t).Lock(t.Context())
 			return err
-		}, "lock: lock /in/a: another kind of lock is on the path: both would be granted: the znode of an unfair mutex"},
+		}, "lock: lock /in/a: another kind of lock is on the path: both would be granted: the znode of an unfair mutex; this is a mutex or an election: framework: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -208,7 +208,7 @@ const checkEvery = time.Minute
 // container.
 func checkKind(full string, st framework.Stat) error {
 	if st.NumChildren > 0 {
-		return fmt.Errorf("%w: %s has children", ErrMixed, full)
+		return fmt.Errorf("%w: %s has children; this is an unfair mutex", ErrMixed, full)
 	}
 	return nil
 }

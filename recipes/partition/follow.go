@@ -110,7 +110,7 @@ func (f *follower) changed(c node.Change) {
 		f.warn("another process has the id: waiting until it has left", f.path, c.Err)
 	case errors.Is(c.Err, framework.ErrClosed):
 		f.stop(framework.ErrClosed)
-	case !errors.Is(c.Err, framework.ErrNoAuth): // it has joined, or will
+	case !errors.Is(c.Err, framework.ErrNoAuth) && !errors.Is(c.Err, framework.ErrNoChildrenForEphemerals): // it has joined, or will
 	case !f.before:
 		f.stop(c.Err)
 	default:

@@ -91,7 +91,7 @@ func (p *Pool) leases() *waitqueue.Queue { return p.queue(leasesDir, leaseKind) 
 
 func (p *Pool) queue(dir, kind string) *waitqueue.Queue {
 	return &waitqueue.Queue{
-		Client: p.Client, Dir: zkpath.Join(p.Path, dir), Kinds: []string{kind}, ACL: p.ACL,
+		Client: p.Client, Dir: zkpath.Join(p.Path, dir), Path: p.Path, Kinds: []string{kind}, ACL: p.ACL,
 		Predecessor: queuenode.ExclusivePredecessor,
 	}
 }

@@ -62,7 +62,7 @@ func (a *attempt) addNodes(
 		paths, err = a.turn.Client.CreateAll(ctx, creates...)
 	}
 	if err != nil {
-		return nil, nil, nil, waitqueue.CreationError(err)
+		return nil, nil, nil, a.pool.leases().CreationError(err)
 	}
 	for i, path := range paths {
 		znode := hold.Znode{Client: a.turn.Client, Session: a.turn.Session, Path: path, Stat: stats[i]}
@@ -85,9 +85,8 @@ func (a *attempt) admit(ctx context.Context, permits []string) (behind string, e
 	a.above = nil
 	others := queuenode.Contenders(names)
 	if len(others) > 0 {
-		leases := a.pool.leases()
-		behind, err = waitqueue.OtherAhead(ctx, a.turn.Client, a.pool.Path, others,
-			leases.Dir, queuenode.Sort(permits, queuenode.LeaseKind), a.nodes[0].Stat.Czxid)
+		behind, err = a.pool.leases().OtherAhead(ctx, a.turn.Client, a.pool.Path, others,
+			queuenode.Sort(permits, queuenode.LeaseKind), a.nodes[0].Stat.Czxid)
 	}
 	if err != nil || behind != "" {
 		return zkpath.Join(a.pool.Path, behind), err

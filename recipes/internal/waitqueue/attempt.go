@@ -293,7 +293,7 @@ func (a *Attempt) create(ctx context.Context) error {
 	defer func() { lists.end(a.key, along, c.names) }()
 	node, err := a.client.Create(ctx, zkpath.Join(a.queue.Dir, c.name), data, c.opts...)
 	if err != nil {
-		return CreationError(err)
+		return a.queue.CreationError(err)
 	}
 	a.created(node, c)
 	return nil

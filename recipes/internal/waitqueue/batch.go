@@ -82,7 +82,10 @@ func createAll(ctx context.Context, attempts []*Attempt) error {
 	}
 	nodes, err := root.CreateAll(ctx, creates...)
 	if err != nil {
-		return CreationError(err)
+		for _, a := range attempts {
+			err = a.queue.CreationError(err)
+		}
+		return err
 	}
 	for i, a := range attempts {
 		_, name := zkpath.Split(nodes[i])

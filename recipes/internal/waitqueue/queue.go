@@ -32,6 +32,7 @@ import (
 type Queue struct {
 	Client *framework.Client
 	Dir    string
+	Path   string      // of the recipe, above Dir; "" if that is Dir
 	Kinds  []string    // the kinds of contenders, as in "lock-"; none is a suffix of another
 	ACL    []acl.Entry // of contenders and missing parents; nil for the client's
 
@@ -161,10 +162,18 @@ func (p position) behindHolder() position {
 // ErrMixed is returned to a contender if a contender of another kind is ahead of it on its path.
 var ErrMixed = errtype.New("another kind of lock is on the path: both would be granted", "mixed")
 
-// mixed returns ErrMixed, which the znode is the reason for.
-func mixed(c *framework.Client, dir, name string) error {
-	node, _ := queuenode.ParseAny(name)
-	return fmt.Errorf("%w: %s, of %s", ErrMixed, c.AbsolutePath(zkpath.Join(dir, name)), node.Recipe())
+// mixed returns ErrMixed, which the znode in dir is the reason for.
+func (q *Queue) mixed(dir string, node queuenode.Node) error {
+	return q.refusal(fmt.Sprintf("%s, of %s", q.Client.AbsolutePath(zkpath.Join(dir, node.Name)), node.Recipe()))
+}
+
+// refusal returns ErrMixed, with what is on the path and which recipe the queue is of.
+func (q *Queue) refusal(other string) error {
+	own := queuenode.Node{Kind: q.Kinds[0]}
+	if q.Path != "" {
+		own.Kind = queuenode.LeaseKind
+	}
+	return fmt.Errorf("%w: %s; this is %s", ErrMixed, other, own.Recipe())
 }
 
 // otherAhead looks for contenders of another kind that are ahead of the node self, which v shows and
@@ -180,10 +189,10 @@ func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, sel
 	for _, other := range v.others {
 		switch {
 		case other.Overflowed():
-			return "", mixed(c, q.Dir, other.Name)
+			return "", q.mixed(q.Dir, other)
 		case self != nil && queuenode.Compare(other, *self) > 0:
 		case len(v.nodes) == 0 || queuenode.Compare(v.nodes[0], v.others[0]) > 0:
-			return "", mixed(c, q.Dir, other.Name)
+			return "", q.mixed(q.Dir, other)
 		default:
 			name = other.Name
 		}
@@ -199,7 +208,7 @@ func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, sel
 	if self == nil {
 		czxid = 0
 	}
-	permit, err := OtherAhead(ctx, c, dir, queuenode.Sort(names, queuenode.LeaseKind), q.Dir, v.nodes, czxid)
+	permit, err := q.OtherAhead(ctx, c, dir, queuenode.Sort(names, queuenode.LeaseKind), v.nodes, czxid)
 	if permit == "" {
 		return name, err
 	}
@@ -208,10 +217,10 @@ func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, sel
 
 // OtherAhead looks for znodes of others, which are children of dir, that were created before the znode
 // with the czxid; for any if that is 0. It returns [ErrMixed] if there is one, and "" if there is none.
-// If one of the nodes of kin, which are children of kinDir, is older than all others, the others are
+// If one of the nodes of kin, which are the queue's, is older than all others, the others are
 // refused. OtherAhead then returns the name of the oldest, which the caller has to wait for.
-func OtherAhead( //nolint:revive // two directories, with what is listed of each
-	ctx context.Context, c *framework.Client, dir string, others []queuenode.Node, kinDir string, kin []queuenode.Node, czxid int64,
+func (q *Queue) OtherAhead(
+	ctx context.Context, c *framework.Client, dir string, others, kin []queuenode.Node, czxid int64,
 ) (name string, err error) {
 	for len(others) > 0 {
 		born, err := created(ctx, c, dir, others)
@@ -224,32 +233,33 @@ func OtherAhead( //nolint:revive // two directories, with what is listed of each
 		if len(others) == 0 {
 			break
 		}
-		oldest := slices.MinFunc(others, func(a, b queuenode.Node) int { return cmp.Compare(born[a.Name], born[b.Name]) }).Name
+		oldest := slices.MinFunc(others, func(a, b queuenode.Node) int { return cmp.Compare(born[a.Name], born[b.Name]) })
 		for some := range slices.Chunk(kin, maxStats) { // the oldest of them come first
-			bornKin, err := created(ctx, c, kinDir, some)
+			bornKin, err := created(ctx, c, q.Dir, some)
 			if err != nil {
 				return "", err
 			}
-			if slices.ContainsFunc(slices.Collect(maps.Values(bornKin)), func(at int64) bool { return at < born[oldest] }) {
-				return oldest, nil
+			if slices.ContainsFunc(slices.Collect(maps.Values(bornKin)), func(at int64) bool { return at < born[oldest.Name] }) {
+				return oldest.Name, nil
 			}
 		}
-		_, exists, err := c.Exists(ctx, zkpath.Join(dir, oldest))
+		_, exists, err := c.Exists(ctx, zkpath.Join(dir, oldest.Name))
 		switch {
 		case err != nil:
 			return "", err
 		case exists: // after all older kin had gone
-			return "", mixed(c, dir, oldest)
+			return "", q.mixed(dir, oldest)
 		}
 	}
 	return "", nil
 }
 
-// CreationError returns the error of a creation, with [ErrMixed] if the path of the directory is the
-// znode of an unfair mutex: no znode can be below that.
-func CreationError(err error) error {
-	if errors.Is(err, framework.ErrNoChildrenForEphemerals) {
-		return fmt.Errorf("%w: the znode of an unfair mutex: %w", ErrMixed, err)
+// CreationError returns the error of a creation in the queue, with [ErrMixed] if the path of the recipe is the
+// znode of an unfair mutex: no znode can be below that. An ephemeral znode further up is no lock at the path.
+func (q *Queue) CreationError(err error) error {
+	childless := new(errtype.Childless)
+	if errors.As(err, &childless) && childless.Path == q.Client.AbsolutePath(cmp.Or(q.Path, q.Dir)) {
+		return fmt.Errorf("%w: %w", q.refusal("the znode of an unfair mutex"), err)
 	}
 	return err
 }
