@@ -29,8 +29,8 @@ func barrierBugs() []deliberate {
 		{removedPasses, "a client waits at a barrier that is removed", "does not pass", func() bug {
 			return bug{gate: func(b *barrier.Barrier) gate { return closedGate{b} }}
 		}},
-		{allEnter, "a client takes the double barrier to have one member", "of 1 clients at most", meets(meetingPath)},
-		{allEnter, "a client has two members in a double barrier", "of 1 clients at most, of 2, with 2 znodes", func() bug {
+		{allEnter, "a client takes the double barrier to have one member", "members of 1 clients", meets(meetingPath)},
+		{allEnter, "a client has two members in a double barrier", "members of 1 clients, of 2, with 2 znodes", func() bug {
 			return bug{meeter: func(f *framework.Client, d *barrier.Double) meeter { return double{d, f} }}
 		}},
 		{allEnter, "a client enters at another path", "no ready was created since", meets(meetingPath + "-other")},

@@ -22,7 +22,7 @@ func gated() *recipe {
 		guarantees: []guarantee{setHolds, removedPasses, allEnter, allLeave},
 		met: append(comeAgain(meetingKind),
 			"barrier passed", "barrier held", "barrier at the end", "own barrier held", "Enter: ok", "Leave: ok", "Leave: lost",
-			"members left by release", "members that withdrew", "meetings", "meetings at the end",
+			"members left by release", "members that withdrew", "members whose Leave failed", "meetings", "meetings at the end",
 		),
 	}
 }

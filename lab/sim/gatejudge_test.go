@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -70,24 +69,17 @@ func (k *gating) waitLast(c *client) {
 	k.env.count("barrier at the end", 1)
 }
 
-// checkReady is the validator of "all enter together" for the creation of ready: since the earliest
-// member has entered, there was a znode of each of as many clients as have to enter, at one moment. It
-// needs environment.mu.
+// checkReady is the validator of "all enter together" for the creation of ready: there is a znode of each of as many
+// clients as have to enter. It needs environment.mu.
 func (m *meeting) checkReady(env *environment) {
 	env.counts["meetings"]++
-	earliest := int64(math.MaxInt64)
+	clients := make(map[*record]bool) // a client that was closed and its successor are two
 	for _, member := range m.members {
-		earliest = min(earliest, member.czxid)
+		clients[env.whose[member.owner]] = true
 	}
-	var most memberCount
-	for _, c := range m.counts {
-		if c.zxid >= earliest && c.clients >= most.clients {
-			most = c
-		}
-	}
-	if most.clients < len(env.clients) {
-		env.violatedLocked(allEnter, "ready was created when there had been members of %d clients at most, of %d, with %d znodes",
-			most.clients, len(env.clients), most.znodes)
+	if len(clients) < len(env.clients) {
+		env.violatedLocked(allEnter, "ready was created when there were members of %d clients, of %d, with %d znodes",
+			len(clients), len(env.clients), len(m.members))
 	}
 }
 
@@ -108,6 +100,18 @@ func (k *gating) checkEntered(c *client, l *lease.Lease) {
 	defer k.env.mu.Unlock()
 	if k.readyAfter(l) == 0 {
 		k.env.violatedLocked(allEnter, "%s has entered by %s, and no ready was created since", c.name, l.Node())
+	}
+}
+
+// checkFormer is the validator of "all enter together" for a member whose last Leave failed: those that it left are
+// out when it is let in again.
+func (k *gating) checkFormer(c *client, former []nodeKey) {
+	k.env.mu.Lock()
+	defer k.env.mu.Unlock()
+	for _, member := range former {
+		if k.meeting.members[member.path].czxid == member.czxid {
+			k.env.violatedLocked(allEnter, "%s has entered again, and %s of its former round is in", c.name, member.path)
+		}
 	}
 }
 

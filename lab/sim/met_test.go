@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"github.com/docent-go/docent/framework"
@@ -32,24 +33,7 @@ type meeting struct {
 
 	// guarded by environment.mu
 	members map[string]znode // by path
-	counts  []memberCount    // after each change
 	readies []int64          // the transactions that created ready
-}
-
-// A memberCount is how many znodes of members there were after a transaction, and of how many clients.
-// A client that was closed and its successor are two.
-type memberCount struct {
-	zxid            int64
-	znodes, clients int
-}
-
-// count returns how many members there are. It needs environment.mu.
-func (m *meeting) count(env *environment, zxid int64) memberCount {
-	clients := make(map[*record]bool)
-	for _, member := range m.members {
-		clients[env.whose[member.owner]] = true
-	}
-	return memberCount{zxid, len(m.members), len(clients)}
 }
 
 // observe records a change. It needs environment.mu.
@@ -73,7 +57,6 @@ func (m *meeting) observe(env *environment, zxid int64, c zkserver.Change) {
 	default:
 		delete(m.members, c.Path)
 	}
-	m.counts = append(m.counts, m.count(env, zxid))
 }
 
 // A meeter is what members meet by.
@@ -106,15 +89,20 @@ func (k *gating) meeterOf(c *client) (*framework.Client, meeter) {
 // withdraws and comes again at once.
 func (k *gating) meetAgain(c *client, r *rand.Rand) {
 	timeout := k.env.plan.timeout
+	var of *framework.Client
+	var former []nodeKey // that were in when the client's last Leave failed
 	for ; !closed(k.over); k.rest(upTo(r, timeout/4)) {
 		f, d := k.meeterOf(c)
 		if d == nil {
 			continue
 		}
-		if r.IntN(2) == 0 {
-			k.withdraw(c, d, r)
+		if f != of { // a client knows what it has done itself
+			of, former = f, nil
 		}
-		k.meet(c, f, d, r)
+		if r.IntN(2) == 0 {
+			k.withdraw(c, d, former, r)
+		}
+		former = k.meet(c, f, d, former, r)
 	}
 	k.meeting.quiet.Done()
 	k.meeting.quiet.Wait()
@@ -122,7 +110,7 @@ func (k *gating) meetAgain(c *client, r *rand.Rand) {
 }
 
 // withdraw enters with little time. Without it, what the member left behind is seldom met.
-func (k *gating) withdraw(c *client, d meeter, r *rand.Rand) {
+func (k *gating) withdraw(c *client, d meeter, former []nodeKey, r *rand.Rand) {
 	var l *lease.Lease
 	err := c.call("Enter", r, upTo(r, k.env.prompt()), func(ctx context.Context) (err error) {
 		l, err = d.Enter(ctx)
@@ -132,20 +120,22 @@ func (k *gating) withdraw(c *client, d meeter, r *rand.Rand) {
 		k.env.count("members that withdrew", 1)
 		return
 	}
+	k.checkFormer(c, former)
 	k.checkEntered(c, l)
 	_ = c.call("Release of a place", r, k.env.plan.timeout, l.Release)
 }
 
-// meet enters, stays for a while, and leaves.
-func (k *gating) meet(c *client, f *framework.Client, d meeter, r *rand.Rand) {
+// meet enters, stays for a while, and leaves. It returns the former members that the client still waits for.
+func (k *gating) meet(c *client, f *framework.Client, d meeter, former []nodeKey, r *rand.Rand) []nodeKey {
 	timeout := k.env.plan.timeout
 	var l *lease.Lease
 	if c.call("Enter", r, upTo(r, 4*timeout), func(ctx context.Context) (err error) {
 		l, err = d.Enter(ctx)
 		return err
 	}) != nil {
-		return
+		return former
 	}
+	k.checkFormer(c, former)
 	m := &worker{env: k.env, c: c, name: c.name + "/member", r: r, f: f}
 	t := k.env.enter(m, f, &handle{name: meetingKind + " " + meetingPath, target: k.env.target(meetingPath)}, l)
 	defer t.cancel()
@@ -156,10 +146,13 @@ func (k *gating) meet(c *client, f *framework.Client, d meeter, r *rand.Rand) {
 	if r.IntN(8) == 0 {
 		_ = c.call("Release of a place", r, upTo(r, timeout), l.Release)
 		k.env.count("members left by release", 1)
-		return
+		return nil
 	}
 	inside := k.inside(l)
-	if c.call("Leave", r, upTo(r, 4*timeout), func(ctx context.Context) error { return d.Leave(ctx, l) }) == nil {
-		k.checkLeft(c, inside)
+	if c.call("Leave", r, upTo(r, 4*timeout), func(ctx context.Context) error { return d.Leave(ctx, l) }) != nil {
+		k.env.count("members whose Leave failed", 1)
+		return slices.DeleteFunc(inside, func(member nodeKey) bool { return member.path == l.Node() })
 	}
+	k.checkLeft(c, inside)
+	return nil
 }

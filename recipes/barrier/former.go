@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"sync"
 
 	"github.com/docent-go/docent/framework"
@@ -24,8 +23,9 @@ type former struct {
 // A formerRound has the names of members. A znode that was created after the zxid is of a later round,
 // although it may have the same name.
 type formerRound struct {
-	names []string
-	zxid  int64
+	listed bool // else the others are not known yet
+	names  []string
+	zxid   int64
 }
 
 func (g *gate) former() *former {
@@ -38,7 +38,7 @@ func (g *gate) remember(r *formerRound) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.byDir, dir)
-	if r == nil || len(r.names) == 0 {
+	if r == nil || r.listed && len(r.names) == 0 {
 		return
 	}
 	for one := range f.byDir { // whichever: a client that never comes again needs none
@@ -69,11 +69,9 @@ func (g *gate) awaitFormer(ctx context.Context, long *waitqueue.LongWait) error 
 	if round == nil {
 		return nil
 	}
-	for rounds, left := pace.Rounds(), slices.Clone(round.names); len(left) > 0; {
-		switch gone, err := g.awaitMember(ctx, left[0], round.zxid, long); {
-		case gone:
-			left = left[1:]
-		case err != nil && (ctx.Err() != nil || !waitqueue.Disconnected(err)):
+	left := *round
+	for rounds := pace.Rounds(); !left.listed || len(left.names) > 0; {
+		if err := g.awaitNext(ctx, &left, long); err != nil && (ctx.Err() != nil || !waitqueue.Disconnected(err)) {
 			return err
 		}
 		if err := rounds.Wait(ctx, 1); err != nil {
@@ -83,6 +81,39 @@ func (g *gate) awaitFormer(ctx context.Context, long *waitqueue.LongWait) error 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	maps.DeleteFunc(f.byDir, func(_ string, one *formerRound) bool { return one == round })
+	return nil
+}
+
+// awaitNext lists the members that are left, or waits for a change of the next one, and takes it out if it has left.
+func (g *gate) awaitNext(ctx context.Context, left *formerRound, long *waitqueue.LongWait) error {
+	if !left.listed {
+		return g.listFormer(ctx, left)
+	}
+	gone, err := g.awaitMember(ctx, left.names[0], left.zxid, long)
+	if gone {
+		left.names = left.names[1:]
+	}
+	return err
+}
+
+// listFormer lists the members of a round that no Leave has listed: those whose znodes are older than ready, which
+// exists until all of them have left. If ready was made again in between, the members of that later round are in as
+// well, and leave without the caller.
+func (g *gate) listFormer(ctx context.Context, left *formerRound) error {
+	if err := g.client.Sync(ctx, g.path); err != nil { // the server of the next session may be behind
+		return err
+	}
+	d, err := g.list(ctx, g.client)
+	if err = except(err, framework.ErrNoNode); err != nil {
+		return err
+	}
+	st, exists, err := g.client.Exists(ctx, g.ready())
+	if err != nil {
+		return err
+	}
+	if left.listed = true; exists {
+		left.names, left.zxid = membersOf(d.names), st.Czxid
+	}
 	return nil
 }
 

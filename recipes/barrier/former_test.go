@@ -196,14 +196,22 @@ func TestADeletionOfReadyMeetsNoOther(t *testing.T) {
 // that member in.
 func TestAMemberWhoseLeaveEndedIsNotLetInByTheFormerRound(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*testing.T, *zkenv.Route, context.CancelFunc){
-		"ctx ends": func(_ *testing.T, _ *zkenv.Route, cancel context.CancelFunc) { cancel() },
-		"its session ends, and ctx": func(t *testing.T, route *zkenv.Route, cancel context.CancelFunc) {
+	outage := func(route *zkenv.Route) {
+		route.Refuse()
+		route.Cut()
+	}
+	for name, tt := range map[string]struct {
+		before func(*zkenv.Route)
+		end    func(*testing.T, *zkenv.Route)
+	}{
+		"ctx ends": {func(*zkenv.Route) {}, func(*testing.T, *zkenv.Route) {}},
+		"its session ends, and ctx": {func(*zkenv.Route) {}, func(t *testing.T, route *zkenv.Route) {
 			t.Helper()
 			route.Expire(t)
 			<-time.After(time.Minute)
-			cancel()
-		},
+		}},
+		"ctx ends, all in an outage":      {outage, func(*testing.T, *zkenv.Route) {}},
+		"its lease is lost, in an outage": {outage, func(*testing.T, *zkenv.Route) { <-time.After(time.Minute) }},
 	} {
 		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
 			path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
@@ -213,14 +221,17 @@ func TestAMemberWhoseLeaveEndedIsNotLetInByTheFormerRound(t *testing.T) {
 				l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
 				stays := recipetest.Granted(t, staying)
 				ctx, cancel := context.WithCancel(t.Context())
+				tt.before(route)
 				leaving := leaveLater(ctx, d, l)
 				env.Quiesce()
-				end(t, route, cancel)
+				tt.end(t, route)
+				cancel()
 				if err := must.Receive(t, leaving, "the end of Leave"); err == nil {
 					t.Error("Leave has returned nil, and another member is in")
 				}
-				cancel()
+				route.Heal()
 				again := recipetest.Later(t.Context(), d.Enter)
+				<-time.After(time.Minute) // virtual: the client has its connection again
 				mustWait(t, env, "while a member of the former round is in", again)
 				left(t, leaveLater(t.Context(), theirs, stays))
 				mustWait(t, env, "once all of the former round have left", again)
@@ -261,6 +272,35 @@ func TestASecondLeaveWaitsForItsOwnRound(t *testing.T) {
 			leaving := leaveLater(t.Context(), d, second)
 			left(t, leaveLater(t.Context(), theirs, recipetest.Granted(t, entering)))
 			left(t, leaving)
+		}
+	}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
+}
+
+// TestMembersThatWithdrewLetNobodyIn: all have come, and the one that is to create ready is paused. The others
+// withdraw meanwhile, and one comes that needs them. It is let in once all are there again.
+func TestMembersThatWithdrewLetNobodyIn(t *testing.T) {
+	t.Parallel()
+	recipetest.Subtest(t, "embedded", func(t *testing.T, env *zkenv.Env) {
+		path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
+		d := newDouble(t, other, path, 3)
+		ctx, cancel := context.WithCancel(t.Context())
+		withdrawn := []<-chan recipetest.Outcome{recipetest.Later(ctx, d.Enter), recipetest.Later(ctx, d.Enter)}
+		recipetest.AwaitChildren(t, other, path, 2)
+		held := route.Rules().Add(fault.Rule{Op: fault.Multi, Path: path + "**", Action: fault.HoldRequest})
+		opening := recipetest.Later(t.Context(), newDouble(t, route.Client(t), path, 3).Enter)
+		must.Receive(t, held.Hit(), "the creation of ready")
+		cancel()
+		for _, one := range withdrawn {
+			must.Receive(t, one, "the end of Enter")
+		}
+		recipetest.AwaitChildren(t, other, path, 1)
+		entering := recipetest.Later(t.Context(), d.Enter)
+		recipetest.AwaitChildren(t, other, path, 2)
+		held.Release()
+		mustWait(t, env, "two of three", opening, entering)
+		last := recipetest.Later(t.Context(), d.Enter)
+		for _, one := range []<-chan recipetest.Outcome{opening, entering, last} {
+			recipetest.Granted(t, one)
 		}
 	}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
 }

@@ -133,7 +133,7 @@ func (e *entry) step(ctx context.Context) (in bool, err error) {
 	case !slices.Contains(members, e.name):
 		return false, errGone
 	case len(members) >= e.gate.members:
-		return true, e.gate.open(ctx, e.grant, d)
+		return e.gate.open(ctx, e.grant, d)
 	}
 	e.seen.Waits(e.gate.members - len(members))
 	watch, err := e.grant.Client.Watch(ctx, e.gate.ready(), framework.WatchExists)

@@ -31,7 +31,7 @@ func (g *gate) leave(ctx context.Context, l *lease.Lease) (err error) {
 		return errors.Join(d.release(ctx), g.awaitFormer(ctx, &d.long))
 	}
 	defer func() {
-		if d.listed || err == nil { // else it knows of no member, and an earlier Leave may
+		if d.listed || err == nil || !g.remembers() { // else an earlier Leave may know more
 			g.remember(d.left(err))
 		}
 	}()
@@ -66,7 +66,7 @@ func (d *departure) left(err error) *formerRound {
 	if err == nil {
 		return nil
 	}
-	return &formerRound{d.inside, d.zxid}
+	return &formerRound{d.listed, d.inside, d.zxid}
 }
 
 // step looks once, and waits for a change unless the member is out.
@@ -192,37 +192,47 @@ func (g *gate) list(ctx context.Context, c *framework.Client) (directory, error)
 	return directory{names, st.Version, st.Pzxid}, err
 }
 
-// open makes sure that there is a ready that was created after the member's znode.
-func (g *gate) open(ctx context.Context, member *waitqueue.Grant, listed directory) error {
-	c, expected := member.Client, slices.Contains(listed.names, readyName)
-	for ; ; expected = true {
-		mark, err := g.mark(ctx, c)
-		if errors.Is(err, framework.ErrNoNode) {
-			return errGone
+// maxChecked is how many members open checks: 1000 make a request of 100 kB.
+const maxChecked = 1000
+
+// open makes sure that there is a ready that was created after the member's znode, and reports whether there is; if
+// not, the members have changed since they were listed. The transaction that creates ready checks that they all
+// exist. Otherwise a member that came after the listing could be let in with those that have withdrawn since.
+func (g *gate) open(ctx context.Context, member *waitqueue.Grant, listed directory) (done bool, err error) {
+	c := member.Client
+	mark, err := g.mark(ctx, c)
+	if errors.Is(err, framework.ErrNoNode) {
+		return false, errGone
+	}
+	if err != nil {
+		return false, err
+	}
+	var ops, checks []framework.TxnOp
+	if slices.Contains(listed.names, readyName) {
+		st, exists, err := c.Exists(ctx, g.ready())
+		if err != nil || exists && st.Czxid > member.Stat.Czxid {
+			return err == nil, err
 		}
-		if err != nil {
-			return err
-		}
-		exists := false
-		if expected {
-			var st framework.Stat
-			if st, exists, err = c.Exists(ctx, g.ready()); err != nil || exists && st.Czxid > member.Stat.Czxid {
-				return err
-			}
-		}
-		var ops []framework.TxnOp
 		if exists {
 			ops = append(ops, framework.OpDelete(g.ready(), framework.AnyVersion))
 		}
-		ops = append(ops, framework.OpCreate(g.ready(), contender.LocalAddress(), g.acl...))
-		_, err = c.Txn(ctx, append(ops, mark)...)
-		if errors.Is(err, framework.ErrNoAuth) { // maybe the directory is not the client's to write
-			_, err = c.Txn(ctx, ops...)
-		}
-		if !changed(err) {
-			return err
+	}
+	ops = append(ops, framework.OpCreate(g.ready(), contender.LocalAddress(), g.acl...))
+	if g.members <= maxChecked {
+		for _, name := range membersOf(listed.names)[:g.members] {
+			checks = append(checks, framework.OpCheck(zkpath.Join(g.path, name), framework.AnyVersion))
 		}
 	}
+	// Maybe the directory is not the client's to write, or the members are not its to read.
+	for _, more := range [][]framework.TxnOp{append(slices.Clip(checks), mark), checks, nil} {
+		if _, err = c.Txn(ctx, append(slices.Clip(ops), more...)...); !errors.Is(err, framework.ErrNoAuth) {
+			break
+		}
+	}
+	if changed(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // mark returns the operation that gives the directory another version.
