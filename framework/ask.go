@@ -71,6 +71,13 @@ func ephemerals(ctx context.Context, s *session.Session, path string) ([]string,
 	return paths, nil
 }
 
+// owns reports whether the session has an ephemeral znode at the path. It needs no permission: since 3.8.4 and
+// 3.9.2, exists needs READ.
+func owns(ctx context.Context, s *session.Session, path string) (bool, error) {
+	own, err := ephemeralsWith(ctx, s, path)
+	return slices.Contains(own, path), err
+}
+
 // ephemeralsWith returns the session's ephemeral znodes whose paths begin with the prefix.
 func ephemeralsWith(ctx context.Context, s *session.Session, prefix string) ([]string, error) {
 	if err := session.Effect(ctx, s, requests.Prove()); err != nil {

@@ -466,9 +466,9 @@ func (g *protection) search(ctx context.Context, s *session.Session, path string
 	}
 	for _, full := range candidates {
 		found, err := session.Call(ctx, s, requests.Exists(full))
-		if errors.Is(err, ErrNoAuth) { // since 3.8.4 and 3.9.2, exists needs READ
-			own, err := ephemeralsWith(ctx, s, full)
-			if err != nil || slices.Contains(own, full) {
+		if errors.Is(err, ErrNoAuth) {
+			own, err := owns(ctx, s, full)
+			if err != nil || own {
 				return full, Stat{}, err
 			}
 			continue
@@ -628,6 +628,11 @@ func (g *protection) searchAt(ctx context.Context, s *session.Session, path stri
 		}
 	}
 	found, err := readStat(ctx, s, path)
+	if errors.Is(err, ErrNoAuth) {
+		if own, fault := owns(ctx, s, path); fault != nil || !own {
+			return "", Stat{}, fault
+		}
+	}
 	st := found.Stat
 	switch {
 	case err != nil || !found.Exists || st.EphemeralOwner != s.ID():

@@ -227,6 +227,20 @@ func TestUntilKnown_when_a_search_is_refused(t *testing.T) {
 	}
 }
 
+// The reply is lost, and another client's znode at the path may not be read. It is not the session's, so the create
+// says that there is one, and nothing is left to be deleted.
+func TestKnownBySessionBesideAZnodeThatMayNotBeRead(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, other := virtual(t, srv), virtual(t, srv)
+		mustCreate(t, other, "/x", "", framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"}))
+		srv.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.Create, Action: fault.DropReply})
+		_, err := c.Create(t.Context(), "/x", nil, knownBySession()...)
+		wantErr(t, "Create", err, framework.ErrNodeExists)
+		sleep(time.Minute)
+		wantEqual(t, "pending deletions", c.PendingDeletes(), 0)
+	}, zkserver.WithVersion("3.9.6"))
+}
+
 // TestKnownBySession_ends ends ctx with the create on its way: what it makes goes,
 // and a create that follows waits for that.
 func TestKnownBySession_ends(t *testing.T) {

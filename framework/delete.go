@@ -10,6 +10,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/zkerr"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
 )
 
@@ -197,7 +198,9 @@ func Guaranteed() DeleteOption {
 // If another transaction created that znode, the meant znode is gone, as [ErrNoNode] says. ZooKeeper
 // has no check of a czxid: a znode that is replaced within the round trip of the deletion is deleted
 // nevertheless. With [AtEpoch] it is not, if whoever replaces it sets the epoch. Then a Delete reads only
-// after a lost reply; [Client.Discard], for which no caller waits, always reads.
+// after a lost reply; [Client.Discard], for which no caller waits, always reads. If the client may not read
+// the znode, Delete returns [ErrNoAuth]. In a view of one session ([Client.InSession]) it deletes the znode
+// nevertheless if the session has made it.
 func CreatedBy(czxid int64) DeleteOption {
 	return deleteOption(func(cfg *deleteConfig) { cfg.czxid = czxid })
 }
@@ -239,6 +242,9 @@ func (x deletion) choose(ctx context.Context, s *session.Session, d *earlierAtte
 // confirm returns nil if the znode with the czxid still exists at the path.
 func (x deletion) confirm(ctx context.Context, s *session.Session, czxid int64, d *earlierAttempts) error {
 	found, err := readSynced(ctx, s, x.path)
+	if errors.Is(err, ErrNoAuth) && x.session != 0 {
+		found, err = x.readOwn(ctx, s, czxid, err)
+	}
 	switch {
 	case err != nil && d.unknown:
 		return refused(err)
@@ -250,6 +256,22 @@ func (x deletion) confirm(ctx context.Context, s *session.Session, czxid int64, 
 		return maybeEarlier(ErrNoNode)
 	}
 	return ErrNoNode
+}
+
+// readOwn returns what confirm wants to know of a znode that the client may not read: one that belongs to the
+// session is taken for the meant one. refusal is the error of reading. It is returned if another znode is
+// there, unless the meant one is known to be the session's, because it has an epoch.
+func (x deletion) readOwn(ctx context.Context, s *session.Session, czxid int64, refusal error) (proto.Node, error) {
+	own, err := owns(ctx, s, x.path)
+	switch {
+	case err != nil:
+		return proto.Node{}, err
+	case own:
+		return proto.Node{Exists: true, Stat: proto.Stat{Czxid: czxid}}, nil
+	case x.atEpoch:
+		return proto.Node{}, nil
+	}
+	return proto.Node{}, refusal
 }
 
 // WhenOver calls fn once, when the deletion is over, and says whether the znode is known to be gone.

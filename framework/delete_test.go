@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -369,4 +370,37 @@ func TestDeleteCreatedByWithoutRead(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A client discards its session's own znode also if it may not read it, and no other znode that is at the path by now.
+func TestDiscardWithoutRead(t *testing.T) {
+	unreadable := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})
+	for name, byEpoch := range map[string]bool{"by the czxid": false, "at an epoch": true} {
+		for _, replaced := range []bool{false, true} {
+			runVirtually(t, fmt.Sprintf("%s, replaced %v", name, replaced), func(t *testing.T, srv *zkserver.Server) {
+				c, other := virtual(t, srv), virtual(t, srv)
+				var st framework.Stat
+				var version int32
+				opts, which := knownBySession(framework.StatTo(&st)), []framework.DeleteOption{}
+				mustCreate(t, c, "/z.docent-epoch", "")
+				if byEpoch {
+					opts = append(opts, framework.WithEpoch(&version))
+				}
+				mustCreate(t, c, "/z", "", append(opts, unreadable)...)
+				if byEpoch {
+					which = append(which, framework.AtEpoch(version))
+				}
+				if replaced {
+					check(t, other.Delete(t.Context(), "/z"))
+					mustCreate(t, other, "/z", "", framework.Ephemeral(), unreadable)
+				}
+				over := make(chan bool, 1)
+				c.InSession(c.Session().ID).Discard("/z", append(which,
+					framework.CreatedBy(st.Czxid), framework.WhenOver(func(gone bool) { over <- gone }))...)
+				sleep(time.Minute)
+				wantEqual(t, "the znode is there", slices.Contains(srv.Paths(), "/z"), replaced)
+				wantEqual(t, "the deletion is over", len(over) == 1 && <-over, !replaced || byEpoch)
+			}, zkserver.WithVersion("3.9.6"))
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -246,4 +248,29 @@ func TestSemaphoreMutexHasTheACLOfItsOption(t *testing.T) {
 			mustRelease(t, lease)
 		}
 	})
+}
+
+// A lease is lost when the connection breaks. Its znode goes before its session ends, also if the holder may not
+// read it any more.
+func TestALossLeavesNoZnodeThatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	for _, k := range kindsThat(func(k kind) bool { return k.name != "multi" }) { // it has no znode of its own
+		t.Run(k.name, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+				path := anyPath("/lost")
+				c := virtualClient(t, srv, framework.WithSessionTimeout(40*time.Second))
+				operator := virtualClient(t, srv, framework.WithAuth("digest", []byte("operator:secret")))
+				held := mustLock(t, k.lock(t, c, path, recipes.WithLossPolicy(lease.OnSuspend)))
+				node, session := held.Node(), c.Session().ID
+				closeTo(t, operator, node)
+				srv.Cut()
+				must.Receive(t, held.Lost(), "the loss")
+				wantErr(t, "lease", held.Err(), errSuspended)
+				await(10 * time.Second)
+				if slices.Contains(srv.Paths(), node) || c.Session().ID != session {
+					t.Errorf("the znodes %q in session %#x; want none in session %#x", znodesBelow(srv, path), c.Session().ID, session)
+				}
+			}, zkserver.WithVersion("3.9.6"))
+		})
+	}
 }
