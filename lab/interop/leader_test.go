@@ -129,7 +129,8 @@ func TestMixedFormatsAreRefused(t *testing.T) {
 	}
 }
 
-// Curator's getLeader and getParticipants throw NullPointerException if a candidate's znode holds null.
+// Curator shows what a candidate without an id holds as its id: its metadata, or nothing. Its getLeader and
+// getParticipants throw NullPointerException if that is null.
 func TestCuratorShowsCandidatesWithoutAnID(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]leader.Option{"without": nil, "empty": {leader.WithID("")}} {

@@ -3,11 +3,13 @@ package leader_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
@@ -39,8 +41,8 @@ func TestNewReportsAllFaultsAtOnce(t *testing.T) {
 	}
 }
 
-// A candidate's znode holds Curator's bytes, by format and options, unless metadata is wanted.
-func TestNodeDataIsCurators(t *testing.T) {
+// A candidate's znode holds the metadata of all locks, or Curator's bytes if there is an id.
+func TestNodeDataOfCandidates(t *testing.T) {
 	t.Parallel()
 	host := must.Get(os.Hostname())(t)
 	address := ""
@@ -51,9 +53,9 @@ func TestNodeDataIsCurators(t *testing.T) {
 		name, kind, data string
 		opts             []leader.Option
 	}{
-		{"latch", "-latch-", "", nil},
+		{"latch with Curator's default", "-latch-", "", []leader.Option{leader.WithID("")}},
 		{"latch with an id", "-latch-", "anna", []leader.Option{leader.WithID("anna")}},
-		{"selector", "-lock-", address, []leader.Option{leader.WithFormat(leader.Selector)}},
+		{"selector with Curator's default", "-lock-", address, []leader.Option{leader.WithFormat(leader.Selector), leader.WithID("")}},
 		{"selector with an id", "-lock-", "anna", []leader.Option{leader.WithFormat(leader.Selector), leader.WithID("anna")}},
 	}
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
@@ -73,14 +75,24 @@ func TestNodeDataIsCurators(t *testing.T) {
 			}
 			mustResign(t, term)
 		}
-		path := recipetest.Path(t)
-		e := newElection(t, c, path, leader.WithID("anna"), leader.WithMetadata())
-		term := mustLead(t, e)
-		p, ok, err := e.Leader(t.Context())
-		if err != nil || !ok || string(p.Data) != "anna" || p.Metadata == nil || p.Metadata.Host != host || p.Metadata.PID != os.Getpid() {
-			t.Errorf("leader with metadata: %+v, %v, %v", p, ok, err)
+		for id, opts := range map[string][]leader.Option{
+			"": nil, "anna": {leader.WithID("anna"), leader.WithMetadata()}, "bert": {leader.WithMetadata(), leader.WithID("bert"), leader.WithFormat(leader.Selector)},
+		} {
+			e := newElection(t, c, recipetest.Path(t), opts...)
+			term, err := e.Campaign(lock.ContextWithOwner(t.Context(), lock.NewOwner("nightly")))
+			must.OK(t, err)
+			p, ok, err := e.Leader(t.Context())
+			if m := p.Metadata; err != nil || !ok || string(p.Data) != id || m == nil || m.Host != host || m.PID != os.Getpid() || m.Owner != "nightly" {
+				t.Errorf("leader with metadata: %+v, %v, %v", p, ok, err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			_, err = e.Campaign(ctx)
+			cancel()
+			if want := fmt.Sprintf(", process %d on %s", os.Getpid(), host); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("a wait for it: %v, want %q", err, want)
+			}
+			mustResign(t, term)
 		}
-		mustResign(t, term)
 	})
 }
 

@@ -57,8 +57,9 @@ type config struct {
 	metadata bool
 }
 
-// WithID sets all that the candidate's znode holds: Curator's participant id. Without it the znode
-// holds what Curator's does: nothing ([Latch]), or the host's IP address ([Selector]).
+// WithID sets all that the candidate's znode holds: Curator's participant id. An empty id leaves what
+// Curator's candidates hold without one: nothing ([Latch]), or the host's IP address ([Selector]). Without
+// WithID the znode holds the metadata of docent's locks: see [WithMetadata].
 func WithID(id string) Option {
 	return optionFunc(func(cfg *config) { cfg.id = []byte(id) })
 }
@@ -66,8 +67,9 @@ func WithID(id string) Option {
 // WithFormat sets the format. The default is [Latch].
 func WithFormat(f Format) Option { return optionFunc(func(cfg *config) { cfg.format = f }) }
 
-// WithMetadata puts the metadata of docent's locks into the znode, with the id as its data: host,
-// process, time and owner of the candidate ([lease.Metadata]). Java takes all of that for the id.
+// WithMetadata puts the metadata of docent's locks into the znode, with the id of [WithID] as its data: host,
+// process, time and owner of the candidate ([lease.Metadata]). That is the default without an id. Java takes
+// all of that, which is one line of JSON, for the id.
 func WithMetadata() Option { return optionFunc(func(cfg *config) { cfg.metadata = true }) }
 
 // newConfig returns the configuration, or all that is wrong with the arguments of New.
@@ -83,9 +85,9 @@ func newConfig(c *framework.Client, path string, opts []Option) (config, error) 
 // data returns what a candidate's znode holds. owner and party are those of its caller. seen is what telemetry follows of its campaign.
 func (cfg *config) data(owner, party string, seen *telemetry.Acquire) []byte {
 	switch {
-	case cfg.metadata:
+	case cfg.metadata || cfg.id == nil:
 		return contender.Metadata(owner, party, cfg.id, seen).Encode()
-	case cfg.id == nil && cfg.format == Selector:
+	case len(cfg.id) == 0 && cfg.format == Selector:
 		return contender.LocalAddress()
 	}
 	return cfg.id

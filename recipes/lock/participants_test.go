@@ -288,7 +288,7 @@ func kindsWithMetadata(t testing.TB, c *framework.Client) map[string]func(contex
 	t.Helper()
 	rw := newReadWrite(t, c, "/party/rw")
 	permits := must.Get(semaphore.New(c, "/party/permits", 3))(t)
-	election := must.Get(leader.New(c, "/party/election", leader.WithMetadata()))(t)
+	election := must.Get(leader.New(c, "/party/election"))(t)
 	return map[string]func(context.Context) (*lease.Lease, error){
 		"Mutex": newMutex(t, c, "/party/mutex").Lock, "Read": rw.Read().Lock, "Write": rw.Write().Lock,
 		"UnfairMutex": newUnfairMutex(t, c, "/party/unfair").Lock, "Election": election.Campaign,

@@ -109,7 +109,7 @@ func election(kind inspect.Kind, f leader.Format) recipe {
 	return recipe{
 		kind,
 		func(ctx context.Context, c *framework.Client, path string, _ *rand.Rand) (*lease.Lease, error) {
-			e, err := leader.New(c, path, leader.WithFormat(f), leader.WithMetadata())
+			e, err := leader.New(c, path, leader.WithFormat(f))
 			return must(e, err).Campaign(ctx)
 		},
 		func(ctx context.Context, c *framework.Client, path string) ([]lease.Participant, error) {

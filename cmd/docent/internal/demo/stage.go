@@ -153,7 +153,7 @@ func (s *stage) imports() {
 func (s *stage) election() {
 	for _, name := range []string{"scheduler-a", "scheduler-b", "scheduler-c"} {
 		s.work(name, func(ctx context.Context, c *framework.Client) error {
-			e, err := leader.New(c, root+"/scheduler", leader.WithMetadata())
+			e, err := leader.New(c, root+"/scheduler")
 			if err != nil {
 				return err
 			}
