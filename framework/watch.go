@@ -26,7 +26,8 @@ type Watch struct {
 // Watch reads the znode at path and watches it from that state on. The Watch fires at a change
 // after that state, and at the session's end. It also fires if the connection is lost, because the
 // state may change unseen. Watches of one kind on one path share one watch at the server, and
-// closed Watches add none.
+// closed Watches add none. Beyond a thousand paths that nobody watches any more, the client removes
+// their watches from the server.
 //
 // A server filters an event if the session may not read the znode. The next Watch of the path then
 // sets the watch again and fires the others with [EventUnseen].
@@ -135,7 +136,8 @@ const (
 	// to exist.
 	WatchData = WatchKind(watchreg.Data)
 	// WatchExists notifies that a znode was created, changed or deleted. If the path does not
-	// exist, the watch stays on the server until the znode is created or the connection ends.
+	// exist, the watch stays on the server until the znode is created, the connection ends, or the
+	// client removes it.
 	WatchExists = WatchKind(watchreg.Exists)
 	// WatchChildren notifies that a child was created or deleted, or that the znode was deleted.
 	// The znode has to exist.
@@ -170,8 +172,8 @@ const (
 	// EventSessionEnded means that the session is over.
 	EventSessionEnded = EventKind(watchreg.SessionEnded)
 	// EventUnseen means that changes may have been missed. A Watch fires with it if a later read
-	// shows a change whose event the server dropped, and after [Watch.Recheck]. [TreeWatch.Next]
-	// returns it, too.
+	// shows a change whose event the server dropped, after [Watch.Recheck], and when the TreeWatch of
+	// its path that notified of the changes is closed. [TreeWatch.Next] returns it, too.
 	EventUnseen = EventKind(watchreg.Unseen)
 )
 

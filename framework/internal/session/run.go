@@ -23,7 +23,7 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		Timeout: cfg.Timeout, MarginFor: cfg.Margin, MaxReply: cfg.MaxReply, ReadOnly: cfg.ReadOnly,
 		OnEvent: s.onEvent, OnHandshake: s.setTimer, OnUp: s.onUp, OnDown: s.onDown,
 	})
-	s.watches = watchreg.New(func(fn func()) { go usercall.Guard(cfg.Log, "Watch.AfterFire", fn) })
+	s.watches = watchreg.New(func(fn func()) { go usercall.Guard(cfg.Log, "Watch.AfterFire", fn) }, s.removeWatches)
 	s.leaveOne = s.leaveRequest
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	return s, s.wire.Start(s.dial, cfg.Log)

@@ -15,14 +15,12 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// Arguments of addWatch and removeWatches.
 const (
-	modeRecursive = 1
-	typeAny       = 3 // others would halve a recursive watch up to ZooKeeper 3.8 (ZOOKEEPER-4471)
-)
+	modeRecursive = 1 // an argument of addWatch
 
-// treePause is the pause after a server refused a recursive watch for now.
-const treePause = time.Second
+	// treePause is the pause after a server refused a recursive watch for now.
+	treePause = time.Second
+)
 
 // tendTrees sets and removes recursive watches at the server until they match the client's Trees. It
 // does so in the background, while there is a connection that serves.
@@ -50,17 +48,18 @@ func (s *Session) tendTrees() {
 // tendTree does one job, and reports whether to look for more. It returns false if the connection
 // broke, because the next connection wakes the loop.
 func (s *Session) tendTree(job watchreg.TreeJob) (again bool) {
-	opcode, argument := proto.OpAddWatch, uint32(modeRecursive)
-	if !job.Set {
-		opcode, argument = proto.OpRemoveWatches, typeAny
+	rq := removeRequest(job.Path)
+	if job.Set {
+		rq = wire.Request{Opcode: proto.OpAddWatch, Body: binary.BigEndian.AppendUint32(proto.AppendString(nil, job.Path), modeRecursive)}
 	}
-	body := binary.BigEndian.AppendUint32(proto.AppendString(nil, job.Path), argument)
-	answer, err := s.wire.Ask(&wire.Request{Opcode: opcode, Body: body, Limit: s.cfg.MaxReply})
+	opcode := rq.Opcode
+	rq.Limit = s.cfg.MaxReply
+	answer, err := s.wire.Ask(&rq)
 	if err = s.fault(opcode, answer, err); err == nil {
 		err = zkerr.OfCode(answer.Code)
 	}
 	if err != nil || !job.Set { // no watch of the path's reads is left
-		s.watches.FireAt(job.Path, watchreg.Reconnected)
+		s.watches.FireAt(job.Path, watchreg.Unseen)
 	}
 	switch {
 	case err == nil || !job.Set && !zkerr.Retryable(err): // there may be none to remove

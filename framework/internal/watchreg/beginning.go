@@ -118,6 +118,7 @@ func (b *Beginning) missed() bool {
 	delete(e.subscribers, b.sub)
 	delete(r.entries, e.key)
 	r.fireLocked(e, Unseen)
+	r.settleLocked(e.key.Path)
 	return true
 }
 
@@ -131,7 +132,11 @@ func (b *Beginning) record(err error) {
 	if !b.others && e.reading == b.read {
 		e.reading = nil
 	}
-	if err != nil || r.entries[e.key] != e {
+	if err != nil {
+		e.left = e.left || !b.armed && !leftNone(err)
+		return
+	}
+	if r.entries[e.key] != e {
 		return
 	}
 	if !b.armed {
@@ -141,4 +146,9 @@ func (b *Beginning) record(err error) {
 	if b.shared && e.found == nil {
 		e.found = b.sub.found
 	}
+}
+
+// leftNone reports whether a read that has failed with err has left no watch at the server.
+func leftNone(err error) bool {
+	return errors.Is(err, zkerr.ErrNoNode) || errors.Is(err, zkerr.ErrNoAuth) || errors.Is(err, zkerr.ErrNotSent) || errors.Is(err, zkerr.ErrNotConnected)
 }

@@ -9,19 +9,22 @@ import (
 
 // A Registry has a session's Subscriptions. Its methods may be called concurrently and don't block.
 type Registry struct {
-	spawn func(fn func())
+	spawn  func(fn func())
+	remove func(path string) Removal
+	most   int // idle paths
 
 	mu      sync.Mutex // guards following; never held across a request or a callback
 	entries map[Key]*entry
+	idle
 }
 
 // An entry is one watch at the server, valid or being set. It leaves the map when that watch has
-// fired or its connection is lost. Until then every new Subscription uses it, because a client can't
-// withdraw a watch.
+// fired, was removed, or its connection is lost. Until then every new Subscription uses it.
 type entry struct {
 	key         Key
 	subscribers map[*Subscription]struct{}
 	armed       bool        // the server has the watch
+	left        bool        // the server may have it: nobody waited for the reply to the read
 	severed     bool        // the server had it on a lost connection; FireAll follows
 	mark        mark        // the state that the arming read found
 	found       *proto.Node // the result of a shared read, never changed; may be nil
@@ -38,9 +41,12 @@ type Read interface {
 	Join()
 }
 
-// New returns an empty registry. spawn runs a function of AfterFire on a goroutine of its own.
-func New(spawn func(fn func())) *Registry {
-	return &Registry{spawn: spawn, entries: make(map[Key]*entry)}
+// New returns an empty registry. spawn runs a function of AfterFire on a goroutine of its own. remove sends a
+// request that removes all watches of a path from the server, and returns nil if there is no connection. It
+// is called with the registry's lock held, and must neither block nor call the registry. When the request has
+// ended, unless it was withdrawn, Removed is to be called.
+func New(spawn func(fn func()), remove func(path string) Removal) *Registry {
+	return &Registry{spawn: spawn, remove: remove, most: maxIdle, entries: make(map[Key]*entry), idle: newIdle()}
 }
 
 // Armed returns how many watches the server has.
@@ -63,6 +69,7 @@ func (r *Registry) Sever() {
 	for _, e := range r.entries {
 		e.severed = true
 	}
+	r.idle = newIdle()
 }
 
 // Fire notifies the Subscriptions that a server's event concerns. Call it in the order of the
@@ -87,6 +94,7 @@ func (r *Registry) fire(event Event, path string, kinds []Kind) {
 			r.fireLocked(e, event)
 		}
 	}
+	r.settleLocked(path)
 }
 
 // FireAll notifies all Subscriptions when the connection on which the server kept their watches is
@@ -98,6 +106,7 @@ func (r *Registry) FireAll(event Event) {
 		r.fireLocked(e, event)
 	}
 	clear(r.entries)
+	r.idle = newIdle()
 }
 
 // fireLocked notifies the Subscriptions of e. It needs mu.
@@ -112,6 +121,7 @@ func (r *Registry) fireLocked(e *entry, event Event) {
 func (r *Registry) join(sub *Subscription, key Key) (armed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.needLocked(key.Path)
 	e := r.entries[key]
 	if e == nil {
 		e = &entry{key: key, subscribers: make(map[*Subscription]struct{})}

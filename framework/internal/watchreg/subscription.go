@@ -68,9 +68,9 @@ func (sub *Subscription) FireWithin(d time.Duration, event Event) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if sub.subscribedLocked() {
-			delete(sub.entry.subscribers, sub)
 			sub.entry.found = nil
 			sub.fireLocked(event)
+			r.leaveLocked(sub)
 		}
 	})
 }
@@ -110,12 +110,9 @@ func (sub *Subscription) Valid() bool {
 
 // Close ends the Subscription: it will not fire any more. It may be called several times.
 func (sub *Subscription) Close() {
-	r, e := sub.registry, sub.entry
+	r := sub.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	sub.stopLocked()
-	delete(e.subscribers, sub)
-	if len(e.subscribers) == 0 && !e.armed && r.entries[e.key] == e {
-		delete(r.entries, e.key)
-	}
+	r.leaveLocked(sub)
 }

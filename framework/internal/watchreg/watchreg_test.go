@@ -19,7 +19,7 @@ type server struct {
 }
 
 func newServer() *server {
-	return &server{Registry: watchreg.New(func(fn func()) { fn() })}
+	return &server{Registry: watchreg.New(func(fn func()) { fn() }, func(string) watchreg.Removal { return nil })}
 }
 
 // begin begins a Subscription of the data at /a.

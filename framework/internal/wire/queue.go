@@ -5,13 +5,14 @@ import "time"
 // A Class says what a request goes ahead of.
 type Class uint8
 
-// The classes, in the order in which they go out.
+// The classes. Last goes when nothing else waits; the others are in the order in which they go out.
 const (
 	Ordinary Class = iota // in the order of their calls
 	Apart                 // a read that no other request of its caller goes with: shares with Ordinary
 	Release               // deletes a znode, which others may wait for
 	Closing               // the close of the session
 	Proof                 // keeps the session, or shows that the server lives
+	Last                  // removes what nobody needs any more
 	classes
 )
 
@@ -87,6 +88,10 @@ func (q *queue) next(w *window, now time.Time) *Request {
 	}
 	if release := q.lanes[Release].first; release != nil && !q.overdue(w, now) {
 		l, rq = &q.lanes[Release], release
+		w.weigh(rq)
+	}
+	if last := q.lanes[Last].first; rq == nil && last != nil {
+		l, rq = &q.lanes[Last], last
 		w.weigh(rq)
 	}
 	if rq == nil || !w.admits(rq) {

@@ -272,23 +272,25 @@ func (f *flight) remove(rq *Request) bool {
 // path has one kind of watch per connection (ZOOKEEPER-4466). A read that left a watch on that path
 // would end the recursive watch, and the recursive watch ends the existing watches. So once the
 // request is sent, reads of the path leave no watch. The recursive watch notifies of the same
-// changes. It needs mu.
+// changes. A removal of one-shot watches would take the recursive watch too, so it removes nothing there.
+// It needs mu.
 func (w *Wire) followTreeLocked(rq *Request) {
 	if rq.Opcode != proto.OpAddWatch && rq.Opcode != proto.OpRemoveWatches && !rq.Watch {
 		return
 	}
 	d := proto.NewDecoder(rq.Body)
 	path := d.Text()
+	_, has := w.trees[string(path)]
 	switch {
 	case d.Err() != nil:
+	case rq.Opcode == proto.OpRemoveWatches && rq.Class == Last && has:
+		rq.Opcode = proto.OpCheckWatches
 	case rq.Opcode == proto.OpAddWatch:
 		rq.tree = string(path)
 		w.trees[rq.tree] = struct{}{}
 	case rq.Opcode == proto.OpRemoveWatches:
 		delete(w.trees, string(path))
-	default:
-		if _, has := w.trees[string(path)]; has {
-			rq.Watch = false
-		}
+	case has:
+		rq.Watch = false
 	}
 }

@@ -218,6 +218,7 @@ func TestClasses(t *testing.T) {
 		}
 		send(wire.Ordinary, "large", 8<<20) // fills the window, for which a release waits, too
 		p.receive()
+		send(wire.Last, "last", 100)
 		send(wire.Ordinary, "ordinary 1", 100)
 		send(wire.Ordinary, "ordinary 2", 100)
 		send(wire.Apart, "apart", 100)
@@ -241,7 +242,7 @@ func TestClasses(t *testing.T) {
 		synctest.Wait()
 		p.respond(-1000, 0) // the window is open
 		var bodies []string
-		for range 4 {
+		for range 5 {
 			bodies = append(bodies, string(p.receive()[8:]))
 		}
 		if bodies[0] != "release" {
@@ -250,6 +251,9 @@ func TestClasses(t *testing.T) {
 		bodies = bodies[1:]
 		if bodies[0] == "ordinary 2" || bodies[1] == "ordinary 2" && bodies[0] != "ordinary 1" {
 			t.Errorf("%q followed", bodies)
+		}
+		if bodies[3] != "last" {
+			t.Errorf("%q followed, want the last class last", bodies)
 		}
 		p.server.Close()
 		<-closing
