@@ -36,17 +36,18 @@ type bug struct {
 	events   func(func(cache.Event)) func(cache.Event)
 	harm     func(*environment)
 
-	permits   func(*client) int                                        // how many permits a client takes the semaphore to have
-	adder     func(*client, *framework.Client, *counter.Counter) adder // how a client counts
-	value     func(*counter.Value[int64]) value                        // how it replaces the value
-	gate      func(*barrier.Barrier) gate                              // what clients wait at
-	meeter    func(*framework.Client, *barrier.Double) meeter          // what members meet by
-	close     func(*framework.Client, *node.Node) closer               // how a client closes a Node
-	meets     func(c *client, members int) (string, int)               // where a client meets how many members
-	dividedAt func(*client) string                                     // where a client divides keys
-	instances func(stale bool, list []instance) []instance             // what a client takes for a list
-	end       func()
-	plan      func(*plan) // what else each schedule has
+	permits     func(*client) int                                        // how many permits a client takes the semaphore to have
+	adder       func(*client, *framework.Client, *counter.Counter) adder // how a client counts
+	value       func(*counter.Value[int64]) value                        // how it replaces the value
+	gate        func(*barrier.Barrier) gate                              // what clients wait at
+	meeter      func(*framework.Client, *barrier.Double) meeter          // what members meet by
+	close       func(*framework.Client, *node.Node) closer               // how a client closes a Node
+	meets       func(c *client, members int) (string, int)               // where a client meets how many members
+	dividedAt   func(*client) string                                     // where a client divides keys
+	scheduledAt func(*client) string                                     // where a client has its job
+	instances   func(stale bool, list []instance) []instance             // what a client takes for a list
+	end         func()
+	plan        func(*plan) // what else each schedule has
 }
 
 // work is what runs under a lock.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/schedule"
 )
 
 // promptly is how long a call may take once its context has ended: nothing, in virtual
@@ -23,6 +24,9 @@ var expected = []struct {
 }{
 	{context.DeadlineExceeded, "context"},
 	{context.Canceled, "context"},
+	{schedule.ErrUnmarked, "unmarked"},
+	{errJob, "failed"},
+	{schedule.ErrPassed, "passed"},
 	{lock.ErrHeld, "held"},
 	{lock.ErrMixed, "mixed"}, // see checkRefusal
 	{lock.ErrLost, "lost"},

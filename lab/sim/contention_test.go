@@ -28,7 +28,7 @@ func (p *plan) crowd(r *rand.Rand) {
 // directories returns where the lock's contenders have their znodes.
 func (t *target) directories() []string {
 	switch t.kind {
-	case "exclusive", meetingKind: // all children of a double barrier are members
+	case "exclusive", scheduleKind, meetingKind: // all children of a double barrier are members
 		return nil
 	case "semaphore", permitsKind:
 		return []string{t.path + "/locks", t.path + "/leases"}

@@ -173,7 +173,7 @@ func (env *environment) checkSession(s *lockRecord) {
 // to be waited for.
 func (env *environment) checkOrder(s *lockRecord) {
 	kind, own, ok := ranks(s.node.path)
-	if !ok || s.target.kind == "exclusive" || s.target.permits > 0 {
+	if !ok || s.target.kind == "exclusive" || s.target.kind == scheduleKind || s.target.permits > 0 {
 		return // of a semaphore, see permitsMade
 	}
 	env.checkTurn(s)

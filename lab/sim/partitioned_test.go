@@ -55,7 +55,7 @@ func (p *plan) divide(r *rand.Rand) {
 // contended returns the locks that workers contend for.
 func (p *plan) contended() []*target {
 	return slices.DeleteFunc(slices.Clone(p.targets), func(t *target) bool {
-		return t.kind == partitionKind || t.permits > 0
+		return t.kind == partitionKind || t.kind == scheduleKind || t.permits > 0
 	})
 }
 

@@ -27,7 +27,7 @@ type lockerOf func(k *worker, f *framework.Client, at string, h *handle) error
 
 // allRecipes returns all recipes. A new row goes to the end, so that seeds keep their schedules.
 func allRecipes() []*recipe {
-	return []*recipe{election(), kept(), cached(), partitioned(), discovered(), permitted(), counted(), gated(), mixed()}
+	return []*recipe{election(), kept(), cached(), partitioned(), discovered(), permitted(), counted(), gated(), mixed(), scheduled()}
 }
 
 // recipeEnv names a recipe that all schedules have.

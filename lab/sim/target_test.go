@@ -61,8 +61,11 @@ func (t *target) reentrant() bool { return t.kind == "mutex" || t.kind == "rw" }
 
 // alone returns the guarantee that no two owners have the lock at a time.
 func (t *target) alone() guarantee {
-	if t.kind == partitionKind {
+	switch t.kind {
+	case partitionKind:
 		return oneServer
+	case scheduleKind:
+		return oneRun
 	}
 	return exclusion
 }

@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -140,5 +141,48 @@ func TestNoMarkWithoutTheLock(t *testing.T) {
 		got := <-done
 		check(t, got.Result, got.err, schedule.Ran)
 		mustBe(t, s, "done done")
+	})
+}
+
+// TestALossIsSaidWhenItIsKnown: a run has begun, and its lock is free. It may have ended meanwhile, so a call whose
+// wait ends before it has the lock does not say that the run was lost.
+func TestALossIsSaidWhenItIsKnown(t *testing.T) {
+	t.Parallel()
+	for _, rerun := range []bool{false, true} {
+		virtual(t, func(t *testing.T, srv *zkserver.Server) {
+			opts := []schedule.Option{schedule.WithWait(time.Minute)}
+			if rerun {
+				opts = append(opts, schedule.WithRerun())
+			}
+			a, c := client(t, srv), client(t, srv)
+			_, _ = newSchedule(t, a, "/job").Run(t.Context(), slot(1), func(ctx context.Context, _ *lease.Lease) error {
+				must.OK(t, srv.Expire(a.Session().ID))
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+			srv.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.Multi, Action: fault.HoldRequest, Times: fault.Forever})
+			defer srv.Rules().Clear()
+			if run := mustRun(t, newSchedule(t, c, "/job", opts...), slot(1), idle, schedule.Missed, context.DeadlineExceeded); run != (schedule.Run{}) {
+				t.Errorf("run %+v", run)
+			}
+		})
+	}
+}
+
+// TestAnEndThatIsLost says that the lease was lost, and not that a context has ended which the caller does not know.
+func TestAnEndThatIsLost(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, srv *zkserver.Server) {
+		c := client(t, srv)
+		got, err := newSchedule(t, c, "/job").Run(t.Context(), slot(1), func(context.Context, *lease.Lease) error {
+			srv.Refuse()
+			srv.Cut()
+			return nil
+		})
+		srv.Accept()
+		check(t, got, err, schedule.Ran, schedule.ErrUnmarked, lease.ErrLost)
+		if errors.Is(err, context.Canceled) {
+			t.Errorf("%v: no context of the caller has ended", err)
+		}
 	})
 }

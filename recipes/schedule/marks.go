@@ -122,12 +122,13 @@ const (
 	found                // if it holds the lock: the run was lost
 )
 
-// judge returns what a call has to do for the slot, and the outcome as far as it is known. holder is the
-// fence of the lock's holder, 0 if the lock is free. call is the call's id: a run of its own that has
-// begun in the marks never reached the function.
+// judge returns what a call has to do for the slot, and the outcome if the call can do nothing more. holder is the
+// fence of the lock's holder, 0 if the lock is free. call is the call's id: a run of its own that has begun in the
+// marks never reached the function. Another run that has no end is lost only when a call that holds the lock has
+// recorded that: what was read may be older than its end.
 func (m marks) judge(slot time.Time, holder int64, rerun bool, call string) (verdict, Outcome, Run) {
 	run, marked := m.of(slot)
-	again := (rerun || run.Call == call) && !m.passed(slot)
+	own := run.Call == call
 	switch {
 	case !marked && m.passed(slot):
 		return over, Missed, run
@@ -135,14 +136,18 @@ func (m marks) judge(slot time.Time, holder int64, rerun bool, call string) (ver
 		return begin, Missed, run
 	case run.State == Done || run.State == Failed:
 		return over, DoneElsewhere, run
-	case run.State == Running && run.Fence == holder && (rerun || run.Call == call):
+	case run.State == Running && run.Fence == holder && own:
+		return await, LostInTheMiddle, run
+	case run.State == Running && run.Fence == holder && rerun:
 		return await, RunningElsewhere, run
 	case run.State == Running && run.Fence == holder:
 		return over, RunningElsewhere, run
-	case again:
+	case own && !m.passed(slot), run.State == Lost && rerun && !m.passed(slot):
 		return begin, LostInTheMiddle, run
 	case run.State == Lost:
 		return over, LostInTheMiddle, run
+	case rerun && !m.passed(slot):
+		return begin, Missed, Run{}
 	}
-	return found, LostInTheMiddle, run
+	return found, Missed, Run{}
 }

@@ -222,6 +222,9 @@ func (c *call) begin(ctx context.Context, l *lease.Lease, seen *state) (run *Run
 		return marks{}, false
 	})
 	if err == nil {
+		if run == nil {
+			c.judge(seen) // as it is recorded now
+		}
 		return run, nil
 	}
 	if l.Err() != nil {
@@ -268,6 +271,9 @@ func (c *call) work(held, ctx context.Context, l *lease.Lease, seen *state, run 
 		err = c.mark(lasting, l, seen, record)
 	}
 	if err != nil {
+		if lost := l.Err(); lost != nil { // and not the end of a context that is not the caller's
+			err = lost
+		}
 		err = fmt.Errorf("%w: %w", ErrUnmarked, err)
 	}
 	if outcome == LostInTheMiddle && !errors.Is(failed, ctx.Err()) {
