@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/listeners"
@@ -253,7 +255,7 @@ func (c *Client) Close() error {
 	defer cancel()
 	// Each caller waits by itself, because Close does not wait for a listener that calls it.
 	if err := core.listeners.Close(ctx); err != nil {
-		core.log.Warn("a state listener is still at work after the client was closed", zapError(err))
+		core.log.Warn("a state listener is still at work after the client was closed", zap.Error(err))
 	}
 	_ = core.cfg.lines.Flush(ctx) // if the log's sink blocks, there is nowhere to report it
 	return core.closeErr

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
+	"github.com/docent-go/docent/framework/internal/watchreg"
+	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/zkpath"
@@ -57,8 +60,7 @@ func (c *Client) CheckCreate(path string, data []byte, opts ...CreateOption) err
 type creation struct {
 	createConfig
 
-	core       *core
-	session    int64 // the session that it is bound to, 0 for any
+	client     *Client // whose session it is bound to
 	path       string
 	data       []byte // as the client sends it
 	acls       []acl.Entry
@@ -67,8 +69,9 @@ type creation struct {
 	protection *protection                        // nil without Protected and KnownBySession
 }
 
+// newCreation returns the creation, or all faults of the arguments of Create.
 func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*creation, error) {
-	cr := &creation{core: c.core, session: c.session, data: c.core.cfg.pack(data)}
+	cr := &creation{client: c, data: c.core.cfg.pack(data)}
 	faults := applyAll(opts, func(o CreateOption) { o.applyCreate(&cr.createConfig) })
 	if err := errors.Join(faults, cr.validate(path)); err != nil {
 		return nil, err
@@ -78,18 +81,14 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 			cr.lists[i].dir = c.fullPath(l.dir)
 		}
 	}
+	if cr.has(withProtected | withSession) {
+		cr.protection = new(protection)
+	}
 	if cr.has(withProtected) {
-		cr.protection = newProtection()
+		cr.protection.id = newProtectedID()
 		path = cr.protection.name(path)
 	}
 	cr.path = c.pathToCreate(path, cr.has(withSequential))
-	if cr.has(withSession) {
-		cr.protection = &protection{claims: &c.core.claims}
-	}
-	if cr.over != nil && cr.protection != nil {
-		cr.protection.storeIn = cr.over
-		*cr.over = nil
-	}
 	if cr.epoch != nil {
 		if zkpath.IsEpoch(cr.path) {
 			return nil, fmt.Errorf("path %q: an epoch has no epoch", errtype.Shortened(path))
@@ -111,15 +110,16 @@ func (c *Client) pathToCreate(path string, sequential bool) string {
 
 // aclOf returns the ACL for the znode or for one of its parents.
 func (cr *creation) aclOf(full string) []acl.Entry {
+	cfg := &cr.client.core.cfg
 	if cr.has(withACL) {
 		return cr.acl
 	}
-	if provider := cr.core.cfg.aclFor; provider != nil {
-		if acl := provider(full); acl != nil {
+	if cfg.aclFor != nil {
+		if acl := cfg.aclFor(full); acl != nil {
 			return acl
 		}
 	}
-	return cr.core.cfg.acl
+	return cfg.acl
 }
 
 func (cr *creation) size() int {
@@ -133,199 +133,236 @@ func (cr *creation) size() int {
 	return createSize + len(cr.path) + len(cr.data) + aclSize(cr.acls)
 }
 
-func (cr *creation) validate(path string) error {
-	// A sequential path may end in a slash: then the number is the whole name.
-	if cr.has(withSequential) && len(path) > 1 && path[len(path)-1] == '/' {
-		path += "0"
-	}
-	err := errors.Join(ValidatePath(path), cr.combined())
-	for _, l := range cr.lists {
-		if l.dir != "" {
-			err = errors.Join(err, ValidatePath(l.dir))
-		}
-	}
-	if cr.has(withTTL) && (cr.ttl < time.Millisecond || cr.ttl > maxTTL) {
-		err = errors.Join(err, fmt.Errorf("option TTL %v: must be between 1ms and %v", cr.ttl, maxTTL))
-	}
-	return err
+// A znode is the znode that a create has made, or has found. The zero value is none.
+type znode struct {
+	path string
+	stat Stat
 }
 
-// maxTTL is the longest time that a server keeps a znode created with [TTL]: as many milliseconds
-// as 40 bits hold.
-const maxTTL = (1<<40 - 1) * time.Millisecond
-
-func (cr *creation) flags() int32 {
+// run makes attempts until one has made the znode. A create with a protection first claims its path, if it
+// is known by its session. If it fails in the end, the client deletes what it may have left.
+func (cr *creation) run(ctx context.Context) (path string, err error) {
+	rq := request{op: "create", path: cr.path, session: cr.client.session, repeat: repeatable}
 	switch {
-	case cr.has(withTTL) && cr.has(withSequential):
-		return proto.FlagTTLSequential
-	case cr.has(withTTL):
-		return proto.FlagTTL
-	case cr.has(withContainer):
-		return proto.FlagContainer
+	case cr.has(withSequential) && cr.protection == nil:
+		rq.repeat = once
+	case cr.has(withPatience):
+		rq.patient = cr.mayBeLeft
 	}
-	var flags int32
+	err = ErrUnknownOutcome // until there is a reply: a function of the user may panic
+	defer func() { cr.conclude(err) }()
+	if cr.has(withSession) {
+		if err := cr.claim(ctx); err != nil {
+			return "", err
+		}
+	}
+	made, err := do(ctx, cr.client.core, rq, cr.attempt)
+	if err == nil {
+		cr.store(made)
+	}
+	return made.path, err
+}
+
+// attempt makes one attempt. It looks for what an earlier one has left, sends the create, and removes what
+// was in its way: then errAgain has it begin again.
+func (cr *creation) attempt(ctx context.Context, s *session.Session) (znode, error) {
+	made, err := cr.findEarlier(ctx, s)
+	if err == nil && made.path == "" {
+		made, err = cr.send(ctx, s)
+	}
+	switch {
+	case cr.has(withIdempotent) && (errors.Is(err, ErrNodeExists) || errors.Is(err, zkerr.ErrEarlierAttempt)):
+		return cr.findAlike(ctx, s, err)
+	case errors.Is(err, errNoEpoch):
+		err = again(cr.makeEpoch(ctx, s))
+	case errors.Is(err, ErrNoNode) && cr.has(withParents):
+		err = again(cr.makeParent(ctx, s))
+	case errors.Is(err, ErrNoNode):
+		err = fmt.Errorf("%w (WithParents creates it)", err)
+	}
+	return made, err
+}
+
+// findEarlier returns the znode that an earlier attempt has left. There is none if the attempt is the first, or
+// if the earlier one certainly had no effect. Otherwise it returns an error.
+func (cr *creation) findEarlier(ctx context.Context, s *session.Session) (znode, error) {
+	switch {
+	case cr.protection != nil:
+		return cr.findProtected(ctx, s)
+	case cr.has(withSequential): // no attempt follows one of unknown outcome
+		return znode{}, nil
+	}
+	return znode{}, cr.earlier.checkNoEffect(ctx, s, cr.path, func(found proto.Node) error {
+		if found.Exists {
+			return maybeEarlier(ErrNodeExists)
+		}
+		return cr.neverExisted(ctx, s)
+	})
+}
+
+// send sends the create, by itself or together with its epoch, and waits for the reply.
+func (cr *creation) send(ctx context.Context, s *session.Session) (made znode, err error) {
+	before, send := s.Zxid(), cr.sendAlone
+	if cr.epoch != nil {
+		send = cr.sendWithEpoch
+	}
+	made, done, err := send(ctx, s)
+	if errors.Is(err, ErrUnknownOutcome) {
+		cr.mayHaveMade(s, before, done)
+	}
+	return made, err
+}
+
+// mayHaveMade records that a request may have made the znode, or may still make it until done is closed. before is
+// the transaction id that the session knew when the request was sent.
+func (cr *creation) mayHaveMade(s *session.Session, before int64, done <-chan struct{}) {
+	cr.earlier.unknown, cr.earlier.session, cr.earlier.before = true, s.ID(), before
+	if cr.protection != nil {
+		cr.protection.inFlight = append(cr.protection.inFlight, done)
+	}
+}
+
+// mayBeLeft reports whether a request of the present session may have made the znode.
+func (cr *creation) mayBeLeft() bool {
+	return cr.earlier.unknown && cr.earlier.session == cr.client.core.current().ID()
+}
+
+// sendAlone sends the create, and right after it the reads that the options ask for: a server serves a
+// session's requests in the order in which they are sent.
+func (cr *creation) sendAlone(ctx context.Context, s *session.Session) (znode, <-chan struct{}, error) {
+	rq := requests.Create(cr.path, cr.data, cr.flags(), cr.acls, cr.ttl)
+	if cr.has(withEphemeral) && cr.protection == nil {
+		rq.Answered = func(made requests.Created) { cr.client.core.claims.note(made.Path, made.Stat.Czxid) }
+	}
+	p := session.Begin(s, rq)
+	lists := sendReads(s, cr.client.core.limits(), proto.OpGetChildren, cr.listed(nil))
+	watch := cr.sendWatch(s)
+	got, err := p.Wait(ctx)
+	if err == nil && !isMade(cr.path, cr.has(withSequential), got.Path) {
+		err = errOtherPath
+	}
+	made := znode{got.Path, statOf(got.Stat)}
+	var names [][]string
+	if err == nil {
+		names = lists.names(ctx)
+	} else {
+		made = znode{}
+		lists.withdraw()
+	}
+	cr.storeLists(names)
+	cr.storeWatch(ctx, watch, made)
+	return made, p.Done(), explained(err, txnCreate, cr.path, cr.acls)
+}
+
+// errOtherPath is the error of a create whose reply names a znode that it can't have created. Its znode
+// exists nevertheless, as far as the client can know.
+var errOtherPath = fmt.Errorf("%w: the reply names another znode", ErrUnknownOutcome)
+
+// isMade reports whether a create of the path can have created the znode: that of the path itself, or
+// with a number of at least ten characters behind it.
+func isMade(path string, sequential bool, znode string) bool {
+	number, ok := strings.CutPrefix(znode, path)
+	if !ok || !sequential {
+		return ok && number == ""
+	}
+	return len(number) >= 10 && strings.Trim(strings.TrimPrefix(number, "-"), "0123456789") == ""
+}
+
+func (cr *creation) store(made znode) {
+	if cr.stat != nil {
+		*cr.stat = made.stat
+	}
+}
+
+// neverExisted returns nil if the znode, which does not exist, was not there since before the
+// earlier attempt either. A parent's Pzxid shows the latest creation and deletion of a child. If there
+// is no parent, the Pzxid of the nearest znode above shows that there was none.
+func (cr *creation) neverExisted(ctx context.Context, s *session.Session) error {
+	for dir, _ := zkpath.Split(cr.path); ; dir, _ = zkpath.Split(dir) {
+		found, err := readStat(ctx, s, dir)
+		switch {
+		case err != nil:
+			return refused(err)
+		case found.Exists && found.Stat.Pzxid > cr.earlier.before:
+			return errDeletedSince
+		case found.Exists || dir == "/":
+			return nil
+		}
+	}
+}
+
+// findAlike returns the znode at the path if it is as this Create would have made it. If not, it returns
+// exists, the error of the attempt.
+func (cr *creation) findAlike(ctx context.Context, s *session.Session, exists error) (znode, error) {
+	found, err := session.Call(ctx, s, requests.Get(cr.path))
+	earlier := errors.Is(exists, zkerr.ErrEarlierAttempt)
+	switch {
+	case errors.Is(err, ErrNoNode) && !earlier: // another client has just deleted it
+		return znode{}, errAgain
+	case errors.Is(err, ErrNoNode):
+		return znode{}, exists
+	case err != nil && earlier:
+		return znode{}, refused(err)
+	case err != nil:
+		return znode{}, err
+	}
+	var owner int64
 	if cr.has(withEphemeral) {
-		flags |= proto.FlagEphemeral
+		owner = s.ID()
 	}
-	if cr.has(withSequential) {
-		flags |= proto.FlagSequential
+	if found.Stat.EphemeralOwner != owner || found.Stat.Version != 0 || !cr.client.core.cfg.sameData(found.Data, cr.data) {
+		return znode{}, exists
 	}
-	return flags
+	return znode{cr.path, statOf(found.Stat)}, nil
 }
 
-// A CreateOption says how [Client.Create] creates.
-type CreateOption interface{ applyCreate(*createConfig) }
-
-// A createConfig has the values of the options of a create.
-type createConfig struct {
-	given createSet
-
-	ttl   time.Duration
-	acl   []acl.Entry // nil for the client's
-	stat  *Stat
-	lists []listTo
-	watch **Watch
-	epoch *int32           // gets its version; may be nil
-	over  *<-chan struct{} // of DeletionTo; may be nil
+// listed appends the directories that the options ask to list.
+func (cr *creation) listed(dirs []string) []string {
+	for _, l := range cr.lists {
+		dir := l.dir
+		if dir == "" {
+			dir, _ = zkpath.Split(cr.path)
+		}
+		dirs = append(dirs, dir)
+	}
+	return dirs
 }
 
-type createOption func(*createConfig)
-
-func (f createOption) applyCreate(cfg *createConfig) { f(cfg) }
-
-// Ephemeral makes the server delete the znode when the client's session ends.
-func Ephemeral() CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.given |= withEphemeral })
-}
-
-// Sequential makes the server append ten digits to the path. They come from a counter of the
-// parent, which grows while the parent has children.
-func Sequential() CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.given |= withSequential })
-}
-
-// Container makes a znode that the server removes once its last child is deleted.
-func Container() CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.given |= withContainer })
-}
-
-// TTL makes a znode that the server removes if it has had no children and no change for d. The
-// servers' configuration must allow such znodes. d must lie between 1 ms and 34 years.
-func TTL(d time.Duration) CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.ttl, cfg.given = d, cfg.given|withTTL })
-}
-
-// Protected makes Create find its znode again if the reply was lost. It puts "_c_", a random UUID
-// and "-" before the name, as Curator does. A znode that is found counts only if it belongs to the
-// client's present session. If Create fails nevertheless, the znode may exist or may still be
-// created. The client then deletes it in the background until it is gone or its session has ended.
-// Protected requires [Ephemeral].
-func Protected() CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.given |= withProtected })
-}
-
-// WithParents creates missing parents as containers, as Curator does. They include the parents in a
-// chroot or namespace. If a parent is removed in the meantime, it is created again.
-func WithParents() CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.given |= withParents })
-}
-
-// StatTo stores the new znode's Stat in st, as the creation left it. If the reply to a create that is
-// [Protected] is lost, and its ACL does not let the client read the znode, Create returns [ErrNoAuth] on
-// ZooKeeper 3.8.4, 3.9.2 and newer, and deletes the znode.
-func StatTo(st *Stat) CreateOption {
-	return createOption(func(cfg *createConfig) { cfg.stat = st })
-}
-
-// A createSet is a set of options of a create.
-type createSet uint
-
-const (
-	withEphemeral createSet = 1 << iota
-	withSequential
-	withContainer
-	withTTL
-	withProtected
-	withSession // see [KnownBySession]
-	withEpoch
-	withList
-	withWatch
-	withDeletion
-	withPatience // see [UntilKnown]
-	withParents
-	withACL
-	withIdempotent
-)
-
-// has reports whether one of the options is given.
-func (cfg *createConfig) has(options createSet) bool { return cfg.given&options != 0 }
-
-// combined returns all faults in the combination of the options.
-func (cfg *createConfig) combined() error {
-	var faults []error
-	for _, rule := range [...]struct {
-		of, needs, excludes createSet
-		fault               string
-	}{
-		{
-			of: withContainer, excludes: withEphemeral | withSequential | withTTL,
-			fault: "option Container: cannot be combined with Ephemeral, Sequential or TTL",
-		},
-		{of: withTTL, excludes: withEphemeral, fault: "option TTL: cannot be combined with Ephemeral"},
-		{of: withProtected, needs: withEphemeral, fault: "option Protected: must be combined with Ephemeral"},
-		{
-			of: withSession, needs: withEphemeral, excludes: withSequential | withProtected | withIdempotent,
-			fault: "option KnownBySession: must be combined with Ephemeral, " +
-				"and with none of Sequential, Protected and Idempotent",
-		},
-		{
-			of: withEpoch, needs: withSession, excludes: withList | withWatch,
-			fault: "option WithEpoch: must be combined with KnownBySession, and not with ListTo or WatchTo",
-		},
-		{
-			of: withIdempotent, excludes: withSequential | withProtected,
-			fault: "option Idempotent: cannot be combined with Sequential or Protected",
-		},
-	} {
-		if cfg.has(rule.of) && (cfg.given&rule.needs != rule.needs || cfg.has(rule.excludes)) {
-			faults = append(faults, errors.New(rule.fault))
+// storeLists stores the first of the names, nil for a listing without a reply, and returns the others.
+func (cr *creation) storeLists(names [][]string) (others [][]string) {
+	for _, l := range cr.lists {
+		*l.names = nil
+		if len(names) > 0 {
+			*l.names, names = names[0], names[1:]
 		}
 	}
-	if cfg.has(withDeletion|withPatience) && !cfg.has(withProtected|withSession) {
-		faults = append(faults, errors.New("options DeletionTo and UntilKnown: must be combined with Protected or KnownBySession"))
+	return names
+}
+
+// sendWatch sends the read that watches the znode, if the options ask for it. It returns nil for none.
+func (cr *creation) sendWatch(s *session.Session) *beginning {
+	if cr.watch == nil || cr.has(withSequential) {
+		return nil
 	}
-	return errors.Join(faults...)
+	begun := cr.client.core.beginWatch(s, watchreg.Key{Kind: watchreg.Exists, Path: cr.path}, false, time.Time{})
+	return &begun
 }
 
-// ListTo lists the children of dir right after the create, within the same round trip; "" means
-// the parent. It stores their names as they were at a moment after the creation, none if dir does not
-// exist. It stores nil if there is no listing, as when the znode was found again after its reply was
-// lost; list the children then. Several may be given. They are one request.
-func ListTo(dir string, names *[]string) CreateOption {
-	return createOption(func(cfg *createConfig) {
-		if names != nil {
-			cfg.lists = append(cfg.lists, listTo{dir, names})
-			cfg.given |= withList
-		}
-	})
-}
-
-// A listTo is a directory to be listed after the create.
-type listTo struct {
-	dir   string // "" for the parent
-	names *[]string
-}
-
-// WatchTo watches the new znode right after the create, within the same round trip, as
-// [Client.Watch] with [WatchExists] does. It stores the Watch, which the caller has to close. It
-// stores nil if Create fails, if Create finds its znode again after the reply was lost, or if
-// another client deleted the znode. It also stores nil with [Sequential], because only the reply
-// has the path. If it stored nil, call Watch.
-func WatchTo(watch **Watch) CreateOption {
-	return createOption(func(cfg *createConfig) {
-		cfg.watch = watch
-		if watch != nil {
-			cfg.given |= withWatch
-		}
-	})
+// storeWatch waits for the watch and stores it if it is on the znode that was made.
+func (cr *creation) storeWatch(ctx context.Context, b *beginning, made znode) {
+	if cr.watch == nil {
+		return
+	}
+	*cr.watch = nil
+	if b == nil {
+		return
+	}
+	w, err := b.wait(ctx)
+	switch {
+	case err != nil: // a later call of Watch returns it, too
+	case made.path == "" || w.sub.Found().Stat.Czxid != made.stat.Czxid:
+		w.Close()
+	default:
+		*cr.watch = w
+	}
 }

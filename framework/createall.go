@@ -36,15 +36,17 @@ func (c *Client) CreateAll(ctx context.Context, creates ...TxnOp) ([]string, err
 	err = ErrUnknownOutcome // until there is a reply: a function of the user may panic
 	defer func() {
 		for _, cr := range g.creations {
-			cr.protection.conclude(c.core, cr.path, err)
+			cr.conclude(err)
 		}
 	}()
-	paths, err := do(ctx, c.core, rq, g.attempt)
+	made, err := do(ctx, c.core, rq, g.attempt)
 	if err != nil {
 		return nil, c.callError(ctx, "create all", "", err)
 	}
-	for i, path := range paths {
-		paths[i] = g.ops[i].view.viewPath(path)
+	paths := make([]string, len(made))
+	for i, cr := range g.creations {
+		cr.store(made[i])
+		paths[i] = cr.client.viewPath(made[i].path)
 	}
 	return paths, nil
 }
@@ -89,40 +91,37 @@ func (op TxnOp) newGroupMember() (*creation, error) {
 	return cr, err
 }
 
-// attempt makes one attempt: it returns the paths of all znodes, or the error that prevents one.
-func (g *group) attempt(ctx context.Context, s *session.Session) ([]string, error) {
-	paths, err := g.find(ctx, s)
-	if err != nil || paths != nil {
-		return paths, err
+// attempt makes one attempt: it returns all znodes, or the error that prevents one.
+func (g *group) attempt(ctx context.Context, s *session.Session) ([]znode, error) {
+	made, err := g.findEarlier(ctx, s)
+	if err != nil || made != nil {
+		return made, err
 	}
-	paths, err = g.send(ctx, s)
-	culprit := new(TxnError)
-	if !errors.Is(err, ErrNoNode) || !errors.As(err, &culprit) || !g.creations[culprit.Index].has(withParents) {
-		return paths, err
+	made, err = g.send(ctx, s)
+	if n, _ := culpritOf(err); n >= 0 && errors.Is(err, ErrNoNode) && g.creations[n].has(withParents) {
+		return nil, again(g.makeParents(ctx, s, n))
 	}
-	return nil, again(g.makeParents(ctx, s, culprit.Index))
+	return made, err
 }
 
-// find looks for the znodes that an earlier attempt may have left. If some of them are missing, it
+// findEarlier returns the znodes that an earlier attempt has left. If some of them are missing, it
 // deletes the others and returns nil.
-func (g *group) find(ctx context.Context, s *session.Session) ([]string, error) {
-	paths := make([]string, 0, len(g.creations))
+func (g *group) findEarlier(ctx context.Context, s *session.Session) ([]znode, error) {
+	made := make([]znode, 0, len(g.creations))
 	for _, cr := range g.creations {
-		path, st, err := cr.findEarlier(ctx, s)
+		found, err := cr.findProtected(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		if path != "" {
-			cr.store(st)
-			paths = append(paths, path)
+		if found.path != "" {
+			made = append(made, found)
 		}
 	}
-	if len(paths) == len(g.creations) {
-		return paths, nil
+	if len(made) == len(g.creations) {
+		return made, nil
 	}
-	for _, path := range paths {
-		err := session.Effect(ctx, s, requests.Delete(path, AnyVersion))
-		if err != nil && !errors.Is(err, ErrNoNode) {
+	for _, found := range made {
+		if err := unlessGone(session.Effect(ctx, s, requests.Delete(found.path, AnyVersion))); err != nil {
 			return nil, err
 		}
 	}
@@ -130,42 +129,39 @@ func (g *group) find(ctx context.Context, s *session.Session) ([]string, error) 
 }
 
 // send sends the transaction, then the requested listings, and waits for the replies.
-func (g *group) send(ctx context.Context, s *session.Session) ([]string, error) {
+func (g *group) send(ctx context.Context, s *session.Session) ([]znode, error) {
 	before := s.Zxid()
 	p := session.Begin(s, txnRequest(g.full))
 	var dirs []string
 	for _, cr := range g.creations {
 		dirs = cr.listed(dirs)
 	}
-	lists := sendReads(s, g.creations[0].core.limits(), proto.OpGetChildren, dirs)
-	made, err := p.Wait(ctx)
-	results, err := made.outcome(g.ops, err)
+	lists := sendReads(s, g.creations[0].client.core.limits(), proto.OpGetChildren, dirs)
+	got, err := p.Wait(ctx)
+	results, err := got.outcome(g.ops, err)
 	if err == nil {
 		err = checkMade(g.full, results)
 	}
-	if errors.Is(err, ErrUnknownOutcome) {
-		for _, cr := range g.creations {
-			cr.protection.mayHaveCreated(p.Session().ID(), before, p.Done())
-		}
-	}
-	paths := make([]string, len(results))
 	var names [][]string
 	if err == nil {
 		names = lists.names(ctx)
 	} else {
 		lists.withdraw()
 	}
+	made := make([]znode, len(g.creations))
 	for i, cr := range g.creations {
 		names = cr.storeLists(names)
-		if err == nil {
-			paths[i] = results[i].Path
-			cr.store(Stat{
-				Czxid: made.zxid, Mzxid: made.zxid, Pzxid: made.zxid,
+		switch {
+		case errors.Is(err, ErrUnknownOutcome):
+			cr.mayHaveMade(s, before, p.Done())
+		case err == nil:
+			made[i] = znode{results[i].Path, Stat{
+				Czxid: got.zxid, Mzxid: got.zxid, Pzxid: got.zxid,
 				EphemeralOwner: s.ID(), DataLength: int32(len(cr.data)),
-			})
+			}}
 		}
 	}
-	return paths, err
+	return made, err
 }
 
 // makeParents creates what is missing above the znodes from the n-th on: the znodes before it had

@@ -222,7 +222,7 @@ func (x deletion) check(ctx context.Context, s *session.Session, d *earlierAttem
 	case d.chooses && !d.unknown:
 		return x.choose(ctx, s, d)
 	}
-	return d.checkNoEffect(ctx, s, x.path, nil)
+	return d.checkNoEffect(ctx, s, x.path, d.isFormer)
 }
 
 // choose makes d mean the znode that exists now. So a deletion that is to outlive sessions can tell

@@ -13,7 +13,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/retry"
@@ -40,7 +39,7 @@ type deletion struct {
 // awaited reports whether the deletion's end is awaited. The waiter creates no other znode at the
 // path until then, so there are no more of these deletions than such paths.
 func (x deletion) awaited() bool {
-	return x.over != nil || x.protected != nil && x.protected.unlock != nil
+	return x.over != nil || x.protected != nil && x.protected.claim != nil
 }
 
 // deletes does the guaranteed deletions of a client, several at once and in no fixed
@@ -94,25 +93,11 @@ func (d *deletes) add(x deletion, before earlierAttempts) error {
 
 // attempt makes one attempt.
 func (d *deletes) attempt(ctx context.Context, x deletion) error {
-	if x.protected == nil {
-		return d.core.delete(ctx, x, oneAttempt, d.earlierOf(x), ErrNoNode)
+	earlier := d.earlierOf(x)
+	if x.protected != nil {
+		return x.attemptProtected(ctx, d.core, earlier.before)
 	}
-	for _, done := range x.protected.inFlight {
-		select {
-		case <-done: // else the server could create it after the search
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	_, err := do(ctx, d.core, request{op: "delete", path: x.path, session: x.session, repeat: repeatable, single: true}, func(ctx context.Context, s *session.Session) (struct{}, error) {
-		path, _, err := x.protected.search(ctx, s, x.path)
-		if err != nil || path == "" {
-			return struct{}{}, err
-		}
-		// Again until there is none: two attempts may each have created one.
-		return struct{}{}, again(unlessGone(x.protected.delete(ctx, s, path)))
-	})
-	return err
+	return d.core.delete(ctx, x, oneAttempt, earlier, ErrNoNode)
 }
 
 // earlierOf returns what earlier attempts at a pending deletion have left.

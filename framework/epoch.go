@@ -135,35 +135,32 @@ func (cr *creation) epochOps() []TxnOp {
 
 // sendWithEpoch sends the transaction of epochOps and waits for the reply. It returns errNoEpoch if
 // there is no epoch.
-func (cr *creation) sendWithEpoch(ctx context.Context, s *session.Session) (string, error) {
+func (cr *creation) sendWithEpoch(ctx context.Context, s *session.Session) (znode, <-chan struct{}, error) {
 	ops := cr.epochOps()
-	before := s.Zxid()
 	p := session.Begin(s, txnRequest(ops))
 	answer, err := p.Wait(ctx)
 	results, err := answer.outcome(ops, err)
-	if errors.Is(err, ErrUnknownOutcome) {
-		cr.protection.mayHaveCreated(p.Session().ID(), before, p.Done())
-	}
-	n, reason := culpritOf(err)
-	switch {
+	switch n, reason := culpritOf(err); {
 	case n == 0 && errors.Is(err, ErrNoNode):
-		return "", errNoEpoch
+		err = errNoEpoch
 	case n == 0:
-		return "", fmt.Errorf("its epoch: %w", reason)
-	case err != nil:
-		return "", reason
+		err = fmt.Errorf("its epoch: %w", reason)
+	default:
+		err = reason
+	}
+	if err != nil {
+		return znode{}, p.Done(), err
 	}
 	set := results[0].Stat
 	*cr.epoch = set.Version
-	cr.store(Stat{
+	return znode{cr.path, Stat{
 		Czxid: set.Mzxid, Mzxid: set.Mzxid, Pzxid: set.Mzxid, Ctime: set.Mtime, Mtime: set.Mtime,
 		EphemeralOwner: s.ID(), DataLength: int32(len(cr.data)),
-	})
-	return cr.path, nil
+	}}, p.Done(), nil
 }
 
 // makeEpoch creates the epoch, and the parent with WithParents. An epoch that exists is no fault.
-func (cr *creation) makeEpoch(ctx context.Context, s *session.Session, last *session.Pending[requests.Created]) error {
+func (cr *creation) makeEpoch(ctx context.Context, s *session.Session) error {
 	path := zkpath.Epoch(cr.path)
 	acl := cr.aclOf(path)
 	if err := errors.Join(validateACL("ACL of "+path, acl), validateEpochACL(path, acl)); err != nil {
@@ -174,7 +171,7 @@ func (cr *creation) makeEpoch(ctx context.Context, s *session.Session, last *ses
 	case errors.Is(err, ErrNodeExists):
 		return nil
 	case cr.has(withParents) && errors.Is(err, ErrNoNode):
-		return cr.makeParent(ctx, s, last)
+		return cr.makeParent(ctx, s)
 	}
 	return explained(err, txnCreate, path, acl)
 }
@@ -191,18 +188,14 @@ func validateEpochACL(path string, list []acl.Entry) error {
 	return nil
 }
 
-// findAtEpoch is the find of protection. If an operator has written or deleted the epoch since, it
-// deletes this call's znode, because its epoch is unknown. The next holder's epoch would be
-// unknown, too.
-func (cr *creation) findAtEpoch(ctx context.Context, s *session.Session) (string, Stat, error) {
-	path, st, err := cr.findEarlier(ctx, s)
-	if err != nil || path == "" || cr.epoch == nil {
-		return path, st, err
-	}
+// checkEpoch returns the znode that an earlier attempt has left, and stores the version of its epoch. If an
+// operator has written or deleted the epoch since, it deletes the znode, because its epoch is unknown. The
+// next holder's epoch would be unknown, too.
+func (cr *creation) checkEpoch(ctx context.Context, s *session.Session, made znode) (znode, error) {
 	e := cr.protection.epoch
-	if e.exists && e.mzxid == st.Czxid {
+	if e.exists && e.mzxid == made.stat.Czxid {
 		*cr.epoch = e.version
-		return path, st, nil
+		return made, nil
 	}
-	return "", Stat{}, again(unlessGone(e.delete(ctx, s, path)))
+	return znode{}, again(unlessGone(e.delete(ctx, s, made.path)))
 }

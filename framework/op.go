@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
-	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/otelzk"
@@ -21,9 +20,6 @@ import (
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/retry"
 )
-
-// zapError is how this package logs an error.
-func zapError(err error) zap.Field { return zap.Error(err) }
 
 // A repeatability says whether a request with an unknown outcome may be repeated.
 type repeatability int
@@ -299,30 +295,33 @@ func (d *earlierAttempts) note(err error) error {
 }
 
 // checkNoEffect is called before each attempt to write the znode at the path. It returns nil if the attempt
-// is the first, or if the earlier attempt certainly had no effect. unwritten returns why the Stat of
-// the znode does not show that; it may be nil.
+// is the first, or if the earlier attempt certainly had no effect. shows returns why the znode that is found, or
+// that there is none, does not show that.
 func (d *earlierAttempts) checkNoEffect(
-	ctx context.Context, s *session.Session, path string, unwritten func(st proto.Stat) error,
+	ctx context.Context, s *session.Session, path string, shows func(found proto.Node) error,
 ) error {
-	if !d.unknown {
-		return d.begin(ctx, s)
+	if d.unknown {
+		found, err := d.look(ctx, s, path)
+		if err == nil {
+			err = shows(found)
+		}
+		if err != nil {
+			return err
+		}
+		d.unknown = false
 	}
-	found, err := d.look(ctx, s, path)
+	return d.begin(ctx, s)
+}
+
+// isFormer returns nil if the znode is the one that was there before the earlier attempt.
+func (d *earlierAttempts) isFormer(found proto.Node) error {
 	switch {
-	case err != nil:
-		return err
 	case !found.Exists:
 		return maybeEarlier(ErrNoNode)
 	case found.Stat.Czxid > d.before:
 		return errCreatedSince
 	}
-	if unwritten != nil {
-		if err := unwritten(found.Stat); err != nil {
-			return err
-		}
-	}
-	d.unknown = false
-	return d.begin(ctx, s)
+	return nil
 }
 
 // begin records what the session knows before an attempt. If no server has replied in this session,

@@ -114,9 +114,12 @@ func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
 // the znode that did not show an earlier attempt.
 func (ch change) attempt(ctx context.Context, s *session.Session, full string, d *earlierAttempts) (Stat, error) {
 	version := ch.version
-	err := d.checkNoEffect(ctx, s, full, func(st proto.Stat) error {
-		switch present := ch.versionOf(st); {
-		case ch.version == AnyVersion && st.Mzxid > d.before:
+	err := d.checkNoEffect(ctx, s, full, func(found proto.Node) error {
+		if err := d.isFormer(found); err != nil {
+			return err
+		}
+		switch present := ch.versionOf(found.Stat); {
+		case ch.version == AnyVersion && found.Stat.Mzxid > d.before:
 			return errWrittenSince
 		case ch.version == AnyVersion:
 			version = present

@@ -42,11 +42,10 @@ type TxnOp struct {
 	view    *Client // whose path it is; nil for that of the client that runs the transaction
 
 	// set by Txn
-	czxid  int64 // of [CreatedBy]; 0 for any
-	config createConfig
-	flags  int32
-	acl    []acl.Entry
-	of     int // of an epoch's check: the index of the operation that it belongs to
+	czxid int64 // of [CreatedBy]; 0 for any
+	flags int32
+	acl   []acl.Entry
+	of    int // of an epoch's check: the index of the operation that it belongs to
 }
 
 // A TxnResult is the result of one operation of a successful transaction.
@@ -269,8 +268,9 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 
 func (op *TxnOp) prepareCreate() error {
 	cr, err := op.view.newCreation(op.path, op.data, op.opts)
-	_ = applyAll(op.opts, func(o CreateOption) { o.applyCreate(&op.config) }) // newCreation has returned its faults
-	if op.config.stat != nil || op.config.given&^(withEphemeral|withSequential|withACL) != 0 {
+	var cfg createConfig
+	_ = applyAll(op.opts, func(o CreateOption) { o.applyCreate(&cfg) }) // newCreation has returned its faults
+	if cfg.stat != nil || cfg.given&^(withEphemeral|withSequential|withACL) != 0 {
 		return errors.Join(err, errors.New("options: must be among Ephemeral, Sequential and WithACL"))
 	}
 	if err == nil {
