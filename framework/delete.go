@@ -64,7 +64,7 @@ func (c *Client) Discard(path string, opts ...DeleteOption) {
 	full, err := c.deletable(path)
 	if err = errors.Join(faults, err, cfg.validate()); err != nil {
 		cfg.over.notify(false)
-		c.core.deletes.logAbandoned(deletion{path: path}, err)
+		c.core.deletes.logAbandoned(deletion{path: full}, err)
 		return
 	}
 	x := cfg.deletion(c.session, full)

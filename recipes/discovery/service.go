@@ -60,6 +60,9 @@ func (s *Service[T]) Changes(ctx context.Context) iter.Seq2[[]Instance[T], error
 // Path returns the path of the directory of the service's instances.
 func (s *Service[T]) Path() string { return s.path }
 
+// AbsolutePath returns the path of that directory in the ensemble, with chroot and namespace.
+func (s *Service[T]) AbsolutePath() string { return s.client.AbsolutePath(s.path) }
+
 // Stale returns since when the instances may be behind the ensemble, and whether they may: see
 // [cache.Cache.Stale].
 func (s *Service[T]) Stale() (since time.Time, stale bool) { return s.cache.Stale() }

@@ -15,10 +15,10 @@ import (
 // with [Scan].
 func Confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot, error) {
 	if err := clientFault(c); err != nil {
-		return Snapshot{}, opError("confirm", "/", err)
+		return Snapshot{}, opError(c, "confirm", "/", err)
 	}
 	second, err := confirm(ctx, c, first)
-	return second, callError(ctx, "confirm", "/", err)
+	return second, callError(ctx, c, "confirm", "/", err)
 }
 
 func confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot, error) {

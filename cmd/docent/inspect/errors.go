@@ -10,17 +10,21 @@ import (
 	"github.com/docent-go/docent/internal/errtype"
 )
 
-// opError wraps err once, at an exported function; nil stays nil.
-func opError(op, path string, err error) error {
+// opError wraps err once, at an exported function; nil stays nil. path is one of the view c, which may be nil. The
+// text has the path in the ensemble.
+func opError(c *framework.Client, op, path string, err error) error {
 	if err == nil {
 		return nil
+	}
+	if c != nil && framework.ValidatePath(path) == nil {
+		path = c.AbsolutePath(path)
 	}
 	return fmt.Errorf("inspect: %s %s: %w", op, errtype.Path(path), err)
 }
 
 // callError is opError for a function that was called with ctx: it joins the cause of ctx's end.
-func callError(ctx context.Context, op, path string, err error) error {
-	return opError(op, path, cause.Join(ctx, err))
+func callError(ctx context.Context, c *framework.Client, op, path string, err error) error {
+	return opError(c, op, path, cause.Join(ctx, err))
 }
 
 // clientFault returns the fault of a client that is nil.

@@ -74,13 +74,13 @@ func (l FollowLimits) bounds(leftOut func(n int)) cachebounds.Bounds {
 // not read, as [cache.Snapshot.Unread] knows them. Close ends it. Faulty arguments are returned joined.
 func Follow(c *framework.Client, root string, limits FollowLimits) (*Live, error) {
 	if err := clientFault(c); err != nil {
-		return nil, opError("follow", root, errors.Join(err, framework.ValidatePath(root)))
+		return nil, opError(c, "follow", root, errors.Join(err, framework.ValidatePath(root)))
 	}
 	leftOut := new(atomic.Int64)
 	filter := cache.WithFilter(func(path string) bool { return !isSystem(c, path) })
 	copied, err := cache.New(c, root, bounded{filter, limits.bounds(func(n int) { leftOut.Store(int64(n)) })})
 	if err != nil {
-		return nil, opError("follow", root, errors.Unwrap(err))
+		return nil, opError(c, "follow", root, errors.Unwrap(err))
 	}
 	l := &Live{
 		client: c, cache: copied, leftOut: leftOut, loop: newFollowLoop(), marks: newMarks(),
@@ -102,7 +102,7 @@ func Follow(c *framework.Client, root string, limits FollowLimits) (*Live, error
 
 // Close ends the Live, and all sequences of Views. Its goroutines are gone when it returns. The error
 // is that of [cache.Cache.Close].
-func (l *Live) Close() error { return opError("close", l.cache.Path(), l.closed()) }
+func (l *Live) Close() error { return opError(l.client, "close", l.cache.Path(), l.closed()) }
 
 // View returns the present view.
 func (l *Live) View() View {

@@ -18,10 +18,10 @@ import (
 // itself, and those of every operation of the client.
 func Read(ctx context.Context, c *framework.Client, path string) (Lock, error) {
 	if err := errors.Join(clientFault(c), framework.ValidatePath(path)); err != nil {
-		return Lock{}, opError("read", path, err)
+		return Lock{}, opError(c, "read", path, err)
 	}
 	l, err := read(ctx, c, path)
-	return l, callError(ctx, "read", path, err)
+	return l, callError(ctx, c, "read", path, err)
 }
 
 func read(ctx context.Context, c *framework.Client, path string) (Lock, error) {

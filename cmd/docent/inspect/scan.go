@@ -24,11 +24,11 @@ import (
 // Snapshot has what was found before, and is not Complete.
 func Scan(ctx context.Context, c *framework.Client, root string, limits Limits) (Snapshot, error) {
 	if err := errors.Join(clientFault(c), framework.ValidatePath(root), limits.fault()); err != nil {
-		return Snapshot{}, opError("scan", root, err)
+		return Snapshot{}, opError(c, "scan", root, err)
 	}
 	s := newScan(c, limits.withDefaults())
 	err := s.run(ctx, root)
-	return s.snapshot(), callError(ctx, "scan", root, err)
+	return s.snapshot(), callError(ctx, c, "scan", root, err)
 }
 
 func (l Limits) fault() error {

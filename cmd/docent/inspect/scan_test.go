@@ -1,9 +1,11 @@
 package inspect_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -190,6 +192,23 @@ func TestScan_below_a_chroot(t *testing.T) {
 			}
 			if view.State == inspect.Current {
 				t.Fatal("Follow shows no lock")
+			}
+		}
+	})
+}
+
+// TestErrorsNameThePathInTheEnsemble: their own texts do, too.
+func TestErrorsNameThePathInTheEnsemble(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, e *ensemble) {
+		c := e.client(t, framework.WithNamespace("app"))
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, read := inspect.Read(ended, c, "/locks/a")
+		_, scan := inspect.Scan(ended, c, "/locks/a", inspect.Limits{})
+		for what, err := range map[string]error{"read": read, "scan": scan} {
+			if want := "inspect: " + what + " /app/locks/a: "; err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s: %v, want it to begin with %q", what, err, want)
 			}
 		}
 	})

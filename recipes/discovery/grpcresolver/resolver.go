@@ -132,9 +132,9 @@ func (r *watcher[T]) update(instances []discovery.Instance[T]) {
 	switch {
 	case len(state.Addresses) > 0:
 	case len(instances) == 0:
-		r.report(fmt.Errorf("no instances of %s", r.service.Path()))
+		r.report(fmt.Errorf("no instances of %s", r.service.AbsolutePath()))
 	default:
-		r.report(fmt.Errorf("%s: none of the %d instances is enabled and has an address and a port", r.service.Path(), len(instances)))
+		r.report(fmt.Errorf("%s: none of the %d instances is enabled and has an address and a port", r.service.AbsolutePath(), len(instances)))
 	}
 }
 

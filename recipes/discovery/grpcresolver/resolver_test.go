@@ -40,18 +40,18 @@ type zone struct{ Tags []string }
 type registry = discovery.Registry[zone]
 
 // newClient returns a client of the server.
-func newClient(t *testing.T, server *zkserver.Server) *framework.Client {
+func newClient(t *testing.T, server *zkserver.Server, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(server.Dial),
-		framework.WithSessionTimeout(4*time.Second)))(t)
+	c := must.Get(framework.NewClient(server.Addr(), append(opts, framework.WithDialer(server.Dial),
+		framework.WithSessionTimeout(4*time.Second))...))(t)
 	t.Cleanup(func() { must.OK(t, c.Close()) })
 	return c
 }
 
-// newRegistry returns a registry with a client of the server.
+// newRegistry returns a registry with a client of the server, in a namespace: errors have the paths in the ensemble.
 func newRegistry(t *testing.T, server *zkserver.Server) *registry {
 	t.Helper()
-	c := newClient(t, server)
+	c := newClient(t, server, framework.WithNamespace("app"))
 	r := must.Get(discovery.New[zone](c, "/services"))(t)
 	t.Cleanup(func() { must.OK(t, r.Close(context.WithoutCancel(t.Context()))) })
 	return r
@@ -156,7 +156,7 @@ func TestNoInstances(t *testing.T) {
 	r := newRegistry(t, zkserver.Run(t, zkenv.DrawVersion(t)...))
 	conn := dial(t, r, "zk:///web")
 	_, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
-	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "no instances of /services/web") {
+	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "no instances of /app/services/web") {
 		t.Errorf("call without an instance: %v, want Unavailable, and the path", err)
 	}
 	a, _ := serve(t, r, discovery.Instance[zone]{ID: "a"})
@@ -289,7 +289,7 @@ func TestNoServerFromTheBeginningIsReported(t *testing.T) {
 	server.Accept()
 	zktest.Eventually(t, generous, "that there are no instances", func() bool {
 		_, err := to.addresses()
-		return strings.Contains(err.Error(), "no instances of /services/web")
+		return strings.Contains(err.Error(), "no instances of /app/services/web")
 	})
 }
 
@@ -305,7 +305,7 @@ func TestTheEndOfTheLastInstanceIsReported(t *testing.T) {
 	stop()
 	zktest.Eventually(t, generous, "no address, and why", func() bool {
 		got, err := to.addresses()
-		return len(got) == 0 && err != nil && strings.Contains(err.Error(), "/services/web: none of the 1 instances")
+		return len(got) == 0 && err != nil && strings.Contains(err.Error(), "/app/services/web: none of the 1 instances")
 	})
 }
 

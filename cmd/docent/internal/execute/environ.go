@@ -89,7 +89,7 @@ func (j *job) refuseOuter(ctx context.Context, app *cli.App, c *framework.Client
 			return err
 		}
 		if held {
-			return cli.Usage(fmt.Errorf("%s: an outer docent exec holds this lock and waits for this one; --reenter waits all the same", path))
+			return cli.Usage(fmt.Errorf("%s: an outer docent exec holds this lock and waits for this one; --reenter waits all the same", c.AbsolutePath(path)))
 		}
 	}
 	return nil

@@ -424,3 +424,24 @@ func TestWait_under_its_own_lock_is_refused(t *testing.T) {
 		}
 	}
 }
+
+// Messages name the path in the ensemble, with chroot and namespace.
+func TestMessages_name_the_path_in_the_ensemble(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	c, node := apptest.Client(t, addr), tempFile(t)
+	inside := " --connect " + addr + "/app --namespace ns "
+	p := start(t, addr+"/app", "--namespace", "ns", "--no-guard", "/a", "--", "sh", "-c", quoted(testBinary())+" wait"+inside+"/a; "+
+		quoted(testBinary())+" exec"+inside+"/a -- true; echo $DOCENT_NODE >"+quoted(node)+"; exec sleep 60")
+	if err := c.Delete(t.Context(), "/app/ns"+await(t, node)); err != nil {
+		t.Fatal(err)
+	}
+	p.end(t)
+	for _, text := range []string{
+		"no guard", "the lock was lost", "an outer docent exec holds this lock and waits for this command", "an outer docent exec holds this lock and waits for this one",
+	} {
+		if !strings.Contains(p.err.String(), " /app/ns/a: "+text) {
+			t.Errorf("no %q for /app/ns/a in\n%s", text, p.err.String())
+		}
+	}
+}

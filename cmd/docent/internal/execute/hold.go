@@ -88,7 +88,7 @@ func (r *run) hold(ctx context.Context, o *options, paths []string) (int, error)
 	}
 	if err := r.announce(client, l); err != nil { // the script will never know that it has the lock
 		r.release(ctx, client, l)
-		return codeFailed, fmt.Errorf("%s: released, because standard output takes nothing: %w", cli.Safe(r.job.paths[0]), err)
+		return codeFailed, fmt.Errorf("%s: released, because standard output takes nothing: %w", r.lockPath(), err)
 	}
 	code, err := r.await(l, budget)
 	if code != codeLost {

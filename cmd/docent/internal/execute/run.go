@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type run struct {
 	said    chan string   // messages for standard error
 	owner   lock.Owner
 	begin   time.Time
+	path    string // of the first lock, in the ensemble; "" before there is a client
 	file    *statusFile
 	status  Status
 }
@@ -50,7 +52,7 @@ const (
 // error may have stopped reading, and CMD has to be stopped in time nevertheless.
 func (r *run) say(format string, args ...any) {
 	select {
-	case r.said <- fmt.Sprintf("%s: %s", cli.Safe(r.job.paths[0]), fmt.Sprintf(format, args...)):
+	case r.said <- fmt.Sprintf("%s: %s", r.lockPath(), fmt.Sprintf(format, args...)):
 	default:
 	}
 }
@@ -203,11 +205,19 @@ func (r *run) client() (*framework.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	var opts []framework.Option
 	if r.job.acl == aclCreator || r.job.acl == "" && given {
-		return r.app.Client(framework.WithACL(acl.Creator()...))
+		opts = append(opts, framework.WithACL(acl.Creator()...))
 	}
-	return r.app.Client()
+	c, err := r.app.Client(opts...)
+	if err == nil {
+		r.path = c.AbsolutePath(r.job.paths[0])
+	}
+	return c, err
 }
+
+// lockPath returns the path of the first lock, for messages.
+func (r *run) lockPath() string { return cli.Safe(cmp.Or(r.path, r.job.paths[0])) }
 
 // work starts CMD, supervises it, and returns its exit code.
 func (r *run) work(p *process, c *framework.Client, l *lease.Lease, b Budget) (int, error) {
@@ -271,7 +281,7 @@ func (r *run) conclude(v Verdict, end endOfCommand) (int, error) {
 }
 
 func (r *run) lostError(reason string) error {
-	return fmt.Errorf("%s: the lock was lost, or was about to be (%s)", cli.Safe(r.job.paths[0]), reason)
+	return fmt.Errorf("%s: the lock was lost, or was about to be (%s)", r.lockPath(), reason)
 }
 
 // notStarted returns the exit code for a CMD that could not be started.

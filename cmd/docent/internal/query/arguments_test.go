@@ -102,6 +102,21 @@ func TestBreak_below_a_chroot_and_a_namespace(t *testing.T) {
 	}
 }
 
+// Errors name the path in the ensemble, with chroot and namespace.
+func TestErrors_name_the_path_in_the_ensemble(t *testing.T) {
+	t.Parallel()
+	env, addr := processes(t)
+	contender(t, env.client, "/app/ns/locks/a"+guid+"lock-", metadata("h", 1, "", "p"))
+	for want, args := range map[string][]string{
+		"/app/ns/locks/a is no contender's znode": {"break", "/locks/a", "--session", "0x1", "--yes", "--czxid", "1"},
+		"/app/ns/locks/a is held by":              {"wait", "/locks/a", "--timeout", "2s"},
+	} {
+		if r := plain(t, append([]string{"--connect", addr + "/app", "--namespace", "ns"}, args...)...); r.code == 0 || !strings.Contains(r.err, want) {
+			t.Errorf("%s: exit code %d: %s, want %q", args[0], r.code, r.err, want)
+		}
+	}
+}
+
 // A full disk is an error, and no document is lost without a word.
 func TestOutput_on_a_full_disk(t *testing.T) {
 	t.Parallel()

@@ -33,11 +33,11 @@ func findContender(ctx context.Context, c *framework.Client, znode string) (insp
 			case found.Znode:
 				return l, found, nil
 			case found.Turn:
-				return fault(fmt.Errorf("%s is in the queue: its contender's znode is %s", znode, found.Znode))
+				return fault(fmt.Errorf("%s is in the queue: its contender's znode is %s", c.AbsolutePath(znode), c.AbsolutePath(found.Znode)))
 			}
 		}
 	}
-	return fault(fmt.Errorf("%s is no contender's znode: docent queue -o name lists those of a lock", znode))
+	return fault(fmt.Errorf("%s is no contender's znode: docent queue -o name lists those of a lock", c.AbsolutePath(znode)))
 }
 
 // behind returns the contenders that wait for the znode alone.

@@ -68,7 +68,7 @@ func (w *wait) refuseOuter(ctx context.Context, c *framework.Client, paths []str
 			return err
 		}
 		if held {
-			return cli.Usage(fmt.Errorf("%s: an outer docent exec holds this lock and waits for this command", path))
+			return cli.Usage(fmt.Errorf("%s: an outer docent exec holds this lock and waits for this command", c.AbsolutePath(path)))
 		}
 	}
 	return nil
@@ -106,7 +106,7 @@ func (w *wait) awaitAll(ctx context.Context, c *framework.Client, paths []string
 			continue
 		}
 		free = 0
-		w.held = fmt.Sprintf("%s is held by %s", cli.Safe(l.Path), show.Who(l.Contenders[i]))
+		w.held = fmt.Sprintf("%s is held by %s", cli.Safe(c.AbsolutePath(l.Path)), show.Who(l.Contenders[i]))
 		if err := w.awaitEnd(ctx, c, l.Contenders[i].Znode); err != nil {
 			return err
 		}
