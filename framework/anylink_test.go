@@ -39,6 +39,7 @@ func TestAnyLink(t *testing.T) {
 	for i := range seeds {
 		seeds[i] = uint64(i)
 	}
+	seeds = append(seeds, 865037483) // the first reply is half as long as most
 	if s := os.Getenv("DOCENT_LINKS"); s != "" {
 		seeds = make([]uint64, must.Get(strconv.Atoi(s))(t))
 		for i := range seeds {

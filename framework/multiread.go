@@ -124,10 +124,7 @@ func (r *readsSent) send(paths []string) partSent {
 	rq := requests.Of(proto.OpMultiRead, r.encode(paths), func(d *proto.Decoder) []outcomeOfRead {
 		return r.decode(d, len(paths))
 	})
-	rq.Class, rq.By, rq.Expect = r.class, r.by, len(paths)*r.session.Wire().Expected(r.opcode)
-	if r.opcode == proto.OpGetData {
-		rq.Reads = len(paths)
-	}
+	rq.Class, rq.By, rq.Reads, rq.Read = r.class, r.by, len(paths), r.opcode
 	rq.Limit = math.MaxInt32 - proto.ReplyHeadSize
 	if r.limits.reply < rq.Limit/len(paths) {
 		rq.Limit = r.limits.reply * len(paths)
@@ -201,7 +198,6 @@ func (r *readsSent) result(d *proto.Decoder, opcode proto.Opcode) outcomeOfRead 
 	node := proto.Node{Exists: true}
 	switch {
 	case opcode == proto.OpError:
-		r.session.Wire().Learn(r.opcode, 0)
 		return outcomeOfRead{err: zkerr.OfCode(proto.Code(d.Int32()))}
 	case opcode != r.opcode:
 		d.Fail()
@@ -211,9 +207,7 @@ func (r *readsSent) result(d *proto.Decoder, opcode proto.Opcode) outcomeOfRead 
 	default:
 		node.Children = requests.Names(d)
 	}
-	size := before - len(d.Rest())
-	r.session.Wire().Learn(r.opcode, size)
-	if size > r.limits.reply {
+	if size := before - len(d.Rest()); size > r.limits.reply {
 		return outcomeOfRead{err: fmt.Errorf("%w: %d bytes, and %d are allowed for", ErrTooLarge, size, r.limits.reply)}
 	}
 	return outcomeOfRead{node: node}

@@ -96,6 +96,7 @@ func TestReadsTogetherOverASlowLink(t *testing.T) {
 	}{
 		"64 large ones":              {64, 1000 << 10, &link{down: 2500 * kilo}, 30 * time.Second, false},
 		"64 large ones with a lease": {64, 1000 << 10, &link{down: 2500 * kilo}, 30 * time.Second, true},
+		"64 of 64 KiB with a lease":  {64, 64 << 10, &link{down: 200 * kilo}, 10 * time.Second, true},
 		"many empty ones":            {2000, 0, &link{down: 100 * kilo, up: 100 * kilo}, 10 * time.Second, true},
 	} {
 		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
@@ -182,6 +183,7 @@ func TestALargeWriteOverASlowLinkWithALease(t *testing.T) {
 	}{
 		"a quarter of the timeout is too short": {&link{up: 170 * kilo}, 20 * time.Second, true},
 		"half of it is":                         {&link{up: 170 * kilo}, 10 * time.Second, false},
+		"all of it in a socket's buffer":        {&link{up: 170 * kilo, buffer: 2 << 20}, 20 * time.Second, true},
 		"behind a socket's buffer":              {&link{up: 170 * kilo, buffer: 200 << 10}, 20 * time.Second, true},
 	} {
 		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {

@@ -26,7 +26,8 @@ type Request[T any] struct {
 	Watch  bool                         // it is a read that leaves a watch
 	Limit  int                          // the length that the reply's body may have, in bytes; 0 for the client's, or Expect if that is more
 	Expect int                          // the length that it is expected to have; 0 for what such replies had lately
-	Reads  int                          // how many znodes' data a multiRead reads
+	Reads  int                          // how many reads a multiRead has
+	Read   proto.Opcode                 // what they are
 	Class  wire.Class                   // what it goes ahead of
 	By     time.Time                    // when its caller leaves; zero for never
 	Decode func(wire.Answer) (T, error) // its errors are package zkerr's

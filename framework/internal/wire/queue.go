@@ -78,11 +78,7 @@ func (q *queue) next(w *window, now time.Time) *Request {
 			return rq
 		}
 	}
-	l := &q.lanes[Ordinary]
-	if apart := &q.lanes[Apart]; l.first == nil || apart.first != nil && apart.sent < l.sent {
-		l = apart
-	}
-	rq := l.choose(w, now)
+	l, rq := q.turn(w, now)
 	if rq != q.head {
 		q.head, q.since = rq, now
 	}
@@ -112,9 +108,29 @@ func (q *queue) overdue(w *window, now time.Time) bool {
 // maxPassed is how many requests without time are passed over in one search.
 const maxPassed = 256
 
+// turn returns the request of Ordinary and Apart whose turn it is, or nil, and its lane. If none of the lane whose
+// turn it is can have its reply in time, the other lane is asked. If none there can, either, and nothing is in
+// flight, what is known of sizes and rates may be wrong: the last goes.
+func (q *queue) turn(w *window, now time.Time) (*lane, *Request) {
+	first, second := &q.lanes[Ordinary], &q.lanes[Apart]
+	if first.first == nil || second.first != nil && second.sent < first.sent {
+		first, second = second, first
+	}
+	for _, l := range [...]*lane{first, second} {
+		if rq := l.choose(w, now); rq != nil {
+			return l, rq
+		}
+	}
+	if w.count == 0 && first.last != nil {
+		w.weigh(first.last)
+		return first, first.last
+	}
+	return first, nil
+}
+
 // choose returns the first request that can have its reply before its caller leaves, or nil. Less in flight
 // than the request itself has is no reason that it cannot: its own size may be a guess, and the rate is of
-// what little there was. If none can, and nothing is in flight, the guess may be wrong: it returns the last.
+// what little there was.
 func (l *lane) choose(w *window, now time.Time) *Request {
 	for rq, n := l.first, 0; rq != nil && n < maxPassed; rq, n = rq.behind, n+1 {
 		w.weigh(rq)
@@ -122,10 +138,6 @@ func (l *lane) choose(w *window, now time.Time) *Request {
 			return rq
 		}
 		w.fill()
-	}
-	if w.count == 0 && l.last != nil {
-		w.weigh(l.last)
-		return l.last
 	}
 	return nil
 }

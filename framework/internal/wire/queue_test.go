@@ -144,6 +144,23 @@ func TestNoneOfManyHopelessRequestsGoes(t *testing.T) {
 	}
 }
 
+// If all requests of one lane have no time left, those of the other go, also if it was the one lane's turn.
+func TestHopelessRequestsHoldUpNoOtherLane(t *testing.T) {
+	for _, hopeless := range []Class{Ordinary, Apart} {
+		var q queue
+		expected := unknownSizes()
+		w, now := newWindow(10*time.Second, &expected), time.Now()
+		w.enter(weighing(0, minWindow/2), now) // by the first rate, a quarter of a second
+		q.add(&Request{Class: hopeless, Expect: 200, By: now.Add(100 * time.Millisecond)})
+		other := &Request{Class: Ordinary + Apart - hopeless, Expect: 200}
+		q.add(other)
+		q.lanes[other.Class].sent = q.lanes[hopeless].sent + 1 // it is the hopeless request's turn
+		if sent := pump(&q, &w, now); len(sent) != 1 || sent[0] != other {
+			t.Errorf("%d requests went, want the one of class %d", len(sent), other.Class)
+		}
+	}
+}
+
 // A request costs what is known when it goes, not what was known when it came.
 func TestTheCostOfARequestIsOfNow(t *testing.T) {
 	var q queue
@@ -156,9 +173,7 @@ func TestTheCostOfARequestIsOfNow(t *testing.T) {
 	if len(first) != 1 {
 		t.Errorf("%d reads of unknown size at once", len(first))
 	}
-	for range 60 {
-		expected.learn(proto.OpGetData, 100)
-	}
+	expected.learn(proto.OpGetData, 100, 60)
 	w.leave(first[0], 100, now)
 	if sent := pump(&q, &w, now); len(sent) != 99 {
 		t.Errorf("%d reads at once of 100 bytes each, want 99", len(sent))

@@ -150,13 +150,17 @@ func (c *Conn) replied(rq *Request, head proto.ReplyHead, body []byte, n int, fa
 // record is replied without the end of rq. It returns false if rq has ended already.
 func (c *Conn) record(rq *Request, head proto.ReplyHead, body []byte, n int) bool {
 	w := c.wire
+	longest := n / max(1, rq.Reads)
+	if rq.Reads > 0 && body != nil {
+		longest = longestRead(body)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !c.flight.remove(rq) {
 		return false
 	}
 	c.window.leave(rq, proto.LengthSize+proto.ReplyHeadSize+n, time.Now())
-	w.sizes.learn(rq.Opcode, n)
+	w.sizes.learn(rq.kind(), longest, max(1, rq.Reads))
 	first := rq.state != over
 	rq.state = over
 	if head.Code != proto.CodeOK && rq.tree != "" {
@@ -173,6 +177,32 @@ func (c *Conn) record(rq *Request, head proto.ReplyHead, body []byte, n int) boo
 	w.clock.answered(rq.sent, isContact, !w.about.readOnly && proves(rq.Opcode, head, body))
 	w.settleLocked()
 	return first
+}
+
+// longestRead returns the length of the longest result in the reply to a multiRead, errors apart.
+func longestRead(results []byte) (longest int) {
+	d := proto.NewDecoder(results)
+	for {
+		op, done, _ := d.OpHead()
+		from := len(d.Rest())
+		switch {
+		case done || d.Err() != nil:
+			return longest
+		case op == proto.OpError:
+			d.Int32()
+			continue
+		case op == proto.OpGetData:
+			d.Bytes()
+			d.Stat()
+		case op == proto.OpGetChildren:
+			for range d.Count(proto.LengthSize) {
+				d.Text()
+			}
+		default:
+			d.Fail()
+		}
+		longest = max(longest, from-len(d.Rest()))
+	}
 }
 
 // pong records the reply to a ping.

@@ -37,10 +37,11 @@ type Answer struct {
 // A Request is a request of the session and, once it has ended, its answer. [Wire.Send] sends it, once.
 type Request struct {
 	Opcode proto.Opcode
-	Body   []byte // must not be changed
-	Limit  int    // the length that the answer's body may have, in bytes
-	Expect int    // the length that it is expected to have; 0 for what such answers had lately
-	Reads  int    // how many znodes' data a multiRead reads
+	Body   []byte       // must not be changed
+	Limit  int          // the length that the answer's body may have, in bytes
+	Expect int          // the length that it is expected to have; 0 for what such answers had lately
+	Reads  int          // how many reads a multiRead has
+	Read   proto.Opcode // what they are
 	Class  Class
 	Watch  bool      // it is a read that leaves a watch; the last byte of Body is its watch flag
 	By     time.Time // when its caller leaves; zero for never
@@ -74,10 +75,18 @@ const (
 
 // reads returns how many znodes' data the request reads.
 func (rq *Request) reads() int {
-	if rq.Opcode == proto.OpGetData {
-		return 1
+	if rq.kind() != proto.OpGetData {
+		return 0
 	}
-	return rq.Reads
+	return max(1, rq.Reads)
+}
+
+// kind returns the operation of which the request has one or more.
+func (rq *Request) kind() proto.Opcode {
+	if rq.Reads > 0 {
+		return rq.Read
+	}
+	return rq.Opcode
 }
 
 // Done returns a channel that is closed when the request has ended.
@@ -151,13 +160,6 @@ func (w *Wire) Ask(rq *Request) (Answer, error) {
 	return rq.Answer()
 }
 
-// Expected returns the length that a reply to the operation is expected to have, in bytes.
-func (w *Wire) Expected(op proto.Opcode) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.sizes.expected(op)
-}
-
 // maxTogether is how many bytes the replies to the reads of one request are expected to have at most.
 const maxTogether = 1 << 20
 
@@ -170,22 +172,11 @@ func (w *Wire) Together(op proto.Opcode) int {
 	if w.conn != nil {
 		most = min(maxTogether, w.conn.window.down.limit(w.conn.window.span))
 	}
-	n := most / max(1, w.sizes.expected(op))
+	n := most / max(1, w.sizes.of(op).expected())
 	if op == proto.OpGetData {
 		n = min(n, max(fewReads, perSeen*w.sizes.seen))
 	}
 	return max(1, n)
-}
-
-// Learn records the length of what would have been a reply to the operation, 0 if it was an error.
-func (w *Wire) Learn(op proto.Opcode, n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if n == 0 && op == proto.OpGetData {
-		w.sizes.seen++
-		return
-	}
-	w.sizes.learn(op, n)
 }
 
 // appendTo appends the frame of rq to b.

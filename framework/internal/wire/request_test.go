@@ -286,3 +286,28 @@ func TestBulkAndSmallRequestsTakeTurns(t *testing.T) {
 		}
 	})
 }
+
+// The reply to a multiRead says how long data or names are, whether a caller waits for it or not.
+func TestAMultiReadTeachesLengths(t *testing.T) {
+	stat := make([]byte, proto.StatSize)
+	noNode, end := words(-1, []byte{0}, -101, -101), words(-1, []byte{1}, -1)
+	for name, tc := range map[string]struct {
+		read    proto.Opcode
+		results []byte
+		want    int // the length that the next is expected to have
+	}{
+		"data":         {proto.OpGetData, words(4, []byte{0}, 0, string(make([]byte, 10_000)), stat, noNode, 4, []byte{0}, 0, "a", stat, end), 10_072 * 4 / 3},
+		"names":        {proto.OpGetChildren, words(8, []byte{0}, 0, 1, string(make([]byte, 20_000)), 8, []byte{0}, 0, 0, noNode, end), 20_008 * 4 / 3},
+		"errors alone": {proto.OpGetData, words(noNode, noNode, noNode, end), (1 << 20) / 7},
+		"nonsense":     {proto.OpGetData, words(77), (1 << 20) / 7},
+	} {
+		runSynctest(t, name, func(t *testing.T) {
+			p := newPeer(t)
+			p.wire.Send(&wire.Request{Opcode: proto.OpMultiRead, Reads: 3, Read: tc.read, Limit: maxReply})
+			p.reply(answerTo(p.receive(), 0, string(tc.results)))
+			if got := p.wire.Expected(tc.read); got/10 != tc.want/10 {
+				t.Errorf("the next is expected to have %d bytes, want %d", got, tc.want)
+			}
+		})
+	}
+}

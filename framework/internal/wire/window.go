@@ -55,11 +55,8 @@ func newWindow(timeout time.Duration, expected *sizes) window {
 // weigh says how long the reply's frame is expected to be of a request that is sent now.
 func (w *window) weigh(rq *Request) {
 	reply := rq.Expect
-	switch {
-	case rq.Reads > 0: // by what is known now
-		reply = rq.Reads * w.sizes.expected(proto.OpGetData)
-	case reply == 0:
-		reply = w.sizes.expected(rq.Opcode)
+	if reply == 0 {
+		reply = max(1, rq.Reads) * w.sizes.of(rq.kind()).expected()
 	}
 	rq.reply = proto.LengthSize + proto.ReplyHeadSize + reply
 }
@@ -153,12 +150,11 @@ func (w *window) add(rq *Request, n int) {
 	w.reads += n * rq.reads()
 }
 
-// leave records the reply to a request, a frame of so many bytes. A short reply counts as the shortest that is
-// ever expected: over a long way the rate is of what was in flight, and that is counted as it was expected.
+// leave records the reply to a request, whose frame has so many bytes.
 func (w *window) leave(rq *Request, reply int, now time.Time) {
 	w.add(rq, -1)
 	w.up.carried += rq.size
-	w.down.carried += max(reply, min(rq.reply, max(3*reply, proto.LengthSize+proto.ReplyHeadSize+otherReply)))
+	w.down.carried += reply
 	if took := now.Sub(w.began); took >= sampleTime || w.count == 0 && w.whole {
 		took = max(took, leastSample)
 		w.up.learn(took, w.span)
@@ -179,10 +175,14 @@ func (d *direction) learn(took, span time.Duration) {
 	}
 }
 
-// sizes are what replies of unknown length are expected to have, in bytes: as long as the longest recent one.
+// sizes are what replies of unknown length are expected to have, in bytes.
 type sizes struct {
-	data, names int
-	seen        int // replies with data
+	data, names, others recent
+	seen                int // replies with data
+}
+
+func unknownSizes() sizes {
+	return sizes{data: recent{guess: unknownData}, names: recent{guess: unknownNames}, others: recent{guess: otherReply}}
 }
 
 const (
@@ -191,25 +191,15 @@ const (
 	otherReply   = 256 // other replies are shorter, transactions apart
 )
 
-func unknownSizes() sizes { return sizes{data: unknownData, names: unknownNames} }
-
-// of returns what is kept for the replies to an operation; nil for others.
-func (s *sizes) of(op proto.Opcode) *int {
+// of returns what is known of the replies to an operation.
+func (s *sizes) of(op proto.Opcode) *recent {
 	switch op {
 	case proto.OpGetData:
 		return &s.data
 	case proto.OpGetChildren, proto.OpGetChildren2:
 		return &s.names
 	}
-	return nil
-}
-
-// expected returns the length of a reply to an operation.
-func (s *sizes) expected(op proto.Opcode) int {
-	if size := s.of(op); size != nil {
-		return *size
-	}
-	return otherReply
+	return &s.others
 }
 
 // perSeen is how many reads of data may be in flight, or in one request, for each that was answered: the first
@@ -220,20 +210,38 @@ const (
 	maxSeen  = 1 << 20 // beyond it, counting is of no use
 )
 
-// learn records the length of a reply to an operation.
-func (s *sizes) learn(op proto.Opcode, n int) {
-	if size := s.of(op); size != nil {
-		*size = grown(*size, n)
+// learn records the lengths of replies to an operation by the longest; that of an error is 0.
+func (s *sizes) learn(op proto.Opcode, longest, replies int) {
+	if op == proto.OpGetData {
+		s.seen = min(s.seen+replies, maxSeen)
 	}
-	if op == proto.OpGetData && s.seen < maxSeen {
-		s.seen++
+	r := s.of(op)
+	if r.longest = max(r.longest, longest); longest > 0 {
+		r.guess = 0
+	}
+	if r.replies += replies; r.replies >= generation {
+		*r = recent{before: r.longest}
 	}
 }
 
-// grown returns the new expectation after a reply of n bytes. The first expectation is not of a reply.
-func grown(size, n int) int {
-	if size == unknownData || n > size {
-		return n
+// A recent has the longest of the latest replies of one kind: the present generation's and the former one's.
+type recent struct {
+	longest, replies int // of the present generation
+	before           int // the longest of the former one
+	guess            int // stands for the lengths as long as none is known
+}
+
+const generation = 16
+
+// expected returns the length that a reply is expected to have. An error says nothing about how long other replies
+// are, but that they may be errors, too. Few replies hardly have the longest among them: if lengths are evenly
+// spread, the longest of n falls short of it by one part in n.
+func (r *recent) expected() int {
+	switch {
+	case r.guess > 0:
+		return r.guess / (1 + perSeen*r.replies)
+	case r.before == 0 && r.replies > 0:
+		return r.longest + r.longest/r.replies
 	}
-	return size - (size-n)/8
+	return max(r.longest, r.before)
 }

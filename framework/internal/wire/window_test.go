@@ -78,21 +78,27 @@ func exchange(w *window, rq *Request, up, down int, now time.Time) time.Time {
 
 func TestSizes(t *testing.T) {
 	s := unknownSizes()
-	if s.expected(4) != unknownData {
-		t.Errorf("%d bytes of unknown data", s.expected(4))
+	want := func(when string, least, most int) {
+		t.Helper()
+		if got := s.data.expected(); got < least || got > most {
+			t.Errorf("%s: %d bytes are expected, want from %d to %d", when, got, least, most)
+		}
 	}
-	s.learn(4, 100)
-	s.learn(4, 5000)
-	s.learn(4, 100)
-	if got := s.expected(4); got < 4000 || got > 5000 {
-		t.Errorf("%d bytes, want nearly those of the longest", got)
-	}
-	for range 100 {
-		s.learn(4, 100)
-	}
-	if got := s.expected(4); got > 110 {
-		t.Errorf("%d bytes long after the longest", got)
-	}
+	want("at first", unknownData, unknownData)
+	s.learn(proto.OpGetData, 0, 1)
+	want("after an error", unknownData/4, unknownData/2)
+	s.learn(proto.OpGetData, 0, generation)
+	want("after many errors", 0, 0)
+	s = unknownSizes()
+	s.learn(proto.OpGetData, 100, 1)
+	want("after a short one", 200, 200)
+	s.learn(proto.OpGetData, 5000, 1)
+	s.learn(proto.OpGetData, 100, generation-1)
+	want("soon after a long one", 5000, 5500)
+	s.learn(proto.OpGetData, 0, 1)
+	want("after another error", 5000, 5500)
+	s.learn(proto.OpGetData, 100, 2*generation)
+	want("long after the long one", 100, 100)
 }
 
 // That the first znodes were small says little about the others.
@@ -109,7 +115,7 @@ func TestFewReadsGoUntilSomeWereAnswered(t *testing.T) {
 			t.Errorf("%d reads in flight after %d replies, want %d", w.count, seen, want)
 		}
 		w.leave(sent[0], 100, now)
-		expected.learn(proto.OpGetData, 100)
+		expected.learn(proto.OpGetData, 100, 1)
 	}
 }
 
@@ -132,7 +138,8 @@ func TestProofsOpenNoWindow(t *testing.T) {
 func TestShortRepliesOverALongWay(t *testing.T) {
 	const callers, way, patience = 300, 50 * time.Millisecond, time.Second
 	var q queue
-	w, now := newWindow(10*time.Second, new(sizes)), time.Now()
+	expected := unknownSizes()
+	w, now := newWindow(10*time.Second, &expected), time.Now()
 	var flying []*Request
 	for round := range 60 {
 		for rq := q.lanes[Apart].first; rq != nil; rq = q.lanes[Apart].first {
@@ -146,6 +153,7 @@ func TestShortRepliesOverALongWay(t *testing.T) {
 		for i := 0; i == 0 || i < len(answered); i++ { // each reply makes room
 			if i < len(answered) {
 				w.leave(answered[i], proto.LengthSize+proto.ReplyHeadSize, now)
+				expected.learn(answered[i].Opcode, 0, 1)
 			}
 			for rq := q.next(&w, now); rq != nil; rq = q.next(&w, now) {
 				w.enter(rq, now)
