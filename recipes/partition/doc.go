@@ -16,7 +16,8 @@
 // is to have the key next has died by then, too, the key waits for the end of that session as well. A key
 // that is served moves when the members have not changed for the settle time, and after ten times the
 // settle time at the most: see recipes.WithSettle. Until then members that come serve nothing, and
-// those that stay serve more. When at least half of those that have keys are gone, nothing waits.
+// those that stay serve more. When at least half of those that have keys are gone, nothing waits. Members that
+// may not write the directory of the members never settle: see the recipe's page.
 //
 // # Hand-over
 //

@@ -34,7 +34,7 @@ type follower struct {
 }
 
 // follow divides the keys until the run ends. If this process may not join, or list the members, that
-// ends the run at first; later it is logged, and the division stays.
+// ends the run at first; later it is logged. Without a list the division stays for maxBlind, and then the run ends.
 func (r *run) follow(members *cache.Cache, self *node.Node) {
 	own := make(chan node.Change)
 	defer self.OnChange(func(c node.Change) {
@@ -52,27 +52,34 @@ func (r *run) follow(members *cache.Cache, self *node.Node) {
 	f := &follower{run: r, digest: digestOf(keys), divider: divider{keys: keys}, settled: make(chan error, 1)}
 	views := r.views(members)
 	for r.ctx.Err() == nil {
-		select {
-		case change := <-own:
-			f.changed(change)
-		case v, open := <-views:
-			if !open {
-				r.stop(framework.ErrClosed) // unless the run has ended: then it has its cause
-				return
-			}
-			f.look(v)
-		case <-f.due():
-			f.settle()
-			continue
-		case err := <-f.settled:
-			f.wrote(err)
-			continue
-		case <-r.ctx.Done():
-			return
-		}
-		f.divide()
+		f.step(own, views)
 	}
 }
+
+// step waits for what comes next, and divides the keys if the members may have changed.
+func (f *follower) step(own <-chan node.Change, views <-chan view) {
+	select {
+	case change := <-own:
+		f.changed(change)
+		f.divide()
+	case v, open := <-views:
+		if !open {
+			f.stop(framework.ErrClosed) // unless the run has ended: then it has its cause
+			return
+		}
+		f.look(v)
+		f.divide()
+	case <-f.due():
+		f.settle()
+	case err := <-f.settled:
+		f.wrote(err)
+	case <-f.ctx.Done():
+	}
+}
+
+// maxBlind is how long the keys stay where they are while this member can't list the members. Then it leaves:
+// otherwise those that came later would wait for keys that it does not give up.
+const maxBlind = 30 * time.Second
 
 // views returns the members, now and after each change, until the run or the client ends.
 func (r *run) views(members *cache.Cache) <-chan view {
@@ -80,6 +87,14 @@ func (r *run) views(members *cache.Cache) <-chan view {
 	r.keys.Go(func() {
 		defer close(views)
 		listed := false
+		var blind *time.Timer // ends the run; nil while the members can be listed
+		see := func() {
+			if blind != nil {
+				blind.Stop()
+				blind = nil
+			}
+		}
+		defer see()
 		of := func(s *cache.Snapshot) view { return viewOf(s, r.members()) }
 		for v, err := range membership.Changes(r.ctx, members.Snapshots, of, view.same, 0) {
 			switch {
@@ -87,10 +102,14 @@ func (r *run) views(members *cache.Cache) <-chan view {
 				r.stop(err)
 				return
 			case err != nil:
-				r.warn("the members can't be listed: the keys stay where they are", r.members(), err)
+				r.warn("the members can't be listed: the keys stay where they are for "+maxBlind.String(), r.members(), err)
+				if blind == nil {
+					blind = time.AfterFunc(maxBlind, func() { r.stop(err) })
+				}
 				continue
 			}
 			listed = true
+			see()
 			select {
 			case views <- v:
 			case <-r.ctx.Done():

@@ -121,6 +121,32 @@ func TestMembersThatMayNotBeListed(t *testing.T) {
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
 }
 
+// TestAMemberThatMayNoLongerListTheMembers: it would keep its keys from the others for good. Its Run ends, and they
+// have all keys.
+func TestAMemberThatMayNoLongerListTheMembers(t *testing.T) {
+	t.Parallel()
+	recipetest.Subtest(t, "embedded", func(t *testing.T, env *zkenv.Env) {
+		path, keys, route, o := recipetest.Path(t), names("key-", 10), env.Route(t), newOracle(t)
+		c := env.Client(t, framework.WithAuth("digest", []byte("b:secret")))
+		o.start(t, c, path, "b", keys)
+		a := must.Get(partition.New(route.Client(t), path, keys, partition.WithID("a"), recipes.WithSettle(settle)))(t)
+		ended := make(chan error, 1)
+		go func() { ended <- a.Run(t.Context(), o.serve("a")) }()
+		o.await(t, keys, "a", "b")
+		everyone := acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"}
+		must.Get(c.SetACL(t.Context(), path+"/members", append(acl.Digest("b", "secret"), everyone), framework.AnyVersion))(t)
+		route.Cut() // so that the members are listed again
+		<-time.After(10 * settle)
+		o.await(t, keys, "a", "b")
+		<-time.After(time.Minute)
+		if len(ended) == 0 {
+			t.Fatal("Run goes on after a minute")
+		}
+		recipetest.Fails(t, "Run", <-ended, framework.ErrNoAuth)
+		o.await(t, keys, "b")
+	}, zkenv.Only("a minute has to pass", zkenv.Embedded))
+}
+
 // TestAMemberThatMayNotJoinLater: another process has the id. When it has left, this one may not join any
 // more.
 func TestAMemberThatMayNotJoinLater(t *testing.T) {
@@ -202,4 +228,26 @@ func TestASettlementThatCannotBeWritten(t *testing.T) {
 			}
 		}, zkenv.Only("a minute has to pass", zkenv.Embedded))
 	}
+}
+
+// TestASettlementThatNobodyMayReplace: members that come have no keys until half of those that have some are gone.
+func TestASettlementThatNobodyMayReplace(t *testing.T) {
+	t.Parallel()
+	recipetest.Subtest(t, "embedded", func(t *testing.T, env *zkenv.Env) {
+		path, keys, other, o := recipetest.Path(t), names("key-", 10), env.Client(t), newOracle(t)
+		o.start(t, env.Client(t), path, "a", keys)
+		b := o.start(t, env.Client(t), path, "b", keys)
+		o.await(t, keys, "a", "b")
+		<-time.After(time.Minute)
+		recipetest.Permit(t, other, path+"/members", acl.All&^acl.Write)
+		o.start(t, env.Client(t), path, "c", keys)
+		<-time.After(time.Hour)
+		o.await(t, keys, "a", "b")
+		b.leave(t)
+		o.await(t, keys, "a", "c")
+		d := o.start(t, env.Client(t), path, "d", keys)
+		o.await(t, keys, "a", "c", "d")
+		d.leave(t)
+		o.await(t, keys, "a", "c")
+	}, zkenv.Only("an hour has to pass", zkenv.Embedded))
 }

@@ -18,19 +18,21 @@ func packed(data []byte) []byte {
 
 // The bounds of what unpacked does for data that is no member's.
 const (
-	maxLayers   = 2 // a member's, and its client's
-	maxUnpacked = 16 << 20
+	maxLayers     = 2 // a member's, and its client's
+	maxDigest     = 1 << 10
+	maxSettlement = 16 << 20
 )
 
-// unpacked returns the data as it was before all members' and clients' layers. What is no gzip stays as it is.
-func unpacked(data []byte) []byte {
+// unpacked returns the data as it was before all members' and clients' layers. What is no gzip stays as it is, and
+// what has more than most bytes without a layer.
+func unpacked(data []byte, most int) []byte {
 	for range maxLayers {
 		r, err := gzip.NewReader(bytes.NewReader(data))
 		if err != nil {
 			break
 		}
-		inner, err := io.ReadAll(io.LimitReader(r, maxUnpacked+1))
-		if err != nil || len(inner) > maxUnpacked {
+		inner, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+		if err != nil || len(inner) > most {
 			break
 		}
 		data = inner

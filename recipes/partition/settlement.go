@@ -35,7 +35,7 @@ func viewOf(s *cache.Snapshot, dir string) view {
 		if !membership.IsSession(n.Stat.EphemeralOwner) {
 			continue
 		}
-		digest := string(unpacked(n.Data))
+		digest := string(unpacked(n.Data, maxDigest))
 		if v.present[digest] == nil {
 			v.present[digest] = make(ids)
 		}
@@ -43,7 +43,7 @@ func viewOf(s *cache.Snapshot, dir string) view {
 	}
 	top, _ := s.Get(dir)
 	if v.version = top.Stat.Version; len(top.Data) > 0 {
-		if err := json.Unmarshal(unpacked(top.Data), &v.settled); err != nil {
+		if err := json.Unmarshal(unpacked(top.Data, maxSettlement), &v.settled); err != nil {
 			v.settled, v.fault = nil, fmt.Errorf("the data is no settlement: %w", err)
 		}
 	}

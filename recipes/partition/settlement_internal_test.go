@@ -90,7 +90,22 @@ func TestASettlementIsOfTheMembersWithTheSameKeys(t *testing.T) {
 		settled: settlement{"old": {"a": 1, "gone": 2}, "older": {"x": 1}},
 	}
 	const want = `{"new":{"c":3},"old":{"a":1,"gone":2}}`
-	if got := string(unpacked(v.next("new"))); got != want {
+	if got := string(unpacked(v.next("new"), maxSettlement)); got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// A member's znode may hold anything. What it inflates to is bounded: there may be thousands.
+func TestAMembersDataIsNotInflatedBeyondADigest(t *testing.T) {
+	t.Parallel()
+	bomb := packed(make([]byte, 8<<20))
+	for name, data := range map[string][]byte{"as it is": bomb, "by a client that compresses": packed(bomb)} {
+		if got := unpacked(data, maxDigest); len(got) > len(bomb) {
+			t.Errorf("%s: %d bytes became %d", name, len(data), len(got))
+		}
+	}
+	digest := digestOf(names("key-", 3))
+	if got := unpacked(packed(packed([]byte(digest))), maxDigest); string(got) != digest {
+		t.Errorf("a digest is read as %q, want %q", got, digest)
 	}
 }
