@@ -186,3 +186,44 @@ func TestAnEndThatIsLost(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatTheMarksHaveAsLost: the begin of a run, or its end, is on its way. An operator deletes the lock's znode, which
+// the client does not learn, and another call takes the lock and marks the run as lost. The connection breaks, so the
+// first call reads the marks. A run that is lost does not begin, and its end is not recorded.
+func TestWhatTheMarksHaveAsLost(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		rule    fault.Rule
+		runs    int32
+		outcome schedule.Outcome
+		err     error
+	}{
+		"begin": {fault.Rule{Skip: 1, Action: fault.HoldReply}, 0, schedule.LostInTheMiddle, lease.ErrLost},
+		"end":   {fault.Rule{Skip: 2, Action: fault.HoldRequest}, 1, schedule.Ran, schedule.ErrUnmarked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			virtual(t, func(t *testing.T, srv *zkserver.Server) {
+				c, other := client(t, srv), client(t, srv)
+				s, theirs := newSchedule(t, c, "/job"), newSchedule(t, other, "/job")
+				mustRun(t, s, slot(0), idle, schedule.Ran)
+				srv.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.Event, Action: fault.DropEvent})
+				rule := tt.rule // of this server
+				rule.Session, rule.Op = c.Session().ID, fault.Multi
+				held := srv.Rules().Add(rule)
+				var runs atomic.Int32
+				done := later(t.Context(), s, slot(1), counting(&runs, 0))
+				must.Receive(t, held.Hit(), "the request")
+				must.OK(t, other.Delete(t.Context(), "/job/lock"))
+				mustRun(t, theirs, slot(2), idle, schedule.Ran)
+				srv.Cut()
+				got := <-done
+				check(t, got.Result, got.err, tt.outcome, tt.err)
+				if n := runs.Load(); n != tt.runs {
+					t.Errorf("%d runs, want %d", n, tt.runs)
+				}
+				mustBe(t, theirs, "done lost done")
+			})
+		})
+	}
+}

@@ -112,6 +112,11 @@ func (m marks) ended(r Run) (marks, bool) {
 	return marks{Runs: runs}, true
 }
 
+// has reports whether the run is recorded in its state.
+func (m marks) has(r Run) bool {
+	return slices.ContainsFunc(m.Runs, func(o Run) bool { return o.Fence == r.Fence && o.State == r.State })
+}
+
 // A verdict says what a call has to do.
 type verdict int
 

@@ -210,7 +210,7 @@ func (c *call) begin(ctx context.Context, l *lease.Lease, seen *state) (run *Run
 		run = nil
 		v := c.judge(seen)
 		switch {
-		case c.last.Run.Fence == l.Fence(): // a request without a reply has recorded it
+		case c.last.Run.Fence == l.Fence() && c.last.Run.State == Running: // a request without a reply has recorded it
 			run = &c.last.Run
 		case v == begin:
 			r := c.newRun(ctx, l)
@@ -269,6 +269,9 @@ func (c *call) work(held, ctx context.Context, l *lease.Lease, seen *state, run 
 		lasting, stop := l.Context(brief)
 		defer stop()
 		err = c.mark(lasting, l, seen, record)
+	}
+	if err == nil && !seen.has(run) { // a write of unknown outcome was not applied, and another call has the lock
+		err = errGone
 	}
 	if err != nil {
 		if lost := l.Err(); lost != nil { // and not the end of a context that is not the caller's
