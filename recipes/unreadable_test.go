@@ -274,3 +274,34 @@ func instances(list func(t *testing.T, r *discovery.Registry[string]) []discover
 		return all, reported
 	}
 }
+
+// Before the first read no recipe takes what it has for all that there is. An outage after it changes nothing.
+func TestWhatWasNeverReadIsNotFilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := zkserver.Run(t)
+		c := recipetest.Client(t, s.Addr(), framework.WithDialer(s.Dial))
+		outage := func() { s.Refuse(); s.Cut(); time.Sleep(time.Second) }
+		outage()
+		tree := must.Get(cache.New(c, "/all"))(t)
+		defer tree.Close()
+		g := must.Get(group.New(c, "/all"))(t)
+		defer g.Close(t.Context())
+		service := must.Get(must.Get(discovery.New[string](c, "/all"))(t).Watch("web"))(t)
+		defer service.Close()
+		want := func(want bool) {
+			t.Helper()
+			time.Sleep(time.Minute)
+			for name, filled := range map[string]func() bool{"cache": tree.Filled, "group": g.Filled, "service": service.Filled} {
+				if filled() != want {
+					t.Errorf("%s: Filled is %v", name, !want)
+				}
+			}
+		}
+		want(false)
+		s.Accept()
+		want(true)
+		outage()
+		want(true)
+		s.Accept()
+	})
+}

@@ -84,11 +84,11 @@ func follow(ctx context.Context, client *framework.Client) error {
 	if err := routes.Ready(ctx); err != nil {
 		return err
 	}
-	route, ok := routes.Get("/config/routes/web")
-	if !ok || string(route.Data) != "eu" {
-		return fmt.Errorf("the route is %v, %v", route, ok)
+	route, err := routes.Get("/config/routes/web")
+	if err == nil && string(route.Data) != "eu" {
+		return fmt.Errorf("the route is %v", route)
 	}
-	return nil
+	return err
 }
 
 func TestCounterPage(t *testing.T) {

@@ -32,7 +32,7 @@ func TestBounds_of_data(t *testing.T) {
 			ByStat: func(_ string, stat framework.Stat) bool { return stat.DataLength == 2 },
 		}))
 		s.want(t, made, map[string]string{"": "", "/a": "", "/a/keep": "kept by its name", "/a/short": "12", "/a/long": ""})
-		if n, ok := made.Get(s.path + "/a/long"); !ok || n.Stat.DataLength != 100 {
+		if n, err := made.Get(s.path + "/a/long"); err != nil || n.Stat.DataLength != 100 {
 			t.Errorf("the znode without data: %+v", n)
 		}
 		s.set(t, c, "/a/long", "34")

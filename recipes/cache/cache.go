@@ -150,8 +150,30 @@ func (c *Cache) Sync(ctx context.Context) error {
 	return recipe.CallError(ctx, c.client, "sync", c.path, err)
 }
 
-// Get returns the znode at path as the cache has it, and whether there is one.
-func (c *Cache) Get(path string) (Node, bool) { return c.Snapshot().Get(path) }
+// Get returns the znode at path as the cache has it. Errors: [framework.ErrNoNode] if the cache has no such
+// znode, [ErrNotRead], [ErrOutside], and those of [Snapshot.Unread].
+func (c *Cache) Get(path string) (Node, error) {
+	if n, ok := c.Snapshot().Get(path); ok {
+		return n, nil
+	}
+	err := c.absence(path) // before the snapshot that decides, which may be the first
+	s := c.Snapshot()
+	if n, ok := s.Get(path); ok {
+		return n, nil
+	}
+	if unread := s.copied.unread.get(path); unread != nil {
+		err = unread.err
+	}
+	return Node{}, recipe.Error(c.client, "get", path, err)
+}
+
+// Filled reports whether the cache has been filled. Until then nobody knows whether a znode that it does not have
+// exists. It remains true in outages: see [Cache.Stale].
+func (c *Cache) Filled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state.filled
+}
 
 // Snapshot returns what the cache has now. It costs no copy.
 func (c *Cache) Snapshot() *Snapshot { return c.view.Load() }

@@ -29,9 +29,9 @@ func TestReadyHasWhatWasThere(t *testing.T) {
 		view := made.Snapshot()
 		want := map[string]string{"": "root", "/a": "1", "/a/x": "2", "/a-b": "3", "/b": "", "/b/y": "", "/b/y/z": "4"}
 		for path, data := range want {
-			n, ok := made.Get(s.path + path)
-			if !ok || string(n.Data) != data || n.Path != s.path+path || n.Stat.Czxid == 0 {
-				t.Errorf("%s: %+v, %v; want data %q", path, n, ok, data)
+			n, err := made.Get(s.path + path)
+			if err != nil || string(n.Data) != data || n.Path != s.path+path || n.Stat.Czxid == 0 {
+				t.Errorf("%s: %+v, %v; want data %q", path, n, err, data)
 			}
 		}
 		if !view.Settled() || view.Len() != len(want) {
@@ -222,7 +222,7 @@ func TestStaleIsReportedAtSuspendedAndReadyAfterTheResync(t *testing.T) {
 			recipetest.Fails(t, "Ready of a cache that is stale", made.Ready(ctx), context.DeadlineExceeded)
 			recipetest.Fails(t, "Sync of a cache that is stale", made.Sync(ctx), context.DeadlineExceeded)
 			cancel()
-			if _, ok := made.Get(s.path + "/a"); !ok {
+			if _, err := made.Get(s.path + "/a"); err != nil {
 				t.Error("an outage empties the cache")
 			}
 			route.Heal()

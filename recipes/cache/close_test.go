@@ -48,7 +48,7 @@ func TestClose(t *testing.T) {
 				t.Errorf("%s after Close: %v", name, err)
 			}
 		}
-		if _, ok := made.Get(s.path + "/a"); !ok {
+		if _, err := made.Get(s.path + "/a"); err != nil {
 			t.Error("Close emptied the cache")
 		}
 	})

@@ -64,8 +64,8 @@ func TestReadyHasWhatCameBeforeTheFill(t *testing.T) {
 		s.delete(t, other, "")
 		s.create(t, other, "", "new")
 		mustReady(t, made)
-		if n, ok := made.Get(s.path); !ok || string(n.Data) != "new" {
-			t.Errorf("Ready returned with %q, %v", n.Data, ok)
+		if n, err := made.Get(s.path); err != nil || string(n.Data) != "new" {
+			t.Errorf("Ready returned with %q, %v", n.Data, err)
 		}
 	})
 }

@@ -4,7 +4,7 @@
 //	…
 //	defer routes.Close()
 //	if err := routes.Ready(ctx); err != nil { … }
-//	route, ok := routes.Get("/config/routes/web")
+//	route, err := routes.Get("/config/routes/web")
 //
 // Begin with [New], [Cache.Ready] and [Cache.Get]. A [Cache] is behind the ensemble: by a moment while the client is Connected, by more while it is
 // not, and then [Cache.Stale] reports that. Never decide from a cache who may write. Read from

@@ -33,18 +33,18 @@ func ExampleCache() {
 	if err := routes.Ready(ctx); err != nil { // waits until the cache is filled
 		log.Fatal(err)
 	}
-	web, ok := routes.Get("/config/routes/web")
-	fmt.Println(string(web.Data), ok)
+	web, err := routes.Get("/config/routes/web")
+	fmt.Println(string(web.Data), err)
 
 	set(client, "/config/routes/web", "10.0.0.8")
 	if err := routes.Sync(ctx); err != nil { // sees what was written before
 		log.Fatal(err)
 	}
-	web, ok = routes.Get("/config/routes/web")
-	fmt.Println(string(web.Data), ok)
+	web, err = routes.Get("/config/routes/web")
+	fmt.Println(string(web.Data), err)
 	// Output:
-	// 10.0.0.7 true
-	// 10.0.0.8 true
+	// 10.0.0.7 <nil>
+	// 10.0.0.8 <nil>
 }
 
 // The events begin with what the cache has.

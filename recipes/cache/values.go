@@ -44,7 +44,7 @@ func Of[T any](c *Cache, codec model.Codec[T]) *Values[T] {
 	return &Values[T]{cache: c, decode: codec.Decode, known: make(map[string]Value[T])}
 }
 
-// Errors of [Values.Get], which are no [framework.ErrNoNode].
+// Errors of [Cache.Get] and [Values.Get], which are no [framework.ErrNoNode].
 var (
 	// ErrNotRead is returned if the cache has yet to be filled for the first time: whether there is such a
 	// znode is not known.
@@ -54,16 +54,14 @@ var (
 	ErrOutside = errtype.New("not a path of the cache", errtype.Other)
 )
 
-// Get returns the value of the znode at path. Errors: [framework.ErrNoNode] if the cache has no such
-// znode, [ErrNotRead], [ErrOutside], that of the codec, and those of [Snapshot.Unread].
+// Get returns the value of the znode at path. Errors: that of the codec, and those of [Cache.Get].
 func (v *Values[T]) Get(path string) (T, error) {
-	found := Value[T]{Err: v.cache.absence(path)} // before the snapshot, which may be the first
-	s := v.cache.Snapshot()
-	if n, ok := s.Get(path); ok {
-		found = v.of(n)
-	} else if unread := s.copied.unread.get(path); unread != nil {
-		found.Err = unread.err
+	n, err := v.cache.Get(path)
+	if err != nil {
+		var none T
+		return none, err
 	}
+	found := v.of(n)
 	return found.Value, recipe.Error(v.cache.client, "get", path, found.Err)
 }
 
@@ -73,9 +71,7 @@ func (c *Cache) absence(path string) error {
 	if path != extent.root && !strings.HasPrefix(path, below(extent.root)) || extent.depth >= 0 && extent.depthOf(path) > extent.depth {
 		return ErrOutside
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.state.filled {
+	if !c.Filled() {
 		return ErrNotRead
 	}
 	return framework.ErrNoNode

@@ -163,11 +163,19 @@ func TestWhatIsNotKnownIsNotMissing(t *testing.T) {
 		s.create(t, c, "/a", `{"host":"h1"}`)
 		srv.Refuse()
 		srv.Cut()
-		values := cache.Of(s.open(t, c, s.path, cache.WithDepth(1)), model.JSON[route]())
+		tree := s.open(t, c, s.path, cache.WithDepth(1))
+		values := cache.Of(tree, model.JSON[route]())
 		check := func(path string, want error) {
 			t.Helper()
-			if _, err := values.Get(path); !errors.Is(err, want) || want != nil && want != framework.ErrNoNode && errors.Is(err, framework.ErrNoNode) {
-				t.Errorf("Get %s: %v, want %v", path, err, want)
+			_, err := tree.Get(path)
+			_, ofValue := values.Get(path)
+			for _, err := range []error{err, ofValue} {
+				if !errors.Is(err, want) || want != nil && want != framework.ErrNoNode && errors.Is(err, framework.ErrNoNode) {
+					t.Errorf("Get %s: %v, want %v", path, err, want)
+				}
+			}
+			if tree.Filled() == (want == cache.ErrNotRead) {
+				t.Errorf("Filled: %v beside %v", tree.Filled(), want)
 			}
 		}
 		check(s.path+"/a", cache.ErrNotRead)

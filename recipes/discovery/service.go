@@ -67,6 +67,9 @@ func (s *Service[T]) AbsolutePath() string { return s.client.AbsolutePath(s.path
 // [cache.Cache.Stale].
 func (s *Service[T]) Stale() (since time.Time, stale bool) { return s.cache.Stale() }
 
+// Filled reports whether the instances have been read: see [cache.Cache.Filled]. Until then no instance means nothing.
+func (s *Service[T]) Filled() bool { return s.cache.Filled() }
+
 // Close ends the Service: see [cache.Cache.Close]. It deletes nothing.
 func (s *Service[T]) Close() error {
 	return recipe.Error(s.client, "close", s.path, s.cache.Cache.Close())

@@ -89,6 +89,9 @@ func (g *Group) Ready(ctx context.Context) error {
 // Stale returns since when the group may be behind, and whether it may: see [cache.Cache.Stale].
 func (g *Group) Stale() (since time.Time, stale bool) { return g.cache.Stale() }
 
+// Filled reports whether the group has been read: see [cache.Cache.Filled]. Until then no member means nothing.
+func (g *Group) Filled() bool { return g.cache.Filled() }
+
 // Members returns the ids of the members, in their order, and their data, as the tree has them: a member
 // of this process is among them once its znode exists. Of one that the client can't read, the data is nil:
 // [Group.Changes] says why. Before [Group.Ready] it returns what is known.
