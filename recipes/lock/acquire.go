@@ -38,11 +38,11 @@ func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, er
 		return nil, ctx.Err()
 	}
 	if l := q.reenter(ctx, c); l != nil {
-		return l, nil
+		return reentered(l), nil
 	}
 	admitted, err := q.admit(ctx, q.key(c), nil, try)
 	if admitted.lease != nil {
-		return admitted.lease, nil // a re-entry has no telemetry
+		return reentered(admitted.lease), nil // which has no span
 	}
 	ctx, seen := q.tel.Begin(ctx)
 	return contender.Observed(ctx, seen, func() (*Lease, error) {
@@ -66,7 +66,7 @@ func (q *queueLock) contend(
 		switch {
 		case admitted.lease != nil:
 			seen.Join()
-			return admitted.lease, nil
+			return reentered(admitted.lease), nil
 		case admitted.outcome == nil:
 			admitted.entry.observe(seen)
 			return q.attempt(ctx, admitted.entry, try)
@@ -84,6 +84,12 @@ func (q *queueLock) contend(
 			return nil, err
 		}
 	}
+}
+
+// reentered returns the lease, which has joined a hold, and notifies the hold's telemetry.
+func reentered(l *Lease) *Lease {
+	contender.ShareOf(l).Reentered()
+	return l
 }
 
 // attempt drives e's attempt. [waitqueue.Attempt.Run] enters the queue, waits until no contender is

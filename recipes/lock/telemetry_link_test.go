@@ -249,8 +249,8 @@ func TestSlowTelemetryDelaysNoLoss(t *testing.T) {
 	}, zkenv.Only("the order of things is the same in all environments", zkenv.Embedded))
 }
 
-// TestReentryCostsNothingMore counts the allocations of a re-entry: the lease is
-// the only one, whoever listens.
+// TestReentryCostsNothingMore counts the allocations of a re-entry: the lease is the only one, and an event if a
+// span records the hold.
 func TestReentryCostsNothingMore(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
 	addr, dialer := serverInProcess(t)
 	clients := map[string]*framework.Client{
@@ -259,7 +259,9 @@ func TestReentryCostsNothingMore(t *testing.T) { //nolint:paralleltest // it cou
 			return newClient(t, addr, append(opts, dialer)...)
 		}).client,
 	}
+	const event = 4
 	for name, c := range clients {
+		most := map[string]float64{"nobody listens": 1, "all is kept": 1 + event}[name]
 		m := newMutex(t, c, "/cost")
 		for kind, ctx := range map[string]context.Context{
 			"goroutine": t.Context(),
@@ -270,8 +272,8 @@ func TestReentryCostsNothingMore(t *testing.T) { //nolint:paralleltest // it cou
 				again := must.Get(m.Lock(ctx))(t)
 				must.OK(t, again.Release(ctx))
 			})
-			if allocs > 1 {
-				t.Errorf("%s, by %s: %v allocations per re-entry, want the lease's alone", name, kind, allocs)
+			if allocs > most {
+				t.Errorf("%s, by %s: %v allocations per re-entry, want %v", name, kind, allocs, most)
 			}
 			mustRelease(t, lease)
 		}

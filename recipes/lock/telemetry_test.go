@@ -484,6 +484,9 @@ func (f *spanTree) print(out *strings.Builder, parent trace.SpanID, indent strin
 		for _, a := range sorted(s.Attributes) {
 			fmt.Fprintf(out, "%s    %s = %s\n", indent, a.Key, f.steady(a))
 		}
+		for _, e := range s.Events {
+			fmt.Fprintf(out, "%s    event %s %v\n", indent, e.Name, printed(e.Attributes))
+		}
 		for _, l := range s.Links {
 			target, ok := f.byID[l.SpanContext.SpanID()]
 			title := "a span that is not there"
@@ -512,8 +515,48 @@ func (f *spanTree) steady(a attribute.KeyValue) string {
 		return "(a fence)"
 	case a.Key == zktel.AttrSessionID && slices.Contains(f.changing, value):
 		return "(its session)"
+	case a.Key == locktel.AttrBlockedByProcess && value == thisProcess():
+		return "(this process)"
 	}
 	return value
+}
+
+// thisProcess names the process as spans and log lines do.
+func thisProcess() string {
+	host, err := os.Hostname()
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf("%d on %s", os.Getpid(), host)
+}
+
+// TestWaitsNameWhoIsInTheWay: the span of a wait has the process and the owner of a holder whose client has no
+// telemetry, or whose trace was not sampled.
+func TestWaitsNameWhoIsInTheWay(t *testing.T) {
+	t.Parallel()
+	for _, k := range observedKinds() {
+		t.Run(k.name, func(t *testing.T) {
+			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+				a := serviceIn(t, env, "a")
+				theirs := lock.ContextWithOwner(t.Context(), lock.NewOwner("nightly"))
+				held := must.Get(k.block(t, env.Client(t)).Lock(theirs))(t)
+				env.Quiesce()
+				waiting := lockLater(t.Context(), k.newLocker(t, a.client))
+				<-time.After(long)
+				mustRelease(t, held)
+				mustRelease(t, granted(t, waiting, "the lock"))
+				found := ended(a).String()
+				for _, want := range []string{"blocked_by.process = (this process)", "blocked_by.owner = nightly"} {
+					if !strings.Contains(found, want) {
+						t.Errorf("no %s in the spans:\n%s", want, found)
+					}
+				}
+				if strings.Contains(found, "blocked_by]") {
+					t.Errorf("a link to a trace that was not sampled:\n%s", found)
+				}
+			}, zkenv.Only("the server has no part in it", zkenv.Embedded))
+		})
+	}
 }
 
 func sorted(attributes []attribute.KeyValue) []attribute.KeyValue {

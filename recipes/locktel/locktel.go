@@ -32,7 +32,7 @@ const (
 	AttrQueuePosition = "zookeeper.lock.queue.position"
 	// AttrFencingToken is the lease's fence: see lease.Lease.
 	AttrFencingToken = "zookeeper.lock.fencing_token"
-	// AttrHoldCount is the owner's highest lock count.
+	// AttrHoldCount is the owner's highest lock count; of an event, the count after the re-entry.
 	AttrHoldCount = "zookeeper.lock.hold_count"
 	// AttrLossReason is why a lock was lost: "session_expired", "lease_deadline",
 	// "session_replaced", "node_deleted", "suspended", "client_closed", "other".
@@ -44,6 +44,11 @@ const (
 	// AttrBlockedBy leads to the trace of the blocking contender, as a traceparent. Only log lines
 	// have it; spans have links.
 	AttrBlockedBy = "zookeeper.lock.blocked_by"
+	// AttrBlockedByProcess is the process of the blocking contender, as in "811 on batch-3", and
+	// AttrBlockedByOwner the name of its owner. The spans of waits have them, also if the contender's trace was
+	// not sampled.
+	AttrBlockedByProcess = "zookeeper.lock.blocked_by.process"
+	AttrBlockedByOwner   = "zookeeper.lock.blocked_by.owner"
 	// AttrLinkKind is the meaning of a link between spans: "blocked_by" leads from a waiter to the
 	// contender that blocks it, "acquired_by" from a hold to its acquire.
 	AttrLinkKind = "zookeeper.lock.link.kind"

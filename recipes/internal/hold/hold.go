@@ -58,6 +58,8 @@ type Grant interface {
 // Hooks are notified of a hold's life, for telemetry. Leased calls no code outside.
 type Hooks interface {
 	Leased(shares int)
+	// Reentered is called when a share has joined a hold that others have, as the nth.
+	Reentered(n int)
 	// Carry returns parent with the hold's span, for the work under it.
 	Carry(parent context.Context) context.Context
 	RevocationRequested()
@@ -75,6 +77,9 @@ type NoHooks struct{}
 
 // Leased does nothing.
 func (NoHooks) Leased(int) {}
+
+// Reentered does nothing.
+func (NoHooks) Reentered(int) {}
 
 // Carry returns parent.
 func (NoHooks) Carry(parent context.Context) context.Context { return parent }
@@ -182,6 +187,7 @@ func (h *Hold) Join() *Share {
 	}
 	s.hold = h
 	h.shares = append(h.shares, s)
+	s.number = len(h.shares)
 	h.Hooks.Leased(len(h.shares))
 	return s
 }
@@ -333,13 +339,17 @@ func (h *Hold) stopMonitors() {
 // A Share is one lease's part in a hold. Package lease has it as the Lease, which is this type with the
 // methods for users.
 type Share struct {
-	hold  *Hold // immutable, as is first
-	first bool  // it is the hold's first share
+	hold   *Hold // immutable, as are following
+	first  bool  // it is the hold's first share
+	number int   // how many shares the hold had with it
 
 	released bool                       // guarded by hold.mu, as are the following
 	contexts map[*shareContext]struct{} // nil before the first
 	onLoss   *onLoss                    // nil if there is none
 }
+
+// Reentered notifies the hooks that the share has joined a hold that others have.
+func (s *Share) Reentered() { s.hold.Hooks.Reentered(s.number) }
 
 // An onLoss has the functions of [Share.OnLost].
 type onLoss struct {

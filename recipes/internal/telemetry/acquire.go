@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -239,12 +240,17 @@ func (a *Acquire) Waits(ahead int) {
 	}
 }
 
-// Behind links the wait to the trace of the contender whose znode holds data.
+// Behind says whose the contender is whose znode holds data, which is in the way, and links the wait to its trace.
+// Of several, one after another, the attributes name the last one.
 func (a *Acquire) Behind(data []byte) {
 	if a == nil || a.wait == nil || !a.wait.IsRecording() && !a.log.Core().Enabled(zapcore.DebugLevel) {
 		return
 	}
 	if m, ok := lease.DecodeMetadata(data); ok {
+		a.wait.SetAttributes(attribute.String(locktel.AttrBlockedByProcess, fmt.Sprintf("%d on %s", m.PID, m.Host)))
+		if m.Owner != "" {
+			a.wait.SetAttributes(attribute.String(locktel.AttrBlockedByOwner, m.Owner))
+		}
 		a.blockedBy(spanContextOf(m.Traceparent))
 	}
 }

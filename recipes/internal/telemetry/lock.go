@@ -87,6 +87,9 @@ const (
 	linkAcquiredBy = "acquired_by"
 )
 
+// eventReentered is the name of an event of a hold's span.
+const eventReentered = "reentered"
+
 // Names of the spans. That of a lock with a name has it behind the first.
 const (
 	spanAcquire = "lock.acquire"
@@ -265,6 +268,13 @@ func sessionID(id int64) string { return "0x" + strconv.FormatUint(uint64(id), 1
 func (h *Hold) Leased(n int) {
 	if int64(n) > h.most.Load() {
 		h.most.Store(int64(n))
+	}
+}
+
+// Reentered adds an event to the hold's span.
+func (h *Hold) Reentered(n int) {
+	if h.span.IsRecording() {
+		h.span.AddEvent(eventReentered, trace.WithAttributes(attribute.Int(locktel.AttrHoldCount, n)))
 	}
 }
 
