@@ -5,6 +5,7 @@ import (
 	"net"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -104,4 +105,24 @@ func TestKilledFrontend_by_tcp(t *testing.T) {
 	if err := front.Restart(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("restart: %v, want %v", err, net.ErrClosed)
 	}
+}
+
+// The timer after which a front end without a leader serves reads may have fired when Kill stops it. A front
+// end that is restarted without a quorum would then serve reads at once.
+func TestKilledFrontend_serves_no_reads(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		for _, f := range srv.Frontends() {
+			f.Kill()
+		}
+		f := srv.Frontend(1)
+		zkserver.LonePassed(f)
+		must.OK(t, f.Restart())
+		if zkserver.ServesReads(f) {
+			t.Error("it serves reads before it has looked for a leader")
+		}
+		<-time.After(time.Minute)
+		if !zkserver.ServesReads(f) {
+			t.Error("it serves no reads after a minute without a leader")
+		}
+	}, zkserver.WithFrontends(3), zkserver.WithLeader(0), zkserver.WithReadOnlyMode(true))
 }

@@ -9,3 +9,13 @@ func DecodeFrame(frame []byte) error {
 	}
 	return err
 }
+
+// LonePassed is what the timer calls when the front end has been without a leader for long.
+func LonePassed(f *Frontend) { f.lonePassed() }
+
+// ServesReads reports whether the front end serves reads without a leader.
+func ServesReads(f *Frontend) bool {
+	f.server.mu.Lock()
+	defer f.server.mu.Unlock()
+	return f.readOnly != nil
+}

@@ -34,7 +34,7 @@ func (f *Frontend) lonePassed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.closed || !f.looking:
+	case s.closed || f.dead || !f.looking:
 	case f.frozen:
 		f.lone.Reset(s.config.tick)
 	default:
