@@ -38,6 +38,25 @@ func Without(err error) error {
 	return err
 }
 
+// Own finds the first error of type E that err is or wraps by itself. Unlike errors.As, it looks into no cause
+// that [Join] has added.
+func Own[E error](err error) (found E, ok bool) {
+	if found, ok = err.(E); ok { //nolint:errorlint // the walk is below
+		return found, true
+	}
+	switch err := err.(type) { //nolint:errorlint // the walk itself
+	case interface{ Unwrap() error }:
+		return Own[E](err.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, one := range err.Unwrap() {
+			if found, ok = Own[E](one); ok {
+				return found, true
+			}
+		}
+	}
+	return found, false
+}
+
 // A joined is an error that tells of a context's end, with the cause of that.
 type joined struct{ err, end, cause error }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 )
@@ -185,6 +186,28 @@ func TestLossReasons(t *testing.T) {
 			}, zkenv.Only("the reasons are the same in all environments, the times are not", zkenv.Embedded))
 		})
 	}
+}
+
+// TestALossOfAnotherLeaseIsNotTheReleases: a release ends because its context does, with another lease's loss
+// as the cause. Its own lease was not lost.
+func TestALossOfAnotherLeaseIsNotTheReleases(t *testing.T) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		route := env.Route(t)
+		s := newService("s", func(opts ...framework.Option) *framework.Client { return route.Client(t, opts...) })
+		l := mustLock(t, newMutex(t, s.client, "/released"))
+		held := route.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.HoldReply})
+		ctx, cancel := context.WithCancelCause(t.Context())
+		released := make(chan error, 1)
+		go func() { released <- l.Release(ctx) }()
+		must.Receive(t, held.Hit(), "the deletion")
+		cancel(&lease.LostError{Path: "/other", Cause: framework.ErrSessionDeadline})
+		wantErr(t, "Release", must.Receive(t, released, "the end of Release"), context.Canceled)
+		held.Release()
+		env.Quiesce()
+		if hold := spansNamed(s, "lock.hold"); len(hold) != 1 || attr(hold[0], locktel.AttrLossReason) != "" {
+			t.Errorf("holds %+v, want one that was not lost", hold)
+		}
+	}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
 }
 
 // TestPanicEndsTheAcquire has a user's function panic while Lock is about to return: no caller

@@ -22,6 +22,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/instrument"
 	"github.com/docent-go/docent/internal/slogcore"
 	"github.com/docent-go/docent/internal/version"
@@ -307,7 +308,7 @@ func (h *Hold) Releasing(ctx context.Context) context.Context {
 }
 
 // Released ends the hold after a release. If the release showed a loss, err is the loss. After any
-// other err the client continues to delete the znode.
+// other err the client continues to delete the znode, be it that another lease's loss has ended the release.
 func (h *Hold) Released(err error) {
 	if h.release != nil {
 		failSpan(h.release, zktel.ErrorType(err), err)
@@ -316,8 +317,7 @@ func (h *Hold) Released(err error) {
 	if !h.Ends() {
 		return
 	}
-	var lost *lease.LostError
-	if errors.As(err, &lost) {
+	if lost, ok := cause.Own[*lease.LostError](err); ok {
 		h.Lost(lost, time.Now())
 	} else {
 		h.Discarded(time.Now())
