@@ -21,7 +21,7 @@ type Registration[T any] struct {
 	path   string
 	node   *node.Node
 
-	updating chan struct{} // capacity 1: full while an Update replaces the data
+	updating chan struct{} // capacity 1: full while an Update determines the data
 
 	mu   sync.Mutex // guards following; never held across a request, or code of the payload's
 	in   Instance[T]
@@ -62,6 +62,10 @@ func (reg *Registration[T]) Update(ctx context.Context, in Instance[T]) error {
 // replace makes the instance the registration's and its data the znode's, in one order for all
 // callers. written waits until the data is written.
 func (reg *Registration[T]) replace(ctx context.Context, in Instance[T]) (written func(context.Context) error, err error) {
+	if err := reg.takeTurn(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { <-reg.updating }() // also if an ACL provider panics
 	present := reg.Instance()
 	in = in.completed(present.ID, present.Registered)
 	if in.Name != present.Name || in.ID != present.ID || in.Kind != present.Kind {
@@ -72,24 +76,20 @@ func (reg *Registration[T]) replace(ctx context.Context, in Instance[T]) (writte
 	if err != nil {
 		return nil, err
 	}
-	if err := reg.takeTurn(ctx); err != nil {
-		return nil, err
-	}
 	reg.mu.Lock()
 	reg.next = &in
 	reg.mu.Unlock()
-	defer func() { // also if an ACL provider panics
+	defer func() {
 		reg.mu.Lock()
 		if reg.next = nil; written != nil {
 			reg.in = in
 		}
 		reg.mu.Unlock()
-		<-reg.updating
 	}()
 	return reg.node.Replace(data)
 }
 
-// takeTurn waits for the Update that replaces the data, whose ACL provider may take its time.
+// takeTurn waits for the Update that determines the data. The payload's encoding and an ACL provider may take their time.
 func (reg *Registration[T]) takeTurn(ctx context.Context) error {
 	select {
 	case reg.updating <- struct{}{}:

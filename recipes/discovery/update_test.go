@@ -7,9 +7,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -93,4 +95,39 @@ func TestAnUpdateThatPanicsChangesNothing(t *testing.T) {
 			t.Errorf("port %d, and the registration takes the other's znode for its own", reg.Instance().Port)
 		}
 	}, zkenv.Only("nothing is sent", zkenv.Embedded))
+}
+
+// An Update without a time of registration takes that of the Update before it, which is under way when it begins.
+func TestUpdateTakesTheTimeOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		begun, goOn := make(chan struct{}), make(chan struct{})
+		var slow atomic.Bool
+		c := env.Client(t, framework.WithACLProvider(func(string) []acl.Entry {
+			if slow.Swap(false) {
+				close(begun)
+				<-goOn
+			}
+			return nil
+		}))
+		reg := mustRegister(t, newRegistry(t, c, recipetest.Path(t)), web("i1", 80))
+		first, second := web("i1", 81), web("i1", 82)
+		first.Registered = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		slow.Store(true)
+		update := func(in instance) chan error {
+			done := make(chan error, 1)
+			go func() { done <- reg.Update(recipetest.Patient(t), in) }()
+			return done
+		}
+		one := update(first)
+		must.Receive(t, begun, "the first one's turn")
+		other := update(second)
+		env.Quiesce()
+		close(goOn)
+		must.OK(t, must.Receive(t, one, "the first Update"))
+		must.OK(t, must.Receive(t, other, "the second Update"))
+		if got := reg.Instance(); got.Port != 82 || !got.Registered.Equal(first.Registered) {
+			t.Errorf("port %d, registered %v; want 82 and %v", got.Port, got.Registered, first.Registered)
+		}
+	}, zkenv.Only("the order is the client's", zkenv.Embedded))
 }
