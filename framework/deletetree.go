@@ -28,8 +28,8 @@ const (
 )
 
 // DeleteTree deletes the znode and everything below it, from the leaves up. It continues until the
-// znode is gone or ctx ends, also if other clients delete or create znodes there. Only if they fill
-// one directory again and again for half a minute, it ends with [ErrNotEmpty] and names what is
+// znode is gone or ctx ends, also if other clients delete or create znodes there. Only if they create
+// in one directory again and again for half a minute, it ends with [ErrNotEmpty] and names what is
 // left. It is not one transaction, but several, of up to 128 znodes each: if it fails, a part is gone. In
 // memory it has the names of one directory at each depth, and up to 128 more listings. Requests are retried,
 // and fail, as requests of [Client.Delete] are; [ErrNoNode] means that there was no znode.
@@ -60,14 +60,22 @@ func (c *Client) deleteTree(ctx context.Context, full string, filled bool) error
 		if err != nil && !errors.Is(err, ErrNoNode) {
 			return err
 		}
-		if n := len(listed.Children); n > 0 && round >= deleteRounds {
-			return fmt.Errorf("%w after %d rounds: %s has %d children that others have created, such as %s",
-				ErrNotEmpty, round, full, n, listed.Children[0])
+		if round >= deleteRounds {
+			return notEmptyAfter(round, full, listed.Children)
 		}
 		if done, err := c.deleteChildren(ctx, full, listed.Children); done || err != nil {
 			return err
 		}
 	}
+}
+
+// notEmptyAfter is the error of so many rounds, each of which found that the directory had children.
+func notEmptyAfter(rounds int, dir string, left []string) error {
+	if len(left) == 0 {
+		return fmt.Errorf("%w after %d rounds: other clients create children of %s and delete them", ErrNotEmpty, rounds, dir)
+	}
+	return fmt.Errorf("%w after %d rounds: %s has %d children that others have created, such as %s",
+		ErrNotEmpty, rounds, dir, len(left), left[0])
 }
 
 // deleteEmpty deletes the znode and reports whether it is gone, or else has to be listed. existed says that it was

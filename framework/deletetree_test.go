@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
@@ -94,5 +95,35 @@ func TestDeleteTree_whose_session_ends(t *testing.T) {
 		held.Remove()
 		check(t, srv.Expire(c.Session().ID))
 		wantErr(t, "DeleteTree", must.Receive(t, deleting, "its end"), framework.ErrUnknownOutcome)
+	})
+}
+
+// Another client creates a child before each deletion, and deletes it before each listing.
+func TestDeleteTree_gives_up_where_the_listing_is_empty(t *testing.T) {
+	inBubble(t, func(t *testing.T, env *zkenv.Env) {
+		route, other := env.Route(t), env.Client(t)
+		c := route.Client(t)
+		mustCreate(t, other, "/top", "")
+		at := func(op fault.Op, change func()) {
+			held := route.Rules().Add(fault.Rule{Op: op, Action: fault.HoldRequest})
+			go func() {
+				for {
+					select {
+					case <-held.Hit():
+					case <-t.Context().Done():
+						return
+					}
+					change()
+					now := held
+					held = route.Rules().Add(fault.Rule{Op: op, Action: fault.HoldRequest})
+					now.Release()
+				}
+			}()
+		}
+		at(fault.Delete, func() { _, _ = other.Create(t.Context(), "/top/a", nil) })
+		at(fault.GetChildren, func() { _ = other.Delete(t.Context(), "/top/a") })
+		err := c.DeleteTree(within(t, 10*time.Minute), "/top")
+		wantErr(t, "DeleteTree", err, framework.ErrNotEmpty)
+		wantText(t, err, "other clients create children of /top and delete them")
 	})
 }
