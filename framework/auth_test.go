@@ -613,3 +613,18 @@ func TestAddAuth_of_a_token_replaces_the_earlier_one(t *testing.T) {
 		wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 2)
 	})
 }
+
+// A connection that has come while a server looked at the credential lacks it, so AddAuth presents it there.
+func TestAddAuth_presents_again_where_a_connection_has_come(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, proxy := proxied(t, srv)
+		held := proxy.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: fault.HoldReply})
+		adding := background(func() error { return c.AddAuth(t.Context(), "digest", digest(secret)) })
+		await(t, held.Hit(), "the reply")
+		framework.PresentElsewhere(c)
+		held.Release()
+		must.OK(t, <-adding)
+		wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 2)
+	})
+}

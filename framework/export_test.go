@@ -11,6 +11,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/retry"
 )
 
 // Bounds of options and of the client's memory.
@@ -56,6 +57,12 @@ func EnqueueAsWorkersLeave(c *Client, path string) {
 		d.dismiss()
 	}
 }
+
+// Patient returns the policy of a call that goes on while goOn returns true.
+func Patient(policy retry.Policy, goOn func() bool) retry.Policy { return patience{policy, goOn} }
+
+// PresentElsewhere is what a connection does first: it takes the credentials that the client has.
+func PresentElsewhere(c *Client) { c.core.credentials.present() }
 
 // Track makes the client follow a configuration at another path than ZooKeeper's.
 func Track(c *Client, path string) { c.core.spawn(newTracker(c.core, path).loop) }

@@ -118,7 +118,16 @@ func passes(err error) bool {
 }
 
 // NewBackOff is part of [retry.Policy].
-func (p patience) NewBackOff() backoff.BackOff {
+func (p patience) NewBackOff() backoff.BackOff { return p.NewBackOffSince(time.Now()) }
+
+// NewBackOffSince has a policy that counts from the start of the operation count from there.
+func (p patience) NewBackOffSince(start time.Time) backoff.BackOff {
+	since, ok := p.Policy.(interface {
+		NewBackOffSince(start time.Time) backoff.BackOff
+	})
+	if ok {
+		return &patientBackOff{since.NewBackOffSince(start), p.goOn}
+	}
 	return &patientBackOff{p.Policy.NewBackOff(), p.goOn}
 }
 

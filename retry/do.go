@@ -89,10 +89,15 @@ func again(ctx context.Context, start time.Time, p Policy, fn func(context.Conte
 	}
 }
 
+// A since is a policy that counts from the start of the operation: Within, and what framework puts around it.
+type since interface {
+	NewBackOffSince(start time.Time) backoff.BackOff
+}
+
 // draw returns p's waits for an operation that began at start.
 func draw(p Policy, start time.Time) backoff.BackOff {
-	if p, ok := p.(within); ok {
-		return p.newBackOffSince(start)
+	if p, ok := p.(since); ok {
+		return p.NewBackOffSince(start)
 	}
 	waits := p.NewBackOff()
 	if waits == nil {

@@ -29,10 +29,10 @@ func (p within) Validate() error {
 }
 
 // NewBackOff implements [Policy]. Under an invalid policy it allows no retry.
-func (p within) NewBackOff() backoff.BackOff { return p.newBackOffSince(time.Now()) }
+func (p within) NewBackOff() backoff.BackOff { return p.NewBackOffSince(time.Now()) }
 
-// newBackOffSince is NewBackOff for an operation that began at start.
-func (p within) newBackOffSince(start time.Time) backoff.BackOff {
+// NewBackOffSince is NewBackOff for an operation that began at start.
+func (p within) NewBackOffSince(start time.Time) backoff.BackOff {
 	if p.Validate() != nil {
 		return &backoff.StopBackOff{}
 	}
