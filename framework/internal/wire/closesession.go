@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 
@@ -36,10 +35,18 @@ func (w *Wire) CloseSession(ctx context.Context) error {
 		return ctx.Err()
 	}
 	answer, err := rq.Answer()
-	if err == nil && answer.Code != proto.CodeOK && answer.Code != proto.CodeSessionExpired {
-		err = fmt.Errorf("the server's error %d", answer.Code)
+	if err != nil {
+		return err
 	}
-	return err
+	return closed(answer.Code)
+}
+
+// closed returns the error of a reply to the close of a session.
+func closed(code proto.Code) error {
+	if code == proto.CodeOK || code == proto.CodeSessionExpired {
+		return nil
+	}
+	return fmt.Errorf("the server's error %d", code)
 }
 
 // CloseSession ends a session at the server, over a connection that is used only for that. It
@@ -69,10 +76,8 @@ func CloseSession(ctx context.Context, conn net.Conn, id Identification, session
 			return err
 		}
 	}
-	for _, credential := range id.Credentials {
-		if accepted, err := present(conn, credential); err != nil || !accepted {
-			return errors.Join(ErrCredential, err)
-		}
+	if err := presentAll(conn, id.Credentials); err != nil {
+		return err
 	}
 	if _, err := conn.Write(proto.RequestFrame(xidCloseSession, proto.OpCloseSession, nil)); err != nil {
 		return err
@@ -92,12 +97,8 @@ func readCloseReply(conn net.Conn) error {
 		if d.Err() != nil {
 			return fmt.Errorf("a reply of %d bytes", len(reply))
 		}
-		if head.Xid != xidCloseSession {
-			continue
+		if head.Xid == xidCloseSession {
+			return closed(head.Code)
 		}
-		if head.Code != 0 && head.Code != proto.CodeSessionExpired {
-			return fmt.Errorf("the server's error %d", head.Code)
-		}
-		return nil
 	}
 }

@@ -26,7 +26,7 @@ type Conn struct {
 	// guarded by wire.mu
 	queue   queue
 	window  window
-	flight  flight
+	flight  []*Request  // those without a reply, in the order in which they were sent
 	pings   []time.Time // those without a reply
 	refusal error       // see Status
 	over    bool        // it carries no more requests
@@ -34,13 +34,6 @@ type Conn struct {
 	woken  chan struct{} // capacity 1: there may be something to write
 	ending chan struct{} // closed with over
 	ended  chan struct{} // closed when read has ended
-}
-
-// run starts the goroutines of c. It needs mu.
-func (w *Wire) runLocked(c *Conn) {
-	w.work.Add(2)
-	go c.read()
-	go c.write()
 }
 
 // close ends the connection because of cause: requests without a reply end at once, and the goroutines
@@ -86,7 +79,7 @@ func (c *Conn) giveUp() {
 // flight in one of the states. It needs mu.
 func (c *Conn) dropLocked(states ...state) []*Request {
 	left := c.queue.drain()
-	for _, rq := range c.flight.all() {
+	for _, rq := range c.flight {
 		if slices.Contains(states, rq.state) {
 			left = append(left, rq)
 		}
@@ -108,10 +101,13 @@ func (c *Conn) isEnding() bool {
 }
 
 // wake makes write look for work.
-func (c *Conn) wake() {
+func (c *Conn) wake() { signal(c.woken) }
+
+// signal puts a signal into a channel of capacity 1.
+func signal(c chan<- struct{}) {
 	select {
-	case c.woken <- struct{}{}:
-	default: // it has not looked yet
+	case c <- struct{}{}:
+	default: // the former one was not taken yet
 	}
 }
 
@@ -129,16 +125,13 @@ func (c *Conn) ping() {
 
 // oldestLocked returns when the oldest request without a reply was sent, be it a ping or not. It needs mu.
 func (c *Conn) oldestLocked() (time.Time, bool) {
-	oldest := c.flight.oldest()
 	switch {
-	case c.over || oldest == nil && len(c.pings) == 0:
+	case c.over || len(c.flight) == 0 && len(c.pings) == 0:
 		return time.Time{}, false
-	case oldest == nil:
+	case len(c.flight) == 0 || len(c.pings) > 0 && c.pings[0].Before(c.flight[0].sent):
 		return c.pings[0], true
-	case len(c.pings) == 0 || oldest.sent.Before(c.pings[0]):
-		return oldest.sent, true
 	}
-	return c.pings[0], true
+	return c.flight[0].sent, true
 }
 
 // moved returns when the connection has made progress last: bytes arrived, or left.

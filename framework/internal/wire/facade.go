@@ -21,6 +21,7 @@ type facade struct {
 	mu      sync.Mutex    // guards following
 	unread  []byte        // the greeting, and then the reply to the close
 	greeted chan struct{} // closed when the greeting has been read
+	read    sync.Once     // closes greeted
 	hello   bool          // go-zookeeper has written its hello
 	kept    bool          // it goes on when conn has ended
 	ended   bool          // Read has returned the end
@@ -68,19 +69,10 @@ func (f *facade) take(p []byte) int {
 	defer f.mu.Unlock()
 	n := copy(p, f.unread)
 	f.unread = f.unread[n:]
-	if n > 0 && len(f.unread) == 0 && !f.isGreeted() {
-		close(f.greeted)
+	if len(f.unread) == 0 {
+		f.read.Do(func() { close(f.greeted) })
 	}
 	return n
-}
-
-func (f *facade) isGreeted() bool {
-	select {
-	case <-f.greeted:
-		return true
-	default:
-		return false
-	}
 }
 
 // ends reports whether the connection's end is the facade's.
@@ -126,10 +118,7 @@ func (f *facade) deliver(xid int32) {
 	f.mu.Lock()
 	f.unread = append(f.unread, e.Frame()...)
 	f.mu.Unlock()
-	select {
-	case f.more <- struct{}{}:
-	default:
-	}
+	signal(f.more)
 }
 
 // Close ends the connection.

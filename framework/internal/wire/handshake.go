@@ -43,19 +43,14 @@ func (w *Wire) Connect(ctx context.Context, socket net.Conn, id Identification) 
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		w.broke(err)
+		w.mu.Lock()
+		w.fault = err
+		w.mu.Unlock()
 		_ = socket.Close() // the error that counts is err
 		return nil, err
 	}
 	_ = socket.SetDeadline(time.Time{}) // the next read or write sets its own
 	return w.install(c)
-}
-
-// broke records why the latest attempt to connect failed.
-func (w *Wire) broke(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.fault = err
 }
 
 // install makes c the connection in use.
@@ -74,9 +69,9 @@ func (w *Wire) install(c *Conn) (net.Conn, error) {
 	if w.config.OnUp != nil {
 		w.config.OnUp() // before OnDown
 	}
-	w.mu.Lock()
-	w.runLocked(c)
-	w.mu.Unlock()
+	w.work.Add(2) // Retire waits for go-zookeeper first, which is in its dial function now
+	go c.read()
+	go c.write()
 	return f, nil
 }
 
@@ -122,50 +117,42 @@ type stream struct {
 	io.Writer
 }
 
-// A greeting is a server's reply to a handshake.
-type greeting struct {
-	timeout  time.Duration
-	id       int64 // 0 if the session has expired: then the rest has no meaning
-	password []byte
-	readOnly bool // the server has lost its quorum
-}
-
 // greet sends a handshake, and returns the reply.
-func greet(server io.ReadWriter, hello proto.ConnectRequest) (greeting, error) {
+func greet(server io.ReadWriter, hello proto.ConnectRequest) (identity, error) {
 	if _, err := server.Write(hello.Frame()); err != nil {
-		return greeting{}, err
+		return identity{}, err
 	}
 	var head [proto.LengthSize]byte
 	if _, err := io.ReadFull(server, head[:]); err != nil {
-		return greeting{}, err
+		return identity{}, err
 	}
 	length := int(int32(binary.BigEndian.Uint32(head[:])))
 	switch {
 	case length == lengthHTTP:
-		return greeting{}, fmt.Errorf("%w: an HTTP server answers", ErrHandshake)
+		return identity{}, fmt.Errorf("%w: an HTTP server answers", ErrHandshake)
 	case length < 0 || length > MaxHandshake:
-		return greeting{}, fmt.Errorf("%w: an answer of %d bytes", ErrHandshake, length)
+		return identity{}, fmt.Errorf("%w: an answer of %d bytes", ErrHandshake, length)
 	}
 	answer := make([]byte, length)
 	if _, err := io.ReadFull(server, answer); err != nil {
-		return greeting{}, err
+		return identity{}, err
 	}
 	return parseGreeting(answer)
 }
 
 // parseGreeting parses protocol version, timeout in milliseconds, session id and password; from 3.4
 // on a read-only flag follows.
-func parseGreeting(answer []byte) (greeting, error) {
+func parseGreeting(answer []byte) (identity, error) {
 	d := proto.NewDecoder(answer)
 	if head := d.ReplyHead(); len(answer) == proto.ReplyHeadSize && head.Code == proto.CodeNotReadOnly {
-		return greeting{}, ErrNoLocalSession
+		return identity{}, ErrNoLocalSession
 	}
 	d = proto.NewDecoder(answer)
 	reply := d.ConnectReply()
 	if d.Err() != nil {
-		return greeting{}, fmt.Errorf("%w: an answer of %d bytes", ErrHandshake, len(answer))
+		return identity{}, fmt.Errorf("%w: an answer of %d bytes", ErrHandshake, len(answer))
 	}
-	return greeting{
+	return identity{
 		timeout:  time.Duration(reply.Timeout) * time.Millisecond,
 		id:       reply.Session,
 		password: bytes.Clone(reply.Password),
@@ -174,7 +161,7 @@ func parseGreeting(answer []byte) (greeting, error) {
 }
 
 // acceptable returns what is wrong with a greeting, or nil.
-func (g greeting) acceptable(readOnly bool) error {
+func (g identity) acceptable(readOnly bool) error {
 	switch {
 	case g.id == 0:
 	case g.timeout < MinTimeout:
@@ -189,16 +176,10 @@ func (g greeting) acceptable(readOnly bool) error {
 
 // record records the reply to a handshake that was sent at sent. isNew says whether it asked for a new
 // session.
-func (w *Wire) record(sent time.Time, isNew bool, g greeting) error {
-	err := w.recordGreeting(sent, isNew, g)
+func (w *Wire) record(sent time.Time, isNew bool, g identity) error {
 	if w.config.OnHandshake != nil {
-		w.config.OnHandshake()
+		defer w.config.OnHandshake() // behind the following Unlock
 	}
-	return err
-}
-
-// recordGreeting is record without the notification.
-func (w *Wire) recordGreeting(sent time.Time, isNew bool, g greeting) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -214,7 +195,7 @@ func (w *Wire) recordGreeting(sent time.Time, isNew bool, g greeting) error {
 	if w.about.timeout > 0 { // a new leader uses the timeout that the session began with
 		g.timeout = min(g.timeout, w.about.timeout)
 	}
-	w.about = identity{g.id, g.password, g.timeout, g.readOnly}
+	w.about = g
 	w.clock.handshake(sent, isNew && !g.readOnly, g.timeout, w.config.MarginFor(g.timeout))
 	w.settleLocked()
 	return nil

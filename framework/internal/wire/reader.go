@@ -24,18 +24,13 @@ const maxKept = 16 << 10
 func (c *Conn) read() {
 	defer c.wire.work.Done()
 	c.close(c.readFrames())
-	c.wire.forgetTrees()
+	c.wire.mu.Lock()
+	clear(c.wire.trees) // they ended with their connection
+	c.wire.mu.Unlock()
 	if c.wire.config.OnDown != nil {
 		c.wire.config.OnDown()
 	}
 	close(c.ended)
-}
-
-// forgetTrees forgets the recursive watches, which ended with their connection.
-func (w *Wire) forgetTrees() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	clear(w.trees)
 }
 
 // Read reads from the socket, for c.input. It waits for as long as the connection makes progress.
@@ -121,7 +116,11 @@ func (c *Conn) fill(b []byte, n int) ([]byte, error) {
 // reply reads a reply with a body of n bytes. A body that is too long is skipped.
 func (c *Conn) reply(head proto.ReplyHead, n int) error {
 	c.wire.mu.Lock()
-	rq := c.flight.find(head.Xid)
+	i := slices.IndexFunc(c.flight, func(rq *Request) bool { return rq.xid == head.Xid })
+	var rq *Request // the oldest, unless the server replies to a credential out of order
+	if i >= 0 {
+		rq = c.flight[i]
+	}
 	c.wire.mu.Unlock()
 	if rq == nil {
 		return fmt.Errorf("%w: a reply to request %d, which is not in flight", ErrProtocol, head.Xid)
@@ -156,9 +155,8 @@ func (c *Conn) record(rq *Request, head proto.ReplyHead, body []byte, n int) boo
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !c.flight.remove(rq) {
-		return false
-	}
+	i := slices.Index(c.flight, rq) // read alone removes requests
+	c.flight = slices.Delete(c.flight, i, i+1)
 	c.window.leave(rq, proto.LengthSize+proto.ReplyHeadSize+n, time.Now())
 	w.sizes.learn(rq.kind(), longest, max(1, rq.Reads))
 	first := rq.state != over
@@ -236,8 +234,7 @@ func (c *Conn) leftOut(sent time.Time) error {
 	w := c.wire
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	oldest := c.flight.oldest()
-	if oldest == nil || !oldest.sent.Before(sent) || time.Since(oldest.sent) < w.about.timeout {
+	if len(c.flight) == 0 || !c.flight[0].sent.Before(sent) || time.Since(c.flight[0].sent) < w.about.timeout {
 		return nil
 	}
 	return fmt.Errorf("%w: no reply to a request for %v, and one to a later request", ErrProtocol, w.about.timeout)

@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/binary"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/docent-go/docent/internal/proto"
@@ -203,60 +202,6 @@ func endAll(left []*Request) {
 		}
 		rq.end(Answer{}, err)
 	}
-}
-
-// A flight has the requests without a reply, in the order in which they were sent.
-type flight struct {
-	requests []*Request
-	first    int // those before it have been removed
-}
-
-func (f *flight) all() []*Request { return f.requests[f.first:] }
-
-// oldest returns the first request, or nil.
-func (f *flight) oldest() *Request {
-	if f.first == len(f.requests) {
-		return nil
-	}
-	return f.requests[f.first]
-}
-
-// find returns the request with the number, or nil. It is the oldest, unless the server replies to a
-// credential out of order.
-func (f *flight) find(xid int32) *Request {
-	for _, rq := range f.all() {
-		if rq.xid == xid {
-			return rq
-		}
-	}
-	return nil
-}
-
-// add appends a request. It makes room by what was removed, before it allocates.
-func (f *flight) add(rq *Request) {
-	if len(f.requests) == cap(f.requests) && f.first > len(f.requests)/2 {
-		n := copy(f.requests, f.all())
-		clear(f.requests[n:])
-		f.requests, f.first = f.requests[:n], 0
-	}
-	f.requests = append(f.requests, rq)
-}
-
-// remove removes a request, and reports whether it was there.
-func (f *flight) remove(rq *Request) bool {
-	i := slices.Index(f.all(), rq)
-	switch {
-	case i < 0:
-		return false
-	case i > 0:
-		f.requests = slices.Delete(f.requests, f.first+i, f.first+i+1)
-		return true
-	}
-	f.requests[f.first] = nil
-	if f.first++; f.first == len(f.requests) {
-		f.requests, f.first = f.requests[:0], 0
-	}
-	return true
 }
 
 // followTreeLocked records a request that sets or removes a recursive watch. Up to ZooKeeper 3.8 a

@@ -188,7 +188,7 @@ func unknownSizes() sizes {
 const (
 	unknownData  = 1 << 20 // a znode's
 	unknownNames = 16 << 10
-	otherReply   = 256 // other replies are shorter, transactions apart
+	otherReply   = 256 // other replies are shorter; those that may not be say nothing about the next
 )
 
 // of returns what is known of the replies to an operation.
@@ -216,6 +216,9 @@ func (s *sizes) learn(op proto.Opcode, longest, replies int) {
 		s.seen = min(s.seen+replies, maxSeen)
 	}
 	r := s.of(op)
+	if r == &s.others {
+		longest = min(longest, otherReply/2) // see recent.expected
+	}
 	if r.longest = max(r.longest, longest); longest > 0 {
 		r.guess = 0
 	}

@@ -99,6 +99,10 @@ func TestSizes(t *testing.T) {
 	want("after another error", 5000, 5500)
 	s.learn(proto.OpGetData, 100, 2*generation)
 	want("long after the long one", 100, 100)
+	s.learn(proto.OpMulti, 1<<20, 1)
+	if got := s.of(proto.OpSetData).expected(); got > otherReply {
+		t.Errorf("%d bytes are expected of a write behind a long reply to a transaction", got)
+	}
 }
 
 // That the first znodes were small says little about the others.

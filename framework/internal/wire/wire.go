@@ -49,12 +49,12 @@ type Wire struct {
 	sizes sizes
 }
 
-// An identity is what handshakes say about the session.
+// An identity is what a handshake says about the session. What a Wire has of it is of the latest one.
 type identity struct {
-	id       int64
+	id       int64 // 0 if the session has expired: then the rest has no meaning
 	password []byte
-	timeout  time.Duration // the shortest that they negotiated
-	readOnly bool          // the server of the latest connection has no quorum
+	timeout  time.Duration // of a Wire, the shortest that was negotiated
+	readOnly bool          // the server has lost its quorum
 }
 
 // A Config is what a new Wire has to know.

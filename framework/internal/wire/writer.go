@@ -67,7 +67,7 @@ func (c *Conn) take(batch []*Request) []*Request {
 		}
 		rq.xid = w.nextXidLocked()
 		c.window.enter(rq, now)
-		c.flight.add(rq)
+		c.flight = append(c.flight, rq)
 	}
 	return batch
 }
