@@ -136,6 +136,36 @@ func TestSecureEndsWithItsContextWithoutAConnection(t *testing.T) {
 	})
 }
 
+// A context ends when the connection has just broken, so both are there. The error says that the context has ended.
+func TestSecureSaysThatItsContextEndedAtABreak(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		h := stale(t, srv, fault.Rule{Action: fault.HoldReply, Times: fault.Forever})
+		ctx := &endsWhenAsked{}
+		ctx.Context, ctx.cancel = context.WithCancel(t.Context())
+		secured := background(func() error { return h.Secure(ctx) })
+		sleep(time.Millisecond)
+		ctx.ends.Store(true)
+		srv.Cut()
+		wantErr(t, "secure", <-secured, context.Canceled)
+	})
+}
+
+// An endsWhenAsked is a context that ends when it is asked whether it has ended, once ends is set.
+type endsWhenAsked struct {
+	context.Context
+
+	cancel context.CancelFunc
+	ends   atomic.Bool
+}
+
+func (c *endsWhenAsked) Err() error {
+	if c.ends.Load() {
+		c.cancel()
+	}
+	return c.Context.Err()
+}
+
 func TestSecureEndsWithTheSession(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {

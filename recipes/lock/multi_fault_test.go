@@ -352,3 +352,38 @@ func TestMultiGetsThroughWhereOthersOnlyTry(t *testing.T) {
 		awaitEach(t, env.Client(t), paths, 0)
 	})
 }
+
+// A TryLock that re-enters finds its leases lost, and no server: it is bounded as any other one.
+func TestMultiTryLockOfAReentryThatIsLost(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtualClient(t, srv)
+		m := newMulti(t, newMutexes(t, c, "/multi/a", "/multi/b")...)
+		owned, cancel := context.WithTimeout(asOwner(t, "one"), time.Hour)
+		defer cancel()
+		held := mustLockAs(owned, t, m)
+		ctx := &askedContext{Context: owned, asked: sync.OnceFunc(func() {
+			must.OK(t, srv.Expire(c.Session().ID))
+			<-held.Lost()
+			srv.Refuse()
+			srv.Cut()
+		})}
+		began := time.Now()
+		_, err := m.TryLock(ctx)
+		wantErr(t, "TryLock", err, framework.ErrNotConnected)
+		wantErr(t, "the lease that was held", held.Err(), lock.ErrLost)
+		if took := time.Since(began); took > c.ConnectTimeout()+time.Second {
+			t.Errorf("TryLock took %v, want at most %v", took, c.ConnectTimeout())
+		}
+	})
+}
+
+// An askedContext calls asked when it is asked whether it has ended, or will.
+type askedContext struct {
+	context.Context
+
+	asked func()
+}
+
+func (c *askedContext) Deadline() (time.Time, bool) { c.asked(); return c.Context.Deadline() }
+func (c *askedContext) Done() <-chan struct{}       { c.asked(); return c.Context.Done() }
+func (c *askedContext) Err() error                  { c.asked(); return c.Context.Err() }

@@ -3,6 +3,8 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +41,12 @@ func TestALongWaitIsLogged(t *testing.T) {
 			must.Get(other.Create(t.Context(), path+"/_c_1f3b2c4d-0000-4000-8000-000000000000-lock-", held,
 				framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
 		}, "still waiting for the lock", "process 811 on batch-3)"},
+		"a container with this host and pid": {func(t *testing.T, _, other *framework.Client) {
+			host := must.Get(os.Hostname())(t)
+			held := lease.Metadata{Version: lease.MetadataVersion, Host: host, PID: os.Getpid(), Process: "0123456789abcdef"}.Encode()
+			must.Get(other.Create(t.Context(), path+"/_c_1f3b2c4d-0000-4000-8000-000000000000-lock-", held,
+				framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
+		}, "still waiting for the lock", fmt.Sprintf("process %d on %s)", os.Getpid(), must.Get(os.Hostname())(t))},
 		"another owner of the client": {func(t *testing.T, own, _ *framework.Client) {
 			must.Get(newMutex(t, own, path).Lock(asOwner(t, "first")))(t)
 		}, "still waiting for the lock, which another owner of this client has or waits for", ", which is this one)"},
