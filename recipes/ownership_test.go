@@ -341,9 +341,6 @@ func TestOwnership(t *testing.T) {
 		for view := range views {
 			for _, kind := range []string{view, view + ", in session"} {
 				for _, happening := range slices.Sorted(maps.Keys(happenings)) {
-					if s.byName && happening == lostAndReplaced {
-						continue
-					}
 					rows++
 					t.Run(fmt.Sprintf("%s/%s/%s", s.name, kind, happening), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) { ownership(t, s, kind, happening) })

@@ -36,7 +36,6 @@ type subject struct {
 	lasting  bool   // its znode belongs to no session
 	doubtful bool   // a znode may stay if the outcome is unknown, as documented
 	readOnly bool   // it needs no quorum
-	byName   bool   // it takes a znode of a random name that it has drawn for its own: see membership.Names
 	several  bool   // it is of several paths, so its error need not name one
 }
 
@@ -114,7 +113,7 @@ var recipeSubjects = []subject{
 		e := must.Get(leader.New(c, at))(t)
 		return func(ctx context.Context) (*holding, error) { return leased(e.Campaign(ctx)) }
 	}},
-	{name: "double barrier", byName: true, open: func(t *testing.T, c *framework.Client) func(context.Context) (*holding, error) {
+	{name: "double barrier", open: func(t *testing.T, c *framework.Client) func(context.Context) (*holding, error) {
 		d := must.Get(barrier.NewDouble(c, at, 1))(t)
 		return func(ctx context.Context) (*holding, error) { return leased(d.Enter(ctx)) }
 	}},

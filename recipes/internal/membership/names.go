@@ -99,7 +99,14 @@ func (n *Names) Create(
 		if !errors.Is(err, framework.ErrNodeExists) {
 			break
 		}
-		if err = n.delete(ctx, c, given); err != nil { // of a former session's create, which was applied late
+		err = n.delete(ctx, c, given) // of a former session's create, which was applied late
+		if errors.Is(err, ErrTaken) {
+			if err = n.awaitSessions(ctx, c, given, n.state(given).unknown); err == nil {
+				n.change(func() { n.dropLocked(given) })
+				given = n.draw()
+			}
+		}
+		if err != nil {
 			break
 		}
 		if err = rounds.Wait(ctx, 1); err != nil {
@@ -205,10 +212,16 @@ func (n *Names) nextName(ctx context.Context, c *framework.Client, present int64
 		}
 	}
 	if next == "" {
-		next = rand.Text()
-		n.change(func() { n.names[next] = new(name) })
+		next = n.draw()
 	}
 	return next, nil
+}
+
+// draw returns a new name.
+func (n *Names) draw() string {
+	drawn := rand.Text()
+	n.change(func() { n.names[drawn] = new(name) })
+	return drawn
 }
 
 // deleteFormer deletes a znode of the name. Then an earlier create of the present session is over, because the
@@ -225,7 +238,7 @@ func (n *Names) deleteFormer(ctx context.Context, c *framework.Client, of string
 			return ctx.Err()
 		}
 	}
-	if err := n.delete(ctx, c, of); err != nil {
+	if err := unless(n.delete(ctx, c, of), ErrTaken); err != nil {
 		return err
 	}
 	n.change(func() { n.forgetLocked(of, present) })
@@ -290,14 +303,26 @@ func (n *Names) state(of string) (one name) {
 
 // end deletes the session's znode of the name, in the present session.
 func (n *Names) end(ctx context.Context, c *framework.Client, of string, session int64) error {
-	if err := n.delete(ctx, c, of); err != nil {
+	if err := unless(n.delete(ctx, c, of), ErrTaken); err != nil {
 		return err
 	}
 	n.gone(of, session)
 	return nil
 }
 
-// delete deletes a znode of the client's own, whatever session it belongs to.
-func (n *Names) delete(ctx context.Context, c *framework.Client, name string) error {
-	return c.Root().Delete(ctx, zkpath.Join(n.dir, name), framework.Idempotent())
+// delete deletes the znode of the name, if it is the client's own: of one of the sessions in which it may have
+// made it. Otherwise it returns ErrTaken.
+func (n *Names) delete(ctx context.Context, c *framework.Client, of string) error {
+	c, path, one := c.Root(), zkpath.Join(n.dir, of), n.state(of)
+	if err := c.Sync(ctx, path); err != nil { // the server may be behind the create's
+		return err
+	}
+	st, exists, err := c.Exists(ctx, path)
+	switch {
+	case err != nil || !exists:
+		return err
+	case st.EphemeralOwner == 0 || st.EphemeralOwner != one.session && len(without(one.unknown, st.EphemeralOwner)) == len(one.unknown):
+		return ErrTaken
+	}
+	return c.Delete(ctx, path, framework.CreatedBy(st.Czxid), framework.Idempotent())
 }

@@ -1,6 +1,8 @@
 package membership //nolint:testpackage // it tests what is not exported
 
 import (
+	"crypto/rand"
+	"fmt"
 	"testing"
 	"time"
 
@@ -100,5 +102,35 @@ func TestALateCreateMeetsAZnodeOrNoSession(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Another client makes a znode of the name that is drawn, or of one whose create has an unknown outcome. It stays,
+// and the call's znode gets another name.
+func TestAnotherClientsZnodeOfAnOwnNameStays(t *testing.T) {
+	t.Parallel()
+	for kind, opts := range map[string][]framework.CreateOption{"a persistent one": nil, "an ephemeral one": {framework.Ephemeral()}} {
+		for _, former := range []bool{false, true} {
+			recipetest.Subtest(t, fmt.Sprintf("%s, former %v", kind, former), func(t *testing.T, env *zkenv.Env) {
+				route, other := env.Route(t), env.Client(t)
+				c := &caller{Client: route.Client(t, framework.WithLeaseMargin(3*time.Second), framework.WithSessionTimeout(6*time.Second)), route: route}
+				names, done := NamesOf(c.Client, directory)
+				defer done()
+				must.Get(other.Create(t.Context(), directory, nil))(t)
+				taken := rand.Text()
+				if c.names = names; former {
+					taken = c.create(t, true)
+					c.abandon(t)
+				} else {
+					names.change(func() { names.names[taken] = &name{unknown: []unknownCreate{{session: -1}}} })
+				}
+				must.Get(other.Create(t.Context(), directory+"/"+taken, []byte("theirs"), opts...))(t)
+				used := c.create(t, false)
+				data, _, err := other.Get(t.Context(), directory+"/"+taken)
+				if err != nil || string(data) != "theirs" || used == taken {
+					t.Errorf("the name %s; the other client's znode %s has %q, %v", used, taken, data, err)
+				}
+			})
+		}
 	}
 }
