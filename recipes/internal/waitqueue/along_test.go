@@ -1,3 +1,5 @@
+//go:build !docent_plain
+
 package waitqueue //nolint:testpackage // as listings_test.go
 
 import (

@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/zkpath"
+	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
 // errGone means that the attempt's node is no longer in the queue.
@@ -22,94 +20,91 @@ var errGone = errtype.New("waitqueue: own node is gone", errtype.Other)
 // waits, and is granted or withdraws. If its session ends, or another client deletes its node, it
 // queues again. One goroutine at a time may drive it. If that goroutine fails, another one may
 // take the attempt over.
+//
+// # Why no two hold
+//
+// Let A's node come before B's, so that B has to wait for A ([Queue.Predecessor]).
+//
+//  1. B is granted by a reply to a listing that shows B's node, and none that B has to wait for. A node
+//     has a name of its own and exists once, so the reply was made while B's node existed: in a state S.
+//  2. In S there is no node of A. None comes later, because numbers grow: what is created after B's node
+//     comes behind it. The one exception is a downgrade ([Queue.MayReplace]). Its node counts only if one
+//     listing shows it and the write node: then no contender behind these two had been granted, and the
+//     listing that grants one later shows the new node.
+//  3. So A's node had been deleted by S. A's client deletes it once A does not hold. The ensemble deletes
+//     it with A's session, and A's hold was lost before, at the session's deadline: see secure. If a
+//     third client deletes it, A's hold is lost as soon as A's client sees that.
+//  4. After S, B's node is there as long as its session, which secure proves, or until 3.
+//
+// Contenders of another kind are refused, or waited for, by the same listing: see admit. An event grants
+// nothing, it is a reason to list again: one that is late or lost costs time. What saves a request is behind
+// [shortcuts], and must show the same.
 type Attempt struct {
 	queue *Queue
 	kind  string
 	data  func() []byte
+	write *Grant // of a downgrade; nil if the attempt queues as others do
 
-	Observer Observer // of its waiting; may be nil. The goroutine that drives may set it
+	znode    hold.Znode     // the node, with the session that it is bound to; without a Path if there is none
+	self     queuenode.Node // the node
+	admitted bool           // a listing showed the node, and no contender of another kind ahead of it
 
-	write    *Grant // of a downgrade; nil if the attempt queues as others do
-	reported int    // how many contenders ahead OnPosition was called with last; -1 for none
-
-	client *framework.Client // bound to the hold's session
-	hold   *framework.SessionHold
-	key    listingKey // set with hold
-
-	node   string         // path of the node; "" if there is none
-	self   queuenode.Node // the node
-	stat   framework.Stat
-	breaks int64    // of the connection when the grant was certain
-	listed []string // what was listed along with the creation of the node; nil once used
-	fresh  bool     // the node has not been listed yet
-	warned bool     // of contenders of another kind that came later
-
-	admitted bool          // a listing showed the node, and no contender of another kind ahead of it
-	took     time.Duration // from the call that created the node to its return
-	pos      position      // of the wait, as it was last found
-	seen     seenWait      // the same for other goroutines
-	waiter   *waiter       // since it began to wait
-	rounds   pace.Pace     // of restarts and listings
-}
-
-// An Observer is notified of an attempt's waiting, by the goroutine that drives the attempt.
-type Observer interface {
-	// Waits is called with the number of contenders ahead, after each listing that shows some.
-	Waits(ahead int)
-	// Behind is called after that with the data of the predecessor's znode, which the request
-	// that sets the watch has read.
-	Behind(data []byte)
+	waiter    *waiter   // since it began to wait
+	rounds    pace.Pace // of restarts and listings
+	shortcuts shortcuts
+	reports
 }
 
 // NewAttempt returns an attempt that has not entered the queue yet. When its node is created, data
 // returns the node's data.
 func (q *Queue) NewAttempt(kind string, data func() []byte) *Attempt {
-	return &Attempt{queue: q, kind: kind, data: data, reported: -1, rounds: pace.Rounds()}
+	a := newAttempt()
+	a.queue, a.kind, a.data, a.rounds, a.reported = q, kind, data, pace.Rounds(), -1
+	return a
 }
 
 // Run drives the attempt until it is granted, ctx ends or a request fails. With an error the
 // attempt keeps what it has, its node included: Run again, or Withdraw.
-func (a *Attempt) Run(ctx context.Context) (*Grant, error) {
-	for {
-		if err := a.enter(ctx); err != nil {
-			return nil, err
-		}
-		err := a.await(ctx)
-		if err == nil {
-			err = a.secure(ctx)
-		}
-		switch {
-		case err == nil:
-			a.ReportGranted()
-			return a.grant(), nil
-		case !Restartable(err):
-			return nil, err
-		}
-		a.restart(err)
-		if err := a.rounds.Wait(ctx, 1); err != nil {
-			return nil, err
-		}
-	}
-}
+func (a *Attempt) Run(ctx context.Context) (*Grant, error) { return a.repeat(ctx, a.run) }
 
 // Try waits for no other contender: it returns a grant, or [ErrBusy] with its node deleted. If it
-// finds a predecessor before it has a node, it does not create one. If its session ends, or
-// another client deletes its node, Try starts again.
-func (a *Attempt) Try(ctx context.Context) (*Grant, error) {
+// finds a predecessor before it has a node, it does not create one.
+func (a *Attempt) Try(ctx context.Context) (*Grant, error) { return a.repeat(ctx, a.try) }
+
+// repeat queues again if the session ends, or if another client deletes the node.
+func (a *Attempt) repeat(ctx context.Context, once func(context.Context) (*Grant, error)) (*Grant, error) {
 	for {
-		grant, err := a.try(ctx)
+		grant, err := once(ctx)
 		if !Restartable(err) {
 			return grant, err
 		}
-		a.restart(err)
+		if errors.Is(err, errGone) {
+			a.Withdraw() // the node of a downgrade may exist, without its write node
+		} else {
+			a.leave()
+		}
 		if err := a.rounds.Wait(ctx, 1); err != nil {
 			return nil, err
 		}
 	}
 }
 
+func (a *Attempt) run(ctx context.Context) (*Grant, error) {
+	if err := a.enter(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.await(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.secure(ctx); err != nil {
+		return nil, err
+	}
+	a.ReportGranted()
+	return a.grant(), nil
+}
+
 func (a *Attempt) try(ctx context.Context) (*Grant, error) {
-	if a.write == nil && a.node == "" {
+	if a.write == nil && a.znode.Path == "" {
 		if err := a.checkFree(ctx); err != nil {
 			return nil, err
 		}
@@ -130,22 +125,11 @@ func (a *Attempt) try(ctx context.Context) (*Grant, error) {
 	return a.grant(), nil
 }
 
-// ReportGranted reports that no contender is ahead of the attempt any more.
-func (a *Attempt) ReportGranted() { a.report(0) }
-
-// report calls OnPosition if the number of contenders ahead has changed.
-func (a *Attempt) report(ahead int) {
-	if a.queue.OnPosition != nil && ahead != a.reported {
-		a.reported = ahead
-		a.queue.OnPosition(ahead)
-	}
-}
-
 // Withdraw ends the attempt. Its node is deleted in the background, until it is gone or its
 // session has ended.
 func (a *Attempt) Withdraw() {
-	if a.node != "" {
-		a.client.Discard(a.node)
+	if a.znode.Path != "" {
+		a.znode.Client.Discard(a.znode.Path)
 	}
 	a.leave()
 }
@@ -154,7 +138,7 @@ func (a *Attempt) Withdraw() {
 // the deletion, because the next Try must not find this node. If the deletion is not confirmed,
 // the error says why.
 func (a *Attempt) Cancel(ctx context.Context) error {
-	err := a.client.Delete(ctx, a.node, framework.Guaranteed())
+	err := a.znode.Client.Delete(ctx, a.znode.Path, framework.Guaranteed())
 	a.leave()
 	if err == nil || errors.Is(err, framework.ErrNoNode) || errors.Is(err, framework.ErrSessionEnded) {
 		return ErrBusy
@@ -168,54 +152,30 @@ func Restartable(err error) bool {
 	return errors.Is(err, errGone) || errors.Is(err, framework.ErrSessionEnded)
 }
 
-// restart leaves the queue because of err, so that the attempt can enter it again. A node that does
-// not contend may exist nevertheless: that of a downgrade whose write node is gone.
-func (a *Attempt) restart(err error) {
-	if errors.Is(err, errGone) {
-		a.Withdraw()
-	} else {
-		a.leave()
-	}
-}
-
 // leave forgets the node and the session.
 func (a *Attempt) leave() {
-	if own := a.endWait(); own != nil {
-		own.Close()
+	own := a.endWait()
+	own.close()
+	if a.znode.Path != "" {
+		a.shortcuts.left(false)
 	}
-	if a.node != "" {
-		clientAttemptsOf(a.client).remove(a.self.Name, false)
+	if a.znode.Session != nil {
+		a.znode.Session.Release()
 	}
-	if a.hold != nil {
-		a.hold.Release()
-	}
-	a.hold, a.client = nil, nil
-	a.node, a.listed, a.write = "", nil, nil
-}
-
-// endWait closes the attempt's watches, but for the watch on the own node, which it returns if there
-// is one.
-func (a *Attempt) endWait() (own *framework.Watch) {
-	if a.waiter == nil {
-		return nil
-	}
-	own, a.waiter = a.waiter.end(), nil
-	a.seen.set(position{}, nil)
-	return own
+	a.znode, a.write = hold.Znode{}, nil
 }
 
 // enter makes sure that the attempt has a node of a session that has not ended.
 func (a *Attempt) enter(ctx context.Context) error {
-	if a.hold != nil && a.hold.Err() != nil {
+	if a.znode.Session != nil && a.znode.Session.Err() != nil {
 		a.leave()
 	}
-	for a.node == "" {
+	for a.znode.Path == "" {
 		if err := a.bind(ctx); err != nil {
 			return err
 		}
 		err := a.create(ctx)
-		switch {
-		case errors.Is(err, framework.ErrSessionEnded):
+		if errors.Is(err, framework.ErrSessionEnded) {
 			a.leave()
 			err = a.rounds.Wait(ctx, 1)
 		}
@@ -226,9 +186,10 @@ func (a *Attempt) enter(ctx context.Context) error {
 	return nil
 }
 
+// bind binds the attempt to the client's session: its node counts in no other.
 func (a *Attempt) bind(ctx context.Context) error {
 	switch {
-	case a.hold != nil:
+	case a.znode.Session != nil:
 		return nil
 	case a.write != nil && a.writeNode().Overflowed():
 		return ErrCounterEnd
@@ -237,10 +198,7 @@ func (a *Attempt) bind(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.hold = session
-	a.client = a.queue.Client.InSession(session.Session())
-	dir := a.client.AbsolutePath(a.queue.Dir)
-	a.key = listingKey{session.Session(), dir, a.queue.Kinds[0]}
+	a.znode = hold.Znode{Client: a.queue.Client.InSession(session.Session()), Session: session}
 	if a.write != nil && a.write.Session.Session() != session.Session() {
 		a.write = nil
 	}
@@ -249,9 +207,9 @@ func (a *Attempt) bind(ctx context.Context) error {
 
 // checkFree returns ErrBusy if the attempt would have a predecessor, and ErrMixed if a contender of
 // another kind would be ahead. The client's server may lag behind the server that processed a release,
-// so the first listing may be old. checkFree therefore syncs and lists again before it refuses. A leader answers a sync before it has applied all that
-// it has committed. So an attempt that is connected to the leader may be refused right after a
-// release.
+// so the first listing may be old. checkFree therefore syncs and lists again before it refuses. A leader
+// answers a sync before it has applied all that it has committed. So an attempt that is connected to the
+// leader may be refused right after a release.
 func (a *Attempt) checkFree(ctx context.Context) (err error) {
 	for _, synced := range []bool{false, true} {
 		if synced {
@@ -267,7 +225,12 @@ func (a *Attempt) checkFree(ctx context.Context) (err error) {
 		case err != nil:
 			return err
 		}
-		if own := len(nodes); a.queue.Predecessor(append(nodes, a.last(nodes)), own, own) < 0 {
+		last := queuenode.Node{Kind: a.kind} // the attempt's node, if it came behind all others
+		own := len(nodes)
+		if own > 0 {
+			last.Sequence = nodes[own-1].Sequence + 1
+		}
+		if a.queue.Predecessor(append(nodes, last), own, own) < 0 {
 			return nil
 		}
 		err = ErrBusy
@@ -275,69 +238,47 @@ func (a *Attempt) checkFree(ctx context.Context) (err error) {
 	return err
 }
 
-// last returns what the attempt's node would be if it came behind all others.
-func (a *Attempt) last(nodes []queuenode.Node) queuenode.Node {
-	n := queuenode.Node{Kind: a.kind}
-	if len(nodes) > 0 {
-		n.Sequence = nodes[len(nodes)-1].Sequence + 1
-	}
-	return n
-}
-
-// create creates the node. It lists along with the creation if not too many other attempts do.
+// create creates the node.
 func (a *Attempt) create(ctx context.Context) error {
-	data := a.data() // first: it may be a user's, and other attempts may wait for the listing
-	lists := listingsOf(a.client)
-	along := lists.begin(a.key)
-	c := a.creation(along != nil)
-	defer func() { lists.end(a.key, along, c.names) }()
-	node, err := a.client.Create(ctx, zkpath.Join(a.queue.Dir, c.name), data, c.opts...)
+	data := a.data() // first: it may be a user's, and other attempts may wait for the answer
+	name, opts := a.creation()
+	defer a.shortcuts.answered()
+	path, err := a.znode.Client.Create(ctx, zkpath.Join(a.queue.Dir, name), data, opts...)
 	if err != nil {
 		return a.queue.CreationError(err)
 	}
-	a.created(node, c)
+	a.created(path)
 	return nil
 }
 
-// A creation is how an attempt's node is to be created.
-type creation struct {
-	begun time.Time
-	name  string // without what framework and server add
-	opts  []framework.CreateOption
-	names []string // of the directory's children, if listed
-}
-
-func (a *Attempt) creation(along bool) *creation {
-	c := &creation{begun: time.Now(), name: a.kind}
-	c.opts = append(make([]framework.CreateOption, 0, 7), // as many as follow
-		framework.Ephemeral(), framework.Protected(), framework.WithParents(), framework.StatTo(&a.stat))
+// creation returns how the node is to be created; its name is without what framework and server add.
+func (a *Attempt) creation() (name string, opts []framework.CreateOption) {
+	opts = append(make([]framework.CreateOption, 0, 7), // as many as follow
+		framework.Ephemeral(), framework.Protected(), framework.WithParents(), framework.StatTo(&a.znode.Stat))
+	name = a.kind
 	if a.write == nil {
-		c.opts = append(c.opts, framework.Sequential())
+		opts = append(opts, framework.Sequential())
 	} else {
-		c.name += a.writeNode().Digits()
-	}
-	if along {
-		c.opts = append(c.opts, framework.ListTo("", &c.names))
+		name += a.writeNode().Digits()
 	}
 	if a.queue.ACL != nil {
-		c.opts = append(c.opts, framework.WithACL(a.queue.ACL...))
+		opts = append(opts, framework.WithACL(a.queue.ACL...))
 	}
-	return c
+	return name, a.shortcuts.creating(opts)
 }
 
-// created notes the node that the creation has made at the path.
-func (a *Attempt) created(path string, c *creation) {
+// created notes the node, which was created at the path.
+func (a *Attempt) created(path string) {
 	_, name := zkpath.Split(path)
-	a.node, a.fresh, a.listed, a.took = path, true, c.names, time.Since(c.begun)
-	a.admitted = a.write != nil                      // a downgrade's owner has been admitted as a writer
+	a.znode.Path = path
 	a.self, _ = queuenode.Parse(name, a.queue.Kinds) // it has the name that was asked for
-	clientAttemptsOf(a.client).add(a.self.Name)
+	a.admitted = a.write != nil                      // a downgrade's owner has been admitted as a writer
 }
 
-// position returns where the attempt's node is. A node that is not listed is gone: the listing is
-// no older than the node, because the session that created the node has read it.
+// position returns what the attempt has to wait for, by a listing. A node that is not listed is gone: the
+// listing is no older than the node.
 func (a *Attempt) position(ctx context.Context) (position, error) {
-	v, err := a.list(ctx)
+	v, err := a.shortcuts.list(ctx)
 	if err != nil {
 		return position{}, err
 	}
@@ -346,20 +287,19 @@ func (a *Attempt) position(ctx context.Context) (position, error) {
 		return position{}, errGone
 	}
 	if other, err := a.admit(ctx, v); err != nil || other != "" {
-		return position{ahead: own + 1, predecessor: other, second: firstBut(v.nodes, own), foreign: true}, err
+		pos := position{ahead: own + 1, predecessor: other}
+		if own > 0 {
+			pos.also = v.nodes[0].Name // if it goes first, the other is not refused any more
+		}
+		return pos, err
+	}
+	if a.write != nil && queuenode.Index(v.nodes, a.writeNode().Name) < 0 {
+		return position{}, errGone // a contender behind the write node may have been granted
 	}
 	if a.write != nil {
-		return position{ahead: own}, a.checkWriteNode(v.nodes)
+		return position{ahead: own}, nil
 	}
-	return a.queue.position(v.nodes, own), nil
-}
-
-// firstBut returns the name of the first of the nodes, or "" if that is own.
-func firstBut(nodes []queuenode.Node, own int) string {
-	if own == 0 {
-		return ""
-	}
-	return nodes[0].Name
+	return a.shortcuts.prepare(a.queue.position(v.nodes, own), v.nodes, own), nil
 }
 
 // admit returns ErrMixed if a contender of another kind is ahead of the attempt, or the name of one that
@@ -370,39 +310,58 @@ func (a *Attempt) admit(ctx context.Context, v view) (other string, err error) {
 		a.warnOfOthers(v)
 		return "", nil
 	}
-	other, err = a.queue.otherAhead(ctx, a.client, v, &a.self, a.stat.Czxid)
+	other, err = a.queue.otherAhead(ctx, a.znode.Client, v, &a.self, a.znode.Stat.Czxid)
 	a.admitted = err == nil && other == ""
 	return other, err
 }
 
-// warnOfOthers logs once that contenders of another kind have come while the attempt waits.
-func (a *Attempt) warnOfOthers(v view) {
-	if a.warned || len(v.others) == 0 {
-		return
-	}
-	a.warned = true
-	a.client.Logger().Named("lock").Warn("another kind of lock has come to the path: both may be granted",
-		zap.String("path", a.client.AbsolutePath(a.queue.Dir)), zap.String("contender", v.others[0].Name))
+// secure makes the grant certain: the session, and so the node, certainly exists now, and the hold is lost
+// before the ensemble can expire that. Breaks of the connection count from then on, also while a
+// function of the user's is notified of the grant.
+func (a *Attempt) secure(ctx context.Context) error {
+	err := a.znode.Session.Secure(ctx)
+	a.znode.Breaks = a.znode.Session.Breaks()
+	return err
 }
 
-// list returns the queue, as listed along with the creation of the node or of another attempt's, or
-// by a listing that the attempt shares. The first one may have been on its way before, if it
-// contains the node. Later ones are sent after the event that made the attempt list again.
-func (a *Attempt) list(ctx context.Context) (view, error) {
-	fresh, names := a.fresh, a.listed
-	a.fresh, a.listed = false, nil
-	if names != nil {
-		return a.queue.ordered(ctx, a.client, names)
+// A Grant is a znode of the queue that was granted.
+type Grant struct {
+	hold.Znode
+	Write *Grant // of the write side, if this is a downgrade; else nil
+}
+
+// Fence returns a number that grows from grant to grant: the czxid of the node. A downgrade has the
+// fence of its write grant. The czxid of its own node may be greater than that of nodes behind it,
+// which are granted later.
+func (g *Grant) Fence() int64 {
+	if g.Write != nil {
+		return g.Write.Fence()
 	}
-	if fresh {
-		most := max(2*a.took, time.Millisecond) // a listing that was sent meanwhile takes about as long
-		v, err := listingsOf(a.client).listedAlong(ctx, a.key, a.queue, a.self.Name, most)
-		if v.nodes != nil || err != nil {
-			return v, err
-		}
-	}
-	ask := func(ctx context.Context) (view, error) { return a.queue.list(ctx, a.client) }
-	return listingsOf(a.client).list(ctx, a.key, ask, func(v view) bool {
-		return fresh && queuenode.Index(v.nodes, a.self.Name) >= 0
-	})
+	return g.Znode.Fence()
+}
+
+// grant ends the wait and returns the grant. The attempt keeps its node and its session.
+func (a *Attempt) grant() *Grant {
+	g := &Grant{Znode: a.znode, Write: a.write}
+	g.Own = a.endWait().watch
+	a.shortcuts.left(true)
+	return g
+}
+
+// NewDowngrade returns an attempt of the write grant's owner, who takes the read side, too, and may
+// hold it longer. It does not wait: its node has the number of the write node, so it is ahead of
+// all nodes behind that one. It is not sequential, as Curator's node of a writer that takes the
+// read lock. If the write node is gone before both nodes were listed, the attempt queues as others
+// do.
+func (q *Queue) NewDowngrade(write *Grant, kind string, data func() []byte) *Attempt {
+	a := q.NewAttempt(kind, data)
+	a.write = write
+	return a
+}
+
+// writeNode returns the node of the write grant.
+func (a *Attempt) writeNode() queuenode.Node {
+	_, name := zkpath.Split(a.write.Path)
+	node, _ := queuenode.Parse(name, a.queue.Kinds) // what was granted is a contender
+	return node
 }

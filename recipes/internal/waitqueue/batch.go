@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/zkpath"
+	"github.com/docent-go/docent/recipes/internal/hold"
 )
 
 // Enqueue creates a node for each of the attempts that has none, by one transaction: all or none.
@@ -15,16 +16,29 @@ import (
 // error each attempt is as it was, or has no node.
 func Enqueue(ctx context.Context, attempts []*Attempt) error {
 	for {
-		outside, err := bindAll(ctx, attempts)
-		switch {
-		case err != nil:
-			return err
-		case len(outside) == 0:
+		var outside []*Attempt
+		for _, a := range attempts {
+			if a.znode.Session != nil && a.znode.Session.Err() != nil {
+				a.leave()
+			}
+			if a.znode.Path != "" {
+				continue
+			}
+			if err := a.bind(ctx); err != nil {
+				return err
+			}
+			outside = append(outside, a)
+		}
+		switch len(outside) {
+		case 0:
 			return nil
-		case len(outside) == 1:
+		case 1:
 			return outside[0].enter(ctx)
 		}
-		err = createAll(ctx, outside)
+		err := framework.ErrSessionEnded // in between
+		if outside[0].znode.Session.Session() == outside[len(outside)-1].znode.Session.Session() {
+			err = createAll(ctx, outside)
+		}
 		if !errors.Is(err, framework.ErrSessionEnded) {
 			return err
 		}
@@ -35,29 +49,6 @@ func Enqueue(ctx context.Context, attempts []*Attempt) error {
 	}
 }
 
-// bindAll returns the attempts that have no node, bound to one session.
-func bindAll(ctx context.Context, attempts []*Attempt) ([]*Attempt, error) {
-	for {
-		var outside []*Attempt
-		for _, a := range attempts {
-			if a.hold != nil && a.hold.Err() != nil {
-				a.leave()
-			}
-			if a.node != "" {
-				continue
-			}
-			if err := a.bind(ctx); err != nil {
-				return nil, err
-			}
-			outside = append(outside, a)
-		}
-		if len(outside) == 0 || outside[0].hold.Session() == outside[len(outside)-1].hold.Session() {
-			return outside, nil
-		}
-		leaveAll(outside) // the session ended in between
-	}
-}
-
 func leaveAll(attempts []*Attempt) {
 	for _, a := range attempts {
 		a.leave()
@@ -65,20 +56,16 @@ func leaveAll(attempts []*Attempt) {
 }
 
 func createAll(ctx context.Context, attempts []*Attempt) error {
-	root := attempts[0].client.Root()
+	root := attempts[0].znode.Client.Root()
 	data := make([][]byte, len(attempts))
 	for i, a := range attempts {
 		data[i] = a.data() // first: it may be a user's, who may panic
 	}
 	creates := make([]framework.TxnOp, len(attempts))
-	creations := make([]*creation, len(attempts))
 	for i, a := range attempts {
-		lists := listingsOf(a.client)
-		along := lists.begin(a.key)
-		defer lists.end(a.key, along, nil)
-		creations[i] = a.creation(along != nil)
-		path := a.client.AbsolutePath(zkpath.Join(a.queue.Dir, creations[i].name))
-		creates[i] = framework.OpCreate(path, data[i], creations[i].opts...)
+		name, opts := a.creation()
+		defer a.shortcuts.answered()
+		creates[i] = framework.OpCreate(a.znode.Client.AbsolutePath(zkpath.Join(a.queue.Dir, name)), data[i], opts...)
 	}
 	nodes, err := root.CreateAll(ctx, creates...)
 	if err != nil {
@@ -89,7 +76,7 @@ func createAll(ctx context.Context, attempts []*Attempt) error {
 	}
 	for i, a := range attempts {
 		_, name := zkpath.Split(nodes[i])
-		a.created(zkpath.Join(a.queue.Dir, name), creations[i])
+		a.created(zkpath.Join(a.queue.Dir, name))
 	}
 	return nil
 }
@@ -102,7 +89,7 @@ func TryGrant(ctx context.Context, attempts []*Attempt) (grants []*Grant, err er
 	obstacles := make([]error, len(attempts))
 	var wg sync.WaitGroup
 	for i, a := range attempts {
-		if a.listed != nil { // along with the creation: no request is needed
+		if a.shortcuts.listed() { // along with the creation: no request is needed
 			obstacles[i] = a.obstacle(ctx)
 			continue
 		}
@@ -135,10 +122,10 @@ func (a *Attempt) obstacle(ctx context.Context) error {
 // the deletion is not confirmed, WithdrawAll returns why. The deletion then goes on in the
 // background, until the nodes are gone or their session has ended.
 func WithdrawAll(ctx context.Context, attempts []*Attempt) error {
-	var nodes []ownedNode
+	var nodes []*hold.Znode
 	for _, a := range attempts {
-		if a.node != "" {
-			nodes = append(nodes, ownedNode{a.client, a.node})
+		if a.znode.Path != "" {
+			nodes = append(nodes, &a.znode)
 		}
 	}
 	errs := deleteAll(ctx, nodes)
@@ -154,30 +141,24 @@ func WithdrawAll(ctx context.Context, attempts []*Attempt) error {
 // DeleteAll deletes the nodes of grants of one client, by one transaction. It returns an error for
 // each node, as [framework.Client.Delete] with Guaranteed does.
 func DeleteAll(ctx context.Context, grants []*Grant) []error {
-	nodes := make([]ownedNode, len(grants))
+	nodes := make([]*hold.Znode, len(grants))
 	for i, g := range grants {
-		nodes[i] = ownedNode{g.Client, g.Path}
+		nodes[i] = &g.Znode
 	}
 	return deleteAll(ctx, nodes)
 }
 
-// An ownedNode is the node of an attempt or a grant.
-type ownedNode struct {
-	client *framework.Client // bound to its session
-	node   string
-}
-
 // deleteAll deletes nodes of one client by one transaction. If that fails, for example because one
 // node is gone already, each node is deleted by a request of its own.
-func deleteAll(ctx context.Context, nodes []ownedNode) []error {
+func deleteAll(ctx context.Context, nodes []*hold.Znode) []error {
 	errs := make([]error, len(nodes))
 	var failed error
 	if len(nodes) > 1 {
 		deletes := make([]framework.TxnOp, len(nodes))
 		for i, n := range nodes {
-			deletes[i] = framework.OpDelete(n.client.AbsolutePath(n.node), framework.AnyVersion)
+			deletes[i] = framework.OpDelete(n.Client.AbsolutePath(n.Path), framework.AnyVersion)
 		}
-		if _, failed = nodes[0].client.Root().Txn(ctx, deletes...); failed == nil {
+		if _, failed = nodes[0].Client.Root().Txn(ctx, deletes...); failed == nil {
 			return errs
 		}
 	}
@@ -185,7 +166,7 @@ func deleteAll(ctx context.Context, nodes []ownedNode) []error {
 	var existed atomic.Bool // one node existed until now, so the transaction deleted none
 	for i, n := range nodes {
 		wg.Go(func() {
-			errs[i] = n.client.Delete(ctx, n.node, framework.Guaranteed())
+			errs[i] = n.Client.Delete(ctx, n.Path, framework.Guaranteed())
 			if errs[i] == nil {
 				existed.Store(true)
 			}

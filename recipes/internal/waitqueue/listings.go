@@ -1,3 +1,5 @@
+//go:build !docent_plain
+
 package waitqueue
 
 import (
@@ -13,12 +15,13 @@ import (
 // listings are the listings in flight that the attempts of one client share. If a listing contains
 // a znode, it was made while that znode existed. So it shows all contenders that can be ahead of
 // the znode, without a watch on the directory. A listing is dropped when no attempt waits for it.
-//
-// Sharing is an optimisation: without it, an attempt would list along with each creation, and for
-// itself while it waits.
 type listings struct {
 	mu  sync.Mutex // guards following; never held across a request
 	all map[listingKey]*underway
+
+	// Of the client's attempts that have a node and no grant, by the node's name, which is unique: closed
+	// at the grant; nil until the successor asks for it.
+	granted map[string]chan struct{}
 }
 
 // A listingKey is what attempts that share listings have in common.
@@ -39,7 +42,7 @@ type underway struct {
 // An alongListing is a listing that is sent along with the creation of an attempt's node, right
 // behind it. Other attempts of the session may use it if it contains their nodes, too.
 type alongListing struct {
-	ended chan struct{} // closed at the end; nil until another attempt waits; guarded by listings.mu
+	ended chan struct{} // closed at the end
 	names []string      // of the directory's children; nil for none; set before the end
 
 	sort sync.Once
@@ -49,9 +52,6 @@ type alongListing struct {
 // alongAtMost is how many attempts of a session list along with their creations at one time, which
 // costs them no round trip. Those beyond use these listings, or share one that is sent later.
 const alongAtMost = 4
-
-// A request asks for the queue.
-type request func(context.Context) (view, error)
 
 // A sharedListing is one request that several attempts wait for.
 type sharedListing struct {
@@ -63,7 +63,9 @@ type sharedListing struct {
 }
 
 func listingsOf(c *framework.Client) *listings {
-	return framework.Shared(c, func() *listings { return &listings{all: make(map[listingKey]*underway)} })
+	return framework.Shared(c, func() *listings {
+		return &listings{all: make(map[listingKey]*underway), granted: make(map[string]chan struct{})}
+	})
 }
 
 // begin returns the listing that an attempt has to send along with its creation; nil if it need not. The
@@ -78,7 +80,7 @@ func (ls *listings) begin(key listingKey) *alongListing {
 	if u.along == nil {
 		u.along = u.few[:0]
 	}
-	l := new(alongListing)
+	l := &alongListing{ended: make(chan struct{})}
 	u.along = append(u.along, l)
 	return l
 }
@@ -94,20 +96,16 @@ func (ls *listings) end(key listingKey, l *alongListing, names []string) {
 	if l.names = names; names != nil {
 		u.latest = l
 	}
-	if l.ended != nil {
-		close(l.ended)
-	}
+	close(l.ended)
 	i := slices.Index(u.along, l)
 	u.along = slices.Delete(u.along, i, i+1)
 	ls.forgetLocked(key)
 }
 
 // listedAlong returns what the creation of another attempt has listed, if that contains the node
-// with the name. It waits for the listings that are on their way. Replies come in the
-// order of the requests. So if the node's creation has just been answered, the first of these
-// listings was sent after it, as a rule. Its nodes are nil if no listing contains the node, or if
-// none has come after most: another attempt's call may be held up by its user. It returns ctx's error if
-// ctx ends first.
+// with the name. It waits for the listings that are on their way. Replies come in the order of the
+// requests, so one of them was sent after the node's creation, as a rule. The nodes are nil if none contains
+// the node, or if none has come after most: another attempt's call may be held up by its user.
 func (ls *listings) listedAlong(
 	ctx context.Context, key listingKey, q *Queue, name string, most time.Duration,
 ) (view, error) {
@@ -118,14 +116,12 @@ func (ls *listings) listedAlong(
 	limit := time.NewTimer(most)
 	defer limit.Stop()
 	for _, l := range others {
-		if l.ended != nil {
-			select {
-			case <-l.ended:
-			case <-limit.C:
-				return view{}, nil
-			case <-ctx.Done():
-				return view{}, ctx.Err()
-			}
+		select {
+		case <-l.ended:
+		case <-limit.C:
+			return view{}, nil
+		case <-ctx.Done():
+			return view{}, ctx.Err()
 		}
 		if !slices.Contains(l.names, name) {
 			continue
@@ -144,11 +140,6 @@ func (ls *listings) alongs(key listingKey) []*alongListing {
 	u := ls.all[key]
 	if u == nil {
 		return nil
-	}
-	for _, l := range u.along {
-		if l.ended == nil {
-			l.ended = make(chan struct{})
-		}
 	}
 	if u.latest == nil {
 		return slices.Clone(u.along)
@@ -186,7 +177,7 @@ func (ls *listings) forgetLocked(key listingKey) {
 // returns what the next listing shows, which is sent after list was called. If ctx ends first, the
 // request goes on as long as another attempt waits for it.
 func (ls *listings) list(
-	ctx context.Context, key listingKey, ask request, enough func(view) bool,
+	ctx context.Context, key listingKey, ask func(context.Context) (view, error), enough func(view) bool,
 ) (view, error) {
 	l, sent := ls.join(ctx, key, ask)
 	v, err := ls.wait(ctx, key, l)
@@ -199,7 +190,7 @@ func (ls *listings) list(
 
 // join returns the listing on its way, or sends one.
 func (ls *listings) join(
-	ctx context.Context, key listingKey, ask request,
+	ctx context.Context, key listingKey, ask func(context.Context) (view, error),
 ) (l *sharedListing, sent bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -213,7 +204,7 @@ func (ls *listings) join(
 	return u.shared, sent
 }
 
-func (ls *listings) run(ctx context.Context, key listingKey, l *sharedListing, ask request) {
+func (ls *listings) run(ctx context.Context, key listingKey, l *sharedListing, ask func(context.Context) (view, error)) {
 	defer close(l.done)
 	defer l.cancel()
 	l.view, l.err = ask(ctx)
@@ -255,46 +246,32 @@ func (ls *listings) leave(key listingKey, l *sharedListing) {
 	}
 }
 
-// clientAttempts are the attempts of one client that have a node and no grant, by the node's name,
-// which is unique. If an attempt's predecessor is one of them, its grant shows what a listing would
-// show: no other contender is left ahead.
-//
-// This is an optimisation: without it, an attempt would watch the node ahead of its predecessor,
-// and list when that is deleted.
-type clientAttempts struct {
-	mu      sync.Mutex
-	granted map[string]chan struct{} // closed at the grant; nil until the successor asks for it
-}
-
-func clientAttemptsOf(c *framework.Client) *clientAttempts {
-	return framework.Shared(c, func() *clientAttempts { return &clientAttempts{granted: make(map[string]chan struct{})} })
-}
-
-func (as *clientAttempts) add(name string) {
-	as.mu.Lock()
-	defer as.mu.Unlock()
-	as.granted[name] = nil
+// add adds an attempt by its node's name. It is removed at its grant or its end.
+func (ls *listings) add(name string) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.granted[name] = nil
 }
 
 // remove removes the attempt. If it was granted, its successor is notified.
-func (as *clientAttempts) remove(name string, granted bool) {
-	as.mu.Lock()
-	defer as.mu.Unlock()
-	if notify := as.granted[name]; granted && notify != nil {
+func (ls *listings) remove(name string, granted bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if notify := ls.granted[name]; granted && notify != nil {
 		close(notify)
 	}
-	delete(as.granted, name)
+	delete(ls.granted, name)
 }
 
 // grantOf returns a channel that is closed when the attempt whose node has the name is granted; nil
 // if this client has no such attempt.
-func (as *clientAttempts) grantOf(name string) <-chan struct{} {
-	as.mu.Lock()
-	defer as.mu.Unlock()
-	notify, ok := as.granted[name]
+func (ls *listings) grantOf(name string) <-chan struct{} {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	notify, ok := ls.granted[name]
 	if ok && notify == nil {
 		notify = make(chan struct{})
-		as.granted[name] = notify
+		ls.granted[name] = notify
 	}
 	return notify
 }

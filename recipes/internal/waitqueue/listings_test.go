@@ -1,3 +1,5 @@
+//go:build !docent_plain
+
 package waitqueue //nolint:testpackage // what it tests has no exported name, and no caller could wait at these moments
 
 import (

@@ -26,9 +26,7 @@ import (
 
 // A Queue is a directory of contenders. It is immutable.
 //
-// A new node comes behind all nodes that exist, MayReplace apart. Three shortcuts rely on that: the
-// deletion of the last predecessor grants; so does that of the last two; and what one attempt of a client
-// is granted is news to its successor. A queue in which nodes come ahead has to turn all three off.
+// A new node comes behind all nodes that exist, MayReplace apart.
 type Queue struct {
 	Client *framework.Client
 	Dir    string
@@ -55,10 +53,6 @@ type Queue struct {
 
 // ErrBusy is returned by [Attempt.Try] when another client holds the lock.
 var ErrBusy = errtype.New("waitqueue: busy", errtype.Other)
-
-// inTurn reports whether each contender waits for all contenders ahead. The grant of one then shows
-// that none is left ahead of it.
-func (q *Queue) inTurn() bool { return len(q.Kinds) == 1 && q.MayReplace == nil }
 
 // List returns the contenders in order. It returns none if the directory does not exist, and
 // [ErrMixed] if a contender of another kind is there, unless that is to be refused itself.
@@ -116,47 +110,24 @@ func (q *Queue) ordered(ctx context.Context, c *framework.Client, names []string
 	return v, err
 }
 
-// A position is where a node is in a queue. The zero position is that of a holder.
+// A position is what a node waits for. The zero position is that of a holder.
 type position struct {
-	ahead       int    // how many contenders are ahead
+	ahead       int    // how many contenders are ahead, for reports
 	predecessor string // name of the node that it waits for; "" if there is none
-	second      string // name of its predecessor after that; "" if there is none
+	holds       bool   // the predecessor waits for no contender: it holds the lock; for reports
 
-	deletionGrants     bool // the deletion of the predecessor grants the lock; see Queue.MayReplace
-	bothDeletionsGrant bool // the deletion of the predecessor and the second grants the lock
-
-	behindFirst bool // the predecessor itself waits for no contender: it holds the lock
-	foreign     bool // the predecessor is of another kind, and is to be refused; its name is below the directory
+	also string          // name of a node whose event is awaited, too; "" if there is none
+	news <-chan struct{} // another reason to wake up; nil for none
 }
 
 // position returns where the node at own is among the nodes.
 func (q *Queue) position(nodes []queuenode.Node, own int) position {
-	p := position{ahead: own}
-	predecessor := q.Predecessor(nodes, own, own)
-	if predecessor < 0 {
-		return p
+	pos := position{ahead: own}
+	if i := q.Predecessor(nodes, own, own); i >= 0 {
+		pos.predecessor = nodes[i].Name
+		pos.holds = q.Predecessor(nodes, i, i) < 0
 	}
-	p.predecessor = nodes[predecessor].Name
-	p.behindFirst = q.Predecessor(nodes, predecessor, predecessor) < 0
-	replaced := func(i int) bool { return q.MayReplace != nil && q.MayReplace(nodes[i], nodes[own]) }
-	second := q.Predecessor(nodes, own, predecessor)
-	if second < 0 {
-		p.deletionGrants = !replaced(predecessor)
-		return p
-	}
-	p.second = nodes[second].Name
-	p.bothDeletionsGrant = q.Predecessor(nodes, own, second) < 0 && !replaced(predecessor) && !replaced(second)
-	return p
-}
-
-// withoutSecond returns the position after the deletion of the second. It needs bothDeletionsGrant.
-func (p position) withoutSecond() position {
-	return position{ahead: p.ahead - 1, predecessor: p.predecessor, deletionGrants: true, behindFirst: true}
-}
-
-// behindHolder returns the position after the grant of the predecessor, in a queue that is inTurn.
-func (p position) behindHolder() position {
-	return position{ahead: 1, predecessor: p.predecessor, deletionGrants: true, behindFirst: true}
+	return pos
 }
 
 // ErrMixed is returned to a contender if a contender of another kind is ahead of it on its path.
