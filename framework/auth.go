@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/digestmd5"
+	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/usercall"
@@ -131,46 +132,33 @@ func (c *Client) AddAuth(ctx context.Context, scheme string, secret []byte) erro
 }
 
 func (c *core) addAuth(ctx context.Context, added credential) error {
-	if added.scheme == "" {
-		return errors.New("scheme must not be empty")
-	}
-	if err := c.checkSize(added.size()); err != nil {
+	if err := c.checkCredential(added); err != nil {
 		return err
 	}
-	addition := 0 // its number, once later connections present the credential
-	defer func() { c.credentials.settle(addition) }()
+	a := &addition{core: c, added: added}
+	defer func() { c.credentials.settle(a.number) }()
 	for {
 		presented, refused, heard := c.credentials.news() // before the state: a connection presents, then serves
 		c.mu.Lock()
 		state, s, changed := c.state, c.session, c.changed
 		c.mu.Unlock()
-		serves, accepted := state == Connected && s.Serves(), false
-		switch {
-		case addition > 0 && refused >= addition:
-			reason := c.refusal()
-			c.credentials.drop(addition)
-			return refusedScheme(added.scheme, reason)
-		case ctx.Err() != nil:
-			return fmt.Errorf("%w: %w", ctx.Err(), c.notConnected())
-		case serves && addition > 0 && presented >= addition:
-			return nil
-		case serves:
-			good, err := s.Present(ctx, added.scheme, added.secret)
-			if err == nil && !good {
-				c.credentials.drop(addition)
-				return refusedScheme(added.scheme, ErrAuthFailed)
+		if err := a.ended(ctx, refused); err != nil {
+			return err
+		}
+		accepted := false
+		if state == Connected && s.Serves() {
+			if a.reached(presented) {
+				return nil
 			}
-			accepted = err == nil // else the state follows, and the next connection
+			var err error
+			if accepted, err = a.present(ctx, s); err != nil {
+				return err
+			}
 		}
-		latest := presented
-		if addition == 0 {
-			addition, latest = c.credentials.keep(added)
-			c.renewRefused()
-		}
-		switch {
-		case accepted && latest == presented:
+		switch missed := a.keep(presented); {
+		case accepted && !missed:
 			return nil
-		case accepted: // and a connection has come since, without it
+		case accepted:
 			continue
 		}
 		select {
@@ -181,6 +169,60 @@ func (c *core) addAuth(ctx context.Context, added credential) error {
 			return ErrClosed
 		}
 	}
+}
+
+func (c *core) checkCredential(added credential) error {
+	if added.scheme == "" {
+		return errors.New("scheme must not be empty")
+	}
+	return c.checkSize(added.size())
+}
+
+// An addition is a call of AddAuth, on one goroutine.
+type addition struct {
+	*core
+	added  credential
+	number int // once later connections present the credential
+}
+
+// reached reports whether the connection that came at that time was to present the credential.
+func (a *addition) reached(at int) bool { return a.number > 0 && at >= a.number }
+
+// ended returns why the call ends without a connection that has accepted the credential: a later one was refused,
+// or ctx has ended.
+func (a *addition) ended(ctx context.Context, refused int) error {
+	switch {
+	case a.reached(refused):
+		reason := a.refusal()
+		a.credentials.drop(a.number)
+		return refusedScheme(a.added.scheme, reason)
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", ctx.Err(), a.notConnected())
+	}
+	return nil
+}
+
+// present presents the credential on the present connection. It returns an error if the server refuses it. If there
+// is no reply, the state follows, and the next connection.
+func (a *addition) present(ctx context.Context, s *session.Session) (accepted bool, err error) {
+	good, err := s.Present(ctx, a.added.scheme, a.added.secret)
+	if err == nil && !good {
+		a.credentials.drop(a.number)
+		return false, refusedScheme(a.added.scheme, ErrAuthFailed)
+	}
+	return err == nil, nil
+}
+
+// keep has later connections present the credential, and reports whether one has come since that many presented
+// theirs, without it.
+func (a *addition) keep(presented int) (missed bool) {
+	if a.number > 0 {
+		return false
+	}
+	var latest int
+	a.number, latest = a.credentials.keep(a.added)
+	a.renewRefused()
+	return latest != presented
 }
 
 // refusedScheme returns the error of a credential of the scheme.

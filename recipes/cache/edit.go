@@ -32,13 +32,13 @@ type edit struct {
 	changes []change
 }
 
-func (l *loop) edit() *edit { return &edit{loop: l, tree: l.tree, unread: l.unread} }
+func (l *loop) edit() *edit { return &edit{loop: l, tree: l.tree, unread: l.unread.znodes} }
 
 func (e *edit) publish(settled bool) {
-	e.loop.tree, e.loop.unread = e.tree, e.unread
+	e.loop.tree, e.loop.unread.znodes = e.tree, e.unread
 	e.loop.opts.publish(treeCopy{
-		tree: e.tree, unread: e.unread, settled: settled && !e.loop.rootRefused,
-		leftOut: e.loop.numberOut + e.loop.moreOut,
+		tree: e.tree, unread: e.unread, settled: settled && !e.loop.unread.root,
+		leftOut: e.loop.out.known + e.loop.out.more,
 	}, e.changes)
 }
 
@@ -46,7 +46,7 @@ func (e *edit) publish(settled bool) {
 // discards what was seen of a deleted znode, because nobody knows whether the read came before or after
 // the deletion.
 func (l *loop) apply(sights []*sight, changes []framework.Change) {
-	if l.rootRefused && slices.ContainsFunc(sights, l.showsRoot) {
+	if l.unread.root && slices.ContainsFunc(sights, l.showsRoot) {
 		l.opts.refused(nil)
 		l.begin() // meanwhile it followed no changes
 		l.take(changes)
@@ -89,13 +89,13 @@ func (l *loop) take(changes []framework.Change) {
 		case framework.EventDeleted:
 			l.marks.revoke(change.Path)
 			dir, name := zkpath.Split(change.Path)
-			l.takeBack(dir, name)
-			if l.unread.get(dir) != nil {
-				l.shrunk[dir] = struct{}{}
+			l.out.takeBack(dir, name)
+			if l.unread.znodes.get(dir) != nil {
+				l.unread.shrunk[dir] = struct{}{}
 			}
 			e.remove(change.Path)
 			if change.Path == l.opts.extent.root {
-				l.rootRefused = false
+				l.unread.root = false
 				l.opts.refused(nil)
 			}
 		case framework.EventChildrenChanged:
@@ -116,16 +116,16 @@ func (e *edit) apply(s *sight) {
 		e.unread = e.unread.without(s.path)
 	}
 	if s.path == e.loop.opts.extent.root {
-		e.loop.rootRefused = s.refusal != nil
+		e.loop.unread.root = s.refusal != nil
 		e.loop.opts.refused(s.refusal)
 		if s.refusal != nil { // as in an outage, the copy keeps what it has
 			e.refuse(s)
 			return
 		}
-	} else if dir, _ := zkpath.Split(s.path); e.tree.get(dir) == nil || !e.loop.isConfirmed(dir) {
+	} else if dir, _ := zkpath.Split(s.path); e.tree.get(dir) == nil || !e.loop.fill.isConfirmed(dir) {
 		return // left out; when its parent has been read, that is listed
 	}
-	e.loop.confirm(s.path)
+	e.loop.fill.confirm(s.path)
 	old := e.tree.get(s.path)
 	if old != nil && (s.znode == nil || old.Stat.Czxid != s.znode.Stat.Czxid) {
 		e.remove(s.path)
@@ -161,7 +161,7 @@ func (e *edit) put(old, n *znode) {
 		n.Data = old.Data // by which Values knows the state
 	}
 	e.tree = e.tree.with(n.Path, n)
-	e.loop.takeBack(zkpath.Split(n.Path))
+	e.loop.out.takeBack(zkpath.Split(n.Path))
 }
 
 // keepChildren removes the children that were not listed, and marks those that have to be read.
@@ -184,9 +184,9 @@ func (e *edit) keepChildren(s *sight, gone map[string]bool) {
 	for _, path := range dead {
 		e.remove(path)
 	}
-	for name := range e.loop.leftOut[s.path] {
+	for name := range e.loop.out.names[s.path] {
 		if !listed[name] {
-			e.loop.takeBack(s.path, name)
+			e.loop.out.takeBack(s.path, name)
 		}
 	}
 	for _, name := range s.names {
@@ -210,10 +210,10 @@ func (e *edit) remove(path string) {
 }
 
 func (l *loop) logRefusal(s *sight) {
-	if _, logged := l.refused[s.path]; logged {
+	if _, logged := l.unread.logged[s.path]; logged {
 		return
 	}
-	l.refused[s.path] = struct{}{}
+	l.unread.logged[s.path] = struct{}{}
 	l.opts.log.Warn("znode can't be read: the cache leaves it out, with all below it",
 		zap.String(zktel.AttrNodePath, l.opts.client.AbsolutePath(s.path)), zap.Error(s.refusal))
 }
@@ -245,26 +245,26 @@ func (l *loop) look(ctx context.Context) error {
 	if l.lost || l.marks.empty() {
 		return nil
 	}
-	if l.asks { // so that reads see all that has been committed by now
+	if l.fill.asks { // so that reads see all that has been committed by now
 		if err := l.opts.client.Ready(ctx); err != nil {
 			return l.fail(ctx, err)
 		}
-		l.asks = false
+		l.fill.asks = false
 		l.take(l.drain())
-		l.fill = l.marks.last()
+		l.fill.until = l.marks.last()
 		return nil
 	}
 	if err := l.pace(ctx); err != nil {
 		return nil //nolint:nilerr // next returns why
 	}
-	taken, began := l.admitted(l.marks.take(l.batch)), time.Now()
+	taken, began := l.admitted(l.marks.take(l.fill.batch)), time.Now()
 	sights, err := l.read(ctx, taken)
 	if err != nil {
 		l.marks.putBack(taken)
 		return l.fail(ctx, err)
 	}
-	if len(taken) == l.batch {
-		l.batch = nextBatch(l.batch, time.Since(began), l.opts.client.Session().Timeout)
+	if len(taken) == l.fill.batch {
+		l.fill.batch = nextBatch(l.fill.batch, time.Since(began), l.opts.client.Session().Timeout)
 	}
 	valid := l.source.Valid() // before drain: if it is, what drain returns is all
 	changes := l.drain()
@@ -323,7 +323,7 @@ func (l *loop) pace(ctx context.Context) error {
 	if l.opts.bounds.Rate == 0 {
 		return nil
 	}
-	l.batch = min(l.batch, max(minBatch, l.opts.bounds.Rate/8)) // so that no burst is longer than an eighth of a second
+	l.fill.batch = min(l.fill.batch, max(minBatch, l.opts.bounds.Rate/8)) // so that no burst is longer than an eighth of a second
 	return pace.Sleep(ctx, time.Until(l.free))
 }
 
@@ -351,7 +351,7 @@ func (l *loop) admitted(taken []*mark) []*mark {
 	}
 	room := l.opts.bounds.Znodes - l.tree.len()
 	return slices.DeleteFunc(taken, func(k *mark) bool {
-		if l.tree.get(k.path) != nil || l.unread.get(k.path) != nil || k.path == l.opts.extent.root {
+		if l.tree.get(k.path) != nil || l.unread.znodes.get(k.path) != nil || k.path == l.opts.extent.root {
 			return false
 		}
 		if room--; room >= 0 {
@@ -368,43 +368,43 @@ func (l *loop) admitted(taken []*mark) []*mark {
 // number alone is known.
 func (l *loop) leaveOut(path string) {
 	dir, name := zkpath.Split(path)
-	_, known := l.leftOut[dir][name]
+	_, known := l.out.names[dir][name]
 	switch {
 	case known:
 		return
-	case l.numberOut >= l.opts.bounds.Znodes:
-		l.moreOut++
+	case l.out.known >= l.opts.bounds.Znodes:
+		l.out.more++
 		return
-	case l.leftOut[dir] == nil:
-		l.leftOut[dir] = make(map[string]struct{})
+	case l.out.names[dir] == nil:
+		l.out.names[dir] = make(map[string]struct{})
 	}
-	l.leftOut[dir][name] = struct{}{}
-	l.numberOut++
+	l.out.names[dir][name] = struct{}{}
+	l.out.known++
 }
 
 // takeBack forgets that the znode was left out.
-func (l *loop) takeBack(dir, name string) {
-	if _, known := l.leftOut[dir][name]; !known {
+func (o *leftOut) takeBack(dir, name string) {
+	if _, known := o.names[dir][name]; !known {
 		return
 	}
-	delete(l.leftOut[dir], name)
-	if l.numberOut--; len(l.leftOut[dir]) == 0 {
-		delete(l.leftOut, dir)
+	delete(o.names[dir], name)
+	if o.known--; len(o.names[dir]) == 0 {
+		delete(o.names, dir)
 	}
 }
 
 // readmit marks znodes that were left out, if there is room by now.
 func (l *loop) readmit() {
-	if l.lost || l.numberOut == 0 || !l.marks.empty() {
+	if l.lost || l.out.known == 0 || !l.marks.empty() {
 		return
 	}
 	room := l.opts.bounds.Znodes - l.tree.len()
-	for dir, names := range l.leftOut {
+	for dir, names := range l.out.names {
 		for name := range names {
 			if room--; room < 0 {
 				return
 			}
-			l.takeBack(dir, name)
+			l.out.takeBack(dir, name)
 			l.marks.add(zkpath.Join(dir, name), withAll)
 		}
 	}

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,36 +20,60 @@ import (
 // request until after the reply. Then every later change is among the source's changes, and marks its
 // path to be read again.
 type loop struct {
-	opts        loopOptions
-	desk        desk
-	tree        pathTree[znode]   // the copy
-	unread      pathTree[refusal] // what it leaves out
-	source      *source
-	marks       readList
-	asks        bool                           // before it reads, it has to ask for what has been committed by now
-	lost        bool                           // the source is not valid: its Next reports when it is
-	began       time.Time                      // the fill
-	fill        uint64                         // the latest mark that it has to wait for
-	confirmed   map[string]struct{}            // what has been read since the fill began; nil if that is over
-	batch       int                            // how many znodes are read at a time
-	refused     map[string]struct{}            // what can't be read and was logged
-	retryAt     time.Time                      // when that is tried again; zero for not
-	shrunk      map[string]struct{}            // directories that could not be listed, and have lost children since
-	rootRefused bool                           // the root can't be read: the copy is what it was before
-	callers     []*waiter                      // calls of sync whose replies came before the latest changes
-	waiters     []*waiter                      // those with until set
-	over        context.Context                // has ended
-	free        time.Time                      // when the rate allows the next batch
-	leftOut     map[string]map[string]struct{} // names of what the limit leaves out, by directory
-	numberOut   int                            // of names in leftOut
-	moreOut     int                            // left out, and not in leftOut
+	opts   loopOptions
+	desk   desk
+	tree   pathTree[znode] // the copy
+	unread unread          // what it leaves out
+	source *source
+	marks  readList
+	lost   bool // the source is not valid: its Next reports when it is
+	fill   fill
+	out    leftOut
+	syncs  syncs
+	over   context.Context // has ended
+	free   time.Time       // when the rate allows the next batch
+}
+
+// A fill reads everything.
+type fill struct {
+	asks      bool // before it reads, it has to ask for what has been committed by now
+	began     time.Time
+	until     uint64              // the latest mark that it has to wait for
+	confirmed map[string]struct{} // what has been read since it began; nil if it is over
+	batch     int                 // how many znodes are read at a time
+}
+
+// An unread is what can't be read.
+type unread struct {
+	znodes  pathTree[refusal]
+	root    bool                // the root can't be read: the copy is what it was before
+	logged  map[string]struct{} // what has been logged
+	retryAt time.Time           // when all is tried again; zero for not
+	shrunk  map[string]struct{} // directories that could not be listed, and have lost children since
+}
+
+// A leftOut is what the limit leaves out.
+type leftOut struct {
+	names map[string]map[string]struct{} // by directory
+	known int                            // how many names
+	more  int                            // left out, and not in names
+}
+
+// A syncs has the calls of sync.
+type syncs struct {
+	callers []*waiter // those whose replies came before the latest changes
+	waiters []*waiter // those with until set
 }
 
 // newLoop returns a loop that has yet to run.
 func newLoop(opts loopOptions) *loop {
 	over, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // ended at once: drain does not wait
 	cancel()
-	return &loop{opts: opts, refused: make(map[string]struct{}), shrunk: make(map[string]struct{}), leftOut: make(map[string]map[string]struct{}), over: over}
+	return &loop{
+		opts: opts, over: over,
+		unread: unread{logged: make(map[string]struct{}), shrunk: make(map[string]struct{})},
+		out:    leftOut{names: make(map[string]map[string]struct{})},
+	}
 }
 
 // A desk is what other goroutines and the loop have in common.
@@ -87,17 +112,17 @@ func (l *loop) valid() bool {
 // isConfirmed reports whether the znode at path, which the copy has, was read since the fill began.
 // Otherwise it may have been deleted and created again, and what is read below it would be removed
 // with it.
-func (l *loop) isConfirmed(path string) bool {
-	if l.confirmed == nil {
+func (f *fill) isConfirmed(path string) bool {
+	if f.confirmed == nil {
 		return true
 	}
-	_, ok := l.confirmed[path]
+	_, ok := f.confirmed[path]
 	return ok
 }
 
-func (l *loop) confirm(path string) {
-	if l.confirmed != nil {
-		l.confirmed[path] = struct{}{}
+func (f *fill) confirm(path string) {
+	if f.confirmed != nil {
+		f.confirmed[path] = struct{}{}
 	}
 }
 
@@ -105,12 +130,11 @@ func (l *loop) confirm(path string) {
 func (l *loop) begin() {
 	l.opts.unseen()
 	l.marks.clear()
-	clear(l.leftOut)
-	l.numberOut, l.moreOut = 0, 0
+	l.out = leftOut{names: make(map[string]map[string]struct{})}
 	l.marks.add(l.opts.extent.root, withAll)
-	l.confirmed, l.batch = make(map[string]struct{}), minBatch
-	l.asks, l.lost, l.rootRefused, l.began = true, false, false, time.Now()
-	for _, w := range l.waiters {
+	l.fill = fill{asks: true, began: time.Now(), until: l.fill.until, confirmed: make(map[string]struct{}), batch: minBatch}
+	l.lost, l.unread.root = false, false
+	for _, w := range l.syncs.waiters {
 		w.until = l.marks.last()
 	}
 }
@@ -221,15 +245,15 @@ func (l *loop) next(ctx context.Context) ([]framework.Change, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.desk.mu.Lock()
-	l.callers, l.desk.waiters = append(l.callers, l.desk.waiters...), nil
-	if !l.lost && (len(l.callers) > 0 || !l.marks.empty()) {
+	l.syncs.callers, l.desk.waiters = append(l.syncs.callers, l.desk.waiters...), nil
+	if !l.lost && (len(l.syncs.callers) > 0 || !l.marks.empty()) {
 		l.desk.mu.Unlock()
-		l.lost = len(l.callers) > 0 && l.marks.empty() && !l.source.Valid()
+		l.lost = len(l.syncs.callers) > 0 && l.marks.empty() && !l.source.Valid()
 		return l.drain(), nil
 	}
 	l.desk.wake = cancel
 	l.desk.mu.Unlock()
-	if l.unread.len() > 0 && !l.lost {
+	if l.unread.znodes.len() > 0 && !l.lost {
 		defer l.retryTimer(cancel).Stop()
 	}
 	changes, err := l.source.Next(ctx)
@@ -250,65 +274,73 @@ const (
 // is there, which has to see what the client may read by now.
 func (l *loop) retryRefused() {
 	now := time.Now()
-	due := len(l.callers) > 0 || !l.retryAt.IsZero() && !now.Before(l.retryAt)
-	if l.lost || l.unread.len() == 0 || !due {
+	due := len(l.syncs.callers) > 0 || !l.unread.retryAt.IsZero() && !now.Before(l.unread.retryAt)
+	if l.lost || l.unread.znodes.len() == 0 || !due {
 		return
 	}
-	for path, r := range l.unread.from("") {
-		if _, shrunk := l.shrunk[path]; shrunk || errors.Is(r.err, framework.ErrNoAuth) {
+	for path, r := range l.unread.znodes.from("") {
+		if _, shrunk := l.unread.shrunk[path]; shrunk || errors.Is(r.err, framework.ErrNoAuth) {
 			l.marks.add(path, withAll)
 		}
 	}
-	clear(l.shrunk)
-	l.retryAt = time.Time{}
+	clear(l.unread.shrunk)
+	l.unread.retryAt = time.Time{}
 }
 
 // retryTimer ends a wait when it is time to try again.
 func (l *loop) retryTimer(end func()) *time.Timer {
-	pause := max(refusedPause, time.Duration(l.unread.len())*perRefused)
-	if l.retryAt.IsZero() {
-		l.retryAt = time.Now().Add(pause)
+	pause := max(refusedPause, time.Duration(l.unread.znodes.len())*perRefused)
+	if l.unread.retryAt.IsZero() {
+		l.unread.retryAt = time.Now().Add(pause)
 	}
-	return time.AfterFunc(time.Until(l.retryAt), end)
+	return time.AfterFunc(time.Until(l.unread.retryAt), end)
 }
 
 // admit assigns each pending call of sync the mark it waits for. quiet says that no change came after
 // the replies to these calls.
 func (l *loop) admit(quiet bool) {
 	switch {
-	case len(l.callers) == 0 || l.lost:
+	case len(l.syncs.callers) == 0 || l.lost:
 		return
 	case l.marks.empty() && quiet:
 		l.edit().publish(true)
 	case l.marks.empty():
 		l.marks.add(l.opts.extent.root, justData) // the reply settles the snapshot
 	}
-	for _, w := range l.callers {
-		w.until = l.marks.last()
+	l.syncs.admit(l.marks.last())
+}
+
+// admit has the calls wait until the mark has been read.
+func (s *syncs) admit(until uint64) {
+	for _, w := range s.callers {
+		w.until = until
 	}
-	l.waiters = append(l.waiters, l.callers...)
-	l.callers = nil
+	s.waiters = append(s.waiters, s.callers...)
+	s.callers = nil
+}
+
+// notify ends the calls that wait for nothing from the mark on.
+func (s *syncs) notify(oldest uint64) {
+	s.waiters = slices.DeleteFunc(s.waiters, func(w *waiter) bool {
+		if w.until < oldest {
+			close(w.done)
+			return true
+		}
+		return false
+	})
 }
 
 // notifyWaiters notifies those who wait for what has been read by now.
 func (l *loop) notifyWaiters() {
-	if l.asks {
+	if l.fill.asks {
 		return
 	}
 	oldest := l.marks.oldest()
-	var waiting []*waiter
-	for _, w := range l.waiters {
-		if w.until < oldest {
-			close(w.done)
-		} else {
-			waiting = append(waiting, w)
+	l.syncs.notify(oldest)
+	if l.fill.until < oldest {
+		if !l.unread.root { // else the copy is older than the fill
+			l.fill.confirmed = nil
 		}
-	}
-	l.waiters = waiting
-	if l.fill < oldest {
-		if !l.rootRefused { // else the copy is older than the fill
-			l.confirmed = nil
-		}
-		l.opts.filled(time.Since(l.began))
+		l.opts.filled(time.Since(l.fill.began))
 	}
 }

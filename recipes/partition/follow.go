@@ -187,7 +187,7 @@ func (f *follower) due() <-chan time.Time {
 	if f.writing || f.seen.fault != nil || turn < 0 || !p.unsettled() {
 		return nil
 	}
-	at := f.clock.at(f.cfg.Settle, p.halved()).Add(min(time.Duration(turn), maxTurns) * turnPause)
+	at := f.clock.at(f.cfg.Settle, p.halved()).Add(time.Duration(min(turn, maxTurns)) * turnPause)
 	return time.After(time.Until(at))
 }
 

@@ -133,26 +133,34 @@ const (
 // recorded that: what was read may be older than its end.
 func (m marks) judge(slot time.Time, holder int64, rerun bool, call string) (verdict, Outcome, Run) {
 	run, marked := m.of(slot)
-	own := run.Call == call
+	own, passed := run.Call == call, m.passed(slot)
 	switch {
-	case !marked && m.passed(slot):
+	case !marked && passed:
 		return over, Missed, run
 	case !marked:
 		return begin, Missed, run
 	case run.State == Done || run.State == Failed:
 		return over, DoneElsewhere, run
-	case run.State == Running && run.Fence == holder && own:
-		return await, LostInTheMiddle, run
-	case run.State == Running && run.Fence == holder && rerun:
-		return await, RunningElsewhere, run
 	case run.State == Running && run.Fence == holder:
-		return over, RunningElsewhere, run
-	case own && !m.passed(slot), run.State == Lost && rerun && !m.passed(slot):
+		v, outcome := judgeRunning(own, rerun)
+		return v, outcome, run
+	case own && !passed, run.State == Lost && rerun && !passed:
 		return begin, LostInTheMiddle, run
 	case run.State == Lost:
 		return over, LostInTheMiddle, run
-	case rerun && !m.passed(slot):
+	case rerun && !passed:
 		return begin, Missed, Run{}
 	}
 	return found, Missed, Run{}
+}
+
+// judgeRunning is judge for a run whose call holds the lock.
+func judgeRunning(own, rerun bool) (verdict, Outcome) {
+	switch {
+	case own:
+		return await, LostInTheMiddle
+	case rerun:
+		return await, RunningElsewhere
+	}
+	return over, RunningElsewhere
 }

@@ -261,14 +261,23 @@ func (c *call) work(held, ctx context.Context, l *lease.Lease, seen *state, run 
 		}
 		return Result{outcome, run}, failed, ended
 	}
-	record := func() (marks, bool) { return seen.ended(run) }
-	err = c.mark(held, l, seen, record)
+	err = c.record(held, ctx, l, seen, run)
+	if outcome == LostInTheMiddle && !errors.Is(failed, ctx.Err()) {
+		err = errors.Join(ctx.Err(), err)
+	}
+	return Result{outcome, run}, failed, err
+}
+
+// record records the end of the run. If ctx ends meanwhile, it takes markWait at the most.
+func (c *call) record(held, ctx context.Context, l *lease.Lease, seen *state, run Run) error {
+	edit := func() (marks, bool) { return seen.ended(run) }
+	err := c.mark(held, l, seen, edit)
 	if err != nil && ctx.Err() != nil {
 		brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), markWait)
 		defer cancel()
 		lasting, stop := l.Context(brief)
 		defer stop()
-		err = c.mark(lasting, l, seen, record)
+		err = c.mark(lasting, l, seen, edit)
 	}
 	if err == nil && !seen.has(run) { // a write of unknown outcome was not applied, and another call has the lock
 		err = errGone
@@ -279,10 +288,7 @@ func (c *call) work(held, ctx context.Context, l *lease.Lease, seen *state, run 
 		}
 		err = fmt.Errorf("%w: %w", ErrUnmarked, err)
 	}
-	if outcome == LostInTheMiddle && !errors.Is(failed, ctx.Err()) {
-		err = errors.Join(ctx.Err(), err)
-	}
-	return Result{outcome, run}, failed, err
+	return err
 }
 
 // mark writes what edit makes of what was seen, in a transaction with the guard of the lease, until it is known

@@ -75,30 +75,59 @@ func (k *Keeper) look(ctx context.Context, want Content) error {
 	}
 	k.replace(watch)
 	st, exists := watch.Stat()
-	own := exists && st.Czxid == k.znode.Czxid && (!k.adopted || st.Mzxid == k.znode.Mzxid)
-	if own && st.Mzxid != k.znode.Mzxid && k.written == want.Number {
+	found := k.judge(st, exists)
+	if found == ownZnode && st.Mzxid != k.znode.Mzxid && k.written == want.Number {
 		k.opts.Overwritten()
 	}
-	if !own && k.znode.Czxid != 0 {
+	if found != ownZnode && k.znode.Czxid != 0 {
 		k.path = k.opts.Path
 		k.opts.Gone(framework.ErrNoNode)
 	}
-	if k.znode = st; own || !exists {
+	if k.znode = st; found == ownZnode || found == noZnode {
 		return nil
 	}
 	k.znode.Czxid = 0
-	switch owner := st.EphemeralOwner; {
-	case k.opts.Lasting && !IsSession(owner):
+	switch found {
+	case lastingZnode:
 		return k.adopt(ctx, st)
-	case k.past.Has(owner, k.session):
+	case formerZnode:
 		return k.succeed(ctx, want, st)
-	case k.succeeded(st):
+	case successorZnode:
 		k.past.Created(k.session)
 		k.znode, k.written = st, k.unsure.number
 		k.opts.Created(ctx)
 		return nil
 	}
 	return ErrTaken
+}
+
+// A finding says whose the znode at the path is.
+type finding int
+
+const (
+	noZnode        finding = iota + 1 // there is none
+	ownZnode                          // as the Keeper knows it
+	lastingZnode                      // of no session, and the Keeper's is to be so, too
+	formerZnode                       // of one of the client's former sessions
+	successorZnode                    // the Keeper's, by a request of unknown outcome
+	foreignZnode
+)
+
+// judge returns whose the znode with the Stat is. It changes nothing.
+func (k *Keeper) judge(st framework.Stat, exists bool) finding {
+	switch owner := st.EphemeralOwner; {
+	case !exists:
+		return noZnode
+	case st.Czxid == k.znode.Czxid && (!k.adopted || st.Mzxid == k.znode.Mzxid):
+		return ownZnode
+	case k.opts.Lasting && !IsSession(owner):
+		return lastingZnode
+	case k.past.Has(owner, k.session):
+		return formerZnode
+	case k.succeeded(st):
+		return successorZnode
+	}
+	return foreignZnode
 }
 
 // A succession is the replacement of a former session's znode whose outcome is unknown.

@@ -178,35 +178,90 @@ func (a *attempt) take(ctx context.Context) error {
 		if err := a.rounds.Wait(ctx, 1); err != nil {
 			return err
 		}
-		switch {
-		case err != nil && (ctx.Err() != nil || !waitqueue.Disconnected(err)):
+		switch a.sees(ctx, names, err).next() {
+		case toFail:
 			return err
-		case err == nil && !a.among(names): // another client deleted some of them
+		case toRenew:
 			a.discardNodes()
 			names, err = a.createPermits(ctx)
-			continue
-		case err == nil && !a.admitted:
-			var behind string
-			if behind, err = a.admit(ctx, names); err == nil && behind != "" {
-				if err = a.awaitGone(ctx, behind); err == nil {
-					names, err = a.createPermits(ctx)
-				}
-			}
-			continue
-		case err == nil && len(names) <= a.number.permits && !a.number.isKnown(): // it has changed since
+		case toAsk:
+			names, err = a.askAdmission(ctx, names)
+		case toRecount:
 			names, err = a.createPermits(ctx)
-			continue
-		case err == nil && len(names) <= a.number.permits:
+		case toGrant:
 			a.countBreaks()
 			a.pool.free.Store(a.turn.Own == nil && a.own == nil) // it has not waited
 			a.report(0)
 			return a.turn.Session.Err()
-		case err == nil:
+		case toAwait:
 			a.report(1)
 			a.observe(ctx, names)
+			names, err = a.awaitChange(ctx)
+		case toRetry:
+			names, err = a.awaitChange(ctx)
 		}
-		names, err = a.awaitChange(ctx)
 	}
+}
+
+// askAdmission asks whether a contender of another kind was first. If that one is to go, it waits for that.
+func (a *attempt) askAdmission(ctx context.Context, names []string) ([]string, error) {
+	behind, err := a.admit(ctx, names)
+	if err != nil || behind == "" {
+		return names, err
+	}
+	if err := a.awaitGone(ctx, behind); err != nil {
+		return names, err
+	}
+	return a.createPermits(ctx)
+}
+
+// A sight is what an attempt with the turn knows.
+type sight struct {
+	failed, passes bool // the latest request; that is repeated
+	stands         bool // all of its znodes exist
+	admitted       bool // no contender of another kind was there before
+	free           bool // there are permits for all children
+	known          bool // the number of permits has not changed since it was read
+}
+
+func (a *attempt) sees(ctx context.Context, names []string, err error) sight {
+	return sight{
+		failed: err != nil, passes: ctx.Err() == nil && waitqueue.Disconnected(err),
+		stands: err == nil && a.among(names), admitted: a.admitted,
+		free: len(names) <= a.number.permits, known: a.number.isKnown(),
+	}
+}
+
+// A step is what an attempt with the turn does next.
+type step int
+
+const (
+	toFail    step = iota + 1
+	toRetry        // look again, since the connection was lost
+	toRenew        // create the znodes again: another client deleted some of them
+	toAsk          // whether the attempt is admitted
+	toRecount      // read the number of permits again
+	toGrant
+	toAwait
+)
+
+// next decides by what was seen, and by nothing else.
+func (s sight) next() step {
+	switch {
+	case s.failed && !s.passes:
+		return toFail
+	case s.failed:
+		return toRetry
+	case !s.stands:
+		return toRenew
+	case !s.admitted:
+		return toAsk
+	case !s.free:
+		return toAwait
+	case !s.known:
+		return toRecount
+	}
+	return toGrant
 }
 
 // countBreaks makes breaks of the connection count from the grant on, also while a function of the

@@ -43,12 +43,17 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	case "enter":
 		m.open()
 	case "esc":
-		if m.Page == Table {
-			m.Find = ""
-		}
-		m.turn(Table)
+		m.back()
 	}
 	return nil
+}
+
+// back shows the table again; if it is shown, the whole table.
+func (m *Model) back() {
+	if m.Page == Table {
+		m.Find = ""
+	}
+	m.turn(Table)
 }
 
 // typed takes a key of the text to find.
