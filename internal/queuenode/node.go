@@ -47,6 +47,17 @@ func Contenders(names []string) []Node { return Sort(names, all[:]...) }
 // ParseAny is [Parse] for all kinds.
 func ParseAny(name string) (Node, bool) { return Parse(name, all[:]) }
 
+// ParseUnknown returns the contender of a library that docent does not know which the name may mean: it has no
+// kind, and ends in the ten digits of a sequential znode. It is one only if the znode is ephemeral.
+func ParseUnknown(name string) (Node, bool) {
+	if _, known := ParseAny(name); known || len(name) < sequenceDigits {
+		return Node{}, false
+	}
+	digits := name[len(name)-sequenceDigits:]
+	number, err := strconv.ParseUint(digits, 10, 31)
+	return Node{Name: name, Sequence: int32(number)}, err == nil
+}
+
 // A Node is a contender's znode in a queue.
 type Node struct {
 	Name     string // of the znode, without its parent
@@ -67,8 +78,10 @@ func (n Node) Recipe() string {
 		return "a read/write lock"
 	case LeaseKind:
 		return "a semaphore"
+	case KazooKind, KazooReadKind:
+		return "a lock of kazoo's"
 	}
-	return "a lock of kazoo's"
+	return "a library that docent does not know"
 }
 
 // Digits returns the number as it is in the name.

@@ -339,6 +339,48 @@ func TestForeignChildrenOfALock(t *testing.T) {
 	}
 }
 
+// TestLocksOfUnknownLibraries has a contender of each library come first: Vitess's and rivals' that name theirs
+// otherwise. Every kind is refused beside it, and waits for nobody beside persistent znodes of such names.
+func TestLocksOfUnknownLibraries(t *testing.T) {
+	t.Parallel()
+	for _, prefix := range []string{"", "x-", "n_", "_c_00000000-0000-4000-8000-000000000000-candidate-"} {
+		for outcome, opts := range map[string][]framework.CreateOption{isRefused: {framework.Ephemeral()}, itShares: nil} {
+			t.Run(fmt.Sprintf("%q %s", prefix, outcome), func(t *testing.T) {
+				inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+					c := env.Client(t)
+					for i, s := range sharers() {
+						if s.foreign != "" || s.name == "UnfairMutex" { // which has no directory
+							continue
+						}
+						path := fmt.Sprintf("/unknown/%d", i)
+						must.Get(c.Create(t.Context(), path+"/"+prefix, nil, append(opts, framework.Sequential(), framework.WithParents())...))(t)
+						if got := s.come(t, c, path); got != outcome {
+							t.Errorf("%s %s, want %s", s.name, got, outcome)
+						}
+					}
+				}, zkenv.Only("every name at one server", zkenv.Embedded))
+			})
+		}
+	}
+}
+
+// TestAnUnknownLibraryThatComesLater has one come while a mutex is held, which keeps its lease. The next
+// contender waits until the other one is gone.
+func TestAnUnknownLibraryThatComesLater(t *testing.T) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		const path = "/later"
+		held := mustLock(t, newMutex(t, env.Client(t), path))
+		other := foreignAt(t, env.Client(t), path+"/x-")
+		second := recipetest.Later(asOwner(t, "second"), newMutex(t, env.Client(t), path).Lock)
+		env.Quiesce()
+		wantErr(t, "the first", held.Err(), nil)
+		mustWaitStill(t, "behind both", second)
+		deleteNode(t, env.Client(t), other)
+		mustRelease(t, held)
+		mustRelease(t, granted(t, second, "the second lease"))
+	}, zkenv.Only("virtual time", zkenv.Embedded))
+}
+
 // foreignAt creates the znode of a contender of another kind, which was refused and whose deletion
 // is pending.
 func foreignAt(t *testing.T, c *framework.Client, path string) (made string) {

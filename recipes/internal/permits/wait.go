@@ -83,8 +83,11 @@ func (a *attempt) admit(ctx context.Context, permits []string) (behind string, e
 		}
 	}
 	a.above = nil
-	others := queuenode.Contenders(names)
-	if len(others) > 0 {
+	unknown, err := waitqueue.Unknown(ctx, a.turn.Client, a.pool.Path, names, nil)
+	if err != nil {
+		return "", err
+	}
+	if others := append(queuenode.Contenders(names), unknown...); len(others) > 0 {
 		behind, err = a.pool.leases().OtherAhead(ctx, a.turn.Client, a.pool.Path, others,
 			queuenode.Sort(permits, queuenode.LeaseKind), a.nodes[0].Stat.Czxid)
 	}

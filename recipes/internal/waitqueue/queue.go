@@ -82,6 +82,7 @@ func (q *Queue) list(ctx context.Context, c *framework.Client) (view, error) {
 type view struct {
 	nodes  []queuenode.Node // the queue's contenders, in order
 	others []queuenode.Node // contenders of other kinds, in the order of their numbers; as a rule none
+	names  []string         // other children that may be contenders of unknown libraries; as a rule none
 	leases bool             // the directory of a semaphore's permits is among the children
 }
 
@@ -94,6 +95,8 @@ func (q *Queue) viewOf(names []string) view {
 			v.nodes = append(v.nodes, node)
 		} else if node, ok := queuenode.ParseAny(name); ok {
 			v.others = append(v.others, node)
+		} else if _, ok := queuenode.ParseUnknown(name); ok {
+			v.names = append(v.names, name)
 		} else if name == queuenode.LeasesDir {
 			v.leases = true
 		}
@@ -157,12 +160,17 @@ func (q *Queue) refusal(other string) error {
 // the order is that of the czxids. Each contender creates its znode first and lists then. So of two, the
 // later one sees the earlier one, and only the later one is refused.
 func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, self *queuenode.Node, czxid int64) (name string, err error) {
-	for _, other := range v.others {
+	unknown, err := Unknown(ctx, c, q.Dir, v.names, self)
+	if err != nil {
+		return "", err
+	}
+	others := slices.SortedFunc(slices.Values(slices.Concat(v.others, unknown)), queuenode.Compare)
+	for _, other := range others {
 		switch {
 		case other.Overflowed():
 			return "", q.mixed(q.Dir, other)
 		case self != nil && queuenode.Compare(other, *self) > 0:
-		case len(v.nodes) == 0 || queuenode.Compare(v.nodes[0], v.others[0]) > 0:
+		case len(v.nodes) == 0 || queuenode.Compare(v.nodes[0], others[0]) > 0:
 			return "", q.mixed(q.Dir, other)
 		default:
 			name = other.Name
@@ -184,6 +192,24 @@ func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, sel
 		return name, err
 	}
 	return zkpath.Join(queuenode.LeasesDir, permit), err
+}
+
+// Unknown returns the contenders of libraries that docent does not know among the names of dir's children: the
+// ephemeral ones that end in a number before that of self, if it is not nil. Only names tell which children to read.
+// So it reads the first of them alone, by one request: programs may keep thousands of znodes there.
+func Unknown(
+	ctx context.Context, c *framework.Client, dir string, names []string, self *queuenode.Node,
+) ([]queuenode.Node, error) {
+	var found []queuenode.Node
+	for _, name := range names {
+		if n, ok := queuenode.ParseUnknown(name); ok && (self == nil || queuenode.Compare(n, *self) < 0) {
+			found = append(found, n)
+		}
+	}
+	slices.SortFunc(found, queuenode.Compare)
+	found = found[:min(len(found), maxStats)]
+	stats, err := statsOf(ctx, c, dir, found)
+	return slices.DeleteFunc(found, func(n queuenode.Node) bool { return stats[n.Name].EphemeralOwner <= 0 }), err
 }
 
 // OtherAhead looks for znodes of others, which are children of dir, that were created before the znode
@@ -240,7 +266,7 @@ func (q *Queue) CreationError(err error) error {
 var ErrCounterEnd = errtype.New("the counter of the lock's directory has come to its end; "+
 	"it begins again once the directory has been empty and removed", "counter_end")
 
-// maxStats is how many znodes one request of created reads.
+// maxStats is how many znodes one request of statsOf reads.
 const maxStats = 64
 
 // orderOverflowed puts the overflowed nodes, which end the sorted nodes, in the order of their
@@ -267,7 +293,19 @@ func (q *Queue) orderOverflowed(
 func created(
 	ctx context.Context, c *framework.Client, dir string, nodes []queuenode.Node,
 ) (map[string]int64, error) {
-	czxids := make(map[string]int64, len(nodes))
+	stats, err := statsOf(ctx, c, dir, nodes)
+	czxids := make(map[string]int64, len(stats))
+	for name, st := range stats {
+		czxids[name] = st.Czxid
+	}
+	return czxids, err
+}
+
+// statsOf returns the Stats of the nodes that exist, which are children of dir, by their names.
+func statsOf(
+	ctx context.Context, c *framework.Client, dir string, nodes []queuenode.Node,
+) (map[string]framework.Stat, error) {
+	stats := make(map[string]framework.Stat, len(nodes))
 	for some := range slices.Chunk(nodes, maxStats) {
 		paths := make([]string, len(some))
 		for i, node := range some {
@@ -275,18 +313,17 @@ func created(
 		}
 		reads, errs := c.GetEach(ctx, paths...)
 		for i, node := range some {
-			czxid, err := reads[i].Stat.Czxid, errs[i]
+			st, err := reads[i].Stat, errs[i]
 			if errors.Is(err, framework.ErrNoAuth) || errors.Is(err, framework.ErrTooLarge) { // of the data
-				st, _, failed := c.Exists(ctx, paths[i])
-				czxid, err = st.Czxid, failed
+				st, _, err = c.Exists(ctx, paths[i])
 			}
 			switch {
-			case czxid != 0: // whatever the data is
-				czxids[node.Name] = czxid
+			case st.Czxid != 0: // whatever the data is
+				stats[node.Name] = st
 			case err != nil && !errors.Is(err, framework.ErrNoNode):
 				return nil, err
 			}
 		}
 	}
-	return czxids, nil
+	return stats, nil
 }
