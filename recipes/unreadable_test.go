@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/model"
+	"github.com/docent-go/docent/recipes/partition"
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -82,6 +84,8 @@ func TestWhatCannotBeReadHidesNothing(t *testing.T) {
 		"lock.Mutex":   bytes(named), "lock.RWMutex": bytes(named), "lock.SemaphoreMutex": bytes(named),
 		"lock.UnfairMutex": bytes(named), "semaphore.Semaphore": bytes(named),
 		"leader.Election": bytes(named), "leader.Election.Leader": bytes(named),
+		"leader.Election.Observe":    {"too large": named, "no ACL": named}, // a Watch shows uncompressed data as it is
+		"partition.Partition.Owners": forms(apart),                          // named if it can't be read, else no member
 	}
 	var table []string
 	for _, p := range parts() {
@@ -242,7 +246,54 @@ func parts() []part {
 			}
 			return append(all, "a", "z"), nil
 		}},
+		{"leader.Election.Observe", func(t *testing.T, reader, writer *framework.Client, f foreign) (all, _ []string) {
+			must.Get(reader.Create(t.Context(), "/lock", nil))(t)
+			var paths []string
+			for _, name := range []string{"a", "m", "z"} {
+				c, data, opts := reader, "", []framework.CreateOption{framework.Ephemeral(), framework.Sequential(), framework.Protected()}
+				if name == "m" {
+					c, data, opts = writer, f.data, append(opts, f.writer...)
+				}
+				paths = append(paths, must.Get(c.Create(t.Context(), "/lock/latch-", []byte(data), opts...))(t))
+			}
+			names := map[string]string{paths[0]: "a", paths[1]: "m", paths[2]: "z"}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			for p, ok := range must.Get(leader.New(reader, "/lock"))(t).Observe(ctx) { // each leads, and is gone
+				if !ok {
+					break
+				}
+				all = append(all, shownAs(names[p.Path], p.Err))
+				must.OK(t, writer.Delete(ctx, p.Path))
+			}
+			return all, nil
+		}},
+		{"partition.Partition.Owners", func(t *testing.T, reader, writer *framework.Client, f foreign) (all, reported []string) {
+			must.Get(writer.Create(t.Context(), "/fleet/keys/m", nil, framework.WithParents()))(t)
+			opts := append(f.writer, framework.Ephemeral(), framework.Sequential(), framework.Protected())
+			must.Get(writer.Create(t.Context(), "/fleet/keys/m/lock-", []byte(f.data), opts...))(t)
+			p := must.Get(partition.New(reader, "/fleet", []string{"a", "z"}))(t)
+			ctx, end := context.WithCancel(t.Context())
+			var run sync.WaitGroup
+			defer run.Wait()
+			defer end()
+			run.Go(func() {
+				_ = p.Run(ctx, func(ctx context.Context, _ string, _ *lease.Lease) error { <-ctx.Done(); return nil })
+			})
+			time.Sleep(time.Minute)
+			owners, err := must.Get(partition.New(reader, "/fleet", []string{"a", "m", "z"}))(t).Owners(ctx)
+			all = slices.Collect(maps.Keys(owners))
+			if !slices.Contains(all, "m") && (err != nil || !unread(f)) {
+				reported = []string{"m"}
+			}
+			return all, reported
+		}},
 	}
+}
+
+// unread reports whether the client can't read the znode at all.
+func unread(f foreign) bool {
+	return slices.Contains([]string{"no gzip", "too large", "no ACL"}, f.name)
 }
 
 // firstAlone returns the participants of one permit, of which the first alone holds: while there are more

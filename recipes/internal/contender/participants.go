@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -254,12 +255,30 @@ func (o *observer) look() sight {
 // read reads the znode of the first contender and watches it.
 func (o *observer) read(ctx context.Context, path string) ([]byte, framework.Stat, error) {
 	watch, err := o.queue.Client.Watch(ctx, path, framework.WatchData)
+	if err != nil && args.Unreadable(err) {
+		return nil, framework.Stat{}, o.watchUnread(ctx, path, err)
+	}
 	if err != nil {
 		return nil, framework.Stat{}, err
 	}
 	o.watch = watch
 	st, _ := watch.Stat()
 	return watch.Data(), st, nil
+}
+
+// watchUnread watches the directory of a znode that can't be read and so can't be watched. It returns why, or
+// another error.
+func (o *observer) watchUnread(ctx context.Context, path string, why error) error {
+	watch, err := o.queue.Client.Watch(ctx, o.queue.Dir, framework.WatchChildren)
+	if err != nil {
+		return err
+	}
+	if _, name := zkpath.Split(path); !slices.Contains(watch.Children(), name) {
+		watch.Close()
+		return framework.ErrNoNode
+	}
+	o.watch = watch
+	return why
 }
 
 // awaitFirst watches the directory while it has no contender. It reports whether there may be one by
