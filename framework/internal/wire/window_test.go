@@ -170,3 +170,26 @@ func TestShortRepliesOverALongWay(t *testing.T) {
 		now = now.Add(way)
 	}
 }
+
+// However fast the link, the replies to the reads of one request are expected to have a mebibyte at most, unless it
+// is one read; on a slow link, what that carries soon.
+func TestReadsTogetherAreBoundedByBytes(t *testing.T) {
+	for _, tc := range []struct{ size, rate, most int }{
+		{1000 << 10, 1 << 30, 1},
+		{100 << 10, 1 << 30, 10},
+		{1 << 10, 1 << 30, 1 << 10},
+		{100 << 10, 200_000, 1},
+		{1 << 10, 200_000, 122},
+		{0, 1 << 30, 1}, // of unknown size
+	} {
+		w := New(Config{})
+		w.conn = &Conn{window: newWindow(10*time.Second, &w.sizes)}
+		w.conn.window.down.rate = float64(tc.rate)
+		if tc.size > 0 {
+			w.sizes.learn(proto.OpGetData, tc.size, 1000)
+		}
+		if got := w.Together(proto.OpGetData); got != tc.most {
+			t.Errorf("%d reads of %d bytes go together at %d bytes/s, want %d", got, tc.size, tc.rate, tc.most)
+		}
+	}
+}
