@@ -158,3 +158,35 @@ func TestSetMeetsAnotherClientsZnode(t *testing.T) {
 		mustHold(t, env.Client(t), other, path, "ours again")
 	})
 }
+
+// TestCloseLooksForItsZnodeBehindACommit: the reply to the transaction that replaced the znode of a former session is
+// lost. Close looks for the replacement, and not before a commit: a leader that was deposed and doesn't know it
+// replies to a sync from its memory.
+func TestCloseLooksForItsZnodeBehindACommit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
+		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
+		defer c.Close()
+		n := kept(t, c, "/n", "ours")
+		mustAwait(t, n)
+		lost := srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/n", Action: fault.DropReply})
+		srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+		srv.Cut()
+		must.Receive(t, lost.Hit(), "the lost reply")
+		commit := srv.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.HoldReply})
+		looked := srv.Rules().Add(fault.Rule{Op: fault.Exists, Path: "/n", Action: fault.Pass})
+		closed := make(chan error, 1)
+		go func() { closed <- n.Close(t.Context()) }()
+		must.Receive(t, commit.Hit(), "a transaction of Close")
+		synctest.Wait()
+		if n := looked.Hits(); n != 0 {
+			t.Errorf("Close looked %d times before it knew of the commit", n)
+		}
+		commit.Release()
+		must.OK(t, must.Receive(t, closed, "the end of Close"))
+		if exists(t, c, "/n") {
+			t.Error("the znode is left")
+		}
+	})
+}

@@ -297,7 +297,10 @@ func (k *Keeper) deleteOwn(ctx context.Context) error {
 
 // findUnsure makes the znode the Keeper's if a succession of unknown outcome has created it.
 func (k *Keeper) findUnsure(ctx context.Context) error {
-	if err := k.client.Sync(ctx, k.path); err != nil { // the server may be behind the transaction's server
+	// The server may be behind that of the transaction: also a leader that was deposed, which replies to a sync from
+	// its memory. This check fails by the version, and is committed.
+	_, err := k.client.Txn(ctx, framework.OpCheck(k.path, math.MaxInt32))
+	if refused := (*framework.TxnError)(nil); err != nil && !errors.As(err, &refused) {
 		return err
 	}
 	st, exists, err := k.client.Exists(ctx, k.path)
