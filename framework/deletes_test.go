@@ -2,11 +2,15 @@ package framework_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
@@ -77,5 +81,33 @@ func TestADeletionThatIsEnqueuedAsTheWorkersLeaveIsDone(t *testing.T) {
 		if err != nil || exists {
 			t.Errorf("the znode exists: %t, %v", exists, err)
 		}
+	})
+}
+
+// Close does not wait forever for a deletion that a meter of the user's holds up, and says that it is over. The
+// deletion's late end says nothing.
+func TestADeletionThatEndsAfterCloseIsOverOnce(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var on atomic.Bool
+		hung, release := make(chan struct{}), make(chan struct{})
+		c := virtual(t, srv, framework.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()),
+			sdkmetric.WithExemplarFilter(func(context.Context) bool {
+				if on.CompareAndSwap(true, false) {
+					close(hung)
+					<-release
+				}
+				return false
+			}))))
+		mustCreate(t, c, "/z", "")
+		on.Store(true)
+		var over atomic.Int32
+		c.InSession(c.Session().ID).Discard("/z", framework.WhenOver(func(bool) { over.Add(1) }))
+		await(t, hung, "the deletion's measurement")
+		check(t, c.Close())
+		sleep(time.Second)
+		wantEqual(t, "ends while the meter hangs", over.Load(), 1)
+		close(release)
+		sleep(time.Minute)
+		wantEqual(t, "ends", over.Load(), 1)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 )
 
 // settledAt returns peers of which all are settled; the czxid of each is its number.
@@ -107,5 +108,25 @@ func TestAMembersDataIsNotInflatedBeyondADigest(t *testing.T) {
 	digest := digestOf(names("key-", 3))
 	if got := unpacked(packed(packed([]byte(digest))), maxDigest); string(got) != digest {
 		t.Errorf("a digest is read as %q, want %q", got, digest)
+	}
+}
+
+// A member that has written waits for its turn again, also if what others settle changes meanwhile, or agrees with it for a
+// while: members that see different ones would write at the rate of a round trip.
+func TestAMemberThatHasWrittenWaitsWhateverOthersWrite(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	retry := now.Add(time.Second)
+	for name, next := range map[string]peers{
+		"settled":             {present: ids{"a": 1}, settled: ids{"a": 1}},
+		"settled by another":  {present: ids{"a": 1, "b": 2}, settled: ids{"c": 3}},
+		"others are there":    {present: ids{"a": 1, "d": 4}, settled: ids{"a": 1}},
+		"nothing has changed": {present: ids{"a": 1, "b": 2}, settled: ids{"a": 1}},
+	} {
+		s := settling{peers: peers{present: ids{"a": 1, "b": 2}, settled: ids{"a": 1}}, first: now, last: now, retry: retry}
+		s.note(next, now.Add(time.Millisecond))
+		if !s.retry.Equal(retry) || s.at(time.Millisecond, true).Before(retry) {
+			t.Errorf("%s: the next write is at %v, want none before %v", name, s.at(time.Millisecond, true), retry)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // The reply's body is skipped, and what follows it is read.
@@ -33,6 +34,22 @@ func TestAnOversizedReply(t *testing.T) {
 			wantErr(t, "the fault", p.wire.Status().Fault, nil)
 		})
 	}
+}
+
+// The reply is skipped, and its length is learned all the same: the next reads are expected to be as long.
+func TestTheLengthOfAnOversizedReplyIsLearned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t)
+		arrived, came := p.ask(proto.OpGetData, nil, 100)
+		go func() { _, _ = p.server.Write(framed(answerTo(arrived, 0, strings.Repeat("a", 10*maxReply)))) }() // an error is the reader's
+		if got := <-came; !errors.Is(got.err, wire.ErrTooLarge) {
+			t.Errorf("%+v, want that it is too large", got)
+		}
+		synctest.Wait()
+		if n := p.wire.Expected(proto.OpGetData); n < 9*maxReply {
+			t.Errorf("replies are expected to have %d bytes after one of %d", n, 10*maxReply)
+		}
+	})
 }
 
 // A server that does not stop can't hold up what waits: the reply is noted at its head.

@@ -123,6 +123,19 @@ func TestFewReadsGoUntilSomeWereAnswered(t *testing.T) {
 	}
 }
 
+// A read of many znodes is weighed when it goes, by what is known of data then.
+func TestAReadOfManyIsWeighedWhenItGoes(t *testing.T) {
+	known := unknownSizes()
+	w := newWindow(10*time.Second, &known)
+	rq := &Request{Opcode: proto.OpMultiRead, Read: proto.OpGetData, Reads: 10}
+	w.weigh(rq)
+	known.learn(proto.OpGetData, 100_000, 1)
+	w.weigh(rq)
+	if least := 10 * 100_000; rq.reply < least || rq.reply > 3*least {
+		t.Errorf("%d bytes, want %d to %d", rq.reply, least, 3*least)
+	}
+}
+
 // Proofs enter without the window's word. They are counted, and no more is admitted for them.
 func TestProofsOpenNoWindow(t *testing.T) {
 	w, now := newWindow(10*time.Second, new(sizes)), time.Now()

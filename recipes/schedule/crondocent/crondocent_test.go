@@ -137,6 +137,34 @@ func TestFaultyArguments(t *testing.T) {
 	}
 }
 
+// Jobs are refused while the cron runs, and are due at once, so some have begun by then. They return, and the cron can
+// be stopped.
+func TestARefusedJobOfARunningCronReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cron.New(cron.WithParser(atOnce{}))
+		fleet, err := crondocent.New(c, func(schedule.Result, error) { t.Error("a refused job has run") })
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Start()
+		for range 50 {
+			_, err = fleet.Add("", nil, nil)
+			says(t, err, "schedule: must not be nil")
+		}
+		select {
+		case <-c.Stop().Done():
+		case <-time.After(time.Minute):
+			t.Fatal("a refused job has not returned")
+		}
+	})
+}
+
+// atOnce is a parser, and what it finds: a schedule of which a run is always due.
+type atOnce struct{}
+
+func (atOnce) Parse(string) (cron.Schedule, error) { return atOnce{}, nil }
+func (atOnce) Next(t time.Time) time.Time          { return t }
+
 func says(t *testing.T, err error, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
