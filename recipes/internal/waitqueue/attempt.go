@@ -25,20 +25,20 @@ var errGone = errtype.New("waitqueue: own node is gone", errtype.Other)
 //
 // Let A's node come before B's, so that B has to wait for A ([Queue.Predecessor]).
 //
-//  1. B is granted by a reply to a listing that shows B's node, and none that B has to wait for. A node
-//     has a name of its own and exists once, so the reply was made while B's node existed: in a state S.
-//  2. In S there is no node of A. None comes later, because numbers grow: what is created after B's node
-//     comes behind it. The one exception is a downgrade ([Queue.MayReplace]). Its node counts only if one
-//     listing shows it and the write node: then no contender behind these two had been granted, and the
-//     listing that grants one later shows the new node.
+//  1. B is granted by a reply to a listing that shows B's node, and none that B has to wait for. A name is
+//     given once, so the reply shows a state S in which B's node existed, whenever the request was sent.
+//  2. A's node is not in S, and does not come later: numbers grow, and at the counter's end czxids decide, so
+//     what is created after B's node comes behind it. The exception is the node of a downgrade
+//     ([Queue.MayReplace]). It counts only if one listing shows it and the write node. Then nobody behind
+//     these two had been granted, and each of them finds the new node in the listing that is to grant it.
 //  3. So A's node had been deleted by S. A's client deletes it once A does not hold. The ensemble deletes
-//     it with A's session, and A's hold was lost before, at the session's deadline: see secure. If a
+//     it with A's session, and A's hold was lost before that, at the session's deadline: see secure. If a
 //     third client deletes it, A's hold is lost as soon as A's client sees that.
-//  4. After S, B's node is there as long as its session, which secure proves, or until 3.
+//  4. B holds only while its session certainly exists, and so B's node, for all behind B to find.
 //
-// Contenders of another kind are refused, or waited for, by the same listing: see admit. An event grants
-// nothing, it is a reason to list again: one that is late or lost costs time. What saves a request is behind
-// [shortcuts], and must show the same.
+// Contenders of another kind are refused, or waited for, by the same listing: see admit. No event grants, it
+// is a reason to list again: one that is late or lost costs time. What saves a request is behind [shortcuts],
+// and has to show the same.
 type Attempt struct {
 	queue *Queue
 	kind  string
