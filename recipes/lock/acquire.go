@@ -26,7 +26,13 @@ type queueLock struct {
 	latest *atomic.Pointer[entry] // the entry of the latest hold, for reenter; nil once that has ended
 }
 
-func (q *queueLock) key(c caller) ownerKey { return ownerKey{path: q.full, kind: q.kind, caller: c} }
+// key returns the key of the caller's entry; of a new one at each call with WithoutReentry.
+func (q *queueLock) key(c caller) ownerKey {
+	if q.cfg.noReentry {
+		c = caller{owner: Owner{&ownerIdentity{name: c.owner.String(), party: c.party(q.queue.Client)}}}
+	}
+	return ownerKey{path: q.full, kind: q.kind, caller: c}
+}
 
 // acquire leads a call of Lock or TryLock to its lease:
 //
@@ -40,7 +46,8 @@ func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, er
 	if l := q.reenter(ctx, c); l != nil {
 		return reentered(l), nil
 	}
-	admitted, err := q.admit(ctx, q.key(c), nil, try)
+	key := q.key(c)
+	admitted, err := q.admit(ctx, key, nil, try)
 	if admitted.lease != nil {
 		return reentered(admitted.lease), nil // which has no span
 	}
@@ -51,10 +58,10 @@ func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, er
 			return nil, err
 		case try:
 			return contender.Try(ctx, q.queue.Client, func(ctx context.Context) (*Lease, error) {
-				return q.contend(ctx, q.key(c), admitted, seen, true)
+				return q.contend(ctx, key, admitted, seen, true)
 			})
 		}
-		return q.contend(ctx, q.key(c), admitted, seen, false)
+		return q.contend(ctx, key, admitted, seen, false)
 	})
 }
 

@@ -53,6 +53,8 @@
 // A server has to do so for each request: net/http serves all requests of a connection on one
 // goroutine, so a request would re-enter what the previous one has leaked. Package httplock does it.
 //
+// With [WithoutReentry] each call is an owner of its own instead.
+//
 // [lease.Lease.Release] is a capability: any goroutine that has the lease may release it. [Mutex.Unlock]
 // checks identity: another owner gets [ErrNotOwner].
 //

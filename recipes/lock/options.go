@@ -36,6 +36,7 @@ type config struct {
 	args.Options
 	noTraceparent bool
 	handoff       bool // the znode's owner changes: see [Local]
+	noReentry     bool
 }
 
 // WithoutTraceparent omits the traceparent from the metadata in the lock's znodes. By default, if a
@@ -44,6 +45,12 @@ type config struct {
 func WithoutTraceparent() Option {
 	return optionFunc(func(cfg *config) { cfg.noTraceparent = true })
 }
+
+// WithoutReentry makes each call of Lock and TryLock an owner of its own: a second one of the same goroutine, or
+// with the same [Owner], waits until the first lease has ended, or returns [ErrHeld]. So goroutines may pass leases
+// on as they like. Only the lease releases: Unlock returns [ErrNotOwner], Held returns 0, and a read/write lock
+// knows neither a downgrade nor [ErrUpgrade]. The znodes show the caller's owner. Locks without re-entry ignore it.
+func WithoutReentry() Option { return optionFunc(func(cfg *config) { cfg.noReentry = true }) }
 
 // newConfig returns the configuration of a lock, or all faults of its constructor's arguments.
 func newConfig(kind string, c *framework.Client, path string, opts []Option) (config, error) {

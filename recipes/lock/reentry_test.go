@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -357,4 +359,53 @@ func pausable() (logger *zap.Logger, stop, goOn func()) {
 	}
 	stop = func() { stopped.Store(true) }
 	return zap.New(core, zap.Hooks(hook)), stop, func() { close(gate) }
+}
+
+// With WithoutReentry each call is an owner of its own, in each kind of lock and by each way to call.
+func TestWithoutReentry(t *testing.T) {
+	t.Parallel()
+	for name, make := range map[string]func(t *testing.T, c *framework.Client, path string) lock.Locker{
+		"mutex": func(t *testing.T, c *framework.Client, path string) lock.Locker {
+			return newMutex(t, c, path, lock.WithoutReentry())
+		},
+		"write side": func(t *testing.T, c *framework.Client, path string) lock.Locker {
+			return newReadWrite(t, c, path, lock.WithoutReentry()).Write()
+		},
+		"multi": func(t *testing.T, c *framework.Client, path string) lock.Locker {
+			return newMulti(t, newMutex(t, c, path, lock.WithoutReentry()), newMutex(t, c, path+"-also", lock.WithoutReentry()))
+		},
+		"semaphore mutex": func(t *testing.T, c *framework.Client, path string) lock.Locker {
+			return newSemaphoreMutex(t, c, path, lock.WithoutReentry())
+		},
+	} {
+		for _, owned := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, with an owner %v", name, owned), func(t *testing.T) {
+				inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+					ctx := t.Context()
+					if owned {
+						ctx = asOwner(t, "one")
+					}
+					l := make(t, env.Client(t), "/alone")
+					first := must.Get(l.Lock(ctx))(t)
+					wantErr(t, "a second try", errOf(l.TryLock(ctx)), lock.ErrHeld)
+					second := recipetest.Later(ctx, l.Lock)
+					env.Quiesce()
+					mustWaitStill(t, "a second call", second)
+					if u, ok := l.(interface{ Unlock(context.Context) error }); ok && name != "semaphore mutex" && name != "multi" {
+						wantErr(t, "Unlock", u.Unlock(ctx), lock.ErrNotOwner)
+					}
+					mustRelease(t, first)
+					next := granted(t, second, "the second lease")
+					if of := next.Members(); owned && len(of) == 0 {
+						if p := must.Get(l.(interface {
+							Participants(context.Context) ([]lock.Participant, error)
+						}).Participants(ctx))(t); p[0].Metadata.Owner != "one" {
+							t.Errorf("the znode shows %+v", p[0].Metadata)
+						}
+					}
+					mustRelease(t, next)
+				}, zkenv.Only("virtual time", zkenv.Embedded))
+			})
+		}
+	}
 }

@@ -716,6 +716,7 @@ var needsNoConnection = map[string]string{
 	"discovery.Registry.Close":         "there is no znode",
 	"discovery.Service.Changes":        sequence,
 	"framework.Client.AwaitSessionEnd": "there is no session",
+	"framework.Client.PruneParents":    "a root that is the path itself is refused",
 	"framework.Client.CreateAll":       "an empty one is refused",
 	"framework.Client.Reconfig":        "an empty one is refused",
 	"framework.Client.States":          sequence,
