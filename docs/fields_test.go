@@ -19,7 +19,6 @@ var moreFields = map[string]string{
 	"cmd/docent/internal/cli.Settings":    "configuration: one field for each flag and variable",
 	"cmd/docent/internal/execute.options": "configuration: one field for each flag of docent exec",
 	"cmd/docent/internal/form.Contender":  "the JSON of an answer: one field for each key",
-	"recipes/internal/waitqueue.Attempt":  "until the protocol and what makes it fast are apart",
 	"testing/zkserver.Frontend":           "a server of tests: one field for each fault that it can have",
 	"testing/zkserver.Server":             "as Frontend",
 	"testing/zkserver.config":             "configuration: one field for each option",
