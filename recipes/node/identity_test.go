@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,17 +38,68 @@ func TestTheNodesOwnZnodeWasWrittenBeforeItIsFound(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, proxy *zkproxy.Proxy, c, other *framework.Client) {
 		lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: "/n", Action: fault.DropReply})
 		n := must.Get(node.New(c, "/n", []byte("ours")))(t)
+		var seen atomic.Int32
+		defer n.OnChange(countOverwritten(&seen))()
 		<-lost.Hit()
 		proxy.Refuse()
 		synctest.Wait()
 		must.Get(other.Set(t.Context(), "/n", []byte("theirs"), framework.AnyVersion))(t)
 		proxy.Heal()
 		mustAwait(t, n)
+		if synctest.Wait(); seen.Load() != 1 {
+			t.Errorf("%d reports that it was overwritten, want 1", seen.Load())
+		}
 		must.OK(t, n.Close(t.Context()))
 		if exists(t, other, "/n") {
 			t.Error("the znode has outlived Close")
 		}
 	})
+}
+
+// A Node replaces the znode of its former session by one transaction, whose reply is lost. Before the client is
+// connected again, another client writes to the znode, which is the Node's nevertheless.
+func TestTheNodesSuccessorWasWrittenBeforeItIsFound(t *testing.T) {
+	for name, found := range map[string]bool{"found": true, "closed before": false} {
+		t.Run(name, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, proxy *zkproxy.Proxy, c, other *framework.Client) {
+				n := must.Get(node.New(c, "/n", []byte("ours")))(t)
+				mustAwait(t, n)
+				var seen atomic.Int32
+				defer n.OnChange(countOverwritten(&seen))()
+				lost := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/n", Action: fault.DropReply})
+				proxy.Rules().Add(fault.Rule{Op: fault.Connect, Session: c.Session().ID, Action: fault.OtherSession})
+				proxy.Cut()
+				<-lost.Hit()
+				proxy.Refuse()
+				synctest.Wait()
+				for range 2 {
+					must.Get(other.Set(t.Context(), "/n", []byte("theirs"), framework.AnyVersion))(t)
+				}
+				if found {
+					proxy.Heal()
+					mustAwait(t, n)
+					if synctest.Wait(); seen.Load() != 1 {
+						t.Errorf("%d reports that it was overwritten, want 1", seen.Load())
+					}
+				} else {
+					time.AfterFunc(time.Second, proxy.Heal)
+				}
+				must.OK(t, n.Close(t.Context()))
+				if exists(t, other, "/n") {
+					t.Error("the znode has outlived Close")
+				}
+			})
+		})
+	}
+}
+
+// countOverwritten counts the changes of another client's writes.
+func countOverwritten(seen *atomic.Int32) func(node.Change) {
+	return func(change node.Change) {
+		if change.Kind == node.Overwritten {
+			seen.Add(1)
+		}
+	}
 }
 
 // The reply to the create is lost, and the client's policy ends before the client is connected again. The

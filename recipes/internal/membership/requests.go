@@ -96,6 +96,9 @@ func (k *Keeper) look(ctx context.Context, want Content) error {
 		k.past.Created(k.session)
 		k.znode, k.written = st, k.unsure.number
 		k.opts.Created(ctx)
+		if st.Mzxid != st.Czxid {
+			k.opts.Overwritten()
+		}
 		return nil
 	}
 	return ErrTaken
@@ -137,9 +140,10 @@ type succession struct {
 }
 
 // succeeded reports whether the znode is that of the succession of unknown outcome. Only a transaction
-// creates a znode and sets its data at once.
+// creates a znode and sets its data at once. Somebody may have written to it since, so its version only grows: what
+// the client makes by hand at the path has version 0, and passes for it if it is written to twice.
 func (k *Keeper) succeeded(st framework.Stat) bool {
-	return k.unsure.session == k.session && st.EphemeralOwner == k.session && st.Version == 1 && st.Czxid == st.Mzxid
+	return k.unsure.session == k.session && st.EphemeralOwner == k.session && (st.Version > 1 || st.Version == 1 && st.Czxid == st.Mzxid)
 }
 
 // succeed replaces the znode of a former session by one transaction, so at no moment the path is without
