@@ -76,7 +76,7 @@ func (env *environment) enter(k *worker, f *framework.Client, h *handle, l *lock
 	for _, member := range leases {
 		at := h.target
 		if at == nil {
-			at = env.target(member.Path())
+			at = env.target(unspelled(member.Path()))
 		}
 		kind, _, _ := ranks(member.Node())
 		for _, node := range env.nodesOf(at, member) {
@@ -96,7 +96,8 @@ func (env *environment) enter(k *worker, f *framework.Client, h *handle, l *lock
 // identify returns which znode a lease is held by. Those in queues have names of their
 // own. It needs w.mu.
 func (env *environment) identify(l *lock.Lease) nodeKey {
-	key := nodeKey{l.Node(), env.made[l.Node()].czxid}
+	at := unspelled(l.Node())
+	key := nodeKey{at, env.made[at].czxid}
 	if l.Node() == l.Path() {
 		key.czxid = l.Fence()
 	}

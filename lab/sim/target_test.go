@@ -98,9 +98,9 @@ func ranks(node string) (kind string, number int64, ok bool) {
 // nodeOf returns the path of the lease's znode, or of its first member's.
 func nodeOf(l *lock.Lease) string {
 	if members := l.Members(); members != nil {
-		return members[0].Node()
+		return unspelled(members[0].Node())
 	}
-	return l.Node()
+	return unspelled(l.Node())
 }
 
 // A handle is one way in which a worker can have a lock.
@@ -125,10 +125,11 @@ func (k *worker) handle(f *framework.Client, use string) (*handle, error) {
 		h.target = k.env.target(at)
 	}
 	var err error
+	client, path := k.c.spelled(f, at)
 	switch kind {
 	case "mutex":
 		var m *lock.Mutex
-		if m, err = lock.NewMutex(f, at, k.c.options(true)...); err != nil {
+		if m, err = lock.NewMutex(client, path, k.c.options(true)...); err != nil {
 			break
 		}
 		h.locker, h.unlock, h.held, h.list = m, m.Unlock, m.Held, m.Participants
@@ -138,7 +139,7 @@ func (k *worker) handle(f *framework.Client, use string) (*handle, error) {
 		}
 	case "read", "write":
 		var rw *lock.RWMutex
-		if rw, err = lock.NewRWMutex(f, at, k.c.options(true)...); err != nil {
+		if rw, err = lock.NewRWMutex(client, path, k.c.options(true)...); err != nil {
 			break
 		}
 		side := rw.Read()
@@ -148,12 +149,12 @@ func (k *worker) handle(f *framework.Client, use string) (*handle, error) {
 		h.locker, h.unlock, h.held, h.list = side, side.Unlock, side.Held, rw.Participants
 	case "semaphore":
 		var m *lock.SemaphoreMutex
-		if m, err = lock.NewSemaphoreMutex(f, at, k.c.options(true)...); err == nil {
+		if m, err = lock.NewSemaphoreMutex(client, path, k.c.options(true)...); err == nil {
 			h.locker, h.list = m, m.Participants
 		}
 	case "exclusive":
 		var m *lock.UnfairMutex
-		if m, err = lock.NewUnfairMutex(f, at, k.c.options(false)...); err == nil {
+		if m, err = lock.NewUnfairMutex(client, path, k.c.options(false)...); err == nil {
 			h.locker, h.list = m, m.Participants
 		}
 	case "multi":

@@ -26,6 +26,7 @@ type viewKind struct {
 	chroot     string // of the connect string
 	option     string // the namespace of WithNamespace
 	namespaces []string
+	plain      bool // the client's locks are not made of its view, but of the client, with the ensemble's paths
 }
 
 // plainView is that of the clients of all other schedules.
@@ -38,6 +39,7 @@ func viewKinds() []viewKind {
 		{name: "namespace", option: viewRoot[1:]},
 		{name: "namespace in namespace", namespaces: []string{viewOuter, viewInner}},
 		{name: "namespace in chroot", chroot: "/" + viewOuter, namespaces: []string{viewInner}},
+		{name: "plain beside views", namespaces: []string{viewOuter, viewInner}, plain: true},
 	}
 }
 
@@ -74,6 +76,17 @@ func (v viewKind) dialed(addr string, opts []framework.Option) (*framework.Clien
 	}
 	return f, err
 }
+
+// spelled returns the client and the path of a lock: with a plain client the path is the ensemble's.
+func (c *client) spelled(f *framework.Client, path string) (*framework.Client, string) {
+	if c.plan.view.plain {
+		return f.Root(), viewRoot + path
+	}
+	return f, path
+}
+
+// unspelled returns the path of a lock or of its znode as it is in a view.
+func unspelled(path string) string { return strings.TrimPrefix(path, viewRoot) }
 
 // makeRoot creates the root of the schedule, and gives the operator its view.
 func (env *environment) makeRoot() error {

@@ -181,7 +181,11 @@ func (k *worker) revoke(h *handle) {
 	c = k.call(k.env.plan.timeout)
 	defer c.stop()
 	k.do("Revoke " + h.name)
-	k.checkResult("Revoke", c, lock.Revoke(c.ctx, k.f, found[k.r.IntN(len(found))].Path))
+	f, path := k.f, found[k.r.IntN(len(found))].Path
+	if path != unspelled(path) {
+		f = f.Root()
+	}
+	k.checkResult("Revoke", c, lock.Revoke(c.ctx, f, path))
 }
 
 // write writes what is to be written by the holder alone, also where it is no longer.
