@@ -314,10 +314,7 @@ func (n *Names) end(ctx context.Context, c *framework.Client, of string, session
 // made it. Otherwise it returns ErrTaken.
 func (n *Names) delete(ctx context.Context, c *framework.Client, of string) error {
 	c, path, one := c.Root(), zkpath.Join(n.dir, of), n.state(of)
-	if err := c.Sync(ctx, path); err != nil { // the server may be behind the create's
-		return err
-	}
-	st, exists, err := c.Exists(ctx, path)
+	st, exists, err := existsBehind(ctx, c, path)
 	switch {
 	case err != nil || !exists:
 		return err
