@@ -124,6 +124,8 @@ func (c *scheduleCall) returned(got schedule.Result, err error) {
 			says(trueMarks, "its function has not run")
 		case !unmarked && mark != got.Run.State:
 			says(trueMarks, "the mark is "+string(mark))
+		case unmarked && c.ctx.Err() == nil && len(env.killed) == 0 && !env.harmedLocked(nil, c.began-env.settling()):
+			says(trueMarks, "nothing kept its end from being recorded")
 		}
 	case schedule.DoneElsewhere:
 		if len(s.recorded) == 0 {

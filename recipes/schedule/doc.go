@@ -32,10 +32,11 @@
 //
 // # Slots
 //
-// Slots are instants, in whole seconds. They only move on: once a slot has begun, an earlier one that
-// no host has begun is [Missed]; and so is one that is earlier than all kept runs, because its outcome is not known. So clocks that are apart by less than the time between two slots miss
-// nothing. docent compares no clocks. Two local times that are one instant are one slot; a local time
-// that occurs twice when summer time ends is two.
+// Slots are instants, in whole seconds. They only move on: once a slot has begun, an earlier one that no
+// host has begun is [Missed], and so is one that is earlier than all kept runs, because its outcome is not
+// known. Clocks that are apart by less than the time between two slots miss nothing. docent compares no
+// clocks. Two local times that are one instant are one slot; a local time that occurs twice when summer
+// time ends is two.
 //
 // A run takes as long as it takes. The next slot's calls wait for it, as long as [WithWait] allows, and
 // so do calls in an outage. If several slots wait, the one that is first to begin passes the earlier ones.

@@ -1,10 +1,8 @@
 package schedule
 
 import (
-	"errors"
 	"time"
 
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/args"
 )
 
@@ -54,11 +52,4 @@ func WithHistory(runs int) Option {
 		}
 		cfg.history = runs
 	})
-}
-
-// newConfig returns the configuration, or all faults of the arguments of New.
-func newConfig(c *framework.Client, path string, opts []Option) (config, error) {
-	cfg := config{history: defaultHistory}
-	faults := append(args.Target(c, path), args.Configure(&cfg, opts, Option.ForSchedule)...)
-	return cfg, errors.Join(faults...)
 }

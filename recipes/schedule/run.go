@@ -52,70 +52,47 @@ func (c *call) run(ctx context.Context, fn work) (result Result, failed, err err
 		waiting, cancel = context.WithTimeout(ctx, c.cfg.wait)
 	}
 	defer cancel()
-	for rounds := pace.Rounds(); ; {
-		l, seen, err := c.enter(waiting)
-		if l == nil {
-			return c.last, nil, c.reason(ctx, waiting, err)
-		}
+	pauses, rounds := contender.Pauses.NewBackOff(), pace.Rounds()
+	for waiting.Err() == nil {
+		l, seen, err := c.try(waiting)
 		var run *Run
-		released := contender.Work(ctx, l, func(held context.Context, l *lease.Lease) error {
-			if run, err = c.begin(waiting, l, seen); run != nil {
-				result, failed, err = c.work(held, ctx, l, seen, *run, fn)
-			}
-			return nil
-		})
-		c.warnUnlessEnded(released)
+		if l != nil {
+			c.warnUnlessEnded(contender.Work(ctx, l, func(held context.Context, l *lease.Lease) error {
+				if run, err = c.begin(waiting, l, seen); run != nil {
+					result, failed, err = c.work(held, ctx, l, seen, *run, fn)
+				}
+				return nil
+			}))
+		}
 		switch {
 		case run != nil:
 			return result, failed, err
-		case errors.Is(err, errGone):
-			if err = rounds.Wait(waiting, 1); err == nil {
-				continue
-			}
+		case err == nil:
+			return c.last, nil, c.last.err()
+		case errors.Is(err, errAgain), errors.Is(err, errGone), errors.Is(err, lease.ErrHeld):
+			_ = rounds.Wait(waiting, 1) // its error ends the loop
+		case passes(err):
+			_ = pace.Sleep(waiting, pauses.NextBackOff())
+		case waiting.Err() == nil:
+			return c.last, nil, err
 		}
-		return c.last, nil, c.reason(ctx, waiting, err)
 	}
+	err = args.Ended(waiting, c.client)
+	if ctx.Err() == nil && c.last.Outcome == RunningElsewhere && !errors.Is(err, framework.ErrNotConnected) {
+		err = nil
+	}
+	return c.last, nil, err
 }
 
-// reason returns the error of a call that has not run fn: why it ended, or what became of the slot.
-func (c *call) reason(ctx, waiting context.Context, err error) error {
-	switch {
-	case err != nil && waiting.Err() != nil && errors.Is(err, waiting.Err()):
-		ended := args.Ended(waiting, c.client)
-		if ctx.Err() == nil && c.last.Outcome == RunningElsewhere && !errors.Is(ended, framework.ErrNotConnected) {
-			return nil
-		}
-		return ended
-	case err != nil:
-		return err
-	case c.last.Outcome == Missed:
+// err returns the error of a call that has not run fn, and knows what became of the slot.
+func (r Result) err() error {
+	switch r.Outcome {
+	case Missed:
 		return ErrPassed
-	case c.last.Outcome == LostInTheMiddle:
-		return fmt.Errorf("%w by process %d on %s", lease.ErrLost, c.last.Run.PID, c.last.Run.Host)
+	case LostInTheMiddle:
+		return fmt.Errorf("%w by process %d on %s", lease.ErrLost, r.Run.PID, r.Run.Host)
 	}
 	return nil
-}
-
-// enter returns a lease of the lock, and what was read before. Without a lease, the outcome is in c.last, or there
-// is an error. What passes is waited for until ctx ends.
-func (c *call) enter(ctx context.Context) (*lease.Lease, *state, error) {
-	pauses := contender.Pauses.NewBackOff()
-	for rounds := pace.Rounds(); ; {
-		l, seen, err := c.try(ctx)
-		switch {
-		case err == nil:
-			return l, seen, nil
-		case ctx.Err() != nil:
-			return nil, nil, ctx.Err()
-		case errors.Is(err, errAgain), errors.Is(err, lease.ErrHeld):
-			err = rounds.Wait(ctx, 1)
-		case passes(err):
-			err = pace.Sleep(ctx, pauses.NextBackOff())
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-	}
 }
 
 // passes reports whether a request failed with err for a condition that passes.
@@ -261,24 +238,22 @@ func (c *call) work(held, ctx context.Context, l *lease.Lease, seen *state, run 
 		}
 		return Result{outcome, run}, failed, ended
 	}
-	err = c.record(held, ctx, l, seen, run)
+	err = c.record(ctx, l, seen, run)
 	if outcome == LostInTheMiddle && !errors.Is(failed, ctx.Err()) {
 		err = errors.Join(ctx.Err(), err)
 	}
 	return Result{outcome, run}, failed, err
 }
 
-// record records the end of the run. If ctx ends meanwhile, it takes markWait at the most.
-func (c *call) record(held, ctx context.Context, l *lease.Lease, seen *state, run Run) error {
-	edit := func() (marks, bool) { return seen.ended(run) }
-	err := c.mark(held, l, seen, edit)
-	if err != nil && ctx.Err() != nil {
-		brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), markWait)
-		defer cancel()
-		lasting, stop := l.Context(brief)
-		defer stop()
-		err = c.mark(lasting, l, seen, edit)
-	}
+// record records the end of the run while the lease lasts, and for markWait after the end of ctx. A timer may
+// outlive the call.
+func (c *call) record(ctx context.Context, l *lease.Lease, seen *state, run Run) error {
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(markWait, cancel) })()
+	recording, stop := l.Context(lasting)
+	defer stop()
+	err := c.mark(recording, l, seen, func() (marks, bool) { return seen.ended(run) })
 	if err == nil && !seen.has(run) { // a write of unknown outcome was not applied, and another call has the lock
 		err = errGone
 	}

@@ -73,8 +73,9 @@ type Schedule struct { // immutable
 // New returns the job at path, and sends nothing yet. Missing parents are created as containers, when
 // they are needed. If arguments are faulty, New returns all faults.
 func New(c *framework.Client, path string, opts ...Option) (*Schedule, error) {
-	cfg, err := newConfig(c, path, opts)
-	if err != nil {
+	cfg := config{history: defaultHistory}
+	faults := append(args.Target(c, path), args.Configure(&cfg, opts, Option.ForSchedule)...)
+	if err := errors.Join(faults...); err != nil {
 		return nil, recipe.Error(c, "new schedule", path, err)
 	}
 	l, err := lock.NewUnfairMutex(c, zkpath.Join(path, "lock"), &cfg.Options)
