@@ -23,7 +23,7 @@ import (
 // An oldServer dials so that the server takes requests with some opcodes for ones
 // that it does not know, and counts them.
 type oldServer struct {
-	dial    framework.Dialer
+	dial    dialFunc
 	unknown []uint32
 	renewed atomic.Bool // it knows them now
 	asked   atomic.Int32

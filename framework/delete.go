@@ -132,7 +132,7 @@ func noAnswer(err error) bool {
 	return errors.Is(err, ErrNotConnected) || errors.Is(err, ErrUnknownOutcome) || errors.Is(err, ErrAuthFailed)
 }
 
-// A DeleteOption says how [Client.Delete] deletes.
+// A DeleteOption says which znode [Client.Delete] deletes, and how. [OpDelete] and [OpCheck] take some, too.
 type DeleteOption interface{ applyDelete(*deleteConfig) }
 
 type deleteConfig struct {

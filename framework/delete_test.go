@@ -348,6 +348,13 @@ func TestOpDeleteCreatedBy(t *testing.T) {
 			!strings.Contains(err.Error(), "option 1: must not be nil") || !strings.Contains(err.Error(), "must be CreatedBy") {
 			t.Errorf("Txn: %v, want both faults of the options", err)
 		}
+		for _, op := range []framework.TxnOp{
+			framework.OpCheck("/z", 0, framework.CreatedBy(second.Czxid)), framework.OpDelete("/z", 0, framework.AtEpoch(1)),
+		} {
+			if err := last(c.Txn(t.Context(), op)); err == nil || !strings.Contains(err.Error(), "AtEpoch for a check") {
+				t.Errorf("Txn: %v, want the fault of the option", err)
+			}
+		}
 	})
 }
 

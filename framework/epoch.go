@@ -13,8 +13,8 @@ import (
 
 // WithEpoch makes the transaction that creates the znode also set its epoch, and stores the epoch's
 // version in version. The epoch is a persistent znode next to the path, <path>.docent-epoch. Each
-// znode that is created like this at the path has another version. [AtEpoch] and [OpAtEpoch] identify
-// the znode by it.
+// znode that is created like this at the path has another version. [AtEpoch] identifies the znode by it, for
+// [Client.Delete] and [OpCheck].
 //
 // If there is no epoch, Create creates it with the ACL of the znode. The client never deletes it,
 // because a new epoch would repeat the versions of earlier znodes. Every client that creates the
@@ -37,13 +37,6 @@ func WithEpoch(version *int32) CreateOption {
 // with CreatedBy and without AtEpoch.
 func AtEpoch(version int32) DeleteOption {
 	return deleteOption(func(cfg *deleteConfig) { cfg.epoch, cfg.atEpoch = version, true })
-}
-
-// OpAtEpoch makes a transaction fail with [ErrNoNode] unless the znode exists. It makes it fail
-// with [ErrBadVersion] unless its epoch has the version that [WithEpoch] stored. It counts as one
-// operation.
-func OpAtEpoch(path string, version int32) TxnOp {
-	return TxnOp{kind: txnAtEpoch, path: path, version: AnyVersion, epoch: version}
 }
 
 var (

@@ -86,7 +86,7 @@ func TestEpochLiesInTheNamespace(t *testing.T) {
 		wantEpoch(t, root, "/ns/one", version)
 		mustCreate(t, view, "/data", "")
 		write := func(version int32) error {
-			return last(view.Txn(t.Context(), framework.OpSet("/data", nil, framework.AnyVersion), framework.OpAtEpoch("/one", version)))
+			return last(view.Txn(t.Context(), framework.OpSet("/data", nil, framework.AnyVersion), framework.OpCheck("/one", framework.AnyVersion, framework.AtEpoch(version))))
 		}
 		check(t, write(version))
 		for version, want := range map[int32]error{version + 1: framework.ErrBadVersion, version - 1: framework.ErrBadVersion} {
@@ -150,7 +150,7 @@ func TestEpochChangesWhileAReplyIsLost(t *testing.T) {
 				t.Errorf("czxid %d after %d, want another znode", st.Czxid, first.Czxid)
 			}
 			wantEpoch(t, c, "/changed/one", version)
-			check(t, last(c.Txn(t.Context(), framework.OpAtEpoch("/changed/one", version))))
+			check(t, last(c.Txn(t.Context(), framework.OpCheck("/changed/one", framework.AnyVersion, framework.AtEpoch(version)))))
 		})
 	}
 }
@@ -273,7 +273,7 @@ func TestDeleteAtEpochLeavesTheNextZnodeAlone(t *testing.T) {
 			stuck.Release()
 			wantErr(t, "Delete", <-deleted, framework.ErrNoNode)
 			zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-			wantErr(t, "the next znode", last(other.Txn(t.Context(), framework.OpAtEpoch("/next/one", next))), nil)
+			wantErr(t, "the next znode", last(other.Txn(t.Context(), framework.OpCheck("/next/one", framework.AnyVersion, framework.AtEpoch(next)))), nil)
 		})
 	}
 }

@@ -284,8 +284,11 @@ func (g *gate) dial(ctx context.Context, network, addr string) (net.Conn, error)
 	return g.around(new(net.Dialer).DialContext)(ctx, network, addr)
 }
 
+// A dialFunc connects a client to addr.
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
 // around returns a dialer that waits for the gate and then dials.
-func (g *gate) around(dial framework.Dialer) framework.Dialer {
+func (g *gate) around(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if err := g.pass(ctx); err != nil {
 			return nil, err

@@ -171,23 +171,23 @@ func refuse(_ context.Context, network, addr string) (net.Conn, error) {
 func TestASilentClientIsNoMore(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		harm func(*zkserver.Server) framework.Dialer
+		harm func(*zkserver.Server) dialFunc
 		opts []framework.Option
 		want string // in the line, in addition to the address
 	}{
 		"no server listens": {
-			harm: func(*zkserver.Server) framework.Dialer { return refuse },
+			harm: func(*zkserver.Server) dialFunc { return refuse },
 			want: "connection refused",
 		},
 		"no ZooKeeper answers": {
-			harm: func(srv *zkserver.Server) framework.Dialer {
+			harm: func(srv *zkserver.Server) dialFunc {
 				srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.Garbage, Times: fault.Forever})
 				return srv.Dial
 			},
 			want: "not a ZooKeeper handshake",
 		},
 		"a credential is refused": {
-			harm: func(srv *zkserver.Server) framework.Dialer { return srv.Dial },
+			harm: func(srv *zkserver.Server) dialFunc { return srv.Dial },
 			opts: []framework.Option{framework.WithAuth("nosuchscheme", []byte(secret))},
 			want: "credential refused",
 		},

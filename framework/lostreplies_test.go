@@ -203,7 +203,7 @@ func tableTxns() []tableWrite {
 			return []framework.TxnOp{framework.OpCreate(in.path, nil, framework.Ephemeral(), framework.Sequential())}
 		}},
 		"at epoch set": {true, false, func(in tableCall) []framework.TxnOp {
-			return []framework.TxnOp{framework.OpAtEpoch(in.path, in.epoch), framework.OpSet(in.path, nil, -1)}
+			return []framework.TxnOp{framework.OpCheck(in.path, framework.AnyVersion, framework.AtEpoch(in.epoch)), framework.OpSet(in.path, nil, -1)}
 		}},
 	} {
 		writes = append(writes, tableWrite{
@@ -261,7 +261,7 @@ func tableZnodes(t testing.TB, c *framework.Client, in tableRow) []string {
 
 // A tableServer is a server of the table.
 type tableServer struct {
-	dial     framework.Dialer // to the server itself
+	dial     dialFunc // to the server itself
 	observer *framework.Client
 	other    *framework.Client
 	wait     func()         // until the client has done what it can without a connection

@@ -160,10 +160,10 @@ func WithTLS(tlsConfig *tls.Config) Option {
 	})
 }
 
-// WithDialer sets how TCP connections are made. The dialer gets the names of servers as the connect
-// string has them, or their addresses if there is a [WithResolver]. It may be called from several
-// goroutines. The default is a net.Dialer, which gets addresses.
-func WithDialer(dial Dialer) Option {
+// WithDialer sets how TCP connections are made. The dialer connects to addr ("host:port") within ctx. It gets
+// the names of servers as the connect string has them, or their addresses if there is a [WithResolver]. It
+// may be called from several goroutines. The default is a net.Dialer, which gets addresses.
+func WithDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) Option {
 	return optionFunc(func(cfg *config) { cfg.dial, cfg.dialerGiven = dial, true })
 }
 
@@ -247,9 +247,6 @@ const (
 	maxPacket = 1 << 30
 )
 
-// A Dialer connects to addr ("host:port"), within ctx.
-type Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
-
 // A config has the values of a client's options. It is immutable once newConfig has returned it.
 type config struct {
 	connectConfig
@@ -273,10 +270,11 @@ type connectConfig struct {
 	source         func(context.Context) ([]string, error) // of servers; nil if there is none
 	connectTimeout time.Duration
 	tls            *tls.Config
-	dial           Dialer         // nil until all options have been applied, unless one sets it
-	resolve        hosts.Resolver // nil if the dialer takes names; obeys its context
-	calls          *usercall.Calls
-	dialerGiven    bool
+	// dial is nil until all options have been applied, unless one sets it.
+	dial        func(ctx context.Context, network, addr string) (net.Conn, error)
+	resolve     hosts.Resolver // nil if the dialer takes names; obeys its context
+	calls       *usercall.Calls
+	dialerGiven bool
 }
 
 // A leaseConfig says how long sessions last.

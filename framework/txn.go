@@ -26,7 +26,6 @@ const (
 	txnSet
 	txnDelete
 	txnNever
-	txnAtEpoch
 )
 
 // A TxnOp is one operation of a transaction ([Client.Txn]).
@@ -38,11 +37,11 @@ type TxnOp struct {
 	opts    []CreateOption
 	deletes []DeleteOption
 	refusal error   // of [OpNever]
-	epoch   int32   // of [OpAtEpoch]
 	view    *Client // whose path it is; nil for that of the client that runs the transaction
 
 	// set by Txn
-	czxid int64 // of [CreatedBy]; 0 for any
+	czxid int64  // of [CreatedBy]; 0 for any
+	epoch *int32 // of [AtEpoch]; nil for any
 	flags int32
 	acl   []acl.Entry
 	of    int // of an epoch's check: the index of the operation that it belongs to
@@ -79,9 +78,10 @@ func (e *TxnError) Unwrap() error { return e.Err }
 func (e *TxnError) ErrorType() string { return errtype.Of(e.Err) }
 
 // OpCheck makes a transaction fail unless the znode exists and has the version;
-// with [AnyVersion] it only has to exist.
-func OpCheck(path string, version int32) TxnOp {
-	return TxnOp{kind: txnCheck, path: path, version: version}
+// with [AnyVersion] it only has to exist. Of the options it takes [AtEpoch]: the transaction fails with
+// [ErrBadVersion], too, unless the znode's epoch has that version. It counts as one operation.
+func OpCheck(path string, version int32, opts ...DeleteOption) TxnOp {
+	return TxnOp{kind: txnCheck, path: path, version: version, deletes: opts}
 }
 
 // OpCreate creates a znode; of the options it takes [Ephemeral], [Sequential]
@@ -137,7 +137,7 @@ func (op TxnOp) fault(index int, reason error) *TxnError {
 
 func (op TxnOp) name() string {
 	switch op.kind {
-	case txnCheck, txnAtEpoch:
+	case txnCheck:
 		return "check"
 	case txnCreate:
 		return "create"
@@ -152,7 +152,7 @@ func (op TxnOp) name() string {
 }
 
 // changes reports whether the operation has an effect.
-func (op TxnOp) changes() bool { return op.kind != txnCheck && op.kind != txnAtEpoch }
+func (op TxnOp) changes() bool { return op.kind != txnCheck }
 
 // Txn does all the operations or none, as one transaction at the ensemble, and returns a result for
 // each. If an operation fails, the error wraps a [*TxnError] that names it. A transaction that was
@@ -243,8 +243,8 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 			err = op.prepareCreate()
 		case txnSet:
 			op.data = c.core.cfg.pack(op.data)
-		case txnDelete:
-			err = errors.Join(err, op.prepareDelete())
+		case txnCheck, txnDelete:
+			err = errors.Join(err, op.prepareZnode())
 		case txnNever:
 			err = op.refusal
 		}
@@ -257,8 +257,8 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 		full[i] = op
 	}
 	for i, op := range full {
-		if op.kind == txnAtEpoch {
-			check := TxnOp{kind: txnCheck, path: zkpath.Epoch(op.path), version: op.epoch, of: i}
+		if op.epoch != nil {
+			check := TxnOp{kind: txnCheck, path: zkpath.Epoch(op.path), version: *op.epoch, of: i}
 			size += check.size()
 			full = append(full, check)
 		}
@@ -279,12 +279,22 @@ func (op *TxnOp) prepareCreate() error {
 	return err
 }
 
-func (op *TxnOp) prepareDelete() error {
+// prepareZnode takes the options that say which znode is meant.
+func (op *TxnOp) prepareZnode() error {
 	cfg := deleteConfig{version: AnyVersion}
 	faults := applyAll(op.deletes, func(o DeleteOption) { o.applyDelete(&cfg) })
-	op.czxid = cfg.czxid
-	if cfg != (deleteConfig{version: AnyVersion, czxid: op.czxid}) {
-		faults = errors.Join(faults, errors.New("options: must be CreatedBy"))
+	others := cfg
+	switch op.kind {
+	case txnDelete:
+		op.czxid, others.czxid = cfg.czxid, 0
+	case txnCheck:
+		if cfg.atEpoch {
+			op.epoch = &cfg.epoch
+		}
+		others.epoch, others.atEpoch = 0, false
+	}
+	if others != (deleteConfig{version: AnyVersion}) {
+		faults = errors.Join(faults, errors.New("options: must be CreatedBy for a deletion, AtEpoch for a check"))
 	}
 	return faults
 }

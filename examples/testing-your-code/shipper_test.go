@@ -36,7 +36,7 @@ func TestSessionExpiresInTheMiddle(t *testing.T) {
 			shipments log
 			running   sync.WaitGroup
 		)
-		for dock, dial := range []framework.Dialer{network.Dial, server.Dial} {
+		for dock, dial := range []dialFunc{network.Dial, server.Dial} {
 			s := newTestShipper(t, dial, server.Addr(), dock, &shipments)
 			running.Go(func() {
 				if err := s.run(t.Context()); err != nil {
@@ -74,8 +74,11 @@ func TestSessionExpiresInTheMiddle(t *testing.T) {
 	})
 }
 
+// A dialFunc connects a client to addr.
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
 // newTestShipper returns a shipper of three parcels whose work is a minute's and goes to the log.
-func newTestShipper(t *testing.T, dial framework.Dialer, connect string, dock int, shipments *log) *shipper {
+func newTestShipper(t *testing.T, dial dialFunc, connect string, dock int, shipments *log) *shipper {
 	t.Helper()
 	c, err := framework.NewClient(connect, framework.WithDialer(dial))
 	if err != nil {

@@ -128,7 +128,7 @@ func (c *client) start() error {
 }
 
 // dialer returns what the framework.Client with the record connects by.
-func (c *client) dialer(rec *record) framework.Dialer {
+func (c *client) dialer(rec *record) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := c.line.dial(ctx, network, addr)
 		if err != nil {

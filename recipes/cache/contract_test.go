@@ -170,7 +170,7 @@ func (c oldConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-func newClient(t *testing.T, srv *zkserver.Server, dial framework.Dialer) *framework.Client {
+func newClient(t *testing.T, srv *zkserver.Server, dial func(ctx context.Context, network, addr string) (net.Conn, error)) *framework.Client {
 	t.Helper()
 	return recipetest.Client(t, srv.Addr(), framework.WithDialer(dial))
 }

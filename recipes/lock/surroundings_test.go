@@ -215,8 +215,11 @@ func hostileTLS(function string, h *hostile) *tls.Config {
 	return config
 }
 
+// A dialFunc connects a client to addr.
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
 // behindTLS returns a dialer to where dial leads, by TLS. The server there asks for a certificate.
-func behindTLS(dial framework.Dialer) framework.Dialer {
+func behindTLS(dial dialFunc) dialFunc {
 	pair := sync.OnceValues(selfSigned)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		certificate, err := pair()
@@ -253,28 +256,28 @@ func selfSigned() (tls.Certificate, error) {
 }
 
 // surroundings are what a user gives to a client, by name. dial reaches the server.
-func surroundings() map[string]func(h *hostile, dial framework.Dialer) []framework.Option {
-	all := map[string]func(h *hostile, dial framework.Dialer) []framework.Option{
-		"span processor": func(h *hostile, dial framework.Dialer) []framework.Option {
+func surroundings() map[string]func(h *hostile, dial dialFunc) []framework.Option {
+	all := map[string]func(h *hostile, dial dialFunc) []framework.Option{
+		"span processor": func(h *hostile, dial dialFunc) []framework.Option {
 			provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(hostileProcessor{h: h}))
 			return []framework.Option{framework.WithDialer(dial), framework.WithTracerProvider(provider)}
 		},
-		"counter": func(h *hostile, dial framework.Dialer) []framework.Option {
+		"counter": func(h *hostile, dial dialFunc) []framework.Option {
 			return []framework.Option{framework.WithDialer(dial), framework.WithMeterProvider(hostileMeters{h: h})}
 		},
-		"listener": func(h *hostile, dial framework.Dialer) []framework.Option {
+		"listener": func(h *hostile, dial dialFunc) []framework.Option {
 			return []framework.Option{framework.WithDialer(dial), framework.WithStateListener(func(framework.StateChange) { h.act() })}
 		},
-		"OnLost": func(_ *hostile, dial framework.Dialer) []framework.Option {
+		"OnLost": func(_ *hostile, dial dialFunc) []framework.Option {
 			return []framework.Option{framework.WithDialer(dial)}
 		},
-		"dialer": func(h *hostile, dial framework.Dialer) []framework.Option {
+		"dialer": func(h *hostile, dial dialFunc) []framework.Option {
 			return []framework.Option{framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
 				h.act()
 				return dial(ctx, network, addr)
 			})}
 		},
-		"resolver": func(h *hostile, dial framework.Dialer) []framework.Option {
+		"resolver": func(h *hostile, dial dialFunc) []framework.Option {
 			return []framework.Option{framework.WithDialer(dial), framework.WithResolver(func(context.Context, string) ([]string, error) {
 				h.act()
 				return []string{"127.0.0.1"}, nil
@@ -282,13 +285,13 @@ func surroundings() map[string]func(h *hostile, dial framework.Dialer) []framewo
 		},
 	}
 	for _, level := range []zapcore.Level{zap.DebugLevel, zap.InfoLevel, zap.WarnLevel, zap.ErrorLevel} {
-		all["log at "+level.String()] = func(h *hostile, dial framework.Dialer) []framework.Option {
+		all["log at "+level.String()] = func(h *hostile, dial dialFunc) []framework.Option {
 			core := hostileCore{zap.DebugLevel, level, h}
 			return []framework.Option{framework.WithDialer(dial), framework.WithLogger(zap.New(core))}
 		}
 	}
 	for _, method := range []string{"Read", "Write", "Close", "SetDeadline"} {
-		all["connection's "+method] = func(h *hostile, dial framework.Dialer) []framework.Option {
+		all["connection's "+method] = func(h *hostile, dial dialFunc) []framework.Option {
 			return []framework.Option{framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
 				conn, err := dial(ctx, network, addr)
 				if err != nil {
@@ -299,12 +302,12 @@ func surroundings() map[string]func(h *hostile, dial framework.Dialer) []framewo
 		}
 	}
 	for _, method := range []string{"Start", "Next"} {
-		all[inHandshake+"SASL's "+method] = func(h *hostile, dial framework.Dialer) []framework.Option {
+		all[inHandshake+"SASL's "+method] = func(h *hostile, dial dialFunc) []framework.Option {
 			return []framework.Option{framework.WithDialer(dial), framework.WithSASL(hostileSASL{method, h})}
 		}
 	}
 	for _, function := range []string{"GetClientCertificate", "VerifyPeerCertificate", "VerifyConnection"} {
-		all[inHandshake+"TLS's "+function] = func(h *hostile, dial framework.Dialer) []framework.Option {
+		all[inHandshake+"TLS's "+function] = func(h *hostile, dial dialFunc) []framework.Option {
 			return []framework.Option{framework.WithDialer(behindTLS(dial)), framework.WithTLS(hostileTLS(function, h))}
 		}
 	}

@@ -160,7 +160,7 @@ type unfairGrant struct {
 
 // Guards returns a check of the epoch, because the znodes of all holders have one name.
 func (g *unfairGrant) Guards() []framework.TxnOp {
-	return []framework.TxnOp{framework.OpAtEpoch(g.Path, g.epoch).In(g.Client)}
+	return []framework.TxnOp{framework.OpCheck(g.Path, framework.AnyVersion, framework.AtEpoch(g.epoch)).In(g.Client)}
 }
 
 // Release deletes the znode.

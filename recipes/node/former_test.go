@@ -71,8 +71,11 @@ func TestCloseLeavesAnotherClientsZnode(t *testing.T) {
 // user says so.
 type outage struct{ armed, away atomic.Bool }
 
+// A dialFunc connects a client to addr.
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
 // dialer returns a dialer of connections that the outage ends.
-func (o *outage) dialer(dial framework.Dialer) framework.Dialer {
+func (o *outage) dialer(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if o.away.Load() {
 			return nil, errors.New("the network is away")

@@ -59,7 +59,6 @@ func functions() map[string]any {
 	return map[string]any{
 		"framework.DigestMD5":    framework.DigestMD5,
 		"framework.NewClient":    framework.NewClient,
-		"framework.OpAtEpoch":    framework.OpAtEpoch,
 		"framework.OpCheck":      framework.OpCheck,
 		"framework.OpCreate":     framework.OpCreate,
 		"framework.OpDelete":     framework.OpDelete,
@@ -444,6 +443,7 @@ var mayBeNil = map[string]string{
 	"framework.Client.Discard":     "an invalid option is logged",
 	"framework.DeletionTo":         "nothing is stored",
 	"framework.ListTo":             "nothing is listed",
+	"framework.OpCheck":            "the transaction returns the fault",
 	"framework.OpCreate":           "the transaction returns the fault",
 	"framework.OpDelete":           "the transaction returns the fault",
 	"framework.StatTo":             "nothing is stored",
@@ -666,7 +666,7 @@ func TestAWrongAddressIsInEveryError(t *testing.T) {
 	refused := errors.New("dial tcp 192.0.2.1:1: connect: connection refused")
 	refuse := func(context.Context, string, string) (net.Conn, error) { return nil, refused }
 	names := contextCalls(t)
-	for why, dial := range map[string]framework.Dialer{
+	for why, dial := range map[string]dialFunc{
 		refused.Error(): refuse,
 		"no reply yet from 192.0.2.1:1": func(ctx context.Context, _, _ string) (net.Conn, error) {
 			<-ctx.Done()
@@ -739,9 +739,12 @@ var needsNoConnection = map[string]string{
 
 const sequence = "the sequence ends with its context"
 
+// A dialFunc connects a client to addr.
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
 // peer returns a dialer of a peer that is no ZooKeeper. It reads something, answers with the text, and
 // closes the connection.
-func peer(text string) framework.Dialer {
+func peer(text string) dialFunc {
 	return func(context.Context, string, string) (net.Conn, error) {
 		conn, far := net.Pipe()
 		go func() {
@@ -754,7 +757,7 @@ func peer(text string) framework.Dialer {
 }
 
 // nowhere returns an environment whose client finds no ZooKeeper at its address.
-func nowhere(t *testing.T, dial framework.Dialer) *environment {
+func nowhere(t *testing.T, dial dialFunc) *environment {
 	t.Helper()
 	c := must.Get(framework.NewClient("192.0.2.1:1", framework.WithDialer(dial)))(t)
 	t.Cleanup(func() { _ = c.Close() })
