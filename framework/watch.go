@@ -172,7 +172,8 @@ const (
 	// EventSessionEnded means that the session is over.
 	EventSessionEnded = EventKind(watchreg.SessionEnded)
 	// EventUnseen means that changes may have been missed. A Watch fires with it if a later read
-	// shows a change whose event the server dropped, after [Watch.Recheck], and when the TreeWatch of
+	// shows a change whose event the server dropped, if an event of an earlier Watch arrives while it is
+	// being set, after [Watch.Recheck], and when the TreeWatch of
 	// its path that notified of the changes is closed. [TreeWatch.Next] returns it, too.
 	EventUnseen = EventKind(watchreg.Unseen)
 )
@@ -196,10 +197,13 @@ type beginning struct {
 // never, or for a read that others may wait for.
 func (c *core) beginWatch(s *session.Session, key watchreg.Key, shared bool, by time.Time) beginning {
 	w := &Watch{cfg: &c.cfg, timeout: s.Timeout()}
-	send := func(watch bool) watchreg.Read {
-		rq := readOf(key)
+	send := func(watch bool, answered func()) watchreg.Read {
+		rq := requests.Shared(readOf(key))
 		rq.Watch, rq.By = watch, by
-		return session.Begin(s, requests.Shared(rq))
+		if answered != nil {
+			rq.Answered = func(*proto.Node) { answered() }
+		}
+		return session.Begin(s, rq)
 	}
 	return beginning{watch: w, begun: s.Watches().Begin(&w.sub, key, send, shared)}
 }

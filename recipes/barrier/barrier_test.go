@@ -162,3 +162,34 @@ func TestAWaitThatEndsInAnOutageSaysSo(t *testing.T) {
 		}
 	})
 }
+
+// A caller has left, and the reply to its read is late. So is the event of a removal that came before the barrier was
+// set again: it ends no later Wait.
+func TestWaitIsNotEndedByAnEarlierRemoval(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), recipetest.Path(t)
+		setter, waiter := newBarrier(t, env.Client(t), path), newBarrier(t, route.Client(t), path)
+		must.OK(t, waiter.Set(t.Context()))
+		late := route.Rules().Add(fault.Rule{Op: fault.GetData, Path: path, Action: fault.HoldReply})
+		ctx, leave := context.WithCancel(t.Context())
+		former := make(chan error, 1)
+		go func() { former <- waiter.Wait(ctx) }()
+		must.Receive(t, late.Hit(), "the read of the former Wait")
+		leave()
+		must.Receive(t, former, "the end of the former Wait")
+		must.OK(t, setter.Remove(t.Context()))
+		must.OK(t, setter.Set(t.Context()))
+		done := make(chan error, 1)
+		go func() { done <- waiter.Wait(t.Context()) }()
+		env.Quiesce()
+		late.Release()
+		select {
+		case err := <-done:
+			t.Fatalf("Wait returned %v while the barrier is set", err)
+		case <-time.After(time.Second): // virtual
+		}
+		must.OK(t, setter.Remove(t.Context()))
+		must.OK(t, must.Receive(t, done, "the end of Wait"))
+	}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
+}

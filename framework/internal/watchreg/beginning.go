@@ -12,33 +12,40 @@ import (
 type Beginning struct {
 	registry *Registry
 	sub      *Subscription
-	send     func(watch bool) Read // sends a read, which may leave a watch
-	read     Read                  // nil if no read is needed
-	armed    bool                  // the server had the watch before
-	shared   bool                  // other Subscriptions may use the result
-	others   bool                  // the read is another Subscription's
+	send     Send
+	read     Read // nil if no read is needed
+	armed    bool // the server had the watch before
+	shared   bool // other Subscriptions may use the result
+	others   bool // the read is another Subscription's
 }
+
+// A Send sends a read, which may leave a watch. It calls answered, unless that is nil, when the reply has arrived,
+// and before an event that the server sent later.
+type Send func(watch bool, answered func()) Read
 
 // Begin adds sub to the watch of the key, and sends the read that sets the watch. It registers before
 // it reads, so no event can be missed. If the server has the watch already, a plain read is enough;
 // it shows whether the server has dropped an event of that watch. If shared is true, an earlier read,
 // or a shared read that is under way, replaces the read.
-func (r *Registry) Begin(sub *Subscription, key Key, send func(watch bool) Read, shared bool) *Beginning {
+func (r *Registry) Begin(sub *Subscription, key Key, send Send, shared bool) *Beginning {
 	b := &Beginning{registry: r, sub: sub, send: send, shared: shared}
 	b.begin(key)
 	return b
 }
 
 func (b *Beginning) begin(key Key) {
-	b.armed = b.registry.join(b.sub, key)
+	b.armed = b.registry.join(b.sub, key, !b.shared)
 	if b.armed && b.shared && b.known() {
 		return
 	}
-	if b.armed || !b.shared {
-		b.read = b.send(!b.armed)
-		return
+	switch {
+	case !b.shared:
+		b.read = b.send(!b.armed, b.sub.answered)
+	case b.armed:
+		b.read = b.send(false, nil)
+	default:
+		b.share()
 	}
-	b.share()
 }
 
 // Wait returns nil once the read has found the state that the Subscription watches. With any other
@@ -69,7 +76,7 @@ func (b *Beginning) Wait(ctx context.Context) error {
 func (b *Beginning) await(ctx context.Context) error {
 	found, err := b.read.Wait(ctx)
 	if b.others && err != nil && ctx.Err() == nil && !zkerr.Retryable(err) {
-		found, err = b.send(!b.armed).Wait(ctx)
+		found, err = b.send(!b.armed, nil).Wait(ctx)
 	}
 	if found == nil {
 		found = new(proto.Node)
@@ -100,7 +107,7 @@ func (b *Beginning) share() {
 	if b.others = e.reading != nil; b.others {
 		e.reading.Join()
 	} else {
-		e.reading = b.send(true)
+		e.reading = b.send(true, nil)
 	}
 	b.read = e.reading
 }

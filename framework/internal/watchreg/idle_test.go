@@ -53,8 +53,8 @@ func newModel(kinds [2]watchreg.Kind) *model {
 // begin begins a Subscription, and waits for its read on a goroutine.
 func (m *model) begin(kind watchreg.Kind, shared bool) *subscription {
 	sub := &subscription{Subscription: new(watchreg.Subscription)}
-	sub.begun = m.Begin(sub.Subscription, watchreg.Key{Kind: kind, Path: "/a"}, func(watch bool) watchreg.Read {
-		r := &read{watch: watch, done: make(chan struct{})}
+	sub.begun = m.Begin(sub.Subscription, watchreg.Key{Kind: kind, Path: "/a"}, func(watch bool, answered func()) watchreg.Read {
+		r := &read{watch: watch, done: make(chan struct{}), answered: answered}
 		m.reads = append(m.reads, &request{r, m})
 		return r
 	}, shared)

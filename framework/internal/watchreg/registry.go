@@ -112,13 +112,13 @@ func (r *Registry) FireAll(event Event) {
 // fireLocked notifies the Subscriptions of e. It needs mu.
 func (r *Registry) fireLocked(e *entry, event Event) {
 	for sub := range e.subscribers {
-		sub.fireLocked(event)
+		sub.fireLocked(sub.meaning(event))
 	}
 	clear(e.subscribers)
 }
 
-// join adds sub. armed reports whether the server has the watch already.
-func (r *Registry) join(sub *Subscription, key Key) (armed bool) {
+// join adds sub. asks says that a read of its own follows. armed reports whether the server has the watch already.
+func (r *Registry) join(sub *Subscription, key Key, asks bool) (armed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.needLocked(key.Path)
@@ -127,7 +127,7 @@ func (r *Registry) join(sub *Subscription, key Key) (armed bool) {
 		e = &entry{key: key, subscribers: make(map[*Subscription]struct{})}
 		r.entries[key] = e
 	}
-	*sub = Subscription{registry: r, entry: e, fired: make(chan struct{})}
+	*sub = Subscription{registry: r, entry: e, fired: make(chan struct{}), asks: asks}
 	e.subscribers[sub] = struct{}{}
 	return e.armed
 }

@@ -13,6 +13,7 @@ type Subscription struct {
 	entry    *entry
 	fired    chan struct{} // closed once; event is set before
 	event    Event
+	asks     bool        // the reply to its own read has not arrived; guarded by registry.mu
 	found    *proto.Node // never changed, because Subscriptions of one entry share it
 	after    func()      // of AfterFire; guarded by registry.mu
 	limit    *time.Timer // of FireWithin, nil for none; guarded by registry.mu
@@ -80,6 +81,23 @@ func (sub *Subscription) FireWithin(d time.Duration, event Event) {
 func (sub *Subscription) subscribedLocked() bool {
 	_, subscribed := sub.entry.subscribers[sub]
 	return subscribed
+}
+
+// answered records that the reply to the Subscription's own read has arrived.
+func (sub *Subscription) answered() {
+	sub.registry.mu.Lock()
+	defer sub.registry.mu.Unlock()
+	sub.asks = false
+}
+
+// meaning returns what a server's event means to the Subscription. An event that arrives before the reply to its
+// read is of an earlier watch, and of a change that came before the state that the read finds: an old deletion
+// says nothing of a znode that was created since. It needs registry.mu.
+func (sub *Subscription) meaning(event Event) Event {
+	if sub.asks && event <= ChildrenChanged {
+		return Unseen
+	}
+	return event
 }
 
 // fireLocked needs registry.mu.

@@ -27,8 +27,8 @@ func (s *server) begin(shared bool) subscription { return s.beginAt(dataKey(), s
 
 func (s *server) beginAt(key watchreg.Key, shared bool) subscription {
 	sub := new(watchreg.Subscription)
-	return subscription{sub, s.Begin(sub, key, func(watch bool) watchreg.Read {
-		r := &read{watch: watch, done: make(chan struct{})}
+	return subscription{sub, s.Begin(sub, key, func(watch bool, answered func()) watchreg.Read {
+		r := &read{watch: watch, done: make(chan struct{}), answered: answered}
 		s.reads = append(s.reads, r)
 		if s.next != nil {
 			s.next(r)
@@ -63,15 +63,19 @@ func (s subscription) want(t *testing.T, event watchreg.Event, valid bool) {
 
 // A read is under way until it is answered.
 type read struct {
-	watch bool // it leaves a watch
-	done  chan struct{}
-	node  *proto.Node
-	err   error
+	watch    bool // it leaves a watch
+	answered func()
+	done     chan struct{}
+	node     *proto.Node
+	err      error
 }
 
 // found answers with a znode whose data the transaction changed.
 func (r *read) found(mzxid int64) {
 	r.node = &proto.Node{Exists: true, Stat: proto.Stat{Czxid: 1, Mzxid: mzxid, Pzxid: 1}}
+	if r.answered != nil {
+		r.answered()
+	}
 	close(r.done)
 }
 
@@ -252,4 +256,32 @@ func TestContextEndsABeginning(t *testing.T) {
 	s.begin(true)
 	s.wantReads(t, 2) // the first is no longer shared
 	sub.want(t, 0, false)
+}
+
+// A caller has left a Watch while its read was under way. The event of that read's watch tells of a change before the
+// state that the next caller's read finds.
+func TestAnEventBeforeTheReplyIsOfAnEarlierWatch(t *testing.T) {
+	t.Parallel()
+	s := newServer()
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	if err := s.begin(false).begun.Wait(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	sub := s.begin(false)
+	s.wantReads(t, 2)
+	s.reads[0].found(1)
+	s.Fire(watchreg.Deleted, "/a")
+	s.reads[1].found(2)
+	sub.mustWait(t)
+	if got := sub.Event(); got != watchreg.Unseen {
+		t.Errorf("the event of the deletion of a former znode is %v, want %v", got, watchreg.Unseen)
+	}
+	later := s.begin(false)
+	s.reads[2].found(2)
+	s.Fire(watchreg.Deleted, "/a") // before the caller of Wait comes to it
+	later.mustWait(t)
+	if got := later.Event(); got != watchreg.Deleted {
+		t.Errorf("the event after the reply is %v, want %v", got, watchreg.Deleted)
+	}
 }
