@@ -131,28 +131,6 @@ func TestNonReentrantLocks(t *testing.T) {
 // singleNode are the kinds whose holder has one znode, other than in a queue at the lock's path.
 func singleNode(k kind) bool { return k.name == "semaphore mutex" || k.name == "unfair mutex" }
 
-// TestForeignChildren has nodes in the lock's directory that are no contenders: kazoo issue 309. For
-// those that are by their names, see TestForeignChildrenOfALock.
-func TestForeignChildren(t *testing.T) {
-	t.Parallel()
-	foreign := []string{
-		"0", "content", "_c_x", "lock-", "lock-abc", "lock-12", "x-0000000000", "_c_short-lock-00000",
-		"__READ__", "__WRIT__12",
-	}
-	eachKindAndEnv(t, kindsThat(inQueue), func(t *testing.T, env *zkenv.Env, k kind, path string) {
-		c := env.Client(t)
-		for _, name := range foreign {
-			createDirs(t, c, path+"/"+name)
-		}
-		l := k.lock(t, c, path)
-		lease := mustLock(t, l)
-		if found := participantsOf(t, l); len(found) != 1 {
-			t.Errorf("participants %v; want the holder alone", found)
-		}
-		mustRelease(t, lease)
-	}, oneOfEach())
-}
-
 // TestOtherLibrariesContend has nodes by the names of other libraries in front:
 // of Curator with a name of its own, and of go-zookeeper.
 func TestOtherLibrariesContend(t *testing.T) {

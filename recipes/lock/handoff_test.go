@@ -5,11 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +16,6 @@ import (
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -124,86 +120,6 @@ func TestHandOffWhenAnOperatorDeletesBoth(t *testing.T) {
 				})
 			})
 		}
-	}
-}
-
-// TestHandOffWhenTheEventComesLate delays the event that tells of the holder's
-// end, or cuts the connection in its place.
-func TestHandOffWhenTheEventComesLate(t *testing.T) {
-	t.Parallel()
-	for _, rule := range []fault.Rule{
-		{Op: fault.Event, Action: fault.DelayReply, Delay: time.Second},
-		{Op: fault.Event, Action: fault.CutBefore},
-	} {
-		t.Run(rule.String(), func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				const path = "/handoff/late"
-				held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
-				c := virtualClient(t, srv)
-				done := lockLater(t.Context(), newMutex(t, c, path))
-				synctest.Wait()
-				rule.Session = c.Session().ID
-				srv.Rules().Add(rule)
-				mustRelease(t, held)
-				lease := granted(t, done, "the grant")
-				wantErr(t, "the lease", lease.Err(), nil)
-				mustRelease(t, lease)
-			})
-		})
-	}
-}
-
-// TestHandOffAtTheEndOfTheSession has the waiter's connection die without a word and
-// the holder release at moments around the end of the waiter's session. Whether
-// it is granted or not: no two hold the lock at once.
-func TestHandOffAtTheEndOfTheSession(t *testing.T) {
-	t.Parallel()
-	const session, step = 4 * time.Second, 100 * time.Millisecond
-	for moment := time.Duration(0); moment < session+time.Second; moment += step {
-		synctest.Test(t, func(t *testing.T) {
-			const path = "/handoff/session"
-			srv := virtualServer(t)
-			held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
-			route := behindPipe(t, srv)
-			var away atomic.Bool
-			dialer := framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-				if away.Load() {
-					return nil, syscall.ECONNREFUSED
-				}
-				return route.Dial(ctx, network, addr)
-			})
-			c := newClient(t, srv.Addr(), dialer, framework.WithSessionTimeout(session))
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			first := lockLater(ctx, newMutex(t, c, path))
-			synctest.Wait()
-			second := lockLater(t.Context(), newMutex(t, virtualClient(t, srv), path))
-			synctest.Wait()
-			away.Store(true)
-			route.Blackhole(zkproxy.Both)
-			lostAt := make(chan time.Time, 1)
-			go func() {
-				defer close(lostAt)
-				if got := <-first; got.Err == nil {
-					<-got.Lease.Lost()
-					lostAt <- time.Now()
-				}
-			}()
-			await(moment)
-			mustRelease(t, held)
-			got := <-second
-			if got.Err != nil {
-				t.Fatal(got.Err)
-			}
-			cancel()
-			if lost, granted := <-lostAt; granted && !lost.Before(got.At) {
-				t.Errorf("released after %v: lost %v after the next was granted", moment, lost.Sub(got.At))
-			}
-			mustRelease(t, got.Lease)
-			away.Store(false)
-			route.Heal()
-			route.Cut()
-		})
 	}
 }
 

@@ -132,18 +132,6 @@ func TestLocalWaiterThatLeaves(t *testing.T) {
 	})
 }
 
-func TestLocalTryLock(t *testing.T) {
-	inLocalTest(t, 5, func(t localTest) {
-		held := must.Get(t.local.TryLock(t.Context()))(t)
-		wantErr(t, "TryLock beside a holder here", errOf(t.local.TryLock(t.Context())), lock.ErrHeld)
-		mustRelease(t, held)
-		theirs := mustLock(t, t.other)
-		wantErr(t, "TryLock beside a holder elsewhere", errOf(t.local.TryLock(t.Context())), lock.ErrHeld)
-		mustRelease(t, theirs)
-		mustRelease(t, mustLock(t, t.local))
-	})
-}
-
 func TestLocalDoesNotHandOnWhatAnotherClientAsksFor(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	inLocalTest(t, 5, func(t localTest) {

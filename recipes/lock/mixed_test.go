@@ -309,15 +309,15 @@ func TestKindsAreCheckedBeforeEveryGrant(t *testing.T) {
 	}
 }
 
-// TestForeignChildrenOfALock has other programs' znodes in a lock's directory.
+// TestForeignChildrenOfALock has other programs' znodes in a lock's directory: kazoo issue 309.
 func TestForeignChildrenOfALock(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		child        string
+		children     string
 		mutex, write string // what comes of a contender behind it
 	}{
-		"of no format":                         {"config", itShares, itShares},
-		"with a number alone":                  {"0000000001", itShares, itShares},
+		"of no format":                         {"config 0 content _c_x lock- lock-abc lock-12 _c_short-lock-00000 __READ__ __WRIT__12", itShares, itShares},
+		"with a number alone":                  {"0000000001 x-0000000000", itShares, itShares},
 		"a directory of other locks":           {"locks", itShares, itShares},
 		"a directory called leases":            {"leases", itShares, itShares},
 		"a permit":                             {"leases/x-lease-0000000001", isRefused, isRefused},
@@ -325,8 +325,16 @@ func TestForeignChildrenOfALock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-				c, path := env.Client(t), "/foreign"
-				must.Get(c.Create(t.Context(), path+"/"+tc.child, nil, framework.WithParents()))(t)
+				c, path := env.Client(t), anyPath("/foreign")
+				for child := range strings.FieldsSeq(tc.children) {
+					createDirs(t, c, path+"/"+child)
+				}
+				ahead := map[string]int{itWaits: 1}[tc.mutex]
+				found, err := newMutex(t, c, path).Participants(t.Context())
+				wantErr(t, "Participants", err, map[string]error{isRefused: lock.ErrMixed}[tc.mutex])
+				if len(found) != ahead {
+					t.Errorf("participants %v; want %d", found, ahead)
+				}
 				all := sharers()
 				if got := all[0].come(t, c, path); got != tc.mutex {
 					t.Errorf("a mutex %s, want %s", got, tc.mutex)
@@ -334,7 +342,7 @@ func TestForeignChildrenOfALock(t *testing.T) {
 				if got := all[4].come(t, c, path); got != tc.write {
 					t.Errorf("a writer %s, want %s", got, tc.write)
 				}
-			}, zkenv.Only("every child at one server", zkenv.Embedded))
+			}, oneOfEach())
 		})
 	}
 }

@@ -264,23 +264,6 @@ func TestLockWaitsForASessionByThePolicy(t *testing.T) {
 	})
 }
 
-// HoldSession waits until ctx ends: so says its contract.
-func TestHoldSessionWaitsUntilItsContextEnds(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtualClient(t, srv)
-		srv.Refuse()
-		srv.Cut()
-		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		began := time.Now()
-		if _, err := c.HoldSession(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("after %v: %v, want an error that matches DeadlineExceeded", time.Since(began), err)
-		}
-		srv.Accept()
-	})
-}
-
 // AwaitConnected also reports a context that ends together with the connect timeout.
 func TestAwaitConnected_reports_its_context(t *testing.T) {
 	t.Parallel()

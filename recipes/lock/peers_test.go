@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -64,35 +63,6 @@ func peer(t *testing.T, threads string, scenario func(p *peerCase), but ...strin
 	})
 }
 
-func TestPeerCancelAtAnyMoment(t *testing.T) {
-	peer(t, "vitessio/vitess#8309, etcd-io/etcd#10111, apache/curator#726", func(p *peerCase) {
-		c := newClient(p, p.server.Addr())
-		other := newClient(p, p.server.Addr())
-		var wg sync.WaitGroup
-		for g, client := range []*framework.Client{c, other} {
-			wg.Go(func() {
-				l := p.locker(client)
-				random := rand.New(rand.NewPCG(7, uint64(g)))
-				for range 150 {
-					ctx, cancel := context.WithTimeout(p.Context(), time.Duration(random.IntN(4000))*time.Microsecond)
-					lease, err := l.Lock(ctx)
-					switch {
-					case (lease == nil) == (err == nil):
-						p.Errorf("Lock: %v, %v; want exactly one", lease, err)
-					case err == nil:
-						mustRelease(p, lease)
-					case !errors.Is(err, context.DeadlineExceeded):
-						p.Errorf("Lock: %v, want an error that matches DeadlineExceeded", err)
-					}
-					cancel()
-				}
-			})
-		}
-		wg.Wait()
-		p.awaitLeft(c, 0)
-	})
-}
-
 func TestPeerParentsVanishUnderContention(t *testing.T) {
 	peer(t, "apache/curator#701, python-zk/kazoo#61, python-zk/kazoo#563, Netflix/curator#307", func(p *peerCase) {
 		operator := newClient(p, p.server.Addr())
@@ -124,21 +94,6 @@ func TestPeerParentsVanishUnderContention(t *testing.T) {
 			_, ok, err := operator.Exists(p.Context(), p.path)
 			return err == nil && !ok
 		})
-	})
-}
-
-func TestPeerNoWakeUpIsLost(t *testing.T) {
-	peer(t, "apache/curator#1046, apache/curator#1157, redisson/redisson#3891", func(p *peerCase) {
-		a, b := p.locker(newClient(p, p.server.Addr())), p.locker(newClient(p, p.server.Addr()))
-		random := rand.New(rand.NewPCG(11, 13))
-		for range 200 {
-			held := mustLock(p, a)
-			done := lockLater(p.Context(), b)
-			pause := time.NewTimer(time.Duration(random.IntN(1500)) * time.Microsecond)
-			<-pause.C
-			mustRelease(p, held)
-			mustRelease(p, granted(p, done, "the lock after the release"))
-		}
 	})
 }
 

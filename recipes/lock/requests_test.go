@@ -384,14 +384,20 @@ func TestSharedListingUnderFaults(t *testing.T) {
 		"the connection breaks at the first listing": {Op: fault.GetChildren, Path: path, Action: fault.CutBefore},
 		"the connection breaks at a shared listing":  {Op: fault.GetChildren, Path: path, Action: fault.CutBefore},
 		"the reply to a shared listing is lost":      {Op: fault.GetChildren, Path: path, Action: fault.DropReply},
+		"the session ends at a shared listing":       {Op: fault.GetChildren, Path: path, Action: fault.HoldReply},
 		"the connection breaks at a creation":        {Op: fault.Create, Path: path + "/*", Skip: 6, Action: fault.CutBefore},
 	} {
 		for _, withdrawn := range []int{0, 1, 7, attempts - 1} {
 			t.Run(fmt.Sprintf("%s, %d give up", name, withdrawn), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
-					m := newMutex(t, virtualClient(t, srv), path)
+					c := virtualClient(t, srv)
+					m := newMutex(t, c, path)
 					mustRelease(t, mustLock(t, m))
+					var holder *lock.Lease // of another client, if the session is to end before a grant
+					if strings.HasPrefix(name, "the session ends") {
+						holder = mustLock(t, newMutex(t, virtualClient(t, srv), path))
+					}
 					if strings.Contains(name, "a shared listing") {
 						listAlongSlowly(srv, path)
 					}
@@ -420,7 +426,14 @@ func TestSharedListingUnderFaults(t *testing.T) {
 					}
 					cancel()
 					synctest.Wait()
+					if holder != nil {
+						must.OK(t, srv.Expire(c.Session().ID))
+					}
 					held.Release()
+					if holder != nil {
+						synctest.Wait()
+						mustRelease(t, holder)
+					}
 					mustReleaseEach(t, wanted...)
 					<-time.After(time.Minute) // virtual: background deletions have been repeated
 					if left := znodesBelow(srv, path); len(left) != 0 {
@@ -442,36 +455,5 @@ const alongDelay = 10 * time.Millisecond
 func listAlongSlowly(srv *zkserver.Server, path string) {
 	srv.Rules().Add(fault.Rule{
 		Op: fault.GetChildren, Path: path, Action: fault.DelayReply, Delay: alongDelay, Times: alongAtOnce,
-	})
-}
-
-// TestSharedListingInALostSession ends the session while its attempts share a listing.
-func TestSharedListingInALostSession(t *testing.T) {
-	t.Parallel()
-	const path, attempts = "/listings/lost", 12
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
-		c := virtualClient(t, srv)
-		m := newMutex(t, c, path)
-		holder := mustLock(t, newMutex(t, virtualClient(t, srv), path))
-		listAlongSlowly(srv, path)
-		held := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldReply})
-		var wanted []<-chan result
-		for i := range attempts {
-			wanted = append(wanted, lockLater(t.Context(), m))
-			if i == alongAtOnce-1 {
-				synctest.Wait()
-			}
-		}
-		<-time.After(2 * alongDelay)
-		synctest.Wait()
-		if held.Hits() == 0 {
-			t.Error("no listing was held up")
-		}
-		must.OK(t, srv.Expire(c.Session().ID))
-		held.Release()
-		synctest.Wait()
-		mustRelease(t, holder)
-		mustReleaseEach(t, wanted...)
 	})
 }

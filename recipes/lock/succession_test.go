@@ -59,29 +59,6 @@ func lossAndSuccession(t testing.TB, holder, next *framework.Client, path string
 	t.Logf("lost %v before the next was granted", got.At.Sub(lost).Round(time.Millisecond))
 }
 
-// TestLossBeforeSuccession silently cuts the holder off, ten times at once. The moments are spread
-// over a second, to meet heartbeats and ticks at all phases.
-func TestLossBeforeSuccession(t *testing.T) {
-	t.Parallel()
-	for i := range 10 {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-				next := env.Client(t)
-				holder, proxy := onRoute(t, env, framework.WithSessionTimeout(sessionAtStake))
-				lossAndSuccession(t, holder, next, fmt.Sprintf("/succession/%d", i), func() {
-					phase := time.NewTimer(time.Duration(i) * 100 * time.Millisecond)
-					<-phase.C
-					if i%2 == 0 {
-						proxy.Blackhole(zkproxy.Both)
-					} else {
-						proxy.Blackhole(zkproxy.ToServer) // replies would still come
-					}
-				})
-			})
-		})
-	}
-}
-
 // TestLossBeforeSuccessionOnFrozenServer stops the holder's server for longer than
 // the session lasts. Where it is the only one it expires the session when it goes on.
 func TestLossBeforeSuccessionOnFrozenServer(t *testing.T) {

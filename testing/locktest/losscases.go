@@ -32,7 +32,7 @@ func lossCases() []contractCase {
 // lossComesFirst cuts the holder off without a word. In virtual time that is done at moments
 // spread over a session, so that heartbeats and ticks are met at all phases.
 func (s *fixture) lossComesFirst() {
-	phases := []time.Duration{100 * time.Millisecond}
+	phases := []time.Duration{100 * time.Millisecond, 300 * time.Millisecond}
 	if s.env.Kind().Virtual() {
 		for at := time.Duration(0); at < sessionAtStake; at += 73 * time.Millisecond {
 			phases = append(phases, at)
