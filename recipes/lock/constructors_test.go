@@ -3,78 +3,47 @@ package lock_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
-// TestConstructorsNameEveryFault gives each constructor several bad arguments at once.
+// TestConstructorsNameEveryFault gives each constructor several bad arguments at once. Each fault has a line.
 func TestConstructorsNameEveryFault(t *testing.T) {
 	t.Parallel()
-	c, err := framework.NewClient("127.0.0.1:1") // it is never asked
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient("127.0.0.1:1"))(t) // it is never asked
 	defer c.Close()
-	noFunctions := []lock.Option{recipes.WithRevocation(nil), recipes.WithQueuePosition(nil), recipes.WithACL()}
-	for name, tc := range map[string]struct {
-		construct func() error
-		want      []string
+	revocation := recipes.WithRevocation(func(*lock.Lease) {})
+	for _, tc := range []struct {
+		err  error
+		want []string
 	}{
-		"mutex": {
-			func() error {
-				_, err := lock.NewMutex(nil, "/a//b", nil, recipes.WithLossPolicy(7), recipes.WithACL())
-				return err
-			},
-			[]string{
-				"lock: new mutex /a//b: client: must not be nil", `"/a//b": must not contain //`, "option 0: must not be nil",
-				"loss policy LossPolicy(7)", "ACL: must have at least one entry",
-			},
-		},
-		"read/write lock": {
-			func() error { _, err := lock.NewRWMutex(nil, "rw/", noFunctions...); return err },
-			[]string{
-				"lock: new read/write lock rw/: client: must not be nil", `invalid path "rw/": must start with /`,
-				"revocation: the function must not be nil", "queue position: the function must not be nil",
-				"ACL: must have at least one entry",
-			},
-		},
-		"unfair mutex": {
-			func() error { _, err := lock.NewUnfairMutex(nil, "x//", nil); return err },
-			[]string{"lock: new unfair mutex x//: client: must not be nil", `"x//"`, "option 0"},
-		},
-		"semaphore mutex": {
-			func() error { _, err := lock.NewSemaphoreMutex(nil, "x//", nil); return err },
-			[]string{"lock: new semaphore mutex x//: client: must not be nil", `"x//"`, "option 0"},
-		},
-		"unfair mutex with what needs a queue": {
-			func() error {
-				_, err := lock.NewUnfairMutex(c, "/x", recipes.WithRevocation(func(*lock.Lease) {}), recipes.WithQueuePosition(func(int) {}))
-				return err
-			},
-			[]string{"revocation", "queue position"},
-		},
-		"local": {
-			func() error { _, err := lock.NewLocal(nil, 0); return err },
-			[]string{"mutex: must not be nil", "max 0: must be at least 1"},
-		},
-		"multi": {func() error { _, err := lock.NewMulti(); return err }, []string{"lock: new multi: locks: must be at least one"}},
+		{recipetest.Err(lock.NewMutex(nil, "/a//b", nil, recipes.WithLossPolicy(7), recipes.WithACL())), []string{
+			"lock: new mutex /a//b: client: must not be nil", `"/a//b": must not contain //`, "option 0: must not be nil",
+			"loss policy LossPolicy(7)", "ACL: must have at least one entry",
+		}},
+		{recipetest.Err(lock.NewRWMutex(nil, "rw/", recipes.WithRevocation(nil), recipes.WithQueuePosition(nil), recipes.WithACL())), []string{
+			"lock: new read/write lock rw/: client: must not be nil", `invalid path "rw/": must start with /`,
+			"revocation: the function must not be nil", "queue position: the function must not be nil",
+			"ACL: must have at least one entry",
+		}},
+		{recipetest.Err(lock.NewUnfairMutex(nil, "x//", nil)), []string{"lock: new unfair mutex x//: client: must not be nil", `"x//"`, "option 0"}},
+		{recipetest.Err(lock.NewSemaphoreMutex(nil, "x//", nil)), []string{"lock: new semaphore mutex x//: client: must not be nil", `"x//"`, "option 0"}},
+		{recipetest.Err(lock.NewUnfairMutex(c, "/x", revocation, recipes.WithQueuePosition(func(int) {}))), []string{"revocation", "queue position"}},
+		{recipetest.Err(lock.NewLocal(nil, 0)), []string{"mutex: must not be nil", "max 0: must be at least 1"}},
 	} {
-		err := tc.construct()
-		lines := strings.Split(errorText(err), "\n")
-		if len(lines) < len(tc.want) {
-			t.Errorf("%s: error\n%v\nhas fewer than %d lines", name, err, len(tc.want))
-		}
-		for _, want := range tc.want {
-			if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, want) }) {
-				t.Errorf("%s: error\n%v\ndoes not name %q", name, err, want)
-			}
+		recipetest.Says(t, tc.err, tc.want...)
+		if lines := strings.Count(fmt.Sprint(tc.err), "\n") + 1; lines < len(tc.want) {
+			t.Errorf("error\n%v\nhas fewer than %d lines", tc.err, len(tc.want))
 		}
 	}
 	for _, path := range []string{"", "relative", "/", "/a//b", "/a/", "/a/./b", "/a/../b", "/a\x00b", "/a\x1fb"} {
@@ -82,14 +51,6 @@ func TestConstructorsNameEveryFault(t *testing.T) {
 			t.Errorf("path %q: %v, %v; want an error", path, m, err)
 		}
 	}
-}
-
-// errorText returns the text of an error, and nothing if there is none.
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 // FuzzNodeData reads arbitrary data of a contender's znode.

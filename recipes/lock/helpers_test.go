@@ -208,16 +208,6 @@ func dead(t testing.TB) context.Context {
 	return ctx
 }
 
-// mustAsk fails the test unless the client asked the server for the operations and nothing else, since the
-// route's log was reset. It resets the log.
-func mustAsk(t testing.TB, route *zkenv.Route, what string, want ...fault.Op) {
-	t.Helper()
-	if ops := operations(route); !slices.Equal(ops, want) {
-		t.Errorf("%s: requests %v, want %v", what, ops, want)
-	}
-	route.ResetRequests()
-}
-
 // tryLock is TryLock with Lock's name, to test both by one body.
 type tryLock struct{ lock.Locker }
 
@@ -249,15 +239,8 @@ func mustBeHeld(ctx context.Context, t testing.TB, l lock.Locker) {
 	wantErr(t, "TryLock", errOf(l.TryLock(ctx)), lock.ErrHeld)
 }
 
-// wantErr reports an error that does not match each of the targets. what says which call returned it.
-func wantErr(t testing.TB, what string, err error, targets ...error) {
-	t.Helper()
-	for _, target := range targets {
-		if !errors.Is(err, target) {
-			t.Errorf("%s: %v, want an error that matches %v", what, err, target)
-		}
-	}
-}
+// wantErr reports an error that does not match each of the targets.
+var wantErr = recipetest.Fails
 
 // errOf returns the error of a call that is to return no lease. A lease is an error, too.
 func errOf(l *lock.Lease, err error) error {
@@ -440,41 +423,9 @@ func awaitEphemerals(t testing.TB, c *framework.Client, path string, n int) {
 	})
 }
 
-// operations returns what the client asked of the server, but for what keeps
-// the session alive.
-func operations(route *zkenv.Route) []fault.Op {
-	var ops []fault.Op
-	for _, rq := range route.Requests() {
-		switch rq.Op {
-		case fault.Ping, fault.Connect, fault.SetWatches:
-		default:
-			if !keepsAlive(rq) {
-				ops = append(ops, rq.Op)
-			}
-		}
-	}
-	return ops
-}
-
-// keepsAlive reports whether the request is a heartbeat of the session, or a probe.
-func keepsAlive(rq zkproxy.Request) bool {
-	path := rq.Path
-	if len(rq.Parts) == 1 {
-		path = rq.Parts[0].Path
-	}
-	return strings.HasPrefix(path, "/zookeeper/")
-}
-
-// count returns how many requests of some kinds the client sent, without those that keep
-// the session alive.
-func count(route *zkenv.Route, ops ...fault.Op) int {
-	n := 0
-	for _, op := range operations(route) {
-		if slices.Contains(ops, op) {
-			n++
-		}
-	}
-	return n
+// count returns how many requests of some kinds the client sent about the path.
+func count(route *zkenv.Route, path string, ops ...fault.Op) int {
+	return len(slices.DeleteFunc(recipetest.Ops(route, path), func(op fault.Op) bool { return !slices.Contains(ops, op) }))
 }
 
 // digits returns the number in the name of a contender's znode.

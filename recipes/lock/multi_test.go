@@ -103,7 +103,7 @@ func TestMultiIsAllOrNone(t *testing.T) {
 		if lease != nil || !errors.Is(err, lock.ErrHeld) || err.Error() != "lock: try lock /multi/none/02: held by another owner" {
 			t.Errorf("TryLock: %v, %v; want no lease and ErrHeld with the member's path", lease, err)
 		}
-		if got := count(route, fault.Multi); got != 2 {
+		if got := count(route, "/multi", fault.Multi); got != 2 {
 			t.Errorf("%d transactions, want 2", got)
 		}
 		for i, path := range paths {
@@ -163,7 +163,7 @@ func TestMulti_with_data_for_several_transactions(t *testing.T) {
 		keepDirectories(t, c, paths)
 		route.ResetRequests()
 		lease := mustLock(t, m)
-		if got := count(route, fault.Multi, fault.Create); got != 3 {
+		if got := count(route, "/multi", fault.Multi, fault.Create); got != 3 {
 			t.Errorf("%d writes, want 3", got)
 		}
 		mustRelease(t, lease)
@@ -181,7 +181,7 @@ func TestMultiWithADeadContextSendsNothing(t *testing.T) {
 				t.Errorf("%v, %v; want no lease and context.Canceled", lease, err)
 			}
 		}
-		if got := count(route, fault.Multi, fault.Create, fault.GetChildren, fault.MultiRead); got != 0 {
+		if got := count(route, "/multi", fault.Multi, fault.Create, fault.GetChildren, fault.MultiRead); got != 0 {
 			t.Errorf("%d requests, want none", got)
 		}
 	})
@@ -199,11 +199,11 @@ func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
 		route.ResetRequests()
 		lease := mustLock(t, m)
 		// How many of a hundred listings one request has, 64 at the most, is by what the connection has carried so far.
-		if multis, lists := count(route, fault.Multi), count(route, fault.MultiRead); multis != 3 || lists < 5 || lists > 8 {
+		if multis, lists := count(route, "/multi", fault.Multi), count(route, "/multi", fault.MultiRead); multis != 3 || lists < 5 || lists > 8 {
 			t.Errorf("%d transactions and %d requests for the listings, want 3, and 5 to 8", multis, lists)
 		}
 		mustRelease(t, lease)
-		if multis := count(route, fault.Multi); multis != 4 {
+		if multis := count(route, "/multi", fault.Multi); multis != 4 {
 			t.Errorf("%d transactions with the release, want 4", multis)
 		}
 		awaitEach(t, c, paths, 1)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,7 +19,6 @@ import (
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
-	"github.com/docent-go/docent/testing/zktest"
 )
 
 // The requests of a Mutex, which docs/sizing.md multiplies.
@@ -223,39 +221,28 @@ func TestBytesOfAListedName(t *testing.T) {
 }
 
 func TestReadWriteRequests(t *testing.T) {
-	t.Parallel()
-	const path = "/rw/requests"
-	server := zktest.Shared(t)
-	awaitContenders(t, newClient(t, server.Addr()), path, 0)
-	c, proxy := behindProxy(t, server)
-	rw := newReadWrite(t, c, path)
-	other := mustLockAs(asOwner(t, "reader that keeps the directory"), t, rw.Read())
-	t.Cleanup(func() { _ = other.Release(context.Background()) })
-	count := func(what string, want int, do func()) {
-		t.Helper()
-		proxy.ResetRequests()
-		do()
-		ops := []fault.Op{fault.Create, fault.GetChildren, fault.Delete, fault.Exists}
-		got := 0
-		for _, rq := range proxy.Requests() {
-			if slices.Contains(ops, rq.Op) && strings.HasPrefix(rq.Path, path) { // else it is of the session
-				got++
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		path := anyPath("/rw/requests")
+		c, route := onRoute(t, env)
+		rw := newReadWrite(t, c, path)
+		createNode(t, env.Client(t), path+"/foreign") // the directory stays
+		expect := func(what string, want int, of ...lock.Locker) {
+			t.Helper()
+			route.ResetRequests()
+			for _, l := range of {
+				mustRelease(t, mustLock(t, l))
+			}
+			if got := count(route, path, fault.Create, fault.GetChildren, fault.Delete, fault.Exists); got != want {
+				t.Errorf("%s: %d requests, want %d", what, got, want)
 			}
 		}
-		if got != want {
-			t.Errorf("%s: %d requests, want %d", what, got, want)
-		}
-	}
-	count("lock and release the read side", 3, func() { mustRelease(t, mustLock(t, rw.Read())) })
-	mustRelease(t, other)
-	warm := newReadWrite(t, c, path+"-write")
-	keep := createNode(t, c, path+"-write/foreign") // the directory stays
-	count("lock and release the write side", 3, func() { mustRelease(t, mustLock(t, warm.Write())) })
-	held := mustLock(t, warm.Write())
-	count("read beside write", 3, func() { mustRelease(t, mustLock(t, warm.Read())) })
-	count("re-enter both", 0, func() { mustRelease(t, mustLock(t, warm.Write())) })
-	mustRelease(t, held)
-	deleteNode(t, c, keep)
+		expect("lock and release the read side", 3, rw.Read())
+		expect("lock and release the write side", 3, rw.Write())
+		held := mustLock(t, rw.Write())
+		expect("read beside write", 3, rw.Read())
+		expect("re-enter the write side", 0, rw.Write())
+		mustRelease(t, held)
+	})
 }
 
 // countListings counts the listings of the directory from now on.

@@ -16,6 +16,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -37,17 +38,17 @@ func TestSemaphoreMutexRequests(t *testing.T) {
 		createDirs(t, c, "/semaphore/requests/locks", "/semaphore/requests/leases")
 		proxy.ResetRequests()
 		mustRelease(t, mustLock(t, m))
-		mustAsk(t, proxy, "the first Lock and Release",
+		recipetest.MustHaveSent(t, "the first Lock and Release", proxy, "/semaphore/requests",
 			fault.Create, fault.GetChildren, fault.Create, fault.MultiRead, fault.Delete, fault.Delete)
 		mustRelease(t, mustLock(t, m))
-		mustAsk(t, proxy, "the next Lock and Release", fault.Create, fault.MultiRead, fault.Delete)
+		recipetest.MustHaveSent(t, "the next Lock and Release", proxy, "/semaphore/requests", fault.Create, fault.MultiRead, fault.Delete)
 		held := mustLock(t, newSemaphoreMutex(t, env.Client(t), "/semaphore/requests"))
 		proxy.ResetRequests()
 		mustRefuse(t, m)
-		if proxy.Count(fault.Multi) == 0 { // which operations takes for a heartbeat
+		if proxy.Count(fault.Multi) == 0 { // of an operation that is about no path of the lock's
 			t.Error("no transaction between the listings of a refused TryLock")
 		}
-		mustAsk(t, proxy, "a refused TryLock", fault.GetChildren, fault.GetChildren)
+		recipetest.MustHaveSent(t, "a refused TryLock", proxy, "/semaphore/requests", fault.GetChildren, fault.GetChildren)
 		mustRelease(t, held)
 	})
 }

@@ -82,7 +82,7 @@ func TestTryLockOfAHeldLock(t *testing.T) {
 				t.Errorf("error %q, want the operation, the path and %q", text, lock.ErrHeld)
 			}
 		}
-		if n := count(route, fault.Create, fault.Delete); n != 0 {
+		if n := count(route, path, fault.Create, fault.Delete); n != 0 {
 			t.Errorf("%d writes for attempts that a look can refuse, want 0", n)
 		}
 		mustBeHeld(asOwner(t, "another"), t, k.lock(t, holder, path)) // of the holder's own client

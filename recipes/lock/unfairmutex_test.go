@@ -31,19 +31,19 @@ func TestUnfairMutexRequests(t *testing.T) {
 		mustRelease(t, mustLock(t, e)) // makes the epoch
 		proxy.ResetRequests()
 		lease := mustTry(t, e)
-		mustAsk(t, proxy, "TryLock of a free lock", fault.Multi)
+		recipetest.MustHaveSent(t, "TryLock of a free lock", proxy, "/unfair/requests", fault.Multi)
 		mustRefuse(t, e)
-		mustAsk(t, proxy, "TryLock while the same client has it")
+		recipetest.MustHaveSent(t, "TryLock while the same client has it", proxy, "/unfair/requests")
 		mustRelease(t, lease)
-		mustAsk(t, proxy, "release", fault.Multi)
+		recipetest.MustHaveSent(t, "release", proxy, "/unfair/requests", fault.Multi)
 		lease = mustLock(t, e)
 		mustRelease(t, lease)
-		mustAsk(t, proxy, "Lock and release", fault.Multi, fault.Multi)
+		recipetest.MustHaveSent(t, "Lock and release", proxy, "/unfair/requests", fault.Multi, fault.Multi)
 		held := mustTry(t, newUnfairMutex(t, env.Client(t), path))
 		mustRefuse(t, e)
-		mustAsk(t, proxy, "the first TryLock while somebody else has it", fault.Multi, fault.Exists)
+		recipetest.MustHaveSent(t, "the first TryLock while somebody else has it", proxy, "/unfair/requests", fault.Multi, fault.Exists)
 		mustRefuse(t, e)
-		mustAsk(t, proxy, "TryLock while somebody else has it", fault.Multi)
+		recipetest.MustHaveSent(t, "TryLock while somebody else has it", proxy, "/unfair/requests", fault.Multi)
 		mustRelease(t, held)
 	})
 }
@@ -66,7 +66,7 @@ func TestUnfairMutexWaitersOfOneClientAskNothing(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := count(proxy, fault.Create, fault.Multi, fault.Exists, fault.GetChildren); n != 0 {
+		if n := count(proxy, "/unfair", fault.Create, fault.Multi, fault.Exists, fault.GetChildren); n != 0 {
 			t.Errorf("%d requests by those who waited, want none", n)
 		}
 		mustRelease(t, held)

@@ -232,6 +232,10 @@ var surroundings = map[string]struct {
 	"the session expires, streaming":         {serve: streaming, second: (*host).expire, want: aborted},
 	"the session expires, which is ignored":  {serve: stubborn, second: (*host).expire, want: aborted},
 	"the session expires, and no body":       {serve: silent, second: (*host).expire, want: fail500},
+	"the session expires, as the cause says": {serve: untilLost, second: (*host).expire, want: fail500},
+	"the session expires after a header":     {serve: begun(func(w http.ResponseWriter) { w.WriteHeader(200) }), second: (*host).expire, want: aborted},
+	"the session expires after a body":       {serve: begun(func(w http.ResponseWriter) { _, _ = io.WriteString(w, "half") }), second: (*host).expire, want: aborted},
+	"the session expires after a flush":      {serve: begun(flush), second: (*host).expire, want: reply{200, "", false}},
 	"the client is closed during the wait":   {serve: plain, held: true, second: func(h *host) { _ = h.mine.Close() }, want: away503},
 	"the client is closed during the work":   {serve: plain, second: func(h *host) { _ = h.mine.Close() }, want: fail500},
 	"an error":                               {serve: fails(func(http.ResponseWriter) {}), want: fail500},
@@ -273,6 +277,23 @@ func fast(w http.ResponseWriter, _ *http.Request, _ *lock.Lease) error {
 func silent(http.ResponseWriter, *http.Request, *lock.Lease) error {
 	<-time.After(workTime)
 	return nil
+}
+
+// untilLost works until its lock is lost, and answers if its context says nothing of that.
+func untilLost(w http.ResponseWriter, r *http.Request, _ *lock.Lease) error {
+	<-r.Context().Done()
+	if !errors.Is(context.Cause(r.Context()), lock.ErrLost) {
+		w.WriteHeader(http.StatusOK)
+	}
+	return nil
+}
+
+// begun is silent after fn.
+func begun(fn func(w http.ResponseWriter)) httplock.Func {
+	return func(w http.ResponseWriter, r *http.Request, l *lock.Lease) error {
+		fn(w)
+		return silent(w, r, l)
+	}
 }
 
 func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
@@ -321,6 +342,9 @@ func TestSurroundings(t *testing.T) {
 				}
 				s.server.Thaw()
 				s.server.Accept()
+				if !c.held {
+					s.hold(t) // blocks forever if the lock is still held
+				}
 			})
 		}
 	}
