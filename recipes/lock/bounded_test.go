@@ -120,26 +120,6 @@ func TestTryIsBounded_at_each_request(t *testing.T) {
 	})
 }
 
-// A wait at a wrong address says which address, and what is wrong with it. Virtual time does not pass during
-// a dial, so the first one has failed when the context ends.
-func TestLockAtAWrongAddress(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const addr = "127.0.0.1:1"
-		c := must.Get(framework.NewClient(addr))(t)
-		t.Cleanup(func() { must.OK(t, c.Close()) })
-		m := must.Get(lock.NewMutex(c, "/wrong-address"))(t)
-		for name, locks := range map[string]func(context.Context) (*lock.Lease, error){"Lock": m.Lock, "TryLock": m.TryLock} {
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			_, err := locks(ctx)
-			cancel()
-			if err == nil || !strings.Contains(err.Error(), addr) || !strings.Contains(err.Error(), "refused") {
-				t.Errorf("%s: %v, want the address and the cause", name, err)
-			}
-		}
-	})
-}
-
 // TestWaitError ends waits for a held lock by their context: while the client is connected, in an outage
 // that began before the wait or during it, and after one.
 func TestWaitError(t *testing.T) {

@@ -129,10 +129,7 @@ func TestHandOffOnALaggingFollower(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/handoff/lagging"
 		srv := virtualServer(t, zkserver.WithFrontends(3))
-		at := func(i int) *framework.Client {
-			return newClient(t, srv.Frontend(i).Addr(), framework.WithDialer(srv.Dial))
-		}
-		operator, holder, c := at(0), at(1), at(2)
+		operator, holder, c := atFrontend(t, srv, 0), atFrontend(t, srv, 1), atFrontend(t, srv, 2)
 		held := mustLock(t, newMutex(t, holder, path))
 		waiter := newMutex(t, c, path)
 		done := lockLater(t.Context(), waiter)
