@@ -125,7 +125,7 @@ func (c credential) user() []byte {
 // keeps its earlier credentials. The server closes the connection after a refusal; the session continues.
 // The same holds if the next connection presents the credential and is refused, be it for another one; the
 // client is AuthFailed until a connection is accepted. Other errors: [ErrTooLarge], before anything is
-// sent, and [ErrClosed]. No error shows the credential.
+// sent, [ErrClosed], and a fault as of [WithAuth]. No error shows the credential.
 func (c *Client) AddAuth(ctx context.Context, scheme string, secret []byte) error {
 	usercall.Require("ctx", ctx != nil)
 	return c.callError(ctx, "add auth", "", c.core.addAuth(ctx, credential{scheme: scheme, secret: append([]byte(nil), secret...)}))
@@ -172,10 +172,22 @@ func (c *core) addAuth(ctx context.Context, added credential) error {
 }
 
 func (c *core) checkCredential(added credential) error {
-	if added.scheme == "" {
-		return errors.New("scheme must not be empty")
+	if err := added.fault(); err != nil {
+		return err
 	}
 	return c.checkSize(added.size())
+}
+
+// fault returns what no server can make use of, without the secret.
+func (c credential) fault() error {
+	user, password, _ := bytes.Cut(c.secret, []byte(":"))
+	switch {
+	case c.scheme == "":
+		return errors.New("scheme must not be empty")
+	case c.scheme == "digest" && (len(user) == 0 || len(password) == 0):
+		return errors.New("credential of digest: must be user:password, with a password")
+	}
+	return nil
 }
 
 // An addition is a call of AddAuth, on one goroutine.

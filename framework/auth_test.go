@@ -149,6 +149,7 @@ func TestRefusedCredential_is_state_and_error(t *testing.T) {
 		wantErr(t, "AwaitConnected", c.AwaitConnected(t.Context()), framework.ErrAuthFailed)
 		err := last(c.Get(t.Context(), "/"))
 		wantErr(t, "get", err, framework.ErrAuthFailed)
+		wantText(t, err, `credential refused: that of the scheme "nosuchscheme"`)
 		sleep(time.Minute)
 		dials := sentAt(proxy, fault.Connect)
 		// The pause doubles up to two seconds, of which a part is drawn.
@@ -591,8 +592,18 @@ func TestAddAuth_refuses_bad_arguments_at_once(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, proxy := proxied(t, srv)
-		wantErr(t, "a credential that is too long", c.AddAuth(t.Context(), "digest", make([]byte, framework.DefaultMaxRequest)), framework.ErrTooLarge)
+		wantErr(t, "a credential that is too long", c.AddAuth(t.Context(), "digest", digest(strings.Repeat("x", framework.DefaultMaxRequest))), framework.ErrTooLarge)
 		wantText(t, last(c.AddAuth(t.Context(), "", digest(secret))), "scheme must not be empty")
+		for _, bad := range []string{"", secret, user + ":", ":" + secret} {
+			const want = "credential of digest: must be user:password, with a password"
+			err := last(c.AddAuth(t.Context(), "digest", []byte(bad)))
+			wantText(t, err, want)
+			_, fault := framework.NewClient("host", framework.WithAuth("digest", []byte(bad)))
+			wantText(t, fault, want)
+			if text := fmt.Sprint(err, fault); strings.Contains(text, secret) {
+				t.Errorf("the credential is shown: %s", text)
+			}
+		}
 		wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 0)
 		must.OK(t, c.Close())
 		wantErr(t, "a closed client", c.AddAuth(t.Context(), "digest", digest(secret)), framework.ErrClosed)

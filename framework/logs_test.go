@@ -358,7 +358,7 @@ func TestCredential_that_is_too_large(t *testing.T) {
 	t.Parallel()
 	const room = framework.MinPacket
 	for length, want := range map[int]bool{room - 26: true, room - 25: false, 2 * room: false} {
-		c, err := framework.NewClient("localhost", framework.WithAuth("digest", make([]byte, length)),
+		c, err := framework.NewClient("localhost", framework.WithAuth("digest", append([]byte("u:"), make([]byte, length-2)...)),
 			framework.WithMaxPacket(room, room), framework.WithDialer(refuse), framework.WithRetry(retry.Never()))
 		if (err == nil) != want {
 			t.Errorf("a credential of %d bytes: %v", length, err)

@@ -81,8 +81,8 @@ func WithNamespace(ns string) Option {
 }
 
 // WithAuth authenticates every connection with a credential, as in
-// WithAuth("digest", []byte("user:password")). It may be given several times. No error and no log
-// shows the credential. [Client.AddAuth] adds a credential later.
+// WithAuth("digest", []byte("user:password")); one without user or password is a fault. It may be given several
+// times. No error and no log shows the credential. [Client.AddAuth] adds a credential later.
 func WithAuth(scheme string, credentials []byte) Option {
 	return optionFunc(func(cfg *config) {
 		cfg.auth = append(cfg.auth, credential{scheme: scheme, secret: append([]byte(nil), credentials...)})
@@ -385,7 +385,7 @@ func (cfg *config) leaseFaults() (faults []error) {
 }
 
 // packetFaults returns all faults of the sizes of requests and replies. It also returns a fault for
-// each credential that is empty or longer than a request.
+// each credential that no server can use, or that is longer than a request.
 func (cfg *config) packetFaults() (faults []error) {
 	for _, size := range []struct {
 		what  string
@@ -397,8 +397,8 @@ func (cfg *config) packetFaults() (faults []error) {
 		}
 	}
 	for i, credential := range cfg.auth {
-		if credential.scheme == "" {
-			faults = append(faults, fmt.Errorf("framework: credential %d: scheme must not be empty", i))
+		if err := credential.fault(); err != nil {
+			faults = append(faults, fmt.Errorf("framework: credential %d: %w", i, err))
 		}
 		if size := credential.size(); size > cfg.maxRequest {
 			faults = append(faults, fmt.Errorf("framework: credential %d: its request has %d bytes: must be at most %d",

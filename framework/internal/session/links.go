@@ -44,7 +44,10 @@ func (s *Session) follows(l link) {
 // refusal returns err as the client knows it: zkerr.ErrAuthFailed if a server has refused the client, unless
 // the credential was on trial.
 func refusal(err error) error {
+	var named wire.RefusedScheme
 	switch {
+	case errors.As(err, &named):
+		return fmt.Errorf("%w: %w", zkerr.ErrAuthFailed, named)
 	case errors.Is(err, wire.ErrCredential):
 		return zkerr.ErrAuthFailed
 	case errors.Is(err, wire.ErrRefused):

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
 )
 
@@ -16,6 +17,16 @@ var (
 	// handshake. The server then closes the connection; the next connection omits that credential.
 	ErrTrial = errors.New("the server refused a credential that was tried, and closes the connection")
 )
+
+// A RefusedScheme is an [ErrCredential] that names the credential's scheme.
+type RefusedScheme string
+
+func (s RefusedScheme) Error() string {
+	return fmt.Sprintf("that of the scheme %q", errtype.Shortened(string(s)))
+}
+
+// Is has errors.Is know it as an ErrCredential.
+func (RefusedScheme) Is(target error) bool { return target == ErrCredential }
 
 // A Credential authenticates a connection.
 type Credential struct {
@@ -40,7 +51,7 @@ func presentAll(server io.ReadWriter, credentials []Credential) error {
 			return err
 		}
 		if !accepted {
-			return ErrCredential
+			return RefusedScheme(credential.Scheme)
 		}
 	}
 	return nil
