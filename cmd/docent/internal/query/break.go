@@ -131,7 +131,7 @@ func (b *breaking) matches(c inspect.Contender) error {
 func (b *breaking) describe(l inspect.Lock, c inspect.Contender) {
 	now := time.Now()
 	say := func(format string, args ...any) { fmt.Fprintf(b.app.Err, format+"\n", args...) }
-	say("%s %s %s, for %s, session %s, fence %d", show.Who(c), c.State, cli.Safe(l.Path), show.Age(now, c.Created), show.Session(c.Session), c.Czxid)
+	say("%s %s %s, for %s%s, fence %d", show.Who(c), c.State, cli.Safe(l.Path), show.Age(now, c.Created), show.AlsoSession(c), c.Czxid)
 	for _, next := range behind(l, c.Znode) {
 		say("next: %s, which has waited for %s", show.Who(next), show.Age(now, next.Created))
 	}

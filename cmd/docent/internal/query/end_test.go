@@ -92,22 +92,42 @@ func TestRevoke(t *testing.T) {
 			return string(read)
 		}
 		first, second := "/locks/report"+guid+"lock-0000000000", "/locks/report"+guid+"lock-0000000001"
-		r := env.docent(t, "revoke", "/locks/report")
+		if r := env.docent(t, "revoke", "/locks/report"); r.code != 2 || data(first) == "__REVOKE__" {
+			t.Errorf("no terminal, no --yes: exit code %d: %s", r.code, r.err)
+		}
+		r := env.docent(t, "revoke", "/locks/report", "--yes")
 		golden(t, "revoke", r.out+r.err)
 		if r.code != 0 || data(first) != "__REVOKE__" || data(second) == "__REVOKE__" {
 			t.Errorf("exit code %d: %s", r.code, r.err)
 		}
-		if r := env.docent(t, "revoke", second); r.code != 0 || data(second) != "__REVOKE__" {
+		if r := env.docent(t, "revoke", second, "--yes"); r.code != 0 || data(second) != "__REVOKE__" {
 			t.Errorf("of a waiter: exit code %d: %s", r.code, r.err)
 		}
-		if r := env.docent(t, "revoke", "/locks/import"); r.code != 2 {
+		if r := env.docent(t, "revoke", "/locks/import", "--yes"); r.code != 2 {
 			t.Errorf("of two holders: exit code %d: %s", r.code, r.err)
 		}
-		if r := env.docent(t, "revoke", "/locks/import", "--all-holders"); r.code != 0 || strings.Count(r.out, "asking") != 2 {
+		if r := env.docent(t, "revoke", "/locks/import", "--all-holders", "--yes"); r.code != 0 || strings.Count(r.out, "asking") != 2 {
 			t.Errorf("of all holders: exit code %d: %s", r.code, r.out+r.err)
 		}
-		if r := env.docent(t, "revoke", "/locks"); r.code != 1 {
+		if r := env.docent(t, "revoke", "/locks", "--yes"); r.code != 1 {
 			t.Errorf("of a directory: exit code %d: %s", r.code, r.err)
+		}
+	})
+}
+
+// TestASessionIsNamedOnce: that of a contender without metadata is its name.
+func TestASessionIsNamedOnce(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, env *environment) {
+		of := env.target(t, contender(t, env.client, "/bare"+guid+"lock-", ""))
+		for _, args := range [][]string{
+			{"revoke", "/bare", "--yes"},
+			{"break", of.path, "--session", of.session, "--yes", "--czxid", of.czxid},
+		} {
+			r := env.docent(t, args...)
+			if said := r.out + r.err; r.code != 0 || strings.Count(said, of.session) != 1 {
+				t.Errorf("%v: exit code %d: %s", args, r.code, said)
+			}
 		}
 	})
 }

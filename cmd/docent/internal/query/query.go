@@ -74,8 +74,34 @@ func onLock(app *cli.App, show func(inspect.Snapshot, inspect.Lock) error) run {
 			return err
 		}
 		warn(app, s)
+		if l.Kind == "" && !isJSON(app) {
+			return absent(ctx, app, c, path)
+		}
 		return show(s, l)
 	})
+}
+
+// absent says that nobody has the lock at the path, and if no lock is there, why.
+func absent(ctx context.Context, app *cli.App, c *framework.Client, path string) error {
+	within, cancel := bounded(ctx, app)
+	defer cancel()
+	below, err := inspect.Scan(within, c, path, inspect.Limits{Max: 100, HoldersOnly: true})
+	if err == nil {
+		err = missing(within, c, path, below)
+	}
+	text := "nobody"
+	switch {
+	case errors.Is(err, framework.ErrNoNode):
+		text = fmt.Sprintf("nobody: %s does not exist (a free lock's directory may be deleted; check the path)", cli.Safe(path))
+	case err != nil:
+		return err
+	case len(below.Locks) > 0:
+		text = "no lock: it has locks below it, see docent ls"
+	}
+	if _, err := fmt.Fprintln(app.Out, text); err != nil {
+		return err
+	}
+	return errNothing
 }
 
 // bounded returns ctx with the time of --timeout.

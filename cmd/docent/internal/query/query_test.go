@@ -82,6 +82,29 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// TestNobody: a typing error and a directory do not look like a lock that is free.
+func TestNobody(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, env *environment) {
+		env.fill(t)
+		if _, err := env.client.Create(t.Context(), "/locks/free", nil); err != nil {
+			t.Fatal(err)
+		}
+		for path, want := range map[string]string{
+			"/locks/free":   "nobody\n",
+			"/locks/reprot": "nobody: /locks/reprot does not exist (a free lock's directory may be deleted; check the path)\n",
+			"/locks":        "no lock: it has locks below it, see docent ls\n",
+			"/":             "no lock: it has locks below it, see docent ls\n",
+		} {
+			for _, command := range []string{"who", "queue"} {
+				if r := env.docent(t, "--quiet", command, path); r.code != 3 || r.out != want || r.err != "" {
+					t.Errorf("%s %s: exit code %d, %q %q, want %q", command, path, r.code, r.out, r.err, want)
+				}
+			}
+		}
+	})
+}
+
 // TestSchedules: ls, who and tree show the last runs, who is at work, and data that are not a schedule's.
 func TestSchedules(t *testing.T) {
 	t.Parallel()

@@ -31,9 +31,14 @@ func newRevoke(app *cli.App) *cobra.Command {
 		GroupID: cli.ToEnd,
 		Long: "revoke asks the holder of the lock at PATH, or the contender at ZNODE, to release. The request\n" +
 			"replaces the znode's data, so host, pid and owner are gone after it. Only locks with revocation are\n" +
-			"notified, and they may ignore the request. On a terminal, revoke asks first.",
+			"notified, and they may ignore the request. On a terminal, revoke asks first; elsewhere it needs --yes.",
 		Args: cli.Args(1, 1),
-		RunE: onClient(app, r.run),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if framework.ValidatePath(args[0]) == nil && !r.yes && !cli.Terminal(app.In) {
+				return cli.Usage(errors.New("without a terminal --yes is needed"))
+			}
+			return onClient(app, r.run)(cmd, args)
+		},
 	}
 	cmd.Flags().BoolVar(&r.allHolders, "all-holders", false, "ask all holders of a lock that has several")
 	cmd.Flags().BoolVar(&r.yes, "yes", false, "do not ask")
@@ -57,7 +62,7 @@ func (r *revoke) run(ctx context.Context, c *framework.Client, path string) erro
 	ctx, cancel = context.WithTimeout(ctx, r.app.Settings().Timeout)
 	defer cancel()
 	for _, t := range targets {
-		fmt.Fprintf(r.app.Out, "asking %s, session %s, %s\n", show.Who(t), show.Session(t.Session), cli.Safe(t.Znode))
+		fmt.Fprintf(r.app.Out, "asking %s%s, %s\n", show.Who(t), show.AlsoSession(t), cli.Safe(t.Znode))
 		if err := lock.Revoke(ctx, c, t.Znode); err != nil {
 			return err
 		}
@@ -69,11 +74,11 @@ func (r *revoke) run(ctx context.Context, c *framework.Client, path string) erro
 // revocation.
 func (r *revoke) confirm(ctx context.Context, targets []inspect.Contender) error {
 	r.app.Say("the request replaces the metadata (host, pid, owner); only locks with revocation are notified")
-	if r.yes || !cli.Terminal(r.app.In) {
+	if r.yes {
 		return nil
 	}
 	for _, t := range targets {
-		fmt.Fprintf(r.app.Err, "%s, session %s, %s\n", show.Who(t), show.Session(t.Session), cli.Safe(t.Znode))
+		fmt.Fprintf(r.app.Err, "%s%s, %s\n", show.Who(t), show.AlsoSession(t), cli.Safe(t.Znode))
 	}
 	typed, err := ask(ctx, r.app, "Ask to release? (y/n)")
 	if err == nil && typed != "y" {

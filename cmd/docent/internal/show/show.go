@@ -99,6 +99,15 @@ func EarliestFirst(a, b time.Time) int {
 // Session returns the id as ZooKeeper's servers write it.
 func Session(id int64) string { return fmt.Sprintf("0x%x", uint64(id)) }
 
+// AlsoSession returns the session as it follows [Who], and "" if that has named it.
+func AlsoSession(c inspect.Contender) string {
+	id := "session " + Session(c.Session)
+	if Who(c) == id {
+		return ""
+	}
+	return ", " + id
+}
+
 // Side names how a contender holds or wants the lock.
 func Side(c inspect.Contender) string {
 	if c.Side == inspect.Alone {
