@@ -143,6 +143,8 @@ func explained(err error, op txnKind, path string, list []acl.Entry) error {
 		return fmt.Errorf("%w: that of %s gives this client no CREATE", err, errtype.Path(parent))
 	case op == txnDelete && errors.Is(err, ErrNoAuth):
 		return fmt.Errorf("%w: that of %s gives this client no DELETE", err, errtype.Path(parent))
+	case op == txnDelete && errors.Is(err, ErrNotEmpty):
+		return fmt.Errorf("%w (DeleteTree deletes them)", err)
 	case errors.Is(err, zkerr.ErrInvalidACL) && slices.ContainsFunc(list, func(e acl.Entry) bool { return e.Scheme == "auth" }):
 		return fmt.Errorf("%w: an entry of the scheme auth, as of acl.Creator, needs a credential: see WithAuth", err)
 	}

@@ -300,7 +300,7 @@ func ExampleClient_Delete() {
 	fmt.Println(client.Delete(ctx, "/job/result"))
 	fmt.Println(client.Delete(ctx, "/job/result", framework.Idempotent()))
 	// Output:
-	// framework: delete /job: znode has children
+	// framework: delete /job: znode has children (DeleteTree deletes them)
 	// <nil>
 	// framework: delete /job/result: znode does not exist
 	// <nil>

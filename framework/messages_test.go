@@ -56,6 +56,10 @@ func TestMessagesSayWhatToDo(t *testing.T) {
 			must.Get(c.SetACL(t.Context(), "/keep", readOnly, framework.AnyVersion))(t)
 			return c.Delete(t.Context(), "/keep/x")
 		}, []string{"delete /keep/x: not permitted by the znode's ACL: that of /keep gives this client no DELETE"}},
+		"a delete of a znode with children": {func(t *testing.T, _ *zkserver.Server, c *framework.Client) error {
+			must.Get(c.Create(t.Context(), "/a/b", nil, framework.WithParents()))(t)
+			return c.Delete(t.Context(), "/a")
+		}, []string{"delete /a: znode has children (DeleteTree deletes them)"}},
 		"a creator's ACL without a credential": {func(t *testing.T, _ *zkserver.Server, c *framework.Client) error {
 			return last(c.Create(t.Context(), "/own", nil, framework.WithACL(acl.Creator()...)))
 		}, []string{"create /own: invalid ACL", "acl.Creator", "credential", "WithAuth"}},

@@ -71,7 +71,7 @@ type Node struct {
 func (n Node) Recipe() string {
 	switch n.Kind {
 	case MutexKind:
-		return "a mutex or an election"
+		return "a mutex (or an election in LeaderSelector's format)"
 	case LatchKind:
 		return "an election in LeaderLatch's format"
 	case ReadKind, WriteKind:

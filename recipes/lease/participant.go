@@ -119,6 +119,9 @@ func (e *WaitError) Error() string {
 				text.WriteString(", which is this one")
 			}
 		}
+		if b.Session == 0 && b.Err == nil {
+			text.WriteString(", which belongs to no session: no lock will free it")
+		}
 		text.WriteString(")")
 	}
 	return text.String() + ": " + e.Err.Error()

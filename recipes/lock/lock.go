@@ -79,11 +79,19 @@ func Do(
 	ctx context.Context, l Locker, fn func(ctx context.Context, lease *Lease) error, opts ...DoOption,
 ) error {
 	usercall.Require("ctx", ctx != nil)
-	lease, err := acquire(ctx, l, opts, args.Function("locker", l != nil), args.Function("fn", fn != nil))
+	lease, err := acquire(ctx, l, opts, lockerFault(l), args.Function("fn", fn != nil))
 	if err != nil {
 		return err
 	}
 	return contender.Work(ctx, lease, fn)
+}
+
+// lockerFault returns the fault of a lock that is nil, as that of a constructor that has failed is.
+func lockerFault(l Locker) error {
+	if isNil(l) {
+		return errors.New("locker: must not be nil: was the error of its constructor checked?")
+	}
+	return nil
 }
 
 // acquire locks l as the options say. faults are those of the other arguments; nil ones are none.
@@ -124,7 +132,7 @@ var (
 	// caller holds the read side: it would wait for itself.
 	ErrUpgrade = errtype.New("caller has the read side, which can't be upgraded: release it first", "upgrade")
 	// ErrMixed is returned by Lock and TryLock if another kind of lock is on the path, because both
-	// would be granted: see the package's section on kinds.
+	// would be granted: see docs/guarantees.md#kinds-of-locks-on-one-path.
 	ErrMixed = waitqueue.ErrMixed
 	// ErrCounterEnd is returned by Lock and TryLock of a read/write lock's read side to a caller
 	// that holds the write side. The counter of the lock's directory has come to its end

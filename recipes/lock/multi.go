@@ -359,9 +359,15 @@ func (m *SemaphoreMutex) ensemblePath() string { return m.pool.Client.AbsolutePa
 func (m *UnfairMutex) ensemblePath() string    { return m.full }
 func (l *Local) ensemblePath() string          { return l.mutex.ensemblePath() }
 
+// isNil reports whether l is nil, or a nil pointer.
+func isNil(l Locker) bool {
+	v := reflect.ValueOf(l)
+	return l == nil || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
 // membersOf returns the member for l, or a Multi's members.
 func membersOf(l Locker) ([]member, error) {
-	if v := reflect.ValueOf(l); l == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+	if isNil(l) {
 		return nil, errors.New("must not be nil")
 	}
 	m := member{lock: l}
@@ -415,8 +421,8 @@ func (m member) same(other member) bool {
 	return m.owners == other.owners && m.path == other.path && m.rank == other.rank
 }
 
-// sharesWith reports whether both may be at one path: see the package's section on kinds. Nothing is
-// known of a foreign lock.
+// sharesWith reports whether both may be at one path: see
+// docs/guarantees.md#kinds-of-locks-on-one-path. Nothing is known of a foreign lock.
 func (m member) sharesWith(other member) bool {
 	if m.owners == nil || m.owners != other.owners || m.path != other.path || m.rank == other.rank {
 		return true

@@ -37,8 +37,8 @@ func TestNewMultiNamesEveryFault(t *testing.T) {
 			"lock 4 (/view/a): must not be there twice, it is lock 0 too",
 			"lock 6 (/f): must not be there twice, it is lock 5 too",
 			"lock 8 (lock_test.nameless): must not be there twice, it is lock 7 too",
-			"lock 9 (read side of /b): another kind of lock is on the path: both would be granted: lock 2",
-			"lock 10 (write side of /b): another kind of lock is on the path: both would be granted: lock 2",
+			"lock 9 (read side of /b): another kind of lock is on the path: both would be granted, so give each kind a path of its own: lock 2",
+			"lock 10 (write side of /b): another kind of lock is on the path: both would be granted, so give each kind a path of its own: lock 2",
 			"lock 11 (read side of /b): must not be there twice, it is lock 9 too",
 		}
 		if err == nil || err.Error() != strings.Join(want, "\n") || !errors.Is(err, lock.ErrMixed) {

@@ -135,9 +135,9 @@ func slotFault(slot time.Time) error {
 	case slot.IsZero():
 		return errors.New("slot: must be set")
 	case slot.Nanosecond() != 0:
-		return fmt.Errorf("slot %v: must be in whole seconds: a time of the schedule, not of a clock", slot)
+		return fmt.Errorf("slot %s: must be in whole seconds: a time of the schedule, not of a clock", slot.Format(time.RFC3339Nano))
 	case slot.UTC().Year() < 1 || slot.UTC().Year() > lastYear:
-		return fmt.Errorf("slot %v: must be in the years from 1 to %d", slot, lastYear)
+		return fmt.Errorf("slot %s: must be in the years from 1 to %d", slot.Format(time.RFC3339Nano), lastYear)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ var (
 	// than the caller asks for, and the number can't change.
 	ErrTooMany = errtype.New("more permits than the semaphore has", "too_many")
 	// ErrMixed is returned by Acquire and TryAcquire if another kind of lock is on the path, because
-	// both would be granted: see package lock's section on kinds.
+	// both would be granted: see docs/guarantees.md#kinds-of-locks-on-one-path.
 	ErrMixed = waitqueue.ErrMixed
 	// ErrCorrupt is returned by Acquire, TryAcquire and Participants if the znode of
 	// [WithPermitsAt] does not hold a number of 4 bytes. No permit is granted then.

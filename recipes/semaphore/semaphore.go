@@ -73,7 +73,7 @@ func (s *Semaphore) check(n int) error {
 	case n < 1 || n > MaxAtOnce:
 		return fmt.Errorf("permits to acquire %d: must be between 1 and %d", n, MaxAtOnce)
 	case n > s.pool.Permits.Fixed && s.pool.Permits.At == "":
-		return fmt.Errorf("permits to acquire %d of %d: %w", n, s.pool.Permits.Fixed, ErrTooMany)
+		return fmt.Errorf("%d permits of a semaphore of %d: %w", n, s.pool.Permits.Fixed, ErrTooMany)
 	}
 	return nil
 }

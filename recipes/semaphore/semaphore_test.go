@@ -61,7 +61,7 @@ func TestAcquireChecksItsArgument(t *testing.T) {
 			"Acquire": fixed.Acquire, "TryAcquire": fixed.TryAcquire,
 		} {
 			_, err := call(t.Context(), 3)
-			if !errors.Is(err, semaphore.ErrTooMany) || !strings.Contains(err.Error(), "3 of 2") {
+			if !errors.Is(err, semaphore.ErrTooMany) || !strings.Contains(err.Error(), "3 permits of a semaphore of 2: ") {
 				t.Errorf("%s of 3 permits of 2: %v, want ErrTooMany and both numbers", name, err)
 			}
 		}

@@ -134,7 +134,7 @@ func (q *Queue) position(nodes []queuenode.Node, own int) position {
 }
 
 // ErrMixed is returned to a contender if a contender of another kind is ahead of it on its path.
-var ErrMixed = errtype.New("another kind of lock is on the path: both would be granted", "mixed")
+var ErrMixed = errtype.New("another kind of lock is on the path: both would be granted, so give each kind a path of its own", "mixed")
 
 // mixed returns ErrMixed, which the znode in dir is the reason for.
 func (q *Queue) mixed(dir string, node queuenode.Node) error {

@@ -56,7 +56,7 @@ func newBreak(app *cli.App) *cobra.Command {
 func (b *breaking) check() error {
 	switch {
 	case b.persistent == (b.session != ""):
-		return cli.Usage(errors.New("give either --session or --persistent"))
+		return cli.Usage(errors.New("give either --session or --persistent: docent queue shows the session"))
 	case b.yes && b.czxid == 0:
 		return cli.Usage(errors.New("--yes needs --czxid, so that no later holder is hit"))
 	case !b.yes && !cli.Terminal(b.app.In):
