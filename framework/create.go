@@ -178,6 +178,9 @@ func (cr *creation) attempt(ctx context.Context, s *session.Session) (znode, err
 	case errors.Is(err, ErrNoNode) && cr.has(withParents):
 		err = again(cr.makeParent(ctx, s))
 	case errors.Is(err, ErrNoNode):
+		if parent, _ := zkpath.Split(cr.path); cr.client.core.cfg.inChroot(parent) {
+			err = fmt.Errorf("%w, of the chroot: check the connect string", err)
+		}
 		err = fmt.Errorf("%w (WithParents creates it)", err)
 	}
 	return made, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -369,4 +370,24 @@ func TestCredential_that_is_too_large(t *testing.T) {
 			t.Errorf("the error %q names neither argument nor bound", err)
 		}
 	}
+}
+
+// A chroot with a typing error is a tree of its own, in which every lock is free. The client that makes it says
+// so, once.
+func TestLog_of_a_chroot_that_is_created(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		for i, want := range []int{1, 0} { // the first client makes it
+			core, logs := observer.New(zap.WarnLevel)
+			c := connect(t, srv.Addr()+"/prdo/locks", framework.WithDialer(srv.Dial), framework.WithLogger(zap.New(core)))
+			for _, path := range []string{"/a/b/c", "/d/e"} {
+				must.Get(c.Create(t.Context(), path+strconv.Itoa(i), nil, framework.WithParents()))(t)
+			}
+			must.OK(t, c.Close())
+			lines := logs.FilterMessage("the chroot of the connect string does not exist: creating it").All()
+			if len(lines) != want || len(lines) > 0 && lines[0].ContextMap()[zktel.AttrNodePath] != "/prdo/locks" {
+				t.Errorf("client %d: %v, want %d line", i, lines, want)
+			}
+		}
+	})
 }

@@ -31,7 +31,16 @@ func TestMessagesSayWhatToDo(t *testing.T) {
 		"a create below a wrong chroot": {func(t *testing.T, srv *zkserver.Server, _ *framework.Client) error {
 			c := connect(t, srv.Addr()+"/wrong", framework.WithDialer(srv.Dial))
 			return last(c.Create(t.Context(), "/x", nil))
-		}, []string{"create /wrong/x: znode does not exist: the parent /wrong (WithParents creates it)"}},
+		}, []string{"create /wrong/x: znode does not exist: the parent /wrong, of the chroot: check the connect string (WithParents creates it)"}},
+		"a create below a wrong chroot of two names": {func(t *testing.T, srv *zkserver.Server, _ *framework.Client) error {
+			c := connect(t, srv.Addr()+"/wrong/a", framework.WithDialer(srv.Dial))
+			return last(c.Create(t.Context(), "/", nil))
+		}, []string{"create /wrong/a: znode does not exist: the parent /wrong, of the chroot: check the connect string (WithParents creates it)"}},
+		"a missing parent below a chroot": {func(t *testing.T, srv *zkserver.Server, _ *framework.Client) error {
+			c := connect(t, srv.Addr()+"/right", framework.WithDialer(srv.Dial))
+			must.Get(c.Create(t.Context(), "/", nil))(t)
+			return last(c.Create(t.Context(), "/a/b", nil))
+		}, []string{"create /right/a/b: znode does not exist: the parent /right/a (WithParents creates it)"}},
 		"a missing parent": {func(t *testing.T, _ *zkserver.Server, c *framework.Client) error {
 			return last(c.Create(t.Context(), "/a/b", nil))
 		}, []string{"create /a/b: znode does not exist: the parent /a (WithParents creates it)"}},

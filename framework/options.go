@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -292,6 +293,9 @@ type znodeConfig struct {
 	aclFor      func(path string) []acl.Entry // nil for acl everywhere
 	compression bool
 }
+
+// inChroot reports whether the chroot is the path, or below it.
+func (c *znodeConfig) inChroot(path string) bool { return strings.HasPrefix(c.chroot+"/", path+"/") }
 
 // A telemetryConfig says where a client's telemetry goes.
 type telemetryConfig struct {

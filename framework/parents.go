@@ -5,8 +5,11 @@ import (
 	"errors"
 	"slices"
 
+	"go.uber.org/zap"
+
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/zkpath"
 )
@@ -80,6 +83,11 @@ func (cr *creation) beginParent(s *session.Session, dir string) (*session.Pendin
 	acl := cr.aclOf(dir)
 	if err := validateACL("ACL of "+dir, acl); err != nil {
 		return nil, err
+	}
+	if core := cr.client.core; core.cfg.chroot == dir {
+		core.chroot.Do(func() {
+			core.log.Warn("the chroot of the connect string does not exist: creating it", zap.String(zktel.AttrNodePath, dir))
+		})
 	}
 	return session.Begin(s, requests.Create(dir, []byte{}, proto.FlagContainer, acl, 0)), nil
 }
