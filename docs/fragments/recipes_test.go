@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/cache"
@@ -15,6 +16,7 @@ import (
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/group"
 	"github.com/docent-go/docent/recipes/leader"
+	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/recipes/node"
@@ -222,6 +224,70 @@ func elect(ctx context.Context, client *framework.Client, lead function) error {
 	}
 	err = election.Run(ctx, lead)
 	return err
+}
+
+func TestLeaderPage_observer(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s scene) {
+		election := must.Get(leader.New(s.client, "/elections/report"))(t)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		ended := make(chan error, 1)
+		go func() { ended <- observe(ctx, election) }()
+		for _, opts := range [][]leader.Option{{leader.WithID("a")}, {leader.WithID("b"), leader.WithMetadata()}} {
+			candidate := must.Get(leader.New(connect(t, s.server), "/elections/report", opts...))(t)
+			term := must.Get(candidate.Campaign(t.Context()))(t)
+			<-time.After(time.Second)
+			must.OK(t, term.Release(t.Context()))
+		}
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("the observer ended with %v", err)
+		}
+	})
+}
+
+func observe(ctx context.Context, election *leader.Election) error {
+	for p, known := range election.Observe(ctx) {
+		switch {
+		case !known:
+			fmt.Println("nobody leads, or the client can't know")
+		case p.Metadata != nil:
+			fmt.Printf("%s leads, on %s\n", p.Data, p.Metadata.Host)
+		default: // a candidate WithID alone, or of Java
+			fmt.Printf("%s leads\n", p.Data)
+		}
+	}
+	return ctx.Err()
+}
+
+// Close ends a term as a loss, unless Run has returned.
+func TestProductionPage(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s scene) {
+		election := must.Get(leader.New(s.client, "/elections/report"))(t)
+		ctx, stop := context.WithCancel(t.Context())
+		terms, runReturned := make(chan *lease.Lease, 1), make(chan struct{})
+		go func() {
+			defer close(runReturned)
+			_ = election.Run(ctx, func(ctx context.Context, term *lease.Lease) error {
+				terms <- term
+				<-ctx.Done()
+				return nil
+			})
+		}()
+		term := <-terms
+		succeed(t, func() error { return shutDown(stop, runReturned, s.client) })
+		if err := term.Err(); !errors.Is(err, lease.ErrReleased) {
+			t.Errorf("the term ended with %v, want it released", err)
+		}
+	})
+}
+
+func shutDown(stop func(), runReturned <-chan struct{}, client *framework.Client) error {
+	stop()        // ends the context of election.Run
+	<-runReturned // closed when Run has returned
+	return client.Close()
 }
 
 func TestNodePage(t *testing.T) {

@@ -5,11 +5,9 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // ZooKeeper's scheme digest
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"io"
@@ -162,18 +160,11 @@ func createDirectory(ctx context.Context, servers string) error {
 	if _, err := client.Create(ctx, "/locks", nil); err != nil {
 		return err
 	}
-	service, operator := digestID("service", os.Getenv("ZK_PASSWORD")), digestID("operator", os.Getenv("OPERATOR_PASSWORD"))
-	_, err = client.Create(ctx, "/locks/report", nil, framework.WithACL(
-		acl.Entry{Perms: acl.All, Scheme: "digest", ID: operator},
-		acl.Entry{Perms: acl.Create | acl.Read | acl.Delete, Scheme: "digest", ID: service},
-	))
+	operator := acl.Digest("operator", os.Getenv("OPERATOR_PASSWORD")) // may do everything
+	service := acl.Digest("service", os.Getenv("ZK_PASSWORD"))
+	service[0].Perms = acl.Create | acl.Read | acl.Delete
+	_, err = client.Create(ctx, "/locks/report", nil, framework.WithACL(append(operator, service...)...))
 	return err
-}
-
-// digestID returns the id of a user in ACLs of the scheme digest.
-func digestID(user, password string) string {
-	sum := sha1.Sum([]byte(user + ":" + password))
-	return user + ":" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
 func lockThere(ctx context.Context, servers string) error {
