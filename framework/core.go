@@ -36,7 +36,6 @@ type core struct {
 	telemetry   *otelzk.Telemetry
 	meters      usercall.Queue // for metrics of the client's own goroutines
 	breaks      atomic.Int64   // transitions to any state but Connected
-	chroot      sync.Once      // logs that the client creates its chroot
 	life
 
 	mu sync.Mutex // guards coreState; never held across a request or a callback

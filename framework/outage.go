@@ -70,11 +70,12 @@ func (r *repeats) due(now time.Time, first int) (left int, ok bool) {
 	return left, true
 }
 
-// lines paces the log lines about a client's connections. It is guarded by core.mu.
+// lines paces the log lines about a client's connections, and that about its chroot. It is guarded by core.mu.
 type lines struct {
 	breaks   repeats   // of "connection state changed" to Suspended
 	failures repeats   // of "cannot connect"
 	latest   time.Time // of the lines about breaks and failures
+	chroot   bool      // the line about the chroot is written
 	shown    bool      // the latest line tells of a connection, so the next one need not be logged
 }
 

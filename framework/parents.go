@@ -84,12 +84,21 @@ func (cr *creation) beginParent(s *session.Session, dir string) (*session.Pendin
 	if err := validateACL("ACL of "+dir, acl); err != nil {
 		return nil, err
 	}
-	if core := cr.client.core; core.cfg.chroot == dir {
-		core.chroot.Do(func() {
-			core.log.Warn("the chroot of the connect string does not exist: creating it", zap.String(zktel.AttrNodePath, dir))
-		})
+	if core := cr.client.core; dir == core.cfg.chroot {
+		core.logChroot()
 	}
 	return session.Begin(s, requests.Create(dir, []byte{}, proto.FlagContainer, acl, 0)), nil
+}
+
+// logChroot logs once that the client creates its chroot: a chroot with a typing error is another tree.
+func (c *core) logChroot() {
+	c.mu.Lock()
+	logged := c.lines.chroot
+	c.lines.chroot = true
+	c.mu.Unlock()
+	if !logged {
+		c.log.Warn("the chroot of the connect string does not exist: creating it", zap.String(zktel.AttrNodePath, c.cfg.chroot))
+	}
 }
 
 // parentMade waits for the create of a parent and returns its fault. A parent that exists is none.
