@@ -1,8 +1,12 @@
 package gocrondocent_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,9 +21,9 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-func newClient(t *testing.T, srv *zkserver.Server) *framework.Client {
+func newClient(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	c, err := framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial))
+	c, err := framework.NewClient(srv.Addr(), append(opts, framework.WithDialer(srv.Dial))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,6 +221,135 @@ func TestTheElectorResignsAfterItsJobs(t *testing.T) {
 	second.stop()
 	close(end)
 	<-second.done
+}
+
+// A logbook is a log.
+type logbook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *logbook) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// count returns how many warnings have the text.
+func (b *logbook) count(text string) (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for line := range strings.Lines(b.text.String()) {
+		if strings.Contains(line, "level=WARN") && strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
+}
+
+func loggedLocker(t *testing.T, srv *zkserver.Server, period time.Duration, opts ...schedule.Option) (*gocrondocent.Locker, *framework.Client, *logbook) {
+	t.Helper()
+	log := new(logbook)
+	c := newClient(t, srv, framework.WithSlog(slog.New(slog.NewTextHandler(log, nil))))
+	l, err := gocrondocent.NewLocker(c, "/jobs", period, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, c, log
+}
+
+// TestAJobThatIsNotDueAtThePeriod: the log says so, once for each job.
+func TestAJobThatIsNotDueAtThePeriod(t *testing.T) {
+	for name, test := range map[string]struct {
+		period, at time.Duration
+		want       int
+	}{
+		"a day, due at noon":             {24 * time.Hour, 12 * time.Hour, 1},
+		"a day, due at midnight":         {24 * time.Hour, 9 * time.Second, 0},
+		"a day, of a clock that is late": {24 * time.Hour, 11 * time.Second, 1},
+		"a day, of one that is early":    {24 * time.Hour, -11 * time.Second, 1},
+		"a minute, due at noon":          {time.Minute, 12 * time.Hour, 0},
+		"a second, due at its middle":    {time.Second, 400 * time.Millisecond, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, _, log := loggedLocker(t, zkserver.Run(t), test.period)
+				<-time.After(time.Until(time.Now().Truncate(24 * time.Hour).Add(24*time.Hour + test.at)))
+				for range 3 {
+					held, err := l.Lock(t.Context(), "report")
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := held.Unlock(t.Context()); err != nil {
+						t.Error(err)
+					}
+					<-time.After(24 * time.Hour)
+				}
+				if n := log.count("not due at multiples of " + test.period.String()); n != test.want {
+					t.Errorf("%d warnings, want %d", n, test.want)
+				}
+			})
+		})
+	}
+}
+
+// TestAMissOrALossIsLogged: gocron drops the errors of Unlock, and those of Lock unless it has an AfterLockError.
+func TestAMissOrALossIsLogged(t *testing.T) {
+	const warning = "the job's slot has no recorded end"
+	for name, test := range map[string]struct {
+		harm func(*testing.T, *zkserver.Server, *framework.Client, *gocrondocent.Locker)
+		want int
+	}{
+		"done elsewhere": {func(t *testing.T, srv *zkserver.Server, _ *framework.Client, l *gocrondocent.Locker) {
+			other, _, _ := loggedLocker(t, srv, time.Minute)
+			held, err := other.Lock(t.Context(), "report")
+			if err != nil || held.Unlock(t.Context()) != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.Lock(t.Context(), "report"); !errors.Is(err, gocrondocent.ErrNotHere) {
+				t.Error(err)
+			}
+		}, 0},
+		"an outage of two minutes": {func(t *testing.T, srv *zkserver.Server, _ *framework.Client, l *gocrondocent.Locker) {
+			srv.Refuse()
+			srv.Cut()
+			if _, err := l.Lock(t.Context(), "report"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+			srv.Accept()
+		}, 1},
+		"a session that ends": {func(t *testing.T, srv *zkserver.Server, c *framework.Client, l *gocrondocent.Locker) {
+			held, err := l.Lock(t.Context(), "report")
+			if err != nil || srv.Expire(c.Session().ID) != nil {
+				t.Fatal(err)
+			}
+			<-time.After(time.Second)
+			if err := held.Unlock(t.Context()); !errors.Is(err, lock.ErrLost) {
+				t.Error(err)
+			}
+		}, 1},
+		"a shutdown before the slot": {func(t *testing.T, srv *zkserver.Server, _ *framework.Client, l *gocrondocent.Locker) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := l.Lock(ctx, "report"); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := zkserver.Run(t)
+				l, c, log := loggedLocker(t, srv, time.Minute)
+				if err := c.AwaitConnected(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				test.harm(t, srv, c, l)
+				if n := log.count(warning); n != test.want {
+					t.Errorf("%d warnings, want %d", n, test.want)
+				}
+			})
+		})
+	}
 }
 
 // TestFaultyArguments: all faults at once.

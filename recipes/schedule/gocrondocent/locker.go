@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
+	"go.uber.org/zap"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/recipes/schedule"
 )
 
@@ -19,11 +22,12 @@ var ErrNotHere = errors.New("the job's slot is not to run here")
 
 // A Locker is a [gocron.Locker] on package schedule: each slot of a job runs once. Its methods may be called
 // concurrently.
-type Locker struct { // immutable
+type Locker struct {
 	client *framework.Client
 	dir    string
 	period time.Duration
 	opts   []schedule.Option
+	warned sync.Map // the keys of jobs that are not due at multiples of the period
 }
 
 var _ gocron.Locker = (*Locker)(nil)
@@ -35,7 +39,8 @@ var _ gocron.Locker = (*Locker)(nil)
 // half a period before or after it mean the same slot. So the period has to be shorter than the time between two runs
 // of a job, the jobs have to be due at multiples of it, and clocks must differ by less than half of it: a minute
 // for jobs of a crontab. gocron.WithStartAt makes a DurationJob so; gocron.WithDistributedJobLocker takes a Locker
-// for one job. The period must be in whole seconds, and at least one.
+// for one job. The period must be in whole seconds, and at least one. If a job comes more than ten seconds, or a quarter
+// of the period, before or after a multiple, the client's logger warns once.
 //
 // By default Lock waits for one period at the most: schedule.WithWait. If arguments are faulty, NewLocker returns
 // all faults.
@@ -51,19 +56,28 @@ func NewLocker(c *framework.Client, dir string, period time.Duration, opts ...sc
 	if err := errors.Join(fault, err); err != nil {
 		return nil, fmt.Errorf("gocrondocent: new locker: %w", err)
 	}
-	return &Locker{c, dir, period, opts}, nil
+	return &Locker{client: c, dir: dir, period: period, opts: opts}, nil
 }
 
 // Lock returns when the job's slot has begun here. It returns an error that wraps [ErrNotHere] if the slot is done or
 // under way elsewhere, and schedule's errors if it is missed or lost. gocron then skips the run, and calls the
-// function of gocron.AfterLockError.
+// function of gocron.AfterLockError. The client's logger warns of a slot that is missed or lost.
 func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
-	s, err := schedule.New(l.client, l.dir+"/"+url.PathEscape(key), l.opts...)
+	dir := l.dir + "/" + url.PathEscape(key)
+	s, err := schedule.New(l.client, dir, l.opts...)
 	if err != nil {
 		return nil, err
 	}
-	held := &lock{begun: make(chan struct{}), end: make(chan bool, 1), over: make(chan struct{})}
-	go held.run(ctx, s, time.Now().Round(l.period)) // ends with Unlock, or with the lease; Lock or Unlock waits for it
+	now := time.Now()
+	slot := now.Round(l.period)
+	log := l.client.Logger().Named("schedule").With(zap.String(locktel.AttrPath, l.client.AbsolutePath(dir)))
+	if off := now.Sub(slot); off.Abs() > min(l.period/4, farOff) {
+		if _, again := l.warned.LoadOrStore(key, nil); !again {
+			log.Warn(fmt.Sprintf("the job is not due at multiples of %v: take a shorter period", l.period), zap.Duration("off", off))
+		}
+	}
+	held := &lock{log: log, begun: make(chan struct{}), end: make(chan bool, 1), over: make(chan struct{})}
+	go held.run(ctx, s, slot) // ends with Unlock, or with the lease; Lock or Unlock waits for it
 	select {
 	case <-held.begun:
 		return held, nil
@@ -76,8 +90,12 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	return nil, fmt.Errorf("%w: %v, process %d on %s", ErrNotHere, held.result.Outcome, run.PID, run.Host)
 }
 
+// farOff is more than the clocks of a fleet differ.
+const farOff = 10 * time.Second
+
 // A lock is a run of a slot. Its goroutine waits in the run while gocron's job works.
 type lock struct {
+	log    *zap.Logger
 	begun  chan struct{} // closed at the begin
 	end    chan bool     // capacity 1: from Unlock, whether the job was stopped
 	over   chan struct{} // closed after the run
@@ -101,6 +119,9 @@ func (h *lock) run(ctx context.Context, s *schedule.Schedule, slot time.Time) {
 			return l.Err()
 		}
 	})
+	if h.err != nil && (ctx.Err() == nil || h.result.Outcome != schedule.Missed) { // gocron drops the error
+		h.log.Warn("the job's slot has no recorded end", zap.Time("slot", slot), zap.Stringer("outcome", h.result.Outcome), zap.Error(h.err))
+	}
 }
 
 // Unlock records the end of the run. If the scheduler was shut down before the job has returned, the run counts as
