@@ -29,34 +29,6 @@ import (
 
 const observability = "../docs/observability.md"
 
-// documented returns a table's rows by the code in their first column.
-func documented(t testing.TB, first string) map[string]doctable.Row {
-	t.Helper()
-	rows := must.Get(doctable.Read(observability, "Client", first))(t)
-	all := make(map[string]doctable.Row)
-	for _, row := range rows {
-		for _, key := range doctable.Code(row[first]) {
-			all[key] = row
-		}
-	}
-	return all
-}
-
-// wantSame fails the test unless what is documented is what there is.
-func wantSame[A, B any](t testing.TB, what string, documented map[string]A, found map[string]B) {
-	t.Helper()
-	for name := range documented {
-		if _, ok := found[name]; !ok {
-			t.Errorf("%s %q is in %s, and not in the code's output", what, name, observability)
-		}
-	}
-	for name := range found {
-		if _, ok := documented[name]; !ok {
-			t.Errorf("%s %q is in the code's output, and not in %s", what, name, observability)
-		}
-	}
-}
-
 // An output is all that a client told.
 type output struct {
 	traces  *traces
@@ -129,14 +101,14 @@ func checkSpanTables(t *testing.T, out output) {
 			}
 		}
 	}
-	wantSame(t, "span attribute", documented(t, "span attribute"), keys)
-	wantSame(t, "operation", documented(t, "operation"), operations)
+	doctable.MustBeSame(t, "span attribute", doctable.ByCode(t, observability, "Client", "span attribute"), keys)
+	doctable.MustBeSame(t, "operation", doctable.ByCode(t, observability, "Client", "operation"), operations)
 }
 
 func checkMetricTable(t *testing.T, out output) {
 	t.Helper()
-	rows := documented(t, "metric")
-	wantSame(t, "metric", rows, out.metrics)
+	rows := doctable.ByCode(t, observability, "Client", "metric")
+	doctable.MustBeSame(t, "metric", rows, out.metrics)
 	for name, m := range out.metrics {
 		instrument, sets := shape(t, m)
 		row := rows[name]
@@ -152,7 +124,7 @@ func checkMetricTable(t *testing.T, out output) {
 				found[string(a.Key)] = true
 			}
 		}
-		wantSame(t, "metric "+name+": attribute", documented, found)
+		doctable.MustBeSame(t, "metric "+name+": attribute", documented, found)
 	}
 }
 
@@ -182,7 +154,7 @@ func shape(t *testing.T, m metricdata.Metrics) (instrument string, sets []attrib
 // TestTheDocumentationNamesEveryLogMessage knows.
 func checkLoggedLines(t *testing.T, out output) {
 	t.Helper()
-	rows, seen := documented(t, "message"), make(map[string]bool)
+	rows, seen := doctable.ByCode(t, observability, "Client", "message"), make(map[string]bool)
 	for _, line := range out.logs {
 		message := line.Message
 		if strings.HasPrefix(message, "wire client: ") {
@@ -241,7 +213,7 @@ func TestTheDocumentationNamesEveryLogMessage(t *testing.T) {
 		}
 		found[message] = true
 	}
-	wantSame(t, "log message", documented(t, "message"), found)
+	doctable.MustBeSame(t, "log message", doctable.ByCode(t, observability, "Client", "message"), found)
 }
 
 func TestTheDocumentationNamesEveryTypeOfError(t *testing.T) {
@@ -270,8 +242,8 @@ func TestTheDocumentationNamesEveryTypeOfError(t *testing.T) {
 			found[kind] = strconv.Itoa(int(code))
 		}
 	}
-	rows := documented(t, "error.type")
-	wantSame(t, "type of error", rows, found)
+	rows := doctable.ByCode(t, observability, "Client", "error.type")
+	doctable.MustBeSame(t, "type of error", rows, found)
 	for kind, name := range found {
 		if got := strings.Join(doctable.Code(rows[kind]["error"]), " "); got != name {
 			t.Errorf("the type %s is documented for %q, and is of %q", kind, got, name)
@@ -282,7 +254,7 @@ func TestTheDocumentationNamesEveryTypeOfError(t *testing.T) {
 func TestTheConstantsAreDocumented(t *testing.T) {
 	t.Parallel()
 	constant := regexp.MustCompile(`\t(Attr|Metric)\w+ += "([^"]+)"`)
-	tables := map[string]map[string]doctable.Row{"Attr": documented(t, "span attribute"), "Metric": documented(t, "metric")}
+	tables := map[string]map[string]doctable.Row{"Attr": doctable.ByCode(t, observability, "Client", "span attribute"), "Metric": doctable.ByCode(t, observability, "Client", "metric")}
 	onMetrics := make(map[string]bool)
 	for _, row := range tables["Metric"] {
 		for _, key := range doctable.Code(row["attributes"]) {

@@ -4,9 +4,12 @@ package doctable
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
+	"testing"
 )
 
 // A Row is a row of a table: its cells by the heads of their columns.
@@ -42,6 +45,31 @@ func Read(file, section, first string) ([]Row, error) {
 		return nil, fmt.Errorf("doctable: %s has no table %q in its section %q", file, first, section)
 	}
 	return rows, nil
+}
+
+// ByCode returns the rows of a table, as [Read], by each code in their first column.
+func ByCode(t testing.TB, file, section, first string) map[string]Row {
+	t.Helper()
+	rows, err := Read(file, section, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]Row)
+	for _, row := range rows {
+		for _, key := range Code(row[first]) {
+			all[key] = row
+		}
+	}
+	return all
+}
+
+// MustBeSame fails the test unless what is documented is what there is.
+func MustBeSame[A, B any](t testing.TB, what string, documented map[string]A, found map[string]B) {
+	t.Helper()
+	want, got := slices.Sorted(maps.Keys(documented)), slices.Sorted(maps.Keys(found))
+	if !slices.Equal(want, got) {
+		t.Errorf("%s: documented are\n%q, the code's are\n%q", what, want, got)
+	}
 }
 
 // cellsOf returns the cells of a table's line, nil for any other line.

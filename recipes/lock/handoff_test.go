@@ -125,10 +125,8 @@ func TestHandOffWhenAnOperatorDeletesBoth(t *testing.T) {
 
 // TestHandOffOnALaggingFollower delays all of the waiter's events, in their order.
 func TestHandOffOnALaggingFollower(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/handoff/lagging"
-		srv := virtualServer(t, zkserver.WithFrontends(3))
 		operator, holder, c := atFrontend(t, srv, 0), atFrontend(t, srv, 1), atFrontend(t, srv, 2)
 		held := mustLock(t, newMutex(t, holder, path))
 		waiter := newMutex(t, c, path)
@@ -150,17 +148,15 @@ func TestHandOffOnALaggingFollower(t *testing.T) {
 		mustRelease(t, next)
 		mustRelease(t, granted(t, done, "the grant"))
 		srv.Frontend(2).CatchUp()
-	})
+	}, zkserver.WithFrontends(3))
 }
 
 // TestHandOffWhenTheConnectionIsLost notifies a waiter of its predecessor's deletion while the
 // waiter is busy, and then breaks its connection. The watch on its own znode has not fired, but is
 // not valid: an operator deletes that znode, and another client is granted the lock.
 func TestHandOffWhenTheConnectionIsLost(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		path := anyPath("/hand-off/severed")
-		srv := virtualServer(t, zkserver.WithFrontends(2))
 		others, c := atFrontend(t, srv, 0), atFrontend(t, srv, 1)
 		first := mustLock(t, newMutex(t, others, path))
 		second := lockLater(asOwner(t, "second"), newMutex(t, others, path))
@@ -190,17 +186,15 @@ func TestHandOffWhenTheConnectionIsLost(t *testing.T) {
 		srv.Frontend(1).Accept()
 		mustRelease(t, third)
 		mustRelease(t, granted(t, waiter, "the waiter"))
-	})
+	}, zkserver.WithFrontends(2))
 }
 
 // TestWaitersOfOneClientLearnFromOneAnother has many goroutines of one client wait. Each is
 // granted without a listing: the grant of its predecessor shows that no contender is left before
 // that.
 func TestWaitersOfOneClientLearnFromOneAnother(t *testing.T) {
-	t.Parallel()
 	const path, waiters = "/drain/quiet", 30
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
 		m := newMutex(t, virtualClient(t, srv), path)
 		var wg sync.WaitGroup
@@ -219,10 +213,8 @@ func TestWaitersOfOneClientLearnFromOneAnother(t *testing.T) {
 
 // TestAWaiterIsNotifiedOfItsPredecessorsGrant: it is behind the holder then, whatever it was before.
 func TestAWaiterIsNotifiedOfItsPredecessorsGrant(t *testing.T) {
-	t.Parallel()
 	const path = "/drain/position"
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
 		held := mustLock(t, newMutex(t, c, path))
 		first := lockLater(t.Context(), newMutex(t, c, path))

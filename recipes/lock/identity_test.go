@@ -113,31 +113,27 @@ func TestTryLockOfLocalsIsBoundedAsAWhole(t *testing.T) {
 // would name other znodes, or none.
 func TestGuardsCheckTheirOwnZnode(t *testing.T) {
 	t.Parallel()
-	for _, k := range kinds {
-		t.Run(k.name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				c := virtualClient(t, srv)
-				one, two := must.Get(c.Namespace("one"))(t), must.Get(c.Namespace("two"))(t)
-				m := newMulti(t, k.lock(t, one, "/a"), k.lock(t, two, "/b"))
-				decoy := newMulti(t, k.lock(t, one, "/b"), k.lock(t, two, "/a")) // the same paths, the other way round
-				lease, others := mustLock(t, m), mustLock(t, decoy)
-				guards := lease.Guards()
-				for _, runs := range []*framework.Client{c, one, two} {
-					if _, err := runs.Txn(t.Context(), guards...); err != nil {
-						t.Errorf("the guards of a lease that is held, in the view %q: %v", runs.AbsolutePath("/"), err)
-					}
-				}
-				mustRelease(t, lease)
-				for _, runs := range []*framework.Client{c, one, two} {
-					_, err := runs.Txn(t.Context(), guards...)
-					if !errors.Is(err, framework.ErrNoNode) && !errors.Is(err, framework.ErrBadVersion) {
-						t.Errorf("the guards of a lease that was released, in the view %q: %v", runs.AbsolutePath("/"), err)
-					}
-				}
-				mustRelease(t, others)
-			})
-		})
-	}
+	eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
+		c := virtualClient(t, srv)
+		one, two := must.Get(c.Namespace("one"))(t), must.Get(c.Namespace("two"))(t)
+		m := newMulti(t, k.lock(t, one, "/a"), k.lock(t, two, "/b"))
+		decoy := newMulti(t, k.lock(t, one, "/b"), k.lock(t, two, "/a")) // the same paths, the other way round
+		lease, others := mustLock(t, m), mustLock(t, decoy)
+		guards := lease.Guards()
+		for _, runs := range []*framework.Client{c, one, two} {
+			if _, err := runs.Txn(t.Context(), guards...); err != nil {
+				t.Errorf("the guards of a lease that is held, in the view %q: %v", runs.AbsolutePath("/"), err)
+			}
+		}
+		mustRelease(t, lease)
+		for _, runs := range []*framework.Client{c, one, two} {
+			_, err := runs.Txn(t.Context(), guards...)
+			if !errors.Is(err, framework.ErrNoNode) && !errors.Is(err, framework.ErrBadVersion) {
+				t.Errorf("the guards of a lease that was released, in the view %q: %v", runs.AbsolutePath("/"), err)
+			}
+		}
+		mustRelease(t, others)
+	})
 }
 
 // TestAMultiWithoutAMember releases one member on its own: the rest has guards and a deadline of its own.
@@ -329,66 +325,25 @@ func tryWhileThePlaceIsHandedOver(t *testing.T, m, rival *lock.Mutex) {
 	mustRelease(t, granted(t, second, "the goroutine that waited"))
 }
 
-// TestRevocationOfASemaphoreMutexsWaiter is [TestRevocationOfAWaiter] for the lock whose waiters have
-// another znode than its holder.
-func TestRevocationOfASemaphoreMutexsWaiter(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		const path = "/revoke"
-		c, other := virtualClient(t, srv), virtualClient(t, srv)
-		option, calls := revocable()
-		l := newSemaphoreMutex(t, c, path, option)
-		held := mustLock(t, newSemaphoreMutex(t, other, path))
-		done := lockLater(t.Context(), l)
-		await(time.Second)
-		for _, p := range participantsOf(t, l) {
-			if p.Session == c.Session().ID && p.Kind == "lock-" { // it has one among the leases, too
-				mustRevoke(t, other, p.Path)
-			}
-		}
-		await(time.Second)
-		if len(calls) > 0 {
-			t.Error("called while it waits")
-		}
-		mustRelease(t, held)
-		lease := granted(t, done, "the lock")
-		await(time.Second)
-		if len(calls) != 1 {
-			t.Fatalf("%d calls, want 1", len(calls))
-		}
-		if got := <-calls; got != lease {
-			t.Errorf("called with %v, want the lease %v", got, lease)
-		}
-		mustRelease(t, lease)
-		mustRelease(t, mustLock(t, l))
-		if len(calls) > 0 {
-			t.Error("called for a lease that nobody asked for")
-		}
-	})
-}
-
 // TestAWaitErrorIsOfItsOwnCall has a call's context end by another call's WaitError, as in a group whose
 // first error cancels the others: the call's own error says what it waited for itself.
 func TestAWaitErrorIsOfItsOwnCall(t *testing.T) {
 	t.Parallel()
-	for _, k := range kinds {
-		t.Run(k.name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				c := virtualClient(t, srv)
-				l := k.lock(t, c, "/own")
-				srv.Refuse()
-				srv.Cut()
-				ctx, cancel := context.WithCancelCause(t.Context())
-				time.AfterFunc(300*time.Millisecond, func() {
-					cancel(&lock.WaitError{Path: "/other", Ahead: 7, Err: context.DeadlineExceeded})
-				})
-				_, err := l.Lock(ctx)
-				var wait *lock.WaitError
-				if errors.As(err, &wait) && wait.Path == "/other" {
-					t.Errorf("Lock returns another call's WaitError: %v", err)
-				}
-				wantErr(t, "Lock", err, context.Canceled)
-				srv.Accept()
-			})
+	eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
+		c := virtualClient(t, srv)
+		l := k.lock(t, c, "/own")
+		srv.Refuse()
+		srv.Cut()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(300*time.Millisecond, func() {
+			cancel(&lock.WaitError{Path: "/other", Ahead: 7, Err: context.DeadlineExceeded})
 		})
-	}
+		_, err := l.Lock(ctx)
+		var wait *lock.WaitError
+		if errors.As(err, &wait) && wait.Path == "/other" {
+			t.Errorf("Lock returns another call's WaitError: %v", err)
+		}
+		wantErr(t, "Lock", err, context.Canceled)
+		srv.Accept()
+	})
 }

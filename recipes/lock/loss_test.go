@@ -50,33 +50,29 @@ func TestOnSuspend(t *testing.T) {
 func TestOnSuspend_before_the_lease_is_watched(t *testing.T) {
 	t.Parallel()
 	fair := kindsThat(func(k kind) bool { return k.fair && k.name != "multi" })
-	for _, k := range fair {
-		t.Run(k.name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				c := virtualClient(t, srv)
-				calls := 0
-				l := k.lock(t, c, "/suspended/lock", recipes.WithLossPolicy(lease.OnSuspend), recipes.WithQueuePosition(func(ahead int) {
-					if ahead > 0 {
-						return
-					}
-					calls++
-					srv.Cut()
-					synctest.Wait()
-					if err := c.AwaitConnected(t.Context()); err != nil {
-						t.Error(err)
-					}
-				}))
-				held := mustLock(t, l)
-				synctest.Wait()
-				if err := held.Err(); !errors.Is(err, errSuspended) || calls != 1 {
-					t.Errorf("after a break before the lease was watched, notified of %d grants: %v, want ErrSuspended", calls, err)
-				}
-				unbroken := mustLock(t, newMutex(t, c, "/suspended/after", recipes.WithLossPolicy(lease.OnSuspend)))
-				synctest.Wait()
-				wantErr(t, "a lease that was granted after the break", unbroken.Err(), nil)
-			})
-		})
-	}
+	eachKindInVirtualTime(t, fair, func(t *testing.T, k kind, srv *zkserver.Server) {
+		c := virtualClient(t, srv)
+		calls := 0
+		l := k.lock(t, c, "/suspended/lock", recipes.WithLossPolicy(lease.OnSuspend), recipes.WithQueuePosition(func(ahead int) {
+			if ahead > 0 {
+				return
+			}
+			calls++
+			srv.Cut()
+			synctest.Wait()
+			if err := c.AwaitConnected(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}))
+		held := mustLock(t, l)
+		synctest.Wait()
+		if err := held.Err(); !errors.Is(err, errSuspended) || calls != 1 {
+			t.Errorf("after a break before the lease was watched, notified of %d grants: %v, want ErrSuspended", calls, err)
+		}
+		unbroken := mustLock(t, newMutex(t, c, "/suspended/after", recipes.WithLossPolicy(lease.OnSuspend)))
+		synctest.Wait()
+		wantErr(t, "a lease that was granted after the break", unbroken.Err(), nil)
+	})
 }
 
 // While the monitor's read of the znode is retried, it obeys a broken connection.

@@ -246,10 +246,8 @@ func TestAWritersReleaseWakesOnlyTheReadersBehindIt(t *testing.T) {
 
 // TestHandOffWhereTheCounterWraps has a server whose numbers go on with negative ones.
 func TestHandOffWhereTheCounterWraps(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/handoff/wraps"
-		srv := virtualServer(t, zkserver.WithSequenceWrap())
 		c := virtualClient(t, srv)
 		must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		must.OK(t, srv.SetNextSequence(path, math.MaxInt32-2))
@@ -268,7 +266,7 @@ func TestHandOffWhereTheCounterWraps(t *testing.T) {
 			held = got.Lease
 		}
 		mustRelease(t, held)
-	})
+	}, zkserver.WithSequenceWrap())
 }
 
 // nearTheEnd returns a server whose directory's counter is as far from its end as before says.

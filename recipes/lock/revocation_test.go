@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
@@ -226,39 +225,42 @@ func TestRevokeRefusesBadArguments(t *testing.T) {
 }
 
 // TestRevocationOfAWaiter requests the release from a waiter. Its function is called once, with
-// the lease, when the waiter has the lock.
+// the lease, when the waiter has the lock. A semaphore mutex has another znode while it waits.
 func TestRevocationOfAWaiter(t *testing.T) {
 	t.Parallel()
-	for _, k := range kindsThat(withParticipants) {
-		t.Run(k.name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				const path = "/revoke-waiter"
-				other := virtualClient(t, srv)
-				option, calls := revocable()
-				l := k.lock(t, virtualClient(t, srv), path, option)
-				holder := k.rivalOf(t, other, path)
-				held := mustLock(t, holder)
-				done := lockLater(t.Context(), l)
-				synctest.Wait()
-				found := participantsOf(t, l)
-				mustRevoke(t, other, found[len(found)-1].Path)
-				await(time.Second)
-				if len(calls) > 0 {
-					t.Error("called while it waits")
-				}
-				mustRelease(t, held)
-				lease := granted(t, done, "the lock")
-				await(time.Second)
-				if len(calls) != 1 {
-					t.Fatalf("%d calls, want 1", len(calls))
-				}
-				if got := <-calls; got != lease {
-					t.Errorf("called with %v, want the lease %v", got, lease)
-				}
-				mustRelease(t, lease)
-			})
-		})
-	}
+	queues := kindsThat(func(k kind) bool { return withParticipants(k) || k.name == "semaphore mutex" })
+	eachKindInVirtualTime(t, queues, func(t *testing.T, k kind, srv *zkserver.Server) {
+		const path = "/revoke-waiter"
+		c, other := virtualClient(t, srv), virtualClient(t, srv)
+		option, calls := revocable()
+		l := k.lock(t, c, path, option)
+		held := mustLock(t, k.rivalOf(t, other, path))
+		done := lockLater(t.Context(), l)
+		await(time.Second)
+		for _, p := range participantsOf(t, l) {
+			if p.Session == c.Session().ID && p.Kind != "lease-" {
+				mustRevoke(t, other, p.Path)
+			}
+		}
+		await(time.Second)
+		if len(calls) > 0 {
+			t.Error("called while it waits")
+		}
+		mustRelease(t, held)
+		lease := granted(t, done, "the lock")
+		await(time.Second)
+		if len(calls) != 1 {
+			t.Fatalf("%d calls, want 1", len(calls))
+		}
+		if got := <-calls; got != lease {
+			t.Errorf("called with %v, want the lease %v", got, lease)
+		}
+		mustRelease(t, lease)
+		mustRelease(t, mustLock(t, l))
+		if len(calls) > 0 {
+			t.Error("called for a lease that nobody asked for")
+		}
+	})
 }
 
 // TestCloseWaitsForARevocationAtWork, and a release does not, for which the function may wait.

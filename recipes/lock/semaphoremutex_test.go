@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
@@ -300,10 +299,8 @@ func TestSemaphoreMutexReportsARefusedDeletion(t *testing.T) {
 // happens to the leases, so only the watch on that znode notifies the waiter. Without it, the next
 // contender would take the turn, too, and the two would wait for each other's leases.
 func TestSemaphoreMutexTurnIsDeleted(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		path := anyPath("/semaphore-turn")
-		srv := virtualServer(t)
 		operator, holder, c := virtualClient(t, srv), virtualClient(t, srv), virtualClient(t, srv)
 		held := mustLock(t, newSemaphoreMutex(t, holder, path))
 		waiter := lockLater(t.Context(), newSemaphoreMutex(t, c, path))

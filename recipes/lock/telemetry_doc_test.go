@@ -22,20 +22,6 @@ import (
 
 const observability = "../../docs/observability.md"
 
-// documented returns the rows of a table of the section on locks, by the code in
-// their first column.
-func documented(t testing.TB, first string) map[string]doctable.Row {
-	t.Helper()
-	rows := must.Get(doctable.Read(observability, "Locks", first))(t)
-	all := make(map[string]doctable.Row)
-	for _, row := range rows {
-		for _, key := range doctable.Code(row[first]) {
-			all[key] = row
-		}
-	}
-	return all
-}
-
 // emitted are names, and the attributes that were seen with each.
 type emitted map[string]map[string]bool
 
@@ -45,14 +31,6 @@ func (s emitted) add(name string, attributes []attribute.KeyValue) {
 	}
 	for _, a := range attributes {
 		s[name][string(a.Key)] = true
-	}
-}
-
-func wantSame[A, B any](t testing.TB, what string, documented map[string]A, found map[string]B) {
-	t.Helper()
-	want, got := slices.Sorted(maps.Keys(documented)), slices.Sorted(maps.Keys(found))
-	if !slices.Equal(want, got) {
-		t.Errorf("%s: documented are\n%v, the code's are\n%v", what, want, got)
 	}
 }
 
@@ -105,15 +83,15 @@ func checkSpanTables(t *testing.T, services []*service) {
 			}
 		}
 	}
-	wantSame(t, "spans", documented(t, "span"), spans)
-	wantSame(t, "outcomes", documented(t, "outcome"), outcomes)
-	rows := documented(t, "span attribute")
-	wantSame(t, "attributes of spans", rows, on)
+	doctable.MustBeSame(t, "spans", doctable.ByCode(t, observability, "Locks", "span"), spans)
+	doctable.MustBeSame(t, "outcomes", doctable.ByCode(t, observability, "Locks", "outcome"), outcomes)
+	rows := doctable.ByCode(t, observability, "Locks", "span attribute")
+	doctable.MustBeSame(t, "attributes of spans", rows, on)
 	for key, names := range on {
 		if rows[key]["spans"] == "all" {
-			wantSame(t, key, spans, names)
+			doctable.MustBeSame(t, key, spans, names)
 		} else {
-			wantSame(t, key, asSet(doctable.Code(rows[key]["spans"])), names)
+			doctable.MustBeSame(t, key, asSet(doctable.Code(rows[key]["spans"])), names)
 		}
 	}
 }
@@ -137,10 +115,10 @@ func checkMetricTable(t *testing.T, services []*service) {
 			}
 		}
 	}
-	rows := documented(t, "metric")
-	wantSame(t, "metrics", rows, found)
+	rows := doctable.ByCode(t, observability, "Locks", "metric")
+	doctable.MustBeSame(t, "metrics", rows, found)
 	for name, attributes := range found {
-		wantSame(t, name, asSet(doctable.Code(rows[name]["attributes"])), attributes)
+		doctable.MustBeSame(t, name, asSet(doctable.Code(rows[name]["attributes"])), attributes)
 		if got := rows[name]["instrument"] + " of " + rows[name]["unit"]; got != instruments[name] {
 			t.Errorf("%s: documented as %s, is a %s", name, got, instruments[name])
 		}
@@ -164,10 +142,10 @@ func checkLogTable(t *testing.T, services []*service) {
 			}
 		}
 	}
-	rows := documented(t, "message")
-	wantSame(t, "log lines", rows, found)
+	rows := doctable.ByCode(t, observability, "Locks", "message")
+	doctable.MustBeSame(t, "log lines", rows, found)
 	for message, fields := range found {
-		wantSame(t, message, asSet(doctable.Code(rows[message]["fields"])), fields)
+		doctable.MustBeSame(t, message, asSet(doctable.Code(rows[message]["fields"])), fields)
 		if rows[message]["level"] != levels[message] {
 			t.Errorf("%s: documented as %s, is %s", message, rows[message]["level"], levels[message])
 		}
@@ -203,18 +181,18 @@ func TestTheDocumentationNamesEveryError(t *testing.T) {
 			kind = zktel.ErrorType(&lock.LostError{Cause: context.Canceled})
 		}
 		found[kind] = true
-		if !slices.Contains(doctable.Code(documented(t, "error.type")[kind]["error"]), name) {
+		if !slices.Contains(doctable.Code(doctable.ByCode(t, observability, "Locks", "error.type")[kind]["error"]), name) {
 			t.Errorf("%s, of the type %s, is not documented", name, kind)
 		}
 	}
-	wantSame(t, "types of errors", documented(t, "error.type"), found)
+	doctable.MustBeSame(t, "types of errors", doctable.ByCode(t, observability, "Locks", "error.type"), found)
 
 	reasons := map[string]string{"other": ""}
 	for name, reason := range fromSource(t, "../internal/telemetry/lock.go", `\{(?:framework|lease)\.(Err\w+), "(\w+)"\}`) {
 		reasons[reason] = name
 	}
-	rows := documented(t, "loss reason")
-	wantSame(t, "loss reasons", rows, reasons)
+	rows := doctable.ByCode(t, observability, "Locks", "loss reason")
+	doctable.MustBeSame(t, "loss reasons", rows, reasons)
 	for reason, name := range reasons {
 		if got := strings.Join(doctable.Code(rows[reason]["error"]), " "); got != name {
 			t.Errorf("%s: documented for %q, is for %q", reason, got, name)

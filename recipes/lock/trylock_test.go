@@ -157,10 +157,8 @@ func deleteSecond(t *testing.T, operator *framework.Client, _ *zkenv.Route, path
 // TestTryIsNotRefusedForAnOrphanThatHasGone: a withdrawn attempt blocks no client once its znode
 // is deleted.
 func TestTryIsNotRefusedForAnOrphanThatHasGone(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/listings/try"
-		srv := virtualServer(t, zkserver.WithReapInterval(time.Hour))
 		m := newMutex(t, virtualClient(t, srv), path)
 		holder := mustLock(t, m)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -171,5 +169,5 @@ func TestTryIsNotRefusedForAnOrphanThatHasGone(t *testing.T) {
 		mustRelease(t, holder)
 		synctest.Wait()
 		mustRelease(t, mustTry(t, m))
-	})
+	}, zkserver.WithReapInterval(time.Hour))
 }
