@@ -149,7 +149,7 @@ func (c *Conn) replied(rq *Request, head proto.ReplyHead, body []byte, n int, fa
 // record is replied without the end of rq. It returns false if rq has ended already.
 func (c *Conn) record(rq *Request, head proto.ReplyHead, body []byte, n int) bool {
 	w := c.wire
-	longest := n / max(1, rq.Reads)
+	longest := n // of one result, as far as is known
 	if rq.Reads > 0 && body != nil {
 		longest = longestRead(body)
 	}
@@ -158,7 +158,9 @@ func (c *Conn) record(rq *Request, head proto.ReplyHead, body []byte, n int) boo
 	i := slices.Index(c.flight, rq) // read alone removes requests
 	c.flight = slices.Delete(c.flight, i, i+1)
 	c.window.leave(rq, proto.LengthSize+proto.ReplyHeadSize+n, time.Now())
-	w.sizes.learn(rq.kind(), longest, max(1, rq.Reads))
+	if rq.Reads == 0 || head.Code == proto.CodeOK { // else it has no results
+		w.sizes.learn(rq.kind(), longest, max(1, rq.Reads))
+	}
 	first := rq.state != over
 	rq.state = over
 	if head.Code != proto.CodeOK && rq.tree != "" {

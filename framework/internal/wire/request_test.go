@@ -295,16 +295,19 @@ func TestAMultiReadTeachesLengths(t *testing.T) {
 		read    proto.Opcode
 		results []byte
 		want    int // the length that the next is expected to have
+		code    int32
 	}{
-		"data":         {proto.OpGetData, words(4, []byte{0}, 0, string(make([]byte, 10_000)), stat, noNode, 4, []byte{0}, 0, "a", stat, end), 10_072 * 4 / 3},
-		"names":        {proto.OpGetChildren, words(8, []byte{0}, 0, 1, string(make([]byte, 20_000)), 8, []byte{0}, 0, 0, noNode, end), 20_008 * 4 / 3},
-		"errors alone": {proto.OpGetData, words(noNode, noNode, noNode, end), (1 << 20) / 7},
-		"nonsense":     {proto.OpGetData, words(77), (1 << 20) / 7},
+		"data":         {proto.OpGetData, words(4, []byte{0}, 0, string(make([]byte, 10_000)), stat, noNode, 4, []byte{0}, 0, "a", stat, end), 10_072 * 4 / 3, 0},
+		"names":        {proto.OpGetChildren, words(8, []byte{0}, 0, 1, string(make([]byte, 20_000)), 8, []byte{0}, 0, 0, noNode, end), 20_008 * 4 / 3, 0},
+		"errors alone": {proto.OpGetData, words(noNode, noNode, noNode, end), (1 << 20) / 7, 0},
+		"nonsense":     {proto.OpGetData, words(77), (1 << 20) / 7, 0},
+		"refused":      {proto.OpGetData, nil, 1 << 20, -4},
+		"too long":     {proto.OpGetData, make([]byte, 10*maxReply), 10 * maxReply * 4 / 3, 0}, // all may be of one
 	} {
 		runSynctest(t, name, func(t *testing.T) {
 			p := newPeer(t)
 			p.wire.Send(&wire.Request{Opcode: proto.OpMultiRead, Reads: 3, Read: tc.read, Limit: maxReply})
-			p.reply(answerTo(p.receive(), 0, string(tc.results)))
+			p.reply(answerTo(p.receive(), tc.code, string(tc.results)))
 			if got := p.wire.Expected(tc.read); got/10 != tc.want/10 {
 				t.Errorf("the next is expected to have %d bytes, want %d", got, tc.want)
 			}

@@ -25,10 +25,11 @@ type window struct {
 
 // A direction of a connection has what is in flight in it, and what it carries.
 type direction struct {
-	bytes   int     // of replies, as they are expected
-	rate    float64 // bytes in a second that it has carried lately
-	carried int     // in the present sample
-	full    bool    // in it, something was not admitted because of what is in flight
+	bytes    int     // of replies, as they are expected
+	rate     float64 // bytes in a second that it has carried lately
+	carried  int     // in the present sample
+	reckoned int     // what was expected of that
+	full     bool    // in it, something was not admitted because of what is in flight
 }
 
 const (
@@ -138,7 +139,7 @@ func (w *window) enter(rq *Request, now time.Time) {
 func (w *window) begin(now time.Time, whole bool) {
 	w.began, w.whole = now, whole
 	for _, d := range [...]*direction{&w.up, &w.down} {
-		d.carried, d.full = 0, false
+		d.carried, d.reckoned, d.full = 0, 0, false
 	}
 }
 
@@ -153,8 +154,8 @@ func (w *window) add(rq *Request, n int) {
 // leave records the reply to a request, whose frame has so many bytes.
 func (w *window) leave(rq *Request, reply int, now time.Time) {
 	w.add(rq, -1)
-	w.up.carried += rq.size
-	w.down.carried += reply
+	w.up.carry(rq.size, rq.size)
+	w.down.carry(reply, rq.reply)
 	if took := now.Sub(w.began); took >= sampleTime || w.count == 0 && w.whole {
 		took = max(took, leastSample)
 		w.up.learn(took, w.span)
@@ -163,14 +164,21 @@ func (w *window) leave(rq *Request, reply int, now time.Time) {
 	}
 }
 
-// learn ends a sample of the rate, which took that long. A direction that was not in full use may carry more.
-// One that carried much more before comes down from where the limit begins to follow.
+// carry records what has arrived, and what was expected of it.
+func (d *direction) carry(n, reckoned int) {
+	d.carried += n
+	d.reckoned += reckoned
+}
+
+// learn ends a sample of the rate, which took that long. A direction that was not in full use may carry more; nor was
+// it in full use if far more was expected than came. One that carried much more before comes down from where the
+// limit begins to follow.
 func (d *direction) learn(took, span time.Duration) {
 	rate := float64(d.carried) / took.Seconds()
 	switch {
 	case rate > d.rate:
 		d.rate = rate
-	case d.full:
+	case d.full && d.reckoned <= 2*d.carried:
 		d.rate = (min(d.rate, maxWindow/span.Seconds()) + rate) / 2
 	}
 }
@@ -222,12 +230,17 @@ func (s *sizes) learn(op proto.Opcode, longest, replies int) {
 	if r.longest = max(r.longest, longest); longest > 0 {
 		r.guess = 0
 	}
-	if r.replies += replies; r.replies >= generation {
-		*r = recent{before: r.longest}
+	if r.replies += replies; r.replies < generation {
+		return
 	}
+	if r.longest == 0 { // errors alone
+		r.longest = max(r.before, r.guess/(1+perSeen*generation)) / 2
+	}
+	*r = recent{before: r.longest}
 }
 
-// A recent has the longest of the latest replies of one kind: the present generation's and the former one's.
+// A recent has the longest of the latest replies of one kind: the present generation's and the former one's. A
+// generation of errors alone stands for half as much as was known.
 type recent struct {
 	longest, replies int // of the present generation
 	before           int // the longest of the former one

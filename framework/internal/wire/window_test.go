@@ -88,7 +88,17 @@ func TestSizes(t *testing.T) {
 	s.learn(proto.OpGetData, 0, 1)
 	want("after an error", unknownData/4, unknownData/2)
 	s.learn(proto.OpGetData, 0, generation)
-	want("after many errors", 0, 0)
+	want("after many errors", 10_000, 30_000)
+	s.learn(proto.OpGetData, 0, generation)
+	want("after twice as many", 5_000, 15_000)
+	for range 20 {
+		s.learn(proto.OpGetData, 0, generation)
+	}
+	want("after errors alone for long", 0, 0)
+	s = unknownSizes()
+	s.learn(proto.OpGetData, 1000<<10, 2*generation)
+	s.learn(proto.OpGetData, 0, 64)
+	want("after one read of many that are absent", 500<<10, 1000<<10)
 	s = unknownSizes()
 	s.learn(proto.OpGetData, 100, 1)
 	want("after a short one", 200, 200)
@@ -205,4 +215,82 @@ func TestReadsTogetherAreBoundedByBytes(t *testing.T) {
 			t.Errorf("%d reads of %d bytes go together at %d bytes/s, want %d", got, tc.size, tc.rate, tc.most)
 		}
 	}
+}
+
+// Callers who ask again as soon as they are answered, over a long way. That a reply may be long, as one was lately, costs
+// some of the rate, but the short ones say nothing about what the link carries.
+func TestShortRepliesAmongLongOnes(t *testing.T) {
+	const callers, way, second = 64, 50 * time.Millisecond, time.Second
+	for name, tc := range map[string]struct {
+		every          int // of so many replies, one is long; 0 for the first alone
+		patience, span time.Duration
+		together       int // so many are answered in each round trip, or more
+	}{
+		"one before":      {0, second, 2 * second, callers / 2},
+		"every twentieth": {20, 2 * second, 5 * second, maxWindow / (1000 << 10)}, // each may be long
+	} {
+		t.Run(name, func(t *testing.T) {
+			answered, lost := closedLoop(callers, way, tc.patience, tc.span, tc.every)
+			if least := tc.together * int(tc.span/way); answered < least || lost > 0 {
+				t.Errorf("%d answered and %d lost in %v, want at least %d and none", answered, lost, tc.span, least)
+			}
+		})
+	}
+}
+
+// closedLoop returns how many of the callers' reads of data were answered before their deadlines, and how many were not, by
+// a link of 20 MB/s. One long reply precedes them, and of so many replies one is long.
+func closedLoop(callers int, way, patience, span time.Duration, every int) (answered, lost int) {
+	const long, short, rate = 1000 << 10, 120, 20e6
+	type flight struct {
+		rq     *Request
+		at     time.Time
+		length int
+	}
+	var q queue
+	expected := unknownSizes()
+	now := time.Now()
+	w := newWindow(10*time.Second, &expected)
+	var flying []flight
+	free, end, n := now, now.Add(span), 0
+	send := func() {
+		for _, rq := range pump(&q, &w, now) {
+			length := short
+			if n++; n == 1 || every > 0 && n%every == 0 {
+				length = long
+			}
+			free = later(free, now.Add(way)).Add(time.Duration(float64(length) / rate * float64(time.Second)))
+			flying = append(flying, flight{rq, free, length})
+		}
+	}
+	ask := func() {
+		q.add(&Request{Class: Apart, Opcode: proto.OpGetData, By: now.Add(patience), sending: sending{size: 40}})
+	}
+	ask()
+	send()
+	for end = later(end, flying[0].at.Add(span)); len(flying) > 0 && flying[0].at.Before(end); send() {
+		first := flying[0]
+		flying = flying[1:]
+		for rq := q.lanes[Apart].first; rq != nil && rq.By.Before(first.at); rq = q.lanes[Apart].first {
+			now = rq.By
+			q.remove(rq) // its caller has left, and asks again
+			lost++
+			ask()
+		}
+		now = first.at
+		w.leave(first.rq, proto.LengthSize+proto.ReplyHeadSize+first.length, now)
+		expected.learn(proto.OpGetData, first.length, 1)
+		switch {
+		case n == 1:
+			for range callers - 1 {
+				ask()
+			}
+		case first.rq.By.Before(now):
+			lost++
+		default:
+			answered++
+		}
+		ask()
+	}
+	return answered, lost
 }
