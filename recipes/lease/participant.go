@@ -97,8 +97,8 @@ type WaitError struct {
 	// lock has no queue.
 	Ahead int
 	// BlockedBy is the contender that the call waited for, and its Holder says whether that held the
-	// lock. It is nil if the call saw none. It shows the contender at the start of the call's wait for
-	// it.
+	// lock. It is nil if the call saw none, and if it was the first in a semaphore's queue: it then waited for
+	// the holders, whom Participants names. It shows the contender at the start of the call's wait for it.
 	BlockedBy *Participant
 
 	Err error // wraps the context's error

@@ -173,8 +173,13 @@ func TestWaitError(t *testing.T) {
 					if wait.Ahead != ahead {
 						t.Errorf("%d ahead, want %d", wait.Ahead, ahead)
 					}
-					if k.name != "semaphore mutex" && (wait.BlockedBy == nil || !wait.BlockedBy.Holder || wait.BlockedBy.Metadata == nil) {
-						t.Errorf("blocked by %+v, want the holder", wait.BlockedBy)
+					by := wait.BlockedBy
+					if k.name == "semaphore mutex" {
+						if by != nil {
+							t.Errorf("blocked by %+v, want nobody: the wait is for a semaphore's holders", by)
+						}
+					} else if by == nil || !by.Holder || by.Metadata == nil {
+						t.Errorf("blocked by %+v, want the holder", by)
 					}
 				})
 			})
