@@ -3,8 +3,12 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -136,6 +140,86 @@ func TestCuratorErrorOfTheCleanUpHidesNothing(t *testing.T) {
 		}
 		must.Receive(t, failing.Hit(), "the failure to delete")
 		mustLeaveNothing(t, srv, path)
+	})
+}
+
+// As testKilledServerWithEnsembleProvider: the ensemble is replaced by one that knows nothing
+// of the session. There is a holder before, none in between, and one afterwards.
+func TestCuratorEnsembleIsReplaced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const path, former, latter = "/curator/replaced", "192.0.2.1:2181", "192.0.2.2:2181"
+		servers := map[string]*zkserver.Server{former: virtualServer(t), latter: virtualServer(t)}
+		c := newClient(t, former, framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return servers[addr].Dial(ctx, network, addr)
+		}))
+		m := newMutex(t, c, path)
+		lease := mustLock(t, m)
+		servers[former].Refuse()
+		servers[former].Cut()
+		must.Receive(t, lease.Lost(), "the loss of the lease")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if lease, err := m.TryLock(ctx); lease != nil || err == nil {
+			t.Errorf("TryLock without an ensemble: %v, %v", lease, err)
+		}
+		must.OK(t, c.SetServers(latter))
+		again := mustLock(t, m)
+		if found := znodesBelow(servers[latter], path); len(found) != 1 || found[0] != again.Node() {
+			t.Errorf("the other ensemble has %q, want %s", found, again.Node())
+		}
+		mustRelease(t, again)
+	})
+}
+
+// As testCluster: many contend. No client acquires anything while there is no server, and with two
+// of three servers back, acquiring continues.
+func TestCuratorClusterStopsAndComesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := virtualServer(t, zkserver.WithFrontends(3))
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var grants atomic.Int64
+		var working sync.WaitGroup
+		for range 6 {
+			m := newSemaphoreMutex(t, virtualClient(t, srv), "/curator/cluster")
+			working.Go(func() {
+				for ctx.Err() == nil {
+					lease, err := m.Lock(ctx)
+					if err != nil {
+						await(time.Second)
+						continue
+					}
+					grants.Add(1)
+					await(500 * time.Millisecond) // at work
+					_ = lease.Release(ctx)        // lost with its session, where that ended
+				}
+			})
+		}
+		await(5 * time.Second)
+		if grants.Load() == 0 {
+			t.Error("no grants at first")
+		}
+		for _, f := range srv.Frontends() {
+			f.Refuse()
+			f.Cut()
+		}
+		synctest.Wait()
+		before := grants.Load()
+		await(time.Minute)
+		if now := grants.Load(); now != before {
+			t.Errorf("%d grants without a server", now-before)
+		}
+		for _, f := range srv.Frontends()[:2] {
+			f.Accept()
+		}
+		await(time.Minute)
+		if now := grants.Load(); now == before {
+			t.Error("no grants with two servers back")
+		}
+		stop()
+		working.Wait()
 	})
 }
 
