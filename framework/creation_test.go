@@ -200,7 +200,7 @@ func TestUntilKnown(t *testing.T) {
 }
 
 // The search for the znode is refused twice, by a server that has lost its leader: the outcome is still unknown, so
-// a create that continues until it is known does. If the ACL lets nobody read the znode, waiting doesn't help.
+// a create that continues until it is known does. If the ACL lets no client read the znode, waiting doesn't help.
 func TestUntilKnown_when_a_search_is_refused(t *testing.T) {
 	unreadable := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})
 	for kind, opt := range map[string]framework.CreateOption{"protected": framework.Protected(), "known by session": framework.KnownBySession()} {

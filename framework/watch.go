@@ -26,7 +26,7 @@ type Watch struct {
 // Watch reads the znode at path and watches it from that state on. The Watch fires at a change
 // after that state, and at the session's end. It also fires if the connection is lost, because the
 // state may change unseen. Watches of one kind on one path share one watch at the server, and
-// closed Watches add none. Beyond a thousand paths that nobody watches any more, the client removes
+// closed Watches add none. Beyond a thousand paths without Watches, the client removes
 // their watches from the server.
 //
 // A server filters an event if the session may not read the znode. The next Watch of the path then

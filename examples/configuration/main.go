@@ -44,7 +44,7 @@ func load(p *Provider) (s settings, err error) {
 // follow calls listen with the settings, and again at each change of them, until ctx ends. It returns an
 // error if there are none to begin with.
 func follow(ctx context.Context, p *Provider, out io.Writer, listen func(before, now settings)) error {
-	changes := make(chan error, 1) // one that waits stands for all after it
+	changes := make(chan error, 1) // one that waits is enough: all settings are read
 	if err := p.Watch(func(_ any, err error) {
 		select {
 		case changes <- err:

@@ -167,7 +167,7 @@ func (c *Cache) Get(path string) (Node, error) {
 	return Node{}, recipe.Error(c.client, "get", path, err)
 }
 
-// Filled reports whether the cache has been filled. Until then nobody knows whether a znode that it does not have
+// Filled reports whether the cache has been filled. Until then it is not known whether a znode that it does not have
 // exists. It remains true in outages: see [Cache.Stale].
 func (c *Cache) Filled() bool {
 	c.mu.Lock()

@@ -43,7 +43,7 @@ func (e *edit) publish(settled bool) {
 }
 
 // apply adds what was seen to the copy, and then the changes that the source reported meanwhile. It first
-// discards what was seen of a deleted znode, because nobody knows whether the read came before or after
+// discards what was seen of a deleted znode, because it is not known whether the read came before or after
 // the deletion.
 func (l *loop) apply(sights []*sight, changes []framework.Change) {
 	if l.unread.root && slices.ContainsFunc(sights, l.showsRoot) {

@@ -348,7 +348,7 @@ func TestForeignChildrenOfALock(t *testing.T) {
 }
 
 // TestLocksOfUnknownLibraries has a contender of each library come first: Vitess's and rivals' that name theirs
-// otherwise. Every kind is refused beside it, and waits for nobody beside persistent znodes of such names.
+// otherwise. Every kind is refused next to it, and waits for none of the persistent znodes of such names.
 func TestLocksOfUnknownLibraries(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{"", "x-", "n_", "_c_00000000-0000-4000-8000-000000000000-candidate-"} {

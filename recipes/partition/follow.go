@@ -78,7 +78,7 @@ func (f *follower) step(own <-chan node.Change, views <-chan view) {
 }
 
 // maxBlind is how long the keys stay where they are while this member can't list the members. Then it leaves:
-// otherwise those that came later would wait for keys that it does not give up.
+// otherwise those that came later would wait for keys that it does not release.
 const maxBlind = 30 * time.Second
 
 // views returns the members, now and after each change, until the run or the client ends.

@@ -30,8 +30,8 @@ type acl struct {
 	id    authID
 }
 
-// anyone returns the identity that every client has.
-func anyone() authID { return authID{scheme: "world", id: "anyone"} }
+// worldID returns the identity that every client has.
+func worldID() authID { return authID{scheme: "world", id: "anyone"} }
 
 // permits reports whether a client with the given identities has one of the
 // permissions wanted. An empty list permits everything, as ZooKeeper's does.
@@ -43,7 +43,7 @@ func permits(list []acl, ids []authID, wanted int32) bool {
 		if entry.perms&wanted == 0 {
 			continue
 		}
-		if entry.id == anyone() {
+		if entry.id == worldID() {
 			return true
 		}
 		if slices.ContainsFunc(ids, entry.id.matches) {
@@ -75,7 +75,7 @@ func expandACL(list []acl, ids []authID) ([]acl, bool) {
 	for i, entry := range list {
 		switch {
 		case slices.Contains(list[:i], entry):
-		case entry.id == anyone():
+		case entry.id == worldID():
 			expanded = append(expanded, entry)
 		case entry.id.scheme == "auth":
 			before := len(expanded)

@@ -18,13 +18,13 @@ type tree struct {
 }
 
 func newTree(wrap bool) *tree {
-	open := []acl{{perms: permAll, id: anyone()}}
+	open := []acl{{perms: permAll, id: worldID()}}
 	root := &node{acl: open, data: []byte{}}
 	proc := &node{acl: open, data: []byte{}}
 	root.addChild("zookeeper")
 	proc.addChild("config")
 	proc.addChild("quota")
-	config := &node{acl: []acl{{perms: permRead, id: anyone()}}, data: []byte{}}
+	config := &node{acl: []acl{{perms: permRead, id: worldID()}}, data: []byte{}}
 	config.stat.Aversion = -1
 	return &tree{
 		nodes: map[string]*node{

@@ -56,7 +56,7 @@ func mayHoldRuns(stat framework.Stat) bool {
 }
 
 // withRuns adds the data and the holder of a directory that may be a schedule's. Both are read in one request: a run
-// without an end, and without its lock beside it, is lost.
+// without an end, and without its lock, is lost.
 func (r *reader) withRuns(ctx context.Context, dir Znode) (Znode, error) {
 	if dir.Data != nil || !mayBeSchedule(dir) {
 		return dir, nil

@@ -16,7 +16,7 @@ func removeRequest(path string) wire.Request {
 	return wire.Request{Opcode: proto.OpRemoveWatches, Body: binary.BigEndian.AppendUint32(proto.AppendString(nil, path), typeAny)}
 }
 
-// A removal is a request under way that removes the one-shot watches of a path. Nobody waits for its reply.
+// A removal is a request under way that removes the one-shot watches of a path. No goroutine waits for its reply.
 type removal struct {
 	wire    *wire.Wire
 	request wire.Request

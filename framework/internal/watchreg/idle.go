@@ -1,6 +1,6 @@
 package watchreg
 
-// A server keeps a watch on which nobody waits any more until it fires or the connection ends. Most are
+// A server keeps a watch without callers until it fires or the connection ends. Most are
 // needed again soon, or fire soon, so a Registry leaves maxIdle of them. Beyond that it has batches removed.
 //
 // Who comes back to a path during its removal must not lose an event: a read that sets the watch, and that

@@ -24,7 +24,7 @@ type entry struct {
 	key         Key
 	subscribers map[*Subscription]struct{}
 	armed       bool        // the server has the watch
-	left        bool        // the server may have it: nobody waited for the reply to the read
+	left        bool        // the server may have it: no caller waited for the reply to the read
 	severed     bool        // the server had it on a lost connection; FireAll follows
 	mark        mark        // the state that the arming read found
 	found       *proto.Node // the result of a shared read, never changed; may be nil

@@ -36,7 +36,7 @@ func TestAnOversizedReply(t *testing.T) {
 	}
 }
 
-// The reply is skipped, and its length is learned all the same: the next reads are expected to be as long.
+// The reply is skipped, and its length is learned nevertheless: the next reads are expected to be as long.
 func TestTheLengthOfAnOversizedReplyIsLearned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)

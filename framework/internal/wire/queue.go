@@ -12,7 +12,7 @@ const (
 	Release               // deletes a znode, which others may wait for
 	Closing               // the close of the session
 	Proof                 // keeps the session, or shows that the server lives
-	Last                  // removes what nobody needs any more
+	Last                  // removes watches without callers
 	classes
 )
 

@@ -244,7 +244,7 @@ func (s *sizes) learn(op proto.Opcode, longest, replies int) {
 type recent struct {
 	longest, replies int // of the present generation
 	before           int // the longest of the former one
-	guess            int // stands for the lengths as long as none is known
+	guess            int // the length that is expected as long as none is known
 }
 
 const generation = 16

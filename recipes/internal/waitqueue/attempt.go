@@ -29,7 +29,7 @@ var errGone = errtype.New("waitqueue: own node is gone", errtype.Other)
 //     given once, so the reply shows a state S in which B's node existed, whenever the request was sent.
 //  2. A's node is not in S, and does not come later: numbers grow, and at the counter's end czxids decide, so
 //     what is created after B's node comes behind it. The exception is the node of a downgrade
-//     ([Queue.MayReplace]). It counts only if one listing shows it and the write node. Then nobody behind
+//     ([Queue.MayReplace]). It counts only if one listing shows it and the write node. Then no contender behind
 //     these two had been granted, and each of them finds the new node in the listing that is to grant it.
 //  3. So A's node had been deleted by S. A's client deletes it once A does not hold. The ensemble deletes
 //     it with A's session, and A's hold was lost before that, at the session's deadline: see secure. If a
