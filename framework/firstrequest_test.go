@@ -47,6 +47,7 @@ func requestKinds() map[string]func(context.Context, *framework.Client) error {
 		},
 		"Get":     func(ctx context.Context, c *framework.Client) error { return last(c.Get(ctx, "/a")) },
 		"GetEach": func(ctx context.Context, c *framework.Client) error { return last(c.GetEach(ctx, "/a", "/b")) },
+		"GetTree": func(ctx context.Context, c *framework.Client) error { return last(c.GetTree(ctx, "/a")) },
 		"HoldSession": func(ctx context.Context, c *framework.Client) error {
 			h, err := c.HoldSession(ctx)
 			if err == nil {
@@ -55,11 +56,12 @@ func requestKinds() map[string]func(context.Context, *framework.Client) error {
 			}
 			return err
 		},
-		"Ready":    func(ctx context.Context, c *framework.Client) error { return c.Ready(ctx) },
-		"Reconfig": func(ctx context.Context, c *framework.Client) error { return last(c.Reconfig(ctx, change, 1)) },
-		"Set":      func(ctx context.Context, c *framework.Client) error { return last(c.Set(ctx, "/a", nil, 0)) },
-		"SetACL":   func(ctx context.Context, c *framework.Client) error { return last(c.SetACL(ctx, "/a", acl.Open(), 0)) },
-		"Sync":     func(ctx context.Context, c *framework.Client) error { return c.Sync(ctx, "/a") },
+		"PruneParents": func(ctx context.Context, c *framework.Client) error { return c.PruneParents(ctx, "/a/b", "/") },
+		"Ready":        func(ctx context.Context, c *framework.Client) error { return c.Ready(ctx) },
+		"Reconfig":     func(ctx context.Context, c *framework.Client) error { return last(c.Reconfig(ctx, change, 1)) },
+		"Set":          func(ctx context.Context, c *framework.Client) error { return last(c.Set(ctx, "/a", nil, 0)) },
+		"SetACL":       func(ctx context.Context, c *framework.Client) error { return last(c.SetACL(ctx, "/a", acl.Open(), 0)) },
+		"Sync":         func(ctx context.Context, c *framework.Client) error { return c.Sync(ctx, "/a") },
 		"Txn": func(ctx context.Context, c *framework.Client) error {
 			return last(c.Txn(ctx, framework.OpSet("/a", nil, 0)))
 		},

@@ -204,6 +204,12 @@ var callsOfPaths = map[string]func(t *testing.T, c *framework.Client, path strin
 	"GetEach": func(t *testing.T, c *framework.Client, path string) error {
 		return last(c.GetEach(t.Context(), path))
 	},
+	"GetTree": func(t *testing.T, c *framework.Client, path string) error {
+		return errOf(c.GetTree(t.Context(), path))
+	},
+	"PruneParents": func(t *testing.T, c *framework.Client, path string) error {
+		return c.PruneParents(t.Context(), path+"/child", "/")
+	},
 	"Set": func(t *testing.T, c *framework.Client, path string) error {
 		return errOf(c.Set(t.Context(), path, nil, framework.AnyVersion))
 	},
