@@ -24,7 +24,6 @@ type Client struct {
 	core    *core
 	prefix  string // chroot and namespace: "" or a path
 	session int64  // the session that operations are bound to, 0 for any
-
 }
 
 // NewClient returns a client for the ensemble that connect names, as in "h1:2181,h2:2181/chroot".

@@ -191,7 +191,7 @@ func TestUntilKnown(t *testing.T) {
 					left = 0
 				}
 				wantEqual(t, "znodes", len(children(t, c, "/d")), left)
-				if tt.want == context.Canceled && !errors.Is(err, framework.ErrUnknownOutcome) {
+				if errors.Is(tt.want, context.Canceled) && !errors.Is(err, framework.ErrUnknownOutcome) {
 					t.Errorf("Create: %v, want it to say that the outcome is unknown", err)
 				}
 			})

@@ -138,7 +138,7 @@ func explained(err error, op txnKind, path string, list []acl.Entry) error {
 	case op == txnCreate && errors.Is(err, ErrNoNode):
 		return fmt.Errorf("%w: the parent %s", err, errtype.Path(parent))
 	case op == txnCreate && errors.Is(err, ErrNoChildrenForEphemerals):
-		return &errtype.Childless{Err: err, Path: parent}
+		return &errtype.ChildlessError{Err: err, Path: parent}
 	case op == txnCreate && errors.Is(err, ErrNoAuth):
 		return fmt.Errorf("%w: that of %s gives this client no CREATE", err, errtype.Path(parent))
 	case op == txnDelete && errors.Is(err, ErrNoAuth):

@@ -591,8 +591,12 @@ func TestLostReplies_of_every_request(t *testing.T) {
 		cases := 0
 		for _, w := range writes {
 			for _, f := range []failure{
-				{action: fault.CutBefore}, {action: fault.DropReply}, {},
-				{action: fault.HoldRequest, ctx: true}, {action: fault.HoldReply, ctx: true}, {ctx: true},
+				{action: fault.CutBefore},
+				{action: fault.DropReply},
+				{},
+				{action: fault.HoldRequest, ctx: true},
+				{action: fault.HoldReply, ctx: true},
+				{ctx: true},
 			} {
 				for hit := true; hit; f.at++ {
 					cases++

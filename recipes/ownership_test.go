@@ -251,6 +251,7 @@ func (r *row) expire(t *testing.T) {
 //   - the client deletes no ephemeral znode of another, and none that was made by hand;
 //   - in the end, no znode of the client's sessions is left.
 func ownership(t *testing.T, s subject, view, happening string) {
+	t.Helper()
 	r := &row{subject: s, ledger: newLedger(s.lasting)}
 	r.srv = zkserver.Run(t, zkserver.WithObserver(r.ledger.observe))
 	r.dials = r.srv

@@ -2,7 +2,6 @@ package recipes_test
 
 import (
 	"context"
-
 	"fmt"
 	"maps"
 	"slices"
@@ -196,7 +195,7 @@ func parts() []part {
 			for _, id := range []string{"a", "z"} {
 				must.OK(t, must.Get(g.Join(id, nil))(t).Await(t.Context()))
 			}
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			for members, err := range g.Changes(t.Context()) {
 				must.OK(t, err)
 				for _, m := range members {
@@ -280,7 +279,7 @@ func parts() []part {
 			run.Go(func() {
 				_ = p.Run(ctx, func(ctx context.Context, _ string, _ *lease.Lease) error { <-ctx.Done(); return nil })
 			})
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 			owners, err := must.Get(partition.New(reader, "/fleet", []string{"a", "m", "z"}))(t).Owners(ctx)
 			all = slices.Collect(maps.Keys(owners))
 			if !slices.Contains(all, "m") && (err != nil || !unread(f)) {
@@ -331,7 +330,7 @@ func TestWhatWasNeverReadIsNotFilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := zkserver.Run(t)
 		c := recipetest.Client(t, s.Addr(), framework.WithDialer(s.Dial))
-		outage := func() { s.Refuse(); s.Cut(); time.Sleep(time.Second) }
+		outage := func() { s.Refuse(); s.Cut(); <-time.After(time.Second) }
 		outage()
 		tree := must.Get(cache.New(c, "/all"))(t)
 		defer tree.Close()
@@ -341,7 +340,7 @@ func TestWhatWasNeverReadIsNotFilled(t *testing.T) {
 		defer service.Close()
 		want := func(want bool) {
 			t.Helper()
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 			for name, filled := range map[string]func() bool{"cache": tree.Filled, "group": g.Filled, "service": service.Filled} {
 				if filled() != want {
 					t.Errorf("%s: Filled is %v", name, !want)

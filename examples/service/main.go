@@ -33,8 +33,8 @@ func main() {
 	server := &http.Server{Addr: *listen, Handler: newHandler(ctx, client), ReadHeaderTimeout: 5 * time.Second}
 	go func() { log.Print(server.ListenAndServe()); stop() }()
 	<-ctx.Done()
-	stop()             // a second Ctrl-C ends the process at once
-	time.Sleep(*drain) // until the load balancer has seen /readyz fail
+	stop()               // a second Ctrl-C ends the process at once
+	<-time.After(*drain) // until the load balancer has seen /readyz fail
 	bounded, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	log.Print(server.Shutdown(bounded), client.Close()) // Close frees the locks at once

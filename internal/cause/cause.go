@@ -79,7 +79,7 @@ func (j *joined) Unwrap() error { return j.err }
 
 // Is reports whether the cause matches target, unless target is an answer.
 func (j *joined) Is(target error) bool {
-	if target == context.Canceled || target == context.DeadlineExceeded || errtype.IsAnswer(target) { //nolint:errorlint // these very errors
+	if target == context.Canceled || target == context.DeadlineExceeded || errtype.IsAnswer(target) {
 		return false
 	}
 	return errors.Is(j.cause, target)
@@ -95,7 +95,7 @@ func (j *joined) As(target any) bool {
 	if !errors.As(j.cause, found.Interface()) {
 		return false
 	}
-	typed, ok := found.Elem().Interface().(interface{ ErrorType() string })
+	typed, ok := reflect.TypeAssert[interface{ ErrorType() string }](found.Elem())
 	if ok && !isLoss(typed) {
 		return false
 	}

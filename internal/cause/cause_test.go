@@ -50,7 +50,7 @@ func TestJoin(t *testing.T) {
 			reason, func(context.Context) error { return errors.New("boom") }, "boom", false,
 		},
 		"shows_an_answer_to_another_call_and_does_not_match_it": {
-			noNode, func(ctx context.Context) error { return ctx.Err() }, "context canceled: no node", false,
+			errNoNode, func(ctx context.Context) error { return ctx.Err() }, "context canceled: no node", false,
 		},
 		"does_not_match_the_error_of_another_context": {
 			context.DeadlineExceeded, func(ctx context.Context) error { return ctx.Err() },
@@ -145,7 +145,7 @@ type answerError struct{ codeError }
 
 func (answerError) ErrorType() string { return "answer" }
 
-var noNode = errtype.New("no node", "no_node")
+var errNoNode = errtype.New("no node", "no_node")
 
 // A loss is the type of what it ends, and no other cause is.
 func TestErrorType(t *testing.T) {

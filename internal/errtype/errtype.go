@@ -143,14 +143,14 @@ func Shortened(path string) string {
 	return fmt.Sprintf("%s… (%d bytes)", path[:end], len(path))
 }
 
-// A Childless is the error of a create below an ephemeral znode, whose path in the ensemble it has.
-type Childless struct {
+// A ChildlessError is the error of a create below an ephemeral znode, whose path in the ensemble it has.
+type ChildlessError struct {
 	Path string
 	Err  error
 }
 
 // Error returns the server's reason, and the path.
-func (e *Childless) Error() string { return fmt.Sprintf("%v: %s is one", e.Err, Path(e.Path)) }
+func (e *ChildlessError) Error() string { return fmt.Sprintf("%v: %s is one", e.Err, Path(e.Path)) }
 
 // Unwrap returns the server's reason.
-func (e *Childless) Unwrap() error { return e.Err }
+func (e *ChildlessError) Unwrap() error { return e.Err }

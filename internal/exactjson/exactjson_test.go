@@ -24,7 +24,7 @@ type outer struct {
 	Any   any              `json:"any"`
 	Raw   json.RawMessage  `json:"raw"`
 	Hide  int              `json:"-"`
-	Dash  int              `json:"-,"`
+	Dash  int              `json:"-,"` //nolint:staticcheck // a name of its own
 	Kelv  int              `json:"k"`
 }
 

@@ -19,8 +19,10 @@ import (
 const module = "github.com/docent-go/docent"
 
 // roots are the modules with code that users link.
-var roots = []string{"../..", "../../kerberos", "../../recipes/lock/grpclock", "../../recipes/discovery/grpcresolver",
-	"../../recipes/schedule/crondocent", "../../recipes/schedule/gocrondocent"}
+var roots = []string{
+	"../..", "../../kerberos", "../../recipes/lock/grpclock", "../../recipes/discovery/grpcresolver",
+	"../../recipes/schedule/crondocent", "../../recipes/schedule/gocrondocent",
+}
 
 // harmless are the calls under a mutex that run nothing of a user's, or have to be there: "the function that
 // holds the mutex: what it may call", and why.

@@ -193,7 +193,7 @@ func TestADirectoryThatHasShrunkIsRead(t *testing.T) {
 				for i := range most - 3 {
 					s.delete(t, writer, fmt.Sprintf("%s/%03d-%s", below, i, strings.Repeat("x", 60)))
 				}
-				time.Sleep(time.Minute)
+				<-time.After(time.Minute)
 				mustReady(t, made)
 				n := 0
 				for range made.Snapshot().Children(s.path + below) {

@@ -63,7 +63,7 @@ func restoreWithTheSameTransactionIDs(t *testing.T, opts []cache.Option) {
 		serves.Store(after)
 		before.Refuse()
 		before.Cut()
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		must.OK(t, made.Sync(t.Context()))
 		if n, _ := made.Get("/c/x"); string(n.Data) != `"restored"` {
 			t.Errorf("the cache has %q", n.Data)

@@ -61,6 +61,7 @@ func TestManySlotsUnderFaults(t *testing.T) {
 }
 
 func manySlots(t *testing.T, srv *zkserver.Server, rerun bool) {
+	t.Helper()
 	const hosts = 3
 	slots := 1000
 	if n, err := strconv.Atoi(os.Getenv("SCHEDULE_SLOTS")); err == nil {
@@ -108,6 +109,7 @@ type host struct {
 const timeout = 4 * time.Second
 
 func newHost(t *testing.T, srv *zkserver.Server) *host {
+	t.Helper()
 	h := new(host)
 	h.until.Store(new(time.Time))
 	h.client = recipetest.Client(t, srv.Addr(), framework.WithSessionTimeout(timeout),
@@ -143,12 +145,13 @@ func (h *host) disturb(srv *zkserver.Server, random *rand.Rand) {
 
 // follow runs one slot after another, one in a second, as a host whose clock is up to 300 ms late does.
 func (d *diary) follow(t *testing.T, s *schedule.Schedule, random *rand.Rand, slots int) {
+	t.Helper()
 	began := time.Now()
 	for n := range slots {
 		<-time.After(time.Until(began.Add(time.Duration(n)*time.Second + within(random, 300*time.Millisecond))))
 		at := slot(n)
 		got, err := s.Run(t.Context(), at, func(ctx context.Context, l *lease.Lease) error {
-			return d.work(t, ctx, l, at, within(random, 20*time.Millisecond))
+			return d.work(ctx, t, l, at, within(random, 20*time.Millisecond))
 		})
 		d.note(at, func(r *slotRuns) {
 			switch {
@@ -163,7 +166,8 @@ func (d *diary) follow(t *testing.T, s *schedule.Schedule, random *rand.Rand, sl
 	}
 }
 
-func (d *diary) work(t *testing.T, ctx context.Context, l *lease.Lease, at time.Time, takes time.Duration) error {
+func (d *diary) work(ctx context.Context, t *testing.T, l *lease.Lease, at time.Time, takes time.Duration) error {
+	t.Helper()
 	d.note(at, func(r *slotRuns) {
 		r.begun++
 		if r.working++; r.working > 1 {
@@ -183,6 +187,7 @@ func (d *diary) work(t *testing.T, ctx context.Context, l *lease.Lease, at time.
 }
 
 func (d *diary) judge(t *testing.T, slots int, rerun bool) {
+	t.Helper()
 	var sum slotRuns
 	for n := range slots {
 		r := d.of(slot(n))

@@ -64,7 +64,7 @@ func (s *Session) follow() error {
 	s.links = nil
 	s.mu.Unlock()
 	for _, link := range links {
-		err := error(nil)
+		var err error
 		if link.up {
 			err = s.linkedUp()
 		} else {

@@ -95,6 +95,7 @@ func (m *model) change() {
 
 // steps returns what can happen next.
 func (m *model) steps(t *testing.T) (next []func()) {
+	t.Helper()
 	add := func(possible bool, step func()) {
 		if possible {
 			next = append(next, step)
@@ -134,6 +135,7 @@ func TestARemovalLosesNoEvent(t *testing.T) {
 // followOrder has the steps happen in the order, and continues with the first. It returns the next order, nil if there
 // is none.
 func followOrder(t *testing.T, m *model, order []int) (next []int) {
+	t.Helper()
 	idle := m.begin(m.kinds[0], false)
 	m.watched[m.kinds[0] == watchreg.Children] = true
 	take(&m.reads).found(1)
@@ -152,9 +154,9 @@ func followOrder(t *testing.T, m *model, order []int) (next []int) {
 	if found := m.back.Found().Stat.Mzxid; m.back.Event() == 0 && (found != m.version || !m.watched[m.kinds[1] == watchreg.Children]) {
 		t.Errorf("order %v: found version %d of %d, and the server has watches %v; want the latest, and a watch", done, found, m.version, m.watched)
 	}
-	for i := len(done) - 1; i >= 0; i-- {
-		if done[i]+1 < of[i] {
-			return append(done[:i:i], done[i]+1)
+	for i, choice := range slices.Backward(done) {
+		if choice+1 < of[i] {
+			return append(done[:i:i], choice+1)
 		}
 	}
 	return nil

@@ -130,7 +130,7 @@ func TestRequestsEndAlthoughTheSocketIsStuck(t *testing.T) {
 
 func TestRequest_needs_a_handshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &peer{t: t, wire: newWire()}
+		p := &peer{wire: newWire()}
 		wantErr(t, "without a connection", last(p.wire.Ask(&wire.Request{Opcode: opWhoAmI, Limit: 100})), wire.ErrUnsent)
 		wantErr(t, "a close of the session", p.wire.CloseSession(t.Context()), wire.ErrUnsent)
 	})

@@ -231,7 +231,7 @@ func isLate(err error) bool {
 // none. An error that wraps several with a text of its own is one error.
 func every(err error, is func(error) bool) bool {
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
-		if reflect.TypeOf(inner) != joinType {
+		if !isJoin(inner) {
 			continue
 		}
 		all := inner.(interface{ Unwrap() []error }).Unwrap()
@@ -240,5 +240,7 @@ func every(err error, is func(error) bool) bool {
 	return is(err)
 }
 
-// joinType is the type of errors that errors.Join returns.
-var joinType = reflect.TypeOf(errors.Join(context.Canceled))
+// isJoin reports whether err has the type of what errors.Join returns.
+func isJoin(err error) bool {
+	return reflect.TypeOf(err) == reflect.TypeOf(errors.Join(context.Canceled))
+}

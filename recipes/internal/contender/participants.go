@@ -155,7 +155,7 @@ func ObserveFirst(
 			if o.over() {
 				return
 			}
-			if shown == nil || !reflect.DeepEqual(*shown, now) {
+			if shown == nil || !reflect.DeepEqual(*shown, now) { //nolint:govet // errors of one text are one sight
 				shown = &now
 				if !yield(now.first, now.known) {
 					return

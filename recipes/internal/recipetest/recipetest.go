@@ -67,8 +67,8 @@ func answers(connect string, opts []framework.Option) bool {
 	if err != nil {
 		return false
 	}
-	defer func() { _ = c.Close() }() // it has done nothing
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer func() { _ = c.Close() }()                                        // it has done nothing
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) //nolint:forbidigo // the test's own has ended
 	defer cancel()
 	return c.AwaitConnected(ctx) == nil
 }

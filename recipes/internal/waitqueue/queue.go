@@ -254,7 +254,7 @@ func (q *Queue) OtherAhead(
 // CreationError returns the error of a creation in the queue, with [ErrMixed] if the path of the recipe is the
 // znode of an unfair mutex: no znode can be below that. An ephemeral znode further up is no lock at the path.
 func (q *Queue) CreationError(err error) error {
-	childless := new(errtype.Childless)
+	childless := new(errtype.ChildlessError)
 	if errors.As(err, &childless) && childless.Path == q.Client.AbsolutePath(cmp.Or(q.Path, q.Dir)) {
 		return fmt.Errorf("%w: %w", q.refusal("the znode of an unfair mutex"), err)
 	}

@@ -64,8 +64,10 @@ func TestPage_has_no_finding_of_axe(t *testing.T) {
 		{"stale", func() {
 			tb.do(chromedp.Click("#pause"))
 			for range 2 {
-				s.script <- inspect.View{State: inspect.Stale, Since: time.Now(), Cause: framework.ErrNotConnected, Snapshot: inspect.Snapshot{At: time.Now(), Locks: live, LeftOut: 3,
-					Unread: []inspect.Unread{{Path: "/locks/hr", Err: framework.ErrNoAuth}}}}
+				s.script <- inspect.View{State: inspect.Stale, Since: time.Now(), Cause: framework.ErrNotConnected, Snapshot: inspect.Snapshot{
+					At: time.Now(), Locks: live, LeftOut: 3,
+					Unread: []inspect.Unread{{Path: "/locks/hr", Err: framework.ErrNoAuth}},
+				}}
 			}
 		}, "stale"},
 		{"scanning", func() { s.view(inspect.Scanning, nil) }, "scanning"},
