@@ -34,7 +34,7 @@ func TestRequestsOfARun(t *testing.T) {
 		route.ResetRequests()
 		mustRun(t, s, slot(3), idle, schedule.DoneElsewhere)
 		recipetest.MustHaveSent(t, "a slot that is done", route, path, fault.GetData, fault.GetData)
-	})
+	}, zkenv.Only("a run that takes 50 ms looks at its lock, too", zkenv.Embedded))
 }
 
 // TestEveryRequest has each kind of fault meet each request of a call, with a loss of the session after it, with

@@ -69,11 +69,12 @@ func (c *call) run(ctx context.Context, fn work) (result Result, failed, err err
 			return result, failed, err
 		case err == nil:
 			return c.last, nil, c.last.err()
+		case waiting.Err() != nil: // err has the cause, which is compared with nothing
 		case errors.Is(err, errAgain), errors.Is(err, errGone), errors.Is(err, lease.ErrHeld):
 			_ = rounds.Wait(waiting, 1) // its error ends the loop
 		case passes(err):
 			_ = pace.Sleep(waiting, pauses.NextBackOff())
-		case waiting.Err() == nil:
+		default:
 			return c.last, nil, err
 		}
 	}

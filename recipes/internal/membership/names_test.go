@@ -116,7 +116,7 @@ func TestAnotherClientsZnodeOfAnOwnNameStays(t *testing.T) {
 				c := &caller{Client: route.Client(t, framework.WithLeaseMargin(3*time.Second), framework.WithSessionTimeout(6*time.Second)), route: route}
 				names, done := NamesOf(c.Client, directory)
 				defer done()
-				must.Get(other.Create(t.Context(), directory, nil))(t)
+				must.Get(other.CreateOrSet(t.Context(), directory, nil))(t)
 				taken := rand.Text()
 				if c.names = names; former {
 					taken = c.create(t, true)

@@ -164,7 +164,10 @@ func (q *Queue) otherAhead(ctx context.Context, c *framework.Client, v view, sel
 	if err != nil {
 		return "", err
 	}
-	others := slices.SortedFunc(slices.Values(slices.Concat(v.others, unknown)), queuenode.Compare)
+	others := v.others
+	if len(unknown) > 0 {
+		others = slices.SortedFunc(slices.Values(slices.Concat(others, unknown)), queuenode.Compare)
+	}
 	for _, other := range others {
 		switch {
 		case other.Overflowed():
@@ -205,6 +208,9 @@ func Unknown(
 		if n, ok := queuenode.ParseUnknown(name); ok && (self == nil || queuenode.Compare(n, *self) < 0) {
 			found = append(found, n)
 		}
+	}
+	if len(found) == 0 {
+		return nil, nil
 	}
 	slices.SortFunc(found, queuenode.Compare)
 	found = found[:min(len(found), maxStats)]
