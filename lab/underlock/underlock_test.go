@@ -42,7 +42,7 @@ var harmless = map[string]string{
 
 	"(*framework/internal/session.Session).lose: errors.Is":                                           "the cause of a session's end is one of docent's sentinels",
 	"(*framework/internal/session.Session).look: func framework/internal/session.Config.Margin":       ownFunction,
-	"(*framework/internal/wire.Wire).recordGreeting: func framework/internal/wire.Config.MarginFor":   ownFunction,
+	"(*framework/internal/wire.Wire).record: func framework/internal/wire.Config.MarginFor":           ownFunction,
 	"(*framework/internal/watchreg.Beginning).share: func framework/internal/watchreg.Beginning.send": ownFunction,
 	"(*framework.core).setServers: func parameter change of (*framework.core).setServers":             ownFunction,
 	"(*framework.core).transitionIf: func parameter next of (*framework.core).transitionIf":           ownFunction,
@@ -61,6 +61,14 @@ var harmless = map[string]string{
 	"(*framework/internal/watchreg.Subscription).AfterFire: func framework/internal/watchreg.Registry.spawn":    ownFunction,
 	"(*framework/internal/watchreg.Subscription).FireWithin$1: func framework/internal/watchreg.Registry.spawn": ownFunction,
 	"(*internal/hold.monitor).await: func framework/internal/watchreg.Registry.spawn":                           ownFunction,
+
+	// The session sends a removal, or takes it back, without waiting.
+	"(*framework/internal/watchreg.Beginning).missed: func framework/internal/watchreg.Registry.remove":          ownFunction,
+	"(*framework/internal/watchreg.Registry).fire: func framework/internal/watchreg.Registry.remove":             ownFunction,
+	"(*framework/internal/watchreg.Registry).Removed: func framework/internal/watchreg.Registry.remove":          ownFunction,
+	"(*framework/internal/watchreg.Subscription).Close: func framework/internal/watchreg.Registry.remove":        ownFunction,
+	"(*framework/internal/watchreg.Subscription).FireWithin$1: func framework/internal/watchreg.Registry.remove": ownFunction,
+	"(*internal/hold.monitor).await: func framework/internal/watchreg.Registry.remove":                           ownFunction,
 }
 
 // Reasons that several have.

@@ -2,7 +2,6 @@ package session
 
 import (
 	"encoding/binary"
-	"errors"
 
 	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/internal/wire"
@@ -23,17 +22,15 @@ type removal struct {
 }
 
 // Withdraw is part of watchreg.Removal.
-func (r *removal) Withdraw() bool { return r.wire.Withdraw(&r.request) }
+func (r *removal) Withdraw() bool { return r.wire.TakeBack(&r.request) }
 
 // removeWatches sends a removal, or returns nil.
 func (s *Session) removeWatches(path string) watchreg.Removal {
 	r := &removal{wire: s.wire, request: removeRequest(path)}
 	r.request.Limit, r.request.Class = s.cfg.MaxReply, wire.Last
 	r.request.OnEnd = func() {
-		answer, err := r.request.Answer()
-		if !errors.Is(err, wire.ErrWithdrawn) { // the registry has withdrawn it, and holds its lock
-			s.watches.Removed(path, r, answer.Code != proto.CodeUnimplemented)
-		}
+		answer, _ := r.request.Answer() // whatever the outcome, the registry forgets the watch
+		s.watches.Removed(path, r, answer.Code != proto.CodeUnimplemented)
 	}
 	if !s.wire.Send(&r.request) {
 		return nil

@@ -134,13 +134,14 @@ func (b *Beginning) missed() bool {
 // shares the read.
 func (b *Beginning) record(err error) {
 	r, e := b.registry, b.sub.entry
+	left := !b.armed && !leftNone(err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !b.others && e.reading == b.read {
 		e.reading = nil
 	}
 	if err != nil {
-		e.left = e.left || !b.armed && !leftNone(err)
+		e.left = e.left || left
 		return
 	}
 	if r.entries[e.key] != e {

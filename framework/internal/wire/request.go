@@ -137,6 +137,15 @@ func (c *Conn) queueLocked(rq *Request) {
 // Withdraw takes back a request that was not written yet, and reports whether it did. Then the request has
 // ended with [ErrWithdrawn], and has certainly no effect.
 func (w *Wire) Withdraw(rq *Request) bool {
+	if !w.TakeBack(rq) {
+		return false
+	}
+	rq.end(Answer{}, ErrWithdrawn)
+	return true
+}
+
+// TakeBack is Withdraw for a request without callers: it does not end, and OnEnd is not called.
+func (w *Wire) TakeBack(rq *Request) bool {
 	w.mu.Lock()
 	if rq.state != waiting || w.conn == nil {
 		w.mu.Unlock()
@@ -147,7 +156,6 @@ func (w *Wire) Withdraw(rq *Request) bool {
 	c := w.conn
 	w.mu.Unlock()
 	c.wake() // it may have been in the way of others
-	rq.end(Answer{}, ErrWithdrawn)
 	return true
 }
 
