@@ -109,28 +109,25 @@ func (q *queue) overdue(w *window, now time.Time) bool {
 const maxPassed = 256
 
 // turn returns the request of Ordinary and Apart whose turn it is, or nil, and its lane. If none of the lane whose
-// turn it is can have its reply in time, the other lane is asked. If none there can, either, and nothing is in
-// flight, what is known of sizes and rates may be wrong: the last goes.
+// turn it is can have its reply in time, the other lane is asked, and the first has no claim for that.
 func (q *queue) turn(w *window, now time.Time) (*lane, *Request) {
 	first, second := &q.lanes[Ordinary], &q.lanes[Apart]
 	if first.first == nil || second.first != nil && second.sent < first.sent {
 		first, second = second, first
 	}
-	for _, l := range [...]*lane{first, second} {
-		if rq := l.choose(w, now); rq != nil {
-			return l, rq
-		}
+	if rq := first.choose(w, now); rq != nil {
+		return first, rq
 	}
-	if w.count == 0 && first.last != nil {
-		w.weigh(first.last)
-		return first, first.last
+	rq := second.choose(w, now)
+	if rq != nil {
+		first.sent = max(first.sent, second.sent)
 	}
-	return first, nil
+	return second, rq
 }
 
 // choose returns the first request that can have its reply before its caller leaves, or nil. Less in flight
 // than the request itself has is no reason that it cannot: its own size may be a guess, and the rate is of
-// what little there was.
+// what little there was. So if nothing is in flight, that is the first.
 func (l *lane) choose(w *window, now time.Time) *Request {
 	for rq, n := l.first, 0; rq != nil && n < maxPassed; rq, n = rq.behind, n+1 {
 		w.weigh(rq)

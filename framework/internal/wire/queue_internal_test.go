@@ -161,6 +161,30 @@ func TestHopelessRequestsHoldUpNoOtherLane(t *testing.T) {
 	}
 }
 
+// What one lane sent while the other had no request with time gives the other no claim.
+func TestAHopelessLaneGainsNoClaim(t *testing.T) {
+	for _, hopeless := range []Class{Ordinary, Apart} {
+		var q queue
+		w, now := newWindow(10*time.Second, new(sizes)), time.Now()
+		w.enter(weighing(0, minWindow/2), now) // by the first rate, a quarter of a second
+		q.add(&Request{Class: hopeless, Expect: 1000, By: now.Add(100 * time.Millisecond)})
+		other := Ordinary + Apart - hopeless
+		for range 100 { // each goes out at once
+			q.add(&Request{Class: other, Expect: 1000})
+			q.next(&w, now)
+		}
+		q.add(&Request{Class: other, Expect: 1000})
+		n := 0
+		q.add(&Request{Class: hopeless, Expect: 1000})
+		for ; q.next(&w, now).Class == hopeless; n++ {
+			q.add(&Request{Class: hopeless, Expect: 1000})
+		}
+		if n > 2 {
+			t.Errorf("%d requests of class %d went ahead of one of the other lane", n, hopeless)
+		}
+	}
+}
+
 // A request costs what is known when it goes, not what was known when it came.
 func TestTheCostOfARequestIsOfNow(t *testing.T) {
 	var q queue
