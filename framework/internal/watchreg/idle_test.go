@@ -161,3 +161,22 @@ func followOrder(t *testing.T, m *model, order []int) (next []int) {
 	}
 	return nil
 }
+
+// A call may use the new connection before FireAll, and leave a watch there whose removal is under way.
+func TestARemovalBeforeFireAllIsTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newModel([2]watchreg.Kind{watchreg.Data, watchreg.Data})
+		m.Sever()
+		early := m.begin(watchreg.Data, false)
+		take(&m.reads).found(1)
+		early.mustWait(t)
+		early.Close()
+		m.FireAll(watchreg.Reconnected)
+		if len(m.removals) != 1 {
+			t.Fatalf("%d removals in the queue, want 1", len(m.removals))
+		}
+		if m.begin(watchreg.Data, false); len(m.removals) != 0 {
+			t.Error("the removal takes the watch of the Subscription that came back")
+		}
+	})
+}

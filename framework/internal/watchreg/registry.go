@@ -98,7 +98,7 @@ func (r *Registry) fire(event Event, path string, kinds []Kind) {
 }
 
 // FireAll notifies all Subscriptions when the connection on which the server kept their watches is
-// lost.
+// lost. Removals may be under way on the next connection already; Sever forgot those of the lost one.
 func (r *Registry) FireAll(event Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +106,7 @@ func (r *Registry) FireAll(event Event) {
 		r.fireLocked(e, event)
 	}
 	clear(r.entries)
-	r.idle = newIdle()
+	clear(r.paths)
 }
 
 // fireLocked notifies the Subscriptions of e. It needs mu.
