@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,7 +39,13 @@ func load(p *Provider) (s settings, err error) {
 	if err := k.Load(p, nil); err != nil {
 		return s, err
 	}
-	return s, k.Unmarshal("", &s)
+	if err := k.Unmarshal("", &s); err != nil {
+		return s, err
+	}
+	if s.Database.Host == "" {
+		return s, errors.New("database.host is missing")
+	}
+	return s, nil
 }
 
 // follow calls listen with the settings, and again at each change of them, until ctx ends. It returns an
@@ -53,11 +60,19 @@ func follow(ctx context.Context, p *Provider, out io.Writer, listen func(before,
 	}); err != nil {
 		return err
 	}
-	current, err := load(p)
+	var current settings
+	use := func(latest settings) {
+		if err := p.Keep(); err != nil {
+			fmt.Fprintf(out, "a start without ZooKeeper will not have these settings: %v\n", err)
+		}
+		listen(current, latest)
+		current = latest
+	}
+	first, err := load(p)
 	if err != nil {
 		return err
 	}
-	listen(settings{}, current)
+	use(first)
 	for ctx.Err() == nil {
 		select {
 		case err = <-changes:
@@ -72,8 +87,7 @@ func follow(ctx context.Context, p *Provider, out io.Writer, listen func(before,
 		case err != nil:
 			fmt.Fprintf(out, "the last good settings stay: %v\n", err)
 		case latest != current:
-			listen(current, latest)
-			current = latest
+			use(latest)
 		}
 	}
 	return nil

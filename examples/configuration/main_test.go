@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,6 +31,7 @@ func TestAValueThatIsNoneLeavesTheLastGoodSettings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(t, zkserver.Run(t), filepath.Join(t.TempDir(), "settings.json"))
+		s.set(t, "database/host", "db1")
 		s.set(t, "database/pool", "10")
 		var out strings.Builder
 		var pools []int
@@ -40,7 +42,13 @@ func TestAValueThatIsNoneLeavesTheLastGoodSettings(t *testing.T) {
 			pools = append(pools, now.Database.Pool)
 			if len(pools) == 1 {
 				s.set(t, "database/pool", "many")
-				time.AfterFunc(time.Second, func() { s.set(t, "database/pool", "20") })
+				time.AfterFunc(time.Second, func() {
+					if err := s.client.DeleteTree(t.Context(), root); err != nil {
+						t.Error(err)
+					}
+					s.set(t, "database/pool", "20") // half of it is none
+					s.set(t, "database/host", "db1")
+				})
 			}
 		})
 		if err != nil {
@@ -48,6 +56,9 @@ func TestAValueThatIsNoneLeavesTheLastGoodSettings(t *testing.T) {
 		}
 		if len(pools) != 2 || pools[0] != 10 || pools[1] != 20 {
 			t.Errorf("pools %v, want 10 and 20", pools)
+		}
+		if text, err := os.ReadFile(s.provider.file); err != nil || !strings.Contains(string(text), `"20"`) {
+			t.Errorf("the file has %s, want the last good settings; %v", text, err)
 		}
 		if !strings.Contains(out.String(), "'Database.Pool' cannot parse value") {
 			t.Errorf("printed %q: it does not name the setting", out.String())
@@ -62,6 +73,9 @@ func TestAStartWithoutZooKeeperHasTheLastSettings(t *testing.T) {
 		first := newService(t, server, file)
 		first.set(t, "database/host", "db7")
 		if _, err := load(first.provider); err != nil {
+			t.Fatal(err)
+		}
+		if err := first.provider.Keep(); err != nil {
 			t.Fatal(err)
 		}
 		server.Frontend(0).Kill()

@@ -21,10 +21,13 @@ type Provider struct {
 	ctx   context.Context // ends Watch
 	cache *cache.Cache
 	wait  time.Duration // how long a Read waits for the cache to be filled
-	file  string        // has the last values that were read, for a start without ZooKeeper
+	file  string        // has the last good values, for a start without ZooKeeper
+
+	latest map[string]any // of the last Read from ZooKeeper, else nil
 }
 
-// Read returns the values in ZooKeeper or, if the cache isn't filled in time, those of the file.
+// Read returns the values in ZooKeeper or, if the cache isn't filled in time or has none, those of the file: a tree
+// that was deleted, or a typing error in the chroot, is no configuration.
 func (p *Provider) Read() (map[string]any, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, p.wait)
 	defer cancel()
@@ -41,7 +44,11 @@ func (p *Provider) Read() (map[string]any, error) {
 			values[strings.ReplaceAll(key, "/", ".")] = string(node.Data)
 		}
 	}
-	return maps.Unflatten(values, "."), p.keep(values)
+	if len(values) == 0 {
+		return p.lastGood(fmt.Errorf("%s has no values", p.cache.Path()))
+	}
+	p.latest = values
+	return maps.Unflatten(values, "."), nil
 }
 
 // Watch calls changed at each change, from a goroutine that ends with the context.
@@ -57,10 +64,11 @@ func (p *Provider) Watch(changed func(event any, err error)) error {
 // ReadBytes is for providers whose data need a parser.
 func (p *Provider) ReadBytes() ([]byte, error) { return nil, errors.ErrUnsupported }
 
-// keep replaces the file as a whole, so that a crash leaves the old one or the new one.
-func (p *Provider) keep(values map[string]any) error {
-	text, err := json.Marshal(values)
-	if err != nil {
+// Keep writes the values of the last Read to the file, if they are ZooKeeper's. Call it when they have proved to be
+// good. It replaces the file as a whole, so that the end of the process leaves the old one or the new one.
+func (p *Provider) Keep() error {
+	text, err := json.Marshal(p.latest)
+	if err != nil || p.latest == nil {
 		return err
 	}
 	temporary := filepath.Join(filepath.Dir(p.file), "."+filepath.Base(p.file))
@@ -68,6 +76,7 @@ func (p *Provider) keep(values map[string]any) error {
 }
 
 func (p *Provider) lastGood(cause error) (map[string]any, error) {
+	p.latest = nil
 	text, err := os.ReadFile(p.file)
 	values := make(map[string]any)
 	if err = errors.Join(err, json.Unmarshal(text, &values)); err != nil {

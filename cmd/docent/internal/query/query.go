@@ -81,7 +81,7 @@ func onLock(app *cli.App, show func(inspect.Snapshot, inspect.Lock) error) run {
 	})
 }
 
-// absent says that nobody has the lock at the path, and if no lock is there, why.
+// absent says that no client has the lock at the path, and if no lock is there, why.
 func absent(ctx context.Context, app *cli.App, c *framework.Client, path string) error {
 	within, cancel := bounded(ctx, app)
 	defer cancel()
