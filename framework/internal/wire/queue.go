@@ -126,15 +126,19 @@ func (q *queue) turn(w *window, now time.Time) (*lane, *Request) {
 }
 
 // choose returns the first request that can have its reply before its caller leaves, or nil. Less in flight
-// than the request itself has is no reason that it cannot: its own size may be a guess, and the rate is of
-// what little there was. So if nothing is in flight, that is the first.
+// than the request itself has is no reason that it cannot, if its time is a guess. If nothing is in flight, and
+// no request has time, that is the first.
 func (l *lane) choose(w *window, now time.Time) *Request {
 	for rq, n := l.first, 0; rq != nil && n < maxPassed; rq, n = rq.behind, n+1 {
 		w.weigh(rq)
-		if rq.By.IsZero() || w.due() < w.takes(rq.size, rq.reply) || !w.answered(rq, now).After(rq.By) {
+		guessed := w.guesses(rq) && w.due() < w.takes(rq.size, rq.reply)
+		if rq.By.IsZero() || guessed || !w.answered(rq, now).After(rq.By) {
 			return rq
 		}
 		w.fill()
+	}
+	if w.count == 0 {
+		return l.first
 	}
 	return nil
 }

@@ -131,6 +131,35 @@ func TestADeadlineIsNoReasonToWaitOnAnIdleLink(t *testing.T) {
 	}
 }
 
+// How long a write takes is known once one of its size was sent. One whose caller leaves before that gives way.
+func TestAWriteWithoutTimeGivesWay(t *testing.T) {
+	var q queue
+	w, now := newWindow(10*time.Second, new(sizes)), time.Now()
+	const size = 1 << 20
+	write := func(left time.Duration) *Request {
+		return &Request{Expect: 100, By: now.Add(left), sending: sending{size: size}}
+	}
+	former := write(time.Minute)
+	q.add(former)
+	if q.next(&w, now) != former {
+		t.Fatal("the first write doesn't go")
+	}
+	w.enter(former, now)
+	now = now.Add(4 * time.Second)
+	w.leave(former, 100, now)
+	hopeless, later := write(time.Second), write(time.Minute)
+	q.add(hopeless)
+	q.add(later)
+	if q.next(&w, now) != later {
+		t.Error("a write of 4 s goes whose caller leaves in 1 s, and not the one behind it")
+	}
+	w.enter(later, now)
+	w.leave(later, 100, now.Add(4*time.Second))
+	if q.next(&w, now) != hopeless {
+		t.Error("nothing is in flight, and no write goes: then a lower rate would stay as it is")
+	}
+}
+
 // However many requests have no time left, none goes because of that.
 func TestNoneOfManyHopelessRequestsGoes(t *testing.T) {
 	var q queue

@@ -27,6 +27,7 @@ type window struct {
 type direction struct {
 	bytes    int     // of replies, as they are expected
 	rate     float64 // bytes in a second that it has carried lately
+	measured int     // how many bytes that is known from
 	carried  int     // in the present sample
 	reckoned int     // what was expected of that
 	full     bool    // in it, something was not admitted because of what is in flight
@@ -121,6 +122,12 @@ func (w *window) write() int {
 	return int(min(max(w.up.rate*writeSpan.Seconds(), minWrite), maxWrite))
 }
 
+// guesses reports whether the time that a request takes is a guess: most of it is the reply's, whose length is not
+// known, or the rate is known from far fewer bytes than the request has.
+func (w *window) guesses(rq *Request) bool {
+	return rq.size > 2*w.up.measured || w.takes(0, rq.reply) > w.takes(rq.size, 0)
+}
+
 // answered returns when the reply to a request may be there, with a margin.
 func (w *window) answered(rq *Request, now time.Time) time.Time {
 	margin := min(writeSpan, time.Duration(maxWrite/max(w.up.rate, w.down.rate)*float64(time.Second)))
@@ -180,7 +187,10 @@ func (d *direction) learn(took, span time.Duration) {
 		d.rate = rate
 	case d.full && d.reckoned <= 2*d.carried:
 		d.rate = (min(d.rate, maxWindow/span.Seconds()) + rate) / 2
+	default:
+		return
 	}
+	d.measured = max(d.carried, d.measured/2)
 }
 
 // sizes are what replies of unknown length are expected to have, in bytes.
