@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/usercall"
 	"github.com/docent-go/docent/internal/zkpath"
 )
@@ -100,7 +101,7 @@ func (c *Client) PruneParents(ctx context.Context, path, root string) error {
 			return err
 		case !exists: // it is gone already
 			continue
-		case st.NumChildren > 0 || st.EphemeralOwner > 0:
+		case st.NumChildren > 0 || proto.IsSession(st.EphemeralOwner):
 			return nil
 		}
 		err = c.Delete(ctx, dir, CreatedBy(st.Czxid))

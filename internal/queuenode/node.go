@@ -48,14 +48,15 @@ func Contenders(names []string) []Node { return Sort(names, all[:]...) }
 func ParseAny(name string) (Node, bool) { return Parse(name, all[:]) }
 
 // ParseUnknown returns the contender of a library that docent does not know which the name may mean: it has no
-// kind, and ends in the ten digits of a sequential znode. It is one only if the znode is ephemeral.
+// kind, and ends in exactly the ten digits of a sequential znode. It is one only if the znode is ephemeral.
 func ParseUnknown(name string) (Node, bool) {
 	if _, known := ParseAny(name); known || len(name) < sequenceDigits {
 		return Node{}, false
 	}
-	digits := name[len(name)-sequenceDigits:]
+	prefix, digits := name[:len(name)-sequenceDigits], name[len(name)-sequenceDigits:]
 	number, err := strconv.ParseUint(digits, 10, 31)
-	return Node{Name: name, Sequence: int32(number)}, err == nil
+	longer := strings.TrimRight(prefix, "0123456789") != prefix // a time, or another number
+	return Node{Name: name, Sequence: int32(number)}, err == nil && !longer
 }
 
 // A Node is a contender's znode in a queue.

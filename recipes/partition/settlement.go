@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/recipes/cache"
-	"github.com/docent-go/docent/recipes/internal/membership"
 )
 
 // A settlement has the members among whom the keys were last divided: the creation of each one's znode,
@@ -32,7 +32,7 @@ type view struct {
 func viewOf(s *cache.Snapshot, dir string) view {
 	v := view{present: make(settlement)}
 	for id, n := range s.Children(dir) {
-		if !membership.IsSession(n.Stat.EphemeralOwner) {
+		if !proto.IsSession(n.Stat.EphemeralOwner) {
 			continue
 		}
 		digest := string(unpacked(n.Data, maxDigest))

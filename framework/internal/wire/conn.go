@@ -123,15 +123,19 @@ func (c *Conn) ping() {
 	c.wake()
 }
 
-// oldestLocked returns when the oldest request without a reply was sent, be it a ping or not. It needs mu.
-func (c *Conn) oldestLocked() (time.Time, bool) {
+// waitingLocked returns since when there is no progress for the oldest request without a reply, be it a ping or not;
+// zero if none waits. While that request is written, bytes that leave are its progress. Later only those that arrive
+// are: a socket takes many more for a server that has stopped. It needs mu.
+func (c *Conn) waitingLocked() time.Time {
 	switch {
 	case c.over || len(c.flight) == 0 && len(c.pings) == 0:
-		return time.Time{}, false
+		return time.Time{}
 	case len(c.flight) == 0 || len(c.pings) > 0 && c.pings[0].Before(c.flight[0].sent):
-		return c.pings[0], true
+		return later(c.pings[0], c.moved())
+	case c.flight[0].state == writing:
+		return later(c.flight[0].sent, c.moved())
 	}
-	return c.flight[0].sent, true
+	return later(c.flight[0].left, c.wire.born.Add(time.Duration(c.heard.Load())))
 }
 
 // moved returns when the connection has made progress last: bytes arrived, or left.

@@ -58,6 +58,7 @@ type sending struct {
 	state state
 	xid   int32
 	sent  time.Time // when its write began
+	left  time.Time // when its write ended
 	size  int       // of its frame
 	reply int       // of its reply's frame, see window.weigh
 	tree  string    // path of a recursive watch that it sets; else ""

@@ -138,9 +138,7 @@ func (w *Wire) Status() Status {
 		if c.window.up.bytes+c.window.down.bytes > minWindow {
 			s.Due = c.window.due()
 		}
-		if oldest, ok := c.oldestLocked(); ok {
-			s.Waiting = later(oldest, c.moved())
-		}
+		s.Waiting = c.waitingLocked()
 	}
 	return s
 }

@@ -92,9 +92,10 @@ func (c *Conn) writeAll(frames []byte) (n int, err error) {
 func (c *Conn) gave(batch []*Request, n int) (left []*Request) {
 	c.wire.mu.Lock()
 	defer c.wire.mu.Unlock()
+	now := time.Now()
 	for _, rq := range batch {
 		n -= rq.size
-		if rq.state != writing {
+		if rq.left = now; rq.state != writing {
 			continue // it has its reply
 		}
 		if rq.state = written; !c.over {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/zkpath"
 )
 
@@ -123,7 +124,7 @@ func (k *Keeper) judge(st framework.Stat, exists bool) finding {
 		return noZnode
 	case st.Czxid == k.znode.Czxid && (!k.adopted || st.Mzxid == k.znode.Mzxid):
 		return ownZnode
-	case k.opts.Lasting && !IsSession(owner):
+	case k.opts.Lasting && !proto.IsSession(owner):
 		return lastingZnode
 	case k.past.Has(owner, k.session):
 		return formerZnode
@@ -201,12 +202,6 @@ func (k *Keeper) noteSent(want Content, err error) {
 			k.sent = append(k.sent, want.Data)
 		}
 	}
-}
-
-// IsSession reports whether the owner of a znode is a session: not 0, as that of a persistent znode,
-// and not what servers give to containers and TTL znodes, but to no session.
-func IsSession(owner int64) bool {
-	return owner != 0 && owner != math.MinInt64 && uint64(owner)>>56 != 0xff
 }
 
 // write writes the content, unless another client has written to the znode: then the keeper looks. It also

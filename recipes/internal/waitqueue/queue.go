@@ -20,6 +20,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/errtype"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/internal/zkpath"
 )
@@ -153,7 +154,7 @@ func (q *Queue) refusal(other string) error {
 // otherAhead looks for contenders of another kind that are ahead of the node self, which v shows and
 // whose czxid is given; with a nil self, for any. It returns [ErrMixed] if there is one. But if a
 // contender of the queue's own kinds is ahead of all these, each of them is refused itself, and its
-// znode only remains for a moment. otherAhead then returns the name of one, below the directory. Until
+// znode only remains for a moment, unless it is of a library that refuses nothing. otherAhead then returns the name of one, below the directory. Until
 // that is gone, self must not be granted: a program that refuses nothing may hold it.
 //
 // All kinds that queue in one directory have one counter. A semaphore's contenders have another one, so
@@ -215,7 +216,7 @@ func Unknown(
 	slices.SortFunc(found, queuenode.Compare)
 	found = found[:min(len(found), maxStats)]
 	stats, err := statsOf(ctx, c, dir, found)
-	return slices.DeleteFunc(found, func(n queuenode.Node) bool { return stats[n.Name].EphemeralOwner <= 0 }), err
+	return slices.DeleteFunc(found, func(n queuenode.Node) bool { return !proto.IsSession(stats[n.Name].EphemeralOwner) }), err
 }
 
 // OtherAhead looks for znodes of others, which are children of dir, that were created before the znode
