@@ -74,7 +74,8 @@ func (d *Double) lease(ctx context.Context, grant *waitqueue.Grant, seen *teleme
 
 // Leave releases the lease of [Double.Enter], and waits until all members that were in have left and
 // the caller's znode is gone, across outages. If the lease was lost before the call or while it
-// waited, the error wraps [lease.ErrLost] and Leave does not wait. If ctx ends first, the error
+// waited, the error wraps [lease.ErrLost] and Leave does not wait; the client's next Enter waits instead,
+// until the others have left. If ctx ends first, the error
 // wraps ctx's, and the lease is released nevertheless: see [lease.Lease.Release]. If the session ends
 // during Leave or Release, the znode is deleted in the client's next session.
 func (d *Double) Leave(ctx context.Context, l *lease.Lease) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/zkpath"
+	"github.com/docent-go/docent/recipes/internal/membership"
 	"github.com/docent-go/docent/recipes/internal/waitqueue"
 )
 
@@ -100,15 +101,12 @@ func (g *gate) awaitNext(ctx context.Context, left *formerRound, long *waitqueue
 // exists until all of them have left. If ready was made again in between, the members of that later round are in as
 // well, and leave without the caller.
 func (g *gate) listFormer(ctx context.Context, left *formerRound) error {
-	if err := g.client.Sync(ctx, g.path); err != nil { // the server of the next session may be behind
+	st, exists, err := membership.ExistsBehind(ctx, g.client, g.ready()) // the server of the next session may be behind
+	if err != nil {
 		return err
 	}
 	d, err := g.list(ctx, g.client)
 	if err = except(err, framework.ErrNoNode); err != nil {
-		return err
-	}
-	st, exists, err := g.client.Exists(ctx, g.ready())
-	if err != nil {
 		return err
 	}
 	if left.listed = true; exists {

@@ -192,7 +192,7 @@ func (g *gate) list(ctx context.Context, c *framework.Client) (directory, error)
 	return directory{names, st.Version, st.Pzxid}, err
 }
 
-// maxChecked is how many members open checks: 1000 make a request of 100 kB.
+// maxChecked is how many members open checks, if the request is not too large then.
 const maxChecked = 1000
 
 // open makes sure that there is a ready that was created after the member's znode, and reports whether there is; if
@@ -223,9 +223,10 @@ func (g *gate) open(ctx context.Context, member *waitqueue.Grant, listed directo
 			checks = append(checks, framework.OpCheck(zkpath.Join(g.path, name), framework.AnyVersion))
 		}
 	}
-	// Maybe the directory is not the client's to write, or the members are not its to read.
-	for _, more := range [][]framework.TxnOp{append(slices.Clip(checks), mark), checks, nil} {
-		if _, err = c.Txn(ctx, append(slices.Clip(ops), more...)...); !errors.Is(err, framework.ErrNoAuth) {
+	// Maybe the directory is not the client's to write, or the members are not its to read, or their paths fill a request.
+	for _, more := range [][]framework.TxnOp{append(slices.Clip(checks), mark), checks, {mark}, nil} {
+		_, err = c.Txn(ctx, append(slices.Clip(ops), more...)...)
+		if !errors.Is(err, framework.ErrNoAuth) && !errors.Is(err, framework.ErrTooLarge) {
 			break
 		}
 	}

@@ -314,7 +314,7 @@ func (n *Names) end(ctx context.Context, c *framework.Client, of string, session
 // made it. Otherwise it returns ErrTaken.
 func (n *Names) delete(ctx context.Context, c *framework.Client, of string) error {
 	c, path, one := c.Root(), zkpath.Join(n.dir, of), n.state(of)
-	st, exists, err := existsBehind(ctx, c, path)
+	st, exists, err := ExistsBehind(ctx, c, path)
 	switch {
 	case err != nil || !exists:
 		return err

@@ -296,16 +296,16 @@ func (k *Keeper) deleteOwn(ctx context.Context) error {
 
 // findUnsure makes the znode the Keeper's if a succession of unknown outcome has created it.
 func (k *Keeper) findUnsure(ctx context.Context) error {
-	st, exists, err := existsBehind(ctx, k.client, k.path)
+	st, exists, err := ExistsBehind(ctx, k.client, k.path)
 	if err == nil && exists && k.succeeded(st) {
 		k.znode = st
 	}
 	return err
 }
 
-// existsBehind is Exists behind a commit. The server may be behind that of an earlier request: also a leader that was
+// ExistsBehind is Exists behind a commit. The server may be behind that of an earlier request: also a leader that was
 // deposed, which replies to a sync from its memory.
-func existsBehind(ctx context.Context, c *framework.Client, path string) (framework.Stat, bool, error) {
+func ExistsBehind(ctx context.Context, c *framework.Client, path string) (framework.Stat, bool, error) {
 	_, err := c.Txn(ctx, framework.OpCheck(path, math.MaxInt32)) // it fails by the version, and is committed
 	if refused := (*framework.TxnError)(nil); err != nil && !errors.As(err, &refused) {
 		return framework.Stat{}, false, err
