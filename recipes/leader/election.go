@@ -113,7 +113,8 @@ func (e *Election) Participants(ctx context.Context) ([]lease.Participant, error
 // Observe returns who leads, now and whenever that changes, the latest alone. It returns false while
 // there is no candidate, and while it is not known: the client is not Connected, or the request fails.
 // The sequence ends with ctx, with the client, or when the loop is left. A candidate that joins behind
-// the leader costs an observer nothing.
+// the leader costs an observer nothing, unless the ACL of the leader's znode denies it READ: then three
+// requests.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[lease.Participant, bool] {
 	return contender.ObserveFirst(ctx, e.queue, func(err error) { e.warn("leader can't be seen", err) })
 }

@@ -2,10 +2,12 @@ package leader_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/leader"
@@ -227,5 +229,75 @@ func TestObserveShowsARevocation(t *testing.T) {
 			t.Errorf("shows %+v, %v; want the leader, revoked", s.leader, s.known)
 		}
 		mustResign(t, term)
+	})
+}
+
+// TestObserveOfWhatCannotBeRead: behind data that are too large an observer sees at once that they can be read, or
+// that the leader is gone, and who joins costs it nothing.
+func TestObserveOfWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, c, path := env.Route(t), env.Client(t), recipetest.Path(t)
+		must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
+		node := joined(t, c, path, make([]byte, 20<<10))
+		sights := observe(t, newElection(t, route.Client(t, framework.WithMaxPacket(1<<20, 8<<10)), path))
+		awaitUnread(t, sights, node, framework.ErrTooLarge)
+		env.Quiesce()
+		route.ResetRequests()
+		next := joined(t, c, path, make([]byte, 20<<10))
+		env.Quiesce()
+		if n := route.Count(fault.GetChildren, fault.GetData, fault.Exists); n > 0 {
+			t.Errorf("%d requests of the observer when a candidate joined, want none", n)
+		}
+		began := time.Now()
+		must.Get(c.Set(t.Context(), node, nil, framework.AnyVersion))(t)
+		awaitUnread(t, sights, node, nil)
+		must.OK(t, c.Delete(t.Context(), node))
+		awaitUnread(t, sights, next, framework.ErrTooLarge)
+		must.OK(t, c.Delete(t.Context(), next))
+		awaitSight(t, sights, "")
+		if took := time.Since(began); took > zkenv.SessionTimeout/2 {
+			t.Errorf("shown after %v", took)
+		}
+	})
+}
+
+// TestObserveBehindADirectoryThatMayNotBeRead: the refusal of the directory's watch is not taken for the leader's.
+func TestObserveBehindADirectoryThatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		route, c, path := env.Route(t), env.Client(t), recipetest.Path(t)
+		must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
+		node := joined(t, c, path, nil)
+		recipetest.Permit(t, c, node, acl.All&^acl.Read)
+		watch := route.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldRequest, Skip: 1})
+		sights := observe(t, newElection(t, route.Client(t), path))
+		must.Receive(t, watch.Hit(), "the watch of the directory")
+		recipetest.Permit(t, c, path, acl.All&^acl.Read)
+		watch.Release()
+		awaitSight(t, sights, "")
+		recipetest.Permit(t, c, path, acl.All)
+		awaitUnread(t, sights, node, framework.ErrNoAuth)
+		must.OK(t, c.Delete(t.Context(), node))
+		awaitSight(t, sights, "")
+	}, zkenv.Only("the refusal is every server's", zkenv.Embedded, zkenv.Standalone))
+}
+
+// joined returns the path of a candidate with the data, which another program may have written.
+func joined(t testing.TB, c *framework.Client, path string, data []byte) string {
+	t.Helper()
+	return must.Get(c.Create(t.Context(), path+"/latch-", data, framework.Ephemeral(), framework.Sequential(), framework.Protected()))(t)
+}
+
+// awaitUnread waits for the sight of a leader whose znode can't be read because of want; with nil, whose znode can.
+func awaitUnread(t testing.TB, sights <-chan sight, node string, want error) {
+	t.Helper()
+	zktest.Eventually(t, recipetest.Generous, "Observe shows "+node, func() bool {
+		select {
+		case s := <-sights:
+			return s.known && s.leader.Path == node && errors.Is(s.leader.Err, want)
+		default:
+			return false
+		}
 	})
 }

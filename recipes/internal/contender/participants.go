@@ -266,14 +266,26 @@ func (o *observer) read(ctx context.Context, path string) ([]byte, framework.Sta
 	return watch.Data(), st, nil
 }
 
-// watchUnread watches the directory of a znode that can't be read and so can't be watched. It returns why, or
-// another error.
+// watchUnread watches a znode whose data can't be read. But servers refuse any watch of one that may not be read, or
+// send no event of it: there it watches the directory. It returns why, or another error.
 func (o *observer) watchUnread(ctx context.Context, path string, why error) error {
-	watch, err := o.queue.Client.Watch(ctx, o.queue.Dir, framework.WatchChildren)
+	watched, kind := path, framework.WatchExists
+	if errors.Is(why, framework.ErrNoAuth) {
+		watched, kind = o.queue.Dir, framework.WatchChildren
+	}
+	watch, err := o.queue.Client.Watch(ctx, watched, kind)
+	if args.Unreadable(err) {
+		return errors.New(err.Error()) // firstOf would take it for why, and no watch is set
+	}
 	if err != nil {
 		return err
 	}
-	if _, name := zkpath.Split(path); !slices.Contains(watch.Children(), name) {
+	_, there := watch.Stat()
+	if kind == framework.WatchChildren {
+		_, name := zkpath.Split(path)
+		there = slices.Contains(watch.Children(), name)
+	}
+	if !there {
 		watch.Close()
 		return framework.ErrNoNode
 	}
