@@ -89,7 +89,7 @@ func (k *keeping) live(c *client, r, hand *rand.Rand) {
 const byHand = "kept made by hand"
 
 // makeByHand makes a znode at the path, which is no Node's although it is of the same session, and returns
-// what deletes it, or nil.
+// what deletes it and waits for that, or nil.
 func (k *keeping) makeByHand(f *framework.Client, path string) (remove func()) {
 	ctx, cancel := context.WithTimeout(k.env.ctx, k.env.plan.timeout)
 	defer cancel()
@@ -107,7 +107,12 @@ func (k *keeping) makeByHand(f *framework.Client, path string) (remove func()) {
 		k.env.mu.Lock()
 		delete(k.env.byHand, key)
 		k.env.mu.Unlock()
-		f.Discard(path, framework.CreatedBy(key.czxid))
+		over := make(chan struct{})
+		f.Discard(path, framework.CreatedBy(key.czxid), framework.WhenOver(func(bool) { close(over) }))
+		select { // until then the next Node finds it at the path
+		case <-over:
+		case <-k.env.ctx.Done():
+		}
 	}
 }
 
