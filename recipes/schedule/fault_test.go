@@ -8,12 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/schedule"
+	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -226,4 +228,56 @@ func TestWhatTheMarksHaveAsLost(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAPauseIsThatOfOneOutage: the pauses after requests that fail begin anew when one has succeeded.
+func TestAPauseIsThatOfOneOutage(t *testing.T) {
+	t.Parallel()
+	for range 10 { // pauses are random
+		virtual(t, pauseAfterAnOutage)
+	}
+}
+
+func pauseAfterAnOutage(t *testing.T, srv *zkserver.Server) {
+	t.Helper()
+	c := client(t, srv, framework.WithRetry(retry.Times(1, 0)))
+	begun, end := make(chan struct{}), make(chan struct{})
+	first := later(t.Context(), newSchedule(t, client(t, srv), "/job"), slot(1), func(context.Context, *lease.Lease) error {
+		close(begun)
+		<-end
+		return nil
+	})
+	<-begun
+	refuse := func(times int) *fault.Handle {
+		return srv.Rules().Add(fault.Rule{
+			Session: c.Session().ID, Op: fault.GetData, Path: "/job", Action: fault.Refuse, Code: fault.Throttled, Times: times,
+		})
+	}
+	outage := refuse(10)
+	next := later(t.Context(), newSchedule(t, c, "/job", schedule.WithWait(time.Hour)), slot(2), idle)
+	time.Sleep(10 * time.Minute)
+	again, ended := refuse(3), time.Now()
+	close(end)
+	check(t, (<-first).Result, nil, schedule.Ran)
+	got := <-next
+	check(t, got.Result, got.err, schedule.Ran)
+	if took := got.at.Sub(ended); took > 1500*time.Millisecond || outage.Hits() < 10 || again.Hits() < 3 {
+		t.Errorf("ran %v after the end, after %d and %d refusals", took, outage.Hits(), again.Hits())
+	}
+}
+
+// TestAZnodeOfNoSessionIsNoHolder: nothing would end the wait for it. What is known of a slot is said all the same.
+func TestAZnodeOfNoSessionIsNoHolder(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, srv *zkserver.Server) {
+		c := client(t, srv)
+		s, began := newSchedule(t, c, "/job"), time.Now()
+		mustRun(t, s, slot(1), idle, schedule.Ran)
+		must.Get(c.Create(t.Context(), "/job/lock", nil))(t)
+		mustRun(t, newSchedule(t, client(t, srv), "/job"), slot(1), idle, schedule.DoneElsewhere)
+		mustRun(t, newSchedule(t, c, "/job", schedule.WithWait(time.Minute)), slot(2), idle, schedule.Missed, lock.ErrMixed)
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
 }

@@ -11,9 +11,11 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/recipes/internal/args"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
 )
 
@@ -42,6 +44,7 @@ type state struct {
 	marks
 	version int32 // of the marks' znode
 	holder  int64 // fence of the lock's holder; 0 for none
+	foreign bool  // the holder's znode is no session's, and ends with none
 	stale   bool  // a write has failed since, or its outcome is unknown
 }
 
@@ -71,6 +74,7 @@ func (c *call) run(ctx context.Context, fn work) (result Result, failed, err err
 			return c.last, nil, c.last.err()
 		case waiting.Err() != nil: // err has the cause, which is compared with nothing
 		case errors.Is(err, errAgain), errors.Is(err, errGone), errors.Is(err, lease.ErrHeld):
+			pauses.Reset()
 			_ = rounds.Wait(waiting, 1) // its error ends the loop
 		case passes(err):
 			_ = pace.Sleep(waiting, pauses.NextBackOff())
@@ -115,6 +119,8 @@ func (c *call) try(ctx context.Context) (*lease.Lease, *state, error) {
 	switch v := c.judge(seen); {
 	case v == over:
 		return nil, nil, nil
+	case seen.foreign:
+		return nil, nil, fmt.Errorf("%w: %s is no session's", lock.ErrMixed, c.client.AbsolutePath(c.lock.Path()))
 	case v == await || seen.holder != 0:
 		return nil, nil, changed(ctx, watches)
 	}
@@ -135,7 +141,7 @@ func (c *call) look(ctx context.Context) (*state, []*framework.Watch, error) {
 	switch {
 	case errs[0] == nil:
 		st, _ := found[0].Stat()
-		seen.holder = st.Czxid
+		seen.holder, seen.foreign = st.Czxid, !proto.IsSession(st.EphemeralOwner)
 	case !errors.Is(errs[0], framework.ErrNoNode):
 		return nil, watches, errs[0]
 	}

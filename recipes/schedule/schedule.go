@@ -95,10 +95,12 @@ func New(c *framework.Client, path string, opts ...Option) (*Schedule, error) {
 //   - fn's error if ctx ended before fn returned it. The run counts as stopped in the middle:
 //     LostInTheMiddle;
 //   - [lease.ErrLost] with the name of the host, if another call's run was lost: LostInTheMiddle;
-//   - [ErrUnmarked], joined with fn's error, if the end could not be recorded: Ran;
-//   - [ErrPassed], an error that wraps ctx's or [context.DeadlineExceeded] if the wait has ended,
-//     and also [framework.ErrNotConnected] if no server answered, or another error of the client that
-//     does not pass: [Missed].
+//   - [ErrUnmarked], joined with fn's error, if the end could not be recorded: Ran, or LostInTheMiddle
+//     if ctx had ended. If only the reply was lost, the end may be recorded all the same;
+//   - [ErrPassed], [lock.ErrMixed] if the lock's znode is no session's, an error that wraps ctx's or
+//     [context.DeadlineExceeded] if the wait has ended, and also [framework.ErrNotConnected] if no server
+//     answered, or another error of the client that does not pass: [Missed]; [RunningElsewhere] or
+//     LostInTheMiddle if Run has seen the slot's run before the wait ended.
 //
 // The context of fn is derived from ctx and ends when the lease is lost, with the LostError as its cause.
 // fn must then stop: with [WithRerun] another host is about to run the slot. l is for its Fence and Guards,
