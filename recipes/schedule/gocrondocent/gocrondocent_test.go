@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -285,12 +286,30 @@ func TestAJobThatIsNotDueAtThePeriod(t *testing.T) {
 					}
 					<-time.After(24 * time.Hour)
 				}
-				if n := log.count("not due at multiples of " + test.period.String()); n != test.want {
+				if n := log.count("far from a multiple of " + test.period.String()); n != test.want {
 					t.Errorf("%d warnings, want %d", n, test.want)
 				}
 			})
 		})
 	}
+}
+
+// TestWarningsAreBounded: a program that names its jobs anew for ever fills neither the memory nor the log.
+func TestWarningsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _, log := loggedLocker(t, zkserver.Run(t), 24*time.Hour)
+		<-time.After(time.Until(time.Now().Truncate(24 * time.Hour).Add(36 * time.Hour)))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for n := range 1_010 {
+			if _, err := l.Lock(ctx, strconv.Itoa(n)); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+		}
+		if n := log.count("far from a multiple"); n != 1_000 {
+			t.Errorf("%d warnings, want 1000", n)
+		}
+	})
 }
 
 // TestAMissOrALossIsLogged: gocron drops the errors of Unlock, and those of Lock unless it has an AfterLockError.
@@ -328,6 +347,25 @@ func TestAMissOrALossIsLogged(t *testing.T) {
 				t.Error(err)
 			}
 		}, 1},
+		"a shutdown during the wait for another": {func(t *testing.T, srv *zkserver.Server, c *framework.Client, _ *gocrondocent.Locker) {
+			other, _, _ := loggedLocker(t, srv, time.Minute)
+			held, err := other.Lock(t.Context(), "report")
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := gocrondocent.NewLocker(c, "/jobs", time.Minute, schedule.WithRerun())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if _, err := l.Lock(ctx, "report"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+			if err := held.Unlock(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}, 0},
 		"a shutdown before the slot": {func(t *testing.T, srv *zkserver.Server, _ *framework.Client, l *gocrondocent.Locker) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()

@@ -27,7 +27,9 @@ type Locker struct {
 	dir    string
 	period time.Duration
 	opts   []schedule.Option
-	warned sync.Map // the keys of jobs that are not due at multiples of the period
+
+	mu     sync.Mutex
+	warned map[string]bool // the keys of jobs that come far from a multiple of the period, maxWarned at the most
 }
 
 var _ gocron.Locker = (*Locker)(nil)
@@ -40,7 +42,7 @@ var _ gocron.Locker = (*Locker)(nil)
 // of a job, the jobs have to be due at multiples of it, and clocks must differ by less than half of it: a minute
 // for jobs of a crontab. gocron.WithStartAt makes a DurationJob so; gocron.WithDistributedJobLocker takes a Locker
 // for one job. The period must be in whole seconds, and at least one. If a job comes more than ten seconds, or a quarter
-// of the period, before or after a multiple, the client's logger warns once.
+// of the period, before or after a multiple, the client's logger warns once, and of a thousand jobs at the most.
 //
 // By default Lock waits for one period at the most: schedule.WithWait. If arguments are faulty, NewLocker returns
 // all faults.
@@ -56,7 +58,7 @@ func NewLocker(c *framework.Client, dir string, period time.Duration, opts ...sc
 	if err := errors.Join(fault, err); err != nil {
 		return nil, fmt.Errorf("gocrondocent: new locker: %w", err)
 	}
-	return &Locker{client: c, dir: dir, period: period, opts: opts}, nil
+	return &Locker{client: c, dir: dir, period: period, opts: opts, warned: make(map[string]bool)}, nil
 }
 
 // Lock returns when the job's slot has begun here. It returns an error that wraps [ErrNotHere] if the slot is done or
@@ -71,10 +73,9 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	now := time.Now()
 	slot := now.Round(l.period)
 	log := l.client.Logger().Named("schedule").With(zap.String(locktel.AttrPath, l.client.AbsolutePath(dir)))
-	if off := now.Sub(slot); off.Abs() > min(l.period/4, farOff) {
-		if _, again := l.warned.LoadOrStore(key, nil); !again {
-			log.Warn(fmt.Sprintf("the job is not due at multiples of %v: take a shorter period", l.period), zap.Duration("off", off))
-		}
+	if off := now.Sub(slot); off.Abs() > min(l.period/4, farOff) && l.warnFirst(key) {
+		log.Warn(fmt.Sprintf("the job comes far from a multiple of %v: it is not due at one (take a shorter period), "+
+			"this host's clock is off, or the scheduler starts jobs late", l.period), zap.Duration("off", off))
 	}
 	held := &lock{log: log, begun: make(chan struct{}), end: make(chan bool, 1), over: make(chan struct{})}
 	go held.run(ctx, s, slot) // ends with Unlock, or with the lease; Lock or Unlock waits for it
@@ -90,8 +91,21 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	return nil, fmt.Errorf("%w: %v, process %d on %s", ErrNotHere, held.result.Outcome, run.PID, run.Host)
 }
 
-// farOff is more than the clocks of a fleet differ.
-const farOff = 10 * time.Second
+// warnFirst reports whether to warn of the job now.
+func (l *Locker) warnFirst(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.warned[key] || len(l.warned) >= maxWarned {
+		return false
+	}
+	l.warned[key] = true
+	return true
+}
+
+const (
+	farOff    = 10 * time.Second // more than the clocks of a fleet differ
+	maxWarned = 1_000            // jobs; a program may make their names anew for ever
+)
 
 // A lock is a run of a slot. Its goroutine waits in the run while gocron's job works.
 type lock struct {
@@ -119,7 +133,8 @@ func (h *lock) run(ctx context.Context, s *schedule.Schedule, slot time.Time) {
 			return l.Err()
 		}
 	})
-	if h.err != nil && (ctx.Err() == nil || h.result.Outcome != schedule.Missed) { // gocron drops the error
+	begun := h.result.Outcome == schedule.Ran || h.result.Outcome == schedule.LostInTheMiddle
+	if h.err != nil && (ctx.Err() == nil || begun) { // gocron drops the error
 		h.log.Warn("the job's slot has no recorded end", zap.Time("slot", slot), zap.Stringer("outcome", h.result.Outcome), zap.Error(h.err))
 	}
 }
