@@ -130,15 +130,18 @@ func TestAPlaceThatWasLostIsNotCountedAgain(t *testing.T) {
 // longer. Once the member has left, another one that enters waits for a second one.
 func TestAMemberThatHasLeftIsNotCounted(t *testing.T) {
 	t.Parallel()
-	for name, leave := range map[string]func(t *testing.T, d *barrier.Double, l *lease.Lease) error{
-		"by Leave":   func(t *testing.T, d *barrier.Double, l *lease.Lease) error { return d.Leave(t.Context(), l) },
-		"by Release": func(t *testing.T, _ *barrier.Double, l *lease.Lease) error { return l.Release(t.Context()) },
-		"by Leave after a Release whose context has ended": func(t *testing.T, d *barrier.Double, l *lease.Lease) error {
+	for name, tt := range map[string]struct {
+		op    fault.Op // of the request that deletes the znode
+		leave func(t *testing.T, d *barrier.Double, l *lease.Lease) error
+	}{
+		"by Leave":   {fault.Multi, func(t *testing.T, d *barrier.Double, l *lease.Lease) error { return d.Leave(t.Context(), l) }},
+		"by Release": {fault.Delete, func(t *testing.T, _ *barrier.Double, l *lease.Lease) error { return l.Release(t.Context()) }},
+		"by Leave after a Release whose context has ended": {fault.Delete, func(t *testing.T, d *barrier.Double, l *lease.Lease) error {
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
 			recipetest.Fails(t, "Release", l.Release(ended), context.Canceled)
 			return d.Leave(t.Context(), l)
-		},
+		}},
 	} {
 		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
 			path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
@@ -147,10 +150,10 @@ func TestAMemberThatHasLeftIsNotCounted(t *testing.T) {
 			staying := recipetest.Later(t.Context(), theirs.Enter)
 			l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
 			must.OK(t, recipetest.Granted(t, staying).Release(t.Context()))
-			deletion := route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
+			deletion := route.Rules().Add(fault.Rule{Op: tt.op, Path: path + "/*", Action: fault.CutBefore})
 			route.Refuse()
 			left := make(chan error, 1)
-			go func() { left <- leave(t, d, l) }()
+			go func() { left <- tt.leave(t, d, l) }()
 			must.Receive(t, deletion.Hit(), "the deletion")
 			zktest.Eventually(t, recipetest.Generous, "the end of the session", func() bool { return c.State() == framework.Lost })
 			route.Heal()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/errtype"
@@ -205,19 +206,47 @@ func (e *entry) withdraw() {
 type place struct {
 	contender.Grant
 	gate *gate
+	last atomic.Pointer[directory] // the listing with ready by which the member is the last one that is in; nil for none
 }
 
 // Release deletes the znode. If the session ends meanwhile, Release deletes the znode in the next
 // session, because it would be counted in the next use of the barrier until the ensemble has ended
 // the session.
 func (p *place) Release(ctx context.Context) error {
+	maybeGone, refused := p.deleteWithReady(ctx)
 	err := p.Client.Delete(ctx, p.Path, p.deletion()...)
+	if maybeGone {
+		err = except(err, framework.ErrNoNode)
+	}
 	released := p.Released(err)
 	if released == nil && errors.Is(err, framework.ErrSessionEnded) {
 		_, name := zkpath.Split(p.Path)
 		return p.Recipe.Error(p.Client, "release", p.Of, p.gate.ensureGone(ctx, name))
 	}
-	return released
+	return cmp.Or(released, p.Recipe.Error(p.Client, "release", p.Of, refused))
+}
+
+// deleteWithReady deletes the last member's znode along with ready, across outages: a client that finds no ready meets
+// no member of the round, see listFormer. If ready or the directory has changed, it does nothing, nor if ctx or the
+// session ends. It returns an error if a server refuses.
+func (p *place) deleteWithReady(ctx context.Context) (maybeGone bool, err error) {
+	listed := p.last.Load()
+	if listed == nil {
+		return false, nil
+	}
+	for rounds := pace.Rounds(); ; {
+		err := p.gate.deleteReady(ctx, p.Client, *listed, framework.OpDelete(p.Path, framework.AnyVersion))
+		maybeGone = maybeGone || err == nil || errors.Is(err, framework.ErrUnknownOutcome)
+		switch {
+		case err == nil || changed(err) || ctx.Err() != nil || p.Session.Err() != nil:
+			return maybeGone, nil
+		case !waitqueue.Disconnected(err):
+			return maybeGone, err
+		}
+		if rounds.Wait(ctx, 1) != nil {
+			return maybeGone, nil
+		}
+	}
 }
 
 // Discard deletes the znode in the background.

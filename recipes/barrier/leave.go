@@ -20,9 +20,9 @@ import (
 //
 // Leave follows Curator's protocol. Every member but the first in the order of the names deletes its
 // znode, and waits until that of the first is gone. The first waits until it is alone, and then
-// deletes ready and its own znode. So one event tells all others that all are out. Members that
-// enter after Leave began belong to the next use of the barrier: a Leave after one that stopped waiting waits
-// for the members that the first one knew.
+// deletes ready and its own znode, in one transaction if the directory has not changed. So one event
+// tells all others that all are out. Members that enter after Leave began belong to the next use of
+// the barrier: a Leave after one that stopped waiting waits for the members that the first one knew.
 func (g *gate) leave(ctx context.Context, l *lease.Lease) (err error) {
 	_, own := zkpath.Split(l.Node())
 	d := &departure{gate: g, lease: l, own: own}
@@ -82,10 +82,7 @@ func (d *departure) step(ctx context.Context) (out bool, err error) {
 	d.inside = slices.DeleteFunc(d.inside, func(name string) bool { return !slices.Contains(members, name) })
 	switch {
 	case len(d.inside) == 0 && len(members) == 0:
-		if err := d.gate.removeReady(ctx, d.gate.client, listed); err != nil {
-			return false, err
-		}
-		err := d.release(ctx)
+		err := d.releaseLast(ctx, listed)
 		return err == nil, err
 	case len(d.inside) == 0: // members have entered again
 		err := d.release(ctx)
@@ -101,6 +98,19 @@ func (d *departure) step(ctx context.Context) (out bool, err error) {
 		return false, err
 	}
 	return false, d.awaitGone(ctx, d.inside[0], nil)
+}
+
+// releaseLast deletes ready, and releases the lease if that was not done before.
+func (d *departure) releaseLast(ctx context.Context, listed directory) error {
+	last, own := contender.ShareOf(d.lease).Hold().Grant.(*place)
+	if !own || errors.Is(d.lease.Err(), lease.ErrReleased) {
+		if err := d.gate.removeReady(ctx, d.gate.client, listed); err != nil {
+			return err
+		}
+	} else if listed.hasReady() {
+		last.last.Store(&listed)
+	}
+	return d.release(ctx)
 }
 
 // release releases the lease, and waits until the znode is gone. An earlier release may not have waited.
@@ -245,16 +255,28 @@ func (g *gate) mark(ctx context.Context, c *framework.Client) (framework.TxnOp, 
 	return framework.OpSet(g.path, data, st.Version), err
 }
 
+// hasReady reports whether there was a ready that can be told from the next.
+func (d directory) hasReady() bool {
+	return d.version != unknownVersion && slices.Contains(d.names, readyName)
+}
+
 // removeReady deletes the ready that was there when the directory was listed. If the directory has
 // changed since, removeReady does nothing.
 func (g *gate) removeReady(ctx context.Context, c *framework.Client, listed directory) error {
-	if listed.version == unknownVersion || !slices.Contains(listed.names, readyName) {
+	if !listed.hasReady() {
 		return nil
 	}
-	_, err := c.Txn(ctx, framework.OpCheck(g.path, listed.version), framework.OpDelete(g.ready(), framework.AnyVersion))
-	if changed(err) {
-		return nil
+	if err := g.deleteReady(ctx, c, listed); !changed(err) {
+		return err
 	}
+	return nil
+}
+
+// deleteReady is a transaction that fails if the directory has changed since it was listed, with more deletions.
+func (g *gate) deleteReady(ctx context.Context, c *framework.Client, listed directory, more ...framework.TxnOp) error {
+	_, err := c.Txn(ctx, append([]framework.TxnOp{
+		framework.OpCheck(g.path, listed.version), framework.OpDelete(g.ready(), framework.AnyVersion),
+	}, more...)...)
 	return err
 }
 
