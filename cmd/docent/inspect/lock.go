@@ -15,7 +15,8 @@ type Lock struct {
 	Contenders []Contender
 
 	// Runs are the last runs of a [Schedule], in the order in which they began. One that has no end, and whose
-	// lock is not held any more, is [schedule.Lost].
+	// lock is not held any more, is [schedule.Lost]. A view of a [Live] may show a run that has just ended as lost
+	// for a moment, because it learns of the lock's end before it has read the end of the run.
 	Runs []schedule.Run
 
 	// Unknown reports that the znodes are a Schedule's and the data are not, or are of another version. Then

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -89,14 +90,17 @@ func absent(ctx context.Context, app *cli.App, c *framework.Client, path string)
 	if err == nil {
 		err = missing(within, c, path, below)
 	}
+	late := err != nil && ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded)
 	text := "nobody"
 	switch {
 	case errors.Is(err, framework.ErrNoNode):
 		text = fmt.Sprintf("nobody: %s does not exist (a free lock's directory may be deleted; check the path)", cli.Safe(path))
-	case err != nil:
+	case err != nil && !late:
 		return err
-	case len(below.Locks) > 0:
+	case slices.ContainsFunc(below.Locks, func(l inspect.Lock) bool { return l.Path != path }): // one at the path has just come
 		text = "no lock: it has locks below it, see docent ls"
+	case late || !below.Complete:
+		app.Say("--timeout or a limit ended the search for locks below %s: see docent ls", cli.Safe(path))
 	}
 	if _, err := fmt.Fprintln(app.Out, text); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 	"unicode"
 
 	"github.com/docent-go/docent/cmd/docent/internal/form"
@@ -16,6 +17,7 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -103,6 +105,36 @@ func TestNobody(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNobody_while_it_looks_below: a holder that comes meanwhile is not below the path, and a search that takes too
+// long leaves what is known.
+func TestNobody_while_it_looks_below(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]bool{"a holder comes": false, "the search takes too long": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			virtual(t, func(t *testing.T, env *environment) {
+				if _, err := env.client.Create(t.Context(), "/locks/free", nil, framework.WithParents()); err != nil {
+					t.Fatal(err)
+				}
+				search := env.server.Rules().Add(fault.Rule{Op: fault.Sync, Action: fault.HoldRequest, Skip: 1}) // after that of the read
+				ended := make(chan result, 1)
+				go func() { ended <- env.docent(t, "--timeout", "3s", "who", "/locks/free") }()
+				<-search.Hit()
+				if late {
+					<-time.After(3 * time.Second)
+				} else {
+					contender(t, env.client, "/locks/free"+guid+"lock-", "")
+				}
+				search.Release()
+				r := <-ended
+				if hinted := strings.Contains(r.err, "ended the search"); r.code != 3 || r.out != "nobody\n" || hinted != late {
+					t.Errorf("exit code %d, %q %q", r.code, r.out, r.err)
+				}
+			})
+		})
+	}
 }
 
 // TestSchedules: ls, who and tree show the last runs, who is at work, and data that are not a schedule's.
