@@ -68,7 +68,7 @@ func TestMessagesSayWhatToDo(t *testing.T) {
 			return lock.Do(t.Context(), must.Get(lock.NewMutex(c, "/a"))(t), nothing, lock.WaitAtMost(time.Minute))
 		}, "(blocked by /in/a/x-lock-0000000000, which belongs to no session: no lock will free it): "},
 		"Do of a lock that was not made": {func(t *testing.T, c *framework.Client) error {
-			mutex, _ := lock.NewMutex(c, "a") //nolint:errcheck // forgotten
+			mutex, _ := lock.NewMutex(c, "a") // the error is forgotten
 			return lock.Do(t.Context(), mutex, nothing)
 		}, "lock: do: locker: must not be nil: was the error of its constructor checked?"},
 		"more permits than a semaphore has": {func(t *testing.T, c *framework.Client) error {

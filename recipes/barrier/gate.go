@@ -239,12 +239,12 @@ func (p *place) deleteWithReady(ctx context.Context) (maybeGone bool, err error)
 		maybeGone = maybeGone || err == nil || errors.Is(err, framework.ErrUnknownOutcome)
 		switch {
 		case err == nil || changed(err) || ctx.Err() != nil || p.Session.Err() != nil:
-			return maybeGone, nil
+			return maybeGone, nil //nolint:nilerr // the deletion that follows says what it is about
 		case !waitqueue.Disconnected(err):
 			return maybeGone, err
 		}
 		if rounds.Wait(ctx, 1) != nil {
-			return maybeGone, nil
+			return maybeGone, nil //nolint:nilerr // as above
 		}
 	}
 }

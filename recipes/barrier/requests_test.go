@@ -75,7 +75,7 @@ func leaveListsNobody(t *testing.T, env *zkenv.Env, route *zkenv.Route, d *barri
 	<-time.After(time.Minute) // virtual
 }
 
-// TestTheFormerRoundIsListedBehindACommit: Leave listed nobody, in an outage. The next Enter looks for ready, and not
+// TestTheFormerRoundIsListedBehindACommit: Leave listed no member, in an outage. The next Enter looks for ready, and not
 // before a commit: a leader that was deposed and doesn't know it replies to a sync from its memory.
 func TestTheFormerRoundIsListedBehindACommit(t *testing.T) {
 	t.Parallel()
@@ -103,7 +103,7 @@ func TestTheFormerRoundIsListedBehindACommit(t *testing.T) {
 	}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
 }
 
-// TestNoMemberOfTheFormerRoundIsMetWithoutItsReady: Leave listed nobody, in an outage. The other member leaves, and the
+// TestNoMemberOfTheFormerRoundIsMetWithoutItsReady: Leave listed no member, in an outage. The other member leaves, and the
 // deletion of its znode is late, if it is a request of its own. The next Enter waits until all have entered again.
 func TestNoMemberOfTheFormerRoundIsMetWithoutItsReady(t *testing.T) {
 	t.Parallel()

@@ -230,7 +230,7 @@ func TestWhatTheMarksHaveAsLost(t *testing.T) {
 	}
 }
 
-// TestAPauseIsThatOfOneOutage: the pauses after requests that fail begin anew when one has succeeded.
+// TestAPauseIsThatOfOneOutage: the pauses after requests that fail begin again when one has succeeded.
 func TestAPauseIsThatOfOneOutage(t *testing.T) {
 	t.Parallel()
 	for range 10 { // pauses are random
@@ -255,7 +255,7 @@ func pauseAfterAnOutage(t *testing.T, srv *zkserver.Server) {
 	}
 	outage := refuse(10)
 	next := later(t.Context(), newSchedule(t, c, "/job", schedule.WithWait(time.Hour)), slot(2), idle)
-	time.Sleep(10 * time.Minute)
+	<-time.After(10 * time.Minute)
 	again, ended := refuse(3), time.Now()
 	close(end)
 	check(t, (<-first).Result, nil, schedule.Ran)
@@ -266,7 +266,7 @@ func pauseAfterAnOutage(t *testing.T, srv *zkserver.Server) {
 	}
 }
 
-// TestAZnodeOfNoSessionIsNoHolder: nothing would end the wait for it. What is known of a slot is said all the same.
+// TestAZnodeOfNoSessionIsNoHolder: nothing would end the wait for it. What is known of a slot is said nevertheless.
 func TestAZnodeOfNoSessionIsNoHolder(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, srv *zkserver.Server) {

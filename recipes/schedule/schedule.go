@@ -96,7 +96,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Schedule, error) {
 //     LostInTheMiddle;
 //   - [lease.ErrLost] with the name of the host, if another call's run was lost: LostInTheMiddle;
 //   - [ErrUnmarked], joined with fn's error, if the end could not be recorded: Ran, or LostInTheMiddle
-//     if ctx had ended. If only the reply was lost, the end may be recorded all the same;
+//     if ctx had ended. If only the reply was lost, the end may be recorded nevertheless;
 //   - [ErrPassed], [lock.ErrMixed] if the lock's znode is no session's, an error that wraps ctx's or
 //     [context.DeadlineExceeded] if the wait has ended, and also [framework.ErrNotConnected] if no server
 //     answered, or another error of the client that does not pass: [Missed]; [RunningElsewhere] or

@@ -44,7 +44,7 @@ func (s *Session) follows(l link) {
 // refusal returns err as the client knows it: zkerr.ErrAuthFailed if a server has refused the client, unless
 // the credential was on trial.
 func refusal(err error) error {
-	var named wire.RefusedScheme
+	var named wire.RefusedSchemeError
 	switch {
 	case errors.As(err, &named):
 		return fmt.Errorf("%w: %w", zkerr.ErrAuthFailed, named)

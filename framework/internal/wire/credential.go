@@ -18,15 +18,15 @@ var (
 	ErrTrial = errors.New("the server refused a credential that was tried, and closes the connection")
 )
 
-// A RefusedScheme is an [ErrCredential] that names the credential's scheme.
-type RefusedScheme string
+// A RefusedSchemeError is an [ErrCredential] that names the credential's scheme.
+type RefusedSchemeError string
 
-func (s RefusedScheme) Error() string {
+func (s RefusedSchemeError) Error() string {
 	return fmt.Sprintf("that of the scheme %q", errtype.Shortened(string(s)))
 }
 
 // Is has errors.Is know it as an ErrCredential.
-func (RefusedScheme) Is(target error) bool { return target == ErrCredential }
+func (RefusedSchemeError) Is(target error) bool { return target == ErrCredential }
 
 // A Credential authenticates a connection.
 type Credential struct {
@@ -51,7 +51,7 @@ func presentAll(server io.ReadWriter, credentials []Credential) error {
 			return err
 		}
 		if !accepted {
-			return RefusedScheme(credential.Scheme)
+			return RefusedSchemeError(credential.Scheme)
 		}
 	}
 	return nil

@@ -250,7 +250,7 @@ func (s *sizes) learn(op proto.Opcode, longest, replies int) {
 }
 
 // A recent has the longest of the latest replies of one kind: the present generation's and the former one's. A
-// generation of errors alone stands for half as much as was known.
+// generation of errors alone counts as half of what was known.
 type recent struct {
 	longest, replies int // of the present generation
 	before           int // the longest of the former one

@@ -294,7 +294,7 @@ func TestAJobThatIsNotDueAtThePeriod(t *testing.T) {
 	}
 }
 
-// TestWarningsAreBounded: a program that names its jobs anew for ever fills neither the memory nor the log.
+// TestWarningsAreBounded: a program with ever new names of jobs fills neither the memory nor the log.
 func TestWarningsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _, log := loggedLocker(t, zkserver.Run(t), 24*time.Hour)

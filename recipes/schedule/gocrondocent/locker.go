@@ -104,7 +104,7 @@ func (l *Locker) warnFirst(key string) bool {
 
 const (
 	farOff    = 10 * time.Second // more than the clocks of a fleet differ
-	maxWarned = 1_000            // jobs; a program may make their names anew for ever
+	maxWarned = 1_000            // jobs; a program may make ever new names
 )
 
 // A lock is a run of a slot. Its goroutine waits in the run while gocron's job works.
