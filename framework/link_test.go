@@ -43,7 +43,7 @@ func (l *link) over(t testing.TB, srv *zkserver.Server) framework.Option {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.conns, l.addr = append(l.conns, near, server), addr
-		const unbounded = 1 << 40
+		const unbounded = 1 << 30
 		l.works.Go(func() {
 			newLane(near, server, l.up, l.buffer+l.underWay(), l.trip).run(func(int) {})
 		})

@@ -132,7 +132,7 @@ func (c *cgroup) pids() []int {
 	root := os.DirFS(descriptorPath(c.dir))
 	_ = fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
-			return nil // a cgroup that was removed meanwhile
+			return nil //nolint:nilerr // a cgroup that was removed meanwhile
 		}
 		text, _ := fs.ReadFile(root, filepath.Join(path, "cgroup.procs"))
 		list = append(list, parseNumbers(strings.Fields(string(text)))...)

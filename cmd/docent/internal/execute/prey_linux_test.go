@@ -75,7 +75,7 @@ func eventuallyEnded(pid int) {
 func link() {
 	end := time.Now().Add(preyLife).Unix()
 	var now unix.Timespec
-	for int64(now.Sec) < end {
+	for int64(now.Sec) < end { //nolint:unconvert // 32 bits on some systems
 		pid, _, _ := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
 		if pid != 0 {
 			_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)

@@ -19,7 +19,7 @@ import (
 )
 
 // procDirectory returns /proc as it was when docent began: CMD may unmount it, or cover it, while it runs.
-var procDirectory = sync.OnceValues(func() (int, error) {
+var procDirectory = sync.OnceValues(func() (int, error) { //nolint:gochecknoglobals // opened once
 	return unix.Open("/proc", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 })
 

@@ -148,7 +148,7 @@ type sighting struct {
 // asOf returns the time that the page gives for what it shows, to the second, as the second of the day.
 func (s *sighting) asOf() (second int, ok bool) {
 	for _, text := range []string{s.Text, s.Banner} {
-		for _, word := range strings.Fields(strings.NewReplacer(",", " ", ".", " ").Replace(text)) {
+		for word := range strings.FieldsSeq(strings.NewReplacer(",", " ", ".", " ").Replace(text)) {
 			if at, err := time.Parse(time.TimeOnly, word); err == nil {
 				return at.Hour()*3600 + at.Minute()*60 + at.Second(), true
 			}

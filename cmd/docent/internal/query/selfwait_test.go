@@ -19,7 +19,7 @@ func TestDoctor_looks_again_at_each_wait(t *testing.T) {
 		child := contender(t, env.client, "/both/turns"+guid+"lock-", metadata("h", 1, "", "child"))
 		done := make(chan error, 1)
 		go func() {
-			time.Sleep(time.Second) // virtual: between the two looks
+			<-time.After(time.Second) // virtual: between the two looks
 			done <- env.client.Delete(t.Context(), child)
 		}()
 		r := env.docent(t, "doctor", "/both", "--servers=false")
@@ -41,7 +41,7 @@ func TestDoctor_looks_again_at_what_takes_turns(t *testing.T) {
 		child := contender(t, env.client, "/turns"+guid+"lock-", metadata("h", 1, "", "child"))
 		done := make(chan error, 1)
 		go func() {
-			time.Sleep(time.Second) // virtual: between the two looks
+			<-time.After(time.Second) // virtual: between the two looks
 			done <- env.client.Delete(t.Context(), child)
 		}()
 		r := env.docent(t, "doctor", "/turns", "--servers=false")
