@@ -233,7 +233,7 @@ func TestEndpointsAndTheirAttributes(t *testing.T) {
 	}
 	for _, port := range []string{"-1", "65536", "70000"} {
 		data := fmt.Sprintf(`{"name":"web","id":"%[1]s","address":"10.0.0.3","port":%[1]s,"sslPort":"%[1]s"}`, port)
-		must.Get(newClient(t, server).Create(t.Context(), "/services/web/"+port, []byte(data)))(t)
+		must.Get(newClient(t, server).Create(t.Context(), "/app/services/web/"+port, []byte(data)))(t)
 	}
 	for want, opts := range map[string][]grpcresolver.Option{"[::1]:80": nil, "[::1]:443": {grpcresolver.WithSSLPort()}} {
 		to := new(conn)
@@ -318,7 +318,7 @@ func TestARefusedServiceIsReportedAndFollowed(t *testing.T) {
 	register(t, r, instance)
 	setACL := func(perms acl.Permission) {
 		t.Helper()
-		must.Get(operator.SetACL(t.Context(), "/services/web", []acl.Entry{{Perms: perms, Scheme: "world", ID: "anyone"}},
+		must.Get(operator.SetACL(t.Context(), "/app/services/web", []acl.Entry{{Perms: perms, Scheme: "world", ID: "anyone"}},
 			framework.AnyVersion))(t)
 	}
 	build(t, r, to)
