@@ -128,9 +128,14 @@ func (c *call) try(ctx context.Context) (*lease.Lease, *state, error) {
 	return l, seen, err
 }
 
-// look reads the lock and the marks, and watches those that exist, also if it returns an error.
+// look reads the lock, then the marks, and watches those that exist, also if it returns an error.
 func (c *call) look(ctx context.Context) (*state, []*framework.Watch, error) {
-	found, errs := c.client.WatchEach(ctx, framework.WatchData, c.lock.Path(), c.path)
+	var found [2]*framework.Watch
+	var errs [2]error
+	for i, path := range []string{c.lock.Path(), c.path} {
+		// A read of its own shows whether an event was dropped, which WatchEach would not.
+		found[i], errs[i] = c.client.Watch(ctx, path, framework.WatchData)
+	}
 	var watches []*framework.Watch
 	for i, err := range errs {
 		if err == nil {
