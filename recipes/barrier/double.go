@@ -40,7 +40,8 @@ func NewDouble(c *framework.Client, path string, members int, opts ...Option) (*
 // caller's znode is then gone, or its deletion continues in the background; until it is gone, members of
 // other processes count it. If the session ends while Enter waits, it enters again in the next session. The
 // lease is lost with its session. [Double.Leave] releases it. If a Leave of this client ended before the others left,
-// Enter first waits until the members that it waited for, or those that were in if it could not list them, have left, or their sessions have ended.
+// Enter first waits until the members that it waited for, or those that were in if it could not list them, have left,
+// or their sessions have ended.
 func (d *Double) Enter(ctx context.Context) (*lease.Lease, error) {
 	usercall.Require("ctx", ctx != nil)
 	l, err := d.enter(ctx)

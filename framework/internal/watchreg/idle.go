@@ -1,14 +1,14 @@
 package watchreg
 
-// A server keeps a watch without callers until it fires or the connection ends. Most are
-// needed again soon, or fire soon, so a Registry leaves maxIdle of them. Beyond that it has batches removed.
+// A server keeps a watch without callers until it fires or the connection ends. Most are needed again soon, or
+// fire soon, so a Registry leaves maxIdle of them. Beyond that it has batches removed.
 //
 // Who comes back to a path during its removal must not lose an event: a read that sets the watch, and that
 // the server gets before the removal, would set nothing that lasts. So the removal is taken back. If it could
 // be, the server still has the watch. Else its write has begun, and the read that the caller sends next is
 // behind it: the server serves a connection's requests in their order, so the read sets the watch again. An
-// event of the removed watch that arrives meanwhile fires the new Subscription, which is allowed: the state
-// may have changed.
+// event of the removed watch that arrives meanwhile fires the new Subscription with Unseen, as every event does
+// that comes before the reply to its read.
 const (
 	maxIdle = 1000 // paths
 	batch   = 100  // at once: about as much as a write has

@@ -154,7 +154,8 @@ func (q *Queue) refusal(other string) error {
 // otherAhead looks for contenders of another kind that are ahead of the node self, which v shows and
 // whose czxid is given; with a nil self, for any. It returns [ErrMixed] if there is one. But if a
 // contender of the queue's own kinds is ahead of all these, each of them is refused itself, and its
-// znode only remains for a moment, unless it is of a library that refuses nothing. otherAhead then returns the name of one, below the directory. Until
+// znode only remains for a moment, unless it is of a library that refuses nothing. otherAhead then returns the name
+// of one, below the directory. Until
 // that is gone, self must not be granted: a program that refuses nothing may hold it.
 //
 // All kinds that queue in one directory have one counter. A semaphore's contenders have another one, so
