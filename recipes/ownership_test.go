@@ -31,6 +31,7 @@ type ledger struct {
 	only    int64            // the session in which the client may make ephemeral znodes; 0 for any
 	faults  []string
 	others  map[int64]bool // sessions that are not the client's
+	world   int            // 1 once the ensemble has been restored
 	created chan string    // the paths of the client's znodes
 	byHand  bool           // the client's creations are the test's
 	lasting bool           // tell of znodes that belong to no session
@@ -61,10 +62,27 @@ func (l *ledger) admit(t *testing.T, other *framework.Client) {
 	l.others[other.Session().ID] = true
 }
 
-// observe enters a transaction. No session may delete what another made, nor what was made by hand.
-func (l *ledger) observe(x zkserver.Transaction) {
+// observer returns what enters the transactions of a world: of the ensemble, or of what it is restored to.
+func (l *ledger) observer(world int) func(zkserver.Transaction) {
+	return func(x zkserver.Transaction) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if world == l.world {
+			l.enter(x)
+		}
+	}
+}
+
+// restore goes over to the restored ensemble, in which the client has made nothing.
+func (l *ledger) restore() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.world++
+	clear(l.made)
+}
+
+// enter enters a transaction. No session may delete what another made, nor what was made by hand. It needs mu.
+func (l *ledger) enter(x zkserver.Transaction) {
 	for _, change := range x.Changes {
 		switch change.Kind {
 		case zkserver.Created:
@@ -153,21 +171,19 @@ var happenings = map[string]func(t *testing.T, r *row) (then func(made string)){
 		return r.loseReply(func(string) { r.expire(t) })
 	},
 	"the ensemble is restored": func(t *testing.T, r *row) func(string) {
-		restored := zkserver.Run(t, zkserver.WithObserver(r.ledger.observe))
+		restored := zkserver.Run(t, zkserver.WithObserver(r.ledger.observer(1)))
 		backup := clientOf(t, restored.Addr(), framework.WithDialer(restored.Dial))
 		r.ledger.admit(t, backup)
 		if r.root != "" {
 			must.Get(backup.Create(t.Context(), r.root, nil, framework.WithParents()))(t)
 		}
 		return func(string) {
-			r.mu.Lock()
+			r.mu.Lock() // nothing is dialed until the ledger has gone over, too
+			defer r.mu.Unlock()
 			r.dials = restored
-			r.mu.Unlock()
 			r.srv.Cut()
 			r.srv, r.other = restored, backup
-			r.ledger.mu.Lock()
-			clear(r.ledger.made)
-			r.ledger.mu.Unlock()
+			r.ledger.restore()
 		}
 	},
 }
@@ -253,7 +269,7 @@ func (r *row) expire(t *testing.T) {
 func ownership(t *testing.T, s subject, view, happening string) {
 	t.Helper()
 	r := &row{subject: s, ledger: newLedger(s.lasting)}
-	r.srv = zkserver.Run(t, zkserver.WithObserver(r.ledger.observe))
+	r.srv = zkserver.Run(t, zkserver.WithObserver(r.ledger.observer(0)))
 	r.dials = r.srv
 	r.other = clientOf(t, r.srv.Addr(), framework.WithDialer(r.srv.Dial))
 	r.ledger.admit(t, r.other)
