@@ -9,10 +9,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
-	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
@@ -106,10 +104,6 @@ func TestCorruptDataIsLeftAlone(t *testing.T) {
 func TestArgumentsAreChecked(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		_, err := counter.New(nil, "bad", nil, recipes.WithACL())
-		recipetest.Says(t, err, "counter: new counter bad", "client: must not be nil", `"bad"`, "option 0", "ACL: must have")
-		_, err = counter.NewValue(nil, "/", model.Codec[int]{}, counter.WithInt32())
-		recipetest.Says(t, err, "counter: new value /", "client: must not", "root", "codec: must have", "WithInt32")
 		route, path := env.Route(t), recipetest.Path(t)
 		n := newCounter(t, route.Client(t), path)
 		route.ResetRequests()

@@ -12,7 +12,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/testing/fault"
@@ -201,11 +200,7 @@ func TestRegisterRefuses(t *testing.T) {
 			return in
 		}
 		for want, in := range map[string]instance{
-			`name "": must not be empty or contain a slash`:    change(func(in *instance) { in.Name = "" }),
-			`name "a/b": must not be empty or contain a slash`: change(func(in *instance) { in.Name = "a/b" }),
-			`ID "a/b": must not be empty or contain a slash`:   change(func(in *instance) { in.ID = "a/b" }),
-			`..`:                               change(func(in *instance) { in.ID = ".." }),
-			`port -1: must be from 0 to 65535`: change(func(in *instance) { in.Port = -1 }),
+			`port -1: must be from 0 to 65535`:                           change(func(in *instance) { in.Port = -1 }),
 			`SSL port 65536: must be from 0 to 65535`:                    change(func(in *instance) { in.SSLPort = 65536 }),
 			`kind DYNAMIC_SEQUENTIAL: must be Dynamic, Static or Perman`: change(func(in *instance) { in.Kind = discovery.DynamicSequential }),
 			`kind Kind(7)`: change(func(in *instance) { in.Kind = 7 }),
@@ -223,14 +218,6 @@ func TestRegisterRefuses(t *testing.T) {
 		classed := readerOf(discovery.New[json.RawMessage](c, base, discovery.WithClass("x.Y")))
 		if _, err := classed.Register(discovery.Instance[json.RawMessage]{Name: "web", Payload: json.RawMessage(`[1]`)}); err == nil || !strings.Contains(err.Error(), `payload: must be a JSON object to have the class "x.Y"`) {
 			t.Errorf("a list with a class: %v", err)
-		}
-		for _, name := range []string{"", "a/b", ".."} {
-			if _, err := r.Watch(name); err == nil {
-				t.Errorf("Watch(%q): want an error", name)
-			}
-			if _, err := r.Instances(t.Context(), name); err == nil {
-				t.Errorf("Instances(%q): want an error", name)
-			}
 		}
 		if n := len(route.Requests()); n > route.Count(fault.Ping) {
 			t.Errorf("requests %v, want none", route.Requests())
@@ -252,13 +239,4 @@ func TestRegisterRefuses(t *testing.T) {
 		recipetest.Fails(t, "Watch after Close", recipetest.Err(r.Watch("web")), framework.ErrClosed)
 		recipetest.Fails(t, "Update after Close", reg.Update(t.Context(), web("i1", 80)), framework.ErrClosed)
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
-}
-
-func TestNewReportsAllFaults(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		_, err := discovery.New[zone](env.Client(t), "services", nil, discovery.WithClass(""), recipes.WithACL(), discovery.WithUnreadable(nil))
-		recipetest.Says(t, err, "discovery: new services: ", "option 0: must not be nil", "class: must not be empty",
-			"ACL: must have at least one entry", "unreadable: the function must not be nil")
-	}, zkenv.Only("nothing is sent", zkenv.Embedded))
 }

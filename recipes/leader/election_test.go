@@ -29,13 +29,8 @@ func revoke(t testing.TB, c *framework.Client, node string) {
 	must.OK(t, lock.Revoke(t.Context(), c, node))
 }
 
-func TestNewReportsAllFaultsAtOnce(t *testing.T) {
+func TestFormatsHaveNames(t *testing.T) {
 	t.Parallel()
-	_, err := leader.New(nil, "relative", nil, leader.WithFormat(7), recipes.WithLossPolicy(0), recipes.WithACL(), recipes.WithRevocation(nil))
-	recipetest.Says(t, err, "leader: new election relative: ", "client: must not be nil", `path "relative"`,
-		"option 0: must not be nil", "format Format(7): must be Latch or Selector",
-		"loss policy LossPolicy(0): must be AtDeadline or OnSuspend", "ACL: must have at least one entry",
-		"revocation: the function must not be nil")
 	if got := []string{leader.Latch.String(), leader.Selector.String()}; !slices.Equal(got, []string{"Latch", "Selector"}) {
 		t.Errorf("formats %v", got)
 	}

@@ -127,35 +127,6 @@ func TestSetWithoutPermissionIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestNewReportsAllFaults(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c := env.Client(t)
-		for name, tt := range map[string]struct {
-			path string
-			data int
-			opts []node.Option
-			want []string
-		}{
-			"a path without its slash": {"n", 0, []node.Option{nil, recipes.WithACL()}, []string{"node: new n: ", "option 0: must not be nil", "ACL: must have at least one entry", `invalid path "n"`}},
-			"the root":                 {"/", 0, nil, []string{"path: must not be the root"}},
-			"a TTL that is too short":  {"/n", 0, []node.Option{node.WithTTL(time.Microsecond)}, []string{"TTL 1µs: must be between 1ms and"}},
-			"a TTL that is too long":   {"/n", 0, []node.Option{node.WithTTL(35 * 365 * 24 * time.Hour)}, []string{"must be between 1ms and"}},
-			"kinds that don't go together": {
-				"/n", 0, []node.Option{node.Sequential(), node.WithTTL(time.Second)}, []string{"Sequential, Persistent and WithTTL: must not be combined"},
-			},
-			"data beyond the packet": {"/n", 1 << 20, nil, []string{framework.ErrTooLarge.Error()}},
-		} {
-			_, err := node.New(c, tt.path, make([]byte, tt.data), tt.opts...)
-			for _, want := range tt.want {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: %v, want an error with %q", name, err, want)
-				}
-			}
-		}
-	}, zkenv.Only("nothing is sent", zkenv.Embedded))
-}
-
 // Data that is too large takes nothing away from what the Node has.
 func TestSetRefusesDataBeyondThePacket(t *testing.T) {
 	t.Parallel()

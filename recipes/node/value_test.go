@@ -44,11 +44,3 @@ func TestValueIsKept(t *testing.T) {
 		mustHold(t, observer, c, path, "3")
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
 }
-
-func TestValueRefusesBadArguments(t *testing.T) {
-	t.Parallel()
-	_, err := node.NewValue(nil, "relative", 1, model.Codec[int]{}, node.Persistent(), node.Sequential())
-	recipetest.Says(t, err, "client: must not be nil", "codec: must have Encode and Decode", "must not be combined", `"relative"`)
-	_, err = node.NewValue(nil, "/n", 1, model.Codec[int]{Encode: model.JSON[int]().Encode})
-	recipetest.Says(t, err, "codec")
-}

@@ -300,28 +300,3 @@ func TestRunEndsByWhatDoesNotPass(t *testing.T) {
 		recipetest.Fails(t, "Run of a closed client", p.Run(t.Context(), never), framework.ErrClosed)
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
 }
-
-func TestNewReportsAllFaults(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		for want, keys := range map[string][]string{
-			"0 keys: must be from 1 to 10000":                               nil,
-			"10001 keys: must be from 1 to 10000":                           names("k", 10_001),
-			`key "": must not be empty or contain a slash`:                  {""},
-			`key "a/b": must not be empty or contain a slash`:               {"a", "a/b"},
-			`key "a": must be given once`:                                   {"a", "b", "a"},
-			`key "..": invalid path "/..": must not contain the element ..`: {".."},
-			"option 0: must not be nil":                                     {"a"},
-			`id "a/b": must not be empty or contain a slash`:                {"a"},
-			"settle -1ns: must not be negative":                             {"a"},
-			"ACL: must have at least one entry":                             {"a"},
-			"loss policy LossPolicy(7): must be AtDeadline or On":           {"a"},
-		} {
-			_, err := partition.New(env.Client(t), "/x", keys, nil, partition.WithID("a/b"), recipes.WithSettle(-1),
-				recipes.WithACL(), recipes.WithLossPolicy(7))
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("New: %v, want an error with %q", err, want)
-			}
-		}
-	}, zkenv.Only("nothing is sent", zkenv.Embedded))
-}

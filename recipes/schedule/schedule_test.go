@@ -10,7 +10,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/schedule"
@@ -336,9 +335,6 @@ func TestForeignDataIsLeftAlone(t *testing.T) {
 // TestFaultyArguments: all faults of a call at once.
 func TestFaultyArguments(t *testing.T) {
 	t.Parallel()
-	_, err := schedule.New(nil, "job", schedule.WithWait(0), schedule.WithHistory(501), recipes.WithACL(), nil)
-	recipetest.Says(t, err, "schedule: new schedule job: ", "client: must not be nil", "path", "wait 0s: must be positive",
-		"history 501: must be from 1 to 500", "ACL: must have at least one entry", "option 3: must not be nil")
 	virtual(t, func(t *testing.T, srv *zkserver.Server) {
 		s := newSchedule(t, client(t, srv), "/job")
 		for text, at := range map[string]time.Time{

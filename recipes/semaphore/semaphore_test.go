@@ -3,7 +3,6 @@ package semaphore_test
 import (
 	"context"
 	"errors"
-	"math"
 	"strings"
 	"testing"
 
@@ -15,26 +14,6 @@ import (
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/zkenv"
 )
-
-func TestNewReportsAllFaults(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		_, err := semaphore.New(nil, "bad", 0, nil, recipes.WithACL(), recipes.WithQueuePosition(nil),
-			semaphore.WithPermitsAt("worse"), recipes.WithLossPolicy(9))
-		recipetest.Says(t, err, "semaphore: new semaphore bad", "client: must not be nil", `"bad"`,
-			"permits 0: must be between 1 and 2147483647", "option 0: must not be nil", "ACL: must have",
-			"queue position: the function", "permits at", "loss policy LossPolicy(9)")
-		c := env.Client(t)
-		for _, number := range []int64{-1, math.MaxInt32 + 1} {
-			if _, err := semaphore.New(c, "/s", int(number)); err == nil {
-				t.Errorf("New with %d permits: no error", number)
-			}
-		}
-		for _, at := range []string{"/s/leases", "/s/leases/number"} {
-			recipetest.Says(t, recipetest.Err(semaphore.New(c, "/s", 1, semaphore.WithPermitsAt(at))), at)
-		}
-	}, zkenv.Only("no server has a part in it", zkenv.Embedded))
-}
 
 func TestAcquireChecksItsArgument(t *testing.T) {
 	t.Parallel()
