@@ -44,6 +44,7 @@ func (c *Client) Create(ctx context.Context, path string, data []byte, opts ...C
 func (c *Client) create(ctx context.Context, path string, data []byte, opts []CreateOption) (string, error) {
 	cr, err := c.newCreation(path, data, opts)
 	if err != nil {
+		cr.over.notify(true)
 		return "", err
 	}
 	return cr.run(ctx)
@@ -69,12 +70,12 @@ type creation struct {
 	protection *protection                        // nil without Protected and KnownBySession
 }
 
-// newCreation returns the creation, or all faults of the arguments of Create.
+// newCreation returns the creation, with all faults of the arguments of Create.
 func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*creation, error) {
 	cr := &creation{client: c, data: c.core.cfg.pack(data)}
 	faults := applyAll(opts, func(o CreateOption) { o.applyCreate(&cr.createConfig) })
 	if err := errors.Join(faults, cr.validate(path)); err != nil {
-		return nil, err
+		return cr, err
 	}
 	for i, l := range cr.lists {
 		if l.dir != "" {
@@ -91,7 +92,7 @@ func (c *Client) newCreation(path string, data []byte, opts []CreateOption) (*cr
 	cr.path = c.pathToCreate(path, cr.has(withSequential))
 	if cr.epoch != nil {
 		if zkpath.IsEpoch(cr.path) {
-			return nil, fmt.Errorf("path %q: an epoch has no epoch", errtype.Shortened(path))
+			return cr, fmt.Errorf("path %q: an epoch has no epoch", errtype.Shortened(path))
 		}
 		cr.protection.epoch = &epoch{path: zkpath.Epoch(cr.path)}
 	}

@@ -21,8 +21,8 @@ type createConfig struct {
 	stat  *Stat
 	lists []listTo
 	watch **Watch
-	epoch *int32           // gets its version; may be nil
-	over  *<-chan struct{} // of DeletionTo; may be nil
+	epoch *int32    // gets its version; may be nil
+	over  *overHook // of WhenOver; may be nil
 }
 
 type createOption func(*createConfig)
@@ -112,7 +112,7 @@ func (cfg *createConfig) has(options createSet) bool { return cfg.given&options 
 
 // combined returns all faults in the combination of the options.
 func (cfg *createConfig) combined() error {
-	var faults []error
+	faults := []error{cfg.over.fault()}
 	for _, rule := range [...]struct {
 		of, needs, excludes createSet
 		fault               string
@@ -142,7 +142,7 @@ func (cfg *createConfig) combined() error {
 		}
 	}
 	if cfg.has(withDeletion|withPatience) && !cfg.has(withProtected|withSession) {
-		faults = append(faults, errors.New("options DeletionTo and UntilKnown: must be combined with Protected or KnownBySession"))
+		faults = append(faults, errors.New("options WhenOver and UntilKnown: must be combined with Protected or KnownBySession"))
 	}
 	return errors.Join(faults...)
 }

@@ -313,9 +313,9 @@ func TestKnownBySessionNeedsAnEphemeralOfAGivenName(t *testing.T) {
 	}
 }
 
-// TestDeletionTo: the channel is closed when the znode of a create that was withdrawn is gone, or the
-// client has stopped its deletion. A create that leaves nothing behind has no channel.
-func TestDeletionTo(t *testing.T) {
+// TestWhenACreateIsOver: the function is called when the znode of a create that was withdrawn is gone, or the
+// client has stopped its deletion. If a create leaves nothing behind, it is called before Create returns.
+func TestWhenACreateIsOver(t *testing.T) {
 	t.Parallel()
 	for name, opt := range map[string]framework.CreateOption{"protected": framework.Protected(), "known by data": framework.KnownBySession()} {
 		for _, closes := range []bool{false, true} {
@@ -324,27 +324,40 @@ func TestDeletionTo(t *testing.T) {
 				zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
 					route, path := env.Route(t), fresh(t)+"-deletion"
 					c := route.Client(t)
-					over := make(<-chan struct{})
-					opts := []framework.CreateOption{framework.Ephemeral(), opt, framework.DeletionTo(&over)}
-					created := must.Get(c.Create(t.Context(), path, nil, opts...))(t)
-					if over != nil {
-						t.Error("a channel, although Create has succeeded")
+					over := make(chan bool, 1)
+					opts := []framework.CreateOption{framework.Ephemeral(), opt, framework.WhenOver(func(gone bool) { over <- gone })}
+					wantOver := func(gone bool) {
+						t.Helper()
+						select {
+						case got := <-over:
+							wantEqual(t, "gone", got, gone)
+						default:
+							t.Error("not over when Create returned, although it left nothing behind")
+						}
 					}
+					created := must.Get(c.Create(t.Context(), path, nil, opts...))(t)
+					wantOver(false)
+					wantErr(t, "below no parent", last(c.Create(t.Context(), path+"/none/n", nil, opts...)), framework.ErrNoNode)
+					wantOver(true)
+					wantErr(t, "a bad path", last(c.Create(t.Context(), "n", nil, opts...)), framework.ErrInvalidPath)
+					wantOver(true)
 					must.OK(t, c.Delete(t.Context(), created))
 					held := route.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.HoldReply})
 					ctx, cancel := context.WithCancel(t.Context())
 					go func() { <-held.Hit(); cancel() }()
-					if _, err := c.Create(ctx, path, nil, opts...); err == nil || over == nil {
-						t.Fatalf("a create that was withdrawn: %v; want an error, and a channel", err)
+					if _, err := c.Create(ctx, path, nil, opts...); err == nil {
+						t.Fatal("a create that was withdrawn: no error")
 					}
 					if closes {
 						must.OK(t, c.Close())
-						must.Receive(t, over, "the end of the deletion")
+						wantEqual(t, "gone", must.Receive(t, over, "the end of the deletion"), false)
 						return
 					}
-					wantOpen(t, over, "the deletion is over before the create is")
+					if len(over) != 0 {
+						t.Error("the deletion is over before the create is")
+					}
 					held.Release()
-					must.Receive(t, over, "the end of the deletion")
+					wantEqual(t, "gone", must.Receive(t, over, "the end of the deletion"), true)
 					names, _ := must.Get2(c.Children(t.Context(), "/"))(t)
 					for _, name := range names {
 						if strings.HasSuffix("/"+name, path) {

@@ -153,15 +153,12 @@ func (cfg *deleteConfig) deletion(session int64, full string) deletion {
 
 // validate returns all faults in the combination of options.
 func (cfg *deleteConfig) validate() error {
-	var faults []error
+	faults := []error{cfg.over.fault()}
 	if cfg.atEpoch && cfg.czxid == 0 {
 		faults = append(faults, errors.New("option AtEpoch: must be combined with CreatedBy"))
 	}
 	if cfg.atEpoch && cfg.version != AnyVersion {
 		faults = append(faults, errors.New("option AtEpoch: cannot be combined with AtVersion"))
-	}
-	if cfg.over != nil && cfg.over.fn == nil {
-		faults = append(faults, errors.New("option WhenOver: the function must not be nil"))
 	}
 	return errors.Join(faults...)
 }
@@ -280,12 +277,30 @@ func (x deletion) readOwn(ctx context.Context, s *session.Session, czxid int64, 
 // then fn has a goroutine of its own. A znode whose session has ended may exist until the ensemble
 // has expired the session. If it is gone, a caller may, for example, create the path's next znode.
 // fn may call the client, Close included.
-func WhenOver(fn func(gone bool)) DeleteOption {
-	return deleteOption(func(cfg *deleteConfig) { cfg.over = &overHook{fn} })
+//
+// For a Create that is [Protected] or [KnownBySession], the deletion is that of the znode that a Create
+// which failed may have left. If there is none, because Create succeeds or has certainly left no znode, fn is
+// called before Create returns.
+func WhenOver(fn func(gone bool)) interface {
+	CreateOption
+	DeleteOption
+} {
+	return &overHook{fn}
 }
 
 // An overHook is a function that is called when a deletion is over.
 type overHook struct{ fn func(gone bool) }
+
+func (h *overHook) applyCreate(cfg *createConfig) { cfg.over, cfg.given = h, cfg.given|withDeletion }
+func (h *overHook) applyDelete(cfg *deleteConfig) { cfg.over = h }
+
+// fault returns the fault of the option.
+func (h *overHook) fault() error {
+	if h != nil && h.fn == nil {
+		return errors.New("option WhenOver: the function must not be nil")
+	}
+	return nil
+}
 
 // notify calls the function for the caller of an operation.
 func (h *overHook) notify(gone bool) {

@@ -37,20 +37,6 @@ func Protected() CreateOption { return withProtected }
 // requires [Ephemeral], and excludes [Sequential] and Protected.
 func KnownBySession() CreateOption { return withSession }
 
-// DeletionTo is for a create that is [Protected] or [KnownBySession]. If Create fails, and the client
-// deletes the znode in the background, DeletionTo stores a channel in over. The channel is closed
-// when that is over: the znode is gone, its session has ended, or the client is closed. A znode
-// whose session has ended may exist until the ensemble has expired the session. DeletionTo stores
-// nil if Create succeeds, or if it is certain that Create has left no znode.
-func DeletionTo(over *<-chan struct{}) CreateOption {
-	return createOption(func(cfg *createConfig) {
-		cfg.over = over
-		if over != nil {
-			cfg.given |= withDeletion
-		}
-	})
-}
-
 // UntilKnown is for a create that is [Protected] or [KnownBySession], of a znode that is to stay. While the
 // outcome of a request is unknown and its session lasts, Create continues until ctx ends, whatever the
 // client's policy says, and whatever a server replies but [ErrNoAuth] and [ErrUnsupported]. Else it could end
@@ -64,7 +50,6 @@ type protection struct {
 	claim    *claim            // nil if there is an id
 	epoch    *epoch            // of the path, as the last search found it; may be nil
 	inFlight []<-chan struct{} // requests that no caller waits for
-	over     chan struct{}     // closed once the deletion is over; nil if no caller asks
 }
 
 // protectedPrefix, a UUID and a dash precede the name of a protected znode. The
@@ -199,22 +184,17 @@ func (cr *creation) conclude(err error) {
 		return
 	}
 	left := err != nil && cr.earlier.unknown
-	if cr.over != nil {
-		*cr.over = nil
-		if left {
-			g.over = make(chan struct{})
-			*cr.over = g.over
-		}
-	}
 	if !left {
 		g.finish()
+		cr.over.notify(err != nil)
 		return
 	}
 	deletes := cr.client.core.deletes
-	x := deletion{session: cr.earlier.session, path: cr.path, protected: g, version: AnyVersion}
+	x := deletion{session: cr.earlier.session, path: cr.path, protected: g, version: AnyVersion, over: cr.over}
 	if err := deletes.add(x, cr.earlier); err != nil {
 		deletes.logAbandoned(x, err)
 		g.finish()
+		x.over.notify(false)
 	}
 }
 
@@ -225,9 +205,6 @@ func (g *protection) finish() {
 	}
 	if g.claim != nil {
 		g.claim.release()
-	}
-	if g.over != nil {
-		close(g.over)
 	}
 }
 

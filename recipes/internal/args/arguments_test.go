@@ -108,7 +108,6 @@ func functions() map[string]any {
 		"retry.WithRand":         retry.WithRand,
 		"listeners.NewQueued":    listeners.NewQueued[int],
 
-		"framework.DeletionTo":         framework.DeletionTo,
 		"framework.ListTo":             framework.ListTo,
 		"framework.StatTo":             framework.StatTo,
 		"framework.WatchTo":            framework.WatchTo,
@@ -441,7 +440,6 @@ func nilable(p reflect.Type) bool {
 // mayBeNil has the functions for which nil is no fault, and what it means.
 var mayBeNil = map[string]string{
 	"framework.Client.Discard":     "an invalid option is logged",
-	"framework.DeletionTo":         "nothing is stored",
 	"framework.ListTo":             "nothing is listed",
 	"framework.OpCheck":            "the transaction returns the fault",
 	"framework.OpCreate":           "the transaction returns the fault",

@@ -76,7 +76,7 @@ func (n *Names) change(do func()) {
 	}
 }
 
-// Create has send create a znode of the name, with exactly the options that it gets, in the session that c
+// Create has send create a znode of the name by one call, with exactly the options that it gets, in the session that c
 // is bound to. To the options of the caller Create adds that the znode is ephemeral and known by its session.
 // It waits until the znodes that earlier calls have left behind are gone, or ctx ends. If it fails, no
 // znode of the call is counted later.
@@ -92,10 +92,12 @@ func (n *Names) Create(
 	if err != nil {
 		return err
 	}
-	var over <-chan struct{}
-	opts = append(slices.Clip(opts), framework.Ephemeral(), framework.KnownBySession(), framework.DeletionTo(&over))
+	var over chan struct{}
+	opts = append(slices.Clip(opts), framework.Ephemeral(), framework.KnownBySession())
 	for rounds := pace.Rounds(); ; {
-		err = send(given, opts)
+		ended := make(chan struct{})
+		over = ended
+		err = send(given, append(slices.Clip(opts), framework.WhenOver(func(bool) { close(ended) })))
 		if !errors.Is(err, framework.ErrNodeExists) {
 			break
 		}

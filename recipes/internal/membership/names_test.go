@@ -48,6 +48,7 @@ func (c *caller) create(t *testing.T, unknown bool) (name string) {
 	ctx := recipetest.Within(t, time.Minute)
 	err := c.names.Create(ctx, bound, session, func(given string, opts []framework.CreateOption) error {
 		if name = given; unknown {
+			_, _ = bound.Create(ctx, "", nil, opts...) // it sends nothing, and is over
 			return framework.ErrUnknownOutcome
 		}
 		_, err := bound.Create(ctx, directory+"/"+given, nil, opts...)

@@ -42,10 +42,11 @@ func (k *Keeper) create(ctx context.Context, want Content) error {
 	k.past.Creates(k.session)
 	var st framework.Stat
 	var watch *framework.Watch
-	var over <-chan struct{}
+	var over chan struct{}
 	more := []framework.CreateOption{framework.StatTo(&st), framework.WatchTo(&watch)}
 	if !k.opts.Lasting {
-		more = append(more, framework.DeletionTo(&over), framework.UntilKnown())
+		over = make(chan struct{})
+		more = append(more, framework.WhenOver(func(bool) { close(over) }), framework.UntilKnown())
 	}
 	path, err := k.client.Create(ctx, k.path, want.Data, k.opts.Create(more...)...)
 	k.ends(over)
