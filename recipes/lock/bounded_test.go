@@ -62,64 +62,6 @@ func TestNoLeaseAfterItsContextEnded(t *testing.T) {
 	}, oneOfEach())
 }
 
-// TestTryIsBounded tries each kind of lock in an outage, with a context that never ends.
-func TestTryIsBounded(t *testing.T) {
-	t.Parallel()
-	for name, outage := range outages {
-		t.Run(name, func(t *testing.T) {
-			eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
-				c := virtualClient(t, srv, framework.WithSessionTimeout(30*time.Second))
-				l := k.lock(t, c, "/work")
-				mustRelease(t, mustTry(t, l))
-				outage(srv)
-				for range 3 { // the client knows of the outage, and does not know of it
-					began := time.Now()
-					err := errOf(l.TryLock(context.Background()))
-					wantErr(t, "TryLock", err, framework.ErrNotConnected)
-					if errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("TryLock: %v blames a context that has not ended", err)
-					}
-					if took := time.Since(began); took > connectTimeout {
-						t.Errorf("TryLock returned after %v, want %v at the most", took, connectTimeout)
-					}
-				}
-				restore(srv)
-				<-time.After(time.Minute)
-				mustRelease(t, mustTry(t, l))
-			})
-		})
-	}
-}
-
-// TestTryIsBounded_at_each_request has the outage begin at each of a try's requests.
-func TestTryIsBounded_at_each_request(t *testing.T) {
-	t.Parallel()
-	eachKind(t, kinds, func(t *testing.T, k kind) {
-		for n := range 12 {
-			synctest.Test(t, func(t *testing.T) {
-				srv := virtualServer(t)
-				c := virtualClient(t, srv, framework.WithSessionTimeout(30*time.Second))
-				rule := srv.Rules().Add(fault.Rule{Action: fault.HoldRequest, Skip: n, Times: fault.Forever})
-				began := time.Now()
-				lease, err := k.lock(t, c, "/work").TryLock(context.Background())
-				if took := time.Since(began); took > connectTimeout {
-					t.Errorf("request %d: TryLock returned after %v: %v", n, took, err)
-				}
-				if (lease == nil) == (err == nil) || err != nil && !errors.Is(err, framework.ErrNotConnected) {
-					t.Errorf("request %d: %v, %v; want a lease or ErrNotConnected", n, lease, err)
-				}
-				rule.Release()
-				srv.Rules().Clear()
-				if lease != nil {
-					mustRelease(t, lease)
-				}
-				<-time.After(time.Minute)
-				mustRelease(t, mustTry(t, k.lock(t, virtualClient(t, srv), "/work")))
-			})
-		}
-	})
-}
-
 // TestWaitError ends waits for a held lock by their context: while the client is connected, in an outage
 // that began before the wait or during it, and after one.
 func TestWaitError(t *testing.T) {

@@ -25,30 +25,6 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// TestOwnSessionOnly loses the reply to the create, then ends the session before the client is
-// back. No znode of the old session that still exists, or was listed, may be granted (CURATOR-604).
-func TestOwnSessionOnly(t *testing.T) {
-	t.Parallel()
-	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
-		c, route := onRoute(t, env)
-		l := k.lock(t, c, path)
-		mustRelease(t, mustLock(t, l))
-		before := c.Session().ID
-		lost := route.Rules().Add(fault.Rule{Op: k.create, Path: path + "/**", Action: fault.HoldReply})
-		done := lockLater(t.Context(), l)
-		must.Receive(t, lost.Hit(), "the create's reply")
-		route.Expire(t)
-		lease := granted(t, done, "the lock in the next session")
-		now := c.Session().ID
-		st, ok, err := c.Exists(t.Context(), firstOf(lease).Node())
-		if now == before || err != nil || !ok || st.EphemeralOwner != now {
-			t.Errorf("the znode belongs to session %#x (%v, %v), want %#x, other than %#x", st.EphemeralOwner, ok, err, now, before)
-		}
-		mustRelease(t, lease)
-		awaitEphemerals(t, env.Client(t), path, 0)
-	}, oneOfEach())
-}
-
 // TestOldSessionsNodeOfTheSameAttemptIsNotTaken leaves a node with the attempt's name in the
 // directory. It belongs to another session, as a lagging server would list the node of the
 // client's previous session.

@@ -212,38 +212,6 @@ func TestLeaseDeadline(t *testing.T) {
 	})
 }
 
-// TestOperatorDeletesTheHolder deletes the holder's znode, after a grant at once and after a wait.
-// The holder notices it by its watch, or by its release.
-func TestOperatorDeletesTheHolder(t *testing.T) {
-	t.Parallel()
-	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
-		operator, c := env.Client(t), env.Client(t)
-		l := k.lock(t, c, path)
-		for _, waited := range []bool{false, true} {
-			for _, noticed := range []bool{true, false} {
-				var lease *lock.Lease
-				if waited {
-					held := mustLock(t, k.rivalOf(t, operator, path))
-					done := lockLater(t.Context(), l)
-					env.Quiesce()
-					mustRelease(t, held)
-					lease = granted(t, done, "the lock")
-				} else {
-					lease = mustLock(t, l)
-				}
-				deleteNode(t, operator, firstOf(lease).Node())
-				if noticed {
-					must.Receive(t, lease.Lost(), "the loss")
-				}
-				if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrNodeDeleted) || !errors.Is(err, lock.ErrLost) {
-					t.Errorf("release (waited %v, noticed %v): %v, want ErrLost and ErrNodeDeleted", waited, noticed, err)
-				}
-			}
-		}
-		awaitEphemerals(t, operator, path, 0)
-	}, oneOfEach())
-}
-
 // TestLostLeasesLeaveTheOwners never releases leases that were lost. Unlock reports the latest losses
 // of a bounded number of owners.
 func TestLostLeasesLeaveTheOwners(t *testing.T) {

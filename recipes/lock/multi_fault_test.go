@@ -93,31 +93,6 @@ func TestMulti_restarts_when_a_member_is_deleted(t *testing.T) {
 	})
 }
 
-// TestMultiReturnsWhenItsContextEndsWithNoServer: the release of the members that were locked
-// delays no caller, because it runs in the background.
-func TestMultiReturnsWhenItsContextEndsWithNoServer(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		paths := numbered("/multi/unreachable", 4)
-		observer := env.Client(t)
-		c, route := onRoute(t, env)
-		held := mustLock(t, newMutex(t, observer, paths[3]))
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		done := lockLater(ctx, newMulti(t, newMutexes(t, c, paths...)...))
-		awaitEach(t, observer, paths, 1, 1, 1, 2)
-		route.Refuse()
-		route.Cut()
-		cancel()
-		got := must.Receive(t, done, "Lock's return")
-		if got.Lease != nil || !errors.Is(got.Err, context.Canceled) {
-			t.Errorf("%v, %v; want no lease and context.Canceled", got.Lease, got.Err)
-		}
-		route.Heal()
-		awaitEach(t, observer, paths, 0, 0, 0, 1)
-		mustRelease(t, held)
-	})
-}
-
 // TestMulti_deleted_after_an_unknown_outcome cuts the connection before the
 // transaction of a release, of whose znodes an operator has deleted one.
 func TestMulti_deleted_after_an_unknown_outcome(t *testing.T) {

@@ -1,7 +1,6 @@
 package lock_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -168,22 +167,6 @@ func TestMulti_with_data_for_several_transactions(t *testing.T) {
 		}
 		mustRelease(t, lease)
 		awaitEach(t, c, paths, 1)
-	})
-}
-
-func TestMultiWithADeadContextSendsNothing(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		c, route := onRoute(t, env)
-		m := newMulti(t, newMutexes(t, c, numbered("/multi/dead", 3)...)...)
-		route.ResetRequests()
-		for _, lockIt := range []func(context.Context) (*lock.Lease, error){m.Lock, m.TryLock} {
-			if lease, err := lockIt(dead(t)); lease != nil || !errors.Is(err, context.Canceled) {
-				t.Errorf("%v, %v; want no lease and context.Canceled", lease, err)
-			}
-		}
-		if got := count(route, "/multi", fault.Multi, fault.Create, fault.GetChildren, fault.MultiRead); got != 0 {
-			t.Errorf("%d requests, want none", got)
-		}
 	})
 }
 

@@ -22,46 +22,6 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// TestOrder has several waiters in each of three sessions.
-func TestOrder(t *testing.T) {
-	t.Parallel()
-	const waiters = 9
-	queues := map[string]string{"mutex": "", "write side": "", "semaphore mutex": "/locks"}
-	ordered := kindsThat(func(k kind) bool { _, ok := queues[k.name]; return ok })
-	eachKindAndEnv(t, ordered, func(t *testing.T, env *zkenv.Env, k kind, path string) {
-		holder := env.Client(t)
-		clients := []*framework.Client{env.Client(t), env.Client(t), holder}
-		held := mustLock(t, k.lock(t, holder, path))
-		queue := path + queues[k.name]
-		if queue != path {
-			awaitContenders(t, holder, queue, 0) // the holder of a semaphore mutex leaves the queue
-		}
-		ahead := len(contenders(t, holder, queue))
-		grants := make(chan int, waiters)
-		var wg sync.WaitGroup
-		defer wg.Wait()
-		for i := range waiters {
-			l := k.lock(t, clients[i%len(clients)], path)
-			wg.Go(func() {
-				lease, err := l.Lock(t.Context())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				grants <- i
-				wantErr(t, "release", lease.Release(t.Context()), nil)
-			})
-			awaitContenders(t, holder, queue, ahead+i+1)
-		}
-		mustRelease(t, held)
-		for want := range waiters {
-			if got := must.Receive(t, grants, "the next grant"); got != want {
-				t.Fatalf("grant %d went to waiter %d", want, got)
-			}
-		}
-	})
-}
-
 // TestOperatorDeletesAWaiter deletes a waiter's znode (etcd#11456: the lowest that remains is not
 // that of the one that waits).
 func TestOperatorDeletesAWaiter(t *testing.T) {

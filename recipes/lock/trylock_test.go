@@ -63,37 +63,20 @@ func TestTryLockWhileAReleaseIsUnknown(t *testing.T) {
 	}
 }
 
-// TestTryLockOfAHeldLock is refused by a look, as often as it is asked, and leaves nothing behind.
-func TestTryLockOfAHeldLock(t *testing.T) {
+// TestARefusalNamesThePath once, with the operation and why.
+func TestARefusalNamesThePath(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
-		holder := env.Client(t)
-		held := mustTry(t, k.rivalOf(t, holder, path))
-		awaitEphemerals(t, holder, path, max(1, len(held.Members())))
-		before := ephemerals(t, holder, path)
-		c, route := onRoute(t, env)
-		l := k.lock(t, c, path)
-		route.ResetRequests()
-		for range 20 {
-			err := errOf(l.TryLock(t.Context()))
-			wantErr(t, "TryLock", err, lock.ErrHeld)
-			if text := fmt.Sprint(err); !strings.HasPrefix(text, "lock: try lock ") || !strings.Contains(text, path) ||
-				!strings.HasSuffix(text, ": "+lock.ErrHeld.Error()) || strings.Count(text, ": ") != 2 {
-				t.Errorf("error %q, want the operation, the path and %q", text, lock.ErrHeld)
-			}
+	eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
+		const path = "/refused"
+		held := mustLock(t, k.rivalOf(t, virtualClient(t, srv), path))
+		await(time.Second)
+		text := fmt.Sprint(errOf(k.lock(t, virtualClient(t, srv), path).TryLock(t.Context())))
+		if !strings.HasPrefix(text, "lock: try lock ") || !strings.Contains(text, path) ||
+			!strings.HasSuffix(text, ": "+lock.ErrHeld.Error()) || strings.Count(text, ": ") != 2 {
+			t.Errorf("error %q, want the operation, the path and %q", text, lock.ErrHeld)
 		}
-		if n := count(route, path, fault.Create, fault.Delete); n != 0 {
-			t.Errorf("%d writes for attempts that a look can refuse, want 0", n)
-		}
-		mustBeHeld(asOwner(t, "another"), t, k.lock(t, holder, path)) // of the holder's own client
-		if found := ephemerals(t, holder, path); !slices.Equal(found, before) {
-			t.Errorf("znodes %v, want the holder's %v alone", found, before)
-		}
-		mustHold(t, holder, held)
 		mustRelease(t, held)
-		mustSync(t, c, path) // its server may be behind by a moment
-		mustRelease(t, mustTry(t, l))
-	}, oneOfEach())
+	})
 }
 
 // TestTryLockThatComesSecond is overtaken between its look and its create. It is

@@ -88,7 +88,7 @@ func breaches() []breach {
 				return nil, fmt.Errorf("%w: %w", lock.ErrHeld, err)
 			}
 			return lease, nil
-		}}), nil, []string{"TryLock_never_waits"}},
+		}}), nil, []string{"TryLock_never_waits", "TryLock_returns_ErrNotConnected"}},
 		{"leaves a ghost", with(broken{onLock: func(ctx context.Context, l lock.Locker) (*lock.Lease, error) {
 			lease, err := l.Lock(ctx)
 			if err != nil && ctx.Err() != nil {

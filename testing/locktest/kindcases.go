@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
@@ -14,14 +15,19 @@ func fairCase() contractCase {
 	return contractCase{sentence: "Grants go in the order in which the lock was asked for", check: (*fixture).fair}
 }
 
+// fair has several waiters in each of three sessions, one of them the holder's.
 func (s *fixture) fair() {
-	const waiters = 8
-	vacate := s.occupy()
+	const waiters = 9
+	holder := s.env.Client(s)
+	vacate := s.occupyBy(holder)
+	s.env.Quiesce() // what a granted attempt deletes in the background
+	clients := []*framework.Client{s.env.Client(s), s.env.Client(s), holder}
 	grants := make(chan int, waiters)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for i := range waiters {
-		c := s.env.Client(s)
+		c := clients[i%len(clients)]
+		before := len(s.env.Ephemerals(s, c.Session().ID))
 		l := s.locker(c)
 		wg.Go(func() {
 			lease, err := s.lock(s.Context(), l)
@@ -34,7 +40,7 @@ func (s *fixture) fair() {
 				s.Errorf("Release: %v", err)
 			}
 		})
-		zktest.Eventually(s, generous, "the waiter's znode", func() bool { return len(s.env.Ephemerals(s, c.Session().ID)) > 0 })
+		zktest.Eventually(s, generous, "the waiter's znode", func() bool { return len(s.env.Ephemerals(s, c.Session().ID)) > before })
 	}
 	vacate()
 	for want := range waiters {
@@ -65,22 +71,72 @@ func (s *fixture) reentrant() {
 		if err != nil {
 			s.Fatalf("TryLock by the owner: %v", err)
 		}
-		third, err := s.lock(owned, s.locker(c))
+		l := s.locker(c)
+		third, err := s.lock(owned, l)
 		if err != nil {
 			s.Fatal(err)
 		}
 		if node := firstOf(second).Node(); firstOf(first).Node() != node || firstOf(third).Node() != node {
 			s.Error("leases of one owner have different znodes")
 		}
-		for i, l := range []*lock.Lease{second, first, third} {
+		for i, lease := range []*lock.Lease{second, first, third} {
 			if _, err := s.rival(s.env.Client(s)).TryLock(s.Context()); !errors.Is(err, lock.ErrHeld) {
 				s.Errorf("another client, after %d releases of 3: %v, want ErrHeld", i, err)
 			}
-			s.mustRelease(l)
+			s.mustHave(owned, l, 3-i)
+			s.mustRelease(lease)
 		}
+		s.mustHave(owned, l, 0)
 		s.mustBeFree()
 	}
+	s.unlocks(owners[0])
 	s.mustBeQuiet(c)
+}
+
+// A counted lock counts its owners' leases, and is unlocked by an owner rather than by a lease.
+type counted interface {
+	lock.Locker
+	Held(ctx context.Context) int
+	Unlock(ctx context.Context) error
+}
+
+// mustHave fails the test unless the owner of ctx has n leases of l, and another one of its name has none.
+func (s *fixture) mustHave(ctx context.Context, l lock.Locker, n int) {
+	s.Helper()
+	c, ok := l.(counted)
+	if !ok {
+		return
+	}
+	stranger := lock.ContextWithOwner(s.Context(), lock.NewOwner("owner"))
+	if got, others := c.Held(ctx), c.Held(stranger); got != n || others != 0 {
+		s.Errorf("held %d times, and %d times by another owner; want %d and 0", got, others, n)
+	}
+	if err := c.Unlock(stranger); !errors.Is(err, lock.ErrNotOwner) {
+		s.Errorf("Unlock by another owner: %v, want ErrNotOwner", err)
+	}
+}
+
+// unlocks has the owner of ctx lock twice and unlock twice, on other goroutines.
+func (s *fixture) unlocks(ctx context.Context) {
+	l, ok := s.locker(s.env.Client(s)).(counted)
+	if !ok {
+		return
+	}
+	for range 2 {
+		if err := within(s, "Lock", func() error { _, err := l.Lock(ctx); return err }); err != nil {
+			s.Fatal(err)
+		}
+	}
+	for n := 1; n >= 0; n-- {
+		if err := within(s, "Unlock", func() error { return l.Unlock(ctx) }); err != nil {
+			s.Errorf("Unlock: %v", err)
+		}
+		s.mustHave(ctx, l, n)
+	}
+	if err := l.Unlock(ctx); !errors.Is(err, lock.ErrNotOwner) {
+		s.Errorf("Unlock of what is not held: %v, want ErrNotOwner", err)
+	}
+	s.mustBeFree()
 }
 
 func (s *fixture) reentrantLoss() {

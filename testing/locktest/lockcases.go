@@ -3,12 +3,16 @@ package locktest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 )
 
@@ -30,6 +34,11 @@ func tryCases() []contractCase {
 	return []contractCase{
 		{sentence: "TryLock gets a lock that is free", check: (*fixture).tryLockGets},
 		{sentence: "TryLock never waits for another holder, and returns ErrHeld", check: (*fixture).tryLockIsRefused},
+		{
+			sentence: "TryLock returns ErrNotConnected within the connect timeout if the servers do not answer",
+			check:    (*fixture).tryLockIsBounded,
+			envs:     []zkenv.Option{zkenv.Only("it waits for the connect timeout dozens of times", zkenv.Embedded)},
+		},
 	}
 }
 
@@ -130,15 +139,22 @@ func (s *fixture) pass(d time.Duration) {
 
 func (s *fixture) ctxEndsTheWait() {
 	vacate := s.occupy()
-	c := s.env.Client(s)
+	route := s.env.Route(s)
+	c := route.Client(s)
 	l := s.locker(c)
 
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
+	route.ResetRequests()
 	for name, call := range map[string]func(context.Context, lock.Locker) (*lock.Lease, error){"Lock": s.lock, "TryLock": s.tryLock} {
 		err := within(s, name, func() error { _, err := call(ctx, l); return err })
 		if !errors.Is(err, context.Canceled) {
 			s.Errorf("%s with a ctx that has ended: %v, want context.Canceled", name, err)
+		}
+	}
+	for _, rq := range route.Requests() {
+		if strings.HasPrefix(rq.Path, s.path) {
+			s.Errorf("%v of %s for a ctx that has ended, want no request", rq.Op, rq.Path)
 		}
 	}
 
@@ -200,13 +216,22 @@ func (s *fixture) tryLockGets() {
 }
 
 func (s *fixture) tryLockIsRefused() {
-	vacate := s.occupy()
-	c := s.env.Client(s)
+	holder, route := s.env.Client(s), s.env.Route(s)
+	vacate := s.occupyBy(holder)
+	c := route.Client(s)
 	start := time.Now()
+	route.ResetRequests()
 	for range 3 {
 		if _, err := s.tryLock(s.Context(), s.locker(c)); !errors.Is(err, lock.ErrHeld) {
 			s.Errorf("TryLock of a held lock: %v, want ErrHeld", err)
 		}
+	}
+	if n := route.Count(fault.Create, fault.Delete); n > 0 {
+		s.Errorf("%d writes for what a look can refuse, want 0", n)
+	}
+	another := lock.ContextWithOwner(s.Context(), lock.NewOwner("another"))
+	if _, err := s.tryLock(another, s.locker(holder)); !errors.Is(err, lock.ErrHeld) {
+		s.Errorf("TryLock of a lock that another owner of the client has: %v, want ErrHeld", err)
 	}
 	if took := time.Since(start); took > prompt || s.env.Kind().Virtual() && took > brief {
 		s.Errorf("three TryLocks of a held lock took %v", took)
@@ -218,6 +243,57 @@ func (s *fixture) tryLockIsRefused() {
 		s.Fatalf("TryLock once the holder has gone: %v", err)
 	}
 	s.mustRelease(lease)
+	s.mustBeQuiet(c)
+}
+
+// tryLockIsBounded has an outage begin ahead of a try and at each of its requests, for a lock that was used
+// and for one that was not. The context never ends.
+func (s *fixture) tryLockIsBounded() {
+	outages := map[string]func(*zkenv.Route){
+		"servers are gone":   func(r *zkenv.Route) { r.Refuse(); r.Cut() },
+		"servers are silent": func(r *zkenv.Route) { r.Blackhole(zkproxy.Both) },
+	}
+	for n := range 12 {
+		outages[fmt.Sprintf("no reply from request %d on", n)] = func(r *zkenv.Route) {
+			r.Rules().Add(fault.Rule{Action: fault.HoldRequest, Skip: n, Times: fault.Forever})
+		}
+	}
+	for name, begin := range outages {
+		for _, used := range []bool{false, true} {
+			s.elsewhere().tryIn(name, begin, used)
+		}
+	}
+}
+
+func (s *fixture) tryIn(outage string, begin func(*zkenv.Route), used bool) {
+	route := s.env.Route(s)
+	c := route.Client(s, framework.WithSessionTimeout(generous))
+	l := s.locker(c)
+	if used {
+		s.mustRelease(s.mustLock(l))
+	}
+	begin(route)
+	var lease *lock.Lease
+	for range 3 { // the client knows of the outage, or does not know of it
+		began := time.Now()
+		got, err := s.tryLock(context.Background(), l)
+		if took := time.Since(began); took > c.ConnectTimeout() {
+			s.Errorf("%s: TryLock returned after %v, want %v at the most", outage, took, c.ConnectTimeout())
+		}
+		if lease = got; err == nil {
+			break // it takes fewer requests
+		}
+		if !errors.Is(err, framework.ErrNotConnected) || errors.Is(err, context.DeadlineExceeded) {
+			s.Errorf("%s: TryLock: %v, want ErrNotConnected, and no context blamed that has not ended", outage, err)
+		}
+	}
+	route.Rules().Clear()
+	route.Heal()
+	if lease != nil {
+		s.mustRelease(lease)
+	}
+	s.pass(time.Minute)
+	s.mustBeFree()
 	s.mustBeQuiet(c)
 }
 

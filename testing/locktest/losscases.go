@@ -182,16 +182,31 @@ func (s *fixture) sessionEndsReleasing() {
 	s.mustBeQuiet(c)
 }
 
+// znodeDeleted has the znode deleted after a grant at once and after a wait. The holder notices it before its
+// release, or by that.
 func (s *fixture) znodeDeleted() {
 	operator, c := s.env.Client(s), s.env.Client(s)
-	lease := s.mustLock(s.locker(c))
-	s.oracle.Leave(lease) // what follows excludes no client
-	if err := operator.Delete(s.Context(), firstOf(lease).Node()); err != nil {
-		s.Fatal(err)
-	}
-	s.mustBeLost(lease, lock.ErrNodeDeleted)
-	if err := lease.Release(s.Context()); !errors.Is(err, lock.ErrNodeDeleted) {
-		s.Errorf("Release: %v, want ErrNodeDeleted", err)
+	l := s.locker(c)
+	for i := range 4 {
+		waits, notices := i%2 == 1, i < 2
+		vacate := func() {}
+		if waits {
+			vacate = s.occupyBy(operator)
+		}
+		done := s.lockLater(s.Context(), l)
+		s.env.Quiesce()
+		vacate()
+		lease := s.mustGet(done)
+		s.oracle.Leave(lease) // what follows excludes no client
+		if err := operator.Delete(s.Context(), firstOf(lease).Node()); err != nil {
+			s.Fatal(err)
+		}
+		if notices {
+			s.mustBeLost(lease, lock.ErrNodeDeleted)
+		}
+		if err := lease.Release(s.Context()); !errors.Is(err, lock.ErrNodeDeleted) || !errors.Is(err, lock.ErrLost) {
+			s.Errorf("Release (waited %v, noticed %v): %v, want ErrLost and ErrNodeDeleted", waits, notices, err)
+		}
 	}
 	s.mustBeFree()
 	s.mustBeQuiet(c)

@@ -91,14 +91,14 @@ func (s *fixture) meet(m mishap, n int, other *framework.Client) bool {
 	if m.contended {
 		vacate = s.occupyBy(other)
 	}
-	l := s.locker(c)
+	l, session := s.locker(c), c.Session().ID
 	rule := route.Rules().Add(fault.Rule{Action: m.action, Skip: n})
 	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()
 	done := make(chan error, 1)
 	s.spawn(func() {
 		done <- s.lockAndRelease(ctx, l, func(lease *lock.Lease) {
-			if !m.expires { // then the znodes go before the client notices that
+			if !m.expires || c.Session().ID != session { // else the znodes go before the client notices that
 				s.mustExist(lease, c, other)
 			}
 		})
