@@ -204,6 +204,48 @@ func TestALargeWriteOverASlowLinkWithALease(t *testing.T) {
 	}
 }
 
+// A frozen server's socket goes on taking large writes. They say nothing about the server: the client leaves it in
+// time for its lease, or its session, whenever in the rhythm of its pings the server has frozen.
+func TestAFrozenServerIsLeftWhateverLeaves(t *testing.T) {
+	const timeout, phases = 12 * time.Second, 12
+	for phase := range phases {
+		for name, lease := range map[string]bool{"a lease": true, "none": false} {
+			runVirtually(t, fmt.Sprintf("%s, phase %d", name, phase), func(t *testing.T, srv *zkserver.Server) {
+				l := &link{}
+				var states trail
+				c := connect(t, srv.Frontend(0).Addr()+","+srv.Frontend(1).Addr(), framework.WithSessionTimeout(timeout), framework.WithStateListener(states.add), l.over(t, srv))
+				mustCreate(t, c, "/d", "")
+				var h *framework.SessionHold
+				if lease {
+					h = mustHold(t, c)
+				}
+				large := make([]byte, 100<<10)
+				for range 20 { // the link is known to be fast
+					check(t, last(c.Set(t.Context(), "/d", large, framework.AnyVersion)))
+				}
+				sleep(timeout + timeout/3*time.Duration(phase)/phases)
+				for i := range 2 {
+					if f := srv.Frontend(i); f.Addr() == l.server() {
+						f.Freeze()
+					}
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				var wg sync.WaitGroup
+				for start := time.Now(); time.Since(start) < 2*timeout; {
+					sleep(timeout / 16)
+					wg.Go(func() { _, _ = c.Set(ctx, "/d", large, framework.AnyVersion) }) // those in flight are lost with the server
+				}
+				cancel()
+				wg.Wait()
+				if lease {
+					wantErr(t, "the lease", h.Err(), nil)
+				}
+				wantList(t, "states", states.states(), []framework.State{connecting, connected, suspended, connected})
+			}, zkserver.WithFrontends(2))
+		}
+	}
+}
+
 // A client that is moved from server to server finishes its calls first.
 func TestAMoveFailsNoCall(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {

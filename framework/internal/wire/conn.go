@@ -21,15 +21,14 @@ type Conn struct {
 	writing  limit         // only for write
 
 	heard atomic.Int64 // when bytes arrived last, since Wire.born; 0 for never
-	wrote atomic.Int64 // when bytes of a frame in pieces left last
+	wrote atomic.Int64 // see noteWrote
 
 	// guarded by wire.mu
 	queue   queue
 	window  window
-	flight  []*Request  // those without a reply, in the order in which they were sent
-	pings   []time.Time // those without a reply
-	refusal error       // see Status
-	over    bool        // it carries no more requests
+	flight  []*Request // those without a reply, in the order in which they were sent
+	refusal error      // see Status
+	over    bool       // it carries no more requests
 
 	woken  chan struct{} // capacity 1: there may be something to write
 	ending chan struct{} // closed with over
@@ -116,32 +115,39 @@ func (c *Conn) ping() {
 	c.wire.mu.Lock()
 	queued := c.queue.lanes[Proof].last
 	if !c.over && (queued == nil || queued.Opcode != proto.OpPing) {
-		rq := &Request{Opcode: proto.OpPing, Class: Proof}
-		c.queueLocked(rq)
+		c.queueLocked(&Request{Opcode: proto.OpPing, Class: Proof, done: make(chan struct{})})
 	}
 	c.wire.mu.Unlock()
 	c.wake()
 }
 
-// waitingLocked returns since when there is no progress for the oldest request without a reply, be it a ping or not;
-// zero if none waits. While that request is written, bytes that leave are its progress. Later only those that arrive
-// are: a socket takes many more for a server that has stopped. It needs mu.
-func (c *Conn) waitingLocked() time.Time {
-	switch {
-	case c.over || len(c.flight) == 0 && len(c.pings) == 0:
-		return time.Time{}
-	case len(c.flight) == 0 || len(c.pings) > 0 && c.pings[0].Before(c.flight[0].sent):
-		return later(c.pings[0], c.moved())
-	case c.flight[0].state == writing:
-		return later(c.flight[0].sent, c.moved())
+// noteWrote records that bytes of a large frame have left. They are progress while the oldest request without a
+// reply is written. Later only bytes that arrive are: a socket takes many more for a server that has stopped.
+func (c *Conn) noteWrote() {
+	c.wire.mu.Lock()
+	defer c.wire.mu.Unlock()
+	if len(c.flight) > 0 && c.flight[0].state == writing {
+		c.wrote.Store(int64(time.Since(c.wire.born)))
 	}
-	return later(c.flight[0].left, c.wire.born.Add(time.Duration(c.heard.Load())))
 }
 
-// moved returns when the connection has made progress last: bytes arrived, or left.
-func (c *Conn) moved() time.Time {
-	return c.wire.born.Add(time.Duration(max(c.heard.Load(), c.wrote.Load())))
+// waitingLocked returns since when there is no progress for the oldest request without a reply; zero if none waits.
+// It needs mu.
+func (c *Conn) waitingLocked() time.Time {
+	if c.over || len(c.flight) == 0 {
+		return time.Time{}
+	}
+	return later(c.flight[0].sent, later(c.at(&c.heard), c.at(&c.wrote)))
 }
+
+// silentUntil returns until when the connection may be silent. Bytes that leave put that off only if they do so for
+// long: a socket may take a large frame at once for a server that has stopped, half a patience after that did.
+func (c *Conn) silentUntil() time.Time {
+	return later(c.at(&c.heard).Add(c.patience), c.at(&c.wrote).Add(c.patience/2))
+}
+
+// at returns the time that heard or wrote has.
+func (c *Conn) at(since *atomic.Int64) time.Time { return c.wire.born.Add(time.Duration(since.Load())) }
 
 // A limit is the deadline of a socket's reads or writes. It moves with the progress, and is set again
 // only if that makes a difference.

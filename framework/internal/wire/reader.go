@@ -16,9 +16,6 @@ import (
 // growth bounds how much is allocated for a frame before its bytes arrive.
 const growth = 256 << 10
 
-// maxKept is the largest buffer that is kept for the next event.
-const maxKept = 16 << 10
-
 // read reads frames until the connection ends: it ends requests, and delivers events. Its end is the
 // connection's: OnDown follows, and then go-zookeeper learns of it.
 func (c *Conn) read() {
@@ -48,7 +45,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 		if n > 0 {
 			c.heard.Store(int64(time.Since(c.wire.born)))
 		}
-		by = c.moved().Add(c.patience)
+		by = c.silentUntil()
 		if n > 0 || !timedOut(err) || !by.After(time.Now()) {
 			return n, err
 		}
@@ -62,7 +59,6 @@ func timedOut(err error) bool {
 }
 
 func (c *Conn) readFrames() error {
-	var event []byte
 	head := make([]byte, proto.LengthSize+proto.ReplyHeadSize)
 	for {
 		if _, err := io.ReadFull(c.input, head); err != nil {
@@ -76,20 +72,9 @@ func (c *Conn) readFrames() error {
 		rh := d.ReplyHead()
 		c.wire.saw(rh)
 		var err error
-		switch rh.Xid {
-		case proto.XidPing:
-			err = c.pong(rh.Code, n)
-		case proto.XidEvent:
-			if n > c.wire.config.MaxReply {
-				return tooLong(n)
-			}
-			if event, err = c.fill(event[:0], n); err == nil {
-				err = c.event(event)
-			}
-			if cap(event) > maxKept {
-				event = nil
-			}
-		default:
+		if rh.Xid == proto.XidEvent {
+			err = c.event(n)
+		} else {
 			err = c.reply(rh, n)
 		}
 		if err != nil {
@@ -98,10 +83,8 @@ func (c *Conn) readFrames() error {
 	}
 }
 
-func tooLong(n int) error { return fmt.Errorf("%w: a frame with %d bytes", ErrProtocol, n) }
-
-// fill appends the next n bytes of the stream to b.
-func (c *Conn) fill(b []byte, n int) ([]byte, error) {
+// body returns the next n bytes of the stream.
+func (c *Conn) body(n int) (b []byte, err error) {
 	for n > 0 {
 		piece, from := min(n, growth), len(b)
 		b = slices.Grow(b, piece)[:from+piece]
@@ -130,7 +113,7 @@ func (c *Conn) reply(head proto.ReplyHead, n int) error {
 		_, err := c.input.Discard(n)
 		return err
 	}
-	body, err := c.fill(nil, n)
+	body, err := c.body(n)
 	if err != nil {
 		return err
 	}
@@ -205,28 +188,6 @@ func longestRead(results []byte) (longest int) {
 	}
 }
 
-// pong records the reply to a ping.
-func (c *Conn) pong(code proto.Code, n int) error {
-	if n > maxKept {
-		return tooLong(n)
-	}
-	if _, err := c.input.Discard(n); err != nil {
-		return err
-	}
-	c.wire.mu.Lock()
-	if code == proto.CodeAuthRequired {
-		c.refusal = ErrCredential
-	}
-	var sent time.Time
-	if len(c.pings) > 0 {
-		sent = c.pings[0]
-		c.wire.clock.answered(sent, true, false)
-		c.pings = c.pings[:copy(c.pings, c.pings[1:])]
-	}
-	c.wire.mu.Unlock()
-	return c.leftOut(sent)
-}
-
 // leftOut is called after the reply to a request that was sent at that time. It returns an error if the
 // server has not replied to an earlier request that is older than the session timeout. A server replies
 // in order, so it will never reply. The session timeout is more time than any server needs, should one
@@ -249,15 +210,22 @@ const (
 	lastEvent  = 4
 )
 
-// event delivers a watch event, if it is about a znode.
-func (c *Conn) event(body []byte) error {
+// event reads a watch event with a body of n bytes, and delivers it if it is about a znode.
+func (c *Conn) event(n int) error {
+	if n > c.wire.config.MaxReply {
+		return fmt.Errorf("%w: a frame with %d bytes", ErrProtocol, n)
+	}
+	body, err := c.body(n)
+	if err != nil {
+		return err
+	}
 	d := proto.NewDecoder(body)
 	kind := d.Int32()
 	d.Int32() // the state of the connection
 	path := d.Text()
 	switch {
 	case d.Err() != nil:
-		return fmt.Errorf("%w: a watch event of %d bytes", ErrProtocol, len(body))
+		return fmt.Errorf("%w: a watch event of %d bytes", ErrProtocol, n)
 	case kind < firstEvent || kind > lastEvent:
 	case !isPath(path):
 		return fmt.Errorf("%w: a watch event of the path %.40q", ErrProtocol, path)

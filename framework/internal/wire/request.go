@@ -58,7 +58,6 @@ type sending struct {
 	state state
 	xid   int32
 	sent  time.Time // when its write began
-	left  time.Time // when its write ended
 	size  int       // of its frame
 	reply int       // of its reply's frame, see window.weigh
 	tree  string    // path of a recursive watch that it sets; else ""
@@ -202,9 +201,6 @@ func (rq *Request) appendTo(b []byte) []byte {
 // endAll ends requests whose state is over. Those that were not written have no effect.
 func endAll(left []*Request) {
 	for _, rq := range left {
-		if rq.done == nil {
-			continue // a ping
-		}
 		err := ErrUnanswered
 		if rq.sent.IsZero() {
 			err = ErrUnsent

@@ -60,12 +60,9 @@ func (c *Conn) take(batch []*Request) []*Request {
 		size += rq.size + replyShare
 		batch = append(batch, rq)
 		w.clock.sent(now)
-		if rq.Opcode == proto.OpPing {
-			rq.xid = proto.XidPing
-			c.pings = append(c.pings, now)
-			continue
+		if rq.xid = proto.XidPing; rq.Opcode != proto.OpPing {
+			rq.xid = w.nextXidLocked()
 		}
-		rq.xid = w.nextXidLocked()
 		c.window.enter(rq, now)
 		c.flight = append(c.flight, rq)
 	}
@@ -78,7 +75,7 @@ func (c *Conn) writeAll(frames []byte) (n int, err error) {
 		c.writing.set(time.Now().Add(c.patience), c.socket.SetWriteDeadline)
 		m, err := c.socket.Write(frames[n:min(n+piece, len(frames))])
 		if n += m; n >= piece { // a socket takes small frames, too, for a server that has stopped
-			c.wrote.Store(int64(time.Since(c.wire.born)))
+			c.noteWrote()
 		}
 		if err != nil {
 			return n, err
@@ -92,10 +89,8 @@ func (c *Conn) writeAll(frames []byte) (n int, err error) {
 func (c *Conn) gave(batch []*Request, n int) (left []*Request) {
 	c.wire.mu.Lock()
 	defer c.wire.mu.Unlock()
-	now := time.Now()
 	for _, rq := range batch {
-		n -= rq.size
-		if rq.left = now; rq.state != writing {
+		if n -= rq.size; rq.state != writing {
 			continue // it has its reply
 		}
 		if rq.state = written; !c.over {
