@@ -10,10 +10,9 @@
 // [History.Check] asks porcupine for an order of all operations in which the lock behaves as its
 // [Model] says: [Mutex], [Reentrant], [ReadWrite], [Multi], [Semaphore]. Each operation is at one
 // instant between its call and its return. The models also know the fences, which have to grow from
-// holder to holder. [CheckNumber] does the same for a counter and for a value that holds a number.
-// [History.LossReport] checks by a plain comparison of times that a loss comes before the next
-// grant. [History.Registers] checks that nothing was written to a register under a lock after its
-// next holder's write.
+// holder to holder. [History.LossReport] checks by a plain comparison of times that a loss comes
+// before the next grant. [History.Registers] checks that nothing was written to a register under a
+// lock after its next holder's write.
 //
 // # When a hold ends
 //

@@ -1,14 +1,12 @@
 package history_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/lab/history"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -123,10 +121,7 @@ func TestALossIsRecordedWhenLostIsClosed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				lease := &fakeLease{lost: make(chan struct{})}
-				records := make(chan history.Record, 10)
-				r := history.NewRecorder("x", func() int64 { return int64(time.Since(began)) }, func(r history.Record) { records <- r })
-				e := history.Entry{Model: history.Mutex(), Group: "/a", Owner: "x", Session: func() int64 { return 1 }}
-				h := must.Get(r.Lock(t.Context(), e, func(context.Context) (history.Lease, error) { return lease, nil }))(t)
+				h, records := lease.hold(t, func() int64 { return int64(time.Since(began)) }, func() int64 { return 1 })
 				<-records // of the grant
 				lease.err = lock.ErrLost
 				closing := time.AfterFunc(tc.closes, func() { close(lease.lost) })
@@ -150,10 +145,7 @@ func TestAReleaseOfALostLeaseIsNoRelease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			lease := &fakeLease{lost: make(chan struct{})}
-			records := make(chan history.Record, 10)
-			r := history.NewRecorder("x", func() int64 { return 5 }, func(r history.Record) { records <- r })
-			e := history.Entry{Model: history.Mutex(), Group: "/a", Owner: "x", Session: func() int64 { return 1 }}
-			h := must.Get(r.Lock(t.Context(), e, func(context.Context) (history.Lease, error) { return lease, nil }))(t)
+			h, records := lease.hold(t, func() int64 { return 5 }, func() int64 { return 1 })
 			<-records // of the grant
 			lease.err = lock.ErrLost
 			if known {

@@ -26,6 +26,15 @@ func (l *fakeLease) Members() []*lock.Lease        { return nil }
 func (l *fakeLease) Path() string                  { return "/a" }
 func (l *fakeLease) Guard() framework.TxnOp        { return framework.OpCheck("/a", framework.AnyVersion) }
 
+// hold records that a client is granted the lease. The records follow one another in the channel.
+func (l *fakeLease) hold(t testing.TB, clock, session func() int64) (*history.Hold, <-chan history.Record) {
+	t.Helper()
+	records := make(chan history.Record, 10)
+	r := history.NewRecorder("x", clock, func(r history.Record) { records <- r })
+	e := history.Entry{Model: history.Mutex(), Group: "/a", Owner: "x", Session: session}
+	return must.Get(r.Lock(t.Context(), e, func(context.Context) (history.Lease, error) { return l, nil }))(t), records
+}
+
 func closed() chan struct{} {
 	c := make(chan struct{})
 	close(c)
@@ -46,15 +55,12 @@ func TestAGrantHasItsSession(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			var records []history.Record
 			session := int64(1)
-			r := history.NewRecorder("x", func() int64 { return 1 }, func(r history.Record) { records = append(records, r) })
-			e := history.Entry{Model: history.Mutex(), Group: "/a", Owner: "x", Session: func() int64 { return session }}
-			h := must.Get(r.Lock(t.Context(), e, func(context.Context) (history.Lease, error) {
-				session = c.next
-				return c.lease, nil
-			}))(t)
-			if got := records[0].Session; got != c.want {
+			h, records := c.lease.hold(t, func() int64 { return 1 }, func() int64 {
+				defer func() { session = c.next }()
+				return session
+			})
+			if got := (<-records).Session; got != c.want {
 				t.Errorf("session %d, want %d", got, c.want)
 			}
 			if err := h.Release(t.Context()); !errors.Is(err, c.lease.err) {
