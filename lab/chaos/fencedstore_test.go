@@ -20,10 +20,7 @@ const storeRegister = "store of "
 // checks fences, and a znode in transactions with the lease's guard.
 func (w *worker) guarded(ctx context.Context, t task) {
 	at := path.Join("/chaos/guarded", epoch(guardedEpoch))
-	m, err := lock.NewMutex(w.client, at)
-	if err != nil {
-		panic(err)
-	}
+	m := sound(lock.NewMutex(w.client, at))
 	h, err := w.take(lock.ContextWithOwner(ctx, lock.NewOwner(t.owner)), t, w.entry(history.Mutex(), at, t), m)
 	if err != nil {
 		return
@@ -39,7 +36,7 @@ func (w *worker) guarded(ctx context.Context, t task) {
 	for standing := true; standing && rounds > 0; rounds-- {
 		pause(context.Background(), t.between(5*time.Millisecond, 15*time.Millisecond))
 		standing = h.Check() == nil
-		h.Write(ctx, storeRegister+at, func(context.Context) (int64, history.Outcome) { return w.store.write(at, h.Fence()) })
+		h.Write(ctx, storeRegister+at, func(context.Context) (int64, history.Outcome) { return writeTo(w.store, at, h.Fence()) })
 		w.writeRegister(ctx, h, register)
 	}
 	release(h)

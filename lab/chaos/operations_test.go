@@ -28,11 +28,16 @@ func (w *worker) locks() []errand {
 	}
 }
 
-// once takes a lock that is not re-entered, holds and releases it.
-func (w *worker) once(ctx context.Context, t task, e history.Entry, l lock.Locker, err error) {
+// sound returns what a constructor has made, whose arguments are ours.
+func sound[T any](made T, err error) T {
 	if err != nil {
-		panic(err) // of a constructor
+		panic(err)
 	}
+	return made
+}
+
+// once takes a lock that is not re-entered, holds and releases it.
+func (w *worker) once(ctx context.Context, t task, e history.Entry, l lock.Locker) {
 	ctx = lock.ContextWithOwner(ctx, lock.NewOwner(e.Owner))
 	if h, err := w.take(ctx, t, e, l); err == nil {
 		w.hold(h, t)
@@ -42,23 +47,18 @@ func (w *worker) once(ctx context.Context, t task, e history.Entry, l lock.Locke
 
 func (w *worker) exclusive(ctx context.Context, t task) {
 	path := w.path("exclusive")
-	l, err := lock.NewUnfairMutex(w.client, path)
-	w.once(ctx, t, w.entry(history.Mutex(), path, t), l, err)
+	w.once(ctx, t, w.entry(history.Mutex(), path, t), sound(lock.NewUnfairMutex(w.client, path)))
 }
 
 func (w *worker) semaphore(ctx context.Context, t task) {
 	path := w.path("semaphore")
-	l, err := lock.NewSemaphoreMutex(w.client, path)
-	w.once(ctx, t, w.entry(history.Mutex(), path, t), l, err)
+	w.once(ctx, t, w.entry(history.Mutex(), path, t), sound(lock.NewSemaphoreMutex(w.client, path)))
 }
 
 // reentrant takes a mutex several times over and counts.
 func (w *worker) reentrant(ctx context.Context, t task) {
 	path := w.path("reentrant")
-	m, err := lock.NewMutex(w.client, path)
-	if err != nil {
-		panic(err)
-	}
+	m := sound(lock.NewMutex(w.client, path))
 	e := w.entry(history.Reentrant(), path, t)
 	ctx = lock.ContextWithOwner(ctx, lock.NewOwner(e.Owner))
 	w.nest(ctx, t, e, m, 1+t.rand.IntN(3))
@@ -81,10 +81,7 @@ func (w *worker) nest(ctx context.Context, t task, e history.Entry, m *lock.Mute
 // paired is one of two goroutines that are one owner.
 func (w *worker) paired(ctx context.Context, t task, owner lock.Owner) {
 	path := w.path("reentrant")
-	m, err := lock.NewMutex(w.client, path)
-	if err != nil {
-		panic(err)
-	}
+	m := sound(lock.NewMutex(w.client, path))
 	e := w.entry(history.Reentrant(), path, t)
 	if h, err := w.take(lock.ContextWithOwner(ctx, owner), t, e, m); err == nil {
 		w.hold(h, t)
@@ -94,22 +91,16 @@ func (w *worker) paired(ctx context.Context, t task, owner lock.Owner) {
 
 func (w *worker) reader(ctx context.Context, t task) {
 	path := w.path("readwrite")
-	rw, err := lock.NewRWMutex(w.client, path)
-	if err != nil {
-		panic(err)
-	}
+	rw := sound(lock.NewRWMutex(w.client, path))
 	e := w.entry(history.ReadWrite(), path, t)
 	e.Shared = true
-	w.once(ctx, t, e, rw.Read(), nil)
+	w.once(ctx, t, e, rw.Read())
 }
 
 // writer takes the write side, and sometimes goes on as a reader.
 func (w *worker) writer(ctx context.Context, t task) {
 	path := w.path("readwrite")
-	rw, err := lock.NewRWMutex(w.client, path)
-	if err != nil {
-		panic(err)
-	}
+	rw := sound(lock.NewRWMutex(w.client, path))
 	e := w.entry(history.ReadWrite(), path, t)
 	ctx = lock.ContextWithOwner(ctx, lock.NewOwner(e.Owner))
 	write, err := w.take(ctx, t, e, rw.Write())
@@ -138,22 +129,15 @@ func (w *worker) mixed(ctx context.Context, t task) {
 	path := w.path("mixed")
 	e := w.entry(history.Mutex(), path, t)
 	var l lock.Locker
-	var err error
 	switch t.rand.IntN(6) {
 	case 0:
-		var rw *lock.RWMutex
-		if rw, err = lock.NewRWMutex(w.client, path); err == nil {
-			l = rw.Write()
-		}
+		l = sound(lock.NewRWMutex(w.client, path)).Write()
 	case 1:
-		l, err = lock.NewSemaphoreMutex(w.client, path)
+		l = sound(lock.NewSemaphoreMutex(w.client, path))
 	case 2:
-		l, err = lock.NewUnfairMutex(w.client, path)
+		l = sound(lock.NewUnfairMutex(w.client, path))
 	default:
-		l, err = lock.NewMutex(w.client, path)
-	}
-	if err != nil {
-		panic(err)
+		l = sound(lock.NewMutex(w.client, path))
 	}
 	h, err := w.take(lock.ContextWithOwner(ctx, lock.NewOwner(e.Owner)), t, e, l)
 	switch {
@@ -170,18 +154,13 @@ func (w *worker) multi(ctx context.Context, t task) {
 	path := w.path("multi")
 	var members []lock.Locker
 	for _, name := range []string{"/a", "/b", "/c"} {
-		m, err := lock.NewMutex(w.client, path+name)
-		if err != nil {
-			panic(err)
-		}
-		members = append(members, m)
+		members = append(members, sound(lock.NewMutex(w.client, path+name)))
 	}
 	t.rand.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
 	e := w.entry(history.Multi(), path, t)
 	if t.rand.IntN(3) == 0 {
-		w.once(ctx, t, e, members[0], nil)
+		w.once(ctx, t, e, members[0])
 		return
 	}
-	l, err := lock.NewMulti(members[:2]...)
-	w.once(ctx, t, e, l, err)
+	w.once(ctx, t, e, sound(lock.NewMulti(members[:2]...)))
 }

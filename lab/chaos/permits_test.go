@@ -33,10 +33,7 @@ func (s permitLocker) TryLock(ctx context.Context) (*lock.Lease, error) {
 // taker acquires one to three permits together, and holds and releases them.
 func (w *worker) taker(ctx context.Context, t task) {
 	path := w.path("permits")
-	s, err := semaphore.New(w.client, path, permits)
-	if err != nil {
-		panic(err)
-	}
+	s := sound(semaphore.New(w.client, path, permits))
 	e := w.entry(history.Semaphore(permits), path, t)
 	e.Shared, e.Permits = true, 1+t.rand.IntN(permits)
 	h, err := w.take(ctx, t, e, permitLocker{s, e.Permits})

@@ -21,17 +21,11 @@ type board struct {
 	losses  map[string]int64          // when each client last observed one
 	lost    map[string]int            // how many of each model
 	wanted  []*want
-	counts  map[string]int            // what workers have counted
-	found   []string                  // violations that workers have found
-	keys    map[string]history.Record // the grants by which keys of the partition are served
+	counts  map[string]int // what workers have counted
 }
 
-// A worker counts that it has done what the note says, or reports that it has found a violation.
-// Neither is a part of a history.
-const (
-	did   history.Kind = "did"
-	found history.Kind = "found"
-)
+// A worker counts that it has done what the note says. That is no part of a history.
+const did history.Kind = "did"
 
 // A want is a fault that waits for a worker that gets a lock and lingers with it.
 type want struct {
@@ -43,7 +37,7 @@ func newBoard() *board {
 	return &board{
 		alive: make(map[string]history.Record), ended: make(map[string]bool), models: make(map[string]string),
 		grants: make(map[string]int64), losses: make(map[string]int64),
-		lost: make(map[string]int), counts: make(map[string]int), keys: make(map[string]history.Record),
+		lost: make(map[string]int), counts: make(map[string]int),
 	}
 }
 
@@ -53,9 +47,6 @@ func (b *board) add(r history.Record) {
 	switch r.Kind {
 	case did:
 		b.counts[r.Note]++
-		return
-	case found:
-		b.found = append(b.found, r.Client+": "+r.Note)
 		return
 	case history.Standing: // only the last one matters, and there are many
 		b.alive[r.Lease] = r
@@ -71,7 +62,6 @@ func (b *board) add(r history.Record) {
 	case history.Released:
 		b.ended[r.Lease] = true
 	}
-	b.serveLocked(r)
 	b.records = append(b.records, r)
 }
 
@@ -130,11 +120,11 @@ func (b *board) all() []history.Record {
 	return append(slices.Clip(b.records), alive...)
 }
 
-// reports returns what workers have counted and found so far.
-func (b *board) reports() (counts map[string]int, found []string) {
+// counted returns what workers have counted so far.
+func (b *board) counted() map[string]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return maps.Clone(b.counts), slices.Clone(b.found)
+	return maps.Clone(b.counts)
 }
 
 func (b *board) hasEnded(lease string) bool {

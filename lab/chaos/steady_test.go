@@ -26,10 +26,7 @@ func (w *worker) steadies() (all []errand) {
 func (w *worker) steady(name string) func(context.Context, task) {
 	return func(ctx context.Context, t task) {
 		path := "/chaos/steady-" + name + "/" + epoch(guardedEpoch)
-		m, err := lock.NewMutex(w.client, path)
-		if err != nil {
-			panic(err)
-		}
+		m := sound(lock.NewMutex(w.client, path))
 		ctx = lock.ContextWithOwner(ctx, lock.NewOwner(t.owner))
 		h, err := w.take(ctx, t, w.entry(history.Mutex(), path, t), m)
 		if err != nil {

@@ -1,7 +1,7 @@
 package chaos_test
 
 import (
-	"encoding/json"
+	"net/rpc"
 	"slices"
 	"testing"
 	"time"
@@ -65,42 +65,13 @@ func TestAVacuousRunIsFound(t *testing.T) {
 	}
 }
 
-// A worker's own finding is a violation of the run, whatever it has counted.
-func TestWhatAWorkerFindsIsAViolation(t *testing.T) {
-	t.Parallel()
-	b := newBoard()
-	w := worker{workerConfig: workerConfig{Name: "w1.1"}, out: boardWriter{b}}
-	w.did("looked")
-	w.did("looked")
-	w.found("truth", "%s is wrong", "/a")
-	counts, found := b.reports()
-	if counts["looked"] != 2 || !slices.Equal(found, []string{"w1.1: truth: /a is wrong"}) {
-		t.Errorf("the board has %v and %q", counts, found)
-	}
-	if len(b.all()) != 0 {
-		t.Errorf("the history has %v", b.all())
-	}
-}
-
-// A boardWriter is a worker's output that goes to the board at once.
-type boardWriter struct{ board *board }
-
-func (w boardWriter) Write(line []byte) (int, error) {
-	var r history.Record
-	if err := json.Unmarshal(line, &r); err != nil {
-		return 0, err
-	}
-	w.board.add(r)
-	return len(line), nil
-}
-
 func many(fault string, n int) []done { return slices.Repeat([]done{{name: fault}}, n) }
 
 func TestTheStoreObeysFences(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	conn := must.Get(dialStore(s.listener.Addr().String()))(t)
-	defer conn.conn.Close()
+	conn := must.Get(rpc.Dial("tcp4", s.addr))(t)
+	defer conn.Close()
 	for _, c := range []struct {
 		lock    string
 		fence   int64
@@ -113,7 +84,7 @@ func TestTheStoreObeysFences(t *testing.T) {
 		{"/a", 5, 0, history.Refused},
 		{"/b", 5, 1, history.Accepted},
 	} {
-		version, outcome := conn.write(c.lock, c.fence)
+		version, outcome := writeTo(conn, c.lock, c.fence)
 		if version != c.version || outcome != c.want {
 			t.Errorf("%s, fence %d: version %d, %s; want %d, %s", c.lock, c.fence, version, outcome, c.version, c.want)
 		}

@@ -49,8 +49,7 @@ func (r *run) measure(t *testing.T, length time.Duration) summary {
 		s.violations = append(s.violations, err.Error())
 	}
 	r.mu.Unlock()
-	counts, found := r.board.reports()
-	s.counts, s.violations = counts, append(s.violations, found...)
+	s.counts = r.board.counted()
 	s.violations = append(s.violations, s.succession.Faults...)
 	s.violations = append(s.violations, s.registers.Faults...)
 	for _, m := range allModels() {

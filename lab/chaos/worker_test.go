@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math/rand/v2"
+	"net/rpc"
 	"os"
 	"strconv"
 	"sync"
@@ -48,7 +49,7 @@ type worker struct {
 	workerConfig
 	client   *framework.Client
 	recorder *history.Recorder
-	store    *storeConn
+	store    *rpc.Client
 	around   surroundings
 	outages  outages
 
@@ -65,7 +66,7 @@ func runWorker(config string) int {
 	w.out = os.Stdout
 	w.recorder = history.NewRecorder(w.Name, history.Monotonic, w.emit)
 	var err error
-	if w.store, err = dialStore(w.Store); err != nil {
+	if w.store, err = rpc.Dial("tcp4", w.Store); err != nil {
 		return complain(err)
 	}
 	level := []zapcore.Level{zapcore.DebugLevel, zapcore.InfoLevel}[w.Seed%2]
@@ -111,11 +112,6 @@ type task struct {
 
 // did counts that the worker has done something that it checks by itself.
 func (w *worker) did(what string) { w.emit(history.Record{Kind: did, Note: what}) }
-
-// found reports that something is not as the guarantee with the name says.
-func (w *worker) found(guarantee, format string, args ...any) {
-	w.emit(history.Record{Kind: found, Note: guarantee + ": " + fmt.Sprintf(format, args...)})
-}
 
 // An errand is what one goroutine of a worker does again and again.
 type errand struct {

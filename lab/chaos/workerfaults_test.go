@@ -100,26 +100,25 @@ const successionLimit = 30 * time.Second
 // stopHolder stops a holder until the next one has written, which takes a session's
 // length, and so has it write late.
 func (r *run) stopHolder(ctx context.Context, _ dice, s *slot, grant history.Record) bool {
-	p := s.current()
-	from := history.Monotonic()
-	r.fail(stop(p.cmd.Process))
 	lock := grant.Locks[0]
-	await(ctx, successionLimit, func() bool {
-		return r.store.fence(lock.Lock) > lock.Fence || r.board.hasEnded(grant.Lease)
+	return r.stopUntil(s, func() {
+		await(ctx, successionLimit, func() bool {
+			return r.store.fence(lock.Lock) > lock.Fence || r.board.hasEnded(grant.Lease)
+		})
 	})
-	r.fail(cont(p.cmd.Process))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stops = append(r.stops, stopped{p.name, from, history.Monotonic()})
-	return true
 }
 
 // stopBriefly stops a worker for less than any session lasts.
 func (r *run) stopBriefly(ctx context.Context, d dice, s *slot, _ history.Record) bool {
+	return r.stopUntil(s, func() { pause(ctx, d.between(moment, shortestSession)) })
+}
+
+// stopUntil stops the slot's worker until wait returns.
+func (r *run) stopUntil(s *slot, wait func()) bool {
 	p := s.current()
 	from := history.Monotonic()
 	r.fail(stop(p.cmd.Process))
-	pause(ctx, d.between(moment, shortestSession))
+	wait()
 	r.fail(cont(p.cmd.Process))
 	r.mu.Lock()
 	defer r.mu.Unlock()

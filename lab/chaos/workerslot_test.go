@@ -59,7 +59,7 @@ func (s *slot) start() error {
 		addrs = append(addrs, p.Addr())
 	}
 	config, err := json.Marshal(workerConfig{
-		Name: name, Connect: strings.Join(addrs, ","), Store: s.run.store.listener.Addr().String(),
+		Name: name, Connect: strings.Join(addrs, ","), Store: s.run.store.addr,
 		Seed:    s.run.seed + uint64(1000*s.number+s.started),
 		Session: s.run.session(s.number, s.started),
 	})
