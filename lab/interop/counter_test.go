@@ -1,11 +1,11 @@
 package interop_test
 
 import (
-	"encoding/base64"
 	"strconv"
 	"sync"
 	"testing"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/recipes/model"
@@ -16,10 +16,7 @@ func TestCuratorAtomicLong(t *testing.T) {
 	t.Parallel()
 	const rounds = 10
 	path := pathOf(t)
-	n, err := counter.New(newClient(t), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(counter.New(newClient(t), path))(t)
 	java := newActor(t, curator)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -28,9 +25,7 @@ func TestCuratorAtomicLong(t *testing.T) {
 		}
 	})
 	for range rounds {
-		if _, err := n.Add(t.Context(), 100); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(n.Add(t.Context(), 100))(t)
 	}
 	wg.Wait()
 	if got := java.must(t, "add", path, "0"); got[0] != strconv.Itoa(101*rounds) {
@@ -45,87 +40,71 @@ func TestCuratorAtomicLong(t *testing.T) {
 func TestCuratorSharedValue(t *testing.T) {
 	t.Parallel()
 	path, java := pathOf(t), newActor(t, curator)
-	v, err := counter.NewValue(newClient(t), path, model.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	word := func(text string) string { return "=" + base64.StdEncoding.EncodeToString([]byte(text)) }
-	java.must(t, "share", path, word("theirs"))
+	v := must.Get(counter.NewValue(newClient(t), path, model.Bytes()))(t)
+	java.must(t, "share", path, encoded("theirs"))
 	for data, err := range v.All(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		if string(data) == "theirs" { // the seed may come before
 			break
 		}
 	}
-	if err := v.Set(t.Context(), []byte("ours")); err != nil {
-		t.Fatal(err)
-	}
-	if got := java.must(t, "data", path); got[0] != word("ours") {
+	must.OK(t, v.Set(t.Context(), []byte("ours")))
+	if got := java.must(t, "data", path); got[0] != encoded("ours") {
 		t.Errorf("Curator reads %s, want docent's value", got[0])
 	}
-	if err := v.Set(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	java.must(t, "share", path, word("theirs again")) // SharedValue.start throws if the znode holds null
+	must.OK(t, v.Set(t.Context(), nil))
+	java.must(t, "share", path, encoded("theirs again")) // SharedValue.start throws if the znode holds null
 }
 
-// TestKazooCounts: docent and kazoo count in one znode, in Curator's format.
+// TestKazooCounts: docent, kazoo and Curator count in one znode, in Curator's format.
 func TestKazooCounts(t *testing.T) {
 	t.Parallel()
-	path, python := pathOf(t), newActor(t, kazoo)
-	n, err := counter.New(newClient(t), path, counter.WithInt32())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for want := int64(5); want < 20; want += 10 {
-		if v, err := n.Add(t.Context(), 5); err != nil || v != want {
-			t.Errorf("docent counts to %d, %v; want %d", v, err, want)
+	path, java, python := pathOf(t), newActor(t, curator), newActor(t, kazoo)
+	n := must.Get(counter.New(newClient(t), path, counter.WithInt32()))(t)
+	for want := int64(5); want < 35; want += 15 {
+		if v := must.Get(n.Add(t.Context(), 5))(t); v != want {
+			t.Errorf("docent counts to %d, want %d", v, want)
 		}
-		if got := python.must(t, "count", path, "5"); got[0] != strconv.FormatInt(want+5, 10) {
-			t.Errorf("kazoo counts to %s, want %d", got[0], want+5)
+		for i, a := range []*actor{python, java} {
+			if got := a.must(t, "count", path, "5"); got[0] != strconv.FormatInt(want+5*int64(i+1), 10) {
+				t.Errorf("%s counts to %s, want %d", a.library, got[0], want+5*int64(i+1))
+			}
 		}
 	}
 }
 
-// TestBarriersOfThreeLibraries: each sets a barrier, and the others wait for its removal.
+// TestBarriersOfThreeLibraries: each sets a barrier and another removes it, and all wait for
+// the removal.
 func TestBarriersOfThreeLibraries(t *testing.T) {
 	t.Parallel()
 	java, python, path := newActor(t, curator), newActor(t, kazoo), pathOf(t)
-	b, err := barrier.New(newClient(t), path)
-	if err != nil {
-		t.Fatal(err)
+	b := must.Get(barrier.New(newClient(t), path))(t)
+	actors := []*actor{java, python}
+	members := []struct {
+		name     string
+		bar, off func()
+	}{
+		{"Curator", func() { java.must(t, "bar", path) }, func() { java.must(t, "unbar", path) }},
+		{"kazoo", func() { python.must(t, "bar", path) }, func() { python.must(t, "unbar", path) }},
+		{"docent", func() { must.OK(t, b.Set(t.Context())) }, func() { must.OK(t, b.Remove(t.Context())) }},
 	}
-	set := map[string]func(){
-		"Curator": func() { java.must(t, "bar", path) }, "kazoo": func() { python.must(t, "bar", path) },
-		"docent": func() {
-			if err := b.Set(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		},
-	}
-	for name, bar := range set {
-		bar()
+	for i, m := range members {
+		m.bar()
 		done := make(chan error, 1)
 		go func() { done <- b.Wait(t.Context()) }()
-		for _, a := range []*actor{java, python} {
+		for _, a := range actors {
 			if _, passed, err := a.do("pass", path, "100").wait(); err != nil || passed {
-				t.Errorf("%s passes the barrier of %s: %v", a.library, name, err)
+				t.Errorf("%s passes the barrier of %s: %v", a.library, m.name, err)
 			}
 		}
 		if len(done) > 0 {
-			t.Errorf("docent passes the barrier of %s: %v", name, <-done)
+			t.Errorf("docent passes the barrier of %s: %v", m.name, <-done)
 		}
-		if err := b.Remove(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		for _, a := range []*actor{java, python} {
+		members[(i+1)%len(members)].off()
+		must.OK(t, <-done)
+		for _, a := range actors {
 			if _, passed, err := a.do("pass", path, "30000").wait(); err != nil || !passed {
-				t.Errorf("%s does not pass after the barrier of %s: %v", a.library, name, err)
+				t.Errorf("%s does not pass after the barrier of %s: %v", a.library, m.name, err)
 			}
 		}
 	}
@@ -137,30 +116,22 @@ func TestDoubleBarrierOfThreeLibraries(t *testing.T) {
 	t.Parallel()
 	java, python, path := newActor(t, curator), newActor(t, kazoo), pathOf(t)
 	c := newClient(t)
-	d, err := barrier.NewDouble(c, path, 3)
-	if err != nil {
-		t.Fatal(err)
+	d := must.Get(barrier.NewDouble(c, path, 3))(t)
+	await := func(theirs []*call) {
+		t.Helper()
+		for _, c := range theirs {
+			if _, ok, err := c.wait(); err != nil || !ok {
+				t.Fatalf("%s: %v, %v", c.text, ok, err)
+			}
+		}
 	}
 	for range 3 {
 		theirs := []*call{java.do("enter", path, "3", "30000"), python.do("enter", path, "3", "30000")}
-		l, err := d.Enter(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range theirs {
-			if _, ok, err := c.wait(); err != nil || !ok {
-				t.Fatalf("enter: %v, %v", ok, err)
-			}
-		}
+		l := must.Get(d.Enter(t.Context()))(t)
+		await(theirs)
 		theirs = []*call{java.do("leave", path, "3", "30000"), python.do("leave", path, "3", "30000")}
-		if err := d.Leave(t.Context(), l); err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range theirs {
-			if _, ok, err := c.wait(); err != nil || !ok {
-				t.Fatalf("leave: %v, %v", ok, err)
-			}
-		}
+		must.OK(t, d.Leave(t.Context(), l))
+		await(theirs)
 		if n := len(ephemerals(t, c, path)); n > 0 {
 			t.Errorf("%d members are left after all have left", n)
 		}

@@ -12,21 +12,12 @@ import (
 
 func TestCuratorExclusion(t *testing.T) {
 	t.Parallel()
-	for _, k := range exclusives {
-		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			path := pathOf(t)
-			shared := newClient(t)
-			o := contend(t, 30,
-				k.nativeOf(t, shared, path), k.nativeOf(t, shared, path), k.native(t, path),
-				k.foreigner(t, curator, path), k.foreigner(t, curator, path), k.foreigner(t, curator, path))
-			if o.handovers == 0 {
-				t.Error("no library ever followed the other: that was no contest")
-			}
-			t.Logf("%d of %d turns followed one of the other library", o.handovers, len(o.turns))
-			awaitFree(t, shared, path)
-		})
-	}
+	each(t, inTurn, func(t *testing.T, k kind, path string) {
+		shared := newClient(t)
+		contend(t, path, 30,
+			k.nativeOf(t, shared, path), k.nativeOf(t, shared, path), k.native(t, path),
+			k.foreigner(t, curator, path), k.foreigner(t, curator, path), k.foreigner(t, curator, path))
+	})
 }
 
 func TestCuratorReadWriteExclusion(t *testing.T) {
@@ -38,11 +29,7 @@ func TestCuratorReadWriteExclusion(t *testing.T) {
 			contenders = append(contenders, k.native(t, path), k.foreigner(t, curator, path))
 		}
 	}
-	o := contend(t, 20, contenders...)
-	if o.handovers == 0 {
-		t.Error("no library ever followed the other: that was no contest")
-	}
-	awaitFree(t, newClient(t), path)
+	contend(t, path, 20, contenders...)
 }
 
 // Both ways, whoever holds keeps the other out: one that tries, one that
@@ -125,15 +112,11 @@ func TestCuratorReadersShare(t *testing.T) {
 
 func TestCuratorOrder(t *testing.T) {
 	t.Parallel()
-	for _, k := range exclusives {
-		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			path := pathOf(t)
-			inOrder(t, path,
-				k.native(t, path), k.foreigner(t, curator, path), k.foreigner(t, curator, path),
-				k.native(t, path), k.native(t, path), k.foreigner(t, curator, path), k.native(t, path))
-		})
-	}
+	each(t, inTurn, func(t *testing.T, k kind, path string) {
+		inOrder(t, path,
+			k.native(t, path), k.foreigner(t, curator, path), k.foreigner(t, curator, path),
+			k.native(t, path), k.native(t, path), k.foreigner(t, curator, path), k.native(t, path))
+	})
 	t.Run("SemaphoreMutex, which tries without a place in the queue", func(t *testing.T) {
 		t.Parallel()
 		path := pathOf(t)
@@ -160,45 +143,37 @@ func TestCuratorOrder(t *testing.T) {
 // A client that is closed gives its locks to those who wait, at once.
 func TestCuratorSuccessionAtClose(t *testing.T) {
 	t.Parallel()
-	for _, k := range exclusives {
-		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			path := pathOf(t)
-			observer := newClient(t)
-			ours, theirs, ours2 := k.native(t, path), k.foreigner(t, curator, path), k.native(t, path)
-			mustLock(t, ours)
-			queue := queueUp(t, observer, path, theirs, ours2)
+	each(t, exclusives, func(t *testing.T, k kind, path string) {
+		observer := newClient(t)
+		ours, theirs, ours2 := k.native(t, path), k.foreigner(t, curator, path), k.native(t, path)
+		mustLock(t, ours)
+		queue := queueUp(t, observer, path, theirs, ours2)
 
-			closed := time.Now()
-			must.OK(t, ours.client.Close())
-			if took := mustGet(t, queue[0], "Curator's lock").at.Sub(closed); took > sessionTimeout/2 {
-				t.Errorf("Curator was granted %v after docent's client was closed", took)
-			}
-			closed = time.Now()
-			theirs.must(t, "close")
-			if took := mustGet(t, queue[1], "docent's lock").at.Sub(closed); took > sessionTimeout/2 {
-				t.Errorf("docent was granted %v after Curator's client was closed", took)
-			}
-			mustUnlock(t, ours2)
-		})
-	}
+		closed := time.Now()
+		must.OK(t, ours.client.Close())
+		if took := mustGet(t, queue[0], "Curator's lock").at.Sub(closed); took > sessionTimeout/2 {
+			t.Errorf("Curator was granted %v after docent's client was closed", took)
+		}
+		closed = time.Now()
+		theirs.must(t, "close")
+		if took := mustGet(t, queue[1], "docent's lock").at.Sub(closed); took > sessionTimeout/2 {
+			t.Errorf("docent was granted %v after Curator's client was closed", took)
+		}
+		mustUnlock(t, ours2)
+	})
 }
 
 // A waiter that withdraws in the middle of the queue grants no lock, and delays no contender.
 func TestCuratorWaiterWithdraws(t *testing.T) {
 	t.Parallel()
-	for _, k := range exclusives {
-		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			path := pathOf(t)
-			ours := func() contender { return k.native(t, path) }
-			theirs := func() contender { return k.foreigner(t, curator, path) }
-			withdrawing(t, path, ours(), theirs(), ours())
-			withdrawing(t, path, ours(), theirs(), theirs())
-			withdrawing(t, path, theirs(), ours(), theirs())
-			withdrawing(t, path, theirs(), ours(), ours())
-		})
-	}
+	each(t, inTurn, func(t *testing.T, k kind, path string) {
+		ours := func() contender { return k.native(t, path) }
+		theirs := func() contender { return k.foreigner(t, curator, path) }
+		withdrawing(t, path, ours(), theirs(), ours())
+		withdrawing(t, path, ours(), theirs(), theirs())
+		withdrawing(t, path, theirs(), ours(), theirs())
+		withdrawing(t, path, theirs(), ours(), ours())
+	})
 }
 
 func withdrawing(t testing.TB, path string, holder, middle, last contender) {

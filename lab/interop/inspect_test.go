@@ -54,89 +54,72 @@ func sights(l inspect.Lock) []sight {
 	return all
 }
 
-// TestInspectAndCurator compares package inspect with the lists of Curator's recipes, and with what the
-// processes were granted.
+// sidesOf are those of the kinds in drivers.
+var sidesOf = map[string]inspect.Side{
+	"mutex": inspect.Alone, "read": inspect.Shared, "write": inspect.Writer,
+	"lock-named": inspect.Alone, "read-named": inspect.Shared, "write-named": inspect.Writer,
+}
+
+// inspected has the contenders take a lock one behind the other, and compares
+// package inspect with what the processes were granted, and with the library's own list by the function.
+func inspected(t *testing.T, at string, kinds []kind, contenders []contender, by []inspect.Library, list func(l inspect.Lock)) {
+	t.Helper()
+	c := newClient(t)
+	var want []sight
+	var granted []<-chan outcome
+	holding := 0
+	for i, k := range kinds {
+		granted = append(granted, queueUp(t, c, at, contenders[i])[0])
+		state := inspect.Waits
+		if i == holding && (i == 0 || k.shared && kinds[0].shared) {
+			mustGet(t, granted[i], "a holder")
+			state = inspect.Holds
+			holding++
+		}
+		want = append(want, sight{contenders[i].sessionID(), state, sidesOf[k.foreign], by[i]})
+	}
+	l, seen := sightsOf(t, c, at)
+	if !slices.Equal(seen, want) {
+		t.Errorf("inspect shows %+v, want %+v", seen, want)
+	}
+	list(l)
+	for i := range contenders {
+		if i >= holding {
+			mustGet(t, granted[i], "the next")
+		}
+		mustUnlock(t, contenders[i])
+	}
+}
+
+// TestInspectAndCurator compares package inspect with the lists of Curator's recipes.
 func TestInspectAndCurator(t *testing.T) {
 	t.Parallel()
-	for _, k := range queued {
-		t.Run(k.name, func(t *testing.T) {
+	for name, kinds := range map[string][]kind{
+		"Mutex": {mutexes, mutexes, mutexes}, "Write": {writers, writers, writers}, "Read": {readers, readers, readers},
+		"Read and write": {readers, writers, readers},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			at, side := pathOf(t), map[string]inspect.Side{"mutex": inspect.Alone, "read": inspect.Shared, "write": inspect.Writer}[k.foreign]
-			ours, theirs, last := k.native(t, at), k.foreigner(t, curator, at), k.foreigner(t, curator, at)
-			mustLock(t, theirs)
-			queue := queueUp(t, ours.client, at, ours, last)
-			l, seen := sightsOf(t, ours.client, at)
-			waits := inspect.Waits
-			if k.shared {
-				waits = inspect.Holds
-			}
-			want := []sight{
-				{theirs.session, inspect.Holds, side, inspect.Curator},
-				{ours.sessionID(), waits, side, inspect.Docent},
-				{last.session, waits, side, inspect.Curator},
-			}
-			if !slices.Equal(seen, want) {
-				t.Errorf("inspect shows %+v, want %+v", seen, want)
-			}
-			if list := last.listed(t, at, k.foreign); !slices.Equal(list, znodesOf(l)) {
-				t.Errorf("Curator lists\n%q, inspect\n%q", list, znodesOf(l))
-			}
-			mustUnlock(t, theirs)
-			mustGet(t, queue[0], "the second")
-			mustUnlock(t, ours)
-			mustGet(t, queue[1], "the third")
-			mustUnlock(t, last)
+			at := pathOf(t)
+			contenders := []contender{kinds[0].foreigner(t, curator, at), kinds[1].native(t, at), kinds[2].foreigner(t, curator, at)}
+			by := []inspect.Library{inspect.Curator, inspect.Docent, inspect.Curator}
+			inspected(t, at, kinds, contenders, by, func(l inspect.Lock) {
+				for _, k := range kinds {
+					var own []string
+					for _, c := range l.Contenders {
+						if c.Side == sidesOf[k.foreign] {
+							own = append(own, c.Znode)
+						}
+					}
+					// An actor of its own lists, because one that waits is busy.
+					if list := newActor(t, curator).must(t, "participants", k.foreign, at); !slices.Equal(list, own) {
+						t.Errorf("Curator lists for %s\n%q, inspect\n%q", k.name, list, own)
+					}
+				}
+			})
 		})
 	}
-	t.Run("Read and write", func(t *testing.T) {
-		t.Parallel()
-		at := pathOf(t)
-		reader, writer, second := readers.foreigner(t, curator, at), writers.foreigner(t, curator, at), readers.foreigner(t, curator, at)
-		c := newClient(t)
-		mustLock(t, reader)
-		queue := queueUp(t, c, at, writer, second)
-		l, seen := sightsOf(t, c, at)
-		want := []sight{
-			{reader.session, inspect.Holds, inspect.Shared, inspect.Curator},
-			{writer.session, inspect.Waits, inspect.Writer, inspect.Curator},
-			{second.session, inspect.Waits, inspect.Shared, inspect.Curator},
-		}
-		if !slices.Equal(seen, want) || l.Kind != inspect.ReadWrite {
-			t.Errorf("inspect shows %+v, want %+v", seen, want)
-		}
-		for kind, side := range map[string]inspect.Side{"read": inspect.Shared, "write": inspect.Writer} {
-			var own []string
-			for _, contender := range l.Contenders {
-				if contender.Side == side {
-					own = append(own, contender.Znode)
-				}
-			}
-			// The actor of another session lists, because those that wait are busy.
-			if list := newActor(t, curator).contender(kind, at).listed(t, at, kind); !slices.Equal(list, own) {
-				t.Errorf("Curator lists for %s\n%q, inspect\n%q", kind, list, own)
-			}
-		}
-		mustUnlock(t, reader)
-		mustGet(t, queue[0], "the writer")
-		mustUnlock(t, writer)
-		mustGet(t, queue[1], "the second reader")
-		mustUnlock(t, second)
-	})
 	t.Run("Semaphore", func(t *testing.T) { t.Parallel(); inspectCuratorsSemaphore(t) })
-}
-
-// listed returns the znodes that Curator lists. An actor of its own lists, because one that waits is busy.
-func (f *foreigner) listed(t testing.TB, at, kind string) []string {
-	t.Helper()
-	return newActor(t, curator).must(t, "participants", kind, at)
-}
-
-func znodesOf(l inspect.Lock) []string {
-	var all []string
-	for _, c := range l.Contenders {
-		all = append(all, c.Znode)
-	}
-	return all
 }
 
 // inspectCuratorsSemaphore has two holders and two waiters at a semaphore of two permits.
@@ -202,59 +185,30 @@ func inspectCuratorsSemaphore(t *testing.T) {
 // TestInspectAndKazoo compares package inspect with the lists of kazoo's recipes, under kazoo's own names.
 func TestInspectAndKazoo(t *testing.T) {
 	t.Parallel()
-	for name, kinds := range map[string][]string{
-		"Lock":           {"lock-named", "lock-named", "lock-named"},
-		"Write and read": {"write-named", "read-named", "read-named"}, // a writer behind them ends all: kazoo#649
-		"Read and write": {"read-named", "read-named", "write-named"},
+	locks, reads, writes := renamed(mutexes, "lock-named"), renamed(readers, "read-named"), renamed(writers, "write-named")
+	for name, kinds := range map[string][]kind{
+		"Lock":           {locks, locks, locks},
+		"Write and read": {writes, reads, reads}, // a writer behind them ends all: kazoo#649
+		"Read and write": {reads, reads, writes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			at, c := pathOf(t), newClient(t)
-			var all []*foreigner
-			for _, kind := range kinds {
-				all = append(all, newActor(t, kazoo).contender(kind, at))
-			}
-			mustLock(t, all[0])
-			held := []*foreigner{all[0]}
-			var queue []<-chan outcome
-			for _, f := range all[1:] {
-				granted := lockLater(t, f)
-				awaitQueued(t, c, at, f)
-				if f.kind == "read-named" && all[0].kind == f.kind {
-					mustGet(t, granted, "the second reader")
-					held = append(held, f)
-					continue
-				}
-				queue = append(queue, granted)
-			}
-			l, seen := sightsOf(t, c, at)
-			var want []sight
+			at := pathOf(t)
+			var contenders []contender
 			var ids []string
-			for _, f := range all {
-				state, side := inspect.Waits, map[string]inspect.Side{"read-named": inspect.Shared, "write-named": inspect.Writer, "lock-named": inspect.Alone}[f.kind]
-				if slices.Contains(held, f) {
-					state = inspect.Holds
+			for _, k := range kinds {
+				f := k.foreigner(t, kazoo, at)
+				contenders, ids = append(contenders, f), append(ids, fmt.Sprint(f.session))
+			}
+			inspected(t, at, kinds, contenders, slices.Repeat([]inspect.Library{inspect.Kazoo}, len(kinds)), func(l inspect.Lock) {
+				list := newActor(t, kazoo).must(t, "contenders", "write-named", at) // the readers', too
+				for i := range list {
+					list[i] = decoded(t, list[i])
 				}
-				want = append(want, sight{f.session, state, side, inspect.Kazoo})
-				ids = append(ids, fmt.Sprint(f.session))
-			}
-			if !slices.Equal(seen, want) {
-				t.Errorf("inspect shows %+v, want %+v", seen, want)
-			}
-			list := newActor(t, kazoo).must(t, "contenders", "write-named", at) // the readers', too
-			for i := range list {
-				list[i] = decoded(t, list[i])
-			}
-			if labels := labelsOf(l); !slices.Equal(list, labels) || !slices.Equal(list, ids) {
-				t.Errorf("kazoo lists %q, inspect %q; want %q", list, labels, ids)
-			}
-			for _, f := range held {
-				mustUnlock(t, f)
-			}
-			for i, granted := range queue {
-				mustGet(t, granted, "the next")
-				mustUnlock(t, all[len(held)+i])
-			}
+				if labels := labelsOf(l); !slices.Equal(list, labels) || !slices.Equal(list, ids) {
+					t.Errorf("kazoo lists %q, inspect %q; want %q", list, labels, ids)
+				}
+			})
 		})
 	}
 	t.Run("Semaphore", func(t *testing.T) { t.Parallel(); inspectKazoosSemaphore(t) })

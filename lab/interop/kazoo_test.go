@@ -1,13 +1,10 @@
 package interop_test
 
 import (
-	"encoding/binary"
 	"errors"
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
@@ -115,69 +112,40 @@ func TestKazooSemaphore(t *testing.T) {
 	}
 }
 
-// With Curator's names, kazoo is in one queue with both others.
+// eachNamed runs a test for the kinds that kazoo has with Curator's names too: then it is in one queue
+// with both others. The path is there already.
+func eachNamed(t *testing.T, test func(t *testing.T, k, kazoos kind, path string)) {
+	t.Helper()
+	each(t, []kind{mutexes, writers}, func(t *testing.T, k kind, _ string) {
+		test(t, k, renamed(k, map[string]string{"mutex": "lock-renamed", "write": "write-renamed"}[k.foreign]), lastingPathOf(t))
+	})
+}
+
 func TestThreeLanguagesExclusion(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		kind  kind
-		kazoo string
-	}{
-		{mutexes, "lock-renamed"},
-		{writers, "write-renamed"},
-	} {
-		t.Run(c.kind.name, func(t *testing.T) {
-			t.Parallel()
-			path := lastingPathOf(t)
-			python := renamed(c.kind, c.kazoo)
-			o := contend(t, 25,
-				c.kind.native(t, path), c.kind.foreigner(t, curator, path), python.foreigner(t, kazoo, path),
-				c.kind.native(t, path), c.kind.foreigner(t, curator, path), python.foreigner(t, kazoo, path))
-			if o.handovers == 0 {
-				t.Error("no library ever followed another: that was no contest")
-			}
-			awaitFree(t, newClient(t), path)
-		})
-	}
+	eachNamed(t, func(t *testing.T, k, kazoos kind, path string) {
+		contend(t, path, 25,
+			k.native(t, path), k.foreigner(t, curator, path), kazoos.foreigner(t, kazoo, path),
+			k.native(t, path), k.foreigner(t, curator, path), kazoos.foreigner(t, kazoo, path))
+	})
 }
 
 func TestThreeLanguagesOrder(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		kind  kind
-		kazoo string
-	}{
-		{mutexes, "lock-renamed"},
-		{writers, "write-renamed"},
-	} {
-		t.Run(c.kind.name, func(t *testing.T) {
-			t.Parallel()
-			path := lastingPathOf(t)
-			python := renamed(c.kind, c.kazoo)
-			inOrder(t, path,
-				python.foreigner(t, kazoo, path), c.kind.native(t, path), c.kind.foreigner(t, curator, path),
-				python.foreigner(t, kazoo, path), c.kind.foreigner(t, curator, path), c.kind.native(t, path),
-				python.foreigner(t, kazoo, path))
-		})
-	}
+	eachNamed(t, func(t *testing.T, k, kazoos kind, path string) {
+		inOrder(t, path,
+			kazoos.foreigner(t, kazoo, path), k.native(t, path), k.foreigner(t, curator, path),
+			kazoos.foreigner(t, kazoo, path), k.foreigner(t, curator, path), k.native(t, path),
+			kazoos.foreigner(t, kazoo, path))
+	})
 }
 
 func TestKazooRefusal(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		kind  kind
-		kazoo string
-	}{
-		{mutexes, "lock-renamed"},
-		{writers, "write-renamed"},
-	} {
-		t.Run(c.kind.name, func(t *testing.T) {
-			t.Parallel()
-			path := lastingPathOf(t)
-			python := renamed(c.kind, c.kazoo)
-			refusal(t, path, c.kind.native(t, path), python.foreigner(t, kazoo, path))
-			refusal(t, path, python.foreigner(t, kazoo, path), c.kind.native(t, path))
-		})
-	}
+	eachNamed(t, func(t *testing.T, k, kazoos kind, path string) {
+		refusal(t, path, k.native(t, path), kazoos.foreigner(t, kazoo, path))
+		refusal(t, path, kazoos.foreigner(t, kazoo, path), k.native(t, path))
+	})
 }
 
 // kazoo looks for a lock's directory once per Lock object. If the directory was reaped, kazoo
@@ -222,86 +190,4 @@ func TestKazooContenders(t *testing.T) {
 	}
 	mustUnlock(t, ours)
 	mustGet(t, granted[0], "kazoo's lock")
-}
-
-// These are recipes that docent lacks. docent's client reads and writes what is on the wire.
-func TestKazooCounter(t *testing.T) {
-	t.Parallel()
-	path := pathOf(t)
-	java, python := newActor(t, curator), newActor(t, kazoo)
-	for _, step := range []struct {
-		actor *actor
-		want  string
-	}{{java, "3"}, {python, "6"}, {java, "9"}} {
-		if got := step.actor.must(t, "count", path, "3"); got[0] != step.want {
-			t.Errorf("%s counts to %s, want %s", step.actor.library, got[0], step.want)
-		}
-	}
-	c := newClient(t)
-	data, st, err := c.Get(t.Context(), path)
-	if err != nil || len(data) != 4 || binary.BigEndian.Uint32(data) != 9 {
-		t.Fatalf("the count is %x (%v), want 9 in 4 bytes, big-endian", data, err)
-	}
-	must.Get(c.Set(t.Context(), path, binary.BigEndian.AppendUint32(nil, 40), st.Version))(t)
-	for _, a := range []*actor{java, python} {
-		if got := a.must(t, "count", path, "0"); got[0] != "40" {
-			t.Errorf("%s reads %s, want the 40 that docent wrote", a.library, got[0])
-		}
-	}
-}
-
-func TestKazooBarrier(t *testing.T) {
-	t.Parallel()
-	path := pathOf(t)
-	java, python := newActor(t, curator), newActor(t, kazoo)
-	c := newClient(t)
-	pass := func(limit string) map[string]bool {
-		passed := make(map[string]bool)
-		for _, a := range []*actor{java, python} {
-			_, ok := must.Get2(a.do("pass", path, limit).wait())(t)
-			passed[a.library] = ok
-		}
-		return passed
-	}
-	for _, step := range []struct {
-		name     string
-		bar, off func()
-	}{
-		{"Curator's", func() { java.must(t, "bar", path) }, func() { java.must(t, "unbar", path) }},
-		{"kazoo's", func() { python.must(t, "bar", path) }, func() { python.must(t, "unbar", path) }},
-		{"a znode", func() {
-			must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
-		}, func() {
-			must.OK(t, c.Delete(t.Context(), path))
-		}},
-	} {
-		step.bar()
-		for library, passed := range pass("100") {
-			if passed {
-				t.Errorf("%s passed a barrier that is %s", library, step.name)
-			}
-		}
-		step.off()
-		for library, passed := range pass("5000") {
-			if !passed {
-				t.Errorf("%s did not pass when the barrier, %s, was gone", library, step.name)
-			}
-		}
-	}
-}
-
-func TestKazooDoubleBarrier(t *testing.T) {
-	t.Parallel()
-	path := pathOf(t)
-	java, python := newActor(t, curator), newActor(t, kazoo)
-	for _, command := range []string{"enter", "leave"} {
-		first := java.do(command, path, "2", "20000")
-		if first.answered() {
-			t.Errorf("%s: Curator did not wait for kazoo", command)
-		}
-		python.must(t, command, path, "2", "20000")
-		if _, ok, err := first.wait(); err != nil || !ok {
-			t.Errorf("%s: Curator: %v, %v; want it through", command, ok, err)
-		}
-	}
 }

@@ -1,6 +1,7 @@
 package interop_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,20 +20,17 @@ type kind struct {
 
 func mutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
 	t.Helper()
-	m := must.Get(lock.NewMutex(c, path, opts...))(t)
-	return m
+	return must.Get(lock.NewMutex(c, path, opts...))(t)
 }
 
 func semaphoreMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
 	t.Helper()
-	m := must.Get(lock.NewSemaphoreMutex(c, path, opts...))(t)
-	return m
+	return must.Get(lock.NewSemaphoreMutex(c, path, opts...))(t)
 }
 
 func readWrite(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.RWMutex {
 	t.Helper()
-	rw := must.Get(lock.NewRWMutex(c, path, opts...))(t)
-	return rw
+	return must.Get(lock.NewRWMutex(c, path, opts...))(t)
 }
 
 func readSide(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
@@ -53,8 +51,7 @@ func multi(t testing.TB, c *framework.Client, path string, opts ...lock.Option) 
 	for member := range strings.SplitSeq(path, ",") {
 		members = append(members, mutex(t, c, member, opts...))
 	}
-	m := must.Get(lock.NewMulti(members...))(t)
-	return m
+	return must.Get(lock.NewMulti(members...))(t)
 }
 
 // Curator's twins of docent's kinds.
@@ -69,7 +66,20 @@ var (
 	exclusives = []kind{mutexes, semaphores, writers}
 	// queued are those whose contenders stand in the lock's own directory.
 	queued = []kind{mutexes, writers, readers}
+	// inTurn are all that one holder at a time has, elections too.
+	inTurn = append(slices.Clone(exclusives), latches, selectors)
 )
+
+// each runs a test for each kind, with a path of its own.
+func each(t *testing.T, kinds []kind, test func(t *testing.T, k kind, path string)) {
+	t.Helper()
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, k, pathOf(t))
+		})
+	}
+}
 
 // native returns a contender of docent's of the kind, with a new client.
 func (k kind) native(t testing.TB, path string, opts ...lock.Option) *native {

@@ -32,8 +32,7 @@ func election(f leader.Format) func(testing.TB, *framework.Client, string, ...lo
 
 func newCandidate(t testing.TB, c *framework.Client, path string, f leader.Format, id string) candidate {
 	t.Helper()
-	e := must.Get(leader.New(c, path, leader.WithFormat(f), leader.WithID(id)))(t)
-	return candidate{e}
+	return candidate{must.Get(leader.New(c, path, leader.WithFormat(f), leader.WithID(id)))(t)}
 }
 
 // Curator's twins of the formats of an election.
@@ -41,43 +40,6 @@ var (
 	latches   = kind{name: "Latch", foreign: "latch", make: election(leader.Latch)}
 	selectors = kind{name: "Selector", foreign: "selector", make: election(leader.Selector)}
 )
-
-func TestCuratorLatchTakesTurns(t *testing.T) {
-	t.Parallel()
-	takeTurns(t, latches)
-}
-
-func TestCuratorSelectorTakesTurns(t *testing.T) {
-	t.Parallel()
-	takeTurns(t, selectors)
-}
-
-// takeTurns checks that candidates of both libraries lead one at a time, in the order of one queue.
-// A candidate that withdraws blocks no other.
-func takeTurns(t *testing.T, k kind) {
-	t.Helper()
-	t.Run("One at a time", func(t *testing.T) {
-		t.Parallel()
-		path := pathOf(t)
-		o := contend(t, 10, k.native(t, path), k.native(t, path), k.foreigner(t, curator, path), k.foreigner(t, curator, path))
-		if o.handovers == 0 {
-			t.Error("no library ever followed the other: that was no contest")
-		}
-		awaitFree(t, newClient(t), path)
-	})
-	t.Run("In order", func(t *testing.T) {
-		t.Parallel()
-		path := pathOf(t)
-		inOrder(t, path, k.native(t, path), k.foreigner(t, curator, path), k.native(t, path), k.native(t, path),
-			k.foreigner(t, curator, path), k.foreigner(t, curator, path), k.native(t, path))
-	})
-	t.Run("One gives up", func(t *testing.T) {
-		t.Parallel()
-		path := pathOf(t)
-		withdrawing(t, path, k.native(t, path), k.foreigner(t, curator, path), k.native(t, path))
-		withdrawing(t, path, k.foreigner(t, curator, path), k.native(t, path), k.foreigner(t, curator, path))
-	})
-}
 
 // Java takes all that our znode holds for the id, and we show Java's.
 func TestCuratorSeesOurID(t *testing.T) {

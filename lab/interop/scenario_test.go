@@ -40,9 +40,9 @@ func lastingPathOf(t testing.TB) string {
 	return path
 }
 
-// contend has all contenders take the lock so many times each, side by side, and
-// returns what the oracle saw.
-func contend(t testing.TB, rounds int, contenders ...contender) *oracle {
+// contend has all contenders take the lock so many times each, side by side. The libraries have to
+// follow each other, and leave nothing below the path.
+func contend(t testing.TB, path string, rounds int, contenders ...contender) {
 	t.Helper()
 	o := new(oracle)
 	var wg sync.WaitGroup
@@ -70,7 +70,10 @@ func contend(t testing.TB, rounds int, contenders ...contender) *oracle {
 	if want := rounds * len(contenders); len(o.turns) != want {
 		t.Errorf("%d turns, want %d", len(o.turns), want)
 	}
-	return o
+	if o.handovers == 0 {
+		t.Error("no library ever followed the other: that was no contest")
+	}
+	awaitFree(t, newClient(t), path)
 }
 
 // ephemerals returns the ephemeral znodes at and below the path, by name, and whose

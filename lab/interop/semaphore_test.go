@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/semaphore"
@@ -17,38 +18,20 @@ import (
 
 func newSemaphore(t testing.TB, c *framework.Client, path string, permits int, opts ...semaphore.Option) *semaphore.Semaphore {
 	t.Helper()
-	s, err := semaphore.New(c, path, permits, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(semaphore.New(c, path, permits, opts...))(t)
 }
 
 func mustAcquire(t testing.TB, s *semaphore.Semaphore, n int) *lease.Lease {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), generous)
 	defer cancel()
-	l, err := s.Acquire(ctx, n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-func mustRelease(t testing.TB, l *lease.Lease) {
-	t.Helper()
-	if err := l.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	return must.Get(s.Acquire(ctx, n))(t)
 }
 
 // acquires reports whether Curator gets n permits of a semaphore within the limit.
 func (a *actor) acquires(t testing.TB, path, permits string, n int, limit time.Duration) bool {
 	t.Helper()
-	_, ok, err := a.do("acquire", path, permits, strconv.Itoa(n), strconv.FormatInt(limit.Milliseconds(), 10)).wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, ok := must.Get2(a.do("acquire", path, permits, strconv.Itoa(n), strconv.FormatInt(limit.Milliseconds(), 10)).wait())(t)
 	return ok
 }
 
@@ -72,9 +55,9 @@ func TestCuratorSemaphoreCounts(t *testing.T) {
 	if err != nil || len(found) != 3 || !found[2].Holder {
 		t.Errorf("participants %+v, %v; want three holders", found, err)
 	}
-	mustRelease(t, ours)
+	must.OK(t, ours.Release(t.Context()))
 	java.must(t, "release", path)
-	mustRelease(t, mustAcquire(t, s, 3))
+	must.OK(t, mustAcquire(t, s, 3).Release(t.Context()))
 	awaitFree(t, newClient(t), path)
 }
 
@@ -153,11 +136,8 @@ func TestCuratorsSharedCount(t *testing.T) {
 	case <-time.After(generous):
 		t.Fatal("more permits woke no contender")
 	}
-	mustRelease(t, ours)
-	n, err := counter.New(newClient(t), at, counter.WithInt32())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, ours.Release(t.Context()))
+	n := must.Get(counter.New(newClient(t), at, counter.WithInt32()))(t)
 	if v, err := n.Add(t.Context(), 1); err != nil || v != 4 {
 		t.Errorf("docent counts to %d, %v; want 4", v, err)
 	}
