@@ -36,22 +36,66 @@ type bug struct {
 	events   func(func(cache.Event)) func(cache.Event)
 	harm     func(*environment)
 
-	permits     func(*client) int                                        // how many permits a client takes the semaphore to have
-	adder       func(*client, *framework.Client, *counter.Counter) adder // how a client counts
-	value       func(*counter.Value[int64]) value                        // how it replaces the value
-	gate        func(*barrier.Barrier) gate                              // what clients wait at
-	meeter      func(*framework.Client, *barrier.Double) meeter          // what members meet by
-	close       func(*framework.Client, *node.Node) closer               // how a client closes a Node
-	meets       func(c *client, members int) (string, int)               // where a client meets how many members
-	dividedAt   func(*client) string                                     // where a client divides keys
-	scheduledAt func(*client) string                                     // where a client has its job
-	instances   func(stale bool, list []instance) []instance             // what a client takes for a list
-	end         func()
-	plan        func(*plan) // what else each schedule has
+	at        func(c *client, path string) string             // where a client has what others have at the path
+	number    func(c *client, n int) int                      // how many permits or members a client takes there to be
+	adder     func(adder) adder                               // how a client counts
+	gate      func(gate) gate                                 // what clients wait at
+	value     func(*counter.Value[int64]) value               // how it replaces the value
+	meeter    func(*framework.Client, *barrier.Double) meeter // what members meet by
+	close     func(*framework.Client, *node.Node) closer      // how a client closes a Node
+	instances func(stale bool, list []instance) []instance    // what a client takes for a list
+	end       func()
+	plan      func(*plan) // what else each schedule has
 }
 
 // work is what runs under a lock.
 type work = func(context.Context, *lock.Lease) error
+
+// broken returns what the bug makes of v, if there is one.
+func broken[T any](by func(T) T, v T) T {
+	if by == nil {
+		return v
+	}
+	return by(v)
+}
+
+// first has the first client take something else in the place of v.
+func first[T any](instead func(T) T) func(*client, T) T {
+	return func(c *client, v T) T {
+		if c == c.env.clients[0] {
+			return instead(v)
+		}
+		return v
+	}
+}
+
+// astray has the first client have elsewhere what others have at the root or below.
+func astray(root string) func() bug {
+	return func() bug {
+		return bug{at: first(func(path string) string {
+			if strings.HasPrefix(path, root) {
+				return path + "-other"
+			}
+			return path
+		})}
+	}
+}
+
+// at returns where the client has what others have at the path.
+func (c *client) at(path string) string {
+	if c.env.bug.at != nil {
+		return c.env.bug.at(c, path)
+	}
+	return path
+}
+
+// number returns how many permits or members the client takes there to be, of n.
+func (c *client) number(n int) int {
+	if c.env.bug.number != nil {
+		return c.env.bug.number(c, n)
+	}
+	return n
+}
 
 // hopeful is a Do that returns fn's error alone, whatever became of the lock.
 func hopeful(ctx context.Context, l lock.Locker, fn work) error {

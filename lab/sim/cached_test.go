@@ -35,25 +35,18 @@ func cached() *recipe {
 
 // A caching is a tree that one writer changes, and the caches of it, one of each client at a time.
 type caching struct {
-	env     *environment
+	*task
 	past    *past
-	over    chan struct{} // closed when all is well and the workers have ended
 	writing sync.WaitGroup
-	all     sync.WaitGroup
 }
 
 // cache has the tree written and cached until end is called.
 func (env *environment) cache() (end func()) {
-	k := &caching{env: env, past: env.recordPast(cachedRoot), over: make(chan struct{})}
+	k := &caching{task: env.newTask(), past: env.recordPast(cachedRoot)}
 	k.writing.Go(func() { k.write(rand.New(rand.NewPCG(env.plan.clients[0].seed, 10))) })
-	for i, c := range env.clients {
-		pass(apart)
-		r := rand.New(rand.NewPCG(c.plan.seed, uint64(11+i)))
-		k.all.Go(func() { k.live(c, r) })
-	}
+	k.each(11, k.live)
 	return func() {
-		close(k.over)
-		k.all.Wait()
+		k.end()
 		k.checkWatches()
 	}
 }
@@ -104,21 +97,11 @@ func operation(r *rand.Rand, s treeState, number int) framework.TxnOp {
 	}
 }
 
-// ended waits for the end, for d at most, and reports whether it has come.
-func (k *caching) ended(d time.Duration) bool {
-	select {
-	case <-k.over:
-		return true
-	case <-time.After(d):
-		return false
-	}
-}
-
 // live has one cache after another, each for a while.
 func (k *caching) live(c *client, r *rand.Rand) {
 	for !k.ended(0) {
-		f, closing := c.present()
-		if closing || f.State() == framework.Closed {
+		f := c.usable()
+		if f == nil {
 			k.ended(time.Second)
 			continue
 		}
@@ -190,10 +173,7 @@ func (x *cacheLife) listener() func(cache.Event) {
 		}
 		x.journal.Add(e)
 	}
-	if x.env.bug.events != nil {
-		return x.env.bug.events(listen)
-	}
-	return listen
+	return broken(x.env.bug.events, listen)
 }
 
 // act does one thing with the cache.
@@ -226,18 +206,11 @@ func (x *cacheLife) sync(limit time.Duration) bool {
 	return true
 }
 
-// call is the validator of "bounded calls" for caches. Only the end of the context, and the end of
+// call is the validator of "nothing hidden" for caches. Only the end of the context, and the end of
 // the client, may end a call.
 func (x *cacheLife) call(op string, limit time.Duration, fn func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(x.env.ctx, limit, endedBy[x.r.IntN(len(endedBy))])
-	defer cancel()
-	began := time.Now()
-	err := fn(ctx)
-	x.env.inspect(err)
-	if late := time.Since(began) - limit; late > promptly && x.env.ctx.Err() == nil {
-		x.env.violated(boundedCalls, "%s of a Cache returned %v late: %v", op, late, err)
-	}
-	if err != nil && ctx.Err() == nil && !errors.Is(err, framework.ErrClosed) {
+	ended, err := x.client.within(op+" of a Cache", x.r, limit, fn)
+	if err != nil && !ended && !errors.Is(err, framework.ErrClosed) {
 		x.env.violated(nothingHidden, "%s of a Cache returned what no documentation names: %v", op, err)
 	}
 	return err

@@ -8,24 +8,50 @@ import (
 	"time"
 )
 
-// call makes a client's call of a recipe. Its context ends after the limit. call is the validator of
-// "bounded calls" and, for errors, of "nothing hidden".
+// call makes a client's call of a recipe. It is the validator of "nothing hidden" for its error.
 func (c *client) call(op string, r *rand.Rand, limit time.Duration, fn func(context.Context) error) error {
+	ended, err := c.within(op, r, limit, fn)
+	c.env.judge(ended, c.name, op, err)
+	return err
+}
+
+// within makes a client's call, whose context ends after the limit, and reports whether it has ended. It is
+// the validator of "bounded calls".
+func (c *client) within(op string, r *rand.Rand, limit time.Duration, fn func(context.Context) error) (ended bool, err error) {
 	env := c.env
 	ctx, cancel := context.WithTimeoutCause(env.ctx, limit, endedBy[r.IntN(len(endedBy))])
 	defer cancel()
 	began := time.Now()
-	err := fn(ctx)
+	err = fn(ctx)
 	env.report(c.name, op+" has returned", err)
+	env.inspect(err)
 	if late := time.Since(began) - limit; late > promptly && env.ctx.Err() == nil {
 		env.violated(boundedCalls, "%s of %s returned %v after its context had ended: %v", op, c.name, late, err)
 	}
-	env.judge(ctx, c.name, op, err)
-	return err
+	return ctx.Err() != nil, err
 }
 
-// judge holds the error of a call against those that are documented.
-func (env *environment) judge(ctx context.Context, by, op string, err error) {
+// atEnd bounds what is to come about once all is well.
+func (env *environment) atEnd() time.Duration { return 2*env.settling() + 30*time.Second }
+
+// eventually waits, once all is well, until there is no problem, and counts that. A problem that remains is a
+// violation.
+func (env *environment) eventually(counted string, problem func() (g guarantee, text string)) {
+	for limit := time.Now().Add(env.atEnd()); env.ctx.Err() == nil; pass(env.plan.timeout / 40) {
+		g, text := problem()
+		if text == "" {
+			env.count(counted, 1)
+			return
+		}
+		if time.Now().After(limit) {
+			env.violated(g, "all is well, and %s", text)
+			return
+		}
+	}
+}
+
+// judge holds the error of a call, whose context has ended or not, against those that are documented.
+func (env *environment) judge(ended bool, by, op string, err error) {
 	if env.ctx.Err() != nil {
 		return // the end of the run
 	}
@@ -36,7 +62,7 @@ func (env *environment) judge(ctx context.Context, by, op string, err error) {
 		env.violated(nothingHidden, "%s of %s returned what no documentation names: %v", op, by, err)
 	case outcome == "mixed" && !strings.Contains(op, " "+mixedKind):
 		env.violated(oneKind, "%s of %s is refused for another kind, and there is none: %v", op, by, err)
-	case outcome == "context" && ctx.Err() == nil:
+	case outcome == "context" && !ended:
 		env.violated(boundedCalls, "%s of %s blames a context that has not ended: %v", op, by, err)
 	}
 	env.count(op+": "+outcome, 1)

@@ -48,5 +48,5 @@ func (k *worker) checkResult(op string, c call, err error) {
 	if late := time.Since(c.ends); !c.ends.IsZero() && late > promptly && time.Since(c.began) > promptly {
 		env.violated(boundedCalls, "%s of %s returned %v after its context had ended: %v", op, k.name, late, err)
 	}
-	env.judge(c.ctx, k.name, op, err)
+	env.judge(c.ctx.Err() != nil, k.name, op, err)
 }

@@ -88,6 +88,14 @@ func (c *client) present() (f *framework.Client, closing bool) {
 	return c.f, c.closing
 }
 
+// usable returns the framework.Client, nil if it is closed or is being closed.
+func (c *client) usable() *framework.Client {
+	if f, closing := c.present(); !closing && f.State() != framework.Closed {
+		return f
+	}
+	return nil
+}
+
 func (c *client) current() *framework.Client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,10 +157,7 @@ func (c *client) listener(rec *record) func(framework.StateChange) {
 		rec.changes = append(rec.changes, change)
 		c.state, c.connected = change.To, c.env.now()
 	}
-	if c.env.bug.listener != nil {
-		return c.env.bug.listener(listen)
-	}
-	return listen
+	return broken(c.env.bug.listener, listen)
 }
 
 // close closes the framework.Client and holds what its listener heard against the
@@ -230,10 +235,7 @@ func (env *environment) inspect(err error) {
 	if err == nil {
 		return
 	}
-	if env.bug.err != nil {
-		err = env.bug.err(err)
-	}
-	env.inspectText("an error", err.Error())
+	env.inspectText("an error", broken(env.bug.err, err).Error())
 }
 
 func (env *environment) inspectText(where, text string) {

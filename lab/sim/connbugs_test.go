@@ -74,11 +74,7 @@ func readersElsewhere(k *worker, f *framework.Client, h *handle) lock.Locker {
 }
 
 func elsewhereToRead(_ *worker, f *framework.Client, h *handle) lock.Locker {
-	other, err := lock.NewRWMutex(f, h.target.path+"-other")
-	if err != nil {
-		panic(err)
-	}
-	return other.Read()
+	return made(lock.NewRWMutex(f, h.target.path+"-other")).Read()
 }
 
 // lonely has readers wait until each other reader is gone.
@@ -86,11 +82,7 @@ func lonely(_ *worker, f *framework.Client, h *handle) lock.Locker {
 	if h.kind() != "read" {
 		return h.locker
 	}
-	other, err := lock.NewRWMutex(f, h.target.path)
-	if err != nil {
-		panic(err)
-	}
-	return other.Write()
+	return made(lock.NewRWMutex(f, h.target.path)).Write()
 }
 
 // onlyReaders has all workers read, without a fault that would excuse a wait.

@@ -31,9 +31,7 @@ func counted() *recipe {
 
 // A counting is the counters and the value of a schedule.
 type counting struct {
-	env   *environment
-	over  chan struct{} // closed when all is well and the workers have ended
-	all   sync.WaitGroup
+	*task
 	shows sync.WaitGroup // those that follow the value
 
 	// guarded by environment.mu
@@ -51,22 +49,17 @@ type written struct {
 
 // counting has each client count until end is called.
 func (env *environment) counting() (end func()) {
-	k := &counting{env: env, over: make(chan struct{}), writes: map[string][]written{}, shown: map[*client]int{}}
-	env.mu.Lock()
-	env.observers = append(env.observers, k.observe)
-	env.mu.Unlock()
+	k := &counting{task: env.newTask(), writes: map[string][]written{}, shown: map[*client]int{}}
+	env.tell(k.observe)
 	ctx, cancel := context.WithCancel(env.ctx)
+	for i, act := range []func(*client, *framework.Client, *rand.Rand){k.add, k.add, k.add, k.replace} {
+		k.each(uint64(17+i), func(c *client, r *rand.Rand) { k.again(c, r, act) })
+	}
 	for _, c := range env.clients {
-		pass(apart)
-		for i, act := range []func(*client, *framework.Client, *rand.Rand){k.add, k.add, k.add, k.replace} {
-			r := rand.New(rand.NewPCG(c.plan.seed, uint64(17+i)))
-			k.all.Go(func() { k.again(c, r, act) })
-		}
 		k.shows.Go(func() { k.follow(ctx, c) })
 	}
 	return func() {
-		close(k.over)
-		k.all.Wait()
+		k.end()
 		pass(env.settling()) // a request may be under way
 		k.checkAdditions()
 		k.checkReplacements()
@@ -89,17 +82,14 @@ func (k *counting) observe(x zkserver.Transaction) {
 // again acts with the client's present framework.Client until all is over.
 func (k *counting) again(c *client, r *rand.Rand, act func(*client, *framework.Client, *rand.Rand)) {
 	for !closed(k.over) {
-		if f, closing := c.present(); !closing && f.State() != framework.Closed {
+		if f := c.usable(); f != nil {
 			act(c, f, r)
 		}
 		rest := upTo(r, k.env.plan.timeout/2)
 		if r.IntN(3) == 0 {
 			rest = upTo(r, 5*time.Millisecond)
 		}
-		select {
-		case <-k.over:
-		case <-time.After(rest):
-		}
+		k.ended(rest)
 	}
 }
 
@@ -153,17 +143,10 @@ func (k *counting) add(c *client, f *framework.Client, r *rand.Rand) {
 	a := &addition{path: fmt.Sprintf("%s/%d", countersRoot, n/digits), digit: n % digits, began: k.env.now()}
 	k.additions = append(k.additions, a)
 	k.env.mu.Unlock()
-	number, err := counter.New(f, a.path)
-	if err != nil {
-		panic(err) // the arguments are ours
-	}
-	by := adder(number)
-	if k.env.bug.adder != nil {
-		by = k.env.bug.adder(c, f, number)
-	}
+	by := broken(k.env.bug.adder, adder(made(counter.New(f, c.at(a.path)))))
 	limit := upTo(r, k.env.plan.timeout)
 	if r.IntN(3) > 0 {
-		err = c.call("Add", r, limit, func(ctx context.Context) (err error) {
+		err := c.call("Add", r, limit, func(ctx context.Context) (err error) {
 			a.result, err = by.Add(ctx, a.delta())
 			return err
 		})

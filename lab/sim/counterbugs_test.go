@@ -14,22 +14,9 @@ import (
 func counterBugs() []deliberate {
 	return []deliberate{
 		{appliedOnce, "an addition of unknown outcome is made again", "2 times", func() bug {
-			return bug{harm: dropReplies, adder: func(_ *client, _ *framework.Client, n *counter.Counter) adder {
-				return repeating{n}
-			}}
+			return bug{harm: dropReplies, adder: func(by adder) adder { return repeating{by} }}
 		}},
-		{oneOrder, "one of the clients counts at another path", "lacks an addition", func() bug {
-			return bug{adder: func(c *client, f *framework.Client, n *counter.Counter) adder {
-				if c != c.env.clients[0] {
-					return n
-				}
-				other, err := counter.New(f, n.Path()+"-other")
-				if err != nil {
-					panic(err)
-				}
-				return other
-			}}
-		}},
+		{oneOrder, "one of the clients counts at another path", "lacks an addition", astray(countersRoot)},
 		{oneOrder, "a value is replaced whatever its version is", "was to be replaced by", func() bug {
 			return bug{value: func(v *counter.Value[int64]) value { return careless{v} }}
 		}},
@@ -43,12 +30,12 @@ func counterBugs() []deliberate {
 }
 
 // A repeating counter makes an addition again if its outcome is unknown.
-type repeating struct{ *counter.Counter }
+type repeating struct{ adder }
 
 func (n repeating) Add(ctx context.Context, delta int64) (int64, error) {
-	v, err := n.Counter.Add(ctx, delta)
+	v, err := n.adder.Add(ctx, delta)
 	if errors.Is(err, framework.ErrUnknownOutcome) {
-		return n.Counter.Add(ctx, delta)
+		return n.adder.Add(ctx, delta)
 	}
 	return v, err
 }

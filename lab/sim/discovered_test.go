@@ -40,29 +40,23 @@ func discovered() *recipe {
 
 // A discovering is a service whose instances the clients are.
 type discovering struct {
-	env     *environment
+	*task
 	past    *past
-	number  atomic.Int64  // of the latest port
-	over    chan struct{} // closed when all is well and the workers have ended
+	number  atomic.Int64 // of the latest port
 	checked sync.WaitGroup
 	done    chan struct{} // closed when all clients have checked the instances
-	all     sync.WaitGroup
 }
 
 // discover has each client register and find instances until end is called.
 func (env *environment) discover() (end func()) {
-	k := &discovering{env: env, past: env.recordPast(servicesRoot), over: make(chan struct{}), done: make(chan struct{})}
+	k := &discovering{task: env.newTask(), past: env.recordPast(servicesRoot), done: make(chan struct{})}
 	k.registerPermanent()
 	k.checked.Add(len(env.clients))
-	for _, c := range env.clients {
-		pass(apart)
-		r := rand.New(rand.NewPCG(c.plan.seed, 15))
-		k.all.Go(func() {
-			for !k.live(c, r) {
-				pass(upTo(r, time.Second))
-			}
-		})
-	}
+	k.each(15, func(c *client, r *rand.Rand) {
+		for !k.live(c, r) {
+			pass(upTo(r, time.Second))
+		}
+	})
 	return func() {
 		close(k.over)
 		k.checked.Wait()
@@ -73,10 +67,7 @@ func (env *environment) discover() (end func()) {
 
 // registerPermanent makes the instance that always exists.
 func (k *discovering) registerPermanent() {
-	registry, err := discovery.New[string](k.env.operator, servicesRoot)
-	if err != nil {
-		panic(err) // the arguments are ours
-	}
+	registry := made(discovery.New[string](k.env.operator, servicesRoot))
 	in := k.instance(permanentID)
 	in.Kind = discovery.Permanent
 	reg, err := registry.Register(in)
@@ -107,14 +98,11 @@ type registrant struct {
 
 // live has one registry for a while. At the end it reports that it has checked the instances.
 func (k *discovering) live(c *client, r *rand.Rand) (checked bool) {
-	f, closing := c.present()
-	if closing || f.State() == framework.Closed {
+	f := c.usable()
+	if f == nil {
 		return false
 	}
-	registry, err := discovery.New[string](f, servicesRoot)
-	if err != nil {
-		panic(err) // the arguments are ours
-	}
+	registry := made(discovery.New[string](f, servicesRoot))
 	x := &registrant{discovering: k, client: c, f: f, r: r, registry: registry}
 	if err := x.start(); err != nil {
 		x.close()
@@ -159,16 +147,6 @@ func (x *registrant) start() (err error) {
 	return err
 }
 
-// ended waits for the end, for d at most, and reports whether it has come.
-func (k *discovering) ended(d time.Duration) bool {
-	select {
-	case <-k.over:
-		return true
-	case <-time.After(d):
-		return false
-	}
-}
-
 // act does one thing with the registry.
 func (x *registrant) act() {
 	limit := upTo(x.r, x.env.plan.timeout)
@@ -194,16 +172,8 @@ func (x *registrant) act() {
 	}
 }
 
-// call is the validator of "bounded calls" for registries.
 func (x *registrant) call(op string, limit time.Duration, fn func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(x.env.ctx, limit)
-	defer cancel()
-	began := time.Now()
-	err := fn(ctx)
-	x.env.inspect(err)
-	if late := time.Since(began) - limit; late > promptly && x.env.ctx.Err() == nil {
-		x.env.violated(boundedCalls, "%s of discovery returned %v late: %v", op, late, err)
-	}
+	_, err := x.client.within(op+" of discovery", x.r, limit, fn)
 	return err
 }
 

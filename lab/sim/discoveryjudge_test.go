@@ -28,22 +28,13 @@ func (x *registrant) checkList(what string, stale bool, list []instance) {
 // checkEnd is the validator of "registered instances", once all is well: the client's instance is
 // registered as it was last updated, no instance but the clients' is, and all lists show the same.
 func (x *registrant) checkEnd() {
-	limit := time.Now().Add(2*x.env.settling() + 30*time.Second)
-	for {
+	x.env.eventually("discovery at the end", func() (guarantee, string) {
 		problem := x.problem()
-		if problem == "" {
-			x.env.count("discovery at the end", 1)
-			return
+		if problem != "" {
+			problem = "for " + x.client.name + " " + problem
 		}
-		if x.env.ctx.Err() != nil {
-			return
-		}
-		if time.Now().After(limit) {
-			x.env.violated(registeredOnly, "all is well, and for %s %s", x.client.name, problem)
-			return
-		}
-		pass(x.env.plan.timeout / 40)
-	}
+		return registeredOnly, problem
+	})
 }
 
 // problem returns what is not as it has to be at the end.

@@ -30,6 +30,11 @@ func election() *recipe {
 func (p *plan) elect(r *rand.Rand) {
 	t := newTarget("/sim/election", electionKind)
 	p.targets = append(p.targets, t)
+	p.contend(r, t)
+}
+
+// contend adds a worker or two of each client, which contend for the target.
+func (p *plan) contend(r *rand.Rand, t *target) {
 	for i := range p.clients {
 		for range 1 + r.IntN(2) {
 			p.clients[i].workers = append(p.clients[i].workers, workerPlan{seed: r.Uint64(), brisk: r.IntN(2) == 0, kinds: t.uses()})

@@ -215,7 +215,7 @@ type closer interface {
 }
 
 // closerOf returns what closes the Node.
-func (k *keeping) closerOf(f *framework.Client, n *node.Node) closer {
+func (k keeping) closerOf(f *framework.Client, n *node.Node) closer {
 	if k.env.bug.close != nil {
 		return k.env.bug.close(f, n)
 	}

@@ -12,28 +12,23 @@ import (
 
 // barrierBugs are, for each guarantee of barriers, what its validator has to find.
 func barrierBugs() []deliberate {
-	meets := func(path string) func() bug {
-		return func() bug {
-			return bug{meets: func(c *client, members int) (string, int) {
-				if c == c.env.clients[0] {
-					return path, 1
-				}
-				return meetingPath, members
-			}}
-		}
-	}
+	alone := first(func(int) int { return 1 })
 	return []deliberate{
 		{setHolds, "a client does not wait at a barrier", "and passes", func() bug {
-			return bug{gate: func(b *barrier.Barrier) gate { return openGate{b} }}
+			return bug{gate: func(g gate) gate { return openGate{g} }}
 		}},
 		{removedPasses, "a client waits at a barrier that is removed", "does not pass", func() bug {
-			return bug{gate: func(b *barrier.Barrier) gate { return closedGate{b} }}
+			return bug{gate: func(g gate) gate { return closedGate{g} }}
 		}},
-		{allEnter, "a client takes the double barrier to have one member", "members of 1 clients", meets(meetingPath)},
+		{allEnter, "a client takes the double barrier to have one member", "members of 1 clients", func() bug { return bug{number: alone} }},
 		{allEnter, "a client has two members in a double barrier", "members of 1 clients, of 2, with 2 znodes", func() bug {
 			return bug{meeter: func(f *framework.Client, d *barrier.Double) meeter { return double{d, f} }}
 		}},
-		{allEnter, "a client enters at another path", "no ready was created since", meets(meetingPath + "-other")},
+		{allEnter, "a client enters at another path", "no ready was created since", func() bug {
+			b := astray(meetingPath)()
+			b.number = alone
+			return b
+		}},
 		{allLeave, "a member does not wait for the others to leave", "has left, and", func() bug {
 			return bug{meeter: func(_ *framework.Client, d *barrier.Double) meeter { return hasty{d} }}
 		}},
@@ -41,12 +36,12 @@ func barrierBugs() []deliberate {
 }
 
 // An openGate lets every client pass.
-type openGate struct{ *barrier.Barrier }
+type openGate struct{ gate }
 
 func (openGate) Wait(context.Context) error { return nil }
 
 // A closedGate lets no client pass.
-type closedGate struct{ *barrier.Barrier }
+type closedGate struct{ gate }
 
 func (closedGate) Wait(ctx context.Context) error {
 	<-ctx.Done()

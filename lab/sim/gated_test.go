@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -29,10 +28,8 @@ func gated() *recipe {
 
 // A gating is the barrier and the double barrier of a schedule.
 type gating struct {
-	env     *environment
-	over    chan struct{} // closed when all is well and the workers have ended
+	*task
 	setting sync.WaitGroup
-	all     sync.WaitGroup
 
 	closing chan struct{} // closed when the operator has set the barrier for the last time
 	meeting meeting
@@ -45,21 +42,13 @@ type span struct{ from, to time.Duration }
 
 // gate has the clients wait for one another until end is called.
 func (env *environment) gate() (end func()) {
-	k := &gating{env: env, over: make(chan struct{}), closing: make(chan struct{}), opened: []span{{}}}
+	k := &gating{task: env.newTask(), closing: make(chan struct{}), opened: []span{{}}}
 	k.meeting.quiet.Add(len(env.clients))
-	env.mu.Lock()
-	env.observers = append(env.observers, k.observe)
-	env.mu.Unlock()
-	for i, c := range env.clients {
-		pass(apart)
-		waits, meets := rand.New(rand.NewPCG(c.plan.seed, 21)), rand.New(rand.NewPCG(c.plan.seed, 22))
-		k.all.Go(func() { k.waitAgain(c, waits) })
-		k.all.Go(func() { k.meetAgain(c, meets) })
-		if i == 0 {
-			sets := rand.New(rand.NewPCG(c.plan.seed, 23))
-			k.setting.Go(func() { k.setAgain(c, sets) })
-		}
-	}
+	env.tell(k.observe)
+	k.each(21, k.waitAgain)
+	k.each(22, k.meetAgain)
+	first := env.clients[0]
+	k.setting.Go(func() { k.setAgain(first, rand.New(rand.NewPCG(first.plan.seed, 23))) })
 	return func() {
 		close(k.over)
 		k.setting.Wait()
@@ -92,32 +81,17 @@ type gate interface {
 
 // gateOf returns the client's present barrier; nil if the client is being closed.
 func (k *gating) gateOf(c *client) gate {
-	f, closing := c.present()
-	if closing || f.State() == framework.Closed {
+	f := c.usable()
+	if f == nil {
 		return nil
 	}
-	b, err := barrier.New(f, gatePath)
-	if err != nil {
-		panic(err) // the arguments are ours
-	}
-	if k.env.bug.gate != nil {
-		return k.env.bug.gate(b)
-	}
-	return b
-}
-
-// rest lets time pass, or the end come.
-func (k *gating) rest(d time.Duration) {
-	select {
-	case <-k.over:
-	case <-time.After(d):
-	}
+	return broken(k.env.bug.gate, gate(made(barrier.New(f, gatePath))))
 }
 
 // setAgain sets the barrier, waits at it, and removes it, again and again.
 func (k *gating) setAgain(c *client, r *rand.Rand) {
 	timeout := k.env.plan.timeout
-	for ; !closed(k.over); k.rest(upTo(r, timeout/2)) {
+	for ; !closed(k.over); k.ended(upTo(r, timeout/2)) {
 		b := k.gateOf(c)
 		if b == nil {
 			continue
@@ -126,7 +100,7 @@ func (k *gating) setAgain(c *client, r *rand.Rand) {
 			continue
 		}
 		k.waitOwn(c, b, r)
-		k.rest(upTo(r, timeout))
+		k.ended(upTo(r, timeout))
 		_ = c.call("Remove", r, upTo(r, timeout), b.Remove) // the next Set finds it set, or not
 	}
 }
@@ -145,7 +119,7 @@ func (k *gating) waitOwn(c *client, b gate, r *rand.Rand) {
 
 // waitAgain waits at the barrier again and again, and once more at the end.
 func (k *gating) waitAgain(c *client, r *rand.Rand) {
-	for ; !closed(k.over); k.rest(upTo(r, k.env.plan.timeout/8)) {
+	for ; !closed(k.over); k.ended(upTo(r, k.env.plan.timeout/8)) {
 		b := k.gateOf(c)
 		if b == nil {
 			continue

@@ -37,12 +37,9 @@ func (k *gating) checkOpened(c *client, since time.Duration) {
 	}
 }
 
-// atEnd bounds a call once all is well.
-func (k *gating) atEnd() time.Duration { return 2*k.env.settling() + 30*time.Second }
-
 // setLast sets the barrier, and removes it while all clients wait.
 func (k *gating) setLast() {
-	ctx, cancel := context.WithTimeout(k.env.ctx, k.atEnd())
+	ctx, cancel := context.WithTimeout(k.env.ctx, k.env.atEnd())
 	defer cancel()
 	_, err := k.env.operator.Create(ctx, gatePath, nil)
 	if errors.Is(err, framework.ErrUnknownOutcome) { // a late handshake had made its connection void
@@ -60,7 +57,7 @@ func (k *gating) setLast() {
 
 // waitLast is the validator of "a removed barrier passes", once all is well.
 func (k *gating) waitLast(c *client) {
-	ctx, cancel := context.WithTimeout(k.env.ctx, k.atEnd()+k.env.plan.timeout)
+	ctx, cancel := context.WithTimeout(k.env.ctx, k.env.atEnd()+k.env.plan.timeout)
 	defer cancel()
 	if err := k.gateOf(c).Wait(ctx); err != nil && k.env.ctx.Err() == nil {
 		k.env.violated(removedPasses, "all is well, and %s does not pass: %v", c.name, err)
@@ -144,7 +141,7 @@ func (k *gating) checkLeft(c *client, inside []nodeKey) {
 // meetLast is the validator of "liveness" for the double barrier, once all is well.
 func (k *gating) meetLast(c *client, r *rand.Rand) {
 	pass(k.env.settling()) // znodes of members that withdrew are deleted
-	ctx, cancel := context.WithTimeout(k.env.ctx, k.atEnd())
+	ctx, cancel := context.WithTimeout(k.env.ctx, k.env.atEnd())
 	defer cancel()
 	_, d := k.meeterOf(c)
 	l, err := d.Enter(ctx)

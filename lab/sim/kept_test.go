@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -24,11 +23,7 @@ const (
 )
 
 // A keeping is what the clients of a schedule keep, in addition to their locks.
-type keeping struct {
-	env  *environment
-	over chan struct{} // closed when all is well and the workers have ended
-	all  sync.WaitGroup
-}
+type keeping struct{ *task }
 
 func kept() *recipe {
 	return &recipe{
@@ -40,23 +35,17 @@ func kept() *recipe {
 
 // keep has each client keep znodes until end is called.
 func (env *environment) keep() (end func()) {
-	k := &keeping{env: env, over: make(chan struct{})}
-	for i, c := range env.clients {
-		pass(apart)
-		r, hand := rand.New(rand.NewPCG(c.plan.seed, uint64(9+i))), rand.New(rand.NewPCG(c.plan.seed, uint64(900+i)))
-		k.all.Go(func() { k.live(c, r, hand) })
-	}
-	return func() {
-		close(k.over)
-		k.all.Wait()
-	}
+	k := keeping{env.newTask()}
+	k.each(9, k.live)
+	return k.end
 }
 
 // live keeps one znode after another. Before some, it makes one at the path by hand.
-func (k *keeping) live(c *client, r, hand *rand.Rand) {
+func (k keeping) live(c *client, r *rand.Rand) {
+	hand := rand.New(rand.NewPCG(c.plan.seed, 900))
 	for round := 0; !k.ended(0); round++ {
-		f, closing := c.present()
-		if closing || f.State() == framework.Closed {
+		f := c.usable()
+		if f == nil {
 			k.ended(time.Second)
 			continue
 		}
@@ -77,7 +66,7 @@ func (k *keeping) live(c *client, r, hand *rand.Rand) {
 		if k.ended(upTo(r, 3*k.env.plan.timeout)) && removeHand == nil {
 			k.check(f, n, path)
 		}
-		k.close(f, n, upTo(r, k.env.plan.timeout))
+		k.close(c, f, n, r)
 		remove()
 		if removeHand != nil {
 			removeHand()
@@ -90,7 +79,7 @@ const byHand = "kept made by hand"
 
 // makeByHand makes a znode at the path, which is no Node's although it is of the same session, and returns
 // what deletes it and waits for that, or nil.
-func (k *keeping) makeByHand(f *framework.Client, path string) (remove func()) {
+func (k keeping) makeByHand(f *framework.Client, path string) (remove func()) {
 	ctx, cancel := context.WithTimeout(k.env.ctx, k.env.plan.timeout)
 	defer cancel()
 	var st framework.Stat
@@ -125,23 +114,9 @@ func (env *environment) checkHand(x zkserver.Transaction, key nodeKey, owner int
 	}
 }
 
-// ended waits for the end, for d at the most, and reports whether it has come.
-func (k *keeping) ended(d time.Duration) bool {
-	select {
-	case <-k.over:
-	case <-time.After(d):
-	}
-	select {
-	case <-k.over:
-		return true
-	default:
-		return false
-	}
-}
-
 // changed is the validator of "own session only": no client but the operator deletes a kept znode, or
 // ends its session.
-func (k *keeping) changed(n *node.Node, change node.Change) {
+func (k keeping) changed(n *node.Node, change node.Change) {
 	k.env.inspect(change.Err)
 	k.env.count("kept "+change.Kind.String(), 1)
 	if errors.Is(change.Err, framework.ErrNoNode) && !k.deleted(change.Path) && !k.expired(change.Path) {
@@ -150,7 +125,7 @@ func (k *keeping) changed(n *node.Node, change node.Change) {
 }
 
 // deleted reports whether the operator has deleted a znode at the path.
-func (k *keeping) deleted(path string) bool {
+func (k keeping) deleted(path string) bool {
 	k.env.mu.Lock()
 	defer k.env.mu.Unlock()
 	for key := range k.env.doomed {
@@ -163,7 +138,7 @@ func (k *keeping) deleted(path string) bool {
 
 // expired reports whether the operator has ended the session of the latest znode at the path. The server
 // may notify the client of the znode's deletion before it closes the connection.
-func (k *keeping) expired(path string) bool {
+func (k keeping) expired(path string) bool {
 	k.env.mu.Lock()
 	defer k.env.mu.Unlock()
 	return k.env.killed[k.env.made[path].owner]
@@ -172,7 +147,7 @@ func (k *keeping) expired(path string) bool {
 // check validates kept znodes, once all is well. Of the path that all clients contend for, only
 // one client has the znode, and it may be about to close its Node. A Node whose znode the operator
 // deleted while events were dropped may not have noticed.
-func (k *keeping) check(f *framework.Client, n *node.Node, path string) {
+func (k keeping) check(f *framework.Client, n *node.Node, path string) {
 	if k.deleted(path) {
 		return
 	}
@@ -191,19 +166,12 @@ func (k *keeping) check(f *framework.Client, n *node.Node, path string) {
 	}
 }
 
-// close is the validator of "bounded calls" for Close. Its leftovers are noticed at the end.
-func (k *keeping) close(f *framework.Client, n *node.Node, limit time.Duration) {
-	ctx, cancel := context.WithTimeout(k.env.ctx, limit)
-	defer cancel()
-	began := time.Now()
+// close closes the Node. Its leftovers are noticed at the end.
+func (k keeping) close(c *client, f *framework.Client, n *node.Node, r *rand.Rand) {
 	k.env.mu.Lock()
 	if k.env.taken[n.Path()] {
 		k.env.counts["kept closed while another has the path"]++
 	}
 	k.env.mu.Unlock()
-	err := k.closerOf(f, n).Close(ctx)
-	k.env.inspect(err)
-	if late := time.Since(began) - limit; late > promptly && k.env.ctx.Err() == nil {
-		k.env.violated(boundedCalls, "Close of a Node returned %v after its context had ended: %v", late, err)
-	}
+	_, _ = c.within("Close of a Node", r, upTo(r, k.env.plan.timeout), k.closerOf(f, n).Close)
 }

@@ -44,10 +44,7 @@ func (l *line) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.env.bug.dialed != nil {
-		conn = l.env.bug.dialed(conn)
-	}
-	c := &lineConn{conn, l}
+	c := &lineConn{broken(l.env.bug.dialed, conn), l}
 	l.conns[c] = struct{}{}
 	return c, nil
 }

@@ -17,11 +17,7 @@ func elsewhere(k *worker, f *framework.Client, h *handle) lock.Locker {
 	if h.kind() != "mutex" || k.c == k.env.clients[0] {
 		return h.locker
 	}
-	other, err := lock.NewMutex(f, h.target.path+"-other")
-	if err != nil {
-		panic(err)
-	}
-	return other
+	return made(lock.NewMutex(f, h.target.path+"-other"))
 }
 
 func littering(_ *worker, f *framework.Client, h *handle) lock.Locker {
@@ -43,11 +39,7 @@ func borrowing(k *worker, f *framework.Client, h *handle) lock.Locker {
 	if f == lender {
 		return h.locker
 	}
-	other, err := k.handle(lender, h.name)
-	if err != nil {
-		panic(err)
-	}
-	return other.locker
+	return made(k.handle(lender, h.name)).locker
 }
 
 // renumber has the server begin its sequence numbers again, now and then.

@@ -67,18 +67,11 @@ type meeter interface {
 
 // meeterOf returns the client's present double barrier; nil if the client is being closed.
 func (k *gating) meeterOf(c *client) (*framework.Client, meeter) {
-	f, closing := c.present()
-	if closing || f.State() == framework.Closed {
+	f := c.usable()
+	if f == nil {
 		return nil, nil
 	}
-	path, members := meetingPath, len(k.env.clients)
-	if k.env.bug.meets != nil {
-		path, members = k.env.bug.meets(c, members)
-	}
-	d, err := barrier.NewDouble(f, path, members)
-	if err != nil {
-		panic(err) // the arguments are ours
-	}
+	d := made(barrier.NewDouble(f, c.at(meetingPath), c.number(len(k.env.clients))))
 	if k.env.bug.meeter != nil {
 		return f, k.env.bug.meeter(f, d)
 	}
@@ -91,7 +84,7 @@ func (k *gating) meetAgain(c *client, r *rand.Rand) {
 	timeout := k.env.plan.timeout
 	var of *framework.Client
 	var former []nodeKey // that were in when the client's last Leave failed
-	for ; !closed(k.over); k.rest(upTo(r, timeout/4)) {
+	for ; !closed(k.over); k.ended(upTo(r, timeout/4)) {
 		f, d := k.meeterOf(c)
 		if d == nil {
 			continue
@@ -140,7 +133,7 @@ func (k *gating) meet(c *client, f *framework.Client, d meeter, former []nodeKey
 	t := k.env.enter(m, f, &handle{name: meetingKind + " " + meetingPath, target: k.env.target(meetingPath)}, l)
 	defer t.cancel()
 	k.checkEntered(c, l)
-	k.rest(upTo(r, timeout/2))
+	k.ended(upTo(r, timeout/2))
 	k.env.checkLoss(t)
 	k.env.leave(t, m.name)
 	if r.IntN(8) == 0 {

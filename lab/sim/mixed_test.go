@@ -167,11 +167,7 @@ func blindToKinds(k *worker, f *framework.Client, h *handle) lock.Locker {
 	if h.target == nil || h.target.kind != mixedKind || k.c != k.env.clients[0] {
 		return h.locker
 	}
-	other, err := lock.NewMutex(f, mixedPath+"-other")
-	if err != nil {
-		panic(err)
-	}
-	return other
+	return made(lock.NewMutex(f, mixedPath+"-other"))
 }
 
 // jealous takes every holder for one of another kind.

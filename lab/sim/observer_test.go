@@ -55,6 +55,13 @@ func (env *environment) observe(x zkserver.Transaction) {
 	}
 }
 
+// tell has a recipe observe what the leader decides from now on, with mu held.
+func (env *environment) tell(observe func(zkserver.Transaction)) {
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	env.observers = append(env.observers, observe)
+}
+
 func (env *environment) created(x zkserver.Transaction, c zkserver.Change) {
 	if c.Owner == 0 || c.Owner>>63 != 0 { // no session's, or a container
 		return

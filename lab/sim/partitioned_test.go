@@ -61,20 +61,14 @@ func (p *plan) contended() []*target {
 
 // A partitioning is the keys that the clients divide among themselves.
 type partitioning struct {
-	env  *environment
-	over chan struct{} // closed when all is well and the workers have ended
+	*task
 	done chan struct{} // closed when the shares have been checked
-	all  sync.WaitGroup
 }
 
 // divide has each client serve keys until end is called.
 func (env *environment) divide() (end func()) {
-	k := &partitioning{env: env, over: make(chan struct{}), done: make(chan struct{})}
-	for _, c := range env.clients {
-		pass(apart)
-		r := rand.New(rand.NewPCG(c.plan.seed, 14))
-		k.all.Go(func() { k.live(c, r) })
-	}
+	k := &partitioning{task: env.newTask(), done: make(chan struct{})}
+	k.each(14, k.live)
 	return func() {
 		close(k.over)
 		k.checkShares()
@@ -86,7 +80,7 @@ func (env *environment) divide() (end func()) {
 // live is a member again and again.
 func (k *partitioning) live(c *client, r *rand.Rand) {
 	for !closed(k.done) {
-		if f, closing := c.present(); closing || f.State() == framework.Closed {
+		if c.usable() == nil {
 			pass(time.Second)
 			continue
 		}
@@ -112,11 +106,7 @@ func (k *partitioning) member(c *client, r *rand.Rand) {
 	if c.plan.onLoss {
 		opts = append(opts, recipes.WithLossPolicy(lease.OnSuspend))
 	}
-	root := partitionRoot
-	if k.env.bug.dividedAt != nil {
-		root = k.env.bug.dividedAt(c)
-	}
-	p, err := partition.New(f, root, partitionKeys, opts...)
+	p, err := partition.New(f, c.at(partitionRoot), partitionKeys, opts...)
 	if err != nil {
 		k.env.violated(nothingHidden, "a new Partition: %v", err)
 		return

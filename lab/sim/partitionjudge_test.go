@@ -1,10 +1,10 @@
 package sim_test
 
 import (
+	"fmt"
 	"maps"
 	"net"
 	"slices"
-	"time"
 
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -12,27 +12,16 @@ import (
 // checkShares is the validator of "every key is served" and of "equal shares", once all is well. A
 // server may have returned early: its key is served again a second later.
 func (k *partitioning) checkShares() {
-	limit := time.Now().Add(2*k.env.settling() + 30*time.Second)
-	for {
+	k.env.eventually("shares at the end", func() (guarantee, string) {
 		servers, least, most := k.shares()
-		if len(servers) == len(partitionKeys) && most-least <= 1 {
-			k.env.count("shares at the end", 1)
-			return
+		switch {
+		case len(servers) < len(partitionKeys):
+			return everyKey, fmt.Sprintf("only %d keys are served: %v", len(servers), servers)
+		case most-least > 1:
+			return equalShares, fmt.Sprintf("members serve from %d to %d keys: %v", least, most, servers)
 		}
-		if k.env.ctx.Err() != nil {
-			return
-		}
-		if time.Now().After(limit) {
-			if len(servers) < len(partitionKeys) {
-				k.env.violated(everyKey, "all is well, and only %d keys are served: %v", len(servers), servers)
-			}
-			if most-least > 1 {
-				k.env.violated(equalShares, "all is well, and members serve from %d to %d keys: %v", least, most, servers)
-			}
-			return
-		}
-		pass(k.env.plan.timeout / 40)
-	}
+		return "", ""
+	})
 }
 
 // shares returns who serves each key, and how many keys members serve at least and at most.
@@ -61,32 +50,16 @@ func (k *partitioning) shares() (servers map[string]string, least, most int) {
 // partitionBugs are, for each guarantee of partitions, what its validator has to find.
 func partitionBugs() []deliberate {
 	return []deliberate{
-		{oneServer, "one of the members divides the keys at another path", "has it with", func() bug {
-			return bug{dividedAt: func(c *client) string {
-				if c == c.env.clients[0] {
-					return partitionRoot + "-other"
-				}
-				return partitionRoot
-			}}
-		}},
+		{oneServer, "one of the members divides the keys at another path", "has it with", astray(partitionRoot)},
 		{everyKey, "a contender for a key never leaves the queue", "only 3 keys", func() bug {
-			return bug{harm: keepKey, plan: calm}
+			return bug{plan: calm, harm: func(env *environment) {
+				made(made(lock.NewMutex(env.operator, keysDir+partitionKeys[0])).Lock(env.ctx)) // and keeps it
+			}}
 		}},
 		{equalShares, "a connection loses every event of the members", "members serve from", func() bug {
 			b := onConnections(func(c net.Conn) net.Conn { return newUnheard(c, partitionRoot+"/members", 1) })
 			b.plan = calm
 			return b
 		}},
-	}
-}
-
-// keepKey has the operator hold the lease of a key.
-func keepKey(env *environment) {
-	m, err := lock.NewMutex(env.operator, keysDir+partitionKeys[0])
-	if err == nil {
-		_, err = m.Lock(env.ctx)
-	}
-	if err != nil {
-		panic(err)
 	}
 }

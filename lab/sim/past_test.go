@@ -27,9 +27,7 @@ type version struct {
 // recordPast records the past of a part of the tree from now on, while nothing exists there.
 func (env *environment) recordPast(root string) *past {
 	p := &past{root: root, states: []treeState{{}}}
-	env.mu.Lock()
-	defer env.mu.Unlock()
-	env.observers = append(env.observers, p.observe)
+	env.tell(p.observe)
 	return p
 }
 

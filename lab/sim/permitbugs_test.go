@@ -11,12 +11,7 @@ import (
 func permitBugs() []deliberate {
 	return []deliberate{
 		{atMostN, "a client takes the semaphore to have twice the permits", "of 3 permits", func() bug {
-			return bug{permits: func(c *client) int {
-				if c == c.env.clients[0] {
-					return 2 * semaphorePermits
-				}
-				return semaphorePermits
-			}}
+			return bug{number: first(func(n int) int { return 2 * n })}
 		}},
 		{allAtOnce, "a client acquires one permit in the place of several", "one transaction created 1 znodes", func() bug {
 			return bug{locker: modest}

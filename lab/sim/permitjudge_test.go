@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/lock"
@@ -141,12 +140,9 @@ func (env *environment) hasRoom(t *target) bool {
 // checkReturned is the validator of "permits return", once all is well and the workers have ended: one
 // client can acquire all permits.
 func (env *environment) checkReturned() {
-	ctx, cancel := context.WithTimeout(env.ctx, 2*env.settling()+30*time.Second)
+	ctx, cancel := context.WithTimeout(env.ctx, env.atEnd())
 	defer cancel()
-	s, err := semaphore.New(env.operator, permitsPath, semaphorePermits)
-	if err != nil {
-		panic(err) // the arguments are ours
-	}
+	s := made(semaphore.New(env.operator, permitsPath, semaphorePermits))
 	l, err := s.Acquire(ctx, semaphorePermits)
 	if err == nil {
 		env.count("all permits at the end", 1)

@@ -34,11 +34,7 @@ func (p *plan) permit(r *rand.Rand) {
 	t := newTarget(permitsPath, permitsKind)
 	t.permits = semaphorePermits
 	p.targets = append(p.targets, t)
-	for i := range p.clients {
-		for range 1 + r.IntN(2) {
-			p.clients[i].workers = append(p.clients[i].workers, workerPlan{seed: r.Uint64(), brisk: r.IntN(2) == 0, kinds: t.uses()})
-		}
-	}
+	p.contend(r, t)
 }
 
 // A taker is a semaphore as a lock.Locker, of which it acquires n permits at a time.
@@ -59,11 +55,7 @@ func acquires(k *worker, f *framework.Client, at string, h *handle) error {
 	if k.c.plan.position {
 		opts = append(opts, recipes.WithQueuePosition(func(int) {}))
 	}
-	number := semaphorePermits
-	if k.env.bug.permits != nil {
-		number = k.env.bug.permits(k.c)
-	}
-	s, err := semaphore.New(f, at, number, opts...)
+	s, err := semaphore.New(f, at, k.c.number(semaphorePermits), opts...)
 	if err == nil {
 		h.permits = 1 + rand.New(rand.NewPCG(k.plan.seed, 16)).IntN(semaphorePermits)
 		h.locker, h.list = taker{s, h.permits}, s.Participants

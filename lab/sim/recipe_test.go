@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 )
@@ -66,6 +68,46 @@ func (env *environment) liveRecipes() (end func()) {
 			end()
 		}
 	}
+}
+
+// A task is what a recipe does beside the locks.
+type task struct {
+	env  *environment
+	over chan struct{} // closed when all is well and the workers have ended
+	all  sync.WaitGroup
+}
+
+func (env *environment) newTask() *task { return &task{env: env, over: make(chan struct{})} }
+
+// each has each client do something, with dice of its own.
+func (k *task) each(dice uint64, do func(c *client, r *rand.Rand)) {
+	for _, c := range k.env.clients {
+		pass(apart)
+		k.all.Go(func() { do(c, rand.New(rand.NewPCG(c.plan.seed, dice))) })
+	}
+}
+
+// ended waits for the end, for d at most, and reports whether it has come.
+func (k *task) ended(d time.Duration) bool {
+	select {
+	case <-k.over:
+	case <-time.After(d):
+	}
+	return closed(k.over)
+}
+
+// end ends the task.
+func (k *task) end() {
+	close(k.over)
+	k.all.Wait()
+}
+
+// made returns what a constructor has made, whose arguments are ours.
+func made[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 // lockerOf returns how to acquire targets of the kind, nil if no recipe has such targets.

@@ -40,11 +40,9 @@ func (p *plan) schedule(*rand.Rand) {
 
 // A scheduling is the job of a schedule.
 type scheduling struct {
-	env    *environment
+	*task
 	period time.Duration // between two slots
 	rerun  bool          // what is lost in the middle runs again
-	over   chan struct{} // closed when all is well and the workers have ended
-	all    sync.WaitGroup
 
 	// guarded by environment.mu
 	slots map[time.Time]*slotRecord
@@ -70,21 +68,16 @@ func (k *scheduling) of(slot time.Time) *slotRecord {
 func (env *environment) schedule() (end func()) {
 	r := rand.New(rand.NewPCG(uint64(env.plan.horizon), 28))
 	k := &scheduling{
-		env: env, rerun: r.IntN(2) == 0, over: make(chan struct{}), slots: map[time.Time]*slotRecord{},
+		task: env.newTask(), rerun: r.IntN(2) == 0, slots: map[time.Time]*slotRecord{},
 		period: max(time.Second, (env.plan.timeout / 4).Truncate(time.Second)),
 	}
-	env.mu.Lock()
-	env.observers = append(env.observers, k.observe)
-	env.mu.Unlock()
-	for _, c := range env.clients {
-		pass(apart)
-		h := &scheduleHost{scheduling: k, c: c, r: rand.New(rand.NewPCG(c.plan.seed, 28))}
-		h.behind = upTo(h.r, k.period/2)
-		k.all.Go(h.live)
-	}
+	env.tell(k.observe)
+	k.each(28, func(c *client, r *rand.Rand) {
+		h := &scheduleHost{scheduling: k, c: c, r: r, behind: upTo(r, k.period/2)}
+		h.live()
+	})
 	return func() {
-		close(k.over)
-		k.all.Wait()
+		k.end()
 		k.last()
 	}
 }
@@ -119,14 +112,12 @@ func (h *scheduleHost) live() {
 		for serial && time.Since(h.at(n+1)) >= h.behind {
 			n++
 		}
-		select {
-		case <-h.over:
+		if h.ended(time.Until(h.at(n).Add(h.behind))) {
 			return
-		case <-time.After(time.Until(h.at(n).Add(h.behind))):
 		}
-		f, closing := h.c.present()
+		f := h.c.usable()
 		switch {
-		case closing || f.State() == framework.Closed:
+		case f == nil:
 		case serial:
 			h.call(f, h.at(n), h.draw())
 		default:
@@ -160,10 +151,6 @@ func (h *scheduleHost) draw() drawn {
 
 // call runs the job for a slot.
 func (h *scheduleHost) call(f *framework.Client, slot time.Time, d drawn) schedule.Result {
-	root := scheduleRoot
-	if h.env.bug.scheduledAt != nil {
-		root = h.env.bug.scheduledAt(h.c)
-	}
 	opts := []schedule.Option{schedule.WithWait(d.wait), schedule.WithHistory(30)}
 	if h.rerun {
 		opts = append(opts, schedule.WithRerun())
@@ -171,10 +158,7 @@ func (h *scheduleHost) call(f *framework.Client, slot time.Time, d drawn) schedu
 	if h.c.plan.onLoss {
 		opts = append(opts, recipes.WithLossPolicy(lease.OnSuspend))
 	}
-	s, err := schedule.New(f, root, opts...)
-	if err != nil {
-		panic(err) // the arguments are ours
-	}
+	s := made(schedule.New(f, h.c.at(scheduleRoot), opts...))
 	ctx, cancel := context.WithTimeout(h.env.ctx, d.ends)
 	defer cancel()
 	c := &scheduleCall{scheduleHost: h, ctx: ctx, slot: slot, drawn: d, began: h.env.now()}

@@ -107,7 +107,7 @@ func (c *scheduleCall) returned(got schedule.Result, err error) {
 	if waited {
 		env.count("Run: waited", 1)
 	} else {
-		env.judge(c.ctx, c.c.name, "Run", err)
+		env.judge(c.ctx.Err() != nil, c.c.name, "Run", err)
 	}
 	c.checkTime(err)
 	env.mu.Lock()
@@ -191,31 +191,15 @@ func (c *scheduleCall) checkMissed(err error, waited bool, says func(guarantee, 
 
 // scheduleBugs are, for each guarantee of schedules, what its validator has to find.
 func scheduleBugs() []deliberate {
-	elsewhere := func() bug {
-		return bug{scheduledAt: func(c *client) string {
-			if c == c.env.clients[0] {
-				return scheduleRoot + "-other"
-			}
-			return scheduleRoot
-		}}
-	}
+	elsewhere := astray(scheduleRoot)
 	return []deliberate{
 		{oneRun, "one of the hosts has its marks at another path", "has it with", elsewhere},
 		{endsOnce, "one of the hosts has its marks at another path", "begins", elsewhere},
 		{trueMarks, "one of the hosts has its marks at another path", "no mark says so", elsewhere},
 		{noneMissed, "a client holds the job's lock for good", "all is well", func() bug {
-			return bug{harm: keepJob, plan: calm}
+			return bug{plan: calm, harm: func(env *environment) {
+				made(made(lock.NewUnfairMutex(env.operator, scheduleTarget)).Lock(env.ctx)) // and keeps it
+			}}
 		}},
-	}
-}
-
-// keepJob has the operator hold the job's lock.
-func keepJob(env *environment) {
-	m, err := lock.NewUnfairMutex(env.operator, scheduleTarget)
-	if err == nil {
-		_, err = m.Lock(env.ctx)
-	}
-	if err != nil {
-		panic(err)
 	}
 }

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -29,10 +30,7 @@ type value interface {
 }
 
 func (env *environment) value(f *framework.Client) value {
-	v, err := counter.NewValue(f, valuePath, model.JSON[int64]())
-	if err != nil {
-		panic(err) // the arguments are ours
-	}
+	v := made(counter.NewValue(f, valuePath, model.JSON[int64]()))
 	if env.bug.value != nil {
 		return env.bug.value(v)
 	}
@@ -66,8 +64,8 @@ func (k *counting) replace(c *client, f *framework.Client, r *rand.Rand) {
 // order in which they were set.
 func (k *counting) follow(ctx context.Context, c *client) {
 	for ctx.Err() == nil {
-		f, closing := c.present()
-		if closing || f.State() == framework.Closed {
+		f := c.usable()
+		if f == nil {
 			pass(time.Second)
 			continue
 		}
@@ -99,24 +97,14 @@ func (k *counting) show(c *client, v int64, last int) int {
 
 // checkLatest is the validator of "latest value" once all is well and no client changes it.
 func (k *counting) checkLatest() {
-	limit := time.Now().Add(2*k.env.settling() + 30*time.Second)
 	for _, c := range k.env.clients {
-		for {
+		k.env.eventually("values at the end", func() (guarantee, string) {
 			k.env.mu.Lock()
-			behind := len(k.writes[valuePath]) - 1 - k.shown[c]
-			k.env.mu.Unlock()
-			if behind <= 0 {
-				k.env.count("values at the end", 1)
-				break
+			defer k.env.mu.Unlock()
+			if behind := len(k.writes[valuePath]) - 1 - k.shown[c]; behind > 0 {
+				return latestValue, fmt.Sprintf("%s is not shown the latest value: %d follow", c.name, behind)
 			}
-			if k.env.ctx.Err() != nil {
-				return
-			}
-			if time.Now().After(limit) {
-				k.env.violated(latestValue, "all is well, and %s is not shown the latest value: %d follow", c.name, behind)
-				return
-			}
-			pass(k.env.plan.timeout / 40)
-		}
+			return "", ""
+		})
 	}
 }

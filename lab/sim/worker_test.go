@@ -66,11 +66,7 @@ func (k *worker) refresh() {
 	}
 	k.f, k.handles = f, nil
 	for _, use := range k.plan.kinds {
-		h, err := k.handle(f, use)
-		if err != nil {
-			panic(err) // the arguments are ours
-		}
-		k.handles = append(k.handles, h)
+		k.handles = append(k.handles, made(k.handle(f, use)))
 	}
 }
 
