@@ -65,14 +65,12 @@ var (
 	// ErrSessionEnded is the root of every error that ends a session. Operations that are bound to
 	// the session ([Client.InSession]) fail with it.
 	ErrSessionEnded = zkerr.ErrSessionEnded
-	// ErrSessionExpired is returned when the server said that the session has expired.
+	// ErrSessionExpired is returned when the server said that the session has expired, or replied to a
+	// reconnection with another session than the client's.
 	ErrSessionExpired = zkerr.ErrSessionExpired
 	// ErrSessionDeadline is returned when the client abandoned its session, because no server
 	// proved in time that the session is still valid.
 	ErrSessionDeadline = zkerr.ErrSessionDeadline
-	// ErrSessionReplaced is returned when a server replied to a reconnection with another session
-	// than the client's.
-	ErrSessionReplaced = zkerr.ErrSessionReplaced
 	// ErrClosed is returned once the client is closed.
 	ErrClosed = zkerr.ErrClosed
 )

@@ -468,7 +468,7 @@ func newTelemetry(c *core) *otelzk.Telemetry {
 		Meters:    c.cfg.meterProvider(),
 		Log:       c.log,
 		States:    states,
-		Ends:      []error{ErrSessionExpired, ErrSessionDeadline, ErrSessionReplaced},
+		Ends:      []error{ErrSessionExpired, ErrSessionDeadline},
 		Now: func() otelzk.Snapshot {
 			return otelzk.Snapshot{
 				State: c.presentState().key(), Deletes: c.deletes.pending(), Watches: c.watchCount(),

@@ -121,7 +121,7 @@ type sessionCloser struct {
 // itself said that s is over, or if the client's Close closes s in order. Its caller is run, after
 // run has reported the end of s.
 func (c *core) closeAbandoned(s *session.Session, cause error) {
-	if c.current() != s || !errors.Is(cause, ErrSessionDeadline) && !errors.Is(cause, ErrSessionReplaced) {
+	if c.current() != s || !errors.Is(cause, ErrSessionDeadline) && !errors.Is(cause, wire.ErrSubstituted) {
 		return // a session that never served has no znodes
 	}
 	over := make(chan struct{})

@@ -224,7 +224,7 @@ func TestWhatEndsASessionIsReported(t *testing.T) {
 		"a server answered with another": {func(_ *testing.T, _ *zkserver.Server, proxy *zkproxy.Proxy, _ int64) {
 			proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
 			proxy.Cut()
-		}, framework.ErrSessionReplaced, "instead of"},
+		}, framework.ErrSessionExpired, "instead of"},
 		"its time ran out": {func(_ *testing.T, _ *zkserver.Server, proxy *zkproxy.Proxy, _ int64) {
 			disconnect(proxy)
 		}, framework.ErrSessionDeadline, "deadline"},

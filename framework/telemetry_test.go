@@ -318,7 +318,6 @@ func TestErrorType(t *testing.T) {
 		"session_ended":              {framework.ErrSessionEnded},
 		"session_expired":            {framework.ErrSessionExpired},
 		"session_deadline":           {framework.ErrSessionDeadline},
-		"session_replaced":           {framework.ErrSessionReplaced},
 		"client_closed":              {framework.ErrClosed},
 		"invalid_path":               {framework.ErrInvalidPath, framework.ValidatePath("x")},
 		"invalid_argument":           {retry.ErrInvalid, retry.Validate(retry.Times(-1, 0))},

@@ -95,7 +95,7 @@ func (k *worker) doLocked(h *handle) {
 // and nothing that happened after it. ended is the lease's error when fn returned.
 func (k *worker) checkAnswer(h *handle, err, ended error, late time.Duration) {
 	env := k.env
-	foundGone := slices.ContainsFunc([]error{lock.ErrNodeDeleted, framework.ErrSessionExpired, framework.ErrSessionReplaced},
+	foundGone := slices.ContainsFunc([]error{lock.ErrNodeDeleted, framework.ErrSessionExpired},
 		func(cause error) bool { return errors.Is(err, cause) })
 	switch {
 	case env.ctx.Err() != nil: // the end of the run

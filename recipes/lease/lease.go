@@ -151,8 +151,7 @@ var (
 
 // A LostError says that a lease was lost, and why. It wraps [ErrLost] and the cause:
 // [ErrNodeDeleted], [ErrSuspended], or the error that ended the session or the client
-// ([framework.ErrSessionDeadline], [framework.ErrSessionExpired], [framework.ErrSessionReplaced],
-// [framework.ErrClosed]).
+// ([framework.ErrSessionDeadline], [framework.ErrSessionExpired], [framework.ErrClosed]).
 type LostError struct {
 	Path string // of the lock, or of another recipe's grant, as its user gave it
 

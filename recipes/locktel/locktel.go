@@ -35,7 +35,7 @@ const (
 	// AttrHoldCount is the owner's highest lock count; of an event, the count after the re-entry.
 	AttrHoldCount = "zookeeper.lock.hold_count"
 	// AttrLossReason is why a lock was lost: "session_expired", "lease_deadline",
-	// "session_replaced", "node_deleted", "suspended", "client_closed", "other".
+	// "node_deleted", "suspended", "client_closed", "other".
 	AttrLossReason = "zookeeper.lock.loss.reason"
 	// AttrRevocation is true if another client asked the holder to release.
 	AttrRevocation = "zookeeper.lock.revocation_requested"

@@ -44,7 +44,7 @@ func sessionError(err error) error {
 	case errors.Is(err, wire.ErrExpired):
 		return zkerr.ErrSessionExpired
 	case errors.Is(err, wire.ErrSubstituted):
-		return fmt.Errorf("%w: %s", zkerr.ErrSessionReplaced, err.Error())
+		return fmt.Errorf("%w: %w", zkerr.ErrSessionExpired, err)
 	}
 	return err
 }

@@ -40,7 +40,6 @@ var (
 	ErrSessionEnded    = errtype.New("session ended", "session_ended")
 	ErrSessionExpired  = errtype.NewOf(ErrSessionEnded, "expired", "session_expired")
 	ErrSessionDeadline = errtype.NewOf(ErrSessionEnded, "its deadline passed without proof that it exists", "session_deadline")
-	ErrSessionReplaced = errtype.NewOf(ErrSessionEnded, "replaced by the server", "session_replaced")
 	ErrClosed          = errtype.New("client closed", "client_closed")
 )
 

@@ -162,7 +162,7 @@ func ReleaseError(c *framework.Client, path string, session *framework.SessionHo
 	case errors.Is(err, framework.ErrNoNode):
 		return &lease.LostError{Path: path, AbsolutePath: c.AbsolutePath(path), Cause: lease.ErrNodeDeleted}
 	case errors.Is(err, framework.ErrSessionEnded), errors.Is(err, framework.ErrClosed):
-		if ended := session.Err(); errors.Is(ended, framework.ErrSessionExpired) || errors.Is(ended, framework.ErrSessionReplaced) {
+		if ended := session.Err(); errors.Is(ended, framework.ErrSessionExpired) {
 			return &lease.LostError{Path: path, AbsolutePath: c.AbsolutePath(path), Cause: ended}
 		}
 		return nil

@@ -373,13 +373,12 @@ type lossReason struct {
 }
 
 // lossReasons returns all but reasonOther.
-func lossReasons() [6]lossReason {
-	return [6]lossReason{
+func lossReasons() [5]lossReason {
+	return [5]lossReason{
 		{lease.ErrNodeDeleted, "node_deleted"},
 		{lease.ErrSuspended, "suspended"},
 		{framework.ErrSessionDeadline, "lease_deadline"},
 		{framework.ErrSessionExpired, "session_expired"},
-		{framework.ErrSessionReplaced, "session_replaced"},
 		{framework.ErrClosed, "client_closed"},
 	}
 }

@@ -24,8 +24,6 @@ func Reason(err error) string {
 		return "lease_deadline"
 	case errors.Is(err, framework.ErrSessionExpired):
 		return "session_expired"
-	case errors.Is(err, framework.ErrSessionReplaced):
-		return "session_replaced"
 	case errors.Is(err, lease.ErrNodeDeleted):
 		return "node_deleted"
 	case errors.Is(err, lease.ErrSuspended):
