@@ -17,18 +17,27 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// TestAPanicOnAGoroutineOfTheClientsIsLogged has each function of the user's panic that the
+// TestAPanicOnAGoroutineOfTheClientsIsLogged has each function of the user's or a recipe's panic that the
 // client calls on a goroutine of its own: the client goes on.
 func TestAPanicOnAGoroutineOfTheClientsIsLogged(t *testing.T) {
 	t.Parallel()
-	for name, provoke := range map[string]func(t *testing.T, srv *zkserver.Server, opts ...framework.Option){
-		"SessionHold.OnLost": func(t *testing.T, srv *zkserver.Server, opts ...framework.Option) {
+	lossOf := func(register func(h *framework.SessionHold)) func(*testing.T, *zkserver.Server, ...framework.Option) {
+		return func(t *testing.T, srv *zkserver.Server, opts ...framework.Option) {
+			t.Helper()
 			c := virtual(t, srv, opts...)
-			mustHold(t, c).OnLost(func(error) { panic("by the test") })
+			register(mustHold(t, c))
 			must.OK(t, srv.Expire(c.Session().ID))
-			synctest.Wait()
+			sleep(time.Minute)
 			mustCreate(t, c, "/after", "")
-		},
+		}
+	}
+	panics := func() { panic("by the test") }
+	late := func() { <-time.After(3 * time.Second); panics() }
+	for name, provoke := range map[string]func(t *testing.T, srv *zkserver.Server, opts ...framework.Option){
+		"SessionHold.OnLost":              lossOf(func(h *framework.SessionHold) { h.OnLost(func(error) { late() }) }),
+		"SessionHold.AfterLost":           lossOf(func(h *framework.SessionHold) { h.AfterLost(late) }),
+		"a context's parent":              lossOf(func(h *framework.SessionHold) { h.OnLoss(func(error) { panics() }, func() {}) }),
+		"the clean-up after a lost lease": lossOf(func(h *framework.SessionHold) { h.OnLoss(func(error) {}, late) }),
 		"Watch.AfterFire": func(t *testing.T, srv *zkserver.Server, opts ...framework.Option) {
 			c := virtual(t, srv, opts...)
 			mustWatch(t, c, "/", framework.WatchChildren).AfterFire(func() { panic("by the test") })
