@@ -13,6 +13,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -102,60 +103,6 @@ func TestAMalformedReply(t *testing.T) {
 	}
 }
 
-func TestAMalformedHandshake(t *testing.T) {
-	granting := func(timeout time.Duration) []byte { return frameOf(goodGreeting(timeout)) }
-	for name, greeting := range map[string][]byte{
-		"grants no timeout":           granting(0),
-		"grants a negative timeout":   granting(-time.Second),
-		"grants a timeout of 1 ms":    granting(time.Millisecond),
-		"has a negative length":       be(-1),
-		"has no password":             frameOf(be(0, 4000, int64(7), 0)),
-		"has a null password":         frameOf(be(0, 4000, int64(7), -1)),
-		"has a password of 900 bytes": frameOf(be(0, 4000, int64(7), 900, make([]byte, 901))),
-		"is a reply":                  frameOf(be(0, int64(0), -119)),
-	} {
-		runSynctest(t, name, func(t *testing.T) {
-			asked := 0
-			srv := &rawServer{greet: func() []byte {
-				if asked++; asked == 1 {
-					return greeting
-				}
-				return frameOf(goodGreeting(4 * time.Second))
-			}}
-			c := raw(t, srv)
-			must.OK(t, c.AwaitConnected(t.Context()))
-			if err := ask(t.Context(), c, 3); err != nil || srv.connections() != 2 {
-				t.Errorf("%v, after %d connections, want the second to serve", err, srv.connections())
-			}
-		})
-	}
-}
-
-// Events of a session are the wire client's own: a server that sends one can't make the
-// client believe that its session has expired.
-func TestAServersEventOfNoZnodeIsDropped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var seen trail
-		srv := &rawServer{answer: func(xid, opcode int32) [][]byte {
-			if opcode != 3 {
-				return nil
-			}
-			var replies [][]byte
-			for _, kind := range []int{-1, -2, 0, 5, 1 << 30} {
-				for _, state := range []int{-112, 0, 101} {
-					replies = append(replies, append(be(-1, int64(1), 0), be(kind, state, 2, "/a")...))
-				}
-			}
-			return append(replies, goodReply(xid, opcode))
-		}}
-		c := raw(t, srv, framework.WithStateListener(seen.add))
-		must.OK(t, c.AwaitConnected(t.Context()))
-		check(t, ask(t.Context(), c, 3))
-		synctest.Wait()
-		seen.await(t, connecting, connected)
-	})
-}
-
 // oversized makes a directory whose listing is longer than a client of the least packets
 // reads, and a znode whose data is.
 func oversized(t *testing.T, srv *zkserver.Server) (dir, node string) {
@@ -209,29 +156,6 @@ func TestOversizedReply_keeps_the_connection(t *testing.T) {
 	})
 }
 
-// The length of the reply to a transaction is known, so it may be as long as it has to be.
-func TestALongReplyToATransaction(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		var seen trail
-		c := small(t, srv, framework.WithStateListener(seen.add))
-		path := fresh(t)
-		mustCreate(t, c, path, "")
-		ops := make([]framework.TxnOp, framework.MinPacket/64)
-		for i := range ops {
-			ops[i] = framework.OpSet(path, nil, framework.AnyVersion)
-		}
-		results, err := c.Txn(t.Context(), ops...)
-		if err != nil || int(results[len(results)-1].Stat.Version) != len(ops) {
-			t.Errorf("Txn: %d results, %v", len(results), err)
-		}
-		if _, st, err := c.Get(t.Context(), path); err != nil || int(st.Version) != len(ops) {
-			t.Errorf("version %d, %v, want %d", st.Version, err, len(ops))
-		}
-		synctest.Wait()
-		seen.await(t, connecting, connected)
-	})
-}
-
 // Where the directory can't be listed, the session's own ephemeral znodes can.
 func TestAProtectedCreateInAnOversizedDirectory(t *testing.T) {
 	t.Run("finds its znode", func(t *testing.T) {
@@ -274,25 +198,17 @@ func TestAProtectedCreateInAnOversizedDirectory(t *testing.T) {
 	})
 }
 
-// getData is the opcode that leavesOut's server does not answer.
-const getData = 4
-
-// leavesOut returns a server that answers everything but reads of data.
-func leavesOut() *rawServer {
-	return &rawServer{frames: func(_, opcode int32) []byte {
-		if opcode == getData {
-			return []byte{}
-		}
-		return nil
-	}}
-}
-
 // Calls whose context ends leave their requests behind. These end, too, although the server answers
 // pings forever.
 func TestARequestThatTheServerLeavesOutEnds(t *testing.T) {
 	const calls = 500
 	synctest.Test(t, func(t *testing.T) {
-		srv := leavesOut()
+		srv := &rawServer{frames: func(_, opcode int32) []byte {
+			if proto.Opcode(opcode) == proto.OpGetData {
+				return []byte{}
+			}
+			return nil
+		}}
 		c := raw(t, srv)
 		must.OK(t, c.AwaitConnected(t.Context()))
 		before := runtime.NumGoroutine()
@@ -324,36 +240,6 @@ func TestAServerThatRepliesLateKeepsItsConnection(t *testing.T) {
 			must.Get2(c.Get(t.Context(), "/"))(t)
 		}
 	})
-}
-
-// Each of many servers is broken in the same way; closing the clients leaves nothing of them.
-func TestBrokenServersLeaveNothing(t *testing.T) {
-	const servers = 500
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	goroutines := runtime.NumGoroutine()
-	synctest.Test(t, func(t *testing.T) {
-		for range servers {
-			srv := leavesOut()
-			c := must.Get(framework.NewClient("raw.test", framework.WithDialer(srv.dial), framework.WithSessionTimeout(4*time.Second)))(t)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			wantErr(t, "Get", last(c.Get(ctx, "/left-out")), context.DeadlineExceeded)
-			cancel()
-			_ = c.Close() // the session can't be closed in order
-			srv.close()
-		}
-	})
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	grown := int64(after.HeapAlloc) - int64(before.HeapAlloc)
-	t.Logf("after %d servers: %d goroutines (%d before), heap grown by %d bytes", servers, runtime.NumGoroutine(), goroutines, grown)
-	if n := runtime.NumGoroutine(); n > goroutines+2 {
-		t.Errorf("%d goroutines, %d before", n, goroutines)
-	}
-	if grown > servers*2<<10 {
-		t.Errorf("the heap has grown by %d bytes", grown)
-	}
 }
 
 // WhenOver's function may close the client, wherever the deletion ends.
