@@ -192,12 +192,14 @@ func TestAttemptsToCloseASessionThatAllFailEnd(t *testing.T) {
 		g := newAbandonedSession(t, srv, framework.WithLogger(zap.New(core)))
 		cut := g.proxy.Rules().Add(fault.Rule{Session: g.id, Op: fault.CloseSession, Action: fault.CutBefore, Times: fault.Forever})
 		g.heal()
+		g.proxy.ResetRequests()
 		const limit = abandonTimeout + leaseMargin
 		g.existsForMargin(t, limit+2*time.Second+2*zkserver.DefaultTick)
 		wantBetween(t, "attempts", cut.Hits(), 3, 30)
 		n := g.dials.Load()
 		<-time.After(time.Minute)
 		wantEqual(t, "dials since", g.dials.Load()-n, 0)
+		g.slowDown(t)
 		lines := logs.FilterMessage("cannot close the session that was given up")
 		if warned := lines.FilterLevelExact(zap.WarnLevel).Len(); lines.Len() < 3 || warned != 1 {
 			t.Errorf("%d lines in the log, %d of them warnings, want one per attempt and a warning for the last", lines.Len(), warned)
@@ -211,6 +213,25 @@ func TestAttemptsToCloseASessionThatAllFailEnd(t *testing.T) {
 			}
 		}
 	})
+}
+
+// slowDown fails the test unless the attempts to close the session came at growing intervals, of which a half is drawn.
+func (g *abandonedSession) slowDown(t *testing.T) {
+	t.Helper()
+	var attempts []time.Time
+	for _, rq := range g.proxy.Requests() {
+		if rq.Op == fault.Connect && rq.Session == g.id {
+			attempts = append(attempts, rq.At)
+		}
+	}
+	if len(attempts) < 5 {
+		t.Fatalf("%d attempts", len(attempts))
+	}
+	most := 50 * time.Millisecond
+	for i := range attempts[1:] {
+		wantBetween(t, "a pause", attempts[i+1].Sub(attempts[i]), most/2, most)
+		most = min(2*most, 2*time.Second)
+	}
 }
 
 // Once the server has expired the session, or says so, there is nothing to close.

@@ -2,7 +2,6 @@ package framework_test
 
 import (
 	"context"
-	"errors"
 	"net"
 	"os"
 	"runtime"
@@ -11,18 +10,14 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkenv"
-	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -55,51 +50,6 @@ func TestCloseFromAListenerReturns(t *testing.T) {
 	}))
 	close(ready)
 	await(t, done, "Close")
-}
-
-// closeLimit is several times the promised second, for a busy machine, and less than the time that
-// Close leaves a listener: TestCloseTakesASecondAtTheMost is exact.
-const closeLimit = 4 * time.Second
-
-// In every state of a client, Close ends it soon and leaves nothing.
-func TestCloseLeavesNothingInAnyState(t *testing.T) {
-	server := zktest.Shared(t)
-	for _, tc := range []struct {
-		name    string
-		connect bool
-		trouble func(*zkproxy.Proxy)
-		want    error // of Close
-	}{
-		{"at once", false, func(*zkproxy.Proxy) {}, nil},
-		{"suspended", true, func(p *zkproxy.Proxy) { p.Refuse(); p.Cut() }, framework.ErrUnknownOutcome}, // no server can end the session
-		{"with a reply outstanding", true, func(p *zkproxy.Proxy) {
-			p.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.HoldReply})
-		}, nil},
-		{"with creates under way", true, func(p *zkproxy.Proxy) {
-			p.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.HoldReply})
-		}, nil},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			before := goleak.IgnoreCurrent()
-			proxy := zkproxy.Run(t, server.Addr())
-			c := newClient(t, proxy.Addr())
-			if tc.connect {
-				must.OK(t, c.AwaitConnected(within(t, patience)))
-				mustHold(t, c)
-			}
-			tc.trouble(proxy)
-			var wg sync.WaitGroup
-			for range 30 {
-				wg.Go(func() { _, _, _ = c.Children(t.Context(), "/") })
-				wg.Go(func() { _, _ = c.Create(t.Context(), "/x/y", nil, framework.TTL(time.Second)) })
-			}
-			start := time.Now()
-			wantErr(t, "Close", c.Close(), tc.want)
-			wantWithin(t, start, closeLimit)
-			wg.Wait()
-			check(t, errors.Join(proxy.Close(), goleak.Find(before, zktest.IgnoreServers())))
-		})
-	}
 }
 
 // DOCENT_CYCLES says how many, for a longer look: 10000 take about a minute.
@@ -290,10 +240,14 @@ func TestAllConnectionsAreClosedInTheEnd(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		var open atomic.Int64
 		c := connect(t, srv.Addr(), countedDialer(srv, &open), framework.WithSessionTimeout(span))
-		for range 3 {
+		for i := range 6 {
 			h := mustHold(t, c)
-			srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
-			srv.Cut()
+			if i%2 == 0 {
+				srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+				srv.Cut()
+			} else {
+				must.OK(t, srv.Expire(h.Session()))
+			}
 			await(t, h.Lost(), "loss")
 			must.OK(t, c.AwaitConnected(t.Context()))
 		}
@@ -301,36 +255,6 @@ func TestAllConnectionsAreClosedInTheEnd(t *testing.T) {
 		wantEqual(t, "connections", open.Load(), 1)
 		must.OK(t, c.Close())
 		wantEqual(t, "connections of a closed client", open.Load(), 0)
-	})
-}
-
-// TestSecureWaitsAsLongAsTheSessionCanBeValid asks for a proof when the certain deadline has
-// passed and the session is presumed to be valid. There is no connection for longer than an
-// operation waits for one.
-func TestSecureWaitsAsLongAsTheSessionCanBeValid(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const session, margin = 40 * time.Second, 20 * time.Second // far apart: the deadline and what is presumed
-		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(session),
-			framework.WithLeaseMargin(margin), framework.WithConnectTimeout(time.Second))
-		defer c.Close()
-		time.Sleep(session) //nolint:forbidigo // virtual: the handshake is old by then
-		h := must.Get(c.HoldSession(t.Context()))(t)
-		defer h.Release()
-		time.Sleep(time.Second) //nolint:forbidigo // virtual: the heartbeat has been answered
-		disconnect(srv)
-		time.Sleep(time.Until(h.Deadline())) //nolint:forbidigo // virtual
-		wantErr(t, "before what is presumed has passed", h.Err(), nil)
-		secured := background(func() error { return h.Secure(t.Context()) })
-		time.Sleep(3 * time.Second) //nolint:forbidigo // virtual: longer than the connect timeout
-		synctest.Wait()
-		select {
-		case err := <-secured:
-			t.Fatalf("gave up for lack of a connection: %v", err)
-		default:
-		}
-		srv.Accept()
-		check(t, <-secured)
 	})
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
-	"github.com/docent-go/docent/testing/zktest"
 )
 
 func TestAHoldIsWaitedForAsLongAsItsContextLasts(t *testing.T) {
@@ -119,7 +118,9 @@ func TestSecureAsksAtAPace(t *testing.T) {
 	})
 }
 
-func TestSecureEndsWithItsContextWithoutAConnection(t *testing.T) {
+// A hold is secured while what is presumed of the session lasts, which is longer than an operation waits for a
+// connection. Secure ends with its context before that.
+func TestSecureWaitsForAConnection(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, proxy := proxied(t, srv, framework.WithLeaseMargin(span/2), framework.WithConnectTimeout(time.Second))
@@ -128,11 +129,15 @@ func TestSecureEndsWithItsContextWithoutAConnection(t *testing.T) {
 		sleep(span)
 		disconnect(proxy)
 		sleep(time.Until(h.Deadline()))
-		const limit = 2500 * time.Millisecond // longer than an operation waits for a connection
+		const limit = 2500 * time.Millisecond // longer than the connect timeout
 		start := time.Now()
 		wantErr(t, "secure", h.Secure(within(t, limit)), context.DeadlineExceeded, framework.ErrNotConnected)
 		wantEqual(t, "time that it took", time.Since(start), limit)
-		wantErr(t, "lost", h.Err(), nil)
+		secured := background(func() error { return h.Secure(t.Context()) })
+		sleep(limit)
+		wantEqual(t, "calls that have given up", len(secured), 0)
+		proxy.Heal()
+		check(t, <-secured)
 	})
 }
 
@@ -357,55 +362,4 @@ func TestHeartbeatGoesOutFirst(t *testing.T) {
 		}
 		must.OK(t, c.Close())
 	})
-}
-
-// A follower that is cut off from its leader goes on answering reads and pings,
-// so nothing but the lease clock tells in time.
-func TestHold_on_an_isolated_follower(t *testing.T) {
-	t.Parallel()
-	ensemble := zktest.RunEnsemble(t, 3)
-	leader := must.Get(ensemble.Leader(within(t, patience)))(t)
-	followers := must.Get(ensemble.Followers(within(t, patience)))(t)
-	observer := connect(t, leader.Addr(), framework.WithSessionTimeout(20*time.Second))
-
-	const clients = 5
-	var holds []*framework.SessionHold
-	var expiries []*framework.Watch
-	for range clients {
-		c := connect(t, followers[0].Addr())
-		node := mustCreate(t, c, "/cut-off/node-", "", framework.Ephemeral(), framework.Sequential())
-		must.OK(t, observer.Sync(t.Context(), "/"))
-		expiries = append(expiries, mustWatch(t, observer, node, framework.WatchExists))
-		holds = append(holds, mustHold(t, c))
-	}
-	first := holds[0].Deadline()
-	zktest.Eventually(t, patience, "the deadlines come from answers rather than from handshakes", func() bool {
-		for _, h := range holds {
-			if h.Deadline().Sub(first) < 2*time.Second {
-				return false
-			}
-		}
-		return true
-	})
-	must.OK(t, ensemble.Isolate(followers[0]))
-	var all sync.WaitGroup
-	for i := range clients {
-		all.Go(func() {
-			await(t, holds[i].Lost(), "loss")
-			at := time.Now()
-			if w := expiries[i]; w.Event() != 0 {
-				t.Error("lost after the leader expired the session")
-			}
-			await(t, expiries[i].Fired(), "expiry")
-			t.Logf("lost %v before the leader expired the session", time.Since(at).Round(time.Millisecond))
-		})
-	}
-	all.Wait()
-	for i, w := range expiries {
-		if w.Event() != framework.EventDeleted {
-			t.Errorf("znode of client %d: %v, want it to be deleted", i, w.Event())
-		}
-		wantErr(t, "loss", holds[i].Err(), framework.ErrSessionDeadline)
-	}
-	must.OK(t, ensemble.Heal(followers[0]))
 }

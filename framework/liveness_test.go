@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,8 +95,8 @@ func TestCallsAreBoundedByTheirContext(t *testing.T) {
 				unclosed = framework.ErrUnknownOutcome
 			}
 			wantErr(t, "Close", c.Close(), unclosed)
-			wantWithin(t, start, closeLimit)
-			hanging.Cut() // what its connections leave is not the client's
+			wantWithin(t, start, 4*time.Second) // for a busy machine: TestCloseTakesASecondAtTheMost is exact
+			hanging.Cut()                       // what its connections leave is not the client's
 			check(t, goleak.Find(before, zktest.IgnoreServers()))
 		})
 	}
@@ -139,77 +137,6 @@ func TestCallsFailOnceTheClientIsClosed(t *testing.T) {
 	for name, call := range operations(c) {
 		wantErr(t, name, call(t.Context()), framework.ErrClosed)
 	}
-}
-
-func TestFrozenServer_of_three(t *testing.T) {
-	t.Parallel()
-	ensemble := zktest.RunEnsemble(t, 3)
-	for _, tc := range []struct {
-		name  string
-		begin func(current, other *zktest.Server, cut func()) error
-	}{
-		{"the client's own", func(current, _ *zktest.Server, _ func()) error { return current.Freeze() }},
-		{"the next, when the connection is cut", func(_, other *zktest.Server, cut func()) error {
-			defer cut()
-			return other.Freeze()
-		}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			freezeOne(t, ensemble, tc.begin)
-		})
-	}
-}
-
-// freezeOne freezes a server. How soon the client is usable again is up to the machine as well:
-// TestFrozenFrontEnd_costs_the_connect_timeout is exact. The session has to survive.
-func freezeOne(t *testing.T, ensemble *zktest.Ensemble, begin func(current, other *zktest.Server, cut func()) error) {
-	t.Helper()
-	const connectTimeout = time.Second
-	must.OK(t, ensemble.Repair(within(t, time.Minute)))
-	leader := must.Get(ensemble.Leader(within(t, patience)))(t)
-	// The leader comes last and stays well: an election would take longer than this.
-	order := slices.DeleteFunc(slices.Clone(ensemble.Servers), func(s *zktest.Server) bool { return s == leader })
-	order = append(order, leader)
-	d := redirect{servers: []string{order[0].Addr(), order[1].Addr(), order[2].Addr()}}
-	c := connect(t, "a:1,b:1,c:1", framework.WithDialer(d.dial), framework.WithConnectTimeout(connectTimeout))
-	defer c.Close()
-	id := c.Session().ID
-	hold := mustHold(t, c)
-	must.OK(t, begin(order[0], order[1], d.cut))
-	start := time.Now()
-	must.Get2(c.Children(within(t, patience), "/"))(t)
-	t.Logf("usable again after %v", time.Since(start).Round(time.Millisecond))
-	if err := hold.Err(); err != nil || c.Session().ID != id {
-		t.Errorf("session %#x, hold %v: want to keep session %#x", c.Session().ID, err, id)
-	}
-}
-
-// A redirect is a dialer that leads one connection after another to the next of
-// its servers, whatever the client asks for.
-type redirect struct {
-	servers []string
-
-	mu   sync.Mutex
-	next int
-	conn net.Conn
-}
-
-func (d *redirect) dial(ctx context.Context, network, _ string) (net.Conn, error) {
-	d.mu.Lock()
-	addr := d.servers[d.next%len(d.servers)]
-	d.next++
-	d.mu.Unlock()
-	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.conn = conn
-	return conn, err
-}
-
-func (d *redirect) cut() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.conn.Close()
 }
 
 // A call fails as its context ended. An error of other work, which is the context's cause, is no answer to it.

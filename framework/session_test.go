@@ -40,33 +40,6 @@ func TestSession_has_timeout_and_deadline(t *testing.T) {
 	}
 }
 
-func TestHold_keeps_the_deadline_fresh(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	c := connect(t, proxy.Addr())
-	h := mustHold(t, c)
-	wantEqual(t, "session of the hold", h.Session(), c.Session().ID)
-	start := time.Now()
-	zktest.Eventually(t, patience, "the deadline moves on without any operation", func() bool {
-		must.OK(t, h.Err())
-		return h.Deadline().Sub(start) > 7*time.Second
-	})
-	released := mustHold(t, c)
-	released.Release()
-	released.Release()
-	disconnect(proxy)
-	await(t, h.Lost(), "loss")
-	wantOpen(t, released.Lost(), "a hold was lost after its release")
-	wantErr(t, "a hold that was released", released.Err(), nil)
-	wantErr(t, "to secure a hold that is lost", h.Secure(t.Context()), framework.ErrSessionDeadline)
-	proxy.Heal()
-	must.OK(t, c.AwaitConnected(within(t, patience)))
-	next := mustHold(t, c)
-	must.OK(t, c.Close())
-	await(t, next.Lost(), "loss by Close")
-	wantErr(t, "hold of a closed client", next.Err(), framework.ErrClosed)
-}
-
 func TestADialMayTakeAsLongAsTheConnectTimeout(t *testing.T) {
 	t.Parallel()
 	slow := func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -81,24 +54,6 @@ func TestADialMayTakeAsLongAsTheConnectTimeout(t *testing.T) {
 	wantEqual(t, "state", c.State(), connected)
 	hopeless := newClient(t, zktest.Shared(t).Addr(), framework.WithDialer(slow), framework.WithConnectTimeout(100*time.Millisecond))
 	wantErr(t, "await", hopeless.AwaitConnected(within(t, 500*time.Millisecond)), context.DeadlineExceeded, framework.ErrNotConnected)
-}
-
-// Not parallel: it counts sockets.
-func TestExpiriesLeaveNoSockets(t *testing.T) {
-	server := zktest.Shared(t)
-	var g gate
-	c := connect(t, server.Addr(), framework.WithDialer(g.dial), framework.WithSessionTimeout(20*time.Second))
-	open := sockets(t)
-	for range 5 {
-		h := mustHold(t, c)
-		id, password := framework.SessionSecret(c)
-		g.shut()
-		must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
-		g.open()
-		await(t, h.Lost(), "loss")
-		must.OK(t, c.AwaitConnected(within(t, patience)))
-	}
-	zktest.Eventually(t, patience, "as many sockets as before", func() bool { return sockets(t) <= open })
 }
 
 // TestASlowHandshakeIsFollowedByAProof has a server that answers a handshake just before the
@@ -249,6 +204,10 @@ func TestWhatEndsASessionIsReported(t *testing.T) {
 			if c.Session().ID == h.Session() {
 				t.Errorf("session %#x after its loss", h.Session())
 			}
+			wantErr(t, "to secure a hold that is lost", h.Secure(t.Context()), tc.want)
+			w = mustWatch(t, c, "/nothing", framework.WatchExists)
+			must.OK(t, c.Close())
+			wantEvent(t, w, framework.EventSessionEnded)
 		})
 	}
 }
@@ -296,34 +255,6 @@ func TestWhyThereIsNoConnectionIsReported(t *testing.T) {
 		err := c.AwaitConnected(within(t, 5500*time.Millisecond))
 		wantErr(t, "AwaitConnected", err, framework.ErrNotConnected)
 		wantText(t, err, srv.Addr()+": not a ZooKeeper handshake")
-	})
-}
-
-// Attempts to close an abandoned session come at growing intervals, of which a half is drawn.
-func TestAttemptsToCloseASessionSlowDown(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		g := newAbandonedSession(t, srv)
-		g.proxy.Rules().Add(fault.Rule{Session: g.id, Op: fault.CloseSession, Action: fault.CutBefore, Times: fault.Forever})
-		g.heal()
-		g.proxy.ResetRequests()
-		sleep(time.Minute)
-		var attempts []time.Time
-		for _, rq := range g.proxy.Requests() {
-			if rq.Op == fault.Connect && rq.Session == g.id {
-				attempts = append(attempts, rq.At)
-			}
-		}
-		if len(attempts) < 5 {
-			t.Fatalf("%d attempts", len(attempts))
-		}
-		limit := 50 * time.Millisecond
-		for i := range attempts[1:] {
-			if gap := attempts[i+1].Sub(attempts[i]); gap < limit/2 || gap >= limit {
-				t.Errorf("pause %d is %v, want between %v and %v", i+1, gap, limit/2, limit)
-			}
-			limit = min(2*limit, 2*time.Second)
-		}
 	})
 }
 

@@ -94,34 +94,6 @@ func TestStatesEndsWithTheClient(t *testing.T) {
 	wantList(t, "states", got, []framework.State{connected, closed})
 }
 
-// The server lives, so it expires the session in its own time: Lost has to come
-// before that.
-func TestLost_comes_before_the_servers_expiry(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	proxy := zkproxy.Run(t, server.Addr())
-	observer := connect(t, server.Addr())
-	const clients = 4
-	var wg sync.WaitGroup
-	for range clients {
-		c := connect(t, proxy.Addr(), framework.WithSessionTimeout(6*time.Second)) // a margin that a busy machine's pauses fit in
-		node := mustCreate(t, c, "/lost-before-expired/node-", "", framework.Ephemeral(), framework.Sequential())
-		watch := must.Get(observer.Watch(t.Context(), node, framework.WatchData))(t)
-		h := mustHold(t, c)
-		wg.Go(func() {
-			await(t, h.Lost(), "loss")
-			at := time.Now()
-			wantOpen(t, watch.Fired(), "the server expired the session before it was lost")
-			wantErr(t, "cause of the loss", h.Err(), framework.ErrSessionDeadline, framework.ErrSessionEnded)
-			await(t, watch.Fired(), "expiry")
-			t.Logf("lost %v before the server expired the session", time.Since(at).Round(time.Millisecond))
-		})
-	}
-	proxy.Blackhole(zkproxy.Both)
-	wg.Wait()
-	proxy.Heal()
-}
-
 func TestNothingOfAnExpiredSessionRunsInTheNext(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)

@@ -70,6 +70,7 @@ func TestAPanicOnAGoroutineOfTheClientsIsLogged(t *testing.T) {
 
 // The tests of this file hold promised times to the letter, in virtual time.
 
+// A goroutine that is left is a deadlock.
 func TestCloseTakesASecondAtTheMost(t *testing.T) {
 	t.Parallel()
 	frozen := func(s *zkserver.Server) { s.Freeze() }
@@ -93,8 +94,10 @@ func TestCloseTakesASecondAtTheMost(t *testing.T) {
 				mustHold(t, c)
 				tc.trouble(srv)
 			}
-			go func() { _, _, _ = c.Children(t.Context(), "/") }()
-			go func() { _, _ = c.Create(t.Context(), "/x", nil, framework.Ephemeral()) }()
+			for range 30 {
+				go func() { _, _, _ = c.Children(t.Context(), "/") }()
+				go func() { _, _ = c.Create(t.Context(), "/x/y", nil, framework.TTL(time.Second)) }()
+			}
 			<-time.After(time.Millisecond)
 			closesInTime(t, c, tc.want)
 			srv.Rules().Clear()

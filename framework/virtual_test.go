@@ -37,69 +37,49 @@ func virtual(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *fram
 	return connect(t, srv.Addr(), append([]framework.Option{framework.WithDialer(srv.Dial)}, opts...)...)
 }
 
-// An attempt may fail only when the client is connected again: its requests are many, or the wire
-// client reports one late.
-func TestAFailureAfterTheReconnectionMakesNoPause(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtual(t, srv, framework.WithRetry(retry.Forever(time.Hour)))
-		start, attempts := time.Now(), 0
-		err := framework.Repeat(t.Context(), c, func() error {
-			if attempts++; attempts > 1 {
-				return nil
-			}
-			srv.Cut()
-			for c.State() == framework.Connected {
-				<-time.After(time.Millisecond)
-			}
-			for c.State() != framework.Connected {
-				<-time.After(time.Millisecond)
-			}
-			return framework.ErrUnknownOutcome
-		})
-		if took := time.Since(start); err != nil || took > time.Minute {
-			t.Errorf("%v after %v, want no pause of an hour", err, took)
-		}
-	})
-}
-
-// An attempt fails because no connection came in time, and one comes ahead of the pause.
-func TestAConnectionAheadOfThePauseEndsIt(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		var c *framework.Client
-		c = virtual(t, srv, framework.WithSessionTimeout(time.Minute), framework.WithRetry(notingPolicy{Policy: retry.Forever(time.Hour), note: func() {
+// An operation whose policy pauses for an hour makes its next attempt as soon as the client is connected, whenever that
+// is: before the failure is known, or between that and the pause.
+func TestAConnectionEndsThePause(t *testing.T) {
+	breaks := func(t *testing.T, srv *zkserver.Server, c *framework.Client) {
+		t.Helper()
+		srv.Cut()
+		awaitState(t, c, framework.Suspended)
+		awaitState(t, c, framework.Connected)
+	}
+	nothing := func(*testing.T, *zkserver.Server, *framework.Client) {}
+	for name, tc := range map[string]struct {
+		attempt, pause func(*testing.T, *zkserver.Server, *framework.Client)
+	}{
+		"it breaks and returns during the attempt": {breaks, nothing},
+		"it breaks and returns after the attempt":  {nothing, breaks},
+		"there is none until after the attempt": {func(t *testing.T, srv *zkserver.Server, c *framework.Client) {
+			t.Helper()
+			disconnect(srv)
+			awaitState(t, c, framework.Suspended)
+		}, func(t *testing.T, srv *zkserver.Server, c *framework.Client) {
+			t.Helper()
 			srv.Accept()
 			awaitState(t, c, framework.Connected)
-		}}))
-		disconnect(srv)
-		awaitState(t, c, framework.Suspended)
-		start := time.Now()
-		_, _, err := c.Get(t.Context(), "/")
-		if took := time.Since(start); err != nil || took > time.Minute {
-			t.Errorf("%v after %v, want no pause of an hour", err, took)
-		}
-	})
-}
-
-// The connection may break and return when the attempt has failed already, and the pause has yet to begin.
-func TestAReconnectionAheadOfThePauseEndsIt(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		var c *framework.Client
-		c = virtual(t, srv, framework.WithRetry(notingPolicy{Policy: retry.Forever(time.Hour), note: func() {
-			srv.Cut()
-			awaitState(t, c, framework.Suspended)
-			awaitState(t, c, framework.Connected)
-		}}))
-		start, attempts := time.Now(), 0
-		err := framework.Repeat(t.Context(), c, func() error {
-			if attempts++; attempts > 1 {
-				return nil
+		}},
+	} {
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var c *framework.Client
+			c = virtual(t, srv, framework.WithSessionTimeout(time.Minute), framework.WithRetry(notingPolicy{
+				Policy: retry.Forever(time.Hour), note: func() { tc.pause(t, srv, c) },
+			}))
+			start, attempts := time.Now(), 0
+			err := framework.Repeat(t.Context(), c, func() error {
+				if attempts++; attempts > 1 {
+					return nil
+				}
+				tc.attempt(t, srv, c)
+				return framework.ErrUnknownOutcome
+			})
+			if took := time.Since(start); err != nil || took > time.Minute {
+				t.Errorf("%v after %v, want no pause of an hour", err, took)
 			}
-			return framework.ErrUnknownOutcome
 		})
-		if took := time.Since(start); err != nil || took > time.Minute {
-			t.Errorf("%v after %v, want no pause of an hour", err, took)
-		}
-	})
+	}
 }
 
 func TestAReconnectionIsNotMadeToWait(t *testing.T) {
@@ -153,21 +133,6 @@ func TestLost_by_the_own_clock_on_a_frozen_server(t *testing.T) {
 			must.OK(t, c.AwaitConnected(t.Context()))
 		})
 	}
-}
-
-// Without holds the deadline may have passed while the session is well: Secure asks.
-func TestSecuringAHoldAsksWhereTheDeadlineHasPassed(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtual(t, srv)
-		<-time.After(time.Until(c.Session().Deadline) + time.Second)
-		if c.State() != connected {
-			t.Fatalf("state %v", c.State())
-		}
-		h := mustHold(t, c)
-		if left := time.Until(h.Deadline()); left <= 0 {
-			t.Errorf("secured with %v left", left)
-		}
-	})
 }
 
 // Patience doesn't change from when a policy counts: the start of the first attempt.

@@ -164,25 +164,6 @@ func TestAChangeDuringAnOutageIsNoticed(t *testing.T) {
 	wantEqual(t, "watches set in bulk, with a zxid that can hide changes", proxy.Count(fault.SetWatches), 0)
 }
 
-func TestAWatchFiresWhenItsSessionEnds(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	var g gate
-	c := connect(t, server.Addr(), framework.WithDialer(g.dial))
-	dir := mustCreate(t, c, fresh(t)+"/watched", "") // of its own: others come and go in the root
-	w := mustWatch(t, c, dir, framework.WatchChildren)
-	id, password := framework.SessionSecret(c)
-	g.shut()
-	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
-	g.open()
-	wantEvent(t, w, framework.EventSessionEnded)
-
-	must.OK(t, c.AwaitConnected(t.Context()))
-	w = mustWatch(t, c, dir, framework.WatchChildren)
-	must.OK(t, c.Close())
-	wantEvent(t, w, framework.EventSessionEnded)
-}
-
 // TestWatchEachAsksForAllAtOnce sets watches on znodes that exist and on one that
 // doesn't, where every reply takes a second, and the first try is cut off.
 func TestWatchEachAsksForAllAtOnce(t *testing.T) {
