@@ -15,7 +15,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -63,15 +62,6 @@ func TestWhoAmI(t *testing.T) {
 			t.Errorf("identities %v, want %v among them", ids, want)
 		}
 	}
-}
-
-func TestWhoAmI_is_asked_again_after_a_cut(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	c := connect(t, proxy.Addr())
-	cut := proxy.Rules().Add(fault.Rule{Op: fault.Other, Action: fault.CutBefore})
-	must.Get(c.WhoAmI(t.Context()))(t)
-	await(t, cut.Hit(), "the cut")
 }
 
 func TestEphemerals(t *testing.T) {

@@ -368,32 +368,6 @@ func TestCreate_makes_parents_below_a_znode_that_may_not_be_read(t *testing.T) {
 	}
 }
 
-// TestListToSeesTheZnode creates in one directory from many goroutines: each
-// finds its own znode in the list that came with it.
-func TestListToSeesTheZnode(t *testing.T) {
-	t.Parallel()
-	const goroutines, rounds = 8, 50
-	c := newClient(t, zktest.Shared(t).Addr())
-	dir := fresh(t) + "-list"
-	mustCreate(t, c, dir, "")
-	var wg sync.WaitGroup
-	for range goroutines {
-		wg.Go(func() {
-			for range rounds {
-				var names []string
-				path, err := c.Create(t.Context(), dir+"/n-", nil, framework.Ephemeral(), framework.Sequential(),
-					framework.Protected(), framework.ListTo("", &names))
-				_, name := zkpath.Split(path)
-				if err != nil || !slices.Contains(names, name) {
-					t.Errorf("Create: %q, %v with the list %v; want the znode in it", name, err, names)
-				}
-				check(t, c.Delete(t.Context(), path))
-			}
-		})
-	}
-	wg.Wait()
-}
-
 // TestCreateTakesOneRoundTrip withholds the reply to the create until what comes with it has been asked for.
 func TestCreateTakesOneRoundTrip(t *testing.T) {
 	t.Parallel()

@@ -2,8 +2,6 @@ package framework_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -270,25 +268,4 @@ func securedLate(t *testing.T, c *framework.Client) {
 	h := mustTakeHold(t, c)
 	h.Release()
 	wantErr(t, "to secure what was released", h.Secure(t.Context()), nil)
-}
-
-// Large replies arrive for longer than a reply may take. The server has not stopped: bytes arrive all
-// the time, so the client does not close the connection, and the reads end.
-func TestASlowLinkIsNoStoppedServer(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c, proxy := proxied(t, srv)
-		var paths []string
-		for i := range 20 {
-			paths = append(paths, must.Get(c.Create(t.Context(), fmt.Sprintf("/%d", i), make([]byte, 64<<10)))(t))
-		}
-		hold := must.Get(c.HoldSession(t.Context()))(t)
-		defer hold.Release()
-		must.OK(t, hold.Secure(t.Context()))
-		connections := proxy.Count(fault.Connect)
-		proxy.SetBandwidth(20 * 64 << 10 / int(span/time.Second) * 2) // all replies take half of the span
-		_, errs := c.GetEach(t.Context(), paths...)
-		check(t, errors.Join(errs...))
-		wantEqual(t, "more connections", proxy.Count(fault.Connect)-connections, 0)
-	})
 }

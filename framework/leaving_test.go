@@ -69,28 +69,6 @@ func TestLeavingAServer(t *testing.T) {
 		wg.Wait()
 		wantServer(t, c, "b.test:2181")
 	})
-	runVirtually(t, "while many requests are made", func(t *testing.T, srv *zkserver.Server) {
-		c := connect(t, "a.test", framework.WithDialer(srv.Dial), framework.WithSessionTimeout(span))
-		srv.Rules().Add(fault.Rule{Op: fault.SetData, Action: fault.DelayReply, Delay: 3 * time.Millisecond, Times: fault.Forever})
-		const writers, writes = 8, 100
-		var wg sync.WaitGroup
-		for w := range writers {
-			path := mustCreate(t, c, "/"+string(rune('a'+w)), "")
-			wg.Go(func() {
-				for i := range writes {
-					if _, err := c.Set(t.Context(), path, nil, int32(i)); err != nil {
-						t.Errorf("write %d of %s: %v", i, path, err)
-						return
-					}
-				}
-			})
-		}
-		for i := range 40 {
-			must.OK(t, c.SetServers([]string{"b.test", "a.test"}[i%2]))
-			sleep(7 * time.Millisecond)
-		}
-		wg.Wait()
-	})
 }
 
 // slow delays the next reply to a request of that kind.

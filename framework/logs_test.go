@@ -75,29 +75,6 @@ func TestLog_of_state_changes(t *testing.T) {
 	})
 }
 
-func TestARetryIsLoggedWithTheSpanOfItsOperation(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, env *zkenv.Env) {
-		core, logs := observer.New(zap.DebugLevel)
-		tr, route := newTraces(), env.Route(t)
-		c := route.Client(t, framework.WithLogger(zap.New(core)), framework.WithTracerProvider(tr.provider))
-		route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
-		must.Get2(c.Get(tr.caller(t), "/"))(t)
-		lines := logs.FilterMessage("attempt failed, there will be another").All()
-		if len(lines) != 1 {
-			t.Fatalf("lines %v, want one", lines)
-		}
-		want := tr.spans.GetSpans()[0].SpanContext.SpanID()
-		for _, field := range lines[0].Context {
-			if ctx, ok := field.Interface.(context.Context); ok && field.Type == zapcore.SkipType {
-				wantEqual(t, "span of the line", trace.SpanContextFromContext(ctx).SpanID(), want)
-				return
-			}
-		}
-		t.Errorf("the line has the fields %v: none carries a context", lines[0].Context)
-	})
-}
-
 // spanHandler notes which spans its records belong to.
 type spanHandler struct {
 	slog.Handler

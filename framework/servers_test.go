@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -123,18 +122,6 @@ func TestSetServersMovesTheSessionToOtherServers(t *testing.T) {
 			t.Errorf("connected to %q although no server serves", got)
 		}
 	})
-}
-
-func TestSetServersEndsTheWaitForServersThatAreGone(t *testing.T) {
-	t.Parallel()
-	c := newClient(t, freeport.Addr(t))
-	if err := c.AwaitConnected(within(t, 300*time.Millisecond)); err == nil {
-		t.Fatal("connected where no server listens")
-	} else if !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("%v does not say why", err)
-	}
-	must.OK(t, c.SetServers(zktest.Shared(t).Addr()))
-	check(t, c.AwaitConnected(within(t, patience)))
 }
 
 // An ensemble that was wiped knows neither the session nor what the client has

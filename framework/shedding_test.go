@@ -78,19 +78,3 @@ func TestBackgroundDelete_pauses_alone(t *testing.T) {
 		zktest.Eventually(t, time.Minute, "all deletions are done", func() bool { return c.PendingDeletes() == 0 })
 	})
 }
-
-// A server's refusal, whatever its code, does not end the deletion of a znode that contenders
-// may wait for.
-func TestABackgroundDeletionOutlastsARefusal(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		const refusals = 3
-		c := connect(t, srv.Addr(), framework.WithDialer(srv.Dial))
-		orphan := mustCreate(t, c, "/outlasting/node-", "", framework.Ephemeral(), framework.Sequential(), framework.WithParents())
-		refused := srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.Refuse, Code: fault.NotReadOnly, Times: refusals})
-		c.InSession(c.Session().ID).Discard(orphan)
-		zktest.Eventually(t, time.Minute, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-		wantExists(t, c, orphan, false)
-		wantEqual(t, "refusals", refused.Hits(), refusals)
-	})
-}

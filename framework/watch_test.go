@@ -211,19 +211,6 @@ func TestWatchEachRefusesAndIsBounded(t *testing.T) {
 	})
 }
 
-// TestParentsHoldAnEmptyArray: kazoo can't read a znode that holds null.
-func TestParentsHoldAnEmptyArray(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
-		mustCreate(t, c, "/parents/of/this", "", framework.Ephemeral())
-		for _, path := range []string{"/parents", "/parents/of"} {
-			if data, _, err := c.Get(t.Context(), path); err != nil || data == nil || len(data) != 0 {
-				t.Errorf("%s holds %#v (%v), want an empty array", path, data, err)
-			}
-		}
-	})
-}
-
 // TestWatchEachSharesWhatIsRead has two calls watch a znode at a time, and one more when both have
 // returned. If the second call sent a read, the server would refuse it.
 func TestWatchEachSharesWhatIsRead(t *testing.T) {
