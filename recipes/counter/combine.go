@@ -219,7 +219,7 @@ func (c *combiner) finish(b *batch) *batch {
 // between. If no change writes, the number that they saw was read during the batch.
 func (c *combiner) apply(b *batch) error {
 	for latest := false; ; {
-		if c.known == nil {
+		if c.known == nil || c.known.session != c.register.client.Session().ID {
 			at, err := c.register.read(b.ctx)
 			if err != nil {
 				return err

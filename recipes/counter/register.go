@@ -1,6 +1,7 @@
 package counter
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,21 +28,28 @@ type register struct {
 	acl    []acl.Entry // nil for the client's
 }
 
-// A state is what a register was at one moment. The zero state is that of a missing znode.
+// A state is what a register was at one moment.
 type state struct {
 	exists  bool
 	data    []byte
 	version int32
 	czxid   int64
+	session int64 // in which it is known; 0 for none
+}
+
+// same reports whether both are one state. After a restore of the ensemble, another one may have its version and czxid.
+func (s state) same(other state) bool {
+	return s.exists == other.exists && s.version == other.version && s.czxid == other.czxid && bytes.Equal(s.data, other.data)
 }
 
 // read returns the state that the client's server knows.
 func (r *register) read(ctx context.Context) (state, error) {
+	session := r.client.Session().ID
 	data, st, err := r.client.Get(ctx, r.path)
 	if errors.Is(err, framework.ErrNoNode) {
-		return state{}, nil
+		return state{session: session}, nil
 	}
-	return state{err == nil, data, st.Version, st.Czxid}, err
+	return state{err == nil, data, st.Version, st.Czxid, session}, err
 }
 
 // update replaces the data by what fn makes of the state, again and again until no other client came
@@ -63,7 +71,8 @@ func (r *register) update(ctx context.Context, fn func(state) ([]byte, error)) e
 }
 
 // replace writes data if the register is still in the state from, and returns the state after that.
-// It returns errStale if the register is not. Any other error but one that wraps
+// It returns errStale if the register is not, or if the session in which that is known has ended: after a restore of
+// the ensemble the version may be that of another state. Any other error but one that wraps
 // framework.ErrUnknownOutcome or ErrVersion means that nothing was written.
 func (r *register) replace(ctx context.Context, from state, data []byte) (state, error) {
 	st, err := r.write(ctx, from, data)
@@ -73,29 +82,33 @@ func (r *register) replace(ctx context.Context, from state, data []byte) (state,
 	case from.exists && st.Czxid != from.czxid:
 		return state{}, errRecreated
 	}
-	return state{true, data, st.Version, st.Czxid}, nil
+	return state{true, data, st.Version, st.Czxid, from.session}, nil
 }
 
 func (r *register) write(ctx context.Context, from state, data []byte) (st framework.Stat, err error) {
+	c := r.client
+	if from.session != 0 {
+		c = c.InSession(from.session)
+	}
 	switch {
 	case !from.exists:
 		opts := []framework.CreateOption{framework.WithParents(), framework.StatTo(&st)}
 		if r.acl != nil {
 			opts = append(opts, framework.WithACL(r.acl...))
 		}
-		_, err = r.client.Create(ctx, r.path, data, opts...)
+		_, err = c.Create(ctx, r.path, data, opts...)
 		return st, err
 	case from.version == framework.AnyVersion:
 		return st, ErrVersion
 	case from.version == framework.AnyVersion-1: // one write would leave AnyVersion
-		results, err := r.client.Txn(ctx,
+		results, err := c.Txn(ctx,
 			framework.OpSet(r.path, data, from.version), framework.OpSet(r.path, data, framework.AnyVersion))
 		if err != nil {
 			return st, err
 		}
 		return results[1].Stat, nil
 	}
-	return r.client.Set(ctx, r.path, data, from.version)
+	return c.Set(ctx, r.path, data, from.version)
 }
 
 // readLatest returns a state that the register had during the call: it has everything that was
@@ -109,12 +122,12 @@ func (r *register) readLatest(ctx context.Context) (state, error) {
 	return r.read(ctx)
 }
 
-// stale returns errStale for an error that says that another client has changed the register.
+// stale returns errStale for an error that says that another client has changed the register, or may have.
 func stale(err error) error {
 	if errors.Is(err, framework.ErrUnknownOutcome) {
 		return err
 	}
-	for _, one := range []error{framework.ErrBadVersion, framework.ErrNodeExists, framework.ErrNoNode} {
+	for _, one := range []error{framework.ErrBadVersion, framework.ErrNodeExists, framework.ErrNoNode, framework.ErrSessionEnded} {
 		if errors.Is(err, one) {
 			return errStale
 		}
@@ -131,8 +144,8 @@ const refusedPause = 5 * time.Second
 // client, or when the loop is left.
 func (r *register) all(ctx context.Context) iter.Seq2[state, error] {
 	return func(yield func(state, error) bool) {
-		shown := int64(-1) // mzxid of what was shown, 0 for no znode, -1 for nothing or an error
-		failed := ""       // the error that was shown
+		var shown *state // nil for nothing, or an error
+		failed := ""     // the error that was shown
 		for rounds := pace.Rounds(); ; {
 			w, err := r.watch(ctx)
 			switch {
@@ -147,7 +160,7 @@ func (r *register) all(ctx context.Context) iter.Seq2[state, error] {
 				if err.Error() != failed && !yield(state{}, err) {
 					return
 				}
-				shown, failed = -1, err.Error()
+				shown, failed = nil, err.Error()
 				if !pause(ctx, r.client, refusedPause) {
 					return
 				}
@@ -155,9 +168,9 @@ func (r *register) all(ctx context.Context) iter.Seq2[state, error] {
 			}
 			failed = ""
 			st, exists := w.Stat()
-			if st.Mzxid != shown {
-				shown = st.Mzxid
-				if !yield(state{exists, w.Data(), st.Version, st.Czxid}, nil) {
+			if now := (state{exists: exists, data: w.Data(), version: st.Version, czxid: st.Czxid}); shown == nil || !now.same(*shown) {
+				shown = &now
+				if !yield(now, nil) {
 					w.Close()
 					return
 				}

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"bytes"
 	"context"
 	"iter"
 	"slices"
@@ -21,7 +22,10 @@ type Service[T any] struct {
 }
 
 // A state is a state of a znode, decoded.
-type state[T any] = cache.Value[Instance[T]]
+type state[T any] struct {
+	cache.Value[Instance[T]]
+	data []byte // of the znode
+}
 
 // A watched is the cache of a Service, as the Registry closes it.
 type watched struct{ *cache.Cache }
@@ -76,29 +80,34 @@ func (s *Service[T]) Close() error {
 }
 
 // read returns the instances of the snapshot, and reports the znodes that are none.
-func (s *Service[T]) read(snapshot *cache.Snapshot) []state[T] {
+func (s *Service[T]) read(snapshot *cache.Snapshot) (all []state[T]) {
 	var refused []refusal
-	all := slices.DeleteFunc(s.values.In(snapshot), func(v state[T]) bool {
-		if v.Err != nil && v.Path != s.path {
+	for _, v := range s.values.In(snapshot) {
+		switch {
+		case v.Path == s.path: // the directory
+		case v.Err != nil:
 			refused = append(refused, refusal{v.Path, v.Stat.Mzxid, v.Err})
+		default:
+			n, _ := snapshot.Get(v.Path)
+			all = append(all, state[T]{v, n.Data})
 		}
-		return v.Err != nil || v.Path == s.path // the directory
-	})
+	}
 	s.reader.refuse(s.path, refused)
 	return all
 }
 
-// same reports whether a and b are the same states of the same znodes.
+// same reports whether a and b are the same states of the same znodes. After a restore of the ensemble one Mzxid may be
+// that of two states.
 func same[T any](a, b []state[T]) bool {
 	return slices.EqualFunc(a, b, func(a, b state[T]) bool {
-		return a.Path == b.Path && a.Stat.Czxid == b.Stat.Czxid && a.Stat.Mzxid == b.Stat.Mzxid
+		return a.Path == b.Path && a.Stat.Czxid == b.Stat.Czxid && a.Stat.Mzxid == b.Stat.Mzxid && bytes.Equal(a.data, b.data)
 	})
 }
 
 func instancesOf[T any](all []state[T]) []Instance[T] {
 	instances := make([]Instance[T], len(all))
 	for i, v := range all {
-		instances[i] = v.Value
+		instances[i] = v.Value.Value
 	}
 	return instances
 }

@@ -10,6 +10,7 @@
 package group
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -147,9 +148,10 @@ func (g *Group) membersOf(s *cache.Snapshot) []Member {
 	return members
 }
 
-// same reports whether nothing has changed from a to b.
+// same reports whether nothing has changed from a to b. After a restore of the ensemble one Mzxid may be that of two
+// states.
 func same(a, b []Member) bool {
 	return slices.EqualFunc(a, b, func(a, b Member) bool {
-		return a.ID == b.ID && a.czxid == b.czxid && a.mzxid == b.mzxid && errors.Is(a.Err, b.Err)
+		return a.ID == b.ID && a.czxid == b.czxid && a.mzxid == b.mzxid && bytes.Equal(a.Data, b.Data) && errors.Is(a.Err, b.Err)
 	})
 }

@@ -77,6 +77,12 @@ func (k *Keeper) look(ctx context.Context, want Content) error {
 	}
 	k.replace(watch)
 	st, exists := watch.Stat()
+	if exists && st.Mzxid < k.znode.Mzxid { // after a restore, or this server is behind that of the former session
+		if now, _, err := ExistsBehind(ctx, k.client, k.path); err != nil || now.Mzxid != st.Mzxid {
+			k.replace(nil) // to look again
+			return err
+		}
+	}
 	found := k.judge(st, exists)
 	if found == ownZnode && st.Mzxid != k.znode.Mzxid && k.written == want.Number {
 		k.opts.Overwritten()
@@ -123,7 +129,7 @@ func (k *Keeper) judge(st framework.Stat, exists bool) finding {
 	switch owner := st.EphemeralOwner; {
 	case !exists:
 		return noZnode
-	case st.Czxid == k.znode.Czxid && (!k.adopted || st.Mzxid == k.znode.Mzxid):
+	case st.Czxid == k.znode.Czxid && (!k.adopted || st.Mzxid == k.znode.Mzxid) && !k.restored(st):
 		return ownZnode
 	case k.opts.Lasting && !proto.IsSession(owner):
 		return lastingZnode
@@ -133,6 +139,13 @@ func (k *Keeper) judge(st framework.Stat, exists bool) finding {
 		return successorZnode
 	}
 	return foreignZnode
+}
+
+// restored reports whether the ensemble was restored since the Keeper saw its znode, so that the data is of an earlier
+// moment, or of another history, in which a transaction id is that of another transaction. Only a lasting znode
+// survives that.
+func (k *Keeper) restored(st framework.Stat) bool {
+	return st.Mzxid < k.znode.Mzxid || st.Mzxid == k.znode.Mzxid && !st.Mtime.Equal(k.znode.Mtime)
 }
 
 // A succession is the replacement of a former session's znode whose outcome is unknown.

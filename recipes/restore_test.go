@@ -1,0 +1,240 @@
+package recipes_test
+
+import (
+	"context"
+	"iter"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/counter"
+	"github.com/docent-go/docent/recipes/discovery"
+	"github.com/docent-go/docent/recipes/group"
+	"github.com/docent-go/docent/recipes/model"
+	"github.com/docent-go/docent/recipes/node"
+	"github.com/docent-go/docent/testing/zkserver"
+)
+
+// last keeps the latest of the elements, as show has them.
+func last[T any](t *testing.T, all iter.Seq2[T, error], show func(T) string) func() string {
+	t.Helper()
+	var mu sync.Mutex
+	var latest string
+	go func() { // ends with the context of the sequence
+		for v, err := range all {
+			mu.Lock()
+			if latest = show(v); err != nil {
+				latest = err.Error()
+			}
+			mu.Unlock()
+		}
+	}()
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return latest
+	}
+}
+
+// A follower follows the znode /dir/x, whose data is the JSON of an instance with the address.
+type follower func(t *testing.T, c *framework.Client) func() (address string)
+
+// A record is what is read of an instance.
+type record struct {
+	Address string `json:"address"`
+}
+
+func records() model.Codec[record] { return model.JSON[record]() }
+
+func followers() map[string]follower {
+	addressOf := func(data []byte) string {
+		v, _ := records().Decode(data)
+		return v.Address
+	}
+	return map[string]follower{
+		"a Value's All": func(t *testing.T, c *framework.Client) func() string {
+			v := must.Get(counter.NewValue(c, "/dir/x", records()))(t)
+			return last(t, v.All(t.Context()), func(v record) string { return v.Address })
+		},
+		"a Service's Changes": func(t *testing.T, c *framework.Client) func() string {
+			r := must.Get(discovery.New[struct{}](c, "/"))(t)
+			t.Cleanup(func() { _ = r.Close(context.Background()) })
+			s := must.Get(r.Watch("dir"))(t)
+			return last(t, s.Changes(t.Context()), func(all []discovery.Instance[struct{}]) string {
+				var addresses []string
+				for _, one := range all {
+					addresses = append(addresses, one.Address)
+				}
+				return strings.Join(addresses, " ")
+			})
+		},
+		"a Group's Changes": func(t *testing.T, c *framework.Client) func() string {
+			g := must.Get(group.New(c, "/dir"))(t)
+			t.Cleanup(func() { _ = g.Close(context.Background()) })
+			return last(t, g.Changes(t.Context()), func(all []group.Member) string {
+				var addresses []string
+				for _, one := range all {
+					addresses = append(addresses, addressOf(one.Data))
+				}
+				return strings.Join(addresses, " ")
+			})
+		},
+		"a cache's values": func(t *testing.T, c *framework.Client) func() string {
+			made := must.Get(cache.New(c, "/dir"))(t)
+			t.Cleanup(func() { _ = made.Close() })
+			values := cache.Of(made, records())
+			return func() string {
+				v, _ := values.Get("/dir/x")
+				return v.Address
+			}
+		},
+	}
+}
+
+// An ensemble is what a client is connected to: one history, and after a restore another one.
+type ensemble struct {
+	serves atomic.Pointer[zkserver.Server]
+}
+
+func (e *ensemble) client(t *testing.T) *framework.Client {
+	t.Helper()
+	return clientOf(t, "zk:2181", framework.WithDialer(func(ctx context.Context, network, _ string) (net.Conn, error) {
+		srv := e.serves.Load()
+		return srv.Dial(ctx, network, srv.Addr())
+	}))
+}
+
+// restore waits until the client has a session of the other history.
+func (e *ensemble) restore(to *zkserver.Server) {
+	from := e.serves.Swap(to)
+	from.Refuse()
+	from.Cut()
+	time.Sleep(time.Minute)
+	synctest.Wait()
+}
+
+// history returns a server on which write has made what there is.
+func history(t *testing.T, write func(c *framework.Client)) *zkserver.Server {
+	t.Helper()
+	srv := zkserver.Run(t)
+	c := clientOf(t, srv.Addr(), framework.WithDialer(srv.Dial))
+	write(c)
+	must.OK(t, c.Close())
+	return srv
+}
+
+// After a restore the transaction ids and versions of one history are those of another one. What follows a znode
+// shows the new one.
+func TestARestoredZnodeIsSeen(t *testing.T) {
+	t.Parallel()
+	for name, follow := range followers() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				of := func(address string) *zkserver.Server {
+					return history(t, func(c *framework.Client) {
+						must.Get(c.Create(t.Context(), "/dir", nil))(t)
+						data := `{"name":"dir","id":"x","address":"` + address + `"}`
+						must.Get(c.Create(t.Context(), "/dir/x", []byte(data)))(t)
+					})
+				}
+				var e ensemble
+				e.serves.Store(of("former"))
+				latest := follow(t, e.client(t))
+				time.Sleep(time.Second)
+				if got := latest(); got != "former" {
+					t.Fatalf("%q, want the former", got)
+				}
+				e.restore(of("restored"))
+				if got := latest(); got != "restored" {
+					t.Errorf("%q a minute after the restore", got)
+				}
+			})
+		})
+	}
+}
+
+// A counter knows the number of the former history, and the version that it has in the restored one.
+func TestACounterAddsToTheRestoredNumber(t *testing.T) {
+	t.Parallel()
+	for _, outage := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			of := func(delta int64) *zkserver.Server {
+				return history(t, func(c *framework.Client) {
+					n := must.Get(counter.New(c, "/n"))(t)
+					for range 3 {
+						must.Get(n.Add(t.Context(), delta))(t)
+					}
+				})
+			}
+			var e ensemble
+			e.serves.Store(of(1))
+			n := must.Get(counter.New(e.client(t), "/n"))(t)
+			must.Get(n.Add(t.Context(), 1))(t)
+			restored := of(100)
+			other := must.Get(counter.New(clientOf(t, restored.Addr(), framework.WithDialer(restored.Dial)), "/n"))(t)
+			must.Get(other.Add(t.Context(), 100))(t)
+			added := make(chan int64, 1)
+			if outage {
+				e.serves.Load().Refuse()
+				e.serves.Load().Cut()
+				synctest.Wait()
+				go func() { added <- must.Get(n.Add(t.Context(), 1))(t) }()
+			}
+			e.restore(restored)
+			if !outage {
+				added <- must.Get(n.Add(t.Context(), 1))(t)
+			}
+			if got := <-added; got != 401 {
+				t.Errorf("%d after the addition (called in the outage: %v), want 401", got, outage)
+			}
+		})
+	}
+}
+
+// A lasting Node writes its data again if the restored znode is as it was before, or of another history.
+func TestALastingNodeWritesToTheRestoredZnode(t *testing.T) {
+	t.Parallel()
+	put := func(t *testing.T, c *framework.Client, path, data string) {
+		t.Helper()
+		must.Get(c.Create(t.Context(), path, []byte(data)))(t)
+	}
+	for name, otherHistory := range map[string]bool{"an earlier state": false, "another history": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var e ensemble
+				e.serves.Store(history(t, func(c *framework.Client) { put(t, c, "/dir", "") }))
+				c := e.client(t)
+				n := must.Get(node.New(c, "/dir/x", []byte("first"), node.Persistent()))(t)
+				must.OK(t, n.Await(t.Context()))
+				must.OK(t, n.Set(t.Context(), []byte("mine")))
+				former, _ := must.Get2(c.Exists(t.Context(), "/dir/x"))(t)
+				time.Sleep(time.Second)
+				srv := history(t, func(c *framework.Client) {
+					put(t, c, "/dir", "")
+					put(t, c, "/other", "")
+					put(t, c, "/another", "") // in the place of the session's beginning and end
+					put(t, c, "/dir/x", "first")
+					if otherHistory {
+						must.Get(c.Set(t.Context(), "/dir/x", []byte("others"), framework.AnyVersion))(t)
+					}
+					st, _ := must.Get2(c.Exists(t.Context(), "/dir/x"))(t)
+					if st.Czxid != former.Czxid || otherHistory && st.Mzxid != former.Mzxid {
+						t.Errorf("czxid %d and mzxid %d, want those of the former %+v", st.Czxid, st.Mzxid, former)
+					}
+				})
+				e.restore(srv)
+				if data, _ := must.Get2(c.Get(t.Context(), "/dir/x"))(t); string(data) != "mine" {
+					t.Errorf("the znode has %q a minute after the restore", data)
+				}
+				must.OK(t, n.Close(t.Context()))
+			})
+		})
+	}
+}
