@@ -19,18 +19,10 @@ const briefTimeout = 1
 // wait, and returns nil if it has. Without a connection the error is [ErrUnsent]. It may be called when the
 // Wire has ended.
 func (w *Wire) CloseSession(ctx context.Context) error {
-	rq := &Request{Opcode: proto.OpCloseSession, Class: Closing, Limit: MaxHandshake, done: make(chan struct{})}
-	w.mu.Lock()
-	c := w.conn
-	if c == nil || c.over {
-		w.mu.Unlock()
-		return ErrUnsent
-	}
-	c.queueLocked(rq)
-	w.mu.Unlock()
-	c.wake()
+	rq := &Request{Opcode: proto.OpCloseSession, Class: Closing, Limit: MaxHandshake}
+	w.Send(rq)
 	select {
-	case <-rq.done:
+	case <-rq.Done():
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -79,26 +71,9 @@ func CloseSession(ctx context.Context, conn net.Conn, id Identification, session
 	if err := presentAll(conn, id.Credentials); err != nil {
 		return err
 	}
-	if _, err := conn.Write(proto.RequestFrame(xidCloseSession, proto.OpCloseSession, nil)); err != nil {
+	reply, _, err := ask(conn, xidCloseSession, proto.OpCloseSession, nil, MaxHandshake)
+	if err != nil {
 		return err
 	}
-	return readCloseReply(conn)
-}
-
-// readCloseReply reads until the reply to the close.
-func readCloseReply(conn net.Conn) error {
-	for {
-		reply, err := proto.ReadFrame(conn, MaxHandshake)
-		if err != nil {
-			return err
-		}
-		d := proto.NewDecoder(reply)
-		head := d.ReplyHead()
-		if d.Err() != nil {
-			return fmt.Errorf("a reply of %d bytes", len(reply))
-		}
-		if head.Xid == xidCloseSession {
-			return closed(head.Code)
-		}
-	}
+	return closed(reply.Code)
 }

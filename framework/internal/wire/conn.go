@@ -1,13 +1,10 @@
 package wire
 
 import (
-	"bufio"
 	"net"
 	"slices"
 	"sync/atomic"
 	"time"
-
-	"github.com/docent-go/docent/internal/proto"
 )
 
 // A Conn is one connection of a Wire's session, after its handshake. Two goroutines belong to it: read,
@@ -15,10 +12,7 @@ import (
 type Conn struct {
 	wire     *Wire
 	socket   net.Conn
-	patience time.Duration // how long the connection may make no progress; zero in the handshake
-	input    *bufio.Reader // only for read
-	reading  limit         // only for read
-	writing  limit         // only for write
+	patience time.Duration // how long the connection may make no progress
 
 	heard atomic.Int64 // when bytes arrived last, since Wire.born; 0 for never
 	wrote atomic.Int64 // see noteWrote
@@ -110,17 +104,6 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// ping sends a ping, unless the former one was not written yet.
-func (c *Conn) ping() {
-	c.wire.mu.Lock()
-	queued := c.queue.lanes[Proof].last
-	if !c.over && (queued == nil || queued.Opcode != proto.OpPing) {
-		c.queueLocked(&Request{Opcode: proto.OpPing, Class: Proof, done: make(chan struct{})})
-	}
-	c.wire.mu.Unlock()
-	c.wake()
-}
-
 // noteWrote records that bytes of a large frame have left. They are progress while the oldest request without a
 // reply is written. Later only bytes that arrive are: a socket takes many more for a server that has stopped.
 func (c *Conn) noteWrote() {
@@ -148,21 +131,3 @@ func (c *Conn) silentUntil() time.Time {
 
 // at returns the time that heard or wrote has.
 func (c *Conn) at(since *atomic.Int64) time.Time { return c.wire.born.Add(time.Duration(since.Load())) }
-
-// A limit is the deadline of a socket's reads or writes. It moves with the progress, and is set again
-// only if that makes a difference.
-type limit struct {
-	at    time.Time
-	slack time.Duration // a deadline that is later by less needs no change
-}
-
-// slackFraction says which part of the time until a deadline is its slack.
-const slackFraction = 32
-
-func (l *limit) set(at time.Time, set func(time.Time) error) {
-	if later := at.Sub(l.at); !l.at.IsZero() && later >= 0 && later < l.slack {
-		return
-	}
-	*l = limit{at: at, slack: time.Until(at) / slackFraction}
-	_ = set(at) // a socket that takes no deadline fails at the next read or write, too
-}

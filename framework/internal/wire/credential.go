@@ -46,46 +46,40 @@ func CredentialBody(scheme string, secret []byte) []byte {
 // presentAll presents credentials until the server refuses one.
 func presentAll(server io.ReadWriter, credentials []Credential) error {
 	for _, credential := range credentials {
-		accepted, err := present(server, credential)
+		body := CredentialBody(credential.Scheme, credential.Secret)
+		head, _, err := ask(server, proto.XidAuth, proto.OpAuth, body, maxAuthReply)
 		if err != nil {
-			return err
+			return fmt.Errorf("credential: %w", err)
 		}
-		if !accepted {
+		if head.Code != proto.CodeOK {
 			return RefusedSchemeError(credential.Scheme)
 		}
 	}
 	return nil
 }
 
-// present sends a credential and reports whether the server accepted it.
-func present(server io.ReadWriter, credential Credential) (accepted bool, err error) {
-	body := CredentialBody(credential.Scheme, credential.Secret)
-	head, _, err := ask(server, proto.XidAuth, proto.OpAuth, body, maxAuthReply)
-	if err != nil {
-		return false, fmt.Errorf("credential: %w", err)
-	}
-	return head.Code == proto.CodeOK, nil
-}
-
 // ask sends a request on a connection without other requests, and returns the head and the body of
-// the reply.
+// the reply. Watch events are skipped.
 func ask(
 	server io.ReadWriter, xid int32, op proto.Opcode, body []byte, most int,
 ) (proto.ReplyHead, []byte, error) {
 	if _, err := server.Write(proto.RequestFrame(xid, op, body)); err != nil {
 		return proto.ReplyHead{}, nil, err
 	}
-	reply, err := proto.ReadFrame(server, most)
-	if errors.Is(err, proto.ErrMalformed) {
-		err = fmt.Errorf("%w: %w", ErrHandshake, err)
+	for {
+		reply, err := proto.ReadFrame(server, most)
+		if errors.Is(err, proto.ErrMalformed) {
+			err = fmt.Errorf("%w: %w", ErrHandshake, err)
+		}
+		if err != nil {
+			return proto.ReplyHead{}, nil, err
+		}
+		d := proto.NewDecoder(reply)
+		switch head := d.ReplyHead(); {
+		case d.Err() != nil || head.Xid != xid && head.Xid != proto.XidEvent:
+			return head, nil, fmt.Errorf("%w: a reply of %d bytes to request %d", ErrHandshake, len(reply), xid)
+		case head.Xid == xid:
+			return head, d.Rest(), nil
+		}
 	}
-	if err != nil {
-		return proto.ReplyHead{}, nil, err
-	}
-	d := proto.NewDecoder(reply)
-	head := d.ReplyHead()
-	if d.Err() != nil || head.Xid != xid {
-		return head, nil, fmt.Errorf("%w: a reply of %d bytes to request %d", ErrHandshake, len(reply), xid)
-	}
-	return head, d.Rest(), nil
 }

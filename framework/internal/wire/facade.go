@@ -101,7 +101,7 @@ func (f *facade) Write(p []byte) (int, error) {
 	switch proto.Opcode(int32(binary.BigEndian.Uint32(p[proto.LengthSize+4:]))) {
 	case proto.OpPing:
 		if f.conn != nil {
-			f.conn.ping()
+			f.conn.wire.Send(&Request{Opcode: proto.OpPing, Class: Proof})
 		}
 	case proto.OpCloseSession:
 		f.deliver(xid)

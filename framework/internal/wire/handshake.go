@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -38,7 +37,7 @@ func (w *Wire) Connect(ctx context.Context, socket net.Conn, id Identification) 
 	deadline, _ := ctx.Deadline()
 	_ = socket.SetDeadline(deadline) // a closed socket fails at the handshake, too
 	stop := context.AfterFunc(ctx, func() { _ = socket.SetDeadline(time.Unix(1, 0)) })
-	c, err := w.shakeHands(ctx, socket, id)
+	err := w.shakeHands(ctx, socket, id)
 	if !stop() && err == nil { // ctx has ended, and the deadline may be set any moment
 		err = context.Cause(ctx)
 	}
@@ -50,19 +49,22 @@ func (w *Wire) Connect(ctx context.Context, socket net.Conn, id Identification) 
 		return nil, err
 	}
 	_ = socket.SetDeadline(time.Time{}) // the next read or write sets its own
-	return w.install(c)
+	return w.install(socket)
 }
 
-// install makes c the connection in use.
-func (w *Wire) install(c *Conn) (net.Conn, error) {
+// install makes a connection of the socket, the one in use.
+func (w *Wire) install(socket net.Conn) (net.Conn, error) {
 	w.mu.Lock()
 	if ended := w.ended; ended != nil {
 		w.mu.Unlock()
-		_ = c.socket.Close() // the error that counts is the end
+		_ = socket.Close() // the error that counts is the end
 		return nil, ended
 	}
+	c := &Conn{
+		wire: w, socket: socket, patience: patience(w.about.timeout), window: newWindow(w.about.timeout, &w.sizes),
+		woken: make(chan struct{}, 1), ending: make(chan struct{}), ended: make(chan struct{}),
+	}
 	w.conn, w.fault = c, nil
-	c.window, c.patience = newWindow(w.about.timeout, &w.sizes), patience(w.about.timeout)
 	f := newFacade(c, w.about)
 	w.dialler.latest = f
 	w.mu.Unlock()
@@ -80,41 +82,30 @@ func (w *Wire) install(c *Conn) (net.Conn, error) {
 func patience(timeout time.Duration) time.Duration { return timeout * 2 / 3 }
 
 // shakeHands is Connect up to the point where the connection is established.
-func (w *Wire) shakeHands(ctx context.Context, socket net.Conn, id Identification) (*Conn, error) {
-	c := &Conn{
-		wire: w, socket: socket,
-		woken: make(chan struct{}, 1), ending: make(chan struct{}), ended: make(chan struct{}),
-	}
+func (w *Wire) shakeHands(ctx context.Context, socket net.Conn, id Identification) error {
 	w.mu.Lock()
 	hello := proto.ConnectRequest{
-		Zxid: w.Zxid(), Timeout: int32(w.config.Timeout.Milliseconds()), Session: w.about.id, Password: w.about.password, ReadOnly: w.config.ReadOnly,
+		Zxid: w.zxid, Timeout: int32(w.config.Timeout.Milliseconds()), Session: w.about.id, Password: w.about.password, ReadOnly: w.config.ReadOnly,
 	}
 	w.mu.Unlock()
 	if hello.Session == 0 {
 		hello.Password = make([]byte, proto.PasswordSize)
 	}
-	c.input = bufio.NewReader(c)
 	sent := time.Now()
-	g, err := greet(stream{c.input, socket}, hello)
+	g, err := greet(socket, hello)
 	if err == nil {
 		err = g.acceptable(w.config.ReadOnly)
 	}
 	if err == nil && g.id != 0 && id.SASL != nil { // a server that says that the session has expired reads no more
-		err = authenticate(ctx, stream{c.input, socket}, id.SASL)
+		err = authenticate(ctx, socket, id.SASL)
 	}
 	if err == nil {
 		err = w.record(sent, hello.Session == 0, g)
 	}
 	if err == nil {
-		err = presentAll(stream{c.input, socket}, id.Credentials)
+		err = presentAll(socket, id.Credentials)
 	}
-	return c, err
-}
-
-// A stream is a connection whose reads are buffered.
-type stream struct {
-	io.Reader
-	io.Writer
+	return err
 }
 
 // greet sends a handshake, and returns the reply.

@@ -1,12 +1,14 @@
 package wire
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"time"
 
@@ -30,38 +32,29 @@ func (c *Conn) read() {
 	close(c.ended)
 }
 
-// Read reads from the socket, for c.input. It waits for as long as the connection makes progress.
+// Read reads from the socket. It waits for as long as the connection makes progress.
 func (c *Conn) Read(p []byte) (int, error) {
-	if c.patience == 0 { // the handshake, for which the socket has a deadline
-		return c.socket.Read(p)
-	}
 	by := time.Now().Add(c.patience)
 	for {
-		c.reading.set(by, c.socket.SetReadDeadline)
-		if c.isEnding() { // looked at behind set, which may undo close's deadline
+		_ = c.socket.SetReadDeadline(by) // a socket that takes none fails at the read, too
+		if c.isEnding() {                // looked at behind the deadline, which may undo close's
 			return 0, net.ErrClosed
 		}
 		n, err := c.socket.Read(p)
 		if n > 0 {
 			c.heard.Store(int64(time.Since(c.wire.born)))
 		}
-		by = c.silentUntil()
-		if n > 0 || !timedOut(err) || !by.After(time.Now()) {
+		if by = c.silentUntil(); n > 0 || err == nil || time.Until(by) <= 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return n, err
 		}
-		c.reading = limit{} // bytes have left meanwhile
 	}
 }
 
-func timedOut(err error) bool {
-	var failed net.Error
-	return errors.As(err, &failed) && failed.Timeout()
-}
-
 func (c *Conn) readFrames() error {
+	input := bufio.NewReader(c)
 	head := make([]byte, proto.LengthSize+proto.ReplyHeadSize)
 	for {
-		if _, err := io.ReadFull(c.input, head); err != nil {
+		if _, err := io.ReadFull(input, head); err != nil {
 			return err
 		}
 		n := int(int32(binary.BigEndian.Uint32(head))) - proto.ReplyHeadSize
@@ -70,12 +63,11 @@ func (c *Conn) readFrames() error {
 		}
 		d := proto.NewDecoder(head[proto.LengthSize:])
 		rh := d.ReplyHead()
-		c.wire.saw(rh)
 		var err error
 		if rh.Xid == proto.XidEvent {
-			err = c.event(n)
+			err = c.event(input, n)
 		} else {
-			err = c.reply(rh, n)
+			err = c.reply(input, rh, n)
 		}
 		if err != nil {
 			return err
@@ -83,12 +75,12 @@ func (c *Conn) readFrames() error {
 	}
 }
 
-// body returns the next n bytes of the stream.
-func (c *Conn) body(n int) (b []byte, err error) {
+// readBody returns the next n bytes of the stream.
+func readBody(input io.Reader, n int) (b []byte, err error) {
 	for n > 0 {
 		piece, from := min(n, growth), len(b)
 		b = slices.Grow(b, piece)[:from+piece]
-		if _, err := io.ReadFull(c.input, b[from:]); err != nil {
+		if _, err := io.ReadFull(input, b[from:]); err != nil {
 			return nil, err
 		}
 		n -= piece
@@ -97,7 +89,7 @@ func (c *Conn) body(n int) (b []byte, err error) {
 }
 
 // reply reads a reply with a body of n bytes. A body that is too long is skipped.
-func (c *Conn) reply(head proto.ReplyHead, n int) error {
+func (c *Conn) reply(input *bufio.Reader, head proto.ReplyHead, n int) error {
 	c.wire.mu.Lock()
 	i := slices.IndexFunc(c.flight, func(rq *Request) bool { return rq.xid == head.Xid })
 	var rq *Request // the oldest, unless the server replies to a credential out of order
@@ -110,10 +102,10 @@ func (c *Conn) reply(head proto.ReplyHead, n int) error {
 	}
 	if n > rq.Limit {
 		c.replied(rq, head, nil, n, fmt.Errorf("%w: %d bytes, and %d are allowed for", ErrTooLarge, n, rq.Limit))
-		_, err := c.input.Discard(n)
+		_, err := input.Discard(n)
 		return err
 	}
-	body, err := c.body(n)
+	body, err := readBody(input, n)
 	if err != nil {
 		return err
 	}
@@ -140,6 +132,9 @@ func (c *Conn) record(rq *Request, head proto.ReplyHead, body []byte, n int) boo
 	defer w.mu.Unlock()
 	i := slices.Index(c.flight, rq) // read alone removes requests
 	c.flight = slices.Delete(c.flight, i, i+1)
+	if head.Zxid > 0 { // a request that the server sheds has none. One wrong id must not hide all later ones
+		w.zxid = head.Zxid
+	}
 	c.window.leave(rq, proto.LengthSize+proto.ReplyHeadSize+n, time.Now())
 	if rq.Reads == 0 || head.Code == proto.CodeOK { // else it has no results
 		w.sizes.learn(rq.kind(), longest, max(1, rq.Reads))
@@ -211,11 +206,11 @@ const (
 )
 
 // event reads a watch event with a body of n bytes, and delivers it if it is about a znode.
-func (c *Conn) event(n int) error {
+func (c *Conn) event(input io.Reader, n int) error {
 	if n > c.wire.config.MaxReply {
 		return fmt.Errorf("%w: a frame with %d bytes", ErrProtocol, n)
 	}
-	body, err := c.body(n)
+	body, err := readBody(input, n)
 	if err != nil {
 		return err
 	}

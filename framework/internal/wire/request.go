@@ -115,23 +115,18 @@ func (rq *Request) end(a Answer, err error) {
 // connection, the request has ended, and Send returns false without a call of OnEnd.
 func (w *Wire) Send(rq *Request) bool {
 	w.mu.Lock()
-	c := w.openLocked()
+	c := w.openLocked(rq.Class)
 	if c == nil {
 		w.mu.Unlock()
 		rq.Refuse(ErrUnsent)
 		return false
 	}
 	rq.done = make(chan struct{})
-	c.queueLocked(rq)
+	rq.state, rq.size = waiting, proto.LengthSize+proto.RequestHeadSize+len(rq.Body)
+	c.queue.add(rq)
 	w.mu.Unlock()
 	c.wake()
 	return true
-}
-
-// queueLocked puts rq into the queue. It needs mu.
-func (c *Conn) queueLocked(rq *Request) {
-	rq.state, rq.size = waiting, proto.LengthSize+proto.RequestHeadSize+len(rq.Body)
-	c.queue.add(rq)
 }
 
 // Withdraw takes back a request that was not written yet, and reports whether it did. Then the request has
@@ -147,13 +142,13 @@ func (w *Wire) Withdraw(rq *Request) bool {
 // TakeBack is Withdraw for a request without callers: it does not end, and OnEnd is not called.
 func (w *Wire) TakeBack(rq *Request) bool {
 	w.mu.Lock()
-	if rq.state != waiting || w.conn == nil {
+	if rq.state != waiting {
 		w.mu.Unlock()
 		return false
 	}
-	w.conn.queue.remove(rq)
-	rq.state = over
 	c := w.conn
+	c.queue.remove(rq)
+	rq.state = over
 	w.mu.Unlock()
 	c.wake() // it may have been in the way of others
 	return true

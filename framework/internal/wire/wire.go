@@ -15,8 +15,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/docent-go/docent/internal/proto"
 )
 
 // Errors that end a connection or a session.
@@ -35,7 +33,6 @@ type Wire struct {
 	born    time.Time    // immutable
 	dialler dialler      // go-zookeeper
 	certain atomic.Int64 // the deadline, since born; written under mu
-	zxid    atomic.Int64 // see Zxid
 	work    sync.WaitGroup
 
 	mu    sync.Mutex // guards following, and Conns; never held across I/O or a callback
@@ -45,6 +42,7 @@ type Wire struct {
 	fault error // what broke the latest connection
 	ended error
 	xid   int32               // of the latest request
+	zxid  int64               // see Zxid
 	trees map[string]struct{} // paths with a recursive watch on conn
 	sizes sizes
 }
@@ -127,7 +125,7 @@ func (w *Wire) Status() Status {
 		Deadline: w.clock.deadline(), Presumed: w.clock.presumed(), Proven: w.clock.proven, Sent: w.clock.latest,
 		Fault: w.fault,
 	}
-	if c := w.openLocked(); c != nil {
+	if c := w.openLocked(Ordinary); c != nil {
 		s.Open = true
 		if heard := c.heard.Load(); heard != 0 {
 			s.Heard = w.born.Add(time.Duration(heard))
@@ -162,15 +160,10 @@ func (w *Wire) settleLocked() {
 
 // Zxid returns the transaction id of the latest reply in the session: what its server had applied by
 // then. It is 0 before the first reply.
-func (w *Wire) Zxid() int64 { return w.zxid.Load() }
-
-// saw records the transaction id of a reply. An event has no valid id up to ZooKeeper 3.8, and a
-// request that the server sheds has none. The latest counts, not the highest: one wrong id must not
-// hide all later ones.
-func (w *Wire) saw(head proto.ReplyHead) {
-	if head.Xid != proto.XidEvent && head.Zxid > 0 {
-		w.zxid.Store(head.Zxid)
-	}
+func (w *Wire) Zxid() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.zxid
 }
 
 // End declares the session over: no connection will carry it any more. The connection in use remains, so
@@ -199,12 +192,14 @@ func (w *Wire) CloseConn(cause error) {
 	}
 }
 
-// openLocked returns the connection for requests, or nil. It needs mu.
-func (w *Wire) openLocked() *Conn {
-	if w.conn == nil || w.conn.over || w.conn.refusal != nil || w.ended != nil {
+// openLocked returns the connection for requests of the class, or nil. A session that is over can still be closed.
+// It needs mu.
+func (w *Wire) openLocked(class Class) *Conn {
+	c := w.conn
+	if c == nil || c.over || class != Closing && (c.refusal != nil || w.ended != nil) {
 		return nil
 	}
-	return w.conn
+	return c
 }
 
 // nextXidLocked returns the number of the next request. It needs mu.

@@ -72,7 +72,7 @@ func (c *Conn) take(batch []*Request) []*Request {
 // writeAll writes frames, and returns how many of their bytes the socket took.
 func (c *Conn) writeAll(frames []byte) (n int, err error) {
 	for n < len(frames) {
-		c.writing.set(time.Now().Add(c.patience), c.socket.SetWriteDeadline)
+		_ = c.socket.SetWriteDeadline(time.Now().Add(c.patience)) // a socket that takes none fails at the write, too
 		m, err := c.socket.Write(frames[n:min(n+piece, len(frames))])
 		if n += m; n >= piece { // a socket takes small frames, too, for a server that has stopped
 			c.noteWrote()
