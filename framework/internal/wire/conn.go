@@ -3,7 +3,6 @@ package wire
 import (
 	"net"
 	"slices"
-	"sync/atomic"
 	"time"
 )
 
@@ -12,20 +11,18 @@ import (
 type Conn struct {
 	wire     *Wire
 	socket   net.Conn
-	patience time.Duration // how long the connection may make no progress
-
-	heard atomic.Int64 // when bytes arrived last, since Wire.born; 0 for never
-	wrote atomic.Int64 // see noteWrote
+	patience time.Duration // how long it may make no progress: twice as long as from one of go-zookeeper's pings to the next
 
 	// guarded by wire.mu
 	queue   queue
 	window  window
 	flight  []*Request // those without a reply, in the order in which they were sent
+	heard   time.Time  // when bytes arrived last; zero for never
+	wrote   time.Time  // see noteWrote
 	refusal error      // see Status
-	over    bool       // it carries no more requests
 
 	woken  chan struct{} // capacity 1: there may be something to write
-	ending chan struct{} // closed with over
+	ending chan struct{} // closed, with wire.mu, when it carries no more requests
 	ended  chan struct{} // closed when read has ended
 }
 
@@ -35,11 +32,10 @@ type Conn struct {
 func (c *Conn) close(cause error) {
 	w := c.wire
 	w.mu.Lock()
-	if c.over {
+	if c.isEnding() {
 		w.mu.Unlock()
 		return
 	}
-	c.over = true
 	if w.conn == c && w.fault == nil {
 		w.fault = cause
 	}
@@ -110,24 +106,27 @@ func (c *Conn) noteWrote() {
 	c.wire.mu.Lock()
 	defer c.wire.mu.Unlock()
 	if len(c.flight) > 0 && c.flight[0].state == writing {
-		c.wrote.Store(int64(time.Since(c.wire.born)))
+		c.wrote = time.Now()
 	}
 }
 
 // waitingLocked returns since when there is no progress for the oldest request without a reply; zero if none waits.
 // It needs mu.
 func (c *Conn) waitingLocked() time.Time {
-	if c.over || len(c.flight) == 0 {
+	if c.isEnding() || len(c.flight) == 0 {
 		return time.Time{}
 	}
-	return later(c.flight[0].sent, later(c.at(&c.heard), c.at(&c.wrote)))
+	return later(c.flight[0].sent, later(c.heard, c.wrote))
 }
 
-// silentUntil returns until when the connection may be silent. Bytes that leave put that off only if they do so for
-// long: a socket may take a large frame at once for a server that has stopped, half a patience after that did.
-func (c *Conn) silentUntil() time.Time {
-	return later(c.at(&c.heard).Add(c.patience), c.at(&c.wrote).Add(c.patience/2))
+// note records that bytes have arrived, if heard, and returns until when the connection may be silent from now on.
+// Bytes that leave give it half a patience alone: a socket may take a large frame at once for a server that stopped up
+// to a ping before, and another server has to be found in time.
+func (c *Conn) note(heard bool) (until time.Time) {
+	c.wire.mu.Lock()
+	defer c.wire.mu.Unlock()
+	if heard {
+		c.heard = time.Now()
+	}
+	return later(c.heard.Add(c.patience), c.wrote.Add(c.patience/2))
 }
-
-// at returns the time that heard or wrote has.
-func (c *Conn) at(since *atomic.Int64) time.Time { return c.wire.born.Add(time.Duration(since.Load())) }

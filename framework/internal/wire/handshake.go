@@ -61,7 +61,7 @@ func (w *Wire) install(socket net.Conn) (net.Conn, error) {
 		return nil, ended
 	}
 	c := &Conn{
-		wire: w, socket: socket, patience: patience(w.about.timeout), window: newWindow(w.about.timeout, &w.sizes),
+		wire: w, socket: socket, patience: w.about.timeout * 2 / 3, window: newWindow(w.about.timeout, &w.sizes),
 		woken: make(chan struct{}, 1), ending: make(chan struct{}), ended: make(chan struct{}),
 	}
 	w.conn, w.fault = c, nil
@@ -76,10 +76,6 @@ func (w *Wire) install(socket net.Conn) (net.Conn, error) {
 	go c.write()
 	return f, nil
 }
-
-// patience returns how long a connection may make no progress: twice as long as from one of go-zookeeper's
-// pings to the next.
-func patience(timeout time.Duration) time.Duration { return timeout * 2 / 3 }
 
 // shakeHands is Connect up to the point where the connection is established.
 func (w *Wire) shakeHands(ctx context.Context, socket net.Conn, id Identification) error {

@@ -41,10 +41,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 			return 0, net.ErrClosed
 		}
 		n, err := c.socket.Read(p)
-		if n > 0 {
-			c.heard.Store(int64(time.Since(c.wire.born)))
-		}
-		if by = c.silentUntil(); n > 0 || err == nil || time.Until(by) <= 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		if by = c.note(n > 0); n > 0 || err == nil || time.Until(by) <= 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 			return n, err
 		}
 	}

@@ -126,10 +126,7 @@ func (w *Wire) Status() Status {
 		Fault: w.fault,
 	}
 	if c := w.openLocked(Ordinary); c != nil {
-		s.Open = true
-		if heard := c.heard.Load(); heard != 0 {
-			s.Heard = w.born.Add(time.Duration(heard))
-		}
+		s.Open, s.Heard = true, c.heard
 	}
 	if c := w.conn; c != nil {
 		s.Refusal = c.refusal
@@ -196,7 +193,7 @@ func (w *Wire) CloseConn(cause error) {
 // It needs mu.
 func (w *Wire) openLocked(class Class) *Conn {
 	c := w.conn
-	if c == nil || c.over || class != Closing && (c.refusal != nil || w.ended != nil) {
+	if c == nil || c.isEnding() || class != Closing && (c.refusal != nil || w.ended != nil) {
 		return nil
 	}
 	return c

@@ -50,7 +50,7 @@ func (c *Conn) take(batch []*Request) []*Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now, size := time.Now(), 0
-	for most := c.window.write(); size < most && !c.over; {
+	for most := c.window.write(); size < most && !c.isEnding(); {
 		rq := c.queue.next(&c.window, now)
 		if rq == nil {
 			break
@@ -93,7 +93,7 @@ func (c *Conn) gave(batch []*Request, n int) (left []*Request) {
 		if n -= rq.size; rq.state != writing {
 			continue // it has its reply
 		}
-		if rq.state = written; !c.over {
+		if rq.state = written; !c.isEnding() {
 			continue
 		}
 		if n < 0 {
