@@ -123,14 +123,13 @@ func (c *core) transitionIf(next func() (State, *session.Session, bool), cause e
 		}
 	})
 	if due {
-		c.logChange(change, s.HeldAtEnd(), left)
+		c.logChange(s, change, left)
 	}
 	return true
 }
 
-// logChange logs the change. held is how many holds the session had, and left how many breaks of the
-// connection were not logged before this one.
-func (c *core) logChange(change StateChange, held, left int) {
+// logChange logs the change. left is how many breaks of the connection were not logged before this one.
+func (c *core) logChange(s *session.Session, change StateChange, left int) {
 	fields := []zap.Field{
 		zap.String(zktel.AttrConnectionState, change.To.key()),
 		zap.String(zktel.AttrSessionID, otelzk.SessionKey(change.Session)),
@@ -147,7 +146,9 @@ func (c *core) logChange(change StateChange, held, left int) {
 		level = zap.WarnLevel
 	case Lost:
 		level = zap.WarnLevel
-		if held > 0 { // holders lost the session that they relied on
+		timeout := s.Timeout()
+		fields = append(fields, zap.Duration("session_timeout", timeout), zap.Duration("lease_margin", c.cfg.margin(timeout)))
+		if held := s.HeldAtEnd(); held > 0 { // holders lost the session that they relied on
 			level = zap.ErrorLevel
 			fields = append(fields, zap.Int(fieldHolds, held))
 		}
