@@ -30,8 +30,7 @@ import (
 //
 // If ctx ends first, the error wraps ctx's error, and ErrUnknownOutcome if a request was sent.
 // Other errors: [ErrNodeExists], [ErrNoNode] for a missing parent ([WithParents] creates it),
-// [ErrNoAuth], [ErrNoChildrenForEphemerals], [ErrTooLarge], and the errors of
-// every operation.
+// [ErrNoAuth], [ErrTooLarge], and the errors of every operation. Below an ephemeral znode the error names that.
 func (c *Client) Create(ctx context.Context, path string, data []byte, opts ...CreateOption) (string, error) {
 	created, err := c.create(ctx, path, data, opts)
 	if err != nil {

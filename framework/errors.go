@@ -26,8 +26,6 @@ var (
 	ErrBadVersion = zkerr.ErrBadVersion
 	// ErrNotEmpty is returned by Delete when the znode has children.
 	ErrNotEmpty = zkerr.ErrNotEmpty
-	// ErrNoChildrenForEphemerals is returned by Create below an ephemeral znode. The text names that znode.
-	ErrNoChildrenForEphemerals = zkerr.ErrNoChildrenForEphemerals
 	// ErrNoAuth is returned when the znode's ACL forbids the operation.
 	ErrNoAuth = zkerr.ErrNoAuth
 	// ErrAuthFailed is returned by every operation while the server refuses a credential: the
@@ -135,7 +133,7 @@ func explained(err error, op txnKind, path string, list []acl.Entry) error {
 	switch {
 	case op == txnCreate && errors.Is(err, ErrNoNode):
 		return fmt.Errorf("%w: the parent %s", err, errtype.Path(parent))
-	case op == txnCreate && errors.Is(err, ErrNoChildrenForEphemerals):
+	case op == txnCreate && errors.Is(err, zkerr.ErrNoChildrenForEphemerals):
 		return &errtype.ChildlessError{Err: err, Path: parent}
 	case op == txnCreate && errors.Is(err, ErrNoAuth):
 		return fmt.Errorf("%w: that of %s gives this client no CREATE", err, errtype.Path(parent))

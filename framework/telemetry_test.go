@@ -300,7 +300,7 @@ func TestErrorType(t *testing.T) {
 		"node_exists":                {framework.ErrNodeExists, fmt.Errorf("%w, maybe (%w)", framework.ErrNodeExists, framework.ErrUnknownOutcome)},
 		"bad_version":                {framework.ErrBadVersion},
 		"not_empty":                  {framework.ErrNotEmpty},
-		"no_children_for_ephemerals": {framework.ErrNoChildrenForEphemerals},
+		"no_children_for_ephemerals": {framework.ServerError(-108)},
 		"no_auth":                    {framework.ErrNoAuth},
 		"auth_failed":                {framework.ErrAuthFailed},
 		"invalid_acl":                {framework.ServerError(-114)},

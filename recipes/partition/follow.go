@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/membership"
@@ -129,7 +130,7 @@ func (f *follower) changed(c node.Change) {
 		f.warn("another process has the id: waiting until it has left", f.path, c.Err)
 	case errors.Is(c.Err, framework.ErrClosed):
 		f.stop(framework.ErrClosed)
-	case !errors.Is(c.Err, framework.ErrNoAuth) && !errors.Is(c.Err, framework.ErrNoChildrenForEphemerals): // it has joined, or will
+	case !errors.Is(c.Err, framework.ErrNoAuth) && !errors.As(c.Err, new(*errtype.ChildlessError)): // it has joined, or will
 	case !f.before:
 		f.stop(c.Err)
 	default:
