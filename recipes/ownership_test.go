@@ -417,8 +417,7 @@ func TestOwnershipOfNobody(t *testing.T) {
 // TestOwnershipOnServers has a share of the table on real servers too, whose bookkeeping is their own: what
 // another client has made stays, and nothing of the client's does.
 func TestOwnershipOnServers(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		for _, s := range slices.Concat(recipeSubjects, frameworkSubjects) {
 			other := env.Client(t)
 			for _, happening := range []string{"nothing", "written", "deleted and made"} {

@@ -23,8 +23,7 @@ func newBarrier(t testing.TB, c *framework.Client, path string) *barrier.Barrier
 }
 
 func TestBarrier(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		setter, waiter := newBarrier(t, env.Client(t), path), newBarrier(t, route.Client(t), path)
 		for range 2 {
@@ -53,8 +52,7 @@ func TestBarrier(t *testing.T) {
 
 // TestAWaitLeavesNoWatch: CURATOR-654. After the event nothing is asked again.
 func TestAWaitLeavesNoWatch(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		setter, waiter := newBarrier(t, env.Client(t), path), newBarrier(t, route.Client(t), path)
 		route.ResetRequests()
@@ -72,8 +70,7 @@ func TestAWaitLeavesNoWatch(t *testing.T) {
 }
 
 func TestWaitObeysItsContext(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		b := newBarrier(t, route.Client(t), path)
 		must.OK(t, b.Set(t.Context()))
@@ -96,8 +93,7 @@ func TestWaitObeysItsContext(t *testing.T) {
 var errStop = errors.New("stop")
 
 func TestLeaveTakesItsOwnLeaseAlone(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		d, other := newDouble(t, c, "/one", 1), newDouble(t, c, "/other", 1)
 		l := must.Get(other.Enter(t.Context()))(t)
@@ -151,8 +147,7 @@ func TestAWaitThatEndsInAnOutageSaysSo(t *testing.T) {
 // A caller has left, and the reply to its read is late. So is the event of a removal that came before the barrier was
 // set again: it ends no later Wait.
 func TestWaitIsNotEndedByAnEarlierRemoval(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		setter, waiter := newBarrier(t, env.Client(t), path), newBarrier(t, route.Client(t), path)
 		must.OK(t, waiter.Set(t.Context()))

@@ -21,8 +21,7 @@ import (
 // TestNoMemberEntersBeforeAll has five members use one barrier again and again. A count outside
 // ZooKeeper says how many have come and gone.
 func TestNoMemberEntersBeforeAll(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const members, rounds = 5, 4
 		path := recipetest.Path(t)
 		var came, left [rounds]atomic.Int32
@@ -63,8 +62,7 @@ func TestNoMemberEntersBeforeAll(t *testing.T) {
 // TestAReadyLeftBehindLetsNoMemberPass: the last member of an earlier round died. Curator lets the
 // first of five members pass alone.
 func TestAReadyLeftBehindLetsNoMemberPass(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		must.Get(c.Create(t.Context(), path+"/ready", nil, framework.WithParents()))(t)
 		first := recipetest.Later(t.Context(), newDouble(t, c, path, 2).Enter)
@@ -84,8 +82,7 @@ func TestAReadyLeftBehindLetsNoMemberPass(t *testing.T) {
 
 // TestAMemberThatWithdrawsIsNotCounted: CURATOR-80, -318.
 func TestAMemberThatWithdrawsIsNotCounted(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		d := newDouble(t, c, path, 2)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -113,8 +110,7 @@ func TestAMemberThatWithdrawsIsNotCounted(t *testing.T) {
 
 // TestALostReplyIsNoFailure: Curator fails with NodeExists on its own znode, and leaves it.
 func TestALostReplyIsNoFailure(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		d := newDouble(t, route.Client(t), path, 1)
 		for range 2 {
@@ -130,8 +126,7 @@ func TestALostReplyIsNoFailure(t *testing.T) {
 // TestALostMemberKeepsNoOtherIn: a member's session ends while all are in. Its lease is lost, and
 // the others leave without it.
 func TestALostMemberKeepsNoOtherIn(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		d, dying := newDouble(t, env.Client(t), path, 3), newDouble(t, route.Client(t), path, 3)
 		entering := []<-chan recipetest.Outcome{recipetest.Later(t.Context(), d.Enter), recipetest.Later(t.Context(), d.Enter)}
@@ -153,8 +148,7 @@ func TestALostMemberKeepsNoOtherIn(t *testing.T) {
 
 // TestAMemberEntersAgainInItsNextSession: its session ends while it waits.
 func TestAMemberEntersAgainInItsNextSession(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path, c := env.Route(t), recipetest.Path(t), env.Client(t)
 		d := newDouble(t, c, path, 2)
 		again := newDouble(t, route.Client(t), path, 2)
@@ -171,8 +165,7 @@ func TestAMemberEntersAgainInItsNextSession(t *testing.T) {
 
 // TestLeaveObeysItsContext: CURATOR-233. The lease is released nevertheless.
 func TestLeaveObeysItsContext(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		d := newDouble(t, c, path, 2)
 		entering := recipetest.Later(t.Context(), d.Enter)
@@ -194,8 +187,7 @@ func TestLeaveObeysItsContext(t *testing.T) {
 
 // TestRequestsOfADouble counts what the page says.
 func TestRequestsOfADouble(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		first, last, path := env.Route(t), env.Route(t), recipetest.Path(t)
 		one, other := newDouble(t, first.Client(t), path, 2), newDouble(t, last.Client(t), path, 2)
 		must.Get(env.Client(t).Create(t.Context(), path, nil, framework.WithParents()))(t)
@@ -219,8 +211,7 @@ func TestRequestsOfADouble(t *testing.T) {
 
 // TestAnOutageEndsNoLeave cuts the connection of each member while it waits for the other to leave.
 func TestAnOutageEndsNoLeave(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		impatient := framework.WithRetry(retry.Never())
 		for which, name := range []string{"the first by name", "the last by name"} {
 			path := recipetest.Path(t)

@@ -74,8 +74,7 @@ func TestAMemberThatComesAgainAtOnceIsCountedOnce(t *testing.T) {
 // TestMembersThatComeAgainAfterAnOutageAreCountedOnce: the members wait, the clients abandon their
 // sessions in an outage, and the ensemble has these sessions for a while longer.
 func TestMembersThatComeAgainAfterAnOutageAreCountedOnce(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, other := recipetest.Path(t), env.Client(t)
 		var entering []<-chan recipetest.Outcome
 		var clients []*framework.Client
@@ -108,8 +107,7 @@ func TestMembersThatComeAgainAfterAnOutageAreCountedOnce(t *testing.T) {
 // TestAPlaceThatWasLostIsNotCountedAgain: a member loses its place with its session, and enters again
 // while the ensemble has that session.
 func TestAPlaceThatWasLostIsNotCountedAgain(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
 		d := newDouble(t, route.Client(t), path, 2)
 		staying := recipetest.Later(t.Context(), newDouble(t, other, path, 2).Enter)

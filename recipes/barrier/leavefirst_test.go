@@ -14,8 +14,7 @@ import (
 // The first member in the order of the names dies when the second one has released its place and
 // waits. The second one is then the first, and continues to wait for the third.
 func TestLeaveWaitsWhenTheFirstMemberDies(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, c := recipetest.Path(t), env.Client(t)
 		d := newDouble(t, c, path, 3)
 		entering := []<-chan recipetest.Outcome{

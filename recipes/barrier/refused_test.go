@@ -24,8 +24,7 @@ func mustBeRefused(t testing.TB, what string, err error) {
 // TestWaitAtARefusedBarrier: the client may not read the barrier, from the beginning or after its
 // connection was cut. Wait returns the reason, and waits again when the client may.
 func TestWaitAtARefusedBarrier(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
 		must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		b := must.Get(barrier.New(route.Client(t), path))(t)
@@ -61,8 +60,7 @@ func TestWaitAtARefusedBarrier(t *testing.T) {
 // TestEnterWhereMembersMayNotBeListed: Enter returns the reason and leaves no member, and enters when the
 // client may list them.
 func TestEnterWhereMembersMayNotBeListed(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
 		must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		d := newDouble(t, route.Client(t), path, 2)

@@ -18,8 +18,7 @@ import (
 // TestTelemetryOfAPlace: a place has the spans of a lock, of the type "double_barrier". An entry that
 // ends with its context has no hold.
 func TestTelemetryOfAPlace(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		recorder := recipetest.Record("double_barrier", "start")
 		c := env.Client(t, recorder.Options()...)
 		path := recipetest.Path(t)

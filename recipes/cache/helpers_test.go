@@ -24,8 +24,7 @@ type scene struct {
 // each runs body in each environment.
 func each(t *testing.T, body func(t *testing.T, s *scene), opts ...zkenv.Option) {
 	t.Helper()
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) { body(t, &scene{env, "/cache-" + rand.Text()}) }, opts...)
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) { body(t, &scene{env, "/cache-" + rand.Text()}) }, opts...)
 }
 
 // eachVirtually runs body with an embedded server in virtual time, of a version that is drawn without opts.

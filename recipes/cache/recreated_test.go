@@ -149,8 +149,7 @@ func sleepOrEnd(ctx context.Context, d time.Duration) {
 // The connection breaks when the last reply of a fill has come, and the cache still works on it. The cache is
 // not ready: nothing tells it of changes.
 func TestAFillThatOutlivesItsConnectionIsNotReady(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const path = "/outlived"
 		must.Get(env.Client(t).Create(t.Context(), path+"/last", nil, framework.WithParents()))(t)
 		route := env.Route(t)

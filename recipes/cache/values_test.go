@@ -14,6 +14,7 @@ import (
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/cache"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -39,8 +40,7 @@ func shown(root string, all []cache.Value[route]) string {
 // TestAFaultyZnodeHidesNoOther: what is no JSON, what has an unknown version and what may not be read
 // have errors of their own, and a znode without data is a directory.
 func TestAFaultyZnodeHidesNoOther(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, s := env.Client(t), &scene{env, "/values"}
 		s.create(t, c, "/a", `{"host":"h1","schema":1}`)
 		s.create(t, c, "/b", `{"host":`)
@@ -74,8 +74,7 @@ func TestAFaultyZnodeHidesNoOther(t *testing.T) {
 // TestChangesOfValues: each list is the latest one, with the errors of znodes in it, and no list comes
 // twice.
 func TestChangesOfValues(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, s := env.Client(t), &scene{env, "/changes"}
 		s.create(t, c, "/a", `{"host":"h1"}`)
 		tree := s.ready(t, c, s.path)
@@ -104,8 +103,7 @@ func TestChangesOfValues(t *testing.T) {
 
 // TestAStateIsDecodedOnce: also if many goroutines read it, and what is gone is forgotten.
 func TestAStateIsDecodedOnce(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, s := env.Client(t), &scene{env, "/once"}
 		s.create(t, c, "/a", "A")
 		tree := s.ready(t, c, s.path)

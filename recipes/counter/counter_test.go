@@ -15,8 +15,7 @@ import (
 )
 
 func TestCounter(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		n := newCounter(t, c, path)
 		mustBe(t, n, 0)
@@ -49,8 +48,7 @@ func TestCounter(t *testing.T) {
 
 // TestOverflowWritesNothing: Java wraps around.
 func TestOverflowWritesNothing(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		for name, tc := range map[string]struct {
 			opts       []counter.Option
@@ -77,8 +75,7 @@ func TestOverflowWritesNothing(t *testing.T) {
 }
 
 func TestCorruptDataIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		must.Get(c.Create(t.Context(), path, []byte("12345"), framework.WithParents()))(t)
 		n := newCounter(t, c, path)
@@ -102,8 +99,7 @@ func TestCorruptDataIsLeftAlone(t *testing.T) {
 }
 
 func TestArgumentsAreChecked(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		n := newCounter(t, route.Client(t), path)
 		route.ResetRequests()

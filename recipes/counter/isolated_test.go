@@ -16,8 +16,7 @@ import (
 // outcome is unknown. It is applied once or not at all. Other clients go on meanwhile, and this one goes
 // on when its server is a follower again.
 func TestAnIsolatedFollowerAppliesOnceOrSaysSo(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const unknown, others = 100, 10
 		members, path := env.Members(), recipetest.Path(t)
 		follower := members[0]

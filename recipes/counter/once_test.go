@@ -18,8 +18,7 @@ import (
 // TestAddWithEveryReplyLost: an addition whose reply is lost is applied once, or its error says that
 // this is unknown. Curator counts 1, adds 1, stores 3 and returns 3.
 func TestAddWithEveryReplyLost(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path := recipetest.Path(t)
 		route := env.Route(t)
 		n := newCounter(t, route.Client(t), path)
@@ -55,8 +54,7 @@ func TestAddWithEveryReplyLost(t *testing.T) {
 
 // TestCompareAndSetWithItsReplyLost: Curator returns false, and has set.
 func TestCompareAndSetWithItsReplyLost(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		n := newCounter(t, route.Client(t), path)
 		mustAdd(t, n, 1)
@@ -71,8 +69,7 @@ func TestCompareAndSetWithItsReplyLost(t *testing.T) {
 
 // TestARequestThatWasNotAppliedIsMadeAgain cuts the connection before each write: it is made again.
 func TestARequestThatWasNotAppliedIsMadeAgain(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		n := newCounter(t, route.Client(t), path)
 		for i := range int64(4) {
@@ -87,8 +84,7 @@ func TestARequestThatWasNotAppliedIsMadeAgain(t *testing.T) {
 // TestConcurrentAddsOfAClientAreOneWrite holds the reply to a first addition. All that come
 // meanwhile are one write, and each has its own result.
 func TestConcurrentAddsOfAClientAreOneWrite(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const calls = 16
 		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t)
@@ -130,8 +126,7 @@ func TestConcurrentAddsOfAClientAreOneWrite(t *testing.T) {
 
 // TestRequestsOfACounter counts what the page says.
 func TestRequestsOfACounter(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		n := newCounter(t, route.Client(t), path)
 		expect := func(what string, want ...fault.Op) {
@@ -193,8 +188,7 @@ func TestVersionsRunThroughMinusOne(t *testing.T) {
 // TestARecreatedZnodeIsSaid: another client deletes the counter and creates it again, so that its
 // version is the one that was read.
 func TestARecreatedZnodeIsSaid(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		n := newCounter(t, c, path)
 		mustAdd(t, n, 5)
@@ -212,8 +206,7 @@ func TestARecreatedZnodeIsSaid(t *testing.T) {
 // TestACallThatEndsLeavesTheOthers: the contexts of some of the calls of a batch end. The others get
 // their results, and the last that leaves ends the request.
 func TestACallThatEndsLeavesTheOthers(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		n := newCounter(t, route.Client(t), path)
 		mustAdd(t, n, 1)

@@ -16,8 +16,7 @@ import (
 // Options and the view act on the Counter that they were given to, whatever other Counters of the path
 // the client has.
 func TestEachCounterHasItsOwnOptions(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		mustBe(t, newCounter(t, c, path), 0)
 		private := acl.Entry{Perms: acl.Read | acl.Write | acl.Create, Scheme: "world", ID: "anyone"}
@@ -29,8 +28,7 @@ func TestEachCounterHasItsOwnOptions(t *testing.T) {
 }
 
 func TestACounterInASessionBindsNoOther(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t)
 		bound := newCounter(t, c.InSession(c.Session().ID), path)
@@ -46,8 +44,7 @@ func TestACounterInASessionBindsNoOther(t *testing.T) {
 // CompareAndSet against a number that was true: the znode was deleted and created again, with the
 // version that the Counter knows.
 func TestCompareAndSetOfARecreatedZnode(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, other, path := env.Client(t), env.Client(t), recipetest.Path(t)
 		n := newCounter(t, c, path)
 		must.OK(t, n.Set(t.Context(), 1))

@@ -19,8 +19,7 @@ import (
 
 // TestUpdatesOfAllClientsAreKept: each update sees all updates before it.
 func TestUpdatesOfAllClientsAreKept(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const clients, rounds = 4, 5
 		path := recipetest.Path(t)
 		var wg sync.WaitGroup
@@ -51,8 +50,7 @@ func TestUpdatesOfAllClientsAreKept(t *testing.T) {
 }
 
 func TestValue(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		v := newValue(t, c, path)
 		if got, err := v.Get(t.Context()); !errors.Is(err, framework.ErrNoNode) {
@@ -82,8 +80,7 @@ func TestValue(t *testing.T) {
 
 // TestUpdateWithItsReplyLost: the update is applied once, and says that it may not be.
 func TestUpdateWithItsReplyLost(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		v := newValue(t, route.Client(t), path)
 		must.OK(t, v.Set(t.Context(), nil))
@@ -99,8 +96,7 @@ func TestUpdateWithItsReplyLost(t *testing.T) {
 // TestAllShowsTheLatestValue: a value, a znode that is missing, data that does not decode, and the
 // latest value after an outage.
 func TestAllShowsTheLatestValue(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		type shown struct {
 			value []string
 			err   error

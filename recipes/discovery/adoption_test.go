@@ -60,8 +60,7 @@ func (*hostile) UnmarshalJSON([]byte) error { panic("no such payload") }
 // TestAPayloadIsNotDecodedForAdoption: the kind, the address and the ports decide. No code of the user's
 // runs for that.
 func TestAPayloadIsNotDecodedForAdoption(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		base := recipetest.Path(t)
 		in := web("i1", 80)
 		in.Kind = discovery.Static

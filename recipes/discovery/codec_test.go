@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
@@ -97,8 +96,7 @@ func TestTheBytesAreCurators(t *testing.T) {
 
 // As TestJsonInstanceSerializer: fields that are missing or unknown, and all kinds.
 func TestCuratorInstancesAreRead(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		for data, want := range map[string]instance{
 			`{"name":"web","id":"i1"}`: {Name: "web", ID: "i1", Registered: time.UnixMilli(0).UTC()},
@@ -122,8 +120,7 @@ func TestCuratorInstancesAreRead(t *testing.T) {
 
 // One bad znode hides no other. Curator's query fails for all.
 func TestAnUnreadableInstanceHidesNoOther(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, base := env.Client(t), recipetest.Path(t)
 		logged := make(chan string, 100)
 		r := newRegistry(t, c, base, discovery.WithUnreadable(func(path string, err error) {
@@ -167,29 +164,8 @@ func TestAnUnreadableInstanceHidesNoOther(t *testing.T) {
 	})
 }
 
-// A znode that may not be read hides no other.
-func TestAnInstanceWithoutPermissionHidesNoOther(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, base := env.Client(t), recipetest.Path(t)
-		logged := make(chan error, 1)
-		r := newRegistry(t, c, base, discovery.WithUnreadable(func(_ string, err error) { logged <- err }))
-		mustRegister(t, r, web("i1", 80))
-		unreadable := framework.WithACL(acl.Entry{Perms: acl.Write, Scheme: "world", ID: "anyone"})
-		must.Get(c.Create(t.Context(), base+"/web/hidden", nil, unreadable))(t)
-		if got := listed(t, c, r); got != "i1:80" {
-			t.Errorf("Instances: %s", got)
-		}
-		if err := <-logged; !errors.Is(err, framework.ErrNoAuth) {
-			t.Errorf("reported %v, want ErrNoAuth", err)
-		}
-		awaitInstances(t, mustWatch(t, r, "web"), "i1:80")
-	}, zkenv.Only("ACLs are the same in all", zkenv.Embedded, zkenv.Standalone))
-}
-
 func TestRegisterRefuses(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, base := env.Route(t), recipetest.Path(t)
 		c := route.Client(t)
 		r := newRegistry(t, c, base)

@@ -21,8 +21,7 @@ import (
 
 // As TestServiceDiscovery.testBasic and testMultipleInstances, and TestServiceCache.testUpdate.
 func TestInstancesFollowTheTree(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		base, c := recipetest.Path(t), env.Client(t)
 		r, other := newRegistry(t, c, base), newRegistry(t, env.Client(t), base)
 		if all, err := other.Services(t.Context()); err != nil || len(all) != 0 {
@@ -59,8 +58,7 @@ func TestInstancesFollowTheTree(t *testing.T) {
 
 // The last good list outlives an outage, at the end of which the instances are those of the tree.
 func TestAnOutageEmptiesNoList(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		base, route := recipetest.Path(t), env.Route(t)
 		other := newRegistry(t, env.Client(t), base)
 		mustRegister(t, other, web("i1", 80))
@@ -83,8 +81,7 @@ func TestAnOutageEmptiesNoList(t *testing.T) {
 
 // CURATOR-181: what is registered again is the updated data.
 func TestUpdatedDataIsRegisteredAgain(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		base, route, observer := recipetest.Path(t), env.Route(t), env.Client(t)
 		c := route.Client(t, framework.WithSessionTimeout(2*time.Second))
 		reg := mustRegister(t, newRegistry(t, c, base), web("i1", 80))
@@ -103,8 +100,7 @@ func TestUpdatedDataIsRegisteredAgain(t *testing.T) {
 
 // As TestServiceDiscovery.testNoServerOnStart (CURATOR-175).
 func TestRegistersAndFindsWithoutAServerAtTheStart(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		base, route := recipetest.Path(t), env.Route(t)
 		c := route.Client(t)
 		route.Refuse()
@@ -127,8 +123,7 @@ func TestRegistersAndFindsWithoutAServerAtTheStart(t *testing.T) {
 
 // CURATOR-320: connections that come and go create at most one znode for each session.
 func TestFlapsMakeNoStormOfRegistrations(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		base, route := recipetest.Path(t), env.Route(t)
 		c := route.Client(t)
 		r := newRegistry(t, c, base)
@@ -177,8 +172,7 @@ func TestFlapsMakeNoStormOfRegistrations(t *testing.T) {
 
 // Curator's close deletes Static and Permanent instances, too.
 func TestCloseTakesBackWhatIsDynamicAndNothingElse(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		base, c, observer := recipetest.Path(t), env.Client(t), env.Client(t)
 		r, looking := newRegistry(t, c, base), newRegistry(t, observer, base)
 		foreign := mustRegister(t, looking, web("z", 1))
@@ -215,8 +209,7 @@ func TestCloseTakesBackWhatIsDynamicAndNothingElse(t *testing.T) {
 
 // Another client's instance is neither replaced nor deleted.
 func TestAnInstanceOfAnotherClientIsNotTaken(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		base, c := recipetest.Path(t), env.Client(t)
 		first, second := newRegistry(t, env.Client(t), base), newRegistry(t, c, base)
 		reg := mustRegister(t, first, web("i1", 80))
@@ -232,8 +225,7 @@ func TestAnInstanceOfAnotherClientIsNotTaken(t *testing.T) {
 
 // TestDiscoveryRequests counts, at the server's door, what the page of the recipe promises.
 func TestDiscoveryRequests(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, base := env.Route(t), recipetest.Path(t)
 		c := route.Client(t)
 		r, other := newRegistry(t, c, base), newRegistry(t, env.Client(t), base)

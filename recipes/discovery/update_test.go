@@ -19,8 +19,7 @@ import (
 
 // Several rounds of concurrent updates leave the same instance in Instance and in the znode.
 func TestUpdateConcurrently(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const rounds, updaters = 20, 32
 		c := env.Client(t)
 		r := newRegistry(t, c, recipetest.Path(t))
@@ -49,8 +48,7 @@ func TestUpdateConcurrently(t *testing.T) {
 
 // An update that is refused changes neither Instance nor the znode.
 func TestUpdateRefused(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		r := newRegistry(t, c, recipetest.Path(t))
 		reg := mustRegister(t, r, web("i1", 80))
@@ -70,8 +68,7 @@ func TestUpdateRefused(t *testing.T) {
 // An ACL provider panics in an Update, which so changes nothing. The znode that another process has put in
 // place of the instance's meanwhile is not the instance's because it is as that Update wanted it.
 func TestAnUpdateThatPanicsChangesNothing(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		var broken atomic.Bool
 		c := env.Client(t, framework.WithACLProvider(func(string) []acl.Entry {
 			if broken.Load() {
@@ -99,8 +96,7 @@ func TestAnUpdateThatPanicsChangesNothing(t *testing.T) {
 
 // An Update without a time of registration takes that of the Update before it, which is under way when it begins.
 func TestUpdateTakesTheTimeOfTheOneBefore(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		begun, goOn := make(chan struct{}), make(chan struct{})
 		var slow atomic.Bool
 		c := env.Client(t, framework.WithACLProvider(func(string) []acl.Entry {

@@ -62,8 +62,7 @@ func follow(t testing.TB, g *group.Group) *recipetest.Diary {
 }
 
 func TestMembershipFollowsTheTree(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, operator, route := recipetest.Path(t), env.Client(t), env.Route(t)
 		looking, other := newGroup(t, env.Client(t), path), newGroup(t, route.Client(t), path)
 		if got := members(looking); got != "" {
@@ -92,8 +91,7 @@ func TestMembershipFollowsTheTree(t *testing.T) {
 
 // Curator lets both in: they share one znode, which is gone with the first.
 func TestAnIDThatIsTakenIsRefused(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path := recipetest.Path(t)
 		first, second := newGroup(t, env.Client(t), path), newGroup(t, env.Client(t), path)
 		n := mustJoin(t, first, "a", "first")
@@ -106,8 +104,7 @@ func TestAnIDThatIsTakenIsRefused(t *testing.T) {
 }
 
 func TestJoinRefuses(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		g := newGroup(t, env.Client(t), recipetest.Path(t))
 		n := mustJoin(t, g, "a", "")
 		recipetest.Says(t, recipetest.Err(g.Join("a", nil)), `id "a": this Group has joined with it and has not left`)
@@ -178,8 +175,7 @@ func TestSettleIsBounded(t *testing.T) {
 
 // A member that begins to join is not listed before its znode exists.
 func TestSelfIsNotListedBeforeItExists(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, route := recipetest.Path(t), env.Route(t)
 		g := newGroup(t, route.Client(t), path)
 		stuck := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/a", Action: fault.HoldRequest})
@@ -218,8 +214,7 @@ func TestChangesEndWithTheGroup(t *testing.T) {
 
 // A group keeps what it has during an outage, and says that it may be behind.
 func TestStaleDuringAnOutage(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, route := recipetest.Path(t), env.Route(t)
 		g, other := newGroup(t, route.Client(t), path), newGroup(t, env.Client(t), path)
 		mustJoin(t, other, "a", "1")

@@ -15,8 +15,7 @@ import (
 // TestChangesOutliveARefusedGroup: for a while the client may not read the group's path. Changes says so,
 // with the members that are known, and goes on when it may.
 func TestChangesOutliveARefusedGroup(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, other, path := env.Route(t), env.Client(t), recipetest.Path(t)
 		g := newGroup(t, route.Client(t), path)
 		mustJoin(t, g, "a", "1")

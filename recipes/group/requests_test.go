@@ -27,8 +27,7 @@ func counted(route *zkenv.Route) map[fault.Op]int {
 
 // TestGroupRequests counts the requests of a group at the server.
 func TestGroupRequests(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, other, route := recipetest.Path(t), env.Client(t), env.Route(t)
 		for _, id := range []string{"a", "b", "c"} {
 			opts := []framework.CreateOption{framework.Ephemeral(), framework.WithParents()}

@@ -2,10 +2,8 @@ package leader_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lock"
@@ -30,41 +28,9 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestElectionLossBeforeSuccessionOnIsolatedFollower cuts the leader's server off from the ensemble's
-// leader. The server goes on answering reads and pings, which prove nothing.
-func TestElectionLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		members := env.Members()
-		follower, path := members[0], recipetest.Path(t)
-		first := newElection(t, follower.Route(t).Client(t, framework.WithSessionTimeout(sessionAtStake)), path)
-		c := members[len(members)-1].Client(t)
-		term := mustLead(t, first)
-		lost := make(chan time.Time, 1)
-		go func() {
-			<-term.Lost()
-			lost <- time.Now()
-		}()
-		done := recipetest.Later(t.Context(), newElection(t, c, path).Campaign)
-		recipetest.AwaitChildren(t, c, path, 2)
-		follower.Isolate(t)
-		at := must.Receive(t, lost, "the loss of the term")
-		next := must.Receive(t, done, "the next term")
-		must.OK(t, next.Err)
-		if !at.Before(next.At) {
-			t.Errorf("lost %v after the next candidate led", at.Sub(next.At))
-		}
-		if next.Lease.Fence() <= term.Fence() {
-			t.Errorf("term %d after term %d: must grow", next.Lease.Fence(), term.Fence())
-		}
-		mustResign(t, next.Lease)
-	}, zkenv.Breakable(), zkenv.Only("it takes a follower and its leader", zkenv.EmbeddedEnsemble, zkenv.Ensemble))
-}
-
 // TestLeadershipOutlivesAShortOutage: one znode and one term, before and after (FLINK-10052).
 func TestLeadershipOutlivesAShortOutage(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)
 		term := mustLead(t, newElection(t, route.Client(t), path))
 		behind := recipetest.Later(t.Context(), newElection(t, route.Client(t), path).Campaign)

@@ -13,8 +13,7 @@ import (
 
 // TestRequestsOfAnElection counts, at the server's door, what the page of the recipe promises.
 func TestRequestsOfAnElection(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		must.Get(env.Client(t).Create(t.Context(), path, nil, framework.WithParents()))(t) // no container, which a server may delete
 		other := newElection(t, env.Client(t), path)

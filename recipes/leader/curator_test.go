@@ -19,8 +19,7 @@ import (
 
 // testNoServerAtStart: candidates that began before there is a server lead when there is one.
 func TestCampaignBeforeThereIsAServer(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t)
 		route.Refuse()
@@ -44,8 +43,7 @@ func TestCampaignBeforeThereIsAServer(t *testing.T) {
 
 // testSessionErrorPolicy, testErrorPolicies: a policy decides whether an outage ends a term.
 func TestLossPolicyOfATerm(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t)
 		patient := mustLead(t, newElection(t, c, path+"-patient"))
@@ -64,8 +62,7 @@ func TestLossPolicyOfATerm(t *testing.T) {
 // CURATOR-724, testSessionInterruptionDoNotCauseBrainSplit: an operator deletes the directory with the
 // leader and a waiting candidate. The leader loses its term, and both are candidates again.
 func TestRunOutlivesTheElectionsDirectory(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		operator, path := env.Client(t), recipetest.Path(t)
 		first, second := run(t, newElection(t, env.Client(t), path)), run(t, newElection(t, env.Client(t), path))
 		var term *lease.Lease
@@ -101,8 +98,7 @@ func TestRunOutlivesTheElectionsDirectory(t *testing.T) {
 
 // LeaderSelector: NoAuth ends the election for a candidate that may not take part, with the error.
 func TestRunEndsWhereItIsNotPermitted(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		path += "/election" // created with its ACL: a leader may check a changed one late

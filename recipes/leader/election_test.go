@@ -92,8 +92,7 @@ func TestNodeDataOfCandidates(t *testing.T) {
 }
 
 func TestLeaderAndParticipants(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		e := newElection(t, c, path)
 		if p, ok, err := e.Leader(t.Context()); ok || err != nil {
@@ -128,8 +127,7 @@ func TestLeaderAndParticipants(t *testing.T) {
 
 // Leader does not fail where the leader leaves while it is asked: CURATOR-358.
 func TestLeaderIsAskedWhileItChanges(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, c, path := env.Route(t), env.Client(t), recipetest.Path(t)
 		term := mustLead(t, newElection(t, c, path))
 		done := recipetest.Later(t.Context(), newElection(t, env.Client(t), path).Campaign)
@@ -160,8 +158,7 @@ func TestLeaderIsAskedWhileItChanges(t *testing.T) {
 // Both would lead, so who comes second is refused, and leaves nothing. A lock.Mutex is of the Selector
 // format.
 func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		formats := []leader.Format{leader.Latch, leader.Selector}
 		for i, format := range formats {
@@ -201,8 +198,7 @@ func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 
 // A candidate of the other format that comes later ends no wait of those that were there before.
 func TestWaitingCandidateIsNotRefused(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		term := mustLead(t, newElection(t, c, path))
 		done := recipetest.Later(t.Context(), newElection(t, env.Client(t), path).Campaign)
@@ -219,8 +215,7 @@ func TestWaitingCandidateIsNotRefused(t *testing.T) {
 }
 
 func TestRevocationReachesTheLeader(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		asked := make(chan *lease.Lease, 2)
 		e := newElection(t, env.Client(t), path, leader.WithID("anna"), recipes.WithRevocation(func(l *lease.Lease) { asked <- l }))
@@ -238,8 +233,7 @@ func TestRevocationReachesTheLeader(t *testing.T) {
 
 // A Campaign that its context ends says behind whom it waited.
 func TestCampaignsWaitError(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		term := mustLead(t, newElection(t, c, path, leader.WithID("anna")))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -261,8 +255,7 @@ func TestCampaignsWaitError(t *testing.T) {
 }
 
 func TestACLOfCandidates(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		want := []acl.Entry{{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}}
 		term := mustLead(t, newElection(t, c, path, recipes.WithACL(want...)))

@@ -59,8 +59,7 @@ func awaitSight(t testing.TB, sights <-chan sight, node string) {
 }
 
 func TestObserveWithoutALeader(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		sights := observe(t, newElection(t, route.Client(t), path))
 		awaitSight(t, sights, "") // there is not even a directory
@@ -85,8 +84,7 @@ func TestObserveWithoutALeader(t *testing.T) {
 
 // Faults of the observer's requests and of its session delay what it shows, and no more.
 func TestObserveConvergesUnderFaults(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		rounds := 12
 		if !env.Kind().Virtual() {
@@ -118,8 +116,7 @@ func TestObserveConvergesUnderFaults(t *testing.T) {
 // A candidate may come between the listing that shows none and the watch for the first one. It is shown
 // at once.
 func TestObserveMissesNoFirstCandidate(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, c, path := env.Route(t), env.Client(t), recipetest.Path(t)
 		must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		observing := newElection(t, route.Client(t), path)
@@ -138,8 +135,7 @@ func TestObserveMissesNoFirstCandidate(t *testing.T) {
 }
 
 func TestJoiningCandidatesWakeNoObserver(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, c, path := env.Route(t), env.Client(t), recipetest.Path(t)
 		// First of all: a server that lacks operations may keep each client waiting for so long that the
 		// observer reads again without an event.
@@ -173,8 +169,7 @@ func TestJoiningCandidatesWakeNoObserver(t *testing.T) {
 
 // The latest alone: who looks away for long sees no leader of the past.
 func TestObserveShowsTheLatestAlone(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		e := newElection(t, c, path)
 		term := mustLead(t, e)
@@ -198,8 +193,7 @@ func TestObserveShowsTheLatestAlone(t *testing.T) {
 
 // Observe ends with its client.
 func TestObserveEndsWithTheClient(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
 		done := make(chan struct{})
 		shown := make(chan struct{}, 100)
@@ -217,8 +211,7 @@ func TestObserveEndsWithTheClient(t *testing.T) {
 
 // A leader that is asked to resign is shown again, as revoked.
 func TestObserveShowsARevocation(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		term := mustLead(t, newElection(t, c, path))
 		sights := observe(t, newElection(t, env.Client(t), path))
@@ -235,8 +228,7 @@ func TestObserveShowsARevocation(t *testing.T) {
 // TestObserveOfWhatCannotBeRead: behind data that are too large an observer sees at once that they can be read, or
 // that the leader is gone, and who joins costs it nothing.
 func TestObserveOfWhatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, c, path := env.Route(t), env.Client(t), recipetest.Path(t)
 		must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		node := joined(t, c, path, make([]byte, 20<<10))
@@ -264,8 +256,7 @@ func TestObserveOfWhatCannotBeRead(t *testing.T) {
 
 // TestObserveBehindADirectoryThatMayNotBeRead: the refusal of the directory's watch is not taken for the leader's.
 func TestObserveBehindADirectoryThatMayNotBeRead(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, c, path := env.Route(t), env.Client(t), recipetest.Path(t)
 		must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		node := joined(t, c, path, nil)

@@ -15,8 +15,7 @@ import (
 
 // TestALeadThatReturnsAtOnceIsCalledOnceASecond: it does not load the ensemble.
 func TestALeadThatReturnsAtOnceIsCalledOnceASecond(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		e := must.Get(leader.New(env.Client(t), "/at-once"))(t)
 		ctx := recipetest.Within(t, 3500*time.Millisecond)
 		terms := 0

@@ -17,8 +17,7 @@ import (
 // TestCandidatesThatMayNotBeListed: Campaign and Run return the reason, and leave no candidate. Observe
 // shows no leader while it may not read, and the leader when it may. Campaign then leads.
 func TestCandidatesThatMayNotBeListed(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, c, other := recipetest.Path(t), env.Client(t), env.Client(t)
 		must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		recipetest.Permit(t, other, path, acl.All&^acl.Read)

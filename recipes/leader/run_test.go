@@ -162,8 +162,7 @@ func leadsDespite(t *testing.T, env *zkenv.Env, action fault.Action) {
 
 // TestRunOutlivesARefusedCredential: the servers refuse the client's credential for a while.
 func TestRunOutlivesARefusedCredential(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t, framework.WithSessionTimeout(sessionAtStake), framework.WithAuth("digest", []byte("user:password")))
 		r := run(t, newElection(t, c, path))
@@ -248,8 +247,7 @@ func TestAnErrorOfLeadAfterItsTermIsLogged(t *testing.T) {
 }
 
 func TestRunResignsWhenLeadPanics(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		func() {
 			defer func() {
@@ -267,8 +265,7 @@ func TestRunResignsWhenLeadPanics(t *testing.T) {
 
 // While another candidate leads, a Run that stepped down is behind it.
 func TestRunStepsBehindAllOthers(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		observer, path := env.Client(t), recipetest.Path(t)
 		var runners []*runner
 		for n := range 3 {
@@ -339,8 +336,7 @@ const outage = time.Minute
 
 // Campaigns that fail at once follow one another with pauses.
 func TestRunWaitsBetweenCampaignsThatFail(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t, framework.WithRetry(retry.Never()), framework.WithSessionTimeout(sessionAtStake))
 		rule := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/**", Action: fault.CutBefore, Times: fault.Forever})
@@ -357,8 +353,7 @@ func TestRunWaitsBetweenCampaignsThatFail(t *testing.T) {
 
 // A lead that goes on after its context has ended is logged, and keeps the term.
 func TestRunWarnsOfALeadThatDoesNotReturn(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		core, logs := observer.New(zap.WarnLevel)
 		c := env.Client(t, framework.WithLogger(zap.New(core)))
 		ctx, cancel := context.WithCancel(t.Context())

@@ -10,8 +10,7 @@ import (
 
 // A term has the spans and metrics of a lock, of the type "leader".
 func TestTelemetryOfATerm(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		recorder := recipetest.Record("leader", "reports")
 		c := env.Client(t, recorder.Options()...)
 		mustResign(t, mustLead(t, newElection(t, c, recipetest.Path(t), recipes.WithName("reports"))))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
@@ -59,6 +58,7 @@ func TestNoOrphanAtAnyRequest(t *testing.T) {
 		"a multi behind its second":      {newKind(multiAt).with(), secondMemberAt},
 		"an unfair mutex without data":   {newKind(unfairMutexAt).with(recipes.WithoutMetadata()), nil},
 		"a semaphore mutex without data": {newKind(semaphoreMutexAt).with(recipes.WithoutMetadata()), nil},
+		"a semaphore mutex at once":      {usedSemaphoreMutexAt, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -75,6 +75,16 @@ func TestNoOrphanAtAnyRequest(t *testing.T) {
 func secondMemberAt(t testing.TB, c *framework.Client, path string) lock.Locker {
 	t.Helper()
 	return newMutex(t, c, path+"/b")
+}
+
+// usedSemaphoreMutexAt returns one that has been locked, so that it begins without a place in the queue.
+func usedSemaphoreMutexAt(t testing.TB, c *framework.Client, path string) lock.Locker {
+	t.Helper()
+	m := newSemaphoreMutex(t, c, path)
+	if lease, err := m.TryLock(t.Context()); err == nil {
+		mustRelease(t, lease)
+	}
+	return m
 }
 
 // A downgrade is a read side that is acquired by the holder of the write side.
@@ -103,29 +113,6 @@ func (d downgrade) from(ctx context.Context, write, read func(context.Context) (
 		return nil, errors.Join(failed, reading.Release(ctx))
 	}
 	return reading, err
-}
-
-// TestNonReentrantLocks lock twice as one owner.
-func TestNonReentrantLocks(t *testing.T) {
-	t.Parallel()
-	eachKindAndEnv(t, kindsThat(func(k kind) bool { return !k.reentrant }), func(t *testing.T, env *zkenv.Env, k kind, path string) {
-		c := env.Client(t)
-		l := k.lock(t, c, path)
-		owned := asOwner(t, "one")
-		held := mustLockAs(owned, t, l)
-		mustBeHeld(owned, t, l)
-		ctx, cancel := context.WithTimeout(owned, 200*time.Millisecond)
-		defer cancel()
-		wantErr(t, "Lock by the owner", errOf(l.Lock(ctx)), context.DeadlineExceeded)
-		awaitEphemerals(t, c, path, 1)
-		mustHold(t, c, held)
-		released := make(chan error, 1)
-		go func() { released <- held.Release(t.Context()) }() // any goroutine may
-		if err := must.Receive(t, released, "the release"); err != nil {
-			t.Error(err)
-		}
-		wantErr(t, "second release", held.Release(t.Context()), lock.ErrReleased)
-	}, oneOfEach())
 }
 
 // singleNode are the kinds whose holder has one znode, other than in a queue at the lock's path.

@@ -111,11 +111,7 @@ func inVirtualTime(t *testing.T, test func(t *testing.T, srv *zkserver.Server), 
 }
 
 // inEachEnv runs the test, or subtest, in parallel and in each environment.
-func inEachEnv(t *testing.T, test func(t *testing.T, env *zkenv.Env), opts ...zkenv.Option) {
-	t.Helper()
-	t.Parallel()
-	zkenv.ForEach(t, test, opts...)
-}
+var inEachEnv = recipetest.InEachEnv
 
 // behindPipe returns a proxy in virtual time. Its Dial reaches the server.
 func behindPipe(t testing.TB, srv *zkserver.Server) *zkproxy.Proxy {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -226,50 +225,39 @@ func TestOwnerOfALockThatWasReleasedAtOnce(t *testing.T) {
 	}
 }
 
-// With WithoutReentry each call is an owner of its own, in each kind of lock and by each way to call.
+// Each call is an owner of its own where a kind of lock is not reentrant, and with WithoutReentry.
 func TestWithoutReentry(t *testing.T) {
 	t.Parallel()
-	for name, make := range map[string]func(t *testing.T, c *framework.Client, path string) lock.Locker{
-		"mutex": func(t *testing.T, c *framework.Client, path string) lock.Locker {
-			return newMutex(t, c, path, lock.WithoutReentry())
-		},
-		"write side": func(t *testing.T, c *framework.Client, path string) lock.Locker {
-			return newReadWrite(t, c, path, lock.WithoutReentry()).Write()
-		},
-		"multi": func(t *testing.T, c *framework.Client, path string) lock.Locker {
-			return newMulti(t, newMutex(t, c, path, lock.WithoutReentry()), newMutex(t, c, path+"-also", lock.WithoutReentry()))
-		},
-		"semaphore mutex": func(t *testing.T, c *framework.Client, path string) lock.Locker {
-			return newSemaphoreMutex(t, c, path, lock.WithoutReentry())
-		},
-	} {
+	for _, k := range kindsThat(kind.exclusive) {
+		var opts []lock.Option
+		if k.reentrant || k.name == "semaphore mutex" {
+			opts = append(opts, lock.WithoutReentry())
+		}
 		for _, owned := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, with an owner %v", name, owned), func(t *testing.T) {
-				inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+			t.Run(fmt.Sprintf("%s, with an owner %v", k.name, owned), func(t *testing.T) {
+				inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 					ctx := t.Context()
 					if owned {
 						ctx = asOwner(t, "one")
 					}
-					l := make(t, env.Client(t), "/alone")
+					l := k.lock(t, virtualClient(t, srv), "/alone", opts...)
 					first := must.Get(l.Lock(ctx))(t)
-					wantErr(t, "a second try", errOf(l.TryLock(ctx)), lock.ErrHeld)
-					second := recipetest.Later(ctx, l.Lock)
-					env.Quiesce()
+					mustBeHeld(ctx, t, l)
+					second := lockLater(ctx, l)
+					await(time.Second)
 					mustWaitStill(t, "a second call", second)
-					if u, ok := l.(interface{ Unlock(context.Context) error }); ok && name != "semaphore mutex" && name != "multi" {
+					if u, ok := l.(interface{ Unlock(context.Context) error }); ok && k.queue {
 						wantErr(t, "Unlock", u.Unlock(ctx), lock.ErrNotOwner)
 					}
 					mustRelease(t, first)
 					next := granted(t, second, "the second lease")
-					if of := next.Members(); owned && len(of) == 0 {
-						if p := must.Get(l.(interface {
-							Participants(context.Context) ([]lock.Participant, error)
-						}).Participants(ctx))(t); p[0].Metadata.Owner != "one" {
+					if owned && k.queue {
+						if p := participantsOf(t, l); p[0].Metadata.Owner != "one" {
 							t.Errorf("the znode shows %+v", p[0].Metadata)
 						}
 					}
 					mustRelease(t, next)
-				}, zkenv.Only("virtual time", zkenv.Embedded))
+				})
 			})
 		}
 	}

@@ -144,26 +144,6 @@ func TestSemaphoreMutexAtOnce(t *testing.T) {
 			await(time.Second)
 			mustReleaseEach(t, one, two)
 		},
-		"the reply to the create is lost": func(t *testing.T, a *atOnce) {
-			lost := a.srv.Rules().Add(fault.Rule{Op: fault.Create, Path: atOncePath + "/leases/*", Action: fault.DropReply})
-			held := mustLock(t, a.m)
-			if leases := znodesBelow(a.srv, atOncePath+"/leases"); lost.Hits() != 1 || len(leases) != 1 {
-				t.Errorf("leases %v after %d lost replies, want the one that was created", leases, lost.Hits())
-			}
-			done := lockLater(t.Context(), newSemaphoreMutex(t, a.other, atOncePath))
-			mustWait(t, "another", done)
-			mustRelease(t, held)
-			mustRelease(t, granted(t, done, "the lock for another"))
-		},
-		"the reply is lost, that of the listings": func(t *testing.T, a *atOnce) {
-			lost := a.srv.Rules().Add(fault.Rule{Session: a.c.Session().ID, Op: fault.MultiRead, Action: fault.DropReply})
-			held := mustLock(t, a.m)
-			await(time.Second)
-			if leases := znodesBelow(a.srv, atOncePath+"/leases"); lost.Hits() != 1 || len(leases) != 1 || leases[0] != held.Node() {
-				t.Errorf("leases %v after %d lost replies, want %s", leases, lost.Hits(), held.Node())
-			}
-			mustRelease(t, held)
-		},
 		"its context ends": func(t *testing.T, a *atOnce) {
 			slow := a.creates("/leases", a.c, fault.HoldRequest)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -176,16 +156,6 @@ func TestSemaphoreMutexAtOnce(t *testing.T) {
 				t.Errorf("Lock: %v, want a WaitError", got.Err)
 			}
 			slow.Release()
-		},
-		"its session ends": func(t *testing.T, a *atOnce) {
-			slow := a.creates("/leases", a.c, fault.HoldRequest)
-			done := lockLater(t.Context(), a.m)
-			<-slow.Hit()
-			must.OK(t, a.srv.Expire(a.c.Session().ID))
-			slow.Release()
-			held := granted(t, done, "the lock in the next session")
-			mustHold(t, a.other, held)
-			mustRelease(t, held)
 		},
 		"an operator deletes its lease ahead of the listings": func(t *testing.T, a *atOnce) {
 			slow := a.srv.Rules().Add(fault.Rule{Session: a.c.Session().ID, Op: fault.MultiRead, Action: fault.HoldRequest})

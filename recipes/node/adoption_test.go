@@ -24,8 +24,7 @@ func only(data string) node.Option {
 // TestAdoptionIsDecidedByTheLatestData: another client writes to the znode after the Node has adopted it,
 // and before the Node's own write.
 func TestAdoptionIsDecidedByTheLatestData(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, other, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		must.Get(other.Create(t.Context(), path, []byte("former"), framework.WithParents()))(t)
 		held := route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.HoldRequest})
@@ -86,8 +85,7 @@ func TestAnAdoptionThatFails(t *testing.T) {
 
 // TestAClientKeepsAPathByOneNode: two Nodes of one client could not tell their znodes apart.
 func TestAClientKeepsAPathByOneNode(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)+"/n"
 		dir, name := zkpath.Split(path)
 		view := must.Get(c.Namespace(dir[1:]))(t)

@@ -13,8 +13,7 @@ import (
 
 // As TestPersistentNode.testEphemeralSequentialWithProtectionReconnection.
 func TestCuratorSequentialKeepsItsNumberWithinItsSession(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		n := kept(t, c, path, "alive", node.Sequential())

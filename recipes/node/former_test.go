@@ -147,8 +147,7 @@ func TestAFormerZnodeIsReplacedAtOnceOrNotAtAll(t *testing.T) {
 // TestSetMeetsAnotherClientsZnode: another client has replaced the Node's znode, and the Node has not been
 // notified. Both znodes have version 0, so the Set is applied, but the znode does not become the Node's.
 func TestSetMeetsAnotherClientsZnode(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, other, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, route.Client(t), path, "ours")
 		mustAwait(t, n)

@@ -21,8 +21,7 @@ import (
 
 // A sequential Node gets a number at each creation, and leaves none of its znodes behind.
 func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		n := kept(t, c, path+"-", "alive", node.Sequential())
@@ -54,8 +53,7 @@ func TestSequentialGetsANumberAtEachCreation(t *testing.T) {
 
 // Data that another client writes is left alone, and reported.
 func TestOverwrittenDataIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, other, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, c, path, "ours")
 		mustAwait(t, n)
@@ -97,8 +95,7 @@ func TestSetWithALostReply(t *testing.T) {
 
 // A client that may not create the znode goes on trying, and Await says why it fails.
 func TestNoAuthIsReturnedAndTriedAgain(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, operator, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		mustParents(t, operator, path)
 		dir, _ := zkpath.Split(path)
@@ -113,8 +110,7 @@ func TestNoAuthIsReturnedAndTriedAgain(t *testing.T) {
 }
 
 func TestSetWithoutPermissionIsTriedAgain(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, operator, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		noWrite := acl.Entry{Perms: acl.All &^ acl.Write, Scheme: "world", ID: "anyone"}
 		n := kept(t, c, path, "former", recipes.WithACL(noWrite))
@@ -129,8 +125,7 @@ func TestSetWithoutPermissionIsTriedAgain(t *testing.T) {
 
 // Data that is too large takes nothing away from what the Node has.
 func TestSetRefusesDataBeyondThePacket(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, operator, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, c, path, "small")
 		mustAwait(t, n)
@@ -143,8 +138,7 @@ func TestSetRefusesDataBeyondThePacket(t *testing.T) {
 
 // After the client's end the Node's methods return ErrClosed, and its Close has nothing to do.
 func TestTheClientIsClosedFirst(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, observer, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
@@ -167,8 +161,7 @@ func TestTheClientIsClosedFirst(t *testing.T) {
 
 // The errors of a wait that ends say what it waited for.
 func TestAwaitEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		mustParents(t, c, path)

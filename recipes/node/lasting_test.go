@@ -14,8 +14,7 @@ import (
 )
 
 func TestPersistentOutlivesTheNodeAndTheSession(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		n := kept(t, c, path, "first", node.Persistent())
@@ -98,8 +97,7 @@ func TestACrashBeforeTheFirstTouchLeavesNothing(t *testing.T) {
 
 // An outage outlasts the TTL.
 func TestTTLIsMadeAgainAfterALongOutage(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, route.Client(t), path, "alive", node.WithTTL(time.Second))
 		mustAwait(t, n)
@@ -115,8 +113,7 @@ func TestTTLIsMadeAgainAfterALongOutage(t *testing.T) {
 // TestPausesOfTTLBeginAgain: after a success, the first failure is followed by a short pause, whatever
 // failed before.
 func TestPausesOfTTLBeginAgain(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)+"/n"
 		n := kept(t, route.Client(t), path, "alive", node.WithTTL(10*time.Second))
 		mustAwait(t, n)

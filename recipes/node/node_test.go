@@ -17,8 +17,7 @@ import (
 )
 
 func TestNodeIsMadeAgainAfterExpiry(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		n := kept(t, c, path, "alive")
@@ -41,8 +40,7 @@ func TestNodeIsMadeAgainAfterExpiry(t *testing.T) {
 }
 
 func TestNodeIsMadeAgainAfterDeletion(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, operator, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		n := kept(t, c, path, "alive")
 		mustAwait(t, n)
@@ -68,8 +66,7 @@ func TestNodeIsMadeAgainAfterDeletion(t *testing.T) {
 
 // The data that is set while the client has no connection is what the next session's znode has.
 func TestNodeIsMadeAgainWithDataSetDuringTheOutage(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t, framework.WithSessionTimeout(2*time.Second))
 		n := kept(t, c, path, "old")
@@ -88,8 +85,7 @@ func TestNodeIsMadeAgainWithDataSetDuringTheOutage(t *testing.T) {
 }
 
 func TestNodeIsMadeAgainThroughAHundredFlaps(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		n := kept(t, c, path, "alive")
@@ -116,8 +112,7 @@ func TestNodeIsMadeAgainThroughAHundredFlaps(t *testing.T) {
 
 // The client takes its session for over while the ensemble still has it.
 func TestANodeOfOurFormerSessionIsReplacedAtOnce(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		n := kept(t, c, path, "alive")
@@ -151,8 +146,7 @@ func TestANodeOfOurFormerSessionIsReplacedAtOnce(t *testing.T) {
 
 // A create of the former session's, whose reply was lost, is known by that session.
 func TestAnUnknownCreateOfOurFormerSessionIsReplaced(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		mustParents(t, c, path)
@@ -198,23 +192,9 @@ func TestAnotherSessionsNodeIsNotTaken(t *testing.T) {
 	}
 }
 
-// Curator writes its data to such a znode, and deletes it at the end.
-func TestAZnodeOfTheOwnSessionIsNotTaken(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), recipetest.Path(t)+"/n"
-		must.Get(c.Create(t.Context(), path, []byte("the user's"), framework.Ephemeral(), framework.WithParents()))(t)
-		n := kept(t, c, path, "the Node's")
-		recipetest.Fails(t, "Await", n.Await(recipetest.Patient(t)), node.ErrTaken)
-		must.OK(t, n.Close(t.Context()))
-		mustHold(t, env.Client(t), c, path, "the user's")
-	})
-}
-
 // Nothing is left of a Node that is closed at each moment of its beginning.
 func TestCloseRightAfterNewLeavesNothing(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, observer := env.Route(t), env.Client(t)
 		c := route.Client(t)
 		for i := range 20 {
@@ -232,8 +212,7 @@ func TestCloseRightAfterNewLeavesNothing(t *testing.T) {
 }
 
 func TestCloseWithoutAServer(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		n := kept(t, c, path, "alive")

@@ -15,8 +15,7 @@ import (
 
 // TestNodeRequests counts what a Node asks of the server.
 func TestNodeRequests(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, dir := env.Route(t), recipetest.Path(t)
 		c, path := route.Client(t), dir+"/n"
 		mustParents(t, c, path)
@@ -39,8 +38,7 @@ func TestNodeRequests(t *testing.T) {
 
 // The watch is on its way before the reply to the create.
 func TestNodeIsMadeInOneRoundTrip(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)+"/n"
 		c := route.Client(t)
 		mustParents(t, c, path)
@@ -56,8 +54,7 @@ func TestNodeIsMadeInOneRoundTrip(t *testing.T) {
 
 // A Node with a TTL costs a request per half TTL.
 func TestTTLRequests(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, dir := env.Route(t), recipetest.Path(t)
 		c, path := route.Client(t), dir+"/n"
 		mustParents(t, c, path)

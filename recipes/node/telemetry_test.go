@@ -46,8 +46,7 @@ func sums(t testing.TB, reader sdkmetric.Reader, name string) map[string]int64 {
 }
 
 func TestTelemetryOfNodes(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		reader := sdkmetric.NewManualReader()
 		core, logs := observer.New(zap.WarnLevel)
 		c, other, path := env.Client(t,
@@ -83,8 +82,7 @@ func TestTelemetryOfNodes(t *testing.T) {
 
 // TestAClosedClientIsNoFault: a client is closed before its Node, or the Node before it. Neither is logged.
 func TestAClosedClientIsNoFault(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		core, logs := observer.New(zap.InfoLevel)
 		c := env.Client(t, framework.WithLogger(zap.New(core)))
 		first, last := kept(t, c, recipetest.Path(t)+"/n", "alive"), kept(t, c, recipetest.Path(t)+"/n", "alive")

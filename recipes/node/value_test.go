@@ -16,8 +16,7 @@ import (
 // TestValueIsKept: the znode has the latest value, also when another client has deleted it, and a value
 // that does not encode changes nothing.
 func TestValueIsKept(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, observer, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
 		errEven := errors.New("must not be even")
 		codec := model.JSON[int]()

@@ -22,8 +22,7 @@ import (
 
 // TestATakenIDIsNotUsed: another process has the id. This one contends for no key of its share.
 func TestATakenIDIsNotUsed(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, other, o := recipetest.Path(t), names("key-", 3), env.Client(t), newOracle(t)
 		digest := []byte(partition.DigestOf(keys))
 		must.Get(other.Create(t.Context(), path+"/members/a", digest, framework.Ephemeral(), framework.WithParents()))(t)
@@ -40,8 +39,7 @@ func TestATakenIDIsNotUsed(t *testing.T) {
 
 // TestAPersistentZnodeIsNoMember: it would have a share that no process serves.
 func TestAPersistentZnodeIsNoMember(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, c, o := recipetest.Path(t), names("key-", 4), env.Client(t), newOracle(t)
 		digest := []byte(partition.DigestOf(keys))
 		must.Get(c.Create(t.Context(), path+"/members/left", digest, framework.WithParents()))(t)
@@ -98,8 +96,7 @@ func TestRunEndsAtOnceWithoutAServer(t *testing.T) {
 
 // TestMembersThatMayNotBeListed: at first that ends Run, with the reason. Later the keys stay.
 func TestMembersThatMayNotBeListed(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, route, other, o := recipetest.Path(t), names("key-", 3), env.Route(t), env.Client(t), newOracle(t)
 		must.Get(other.Create(t.Context(), path+"/members", nil, framework.WithParents(),
 			framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})))(t)
@@ -150,8 +147,7 @@ func TestAMemberThatMayNoLongerListTheMembers(t *testing.T) {
 // TestAMemberThatMayNotJoinLater: another process has the id. When it has left, this one may not join any
 // more.
 func TestAMemberThatMayNotJoinLater(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, other := recipetest.Path(t), names("key-", 3), env.Client(t)
 		must.Get(other.Create(t.Context(), path+"/members/a", nil, framework.Ephemeral(), framework.WithParents()))(t)
 		p := must.Get(partition.New(env.Client(t), path, keys, partition.WithID("a")))(t)
@@ -166,8 +162,7 @@ func TestAMemberThatMayNotJoinLater(t *testing.T) {
 
 // TestKeysWithoutAServerMoveAtOnce: only keys that are served wait for the settle time, which is long.
 func TestKeysWithoutAServerMoveAtOnce(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, o, slow := recipetest.Path(t), names("key-", 30), newOracle(t), recipes.WithSettle(time.Hour)
 		o.start(t, env.Client(t), path, "a", keys, slow)
 		members := []*member{o.start(t, env.Client(t), path, "b", keys, slow), o.start(t, env.Client(t), path, "c", keys, slow)}

@@ -28,8 +28,7 @@ import (
 
 // Members come, go, lose their sessions and their connections; the oracle counts the servers of each key.
 func TestNoKeyIsServedTwice(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, o := recipetest.Path(t), names("key-", 12), newOracle(t)
 		o.linger = 20 * time.Millisecond
 		routes := make(map[string]*zkenv.Route)
@@ -79,8 +78,7 @@ func TestNoKeyIsServedTwice(t *testing.T) {
 // After a member has died, its keys are served by the others within the session timeout and what the
 // settling takes.
 func TestEveryKeyIsServedWithinT(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const timeout = 4 * time.Second
 		path, keys, o, route := recipetest.Path(t), names("key-", 10), newOracle(t), env.Route(t)
 		o.start(t, env.Client(t), path, "a", keys)
@@ -101,8 +99,7 @@ func TestEveryKeyIsServedWithinT(t *testing.T) {
 
 // kazoo#392: members with different keys don't keep one another waiting forever.
 func TestDifferentKeysDoNotStick(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, o := recipetest.Path(t), newOracle(t)
 		before, after := names("key-", 8), names("key-", 10)[1:] // key-0 goes, key-8 and key-9 come
 		a := o.start(t, env.Client(t), path, "a", before)
@@ -123,8 +120,7 @@ func TestDifferentKeysDoNotStick(t *testing.T) {
 
 // A short outage moves no key, and nor does a change that is over before the members settle.
 func TestShortTroubleMovesNoKey(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, o, route := recipetest.Path(t), names("key-", 6), newOracle(t), env.Route(t)
 		o.start(t, route.Client(t), path, "a", keys)
 		o.start(t, env.Client(t), path, "b", keys)
@@ -147,8 +143,7 @@ func TestShortTroubleMovesNoKey(t *testing.T) {
 
 // A key is given on when its server has returned, and not before.
 func TestAKeyMovesWhenItsServerHasReturned(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, o := recipetest.Path(t), names("key-", 4), newOracle(t)
 		slow := newOracle(t)
 		slow.linger = 15 * time.Second // beyond the warning
@@ -165,8 +160,7 @@ func TestAKeyMovesWhenItsServerHasReturned(t *testing.T) {
 
 // Owners shows the member of each key to all, also to one that does not serve.
 func TestOwners(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, o := recipetest.Path(t), names("key-", 70), newOracle(t)
 		looking := must.Get(partition.New(env.Client(t), path, keys))(t)
 		if !strings.Contains(looking.ID(), "-") {
@@ -187,8 +181,7 @@ func TestOwners(t *testing.T) {
 
 // An error of serve ends Run, which returns it, once all other servers have returned.
 func TestRunEndsByAnErrorOfServe(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, c := recipetest.Path(t), names("key-", 4), env.Client(t)
 		p := must.Get(partition.New(c, path, keys, recipes.WithSettle(settle)))(t)
 		broken := errors.New("broken")
@@ -217,8 +210,7 @@ func TestRunEndsByAnErrorOfServe(t *testing.T) {
 // A server that ends its goroutine, as a failing test does, ends Run with an error that says so: else no member
 // would serve its key from then on.
 func TestRunEndsWithTheGoroutineOfAServer(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, c := recipetest.Path(t), env.Client(t)
 		p := must.Get(partition.New(c, path, names("key-", 4), recipes.WithSettle(settle)))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -240,8 +232,7 @@ func TestRunEndsWithTheGoroutineOfAServer(t *testing.T) {
 // An error that says nothing of the context's end does not end Run if it comes after a key has moved, and is
 // logged. If Run's own context has ended, the first one is joined to that end.
 func TestAnErrorAfterAKeyHasMovedIsLogged(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		core, logs := observer.New(zapcore.WarnLevel)
 		path, keys, o := recipetest.Path(t), names("key-", 12), newOracle(t)
 		o.wrong = errors.New("rpc error: code = Canceled")
@@ -264,8 +255,7 @@ func TestAnErrorAfterAKeyHasMovedIsLogged(t *testing.T) {
 
 // A function that returns nil early is called again.
 func TestAServerThatReturnsEarlyIsCalledAgain(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		p := must.Get(partition.New(env.Client(t), recipetest.Path(t), names("key-", 1), recipes.WithSettle(0)))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		var fences []int64
@@ -288,8 +278,7 @@ func TestAServerThatReturnsEarlyIsCalledAgain(t *testing.T) {
 
 // A permanent error ends Run.
 func TestRunEndsByWhatDoesNotPass(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), "/read-only"
 		readable := acl.Entry{Perms: acl.Read, Scheme: "world", ID: "anyone"}
 		must.Get(c.Create(t.Context(), path, nil, framework.WithACL(readable)))(t)

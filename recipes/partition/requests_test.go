@@ -14,8 +14,7 @@ import (
 
 // TestRequestsOfAPartition counts, at the server's door, what the page of the recipe promises.
 func TestRequestsOfAPartition(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, o, route := recipetest.Path(t), names("key-", 8), newOracle(t), env.Route(t)
 		other := o.start(t, env.Client(t), path, "b", keys)
 		o.await(t, keys, "b")

@@ -10,8 +10,7 @@ import (
 
 // The lease of a key has the spans and metrics of a lock, of the type "partition".
 func TestTelemetryOfKeys(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		recorder := recipetest.Record("partition", "shards")
 		keys, o := names("key-", 2), newOracle(t)
 		m := o.start(t, env.Client(t, recorder.Options()...), recipetest.Path(t), "a", keys, recipes.WithName("shards"))

@@ -23,8 +23,7 @@ import (
 
 // TestRequestsOfARun counts what the page says.
 func TestRequestsOfARun(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		s, other := newSchedule(t, route.Client(t), path), newSchedule(t, env.Client(t), path)
 		mustRun(t, s, slot(1), idle, schedule.Ran)

@@ -19,8 +19,7 @@ import (
 
 // TestASlotRunsOnce: whoever comes later finds it done, also with an earlier slot.
 func TestASlotRunsOnce(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path := recipetest.Path(t)
 		a, b := newSchedule(t, env.Client(t), path), newSchedule(t, env.Client(t), path)
 		if found, err := a.History(t.Context()); len(found) != 0 || err != nil {
@@ -80,8 +79,7 @@ func TestShortJobsOfClocksApart(t *testing.T) {
 
 // TestRunningElsewhere: a call finds another host at work, and who that is. The next slot's call waits.
 func TestRunningElsewhere(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path := recipetest.Path(t)
 		a, b := newSchedule(t, env.Client(t), path), newSchedule(t, env.Client(t), path)
 		begun, end := make(chan int64), make(chan struct{})
@@ -155,8 +153,7 @@ func TestLostInTheMiddle(t *testing.T) {
 // TestAHostThatDies: its client sends nothing more. With WithRerun a host that waits takes over when the
 // session has ended.
 func TestAHostThatDies(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		a, b := newSchedule(t, route.Client(t), path, schedule.WithRerun()), newSchedule(t, env.Client(t), path, schedule.WithRerun())
 		begun := make(chan struct{})
@@ -220,8 +217,7 @@ func TestAShutdownInTheMiddle(t *testing.T) {
 
 // TestAPanicReachesTheCaller: the lock is released, and the run is lost.
 func TestAPanicReachesTheCaller(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path := recipetest.Path(t)
 		a, b := newSchedule(t, env.Client(t), path), newSchedule(t, env.Client(t), path)
 		func() {
@@ -302,8 +298,7 @@ func TestAnOutageAtTheEnd(t *testing.T) {
 
 // TestHistoryIsBounded keeps the last runs alone.
 func TestHistoryIsBounded(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		s := newSchedule(t, env.Client(t), recipetest.Path(t), schedule.WithHistory(3))
 		for n := range 5 {
 			mustRun(t, s, slot(n), idle, schedule.Ran)
@@ -316,8 +311,7 @@ func TestHistoryIsBounded(t *testing.T) {
 
 // TestForeignDataIsLeftAlone refuses a znode that is no schedule's.
 func TestForeignDataIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		s := newSchedule(t, c, path)
 		for _, data := range []string{"theirs", `{"docent":2,"runs":[]}`, `{}`} {

@@ -43,8 +43,7 @@ func TestContract(t *testing.T) {
 // TestAtMostN has clients with faults acquire different numbers of permits. An oracle outside
 // ZooKeeper counts those that are neither lost nor released.
 func TestAtMostN(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const number, clients, rounds = 4, 4, 6
 		path, oracle := recipetest.Path(t), locktest.NewOracle(t)
 		routes := make([]*zkenv.Route, clients)
@@ -84,8 +83,7 @@ func TestAtMostN(t *testing.T) {
 // TestTwoThatWantAllNeverStarveEachOther: two clients acquire 2 of 2 at the same time. In 17 of 20
 // rounds with Curator, each gets one permit and neither gets two.
 func TestTwoThatWantAllNeverStarveEachOther(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path := recipetest.Path(t)
 		first, second := newSemaphore(t, env.Client(t), path, 2), newSemaphore(t, env.Client(t), path, 2)
 		for range 20 {
@@ -107,8 +105,7 @@ func TestTwoThatWantAllNeverStarveEachOther(t *testing.T) {
 // TestSeveralPermitsAreGrantedInTurn: a contender that waits for two permits gets them before a
 // contender behind it gets one, although one permit is free all the time.
 func TestSeveralPermitsAreGrantedInTurn(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, c := recipetest.Path(t), env.Client(t)
 		s := newSemaphore(t, c, path, 2)
 		held := mustAcquire(t, s, 1)
@@ -135,8 +132,7 @@ func TestSeveralPermitsAreGrantedInTurn(t *testing.T) {
 // TestLossFreesPermits: the permits of a lost session are free for others (CURATOR-595), and its
 // lease is lost before.
 func TestLossFreesPermits(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		l := mustAcquire(t, newSemaphore(t, route.Client(t), path, 3), 2)
 		next := newSemaphore(t, env.Client(t), path, 3)
@@ -151,8 +147,7 @@ func TestLossFreesPermits(t *testing.T) {
 
 // TestALeaseIsLostWithAnyOfItsZnodes: an operator deletes one of three permits.
 func TestALeaseIsLostWithAnyOfItsZnodes(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, operator, path := env.Client(t), env.Client(t), recipetest.Path(t)
 		s := newSemaphore(t, c, path, 3)
 		for i := range 3 {
@@ -174,8 +169,7 @@ func TestALeaseIsLostWithAnyOfItsZnodes(t *testing.T) {
 // TestGuardsOfSeveralPermits: a transaction with all guards fails when one permit is gone, and the
 // single Guard refuses.
 func TestGuardsOfSeveralPermits(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		l := mustAcquire(t, newSemaphore(t, c, path, 2), 2)
 		if _, err := c.Txn(t.Context(), l.Guards()...); err != nil || len(l.Guards()) != 2 {

@@ -19,8 +19,7 @@ func ops(route *zkenv.Route, path string) []fault.Op {
 
 // TestRequestsOfASemaphore counts, at the server's door, what the page of the recipe says.
 func TestRequestsOfASemaphore(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		c, other := route.Client(t), newSemaphore(t, env.Client(t), path, 3)
 		s := newSemaphore(t, c, path, 3)
@@ -68,8 +67,7 @@ func TestRequestsOfASemaphore(t *testing.T) {
 
 // TestTheNumberCostsOneRead counts the requests of a semaphore whose number is in a znode.
 func TestTheNumberCostsOneRead(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		s := newSemaphore(t, route.Client(t), path, 3, semaphore.WithPermitsAt(path+"-number"))
 		mustRelease(t, mustAcquire(t, s, 1))

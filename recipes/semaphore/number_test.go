@@ -16,8 +16,7 @@ import (
 // TestFewerPermitsTakeNothing: a smaller number takes no permit from a holder, and the next
 // contender waits until the holders have come down to it.
 func TestFewerPermitsTakeNothing(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		s := newSemaphore(t, c, path, 3, semaphore.WithPermitsAt(path+"-number"))
 		held := []*lease.Lease{mustAcquire(t, s, 1), mustAcquire(t, s, 2)}
@@ -41,8 +40,7 @@ func TestFewerPermitsTakeNothing(t *testing.T) {
 // TestNoGrantByAnOldNumber: the number becomes smaller after an attempt has read it, and before the
 // listing that would grant. Acquire waits and TryAcquire refuses: two holders of one permit otherwise.
 func TestNoGrantByAnOldNumber(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, route, path := env.Client(t), env.Route(t), recipetest.Path(t)
 		at := semaphore.WithPermitsAt(path + "-number")
 		held := mustAcquire(t, newSemaphore(t, c, path, 2, at), 1)
@@ -66,8 +64,7 @@ func TestNoGrantByAnOldNumber(t *testing.T) {
 
 // TestMorePermitsWakeWhoWaits: CURATOR-75. A contender may wait for more permits than there are.
 func TestMorePermitsWakeWhoWaits(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		s := newSemaphore(t, c, path, 1, semaphore.WithPermitsAt(path+"-number"))
 		held := mustAcquire(t, s, 1)
@@ -86,8 +83,7 @@ func TestMorePermitsWakeWhoWaits(t *testing.T) {
 
 // TestACorruptNumberGrantsNothing: nothing is granted, and nothing is overwritten.
 func TestACorruptNumberGrantsNothing(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		s := newSemaphore(t, c, path, 1, semaphore.WithPermitsAt(path+"-number"))
 		mustRelease(t, mustAcquire(t, s, 1))
@@ -106,8 +102,7 @@ func TestACorruptNumberGrantsNothing(t *testing.T) {
 // TestTheNumberOfTheZnodeCounts has a process with another number of its own: the
 // number in the znode counts.
 func TestTheNumberOfTheZnodeCounts(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		first := newSemaphore(t, c, path, 2, semaphore.WithPermitsAt(path+"-number"))
 		second := newSemaphore(t, env.Client(t), path, 9, semaphore.WithPermitsAt(path+"-number"))
@@ -122,8 +117,7 @@ func TestTheNumberOfTheZnodeCounts(t *testing.T) {
 // TestTryAcquireAfterARelease: a release that another client has confirmed frees the permits for
 // TryAcquire at once, also if its server lags behind the one that confirmed the release.
 func TestTryAcquireAfterARelease(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		members, path := env.Members(), recipetest.Path(t)
 		first := newSemaphore(t, members[0].Client(t), path, 1)
 		second := newSemaphore(t, members[len(members)-1].Client(t), path, 1)

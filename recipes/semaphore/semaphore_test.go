@@ -16,8 +16,7 @@ import (
 )
 
 func TestAcquireChecksItsArgument(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t)
 		fixed := newSemaphore(t, c, path, 2)
@@ -52,8 +51,7 @@ func TestAcquireChecksItsArgument(t *testing.T) {
 
 // TestAThousandPermitsAtOnce is the greatest number that Acquire takes.
 func TestAThousandPermitsAtOnce(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		s := newSemaphore(t, c, path, semaphore.MaxAtOnce)
 		l := mustAcquire(t, s, semaphore.MaxAtOnce)
@@ -67,8 +65,7 @@ func TestAThousandPermitsAtOnce(t *testing.T) {
 }
 
 func TestParticipants(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		s := newSemaphore(t, c, path, 3, recipes.WithData([]byte("holder")))
 		held := mustAcquire(t, s, 2)
@@ -106,8 +103,7 @@ func TestParticipants(t *testing.T) {
 
 // TestZnodesWithoutMetadata hold what Curator's do.
 func TestZnodesWithoutMetadata(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		acl := acl.Open()
 		s := newSemaphore(t, c, path, 2, recipes.WithoutMetadata(), recipes.WithData([]byte("mine")), recipes.WithACL(acl...))
@@ -124,8 +120,7 @@ func TestZnodesWithoutMetadata(t *testing.T) {
 }
 
 func TestQueuePosition(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		s := newSemaphore(t, c, path, 2)
 		held := mustAcquire(t, s, 2)
@@ -145,8 +140,7 @@ func TestQueuePosition(t *testing.T) {
 
 // TestLossPolicy: an outage ends a lease of OnSuspend, with several znodes, and no other.
 func TestLossPolicy(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
 		c := route.Client(t)
 		patient := mustAcquire(t, newSemaphore(t, c, path+"-patient", 2), 2)

@@ -11,8 +11,7 @@ import (
 // TestTelemetryOfPermits: a lease has the spans of a lock, of the type "semaphore", whatever the
 // number of its permits.
 func TestTelemetryOfPermits(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		recorder := recipetest.Record("semaphore", "downloads")
 		c := env.Client(t, recorder.Options()...)
 		s := newSemaphore(t, c, recipetest.Path(t), 2, recipes.WithName("downloads"))

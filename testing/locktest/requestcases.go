@@ -87,11 +87,11 @@ func (s *fixture) meet(m mishap, n int, other *framework.Client) bool {
 	s.Helper()
 	route := s.env.Route(s)
 	c := route.Client(s, framework.WithSessionTimeout(sessionAtStake), framework.WithMaxPacket(smallPacket, smallPacket))
+	l, session := s.locker(c), c.Session().ID
 	vacate := func() {}
 	if m.contended {
 		vacate = s.occupyBy(other)
 	}
-	l, session := s.locker(c), c.Session().ID
 	rule := route.Rules().Add(fault.Rule{Action: m.action, Skip: n})
 	ctx, cancel := context.WithCancel(s.Context())
 	defer cancel()

@@ -9,8 +9,12 @@ import (
 // Subtest runs body as a parallel subtest, in each environment that the options leave.
 func Subtest(t *testing.T, name string, body func(t *testing.T, env *zkenv.Env), opts ...zkenv.Option) {
 	t.Helper()
-	t.Run(name, func(t *testing.T) {
-		t.Parallel()
-		zkenv.ForEach(t, body, opts...)
-	})
+	t.Run(name, func(t *testing.T) { InEachEnv(t, body, opts...) })
+}
+
+// InEachEnv runs the test in parallel with others, in each environment that the options leave.
+func InEachEnv(t *testing.T, test func(t *testing.T, env *zkenv.Env), opts ...zkenv.Option) {
+	t.Helper()
+	t.Parallel()
+	zkenv.ForEach(t, test, opts...)
 }
