@@ -22,7 +22,7 @@ func TestContract(t *testing.T) {
 		t.Run(format.String(), func(t *testing.T) {
 			t.Parallel()
 			locktest.Run(t, func(t testing.TB, c *framework.Client, path string) lock.Locker {
-				return candidate{newElection(t, c, path, leader.WithFormat(format))}
+				return recipetest.Candidate{Election: newElection(t, c, path, leader.WithFormat(format))}
 			}, append(opts, locktest.Fair(), locktest.NoTry())...)
 		})
 	}

@@ -1,7 +1,6 @@
 package leader_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
-	"github.com/docent-go/docent/recipes/lock"
 )
 
 // sessionAtStake is the session timeout of clients that lose their session by its time.
@@ -19,15 +17,6 @@ const sessionAtStake = 4 * time.Second
 func newElection(t testing.TB, c *framework.Client, path string, opts ...leader.Option) *leader.Election {
 	t.Helper()
 	return must.Get(leader.New(c, path, opts...))(t)
-}
-
-// A candidate is an election as a lock.Locker: who leads has the lock.
-type candidate struct{ *leader.Election }
-
-func (c candidate) Lock(ctx context.Context) (*lock.Lease, error) { return c.Campaign(ctx) }
-
-func (c candidate) TryLock(context.Context) (*lock.Lease, error) {
-	panic("an election has no TryLock")
 }
 
 // mustLead campaigns or fails the test.

@@ -44,23 +44,23 @@ func asked(srv *zkserver.Server) (count func() int) {
 func TestAWaiterAsksSeldomAndAHolderNothing(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		make func(t *testing.T, c *framework.Client) lock.Locker
+		make newKind
 		more int // requests of one that has waited, once it has the lock: the watch on its znode
 		slow int // reads of a recheck
 	}{
-		"exclusive": {func(t *testing.T, c *framework.Client) lock.Locker { return newUnfairMutex(t, c, "/quiet/a") }, 1, 1},
-		"mutex":     {func(t *testing.T, c *framework.Client) lock.Locker { return newMutex(t, c, "/quiet/a") }, 0, 2},
-		"semaphore": {func(t *testing.T, c *framework.Client) lock.Locker { return newSemaphoreMutex(t, c, "/quiet/a") }, 1, 2},
-		"write":     {func(t *testing.T, c *framework.Client) lock.Locker { return newReadWrite(t, c, "/quiet/a").Write() }, 0, 2},
-		"multi": {func(t *testing.T, c *framework.Client) lock.Locker {
-			return newMulti(t, newMutexes(t, c, "/quiet/a", "/quiet/b")...)
-		}, 1, 2},
+		"exclusive": {func(t testing.TB, c *framework.Client, path string, _ ...lock.Option) lock.Locker {
+			return newUnfairMutex(t, c, path)
+		}, 1, 1},
+		"mutex":     {mutexAt, 0, 2},
+		"semaphore": {semaphoreMutexAt, 1, 2},
+		"write":     {writeSideAt, 0, 2},
+		"multi":     {multiAt, 2, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				held := mustLock(t, tc.make(t, virtualClient(t, srv)))
+				held := mustLock(t, tc.make(t, virtualClient(t, srv), "/quiet/a"))
 				c := virtualClient(t, srv)
-				waiter := lockLater(t.Context(), tc.make(t, c))
+				waiter := lockLater(t.Context(), tc.make(t, c, "/quiet/a"))
 				<-time.After(time.Second) // all watches are set
 				count := asked(srv)
 				<-time.After(time.Hour)

@@ -21,69 +21,57 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// A sharer is one kind of contender for a path. Its acquire waits, and its try does not.
+// A sharer is one kind of contender for a path.
 type sharer struct {
 	name    string
-	acquire func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error)
-	try     func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error)
+	lock    newKind
+	noTry   bool
 	foreign string // of the kazoo znode that is used for it
 }
 
-func ofLocker(name string, at func(testing.TB, *framework.Client, string, ...lock.Option) lock.Locker) sharer {
-	type call = func(ctx context.Context) (*lease.Lease, error)
-	return sharer{
-		name:    name,
-		acquire: func(t *testing.T, c *framework.Client, path string) call { t.Helper(); return at(t, c, path).Lock },
-		try:     func(t *testing.T, c *framework.Client, path string) call { t.Helper(); return at(t, c, path).TryLock },
-	}
+func (s sharer) acquire(t *testing.T, c *framework.Client, path string) func(context.Context) (*lease.Lease, error) {
+	t.Helper()
+	return s.lock(t, c, path).Lock
+}
+
+func (s sharer) try(t *testing.T, c *framework.Client, path string) func(context.Context) (*lease.Lease, error) {
+	t.Helper()
+	return s.lock(t, c, path).TryLock
 }
 
 func ofElection(format leader.Format) sharer {
-	return sharer{
-		name: "leader." + format.String(),
-		acquire: func(t *testing.T, c *framework.Client, path string) func(ctx context.Context) (*lease.Lease, error) {
-			t.Helper()
-			return must.Get(leader.New(c, path, leader.WithFormat(format)))(t).Campaign
-		},
-	}
+	return sharer{name: "leader." + format.String(), noTry: true, lock: func(t testing.TB, c *framework.Client, path string, _ ...lock.Option) lock.Locker {
+		t.Helper()
+		return recipetest.Candidate{Election: must.Get(leader.New(c, path, leader.WithFormat(format)))(t)}
+	}}
 }
 
 // ofSemaphore is a contender for one of n permits.
 func ofSemaphore(name string, n int) sharer {
-	type call = func(ctx context.Context) (*lease.Lease, error)
-	return sharer{
-		name: name,
-		acquire: func(t *testing.T, c *framework.Client, path string) call {
-			t.Helper()
-			s := must.Get(semaphore.New(c, path, n))(t)
-			return func(ctx context.Context) (*lease.Lease, error) { return s.Acquire(ctx, 1) }
-		},
-		try: func(t *testing.T, c *framework.Client, path string) call {
-			t.Helper()
-			s := must.Get(semaphore.New(c, path, n))(t)
-			return func(ctx context.Context) (*lease.Lease, error) { return s.TryAcquire(ctx, 1) }
-		},
-	}
+	return sharer{name: name, lock: func(t testing.TB, c *framework.Client, path string, _ ...lock.Option) lock.Locker {
+		t.Helper()
+		return recipetest.Permits{Semaphore: must.Get(semaphore.New(c, path, n))(t), N: 1}
+	}}
 }
 
 // sharers are the kinds whose pairs the table has.
 func sharers() []sharer {
 	return []sharer{
-		ofLocker("Mutex", mutexAt),
-		ofLocker("Multi", func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
+		{name: "Mutex", lock: mutexAt},
+		{name: "Multi", lock: func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
 			t.Helper()
 			return newMulti(t, newMutex(t, c, path, opts...), newMutex(t, c, path+"-also", opts...))
-		}),
+		}},
 		ofElection(leader.Selector),
 		ofElection(leader.Latch),
-		ofLocker("RWMutex.Write", writeSideAt),
-		ofLocker("RWMutex.Read", readSideAt),
-		ofLocker("SemaphoreMutex", semaphoreMutexAt),
+		{name: "RWMutex.Write", lock: writeSideAt},
+		{name: "RWMutex.Read", lock: readSideAt},
+		{name: "SemaphoreMutex", lock: semaphoreMutexAt},
 		ofSemaphore("Semaphore", 1),
-		ofLocker("UnfairMutex", func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
+		{name: "UnfairMutex", lock: func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
 			t.Helper()
 			return newUnfairMutex(t, c, path, opts...)
-		}),
+		}},
 		{name: "kazoo's Lock", foreign: "0123456789abcdef0123456789abcdef__lock__"},
 		{name: "kazoo's ReadLock", foreign: "0123456789abcdef0123456789abcdef__rlock__"},
 	}
@@ -93,9 +81,8 @@ func sharers() []sharer {
 func (s sharer) hold(t *testing.T, c *framework.Client, path string) (release func()) {
 	t.Helper()
 	if s.foreign != "" {
-		made := must.Get(c.Create(t.Context(), path+"/"+s.foreign, nil,
-			framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
-		return func() { must.OK(t, c.Delete(t.Context(), made)) }
+		made := foreignAt(t, c, path+"/"+s.foreign)
+		return func() { deleteNode(t, c, made) }
 	}
 	ctx := asOwner(t, "first")
 	held := must.Get(s.acquire(t, c, path)(ctx))(t)
@@ -115,8 +102,8 @@ const (
 // come has the kind come second, and returns the outcome. It leaves nothing.
 func (s sharer) come(t *testing.T, c *framework.Client, path string) string {
 	t.Helper()
-	before := len(below(t, c, path))
-	alone := func() bool { return len(below(t, c, path)) == before }
+	before := len(ephemerals(t, c, path))
+	alone := func() bool { return len(ephemerals(t, c, path)) == before }
 	defer func() { zktest.Eventually(t, generous, "what came second is gone", alone) }()
 	ctx, cancel := context.WithTimeout(asOwner(t, "second"), 3*time.Second)
 	defer cancel()
@@ -133,7 +120,7 @@ func (s sharer) come(t *testing.T, c *framework.Client, path string) string {
 	default:
 		t.Errorf("%s: %v", s.name, err)
 	}
-	if s.try == nil {
+	if s.noTry {
 		return outcome
 	}
 	zktest.Eventually(t, generous, "what came second is gone", alone)
@@ -199,28 +186,6 @@ func linesOfKinds(t *testing.T) map[string]int {
 	return lines
 }
 
-// below returns the paths of all ephemeral znodes at the path and below it.
-func below(t *testing.T, c *framework.Client, path string) []string {
-	t.Helper()
-	must.OK(t, c.Sync(t.Context(), path))
-	st, ok := must.Get2(c.Exists(t.Context(), path))(t)
-	if !ok {
-		return nil
-	}
-	var found []string
-	if st.EphemeralOwner > 0 {
-		found = append(found, path)
-	}
-	names, _, err := c.Children(t.Context(), path)
-	if err != nil {
-		return found
-	}
-	for _, name := range names {
-		found = append(found, below(t, c, path+"/"+name)...)
-	}
-	return found
-}
-
 // TestKindsThatComeTogether has two kinds come to a path at the same time, in several orders of their
 // requests. Both are granted only if they share the path, and one is granted always.
 func TestKindsThatComeTogether(t *testing.T) {
@@ -274,18 +239,11 @@ func TestKindsThatComeTogether(t *testing.T) {
 // kind would be seen first. No later request grants the lock at the same time.
 func TestKindsAreCheckedBeforeEveryGrant(t *testing.T) {
 	t.Parallel()
-	for name, make := range map[string]func(t *testing.T, c *framework.Client, path string) lock.Locker{
-		"mutex": func(t *testing.T, c *framework.Client, path string) lock.Locker {
+	for name, make := range map[string]newKind{
+		"mutex": mutexAt, "semaphore mutex": semaphoreMutexAt,
+		"second member of a multi": func(t testing.TB, c *framework.Client, path string, _ ...lock.Option) lock.Locker {
 			t.Helper()
-			return newMutex(t, c, path)
-		},
-		"semaphore mutex": func(t *testing.T, c *framework.Client, path string) lock.Locker {
-			t.Helper()
-			return newSemaphoreMutex(t, c, path)
-		},
-		"second member of a multi": func(t *testing.T, c *framework.Client, path string) lock.Locker {
-			t.Helper()
-			return newMulti(t, newMutex(t, c, path), newMutex(t, c, "/a"), newMutex(t, c, "/b"))
+			return newMulti(t, newMutexes(t, c, path, "/a", "/b")...)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -393,7 +351,7 @@ func TestAnUnknownLibraryThatComesLater(t *testing.T) {
 // is pending.
 func foreignAt(t *testing.T, c *framework.Client, path string) (made string) {
 	t.Helper()
-	return must.Get(c.Create(t.Context(), path, nil, framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
+	return createNode(t, c, path, framework.Sequential())
 }
 
 // TestBehindARefusedContender has a contender come behind one of another kind that is to be refused,
@@ -424,7 +382,7 @@ func TestBehindARefusedContender(t *testing.T) {
 					first := must.Get(tc.kind.acquire(t, c, path)(asOwner(t, "first")))(t)
 					env.Quiesce() // a semaphore leaves its queue after the grant
 					other := foreignAt(t, env.Client(t), path+tc.refused)
-					if tc.kind.try != nil {
+					if !tc.kind.noTry {
 						wantErr(t, "a try", errOf(tc.kind.try(t, c, path)(asOwner(t, "third"))), lock.ErrHeld)
 					}
 					second := recipetest.Later(asOwner(t, "second"), tc.kind.acquire(t, env.Client(t), path))

@@ -184,8 +184,7 @@ func TestTryLock_takes_over_its_owners_attempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/interleaved/takeover"
-		// Without create2 the first call, whose context ends, has yet to read its node, and withdraws it.
-		srv := zkserver.Run(t, withCreate2(t)...)
+		srv := virtualServer(t)
 		c := virtualClient(t, srv)
 		m := newMutex(t, c, path)
 		owner := asOwner(t, "party")

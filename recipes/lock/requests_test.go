@@ -63,9 +63,9 @@ func (c *countedClient) requests() float64 {
 }
 
 // countedClients returns clients of the lock /counted/lock, whose directory exists.
-func countedClients(t *testing.T, n int, opts ...zkserver.Option) []*countedClient {
+func countedClients(t *testing.T, n int) []*countedClient {
 	t.Helper()
-	server := zkserver.Run(t, append(zkenv.DrawVersion(t), opts...)...)
+	server := virtualServer(t)
 	var all []*countedClient
 	for range n {
 		proxy := behindPipe(t, server)
@@ -81,12 +81,6 @@ func countedClients(t *testing.T, n int, opts ...zkserver.Option) []*countedClie
 	return all
 }
 
-// withCreate2 returns a server that knows all operations: without create2 a lock reads its znode, too.
-func withCreate2(t *testing.T) []zkserver.Option {
-	t.Helper()
-	return zkenv.DrawVersion(t)
-}
-
 // expectAbout fails the test unless what was sent is at most what is expected, and at most one less.
 func expectAbout(t *testing.T, what string, sent, expected float64) {
 	t.Helper()
@@ -99,7 +93,7 @@ func TestRequestsOfAFreeLock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const rounds = 100
-		c := countedClients(t, 1, withCreate2(t)...)[0]
+		c := countedClients(t, 1)[0]
 		for range rounds {
 			must.OK(t, c.lock(t).Release(t.Context()))
 		}
@@ -118,7 +112,7 @@ func TestRequestsOfAFreeLock(t *testing.T) {
 func TestRequestsOfANewDirectory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := countedClients(t, 1, withCreate2(t)...)[0]
+		c := countedClients(t, 1)[0]
 		mutex := must.Get(lock.NewMutex(c.client, "/counted/new"))(t)
 		begun := time.Now()
 		lease := must.Get(mutex.Lock(t.Context()))(t)
@@ -139,7 +133,7 @@ func TestRequestsOfAWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const waiters = 20
-		all := countedClients(t, waiters+1, withCreate2(t)...)
+		all := countedClients(t, waiters+1)
 		first := all[0].lock(t)
 		done := make(chan struct{})
 		for _, c := range all[1:] {
@@ -169,7 +163,7 @@ func TestRequestsOfAMulti(t *testing.T) {
 	t.Parallel()
 	const members, rounds = 10, 100
 	synctest.Test(t, func(t *testing.T) {
-		c := countedClients(t, 1, zkenv.DrawVersion(t)...)[0]
+		c := countedClients(t, 1)[0]
 		locks := make([]lock.Locker, members)
 		for i := range locks {
 			locks[i] = must.Get(lock.NewMutex(c.client, fmt.Sprintf("/counted/multi-%d", i)))(t)

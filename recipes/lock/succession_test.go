@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -287,45 +286,6 @@ func TestAbandonedSessionDelaysNoClient(t *testing.T) {
 				mustRelease(t, got.Lease)
 				_ = lease.Release(t.Context()) // lost long ago
 			})
-		})
-	}
-}
-
-// Loss before succession, also where the client ends the session itself: a lease's Lost
-// is closed when its znode goes.
-func TestLossIsReportedBeforeCloseReleasesTheLock(t *testing.T) {
-	t.Parallel()
-	const path = "/close/lock"
-	for _, k := range kindsThat(kind.exclusive) {
-		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			for range 20 {
-				synctest.Test(t, func(t *testing.T) {
-					var held atomic.Pointer[lock.Lease]
-					var gone atomic.Int32
-					srv := virtualServer(t, zkserver.WithObserver(func(x zkserver.Transaction) {
-						l := held.Load()
-						for _, c := range x.Changes {
-							if l == nil || c.Kind != zkserver.Deleted || c.Path != firstOf(l).Node() {
-								continue
-							}
-							gone.Add(1)
-							select {
-							case <-l.Lost():
-							default:
-								t.Error("the znode is gone, and Lost is not closed")
-							}
-						}
-					}))
-					c := virtualClient(t, srv)
-					held.Store(mustLock(t, k.lock(t, c, path)))
-					await(time.Second)
-					must.OK(t, c.Close())
-					if gone.Load() != 1 {
-						t.Errorf("the znode went %d times, want once", gone.Load())
-					}
-				})
-			}
 		})
 	}
 }

@@ -23,7 +23,7 @@ func TestDoWithPermits(t *testing.T) {
 		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := recipetest.Client(t, srv.Addr(), framework.WithDialer(srv.Dial))
 		began := time.Now()
-		err := lock.Do(t.Context(), permits{newSemaphore(t, c, "/permits", 2), 2}, func(context.Context, *lock.Lease) error {
+		err := lock.Do(t.Context(), recipetest.Permits{Semaphore: newSemaphore(t, c, "/permits", 2), N: 2}, func(context.Context, *lock.Lease) error {
 			srv.Refuse()
 			srv.Cut()
 			return nil

@@ -21,7 +21,7 @@ import (
 func permitsOf(n, number int, opts ...semaphore.Option) locktest.NewLocker {
 	return func(t testing.TB, c *framework.Client, path string) lock.Locker {
 		t.Helper()
-		return permits{newSemaphore(t, c, path, number, opts...), n}
+		return recipetest.Permits{Semaphore: newSemaphore(t, c, path, number, opts...), N: n}
 	}
 }
 

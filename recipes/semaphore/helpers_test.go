@@ -9,7 +9,6 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
-	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/semaphore"
 )
 
@@ -19,15 +18,6 @@ func newSemaphore(
 	t.Helper()
 	return must.Get(semaphore.New(c, path, permits, opts...))(t)
 }
-
-// permits is a semaphore as a lock.Locker: its holders have n of its permits.
-type permits struct {
-	*semaphore.Semaphore
-	n int
-}
-
-func (p permits) Lock(ctx context.Context) (*lock.Lease, error)    { return p.Acquire(ctx, p.n) }
-func (p permits) TryLock(ctx context.Context) (*lock.Lease, error) { return p.TryAcquire(ctx, p.n) }
 
 // mustAcquire acquires n permits or fails the test.
 func mustAcquire(t testing.TB, s *semaphore.Semaphore, n int) *lease.Lease {
