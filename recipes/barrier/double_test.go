@@ -73,10 +73,7 @@ func TestAReadyLeftBehindLetsNoMemberPass(t *testing.T) {
 		}
 		d := newDouble(t, env.Client(t), path, 2)
 		second := recipetest.Later(t.Context(), d.Enter)
-		one, other := recipetest.Granted(t, first), recipetest.Granted(t, second)
-		leaving := leaveLater(t.Context(), d, one)
-		left(t, leaveLater(t.Context(), d, other))
-		left(t, leaving)
+		leaveInTurn(t, d, recipetest.Granted(t, first), d, recipetest.Granted(t, second))
 	})
 }
 
@@ -101,10 +98,7 @@ func TestAMemberThatWithdrawsIsNotCounted(t *testing.T) {
 			t.Error("a member that withdrew was counted")
 		}
 		second := recipetest.Later(t.Context(), d.Enter)
-		one, other := recipetest.Granted(t, first), recipetest.Granted(t, second)
-		leaving := leaveLater(t.Context(), d, one)
-		left(t, leaveLater(t.Context(), d, other))
-		left(t, leaving)
+		leaveInTurn(t, d, recipetest.Granted(t, first), d, recipetest.Granted(t, second))
 	})
 }
 
@@ -156,10 +150,7 @@ func TestAMemberEntersAgainInItsNextSession(t *testing.T) {
 		recipetest.AwaitChildren(t, c, path, 1)
 		route.Expire(t)
 		second := recipetest.Later(t.Context(), d.Enter)
-		one, other := recipetest.Granted(t, first), recipetest.Granted(t, second)
-		leaving := leaveLater(t.Context(), again, one)
-		left(t, leaveLater(t.Context(), d, other))
-		left(t, leaving)
+		leaveInTurn(t, again, recipetest.Granted(t, first), d, recipetest.Granted(t, second))
 	})
 }
 
@@ -200,9 +191,7 @@ func TestRequestsOfADouble(t *testing.T) {
 		l := recipetest.Granted(t, entering)
 		recipetest.MustHaveSent(t, "Enter of the first", first, path, fault.Create, fault.GetChildren, fault.Exists)
 		recipetest.MustHaveSent(t, "Enter of the last", last, path, fault.Create, fault.GetChildren, fault.GetData, fault.Multi)
-		leaving := leaveLater(t.Context(), one, l)
-		left(t, leaveLater(t.Context(), other, theirs))
-		left(t, leaving)
+		leaveInTurn(t, one, l, other, theirs)
 		if n := len(recipetest.Ops(first, path)) + len(recipetest.Ops(last, path)); n > 10 {
 			t.Errorf("%d requests of two that leave, want at most 10: %v, %v", n, recipetest.Ops(first, path), recipetest.Ops(last, path))
 		}

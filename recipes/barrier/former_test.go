@@ -237,9 +237,7 @@ func TestAMemberWhoseLeaveEndedIsNotLetInByTheFormerRound(t *testing.T) {
 				left(t, leaveLater(t.Context(), theirs, stays))
 				mustWait(t, env, "once all of the former round have left", again)
 				second := recipetest.Granted(t, recipetest.Later(t.Context(), theirs.Enter))
-				leaving = leaveLater(t.Context(), theirs, second)
-				left(t, leaveLater(t.Context(), d, recipetest.Granted(t, again)))
-				left(t, leaving)
+				leaveInTurn(t, theirs, second, d, recipetest.Granted(t, again))
 			}
 		}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
 	}
@@ -270,9 +268,7 @@ func TestASecondLeaveWaitsForItsOwnRound(t *testing.T) {
 			mustWait(t, env, "alone", entering)
 			left(t, leaveLater(t.Context(), d, l))
 			second := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
-			leaving := leaveLater(t.Context(), d, second)
-			left(t, leaveLater(t.Context(), theirs, recipetest.Granted(t, entering)))
-			left(t, leaving)
+			leaveInTurn(t, d, second, theirs, recipetest.Granted(t, entering))
 		}
 	}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
 }

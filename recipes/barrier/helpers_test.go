@@ -22,6 +22,14 @@ func leaveLater(ctx context.Context, d *barrier.Double, l *lease.Lease) <-chan e
 	return done
 }
 
+// leaveInTurn has the first wait for the last to leave.
+func leaveInTurn(t testing.TB, first *barrier.Double, one *lease.Lease, last *barrier.Double, other *lease.Lease) {
+	t.Helper()
+	leaving := leaveLater(t.Context(), first, one)
+	left(t, leaveLater(t.Context(), last, other))
+	left(t, leaving)
+}
+
 // left waits for the end of leaveLater.
 func left(t testing.TB, done <-chan error) {
 	t.Helper()

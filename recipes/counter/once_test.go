@@ -3,6 +3,7 @@ package counter_test
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -177,11 +178,16 @@ func TestVersionsRunThroughMinusOne(t *testing.T) {
 				}
 			}
 		}
+		v.setVersion(t, "/n", math.MaxInt32)
+		mustAdd(t, newCounter(t, v.another(t), "/n"), 1)
+		if _, st := must.Get2(v.client.Get(t.Context(), "/n"))(t); st.Version != math.MinInt32 {
+			t.Errorf("version %d after the greatest one", st.Version)
+		}
 		v.setVersion(t, "/n", -1)
 		if _, err := newCounter(t, v.another(t), "/n").Add(t.Context(), 1); !errors.Is(err, counter.ErrVersion) {
 			t.Errorf("addition at version -1: %v, want ErrVersion", err)
 		}
-		mustBe(t, n, 5)
+		mustBe(t, n, 6)
 	})
 }
 

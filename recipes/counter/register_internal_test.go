@@ -11,7 +11,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
-	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -80,25 +79,6 @@ func TestAStateIsReplacedOnce(t *testing.T) {
 	})
 }
 
-// A lost reply leaves the outcome unknown, and the write applied once or not at all.
-func TestAReplyThatIsLost(t *testing.T) {
-	registerVirtually(t, func(t *testing.T, f *registerFixture) {
-		at := f.replace(t, state{}, "a")
-		f.server.Rules().Add(fault.Rule{Op: fault.SetData, Path: registerPath, Action: fault.DropReply})
-		if _, err := f.register.replace(t.Context(), at, []byte("b")); !errors.Is(err, framework.ErrUnknownOutcome) {
-			t.Errorf("Replace: %v, want ErrUnknownOutcome", err)
-		}
-		if _, st, err := f.client.Get(t.Context(), registerPath); err != nil || st.Version != 1 {
-			t.Errorf("version %d, %v; want 1: the write was applied once", st.Version, err)
-		}
-		f.server.Rules().Add(fault.Rule{Op: fault.SetData, Path: registerPath, Action: fault.CutBefore})
-		if err := f.update(t.Context(), func(at state) ([]byte, error) { return append(at.data, '!'), nil }); err != nil {
-			t.Errorf("Update whose request was lost: %v", err)
-		}
-		f.expect(t, "b!")
-	})
-}
-
 // A function that panics or fails leaves the register as it was, and free for the next call.
 func TestAFunctionThatPanicsWritesNothing(t *testing.T) {
 	registerVirtually(t, func(t *testing.T, f *registerFixture) {
@@ -116,23 +96,6 @@ func TestAFunctionThatPanicsWritesNothing(t *testing.T) {
 		f.expect(t, "a")
 		must.OK(t, f.update(t.Context(), func(state) ([]byte, error) { return []byte("b"), nil }))
 		f.expect(t, "b")
-	})
-}
-
-func TestVersionsRunThroughMinusOne(t *testing.T) {
-	registerVirtually(t, func(t *testing.T, f *registerFixture) {
-		f.replace(t, state{}, "a")
-		for _, c := range []struct{ at, want int32 }{{2147483647, -2147483648}, {-3, -2}, {-2, 0}} {
-			must.OK(t, f.server.SetVersion(registerPath, c.at))
-			f.replace(t, f.read(t), fmt.Sprint(c.at))
-			if _, st, err := f.client.Get(t.Context(), registerPath); err != nil || st.Version != c.want {
-				t.Errorf("version %d after a change at %d, %v; want %d", st.Version, c.at, err, c.want)
-			}
-		}
-		must.OK(t, f.server.SetVersion(registerPath, -1))
-		at := f.read(t)
-		recipetest.Fails(t, "Replace at version -1", recipetest.Err(f.register.replace(t.Context(), at, []byte("x"))), ErrVersion)
-		f.expect(t, "-2")
 	})
 }
 
