@@ -21,12 +21,15 @@ import (
 	"github.com/docent-go/docent/recipes/node"
 )
 
+// A lockerBug returns what a worker locks in the place of a handle's locker.
+type lockerBug func(k *worker, f *framework.Client, h *handle) lock.Locker
+
 // A bug is something that is broken on purpose, from outside: nothing of it is in what
 // users get. The zero value breaks nothing.
 type bug struct {
-	locker   func(k *worker, f *framework.Client, h *handle) lock.Locker
+	locker   lockerBug
 	fence    func(*environment, *lock.Lease) int64
-	read     func(k *worker, f *framework.Client, h *handle) lock.Locker // who has the write side takes the read side by it
+	read     lockerBug // who has the write side takes the read side by it
 	guards   func(*lock.Lease) []framework.TxnOp
 	dialed   func(net.Conn) net.Conn
 	listener func(func(framework.StateChange)) func(framework.StateChange)

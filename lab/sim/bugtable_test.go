@@ -10,16 +10,12 @@ import (
 
 // bugs are, for each guarantee, what its validators have to find.
 var bugs = []deliberate{
-	{exclusion, "one of the clients locks another path", "has it with", func() bug { return bug{locker: elsewhere} }},
-	{exclusion, "readers lock another path", "__READ__", func() bug { return bug{locker: readersElsewhere} }},
-	{exclusion, "who goes on as a reader locks another path", "__READ__", func() bug {
-		return bug{read: elsewhereToRead}
-	}},
+	{exclusion, "one of the clients locks another path", "has it with", func() bug { return bug{locker: of("mutex", elsewhere)} }},
+	{exclusion, "readers lock another path", "__READ__", func() bug { return bug{locker: of("read", elsewhereToRead)} }},
+	{exclusion, "who goes on as a reader locks another path", "__READ__", func() bug { return bug{read: elsewhereToRead} }},
 	{lossFirst, "the client takes its session to last twice as long as the server", "neither lost nor released", flattering},
 	{lossFirst, "a sync counts as a proof of the session", "neither lost nor released", func() bug {
-		b := onConnections(newCredulous)
-		b.plan = (*plan).depose
-		return b
+		return onConnections(newCredulous, (*plan).depose)
 	}},
 	{lossFirst, "a lease outlives the close of its client", "Close was called", func() bug {
 		return bug{locker: borrowing, plan: func(p *plan) {
@@ -27,10 +23,12 @@ var bugs = []deliberate{
 		}}
 	}},
 	{lossFirst, "a connection loses all requests after a while", "no fault explains", func() bug {
-		return onConnections(func(c net.Conn) net.Conn { return &mute{Conn: c} })
+		return onConnections(func(c net.Conn) net.Conn { return &mute{Conn: c} }, nil)
 	}},
-	{noOrphan, "an attempt that fails leaves a znode in the queue", "nobody wants it", func() bug { return bug{locker: littering} }},
-	{noOrphan, "Close does not close the session", "Close of client", func() bug { return onConnections(func(c net.Conn) net.Conn { return &silent{c} }) }},
+	{noOrphan, "an attempt that fails leaves a znode in the queue", "nobody wants it", func() bug { return bug{locker: of("mutex", littering)} }},
+	{noOrphan, "Close does not close the session", "Close of client", func() bug {
+		return onConnections(func(c net.Conn) net.Conn { return &silent{c} }, nil)
+	}},
 	{ownSession, "a lease is of another client's session", "and the client's is", func() bug { return bug{locker: borrowing} }},
 	{grantOrder, "the server gives numbers again", "stands ahead", func() bug { return bug{harm: renumber} }},
 	{monotonicFence, "the fence is the number in the znode's name", "after fence", func() bug {
@@ -44,7 +42,7 @@ var bugs = []deliberate{
 	{honestAnswers, "Do does not report a loss", "was lost before fn returned", func() bug { return bug{do: hopeful} }},
 	{liveness, "a waiter is never woken", "all was well", func() bug { return bug{locker: deaf} }},
 	{liveness, "a waiter is not notified", "nothing is in its way", func() bug { return bug{locker: deaf} }},
-	{liveness, "readers wait for one another", "nothing is in its way", func() bug { return bug{locker: lonely, plan: onlyReaders} }},
+	{liveness, "readers wait for one another", "nothing is in its way", func() bug { return bug{locker: of("read", lonely), plan: onlyReaders} }},
 	{honestStates, "a listener is not told of every third change", "heard of", func() bug { return bug{listener: forgetful} }},
 	{honestStates, "a client takes its session to last forever", "which the server has ended", flattering},
 	{nothingHidden, "goroutines are left behind", "goroutines are left", leaking},
@@ -55,7 +53,10 @@ var bugs = []deliberate{
 }
 
 func flattering() bug {
-	return onConnections(func(c net.Conn) net.Conn { return &flatterer{Conn: c} })
+	return onConnections(func(c net.Conn) net.Conn { return &flatterer{Conn: c} }, nil)
 }
 
-func onConnections(wrap func(net.Conn) net.Conn) bug { return bug{dialed: wrap} }
+// onConnections is a bug of connections, in schedules that are changed further.
+func onConnections(wrap func(net.Conn) net.Conn, plan func(*plan)) bug {
+	return bug{dialed: wrap, plan: plan}
+}

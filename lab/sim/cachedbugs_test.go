@@ -12,26 +12,18 @@ import (
 
 // cacheBugs are, for each guarantee of caches, what its validators have to find.
 func cacheBugs() []deliberate {
-	unheard := func() bug {
-		b := onConnections(func(c net.Conn) net.Conn { return newUnheard(c, cachedRoot, 3) })
-		b.plan = calm
-		return b
-	}
+	unheard := unheard(cachedRoot, 3)
 	const losing = "a connection loses every third event of the caches' tree"
 	return []deliberate{
 		{truth, "a server answers a read from its memory", "after that of", func() bug {
-			b := onConnections(newReminiscent)
-			b.plan = calm
-			return b
+			return onConnections(newReminiscent, calm)
 		}},
-		{everyChange, "a listener misses every fifth event of a cache", "", func() bug {
-			return bug{events: inattentive}
-		}},
+		{everyChange, "a listener misses every fifth event of a cache", "", func() bug { return bug{events: inattentive} }},
 		{complete, losing, "Sync has returned", unheard},
 		{oneMoment, losing, "no state since", unheard},
 		{knownStaleness, losing, "nothing went wrong", unheard},
 		{leavesNothing, "a connection removes another watch than the caches'", "notified", func() bug {
-			return onConnections(func(c net.Conn) net.Conn { return &clinging{c} })
+			return onConnections(func(c net.Conn) net.Conn { return &clinging{c} }, nil)
 		}},
 	}
 }
@@ -63,7 +55,11 @@ func (c *clinging) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// newUnheard returns a connection that loses events of a part of the tree: one of so many.
+// unheard has connections lose events of a part of the tree: one of so many.
+func unheard(root string, of int) func() bug {
+	return func() bug { return onConnections(func(c net.Conn) net.Conn { return newUnheard(c, root, of) }, calm) }
+}
+
 func newUnheard(c net.Conn, root string, of int) net.Conn {
 	n := 0
 	return &frames{Conn: c, change: func(frame []byte) []byte {

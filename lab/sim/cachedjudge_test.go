@@ -133,9 +133,7 @@ func (x *cacheLife) checkUndisturbed() {
 	pass(x.env.prompt())
 	s := x.cache.Snapshot()
 	_, still := x.cache.Stale()
-	x.env.mu.Lock()
-	harmed := x.env.harmedLocked(x.client, x.env.now()-x.env.prompt()-x.env.settling())
-	x.env.mu.Unlock()
+	harmed := x.env.harmed(x.client, x.env.now()-x.env.prompt()-x.env.settling())
 	if _, closing := x.client.present(); stale || still || harmed || closing {
 		return
 	}

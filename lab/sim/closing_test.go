@@ -30,10 +30,7 @@ func (c *client) closeWatched(f *framework.Client) error {
 	if took := env.now() - began; took > longestClose {
 		env.violated(boundedCalls, "Close of %s took %v", c.name, took)
 	}
-	env.mu.Lock()
-	undisturbed := !env.harmedLocked(c, began-env.aftermath())
-	env.mu.Unlock()
-	if connected && undisturbed {
+	if connected && !env.harmed(c, began-env.aftermath()) {
 		env.count("closes with a connection", 1)
 		env.checkClosed(c, session)
 	}

@@ -65,23 +65,13 @@ func (c *mute) Write(p []byte) (int, error) {
 
 // The bugs of this file are of read/write locks.
 
-// readersElsewhere has readers lock a path of their own.
-func readersElsewhere(k *worker, f *framework.Client, h *handle) lock.Locker {
-	if h.kind() != "read" {
-		return h.locker
-	}
-	return elsewhereToRead(k, f, h)
-}
-
+// elsewhereToRead has readers lock a path of their own.
 func elsewhereToRead(_ *worker, f *framework.Client, h *handle) lock.Locker {
 	return made(lock.NewRWMutex(f, h.target.path+"-other")).Read()
 }
 
 // lonely has readers wait until each other reader is gone.
 func lonely(_ *worker, f *framework.Client, h *handle) lock.Locker {
-	if h.kind() != "read" {
-		return h.locker
-	}
 	return made(lock.NewRWMutex(f, h.target.path)).Write()
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"net"
 	"slices"
 	"time"
 )
@@ -96,11 +95,7 @@ func ports(list []instance) map[string]int {
 // discoveryBugs are, for each guarantee of discovery, what its validator has to find.
 func discoveryBugs() []deliberate {
 	return []deliberate{
-		{registeredOnly, "a connection loses every third event of the instances", "the list is not", func() bug {
-			b := onConnections(func(c net.Conn) net.Conn { return newUnheard(c, servicesRoot, 3) })
-			b.plan = calm
-			return b
-		}},
+		{registeredOnly, "a connection loses every third event of the instances", "the list is not", unheard(servicesRoot, 3)},
 		{lastGoodList, "a client takes a stale list for an empty one", "none is the permanent one", func() bug {
 			return bug{instances: func(stale bool, list []instance) []instance {
 				if stale {

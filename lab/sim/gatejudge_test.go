@@ -22,9 +22,7 @@ const (
 
 // lags reports whether a server may have been behind the leader since the moment.
 func (k *gating) lags(since time.Duration) bool {
-	k.env.mu.Lock()
-	defer k.env.mu.Unlock()
-	return len(k.env.srv.Frontends()) > 1 && k.env.harmedLocked(nil, since-k.env.settling())
+	return len(k.env.srv.Frontends()) > 1 && k.env.harmed(nil, since-k.env.settling())
 }
 
 // checkOpened is the validator of "a set barrier holds": it was not set at some moment since.

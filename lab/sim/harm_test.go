@@ -28,6 +28,13 @@ func (env *environment) harmedLocked(c *client, since time.Duration) bool {
 	return false
 }
 
+// harmed is harmedLocked for those without env.mu.
+func (env *environment) harmed(c *client, since time.Duration) bool {
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	return env.harmedLocked(c, since)
+}
+
 // aftermath is for how long a fault that is over explains the loss of a lease: a client that
 // has proven nothing since the fault began loses the lease a session timeout later, at most.
 func (env *environment) aftermath() time.Duration { return env.plan.timeout + time.Second }

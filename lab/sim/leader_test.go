@@ -62,12 +62,5 @@ func (p *plan) depose() {
 // while others have been elected. A client that takes such an answer for a proof keeps a lease
 // for too long: that deliberate bug is found in the same environment.
 func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
-	for seed := uint64(1); seed <= seedsToFind; seed++ {
-		p := newPlan(seed)
-		p.depose()
-		env := simulate(t, newEnvironment(p, bug{}))
-		if err := env.err(); err != nil {
-			t.Fatalf("seed %d: %v\n\n%s", seed, err, tail(env.trace()))
-		}
-	}
+	soundSchedules(t, seedsToFind, (*plan).depose)
 }

@@ -12,18 +12,25 @@ import (
 
 // The bugs of this file are lockers that wrap the real ones.
 
+// of is a bug of the lockers of one kind alone: that of a handle or of its target.
+func of(kind string, locker lockerBug) lockerBug {
+	return func(k *worker, f *framework.Client, h *handle) lock.Locker {
+		if h.kind() == kind || h.target != nil && h.target.kind == kind {
+			return locker(k, f, h)
+		}
+		return h.locker
+	}
+}
+
 // elsewhere has every client but the first lock a path of its own.
 func elsewhere(k *worker, f *framework.Client, h *handle) lock.Locker {
-	if h.kind() != "mutex" || k.c == k.env.clients[0] {
+	if k.c == k.env.clients[0] {
 		return h.locker
 	}
 	return made(lock.NewMutex(f, h.target.path+"-other"))
 }
 
 func littering(_ *worker, f *framework.Client, h *handle) lock.Locker {
-	if h.kind() != "mutex" {
-		return h.locker
-	}
 	return wrapped{try: h.locker.TryLock, lock: func(ctx context.Context) (*lock.Lease, error) {
 		l, err := h.locker.Lock(ctx)
 		if err != nil {

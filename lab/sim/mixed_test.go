@@ -156,15 +156,15 @@ func (k *worker) checkRefusal(h *handle, began time.Duration, err error) {
 // mixedBugs are what the validators have to find.
 func mixedBugs() []deliberate {
 	return []deliberate{
-		{exclusion, "a client refuses no other kind", mixedPath + " is granted to", func() bug { return bug{locker: blindToKinds} }},
-		{oneKind, "a contender that would wait is refused", "no other kind has been first", func() bug { return bug{locker: jealous} }},
-		{liveness, "a kind is refused for good", "can't have " + mixedKind, func() bug { return bug{locker: resentful} }},
+		{exclusion, "a client refuses no other kind", mixedPath + " is granted to", func() bug { return bug{locker: of(mixedKind, blindToKinds)} }},
+		{oneKind, "a contender that would wait is refused", "no other kind has been first", func() bug { return bug{locker: of(mixedKind, jealous)} }},
+		{liveness, "a kind is refused for good", "can't have " + mixedKind, func() bug { return bug{locker: of(mixedKind, resentful)} }},
 	}
 }
 
 // blindToKinds has the first client see no contenders but its own.
 func blindToKinds(k *worker, f *framework.Client, h *handle) lock.Locker {
-	if h.target == nil || h.target.kind != mixedKind || k.c != k.env.clients[0] {
+	if k.c != k.env.clients[0] {
 		return h.locker
 	}
 	return made(lock.NewMutex(f, mixedPath+"-other"))
@@ -172,9 +172,6 @@ func blindToKinds(k *worker, f *framework.Client, h *handle) lock.Locker {
 
 // jealous takes every holder for one of another kind.
 func jealous(_ *worker, _ *framework.Client, h *handle) lock.Locker {
-	if h.target == nil || h.target.kind != mixedKind {
-		return h.locker
-	}
 	try := func(ctx context.Context) (*lock.Lease, error) {
 		l, err := h.locker.TryLock(ctx)
 		if errors.Is(err, lock.ErrHeld) {
@@ -187,9 +184,6 @@ func jealous(_ *worker, _ *framework.Client, h *handle) lock.Locker {
 
 // resentful takes the lock for held once it was refused.
 func resentful(_ *worker, _ *framework.Client, h *handle) lock.Locker {
-	if h.target == nil || h.target.kind != mixedKind {
-		return h.locker
-	}
 	refused := false // the worker's alone
 	once := func(ask func(context.Context) (*lock.Lease, error)) func(context.Context) (*lock.Lease, error) {
 		return func(ctx context.Context) (*lock.Lease, error) {

@@ -3,7 +3,6 @@ package sim_test
 import (
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 
 	"github.com/docent-go/docent/recipes/lock"
@@ -56,10 +55,6 @@ func partitionBugs() []deliberate {
 				made(made(lock.NewMutex(env.operator, keysDir+partitionKeys[0])).Lock(env.ctx)) // and keeps it
 			}}
 		}},
-		{equalShares, "a connection loses every event of the members", "members serve from", func() bug {
-			b := onConnections(func(c net.Conn) net.Conn { return newUnheard(c, partitionRoot+"/members", 1) })
-			b.plan = calm
-			return b
-		}},
+		{equalShares, "a connection loses every event of the members", "members serve from", unheard(partitionRoot+"/members", 1)},
 	}
 }

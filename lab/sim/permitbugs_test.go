@@ -16,9 +16,7 @@ func permitBugs() []deliberate {
 		{allAtOnce, "a client acquires one permit in the place of several", "one transaction created 1 znodes", func() bug {
 			return bug{locker: modest}
 		}},
-		{permitsReturn, "a permit's znode remains", "can't acquire and release all", func() bug {
-			return bug{harm: leavePermit}
-		}},
+		{permitsReturn, "a permit's znode remains", "can't acquire and release all", func() bug { return bug{harm: leavePermit} }},
 		{grantOrder, "a client creates a permit's znode without a place in the queue", "out of turn", func() bug {
 			return bug{harm: jumpQueue}
 		}},
