@@ -23,7 +23,6 @@ type server struct {
 	quiet   bool       // nothing is changed any more
 	frames  int
 	changed int
-	kinds   [changes]int // how often each change was made
 	mute    map[proto.Opcode]bool
 	paths   []string // of requests
 	bodies  [][]byte // of some earlier replies
@@ -142,7 +141,6 @@ func (c *conn) deliver(frame []byte) []byte {
 	kind := srv.script.below(changes)
 	srv.mu.Lock()
 	srv.changed++
-	srv.kinds[kind]++
 	srv.mu.Unlock()
 	return c.change(kind, frame, greeting, opcode)
 }

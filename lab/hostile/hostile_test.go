@@ -1,7 +1,6 @@
 package hostile_test
 
 import (
-	"bytes"
 	"os"
 	"runtime"
 	"strconv"
@@ -71,7 +70,6 @@ func within(t *testing.T, seed uint64, given []byte) (srv *server) {
 // totals are what several runs have done.
 type totals struct {
 	runs, frames, changed int
-	kinds                 [changes]int
 }
 
 func (n *totals) add(srv *server) {
@@ -81,9 +79,6 @@ func (n *totals) add(srv *server) {
 	n.runs++
 	n.frames += srv.frames
 	n.changed += srv.changed
-	for i, k := range srv.kinds {
-		n.kinds[i] += k
-	}
 }
 
 func (n totals) String() string {
@@ -102,12 +97,4 @@ func setting(t *testing.T, name string, otherwise uint64) uint64 {
 		t.Fatalf("%s=%s: must be a number", name, text)
 	}
 	return n
-}
-
-// splitLines returns the lines of a stack trace.
-func splitLines(stacks []byte) [][]byte { return bytes.Split(stacks, []byte("\n")) }
-
-// isBubbled reports whether a line begins the stack of a goroutine in a bubble.
-func isBubbled(line []byte) bool {
-	return bytes.HasPrefix(line, []byte("goroutine ")) && bytes.Contains(line, []byte("synctest bubble"))
 }
