@@ -16,40 +16,36 @@ import (
 // Each library lists the contenders of both, and both lists agree.
 func TestCuratorParticipants(t *testing.T) {
 	t.Parallel()
-	for _, k := range queued {
-		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			path := pathOf(t)
-			ours, theirs := k.native(t, path, recipes.WithData([]byte("ours"))), k.foreigner(t, curator, path)
-			plain, last := k.native(t, path, recipes.WithoutMetadata()), k.foreigner(t, curator, path)
-			mustLock(t, ours)
-			contenders := []contender{ours, theirs, plain, last}
-			queue := queueUp(t, ours.client, path, contenders[1:]...)
+	each(t, queued, func(t *testing.T, k kind, path string) {
+		ours, theirs := k.native(t, path, recipes.WithData([]byte("ours"))), k.foreigner(t, curator, path)
+		plain, last := k.native(t, path, recipes.WithoutMetadata()), k.foreigner(t, curator, path)
+		mustLock(t, ours)
+		contenders := []contender{ours, theirs, plain, last}
+		queue := queueUp(t, ours.client, path, contenders[1:]...)
 
-			observer := newActor(t, curator)
-			participants := ours.participants(t)
-			var paths []string
-			var sessions []int64
-			for i, p := range participants {
-				paths, sessions = append(paths, p.Path), append(sessions, p.Session)
-				if holds := i == 0 || k.shared; p.Holder != holds {
-					t.Errorf("participant %d: holder %v, want %v", i, p.Holder, holds)
-				}
+		observer := newActor(t, curator)
+		participants := ours.participants(t)
+		var paths []string
+		var sessions []int64
+		for i, p := range participants {
+			paths, sessions = append(paths, p.Path), append(sessions, p.Session)
+			if holds := i == 0 || k.shared; p.Holder != holds {
+				t.Errorf("participant %d: holder %v, want %v", i, p.Holder, holds)
 			}
-			want := []int64{ours.sessionID(), theirs.session, plain.sessionID(), last.session}
-			if !slices.Equal(sessions, want) {
-				t.Fatalf("docent sees the sessions %x, want %x", sessions, want)
-			}
-			if seen := observer.must(t, "participants", k.foreign, path); !slices.Equal(seen, paths) {
-				t.Errorf("Curator sees\n%q, docent\n%q", seen, paths)
-			}
-			checkData(t, participants[0], participants[1], participants[2])
-			for i, granted := range queue {
-				mustUnlock(t, contenders[i])
-				mustGet(t, granted, "the next one's lock")
-			}
-		})
-	}
+		}
+		want := []int64{ours.sessionID(), theirs.session, plain.sessionID(), last.session}
+		if !slices.Equal(sessions, want) {
+			t.Fatalf("docent sees the sessions %x, want %x", sessions, want)
+		}
+		if seen := observer.must(t, "participants", k.foreign, path); !slices.Equal(seen, paths) {
+			t.Errorf("Curator sees\n%q, docent\n%q", seen, paths)
+		}
+		checkData(t, participants[0], participants[1], participants[2])
+		for i, granted := range queue {
+			mustUnlock(t, contenders[i])
+			mustGet(t, granted, "the next one's lock")
+		}
+	})
 }
 
 // protectedName is the form of the names of Curator's contenders.

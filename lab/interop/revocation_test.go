@@ -27,31 +27,27 @@ func nodeOf(t testing.TB, path string, c contender) string {
 // Curator's Revoker makes a request; docent's holder receives it and releases.
 func TestCuratorRevokesDocent(t *testing.T) {
 	t.Parallel()
-	for _, k := range queued {
-		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			path := pathOf(t)
-			notified := make(chan *lock.Lease, 1)
-			holder := k.native(t, path, recipes.WithRevocation(func(l *lock.Lease) { notified <- l }))
-			mustLock(t, holder)
-			other := writers.foreigner(t, curator, path)
-			if k.foreign == mutexes.foreign {
-				other = mutexes.foreigner(t, curator, path)
+	each(t, queued, func(t *testing.T, k kind, path string) {
+		notified := make(chan *lock.Lease, 1)
+		holder := k.native(t, path, recipes.WithRevocation(func(l *lock.Lease) { notified <- l }))
+		mustLock(t, holder)
+		other := writers.foreigner(t, curator, path)
+		if k.foreign == mutexes.foreign {
+			other = mutexes.foreigner(t, curator, path)
+		}
+		granted := lockLater(t, other)
+		newActor(t, curator).must(t, "revoke", nodeOf(t, path, holder))
+		select {
+		case l := <-notified:
+			if l != holder.lease {
+				t.Error("the function got another lease than the holder's")
 			}
-			granted := lockLater(t, other)
-			newActor(t, curator).must(t, "revoke", nodeOf(t, path, holder))
-			select {
-			case l := <-notified:
-				if l != holder.lease {
-					t.Error("the function got another lease than the holder's")
-				}
-			case <-time.After(generous):
-				t.Fatal("docent's holder did not hear of Curator's request")
-			}
-			mustUnlock(t, holder)
-			mustGet(t, granted, "Curator's lock after the revocation")
-		})
-	}
+		case <-time.After(generous):
+			t.Fatal("docent's holder did not hear of Curator's request")
+		}
+		mustUnlock(t, holder)
+		mustGet(t, granted, "Curator's lock after the revocation")
+	})
 }
 
 // A Curator process that compresses also compresses its request. This one's
@@ -74,33 +70,29 @@ func TestCuratorRevokesDocentInGzip(t *testing.T) {
 // docent asks, Curator's listener hears it.
 func TestDocentRevokesCurator(t *testing.T) {
 	t.Parallel()
-	for _, k := range queued {
-		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			path := pathOf(t)
-			holder := k.foreigner(t, curator, path)
-			holder.must(t, "revocable", k.foreign, path)
-			mustLock(t, holder)
-			ours := writers.native(t, path)
-			if k.foreign == mutexes.foreign {
-				ours = mutexes.native(t, path)
-			}
-			granted := lockLater(t, ours)
-			awaitQueued(t, ours.client, path, ours)
+	each(t, queued, func(t *testing.T, k kind, path string) {
+		holder := k.foreigner(t, curator, path)
+		holder.must(t, "revocable", k.foreign, path)
+		mustLock(t, holder)
+		ours := writers.native(t, path)
+		if k.foreign == mutexes.foreign {
+			ours = mutexes.native(t, path)
+		}
+		granted := lockLater(t, ours)
+		awaitQueued(t, ours.client, path, ours)
 
-			participants := k.nativeOf(t, ours.client, path).participants(t)
-			if !participants[0].Holder || participants[0].Session != holder.session {
-				t.Fatalf("docent sees %+v first, want Curator's holder", participants[0])
-			}
-			must.OK(t, lock.Revoke(t.Context(), ours.client, participants[0].Path))
-			zktest.Eventually(t, generous, "Curator's listener has heard of docent's request", func() bool {
-				return holder.count("revoked "+holder.name+" "+path) == 1
-			})
-			mustWait(t, granted, "docent's lock, while Curator has not let go")
-			mustUnlock(t, holder)
-			mustGet(t, granted, "docent's lock after the revocation")
+		participants := k.nativeOf(t, ours.client, path).participants(t)
+		if !participants[0].Holder || participants[0].Session != holder.session {
+			t.Fatalf("docent sees %+v first, want Curator's holder", participants[0])
+		}
+		must.OK(t, lock.Revoke(t.Context(), ours.client, participants[0].Path))
+		zktest.Eventually(t, generous, "Curator's listener has heard of docent's request", func() bool {
+			return holder.count("revoked "+holder.name+" "+path) == 1
 		})
-	}
+		mustWait(t, granted, "docent's lock, while Curator has not let go")
+		mustUnlock(t, holder)
+		mustGet(t, granted, "docent's lock after the revocation")
+	})
 }
 
 // encoded returns data as drivers have it.
