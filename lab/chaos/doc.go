@@ -1,5 +1,5 @@
-// Package chaos has real clients use locks, elections, semaphores and a partition on a real
-// ensemble with faults, and checks the history of what they did. It has no code but its tests.
+// Package chaos has real clients use locks and elections on a real ensemble with faults, and
+// checks the history of what they did. It has no code but its tests.
 //
 // # Who takes part
 //

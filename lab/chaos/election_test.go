@@ -35,6 +35,17 @@ func (w *worker) candidate(ctx context.Context, t task) {
 // termsPath is where all workers lead in turn by Run, whose terms have the model of a mutex, too.
 const termsPath = "/chaos/terms"
 
+// serve has a lease that a recipe has granted until the context ends, and records the hold and its
+// release.
+func (w *worker) serve(ctx context.Context, t task, group string, l *lease.Lease) {
+	e := w.entry(history.Mutex(), group, t)
+	h := sound(w.recorder.Lock(ctx, e, func(context.Context) (history.Lease, error) { return l, nil }))
+	for ctx.Err() == nil && h.Check() == nil {
+		pause(ctx, 20*time.Millisecond)
+	}
+	release(h)
+}
+
 // runner leads whenever it can, for a while. A term ends by itself or when it is lost.
 func (w *worker) runner(ctx context.Context, t task) {
 	e := sound(leader.New(w.client, termsPath, leader.WithID(t.owner)))

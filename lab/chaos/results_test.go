@@ -106,7 +106,7 @@ func (b *board) leastLostLocked() string {
 }
 
 func allModels() []history.Model {
-	return []history.Model{history.Mutex(), history.Reentrant(), history.ReadWrite(), history.Multi(), history.Semaphore(permits)}
+	return []history.Model{history.Mutex(), history.Reentrant(), history.ReadWrite(), history.Multi()}
 }
 
 // all returns all records so far.

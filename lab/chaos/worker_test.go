@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/rpc"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -124,27 +125,17 @@ type errand struct {
 // forever.
 const shortRest, longRest = 25 * time.Millisecond, 250 * time.Millisecond
 
-// errands returns all that a worker does, by the recipe. To add a recipe, write a file like
-// election_test.go, and add its errands here.
-func (w *worker) errands() map[string][]errand {
-	return map[string][]errand{
-		"lock": append(w.locks(), w.steadies()...), "leader": w.campaigns(), "partition": w.members(), "semaphore": w.takers(),
-	}
-}
-
 // work runs all errands until ctx ends.
 func (w *worker) work(ctx context.Context) {
 	var all sync.WaitGroup
-	for recipe, errands := range w.errands() {
-		for _, errand := range errands {
-			t := task{w.Name + " " + errand.owner, rand.New(rand.NewPCG(w.Seed, uint64(crc32.ChecksumIEEE([]byte(errand.owner)))))}
-			all.Go(func() {
-				for ctx.Err() == nil {
-					w.outages.during(recipe, func() { errand.run(ctx, t) })
-					pause(ctx, t.between(errand.rest/10, errand.rest))
-				}
-			})
-		}
+	for _, errand := range slices.Concat(w.locks(), w.steadies(), w.campaigns()) {
+		t := task{w.Name + " " + errand.owner, rand.New(rand.NewPCG(w.Seed, uint64(crc32.ChecksumIEEE([]byte(errand.owner)))))}
+		all.Go(func() {
+			for ctx.Err() == nil {
+				errand.run(ctx, t)
+				pause(ctx, t.between(errand.rest/10, errand.rest))
+			}
+		})
 	}
 	all.Wait()
 }

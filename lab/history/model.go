@@ -15,7 +15,6 @@ type Model struct {
 
 	reenters bool // an owner that has it gets it again
 	shares   bool // there are owners that may have it together
-	permits  int  // of a semaphore; 0 for a lock
 }
 
 // Mutex is a lock that one lease is of at a time.
@@ -38,7 +37,7 @@ func modelOf(name string) (Model, bool) {
 			return m, true
 		}
 	}
-	return semaphoreOf(name)
+	return Model{}, false
 }
 
 // A step is porcupine's input: one operation of one lease, or of an owner.
@@ -132,15 +131,12 @@ func (m Model) step(at state, s step) (bool, state) {
 
 func (m Model) grant(at state, s step) (bool, state) {
 	next := state{floors: slices.Clone(at.floors)}
-	if m.permits > 0 && at.permits()+s.permits() > m.permits {
-		return false, at
-	}
 	for _, st := range s.stakes {
 		again, ok := m.admits(at, s, st)
 		if !ok {
 			return false, at
 		}
-		if !again && !next.raise(st, s.shared && m.permits == 0) {
+		if !again && !next.raise(st, s.shared) {
 			return false, at
 		}
 	}
@@ -159,7 +155,7 @@ func (m Model) admits(at state, s step, st LockRef) (again, ok bool) {
 	for _, h := range at.holders {
 		i := slices.IndexFunc(h.stakes, func(other LockRef) bool { return other.Lock == st.Lock })
 		switch {
-		case i < 0, m.permits > 0:
+		case i < 0:
 		case m.reenters && h.owner == s.owner:
 			if h.stakes[i].Fence != st.Fence {
 				return false, false // one hold, one znode

@@ -64,13 +64,6 @@ func of(locks, lease, owner string, fence, call, ret int64) []history.Record {
 	return g
 }
 
-// permits is a grant of n permits of /a.
-func permits(lease, owner string, n int, fence, call, ret int64) []history.Record {
-	g := shared(lease, owner, fence, call, ret)
-	g[0].Locks[0].Permits = n
-	return g
-}
-
 func release(lease string, call, ret int64) []history.Record {
 	return []history.Record{{Kind: history.Released, Lease: lease, Call: call, Return: ret}}
 }
@@ -92,7 +85,6 @@ func count(owner string, n int, call, ret int64) []history.Record {
 func TestModels(t *testing.T) {
 	t.Parallel()
 	mutex, reentrant, readWrite, multi := history.Mutex(), history.Reentrant(), history.ReadWrite(), history.Multi()
-	semaphore := history.Semaphore(3)
 	for _, c := range []struct {
 		name  string
 		story story
@@ -149,20 +141,6 @@ func TestModels(t *testing.T) {
 			release("1", 20, 21), release("2", 22, 23)), porcupine.Illegal},
 		{"a member's fence does not grow", storyOf(multi, of("/a,/b", "1", "x", 5, 0, 10), release("1", 20, 21),
 			of("/b,/c", "2", "y", 4, 30, 31), release("2", 40, 41)), porcupine.Illegal},
-
-		{"three permits are shared by two holders", storyOf(semaphore, permits("1", "x", 2, 5, 0, 10), permits("2", "y", 1, 6, 1, 11),
-			release("1", 20, 21), permits("3", "z", 2, 7, 2, 22), release("2", 30, 31), release("3", 30, 31)), porcupine.Ok},
-		{"four of three permits are held", storyOf(semaphore, permits("1", "x", 2, 5, 0, 10), permits("2", "y", 2, 6, 1, 11),
-			release("1", 20, 21), release("2", 20, 21)), porcupine.Illegal},
-		{"permits are granted after a loss", storyOf(semaphore, permits("1", "x", 2, 5, 0, 10), lost(20, 30),
-			permits("2", "y", 2, 6, 1, 31), release("2", 40, 41)), porcupine.Ok},
-		{"permits are granted before a loss", storyOf(semaphore, permits("1", "x", 2, 5, 0, 10), lost(35, 36),
-			permits("2", "y", 2, 6, 1, 31), release("2", 40, 41)), porcupine.Illegal},
-		{"permits of a killed holder come back", storyOf(semaphore, permits("1", "x", 3, 5, 0, 10), standing("1", 20),
-			permits("2", "y", 3, 6, 1, 31)), porcupine.Ok},
-		{"permits are granted out of order", storyOf(semaphore, permits("1", "x", 1, 6, 0, 10),
-			permits("2", "y", 1, 5, 11, 12), release("1", 20, 21), release("2", 20, 21)), porcupine.Illegal},
-		{"more permits than there are", storyOf(semaphore, permits("1", "x", 4, 5, 0, 10), release("1", 20, 21)), porcupine.Illegal},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -241,10 +219,8 @@ func TestAssembleRefusesWhatCannotBe(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	for _, name := range []string{"sieve", "semaphore-", "semaphore-0"} {
-		unknown := storyOf(history.Model{Name: name}, grant("1", "x", 5, 0, 1)).assemble(t)
-		if _, err := unknown.Check(checkLimit); err == nil {
-			t.Errorf("the unknown model %s: no error", name)
-		}
+	unknown := storyOf(history.Model{Name: "sieve"}, grant("1", "x", 5, 0, 1)).assemble(t)
+	if _, err := unknown.Check(checkLimit); err == nil {
+		t.Error("an unknown model: no error")
 	}
 }

@@ -42,9 +42,8 @@ type Record struct {
 // A LockRef is one lock that a lease is of, and its fence there. A Multi's lease has
 // several.
 type LockRef struct {
-	Lock    string `json:"l"`
-	Fence   int64  `json:"f"`
-	Permits int    `json:"p,omitempty"` // of a semaphore; 0 for a lock
+	Lock  string `json:"l"`
+	Fence int64  `json:"f"`
 }
 
 // An Outcome is what became of a write to a register.

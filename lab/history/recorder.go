@@ -30,7 +30,6 @@ type Entry struct {
 	Owner   string
 	Shared  bool         // the owner may be together with others that share
 	Session func() int64 // the client's present session
-	Permits int          // of a semaphore; 0 for a lock
 	Note    string       // is in the record of the grant
 }
 
@@ -101,7 +100,7 @@ func (r *Recorder) Count(e Entry, held func() int) {
 func (e Entry) locksOf(lease Lease) []LockRef {
 	members := lease.Members()
 	if members == nil {
-		return []LockRef{{lease.Path(), lease.Fence(), e.Permits}}
+		return []LockRef{{lease.Path(), lease.Fence()}}
 	}
 	var locks []LockRef
 	for _, m := range members {
