@@ -87,12 +87,12 @@ suite: ## All tests, most also with the race detector
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-kdc || echo "*** NO KDC: Kerberos is NOT TESTED, and skipped"
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-chromium || echo "*** NO CHROMIUM: the command's page is NOT TESTED in a browser"
 	@[[ $(ZK_TEST) == none ]] || scripts/setup-axe >/dev/null || echo "*** NO AXE: who can use the command's page is NOT TESTED"
-	scripts/nested go test -count=1 -timeout=20m -skip='^(TestSimulation|TestEveryRequest|TestChaos)$$' ./...
+	scripts/nested go test -count=1 -timeout=20m -skip='^(TestSimulation|TestChaos)$$' ./...
 
 .PHONY: sim
 sim: ## Simulate SIM_SCHEDULES schedules of faults, SIM_HOURS hours; SIM_SEED=n replays one
 	@SIM_SCHEDULES=$(SIM_SCHEDULES) SIM_HOURS=$(SIM_HOURS) go test -C lab -count=1 -v -timeout=30m \
-		-run='^(TestSimulation|TestEveryRequest)$$' ./sim
+		-run='^TestSimulation$$' ./sim
 
 .PHONY: bugs
 bugs: ## Put each bug of lab/bugs into a copy of the code: the tests have to find it

@@ -99,16 +99,11 @@ func operation(r *rand.Rand, s treeState, number int) framework.TxnOp {
 
 // live has one cache after another, each for a while.
 func (k *caching) live(c *client, r *rand.Rand) {
-	for !k.ended(0) {
-		f := c.usable()
-		if f == nil {
-			k.ended(time.Second)
-			continue
-		}
+	k.throughout(c, func(f *framework.Client) {
 		x := &cacheLife{caching: k, client: c, f: f, r: r, seen: map[string]int64{}}
 		x.depth = pick(r, -1, -1, -1, 1)
 		x.live()
-	}
+	})
 }
 
 // A cacheLife is the life of one cache.

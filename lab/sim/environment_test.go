@@ -17,9 +17,8 @@ import (
 
 // An environment is one run: a server, its clients, their faults, and the truth about it.
 type environment struct {
-	plan     *plan  // immutable
-	bug      bug    // immutable; what is broken on purpose
-	script   func() // immutable; what happens instead of the plan, nil for nothing
+	plan     *plan // immutable
+	bug      bug   // immutable; what is broken on purpose
 	began    time.Time
 	ctx      context.Context // of all calls
 	cancel   context.CancelFunc
@@ -73,11 +72,7 @@ func (env *environment) run() {
 		env.violated(liveness, "the start: %v", err)
 		return
 	}
-	if env.script != nil {
-		env.script()
-	} else {
-		env.live()
-	}
+	env.live()
 	env.settle()
 	env.shutDown()
 	env.checkGoroutines(before)

@@ -43,12 +43,9 @@ func (env *environment) keep() (end func()) {
 // live keeps one znode after another. Before some, it makes one at the path by hand.
 func (k keeping) live(c *client, r *rand.Rand) {
 	hand := rand.New(rand.NewPCG(c.plan.seed, 900))
-	for round := 0; !k.ended(0); round++ {
-		f := c.usable()
-		if f == nil {
-			k.ended(time.Second)
-			continue
-		}
+	round := 0
+	k.throughout(c, func(f *framework.Client) {
+		round++
 		path := keptDir + c.name
 		if r.IntN(2) == 0 {
 			path = keptCommon
@@ -57,11 +54,7 @@ func (k keeping) live(c *client, r *rand.Rand) {
 		if hand.IntN(4) == 0 {
 			removeHand = k.makeByHand(f, path)
 		}
-		n, err := node.New(f, path, fmt.Appendf(nil, "%s of %s, round %d", canary, c.name, round))
-		if err != nil {
-			k.env.violated(nothingHidden, "a new Node: %v", err)
-			return
-		}
+		n := made(node.New(f, path, fmt.Appendf(nil, "%s of %s, round %d", canary, c.name, round)))
 		remove := n.OnChange(func(change node.Change) { k.changed(n, change) })
 		if k.ended(upTo(r, 3*k.env.plan.timeout)) && removeHand == nil {
 			k.check(f, n, path)
@@ -71,7 +64,7 @@ func (k keeping) live(c *client, r *rand.Rand) {
 		if removeHand != nil {
 			removeHand()
 		}
-	}
+	})
 }
 
 // byHand is what checkHand counts.

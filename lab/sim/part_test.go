@@ -1,7 +1,6 @@
 package sim_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -29,8 +28,7 @@ type part struct {
 	First, Step uint64 // the seeds
 	Schedules   uint64 // at the least
 	Virtual     time.Duration
-	Repeat      bool     // one seed again and again
-	Kinds       []string // of locks, each of whose requests is to be met, instead
+	Repeat      bool // one seed again and again
 }
 
 // The reports of a part on its standard output, each on a line of its own.
@@ -43,7 +41,6 @@ const (
 	schedulesKey = "schedules"
 	virtualKey   = "virtual milliseconds"
 	tracesKey    = "different traces"
-	requestsKey  = "requests met"
 )
 
 // shares divides schedules among as many processes as there are processors.
@@ -56,18 +53,14 @@ func shares(first, schedules uint64, virtual time.Duration) []part {
 	return parts
 }
 
-// runParts runs a process for each part and adds up what they met. As many run at the same time as
-// there are processors, so that many short parts use all of them to the end.
+// runParts runs a process for each part and adds up what they met.
 func runParts(t *testing.T, parts []part) map[string]int {
 	t.Helper()
 	total := map[string]int{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	running := make(chan struct{}, runtime.NumCPU())
 	for _, p := range parts {
-		running <- struct{}{}
 		all.Go(func() {
-			defer func() { <-running }()
 			counts := runPart(t, p)
 			mu.Lock()
 			defer mu.Unlock()
@@ -88,48 +81,29 @@ func replay(t *testing.T, seed, times uint64) {
 // runPart runs a process and returns what it met.
 func runPart(t *testing.T, p part) map[string]int {
 	t.Helper()
-	coded, err := json.Marshal(p)
-	if err != nil {
-		t.Error(err)
-		return nil
-	}
+	coded := made(json.Marshal(p))
 	cmd := exec.Command(os.Args[0], "-test.run=^TestPart$", "-test.timeout=0") //nolint:noctx // it ends when its part is done, or with go test
 	cmd.Env = append(os.Environ(), partEnv+"="+string(coded), "GOMAXPROCS=1", "GOGC=400", "GODEBUG=asyncpreemptoff=1")
-	out, err := cmd.StdoutPipe()
+	var out, complaints strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	err := cmd.Run()
+	counts, seed, said := listen(out.String())
 	if err != nil {
-		t.Error(err)
-		return nil
-	}
-	var complaints strings.Builder
-	cmd.Stderr = &complaints
-	if err := cmd.Start(); err != nil {
-		t.Error(err)
-		return nil
-	}
-	counts, seed, said := listen(out)
-	where := fmt.Sprintf("seed %s (SIM_SEED=%s make sim replays it)", seed, seed)
-	if p.Kinds != nil {
-		where = seed // the mishap
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("%s: %v\n%s\n%s", where, err, said, complaints.String())
+		t.Errorf("seed %s (SIM_SEED=%s make sim replays it): %v\n%s\n%s", seed, seed, err, said, complaints.String())
 	}
 	return counts
 }
 
-// listen takes in what a part says.
-func listen(out interface{ Read([]byte) (int, error) }) (counts map[string]int, seed, said string) {
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 16<<20)
+// listen takes in what a part has said.
+func listen(out string) (counts map[string]int, seed, said string) {
 	var rest strings.Builder
-	for lines.Scan() {
-		line := lines.Text()
+	for line := range strings.Lines(out) {
 		if s, ok := strings.CutPrefix(line, saysSeed); ok {
-			seed = s
+			seed = strings.TrimSpace(s)
 		} else if s, ok := strings.CutPrefix(line, saysDone); ok {
 			_ = json.Unmarshal([]byte(s), &counts) // nothing is counted then, which shows
 		} else {
-			fmt.Fprintln(&rest, line)
+			rest.WriteString(line)
 		}
 	}
 	return counts, seed, rest.String()
@@ -144,11 +118,7 @@ func TestPart(t *testing.T) {
 	var p part
 	must.OK(t, json.Unmarshal([]byte(coded), &p))
 	total := map[string]int{}
-	if p.Kinds != nil {
-		total[requestsKey] = meetAll(t, p.Kinds)
-	} else {
-		liveAll(t, p, total)
-	}
+	liveAll(t, p, total)
 	done := must.Get(json.Marshal(total))(t)
 	fmt.Printf("%s%s\n", saysDone, done)
 }

@@ -87,6 +87,17 @@ func (k *task) each(dice uint64, do func(c *client, r *rand.Rand)) {
 	}
 }
 
+// throughout calls live with the client's framework.Client, again and again, until the end.
+func (k *task) throughout(c *client, live func(f *framework.Client)) {
+	for !k.ended(0) {
+		if f := c.usable(); f != nil {
+			live(f)
+		} else {
+			k.ended(time.Second)
+		}
+	}
+}
+
 // ended waits for the end, for d at most, and reports whether it has come.
 func (k *task) ended(d time.Duration) bool {
 	select {
