@@ -35,7 +35,7 @@ func (g *gate) former() *former {
 
 // remember notes the members that a Leave no longer waits for; nil for none.
 func (g *gate) remember(r *formerRound) {
-	f, dir := g.former(), g.client.AbsolutePath(g.path)
+	f, dir := g.former(), g.full()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.byDir, dir)
@@ -52,7 +52,7 @@ func (g *gate) remember(r *formerRound) {
 
 // remembers reports whether a Leave stopped waiting for members, which may be in still.
 func (g *gate) remembers() bool {
-	f, dir := g.former(), g.client.AbsolutePath(g.path)
+	f, dir := g.former(), g.full()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.byDir[dir] != nil
@@ -63,7 +63,7 @@ const maxFormer = 1000
 
 // awaitFormer returns when no member of the client's former round is in any more. It waits across outages.
 func (g *gate) awaitFormer(ctx context.Context, long *waitqueue.LongWait) error {
-	f, dir := g.former(), g.client.AbsolutePath(g.path)
+	f, dir := g.former(), g.full()
 	f.mu.Lock()
 	round := f.byDir[dir]
 	f.mu.Unlock()

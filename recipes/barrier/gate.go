@@ -27,6 +27,9 @@ type gate struct {
 	acl     []framework.CreateOption // of znodes: WithACL, or nothing
 }
 
+// full returns the barrier's path in the ensemble.
+func (g *gate) full() string { return g.client.AbsolutePath(g.path) }
+
 // enter waits until all members are in, and returns the caller's place. If the session ends
 // meanwhile, it enters again in the next session. If it fails, the place is gone, or its deletion
 // continues in the background.

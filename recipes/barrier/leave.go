@@ -23,9 +23,9 @@ import (
 // deletes ready and its own znode, in one transaction if the directory has not changed. So one event
 // tells all others that all are out. Members that enter after Leave began belong to the next use of
 // the barrier: a Leave after one that stopped waiting waits for the members that the first one knew.
-func (g *gate) leave(ctx context.Context, l *lease.Lease) (err error) {
+func (g *gate) leave(ctx context.Context, l *lease.Lease, place *place) (err error) {
 	_, own := zkpath.Split(l.Node())
-	d := &departure{gate: g, lease: l, own: own}
+	d := &departure{gate: g, lease: l, place: place, own: own}
 	d.long.Report = contender.LogLongWait(g.client, "other members to leave", g.path, "")
 	if errors.Is(l.Err(), lease.ErrReleased) && g.remembers() {
 		return errors.Join(d.release(ctx), g.awaitFormer(ctx, &d.long))
@@ -54,6 +54,7 @@ func (g *gate) leave(ctx context.Context, l *lease.Lease) (err error) {
 type departure struct {
 	gate   *gate
 	lease  *lease.Lease
+	place  *place   // that the lease is of
 	own    string   // name of the member's znode
 	listed bool     // inside is known
 	inside []string // the other members that were in, and have not left
@@ -102,13 +103,12 @@ func (d *departure) step(ctx context.Context) (out bool, err error) {
 
 // releaseLast deletes ready, and releases the lease if that was not done before.
 func (d *departure) releaseLast(ctx context.Context, listed directory) error {
-	last, own := contender.ShareOf(d.lease).Hold().Grant.(*place)
-	if !own || errors.Is(d.lease.Err(), lease.ErrReleased) {
+	if errors.Is(d.lease.Err(), lease.ErrReleased) {
 		if err := d.gate.removeReady(ctx, d.gate.client, listed); err != nil {
 			return err
 		}
 	} else if listed.hasReady() {
-		last.last.Store(&listed)
+		d.place.last.Store(&listed)
 	}
 	return d.release(ctx)
 }
