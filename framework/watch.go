@@ -200,9 +200,7 @@ func (c *core) beginWatch(s *session.Session, key watchreg.Key, shared bool, by 
 	send := func(watch bool, answered func()) watchreg.Read {
 		rq := requests.Shared(readOf(key))
 		rq.Watch, rq.By = watch, by
-		if answered != nil {
-			rq.Answered = func(*proto.Node) { answered() }
-		}
+		rq.Answered = func(*proto.Node) { answered() }
 		return session.Begin(s, rq)
 	}
 	return beginning{watch: w, begun: s.Watches().Begin(&w.sub, key, send, shared)}

@@ -19,8 +19,8 @@ type Beginning struct {
 	others   bool // the read is another Subscription's
 }
 
-// A Send sends a read, which may leave a watch. It calls answered, unless that is nil, when the reply has arrived,
-// and before an event that the server sent later.
+// A Send sends a read, which may leave a watch. It calls answered when the reply has arrived, and before an event that
+// the server sent later.
 type Send func(watch bool, answered func()) Read
 
 // Begin adds sub to the watch of the key, and sends the read that sets the watch. It registers before
@@ -34,17 +34,13 @@ func (r *Registry) Begin(sub *Subscription, key Key, send Send, shared bool) *Be
 }
 
 func (b *Beginning) begin(key Key) {
-	b.armed = b.registry.join(b.sub, key, !b.shared)
-	if b.armed && b.shared && b.known() {
-		return
-	}
+	b.armed = b.registry.join(b.sub, key)
 	switch {
-	case !b.shared:
-		b.read = b.send(!b.armed, b.sub.answered)
-	case b.armed:
-		b.read = b.send(false, nil)
-	default:
+	case b.armed && b.shared && b.known():
+	case b.shared && !b.armed:
 		b.share()
+	default:
+		b.read = b.send(!b.armed, b.sub.answered)
 	}
 }
 
@@ -76,7 +72,8 @@ func (b *Beginning) Wait(ctx context.Context) error {
 func (b *Beginning) await(ctx context.Context) error {
 	found, err := b.read.Wait(ctx)
 	if b.others && err != nil && ctx.Err() == nil && !zkerr.Retryable(err) {
-		found, err = b.send(!b.armed, nil).Wait(ctx)
+		b.sub.asksAgain()
+		found, err = b.send(!b.armed, b.sub.answered).Wait(ctx)
 	}
 	if found == nil {
 		found = new(proto.Node)
@@ -95,7 +92,7 @@ func (b *Beginning) known() bool {
 	if r.entries[e.key] != e || e.found == nil {
 		return false
 	}
-	b.sub.found = e.found
+	b.sub.found, b.sub.asks = e.found, asksNothing
 	return true
 }
 
@@ -104,10 +101,15 @@ func (b *Beginning) share() {
 	e := b.sub.entry
 	b.registry.mu.Lock()
 	defer b.registry.mu.Unlock()
+	b.sub.asks = asksShared
 	if b.others = e.reading != nil; b.others {
 		e.reading.Join()
 	} else {
-		e.reading = b.send(true, nil)
+		e.answered = false
+		e.reading = b.send(true, func() { b.registry.answered(e) })
+	}
+	if e.answered {
+		b.sub.asks = asksNothing
 	}
 	b.read = e.reading
 }

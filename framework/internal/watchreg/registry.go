@@ -29,7 +29,8 @@ type entry struct {
 	mark        mark        // the state that the arming read found
 	found       *proto.Node // the result of a shared read, never changed; may be nil
 
-	reading Read // the shared read that is to set the watch, while it is under way; else nil
+	reading  Read // the shared read that is to set the watch, while it is under way; else nil
+	answered bool // the latest shared read
 }
 
 // A Read is a read of a znode that is under way. Reads are compared by ==.
@@ -117,8 +118,20 @@ func (r *Registry) fireLocked(e *entry, event Event) {
 	clear(e.subscribers)
 }
 
-// join adds sub. asks says that a read of its own follows. armed reports whether the server has the watch already.
-func (r *Registry) join(sub *Subscription, key Key, asks bool) (armed bool) {
+// answered records that the reply to the shared read of e has arrived.
+func (r *Registry) answered(e *entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.answered = true
+	for sub := range e.subscribers {
+		if sub.asks == asksShared {
+			sub.asks = asksNothing
+		}
+	}
+}
+
+// join adds sub, whose read follows. armed reports whether the server has the watch already.
+func (r *Registry) join(sub *Subscription, key Key) (armed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.needLocked(key.Path)
@@ -127,7 +140,7 @@ func (r *Registry) join(sub *Subscription, key Key, asks bool) (armed bool) {
 		e = &entry{key: key, subscribers: make(map[*Subscription]struct{})}
 		r.entries[key] = e
 	}
-	*sub = Subscription{registry: r, entry: e, fired: make(chan struct{}), asks: asks}
+	*sub = Subscription{registry: r, entry: e, fired: make(chan struct{}), asks: asksOwn}
 	e.subscribers[sub] = struct{}{}
 	return e.armed
 }

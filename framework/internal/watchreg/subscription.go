@@ -13,11 +13,20 @@ type Subscription struct {
 	entry    *entry
 	fired    chan struct{} // closed once; event is set before
 	event    Event
-	asks     bool        // the reply to its own read has not arrived; guarded by registry.mu
+	asks     asking      // guarded by registry.mu
 	found    *proto.Node // never changed, because Subscriptions of one entry share it
 	after    func()      // of AfterFire; guarded by registry.mu
 	limit    *time.Timer // of FireWithin, nil for none; guarded by registry.mu
 }
+
+// An asking says to which read of a Subscription's the reply has not arrived.
+type asking int
+
+const (
+	asksNothing asking = iota
+	asksOwn            // a read of its own
+	asksShared         // the entry's
+)
 
 // Fired returns a channel that is closed when the Subscription fires.
 func (sub *Subscription) Fired() <-chan struct{} { return sub.fired }
@@ -87,14 +96,21 @@ func (sub *Subscription) subscribedLocked() bool {
 func (sub *Subscription) answered() {
 	sub.registry.mu.Lock()
 	defer sub.registry.mu.Unlock()
-	sub.asks = false
+	sub.asks = asksNothing
+}
+
+// asksAgain records that a read of its own follows.
+func (sub *Subscription) asksAgain() {
+	sub.registry.mu.Lock()
+	defer sub.registry.mu.Unlock()
+	sub.asks = asksOwn
 }
 
 // meaning returns what a server's event means to the Subscription. An event that arrives before the reply to its
 // read is of an earlier watch, and of a change that came before the state that the read finds: an old deletion
 // says nothing of a znode that was created since. It needs registry.mu.
 func (sub *Subscription) meaning(event Event) Event {
-	if sub.asks && event <= ChildrenChanged {
+	if sub.asks != asksNothing && event <= ChildrenChanged {
 		return Unseen
 	}
 	return event

@@ -262,26 +262,40 @@ func TestContextEndsABeginning(t *testing.T) {
 // state that the next caller's read finds.
 func TestAnEventBeforeTheReplyIsOfAnEarlierWatch(t *testing.T) {
 	t.Parallel()
-	s := newServer()
-	ctx, leave := context.WithCancel(t.Context())
-	leave()
-	if err := s.begin(false).begun.Wait(ctx); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	sub := s.begin(false)
-	s.wantReads(t, 2)
-	s.reads[0].found(1)
-	s.Fire(watchreg.Deleted, "/a")
-	s.reads[1].found(2)
-	sub.mustWait(t)
-	if got := sub.Event(); got != watchreg.Unseen {
-		t.Errorf("the event of the deletion of a former znode is %v, want %v", got, watchreg.Unseen)
-	}
-	later := s.begin(false)
-	s.reads[2].found(2)
-	s.Fire(watchreg.Deleted, "/a") // before the caller of Wait comes to it
-	later.mustWait(t)
-	if got := later.Event(); got != watchreg.Deleted {
-		t.Errorf("the event after the reply is %v, want %v", got, watchreg.Deleted)
+	for _, shared := range []bool{false, true} {
+		s := newServer()
+		ctx, leave := context.WithCancel(t.Context())
+		leave()
+		if err := s.begin(false).begun.Wait(ctx); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		subs := []subscription{s.begin(shared), s.begin(shared)}
+		s.reads[0].found(1)
+		s.Fire(watchreg.Deleted, "/a")
+		for _, one := range s.reads[1:] {
+			one.found(2)
+		}
+		for _, sub := range subs {
+			sub.mustWait(t)
+			if got := sub.Event(); got != watchreg.Unseen {
+				t.Errorf("shared %v: the event of the deletion of a former znode is %v, want %v", shared, got, watchreg.Unseen)
+			}
+		}
+		before := len(s.reads)
+		later := []subscription{s.begin(shared), s.begin(shared)}
+		for _, one := range s.reads[before:] {
+			one.found(2)
+		}
+		later = append(later, s.begin(true)) // by what is read, or known
+		if n := len(s.reads); s.reads[n-1].node == nil {
+			s.reads[n-1].found(2)
+		}
+		s.Fire(watchreg.Deleted, "/a") // before the caller of Wait comes to it
+		for _, sub := range later {
+			sub.mustWait(t)
+			if got := sub.Event(); got != watchreg.Deleted {
+				t.Errorf("shared %v: the event after the reply is %v, want %v", shared, got, watchreg.Deleted)
+			}
+		}
 	}
 }
