@@ -93,6 +93,28 @@ func TestTheNodesSuccessorWasWrittenBeforeItIsFound(t *testing.T) {
 	}
 }
 
+// A Node has found that it replaced the znode of its former session, although the reply was lost. Later its client
+// itself replaces the znode by a transaction like that. Such a znode is not the Node's, and outlives Close.
+func TestWhatTheClientPutsInTheSuccessorsPlaceIsNotTheNodes(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, proxy *zkproxy.Proxy, c, other *framework.Client) {
+		n := must.Get(node.New(c, "/n", []byte("ours")))(t)
+		mustAwait(t, n)
+		lost := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/n", Action: fault.DropReply})
+		proxy.Rules().Add(fault.Rule{Op: fault.Connect, Session: c.Session().ID, Action: fault.OtherSession})
+		proxy.Cut()
+		<-lost.Hit()
+		synctest.Wait()
+		<-time.After(time.Second)
+		mustAwait(t, n)
+		must.Get(c.Txn(t.Context(), framework.OpDelete("/n", framework.AnyVersion),
+			framework.OpCreate("/n", nil, framework.Ephemeral()), framework.OpSet("/n", []byte("by hand"), 0)))(t)
+		<-time.After(time.Minute)
+		recipetest.Fails(t, "Await", n.Await(t.Context()), node.ErrTaken)
+		must.OK(t, n.Close(t.Context()))
+		mustHold(t, other, c, "/n", "by hand")
+	})
+}
+
 // countOverwritten counts the changes of another client's writes.
 func countOverwritten(seen *atomic.Int32) func(node.Change) {
 	return func(change node.Change) {

@@ -59,14 +59,22 @@ func (k *Keeper) create(ctx context.Context, want Content) error {
 	if err != nil {
 		return err
 	}
-	k.past.Created(k.session)
-	k.path, k.znode, k.written, k.touched, k.adopted = path, st, want.Number, time.Time{}, false
+	k.path, k.touched, k.adopted = path, time.Time{}, false
+	written := want.Number
 	if st.Version == 1 && st.Czxid == st.Mzxid { // it is that of a succession of unknown outcome, with what that wrote
-		k.written = 0
+		written = 0
 	}
-	k.znode.Mzxid = st.Czxid // look reports what another client has written since
-	k.opts.Created(ctx)
+	st.Mzxid = st.Czxid // look reports what another client has written since
+	k.made(ctx, st, written)
 	return nil
+}
+
+// made records that the session has made the znode, with the Content of the number. So the outcome of an earlier
+// succession is known.
+func (k *Keeper) made(ctx context.Context, st framework.Stat, number int64) {
+	k.past.Created(k.session)
+	k.znode, k.written, k.unsure = st, number, succession{}
+	k.opts.Created(ctx)
 }
 
 // look watches the path and looks at the znode that is there. It deletes one of a former session.
@@ -101,9 +109,7 @@ func (k *Keeper) look(ctx context.Context, want Content) error {
 	case formerZnode:
 		return k.succeed(ctx, want, st)
 	case successorZnode:
-		k.past.Created(k.session)
-		k.znode, k.written = st, k.unsure.number
-		k.opts.Created(ctx)
+		k.made(ctx, st, k.unsure.number)
 		if st.Mzxid != st.Czxid {
 			k.opts.Overwritten()
 		}
@@ -173,9 +179,7 @@ func (k *Keeper) succeed(ctx context.Context, want Content, former framework.Sta
 	var refused *framework.TxnError
 	switch {
 	case err == nil:
-		k.past.Created(k.session)
-		k.znode, k.written = results[2].Stat, want.Number
-		k.opts.Created(ctx)
+		k.made(ctx, results[2].Stat, want.Number)
 	case errors.As(err, &refused):
 		k.past.Refused(k.session)
 	default:
