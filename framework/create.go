@@ -133,7 +133,8 @@ func (cr *creation) size() int {
 	return createSize + len(cr.path) + len(cr.data) + aclSize(cr.acls)
 }
 
-// A znode is the znode that a create has made, or has found. The zero value is none.
+// A znode is the znode that a create has made, or has found; nil for none. It goes by pointer, because each of
+// the many frames of an attempt would have a Stat on the stack of a caller that may wait long after it.
 type znode struct {
 	path string
 	stat Stat
@@ -157,17 +158,18 @@ func (cr *creation) run(ctx context.Context) (path string, err error) {
 		}
 	}
 	made, err := do(ctx, cr.client.core, rq, cr.attempt)
-	if err == nil {
-		cr.store(made)
+	if err != nil {
+		return "", err
 	}
-	return made.path, err
+	cr.store(made)
+	return made.path, nil
 }
 
 // attempt makes one attempt. It looks for what an earlier one has left, sends the create, and removes what
 // was in its way: then errAgain has it begin again.
-func (cr *creation) attempt(ctx context.Context, s *session.Session) (znode, error) {
+func (cr *creation) attempt(ctx context.Context, s *session.Session) (*znode, error) {
 	made, err := cr.findEarlier(ctx, s)
-	if err == nil && made.path == "" {
+	if err == nil && made == nil {
 		made, err = cr.send(ctx, s)
 	}
 	switch {
@@ -188,14 +190,14 @@ func (cr *creation) attempt(ctx context.Context, s *session.Session) (znode, err
 
 // findEarlier returns the znode that an earlier attempt has left. There is none if the attempt is the first, or
 // if the earlier one certainly had no effect. Otherwise it returns an error.
-func (cr *creation) findEarlier(ctx context.Context, s *session.Session) (znode, error) {
+func (cr *creation) findEarlier(ctx context.Context, s *session.Session) (*znode, error) {
 	switch {
 	case cr.protection != nil:
 		return cr.findProtected(ctx, s)
 	case cr.has(withSequential): // no attempt follows one of unknown outcome
-		return znode{}, nil
+		return nil, nil
 	}
-	return znode{}, cr.earlier.checkNoEffect(ctx, s, cr.path, func(found proto.Node) error {
+	return nil, cr.earlier.checkNoEffect(ctx, s, cr.path, func(found proto.Node) error {
 		if found.Exists {
 			return maybeEarlier(ErrNodeExists)
 		}
@@ -204,7 +206,7 @@ func (cr *creation) findEarlier(ctx context.Context, s *session.Session) (znode,
 }
 
 // send sends the create, by itself or together with its epoch, and waits for the reply.
-func (cr *creation) send(ctx context.Context, s *session.Session) (made znode, err error) {
+func (cr *creation) send(ctx context.Context, s *session.Session) (made *znode, err error) {
 	before, send := s.Zxid(), cr.sendAlone
 	if cr.epoch != nil {
 		send = cr.sendWithEpoch
@@ -232,7 +234,7 @@ func (cr *creation) mayBeLeft() bool {
 
 // sendAlone sends the create, and right after it the reads that the options ask for: a server serves a
 // session's requests in the order in which they are sent.
-func (cr *creation) sendAlone(ctx context.Context, s *session.Session) (znode, <-chan struct{}, error) {
+func (cr *creation) sendAlone(ctx context.Context, s *session.Session) (*znode, <-chan struct{}, error) {
 	rq := requests.Create(cr.path, cr.data, cr.flags(), cr.acls, cr.ttl)
 	if cr.has(withEphemeral) && cr.protection == nil {
 		rq.Answered = func(made requests.Created) { cr.client.core.claims.note(made.Path, made.Stat.Czxid) }
@@ -244,12 +246,12 @@ func (cr *creation) sendAlone(ctx context.Context, s *session.Session) (znode, <
 	if err == nil && !isMade(cr.path, cr.has(withSequential), got.Path) {
 		err = errOtherPath
 	}
-	made := znode{got.Path, statOf(got.Stat)}
+	var made *znode
 	var names [][]string
 	if err == nil {
+		made = &znode{got.Path, statOf(got.Stat)}
 		names = lists.names(ctx)
 	} else {
-		made = znode{}
 		lists.withdraw()
 	}
 	cr.storeLists(names)
@@ -271,7 +273,7 @@ func isMade(path string, sequential bool, znode string) bool {
 	return len(number) >= 10 && strings.Trim(strings.TrimPrefix(number, "-"), "0123456789") == ""
 }
 
-func (cr *creation) store(made znode) {
+func (cr *creation) store(made *znode) {
 	if cr.stat != nil {
 		*cr.stat = made.stat
 	}
@@ -296,27 +298,27 @@ func (cr *creation) neverExisted(ctx context.Context, s *session.Session) error 
 
 // findAlike returns the znode at the path if it is as this Create would have made it. If not, it returns
 // exists, the error of the attempt.
-func (cr *creation) findAlike(ctx context.Context, s *session.Session, exists error) (znode, error) {
+func (cr *creation) findAlike(ctx context.Context, s *session.Session, exists error) (*znode, error) {
 	found, err := session.Call(ctx, s, requests.Get(cr.path))
 	earlier := errors.Is(exists, zkerr.ErrEarlierAttempt)
 	switch {
 	case errors.Is(err, ErrNoNode) && !earlier: // another client has just deleted it
-		return znode{}, errAgain
+		return nil, errAgain
 	case errors.Is(err, ErrNoNode):
-		return znode{}, exists
+		return nil, exists
 	case err != nil && earlier:
-		return znode{}, refused(err)
+		return nil, refused(err)
 	case err != nil:
-		return znode{}, err
+		return nil, err
 	}
 	var owner int64
 	if cr.has(withEphemeral) {
 		owner = s.ID()
 	}
 	if found.Stat.EphemeralOwner != owner || found.Stat.Version != 0 || !cr.client.core.cfg.sameData(found.Data, cr.data) {
-		return znode{}, exists
+		return nil, exists
 	}
-	return znode{cr.path, statOf(found.Stat)}, nil
+	return &znode{cr.path, statOf(found.Stat)}, nil
 }
 
 // listed appends the directories that the options ask to list.
@@ -352,7 +354,7 @@ func (cr *creation) sendWatch(s *session.Session) *beginning {
 }
 
 // storeWatch waits for the watch and stores it if it is on the znode that was made.
-func (cr *creation) storeWatch(ctx context.Context, b *beginning, made znode) {
+func (cr *creation) storeWatch(ctx context.Context, b *beginning, made *znode) {
 	if cr.watch == nil {
 		return
 	}
@@ -363,7 +365,7 @@ func (cr *creation) storeWatch(ctx context.Context, b *beginning, made znode) {
 	w, err := b.wait(ctx)
 	switch {
 	case err != nil: // a later call of Watch returns it, too
-	case made.path == "" || w.sub.Found().Stat.Czxid != made.stat.Czxid:
+	case made == nil || w.sub.Found().Stat.Czxid != made.stat.Czxid:
 		w.Close()
 	default:
 		*cr.watch = w

@@ -45,7 +45,7 @@ func (c *Client) CreateAll(ctx context.Context, creates ...TxnOp) ([]string, err
 	}
 	paths := make([]string, len(made))
 	for i, cr := range g.creations {
-		cr.store(made[i])
+		cr.store(&made[i])
 		paths[i] = cr.client.viewPath(made[i].path)
 	}
 	return paths, nil
@@ -113,8 +113,8 @@ func (g *group) findEarlier(ctx context.Context, s *session.Session) ([]znode, e
 		if err != nil {
 			return nil, err
 		}
-		if found.path != "" {
-			made = append(made, found)
+		if found != nil {
+			made = append(made, *found)
 		}
 	}
 	if len(made) == len(g.creations) {

@@ -128,7 +128,7 @@ func (cr *creation) epochOps() []TxnOp {
 
 // sendWithEpoch sends the transaction of epochOps and waits for the reply. It returns errNoEpoch if
 // there is no epoch.
-func (cr *creation) sendWithEpoch(ctx context.Context, s *session.Session) (znode, <-chan struct{}, error) {
+func (cr *creation) sendWithEpoch(ctx context.Context, s *session.Session) (*znode, <-chan struct{}, error) {
 	ops := cr.epochOps()
 	p := session.Begin(s, txnRequest(ops))
 	answer, err := p.Wait(ctx)
@@ -142,11 +142,11 @@ func (cr *creation) sendWithEpoch(ctx context.Context, s *session.Session) (znod
 		err = reason
 	}
 	if err != nil {
-		return znode{}, p.Done(), err
+		return nil, p.Done(), err
 	}
 	set := results[0].Stat
 	*cr.epoch = set.Version
-	return znode{cr.path, Stat{
+	return &znode{cr.path, Stat{
 		Czxid: set.Mzxid, Mzxid: set.Mzxid, Pzxid: set.Mzxid, Ctime: set.Mtime, Mtime: set.Mtime,
 		EphemeralOwner: s.ID(), DataLength: int32(len(cr.data)),
 	}}, p.Done(), nil
@@ -184,11 +184,11 @@ func validateEpochACL(path string, list []acl.Entry) error {
 // checkEpoch returns the znode that an earlier attempt has left, and stores the version of its epoch. If an
 // operator has written or deleted the epoch since, it deletes the znode, because its epoch is unknown. The
 // next holder's epoch would be unknown, too.
-func (cr *creation) checkEpoch(ctx context.Context, s *session.Session, made znode) (znode, error) {
+func (cr *creation) checkEpoch(ctx context.Context, s *session.Session, made *znode) (*znode, error) {
 	e := cr.protection.epoch
 	if e.exists && e.mzxid == made.stat.Czxid {
 		*cr.epoch = e.version
 		return made, nil
 	}
-	return znode{}, again(unlessGone(e.delete(ctx, s, made.path)))
+	return nil, again(unlessGone(e.delete(ctx, s, made.path)))
 }

@@ -109,7 +109,7 @@ func Attempt(ctx context.Context, c *Client, observed bool) error {
 	if observed {
 		_, err = do(ctx, c.core, rq, attempt)
 	} else {
-		_, err = try(ctx, c.core, rq, nil, attempt)
+		_, err = try(ctx, c.core, &rq, nil, attempt)
 	}
 	return err
 }

@@ -54,11 +54,11 @@ func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Co
 	usercall.Require("ctx", ctx != nil)
 	o := c.telemetry.Observe(ctx, otelzk.Operation{Name: rq.op, Path: rq.path, Batch: rq.batch})
 	if o == nil {
-		return try(ctx, c, rq, nil, attempt)
+		return try(ctx, c, &rq, nil, attempt)
 	}
 	err := ErrUnknownOutcome // until there is a reply: a function of the user may panic
 	defer func() { o.End(err, rq.failed(err)) }()
-	v, err := try(o.Context(), c, rq, o, func(ctx context.Context, s *session.Session) (T, error) {
+	v, err := try(o.Context(), c, &rq, o, func(ctx context.Context, s *session.Session) (T, error) {
 		o.Session = s
 		return attempt(ctx, s)
 	})
@@ -66,8 +66,8 @@ func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Co
 }
 
 // try is do without telemetry.
-func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation, attempt func(context.Context, *session.Session) (T, error)) (T, error) {
-	bound, repeat, reads := rq.session, rq.repeat, rq.reads // all that an attempt keeps of rq
+func try[T any](ctx context.Context, c *core, rq *request, o *otelzk.Observation, attempt func(context.Context, *session.Session) (T, error)) (T, error) {
+	bound, repeat, reads, patient := rq.session, rq.repeat, rq.reads, rq.patient // all that an attempt keeps of rq
 	policy := c.cfg.retry
 	switch {
 	case rq.single:
@@ -76,28 +76,30 @@ func try[T any](ctx context.Context, c *core, rq request, o *otelzk.Observation,
 		policy = patience{policy, rq.patient}
 	}
 	unknown := false // an earlier attempt had an unknown outcome
-	v, err := retry.Value(ctx, policy, func(ctx context.Context) (T, error) {
-		var zero T
+	var v, zero T
+	err := retry.Do(ctx, policy, func(ctx context.Context) error {
 		breaks := c.breaks.Load() // before there is a session: its connection may end at once
 		s, err := c.sessionFor(ctx, bound, reads)
 		if err != nil {
-			return zero, classify(repeat, err, noConnection)
+			return classify(repeat, err, noConnection)
 		}
-		v, err := attemptOn(ctx, s, attempt)
-		if err == nil {
-			return v, nil
+		if v, err = attemptOn(ctx, s, attempt); err == nil {
+			return nil
 		}
 		unknown = unknown || errors.Is(err, ErrUnknownOutcome)
-		if rq.patient != nil && passes(err) && rq.patient() {
-			return v, attemptError{err, breaks}
+		if patient != nil && passes(err) && patient() {
+			return attemptError{err, breaks}
 		}
-		return v, classify(repeat, err, breaks)
+		return classify(repeat, err, breaks)
 	}, c.retryOptions(o)...)
+	if err == nil {
+		return v, nil
+	}
 	err = cause.Without(err)
 	if unknown && !reads && unanswered(err) {
 		err = fmt.Errorf("%w; an earlier attempt: %w", err, ErrUnknownOutcome)
 	}
-	return v, err
+	return zero, err
 }
 
 // A patience is a policy that does not stop while goOn returns true.

@@ -79,20 +79,20 @@ func (g *protection) name(path string) string {
 // findProtected returns the znode that an earlier attempt has left in the session, as [protection.search] does. A
 // znode of an earlier session does not count, whatever its name, because it ends with that session. If the Stat
 // is asked for and may not be read, it returns ErrNoAuth.
-func (cr *creation) findProtected(ctx context.Context, s *session.Session) (znode, error) {
+func (cr *creation) findProtected(ctx context.Context, s *session.Session) (*znode, error) {
 	if !cr.earlier.unknown || cr.earlier.session != s.ID() {
-		return znode{}, nil
+		return nil, nil
 	}
 	made, err := cr.protection.search(ctx, s, cr.path, cr.earlier.before)
 	switch {
 	case errors.Is(err, ErrTooLarge): // the client can't find out
-		return znode{}, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+		return nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	case err != nil:
-		return znode{}, err
-	case made.path == "":
+		return nil, err
+	case made == nil:
 		cr.earlier.unknown = false // now it is certain that it was not created
 	case cr.stat != nil && made.stat.Czxid == 0:
-		return znode{}, ErrNoAuth
+		return nil, ErrNoAuth
 	case cr.epoch != nil:
 		return cr.checkEpoch(ctx, s, made)
 	}
@@ -102,9 +102,9 @@ func (cr *creation) findProtected(ctx context.Context, s *session.Session) (znod
 // search looks for the znode of a create at the path after a commit, because the server that replies now may lag
 // behind the server of the create, as [earlierAttempts] says. before is the transaction id that the session knew
 // before the create. The Stat is the zero value if the znode's ACL lets the client not read it.
-func (g *protection) search(ctx context.Context, s *session.Session, path string, before int64) (znode, error) {
+func (g *protection) search(ctx context.Context, s *session.Session, path string, before int64) (*znode, error) {
 	if err := session.Effect(ctx, s, requests.Prove()); err != nil {
-		return znode{}, err
+		return nil, err
 	}
 	if g.claim != nil {
 		return g.searchAt(ctx, s, path, before)
@@ -112,23 +112,23 @@ func (g *protection) search(ctx context.Context, s *session.Session, path string
 	dir, _ := zkpath.Split(path)
 	candidates, err := g.candidates(ctx, s, dir)
 	if err != nil {
-		return znode{}, err
+		return nil, err
 	}
 	for _, full := range candidates {
 		found, err := session.Call(ctx, s, requests.Exists(full))
 		if errors.Is(err, ErrNoAuth) {
 			own, err := owns(ctx, s, full)
 			if err != nil || own {
-				return znode{path: full}, err
+				return &znode{path: full}, err
 			}
 			continue
 		}
 		if errors.Is(err, ErrNoNode) || err == nil && (!found.Exists || found.Stat.EphemeralOwner != s.ID()) {
 			continue
 		}
-		return znode{full, statOf(found.Stat)}, err
+		return &znode{full, statOf(found.Stat)}, err
 	}
-	return znode{}, nil
+	return nil, nil
 }
 
 // candidates returns the paths of the znodes in dir whose names begin with the id. If the listing
@@ -152,28 +152,28 @@ func (g *protection) candidates(ctx context.Context, s *session.Session, dir str
 
 // searchAt is search for a znode that is known by its session. What the session knew before the create
 // is of earlier creates.
-func (g *protection) searchAt(ctx context.Context, s *session.Session, path string, before int64) (znode, error) {
+func (g *protection) searchAt(ctx context.Context, s *session.Session, path string, before int64) (*znode, error) {
 	if g.epoch != nil {
 		if err := g.epoch.read(ctx, s); err != nil {
-			return znode{}, err
+			return nil, err
 		}
 	}
 	found, err := readStat(ctx, s, path)
 	if errors.Is(err, ErrNoAuth) {
 		if own, fault := owns(ctx, s, path); fault != nil || !own {
-			return znode{}, fault
+			return nil, fault
 		}
 	}
 	st := found.Stat
 	switch {
 	case err != nil || !found.Exists || st.EphemeralOwner != s.ID():
-		return znode{}, err
+		return nil, err
 	case s.Zxid() < before:
-		return znode{}, errZxidFell
+		return nil, errZxidFell
 	case st.Czxid <= before || g.claim.knows(st.Czxid):
-		return znode{}, nil
+		return nil, nil
 	}
-	return znode{path, statOf(st)}, nil
+	return &znode{path, statOf(st)}, nil
 }
 
 // conclude records how Create ended. If it failed, and what it may have left is not known, the znode is deleted
@@ -221,7 +221,7 @@ func (x deletion) attemptProtected(ctx context.Context, c *core, before int64) e
 	rq := request{op: "delete", path: x.path, session: x.session, repeat: repeatable, single: true}
 	_, err := do(ctx, c, rq, func(ctx context.Context, s *session.Session) (struct{}, error) {
 		found, err := g.search(ctx, s, x.path, before)
-		if err != nil || found.path == "" {
+		if err != nil || found == nil {
 			return struct{}{}, err
 		}
 		if g.epoch != nil {

@@ -26,12 +26,7 @@ func Do(ctx context.Context, p Policy, fn func(context.Context) error, opts ...D
 	if ctx == nil {
 		panic("retry: Do: ctx: must not be nil")
 	}
-	hooks := newHooks(opts)
-	err := errors.Join(Validate(p), hooks.validate())
-	if fn == nil {
-		err = errors.Join(err, faultf("retry: Do: fn: must not be nil"))
-	}
-	if err != nil {
+	if err := checked(p, fn, opts); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -39,10 +34,21 @@ func Do(ctx context.Context, p Policy, fn func(context.Context) error, opts ...D
 	}
 
 	start := time.Now()
-	if err = fn(ctx); err == nil {
+	err := fn(ctx)
+	if err == nil {
 		return nil
 	}
-	return cause.Join(ctx, again(ctx, start, p, fn, hooks, err))
+	return cause.Join(ctx, again(ctx, start, p, fn, newHooks(opts), err))
+}
+
+// checked returns the faults of the arguments of Do. It is a function of its own so that fn, which may wait long,
+// does not have its frame below it.
+func checked(p Policy, fn func(context.Context) error, opts []DoOption) error {
+	err := errors.Join(Validate(p), newHooks(opts).validate())
+	if fn == nil {
+		err = errors.Join(err, faultf("retry: Do: fn: must not be nil"))
+	}
+	return err
 }
 
 // Value is [Do] for an fn that returns a value. It returns the value of the

@@ -57,11 +57,16 @@ func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, er
 		case err != nil:
 			return nil, err
 		case try:
-			return contender.Try(ctx, q.queue.Client, func(ctx context.Context) (*Lease, error) {
-				return q.contend(ctx, key, admitted, seen, true)
-			})
+			return q.try(ctx, key, admitted, seen)
 		}
 		return q.contend(ctx, key, admitted, seen, false)
+	})
+}
+
+// try is contend for a call that waits for no other owner.
+func (q *queueLock) try(ctx context.Context, key ownerKey, admitted admission, seen *telemetry.Acquire) (*Lease, error) {
+	return contender.Try(ctx, q.queue.Client, func(ctx context.Context) (*Lease, error) {
+		return q.contend(ctx, key, admitted, seen, true)
 	})
 }
 

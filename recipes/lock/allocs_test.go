@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"runtime"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +15,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/recipes/lock"
 )
 
 // allocsPerLock is how often the process allocates memory for one Lock and Release of a free mutex: the
@@ -31,6 +35,49 @@ func TestAllocationsOfAFreeLock(t *testing.T) { //nolint:paralleltest // it coun
 	if allocs > allocsPerLock {
 		t.Errorf("%v allocations per lock, want at most %v", allocs, allocsPerLock)
 	}
+}
+
+// TestStackOfAWaiter counts the stacks of waiters as large as they have been: no garbage collection has made them
+// smaller. Each is 8 KiB, and grew to 16 KiB when an attempt's frames had Stats and connection states by value.
+func TestStackOfAWaiter(t *testing.T) { //nolint:paralleltest // it counts the stacks of the process
+	const waiters, most = 200, 12 << 10
+	if raceEnabled() {
+		t.Skip("frames are larger with -race")
+	}
+	addr, dialer := serverInProcess(t)
+	c := newClient(t, addr, dialer)
+	held := mustLock(t, newMutex(t, c, "/lock"))
+	var mutexes []*lock.Mutex
+	for range waiters {
+		mutexes = append(mutexes, newMutex(t, c, "/lock"))
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	before := stacks()
+	var waiting []<-chan result
+	for _, m := range mutexes {
+		waiting = append(waiting, lockLater(t.Context(), m))
+	}
+	awaitContenders(t, c, "/lock", waiters+1)
+	mustWait(t, "all but the holder", waiting...)
+	each := (stacks() - before) / waiters
+	t.Logf("%d bytes of stack per waiter", each)
+	if each > most {
+		t.Errorf("a waiter has a stack of %d bytes, want at most %d", each, most)
+	}
+	mustRelease(t, held)
+	mustReleaseEach(t, waiting...)
+}
+
+func stacks() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.StackInuse
+}
+
+// raceEnabled reports whether the test was built with -race.
+func raceEnabled() bool {
+	info, _ := debug.ReadBuildInfo()
+	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // cannedClient returns a client of a cannedConn.

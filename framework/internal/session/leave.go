@@ -96,7 +96,7 @@ func (s *Session) EnterAttempt() bool { return s.enterRequest() }
 func (s *Session) LeaveAttempt() { s.leaveRequest() }
 
 // Serves reports whether the session has not ended and has a connection for requests.
-func (s *Session) Serves() bool { return s.Ended() == nil && s.wire.Status().Open && !s.leaving.Load() }
+func (s *Session) Serves() bool { return s.Ended() == nil && s.wire.Open() && !s.leaving.Load() }
 
 // enterRequest is called before a caller's request is sent, and leaveRequest when it has its outcome. If
 // no connection serves, or the connection is being closed, enterRequest returns false: a later one has to

@@ -66,11 +66,11 @@ func (s *Session) ID() int64 {
 	if s == nil {
 		return 0
 	}
-	return s.wire.Status().ID
+	return s.wire.ID()
 }
 
 // Timeout returns the negotiated session timeout; 0 before the first connection.
-func (s *Session) Timeout() time.Duration { return s.wire.Status().Timeout }
+func (s *Session) Timeout() time.Duration { return s.wire.Timeout() }
 
 // Secret returns what it takes to resume, and so to end, the session.
 func (s *Session) Secret() (id int64, password []byte) { return s.wire.Secret() }

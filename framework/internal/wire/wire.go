@@ -138,6 +138,28 @@ func (w *Wire) Status() Status {
 	return s
 }
 
+// ID, Timeout and Open are the Status's. Callers of operations ask for them: a Status, in many frames, would make
+// a waiter's stack twice as large.
+func (w *Wire) ID() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.about.id
+}
+
+// Timeout is documented with ID.
+func (w *Wire) Timeout() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.about.timeout
+}
+
+// Open is documented with ID.
+func (w *Wire) Open() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.openLocked(Ordinary) != nil
+}
+
 // Secret returns what it takes to resume, and so to end, the session.
 func (w *Wire) Secret() (id int64, password []byte) {
 	w.mu.Lock()

@@ -37,9 +37,15 @@ func answers() []answer {
 
 // OfCode returns the error for a code in a server's reply, nil for [proto.CodeOK].
 func OfCode(code proto.Code) error {
-	switch code {
-	case proto.CodeOK:
+	if code == proto.CodeOK {
 		return nil
+	}
+	return ofFault(code)
+}
+
+// ofFault is a function of its own, so that the stack of who only reads need not have its frame.
+func ofFault(code proto.Code) error {
+	switch code {
 	case proto.CodeThrottled:
 		return answered{fmt.Errorf("%w: the server sheds load", ErrNotConnected), code}
 	case proto.CodeAuthRequired:

@@ -109,17 +109,7 @@ func (w *waiter) notifyLong() {
 
 // watch sets the watches that are missing, within one round trip. The watch on the own node is the first.
 func (w *waiter) watch(ctx context.Context) error {
-	var missing []*nodeWatch
-	var paths []string
-	for _, one := range []struct {
-		slot *nodeWatch
-		name string
-	}{{&w.own, w.attempt.self.Name}, {&w.predecessor, w.pos.predecessor}, {&w.also, w.pos.also}} {
-		if one.slot.retarget(one.name) {
-			missing = append(missing, one.slot)
-			paths = append(paths, zkpath.Join(w.attempt.queue.Dir, one.name))
-		}
-	}
+	missing, paths := w.missing()
 	if missing == nil {
 		return nil
 	}
@@ -133,16 +123,33 @@ func (w *waiter) watch(ctx context.Context) error {
 	if observer := w.attempt.Observer; observer != nil && w.predecessor.watch != nil {
 		observer.Behind(w.predecessor.watch.Data())
 	}
-	if fault != nil {
-		return fault
+	if fault == nil && w.lost() {
+		fault = errGone
 	}
+	return fault
+}
+
+// lost reports whether the own node is gone. There may be one of another client's at the same path.
+func (w *waiter) lost() bool {
 	if w.own.gone {
-		return errGone
+		return true
 	}
-	if st, _ := w.own.watch.Stat(); st.Czxid != w.attempt.znode.Stat.Czxid { // of another client, at the same path
-		return errGone
+	st, _ := w.own.watch.Stat()
+	return st.Czxid != w.attempt.znode.Stat.Czxid
+}
+
+// missing returns the watches that have to be set, and the paths of their nodes.
+func (w *waiter) missing() (missing []*nodeWatch, paths []string) {
+	for _, one := range []struct {
+		slot *nodeWatch
+		name string
+	}{{&w.own, w.attempt.self.Name}, {&w.predecessor, w.pos.predecessor}, {&w.also, w.pos.also}} {
+		if one.slot.retarget(one.name) {
+			missing = append(missing, one.slot)
+			paths = append(paths, zkpath.Join(w.attempt.queue.Dir, one.name))
+		}
 	}
-	return nil
+	return missing, paths
 }
 
 // reread reads the own node, and not only what an earlier watch found, as watch would, and then what
