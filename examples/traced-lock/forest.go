@@ -29,36 +29,28 @@ func newForest(services ...[]span) *forest {
 	return f
 }
 
-// String prints the traces as trees, one below the other.
+// String prints the traces one below the other, with each span below its parent and further to the right.
 func (f *forest) String() string {
 	var out strings.Builder
 	for _, root := range f.children[""] {
 		fmt.Fprintf(&out, "trace %s, service %s\n", root.Trace, root.Service)
-		f.print(&out, root, "", "")
+		f.print(&out, root, "")
 		fmt.Fprintln(&out)
 	}
 	return out.String()
 }
 
-// print prints the span behind first, and what lies below it behind rest.
-func (f *forest) print(out *strings.Builder, s span, first, rest string) {
-	fmt.Fprintf(out, "%s%s  %v%s\n", first, s.Name, s.Duration.Round(time.Millisecond/10), remarks(s))
-	below := f.children[s.ID]
+// print prints the span behind indent, and what lies below it.
+func (f *forest) print(out *strings.Builder, s span, indent string) {
+	fmt.Fprintf(out, "%s%s  %v%s\n", indent, s.Name, s.Duration.Round(time.Millisecond/10), remarks(s))
+	indent += "  "
 	for _, l := range s.Links {
 		if l.Kind == "blocked_by" {
-			bar := "   "
-			if len(below) > 0 {
-				bar = "│  "
-			}
-			fmt.Fprintf(out, "%s%s<- blocked by %s\n", rest, bar, f.resolve(l))
+			fmt.Fprintf(out, "%s<- blocked by %s\n", indent, f.resolve(l))
 		}
 	}
-	for i, child := range below {
-		if i == len(below)-1 {
-			f.print(out, child, rest+"└─ ", rest+"   ")
-		} else {
-			f.print(out, child, rest+"├─ ", rest+"│  ")
-		}
+	for _, child := range f.children[s.ID] {
+		f.print(out, child, indent)
 	}
 }
 
