@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -196,48 +197,6 @@ func TestProtectedCreate_of_a_znode_that_may_not_be_read(t *testing.T) {
 // named returns the names that contain part.
 func named(names []string, part string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(name, part) })
-}
-
-func TestProtectedCreate_when_canceled(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	for _, tc := range []struct {
-		name   string
-		action fault.Action
-		cut    bool
-	}{
-		{"its reply comes later", fault.HoldReply, false},
-		{"its reply never comes", fault.HoldReply, true},
-		{"it is applied later", fault.HoldRequest, false},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			proxy := zkproxy.Run(t, server.Addr())
-			c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second))
-			observer := connect(t, server.Addr())
-			dir := fresh(t)
-			mustCreate(t, c, dir+"/keep", "")
-			held := proxy.Rules().Add(fault.Rule{Op: fault.Create, Action: tc.action})
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			go func() {
-				<-held.Hit()
-				cancel()
-			}()
-			_, err := c.Create(ctx, dir+"/lock-", nil, framework.Ephemeral(), framework.Sequential(), framework.Protected())
-			wantErr(t, "create", err, context.Canceled, framework.ErrUnknownOutcome)
-			wantEqual(t, "pending deletes", c.PendingDeletes(), 1)
-			if tc.cut {
-				proxy.Cut()
-			}
-			held.Release()
-			zktest.Eventually(t, patience, "the delete is done", func() bool { return c.PendingDeletes() == 0 })
-			wantList(t, "children after the delete", children(t, observer, dir), []string{"keep"})
-			if n := proxy.Count(fault.Delete); tc.action == fault.HoldReply && n != 1 {
-				t.Errorf("%d deletes were sent, want 1", n)
-			}
-		})
-	}
 }
 
 func TestProtectedCreate_with_a_znode_of_another_session(t *testing.T) {
@@ -508,4 +467,82 @@ func TestCreatesOfOnePathAtOnce(t *testing.T) {
 		}
 		wg.Wait()
 	})
+}
+
+// A create that the client can find again is cancelled on its way: what it makes goes, and a create of the same path that
+// follows waits for that.
+func TestACancelledCreateLeavesNoZnode(t *testing.T) {
+	t.Parallel()
+	dirs := numbered("/cancelled", 2)
+	known := func(ctx context.Context, c *framework.Client, opts ...framework.CreateOption) error {
+		return last(c.Create(ctx, dirs[0]+"/known", []byte("same"), knownBySession(opts...)...))
+	}
+	creates := map[string]func(context.Context, *framework.Client, ...framework.CreateOption) error{
+		"protected": func(ctx context.Context, c *framework.Client, _ ...framework.CreateOption) error {
+			return last(c.Create(ctx, dirs[0]+"/lock-", nil, framework.Ephemeral(), framework.Sequential(), framework.Protected()))
+		},
+		"known by session": known,
+		"several": func(ctx context.Context, c *framework.Client, _ ...framework.CreateOption) error {
+			return last(c.CreateAll(ctx, contenders(dirs)...))
+		},
+	}
+	for name, tc := range map[string]struct {
+		action fault.Action
+		cut    bool
+	}{
+		"its reply comes later":   {fault.HoldReply, false},
+		"its reply never comes":   {fault.HoldReply, true},
+		"it is applied later":     {fault.HoldRequest, false},
+		"its reply is lost":       {fault.DropReply, false},
+		"its connection is ended": {fault.CutBefore, false},
+	} {
+		for kind, create := range creates {
+			runVirtually(t, kind+", "+name, func(t *testing.T, srv *zkserver.Server) {
+				c, observer := virtual(t, srv, framework.WithSessionTimeout(20*time.Second)), virtual(t, srv)
+				for _, dir := range dirs {
+					mustCreate(t, observer, dir, "")
+				}
+				op := fault.Create
+				if kind == "several" {
+					op = fault.Multi
+				}
+				stuck := srv.Rules().Add(fault.Rule{Op: op, Action: tc.action})
+				deletes := srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.Pass, Times: fault.Forever})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				srv.Refuse()
+				first := background(func() error { return create(ctx, c) })
+				await(t, stuck.Hit(), "the create")
+				synctest.Wait()
+				cancel()
+				wantErr(t, "the create", <-first, context.Canceled, framework.ErrUnknownOutcome)
+				if c.PendingDeletes() == 0 {
+					t.Error("nothing is to be deleted")
+				}
+				if tc.cut {
+					srv.Cut()
+				}
+				srv.Accept()
+				var st framework.Stat
+				next := make(<-chan error)
+				if kind == "known by session" {
+					next = background(func() error { return known(t.Context(), c, framework.StatTo(&st)) })
+					synctest.Wait()
+				}
+				stuck.Release()
+				if kind == "known by session" {
+					wantErr(t, "the create that follows", <-next, nil)
+					wantStat(t, c, dirs[0]+"/known", st)
+					mustDelete(t, c, dirs[0]+"/known")
+				}
+				zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
+				for _, dir := range dirs {
+					wantList(t, "znodes that are left", children(t, observer, dir), nil)
+				}
+				if kind == "protected" && tc.action == fault.HoldReply {
+					wantEqual(t, "deletions that were sent", deletes.Hits(), 1)
+				}
+			})
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -115,93 +117,6 @@ func TestCreateAll_makes_missing_parents(t *testing.T) {
 	}
 }
 
-func TestCreateAllFindsItsZnodesWhenTheReplyIsLost(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	observer := connect(t, server.Addr())
-	for _, action := range []fault.Action{fault.DropReply, fault.CutBefore} {
-		dirs := numbered(fresh(t)+"/lost/"+action.String(), 3)
-		for _, dir := range dirs {
-			mustCreate(t, observer, dir, "")
-		}
-		proxy := zkproxy.Run(t, server.Addr())
-		c := connect(t, proxy.Addr())
-		rule := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Action: action})
-		var st framework.Stat
-		paths, err := c.CreateAll(t.Context(), contenders(dirs, framework.StatTo(&st))...)
-		if err != nil || rule.Hits() != 1 {
-			t.Fatalf("%v: %v, %d hits", action, err, rule.Hits())
-		}
-		wantOneEach(t, observer, dirs, paths)
-		if found, _, err := observer.Exists(t.Context(), paths[2]); err != nil || found.Czxid != st.Czxid {
-			t.Errorf("%v: czxid %#x, found %#x (%v)", action, st.Czxid, found.Czxid, err)
-		}
-	}
-}
-
-func TestCreateAll_recreates_when_znodes_were_deleted(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	observer := connect(t, server.Addr())
-	proxy := zkproxy.Run(t, server.Addr())
-	c := connect(t, proxy.Addr())
-	dirs := numbered(fresh(t)+"/some", 3)
-	for _, dir := range dirs {
-		mustCreate(t, observer, dir, "")
-	}
-	proxy.Refuse()
-	rule := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.DropReply})
-	var paths []string
-	var err error
-	var wg sync.WaitGroup
-	wg.Go(func() { paths, err = c.CreateAll(t.Context(), contenders(dirs)...) })
-	await(t, rule.Hit(), "the transaction")
-	old := children(t, observer, dirs[1])
-	if len(old) != 1 {
-		t.Fatalf("%v in %s, want one znode", old, dirs[1])
-	}
-	must.OK(t, observer.Delete(t.Context(), dirs[1]+"/"+old[0]))
-	proxy.Heal()
-	wg.Wait()
-	must.OK(t, err)
-	wantOneEach(t, observer, dirs, paths)
-}
-
-func TestACreateAllThatIsCancelledLeavesNoZnode(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	observer := connect(t, server.Addr())
-	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply} {
-		t.Run(action.String(), func(t *testing.T) {
-			t.Parallel()
-			dirs := numbered(fresh(t)+"/cancelled/"+action.String(), 3)
-			for _, dir := range dirs {
-				mustCreate(t, observer, dir, "")
-			}
-			proxy := zkproxy.Run(t, server.Addr())
-			c := connect(t, proxy.Addr())
-			if action == fault.DropReply {
-				proxy.Refuse()
-			}
-			rule := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Action: action})
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			done := background(func() error { return last(c.CreateAll(ctx, contenders(dirs)...)) })
-			await(t, rule.Hit(), "the transaction")
-			cancel()
-			wantErr(t, "CreateAll", <-done, context.Canceled, framework.ErrUnknownOutcome)
-			proxy.Heal()
-			rule.Release()
-			zktest.Eventually(t, patience, "the deletions", func() bool { return c.PendingDeletes() == 0 })
-			for _, dir := range dirs {
-				if names := children(t, observer, dir); len(names) != 0 {
-					t.Errorf("%v in %s, want none", names, dir)
-				}
-			}
-		})
-	}
-}
-
 func TestCreateAllIsAllOrNone(t *testing.T) {
 	t.Parallel()
 	c := connect(t, zktest.Shared(t).Addr()+fresh(t))
@@ -238,4 +153,40 @@ func TestTheRootViewHasTheEnsemblesPaths(t *testing.T) {
 	view := must.Get(c.Namespace("named"))(t)
 	node := mustCreate(t, view, "/node", "")
 	wantExists(t, c.Root(), view.AbsolutePath(node), true)
+}
+
+// The transaction is lost, or its reply, and another client may delete one of the znodes before the client is connected
+// again: there is one of each in the end.
+func TestCreateAll_after_a_loss(t *testing.T) {
+	for name, tc := range map[string]struct {
+		action  fault.Action
+		deleted bool
+	}{
+		"of the transaction": {fault.CutBefore, false}, "of the reply": {fault.DropReply, false}, "of the reply and a znode": {fault.DropReply, true},
+	} {
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			c, observer := virtual(t, srv), virtual(t, srv)
+			dirs := numbered("/lost", 3)
+			for _, dir := range dirs {
+				mustCreate(t, observer, dir, "")
+			}
+			rule := srv.Rules().Add(fault.Rule{Op: fault.Multi, Action: tc.action})
+			srv.Refuse()
+			var st framework.Stat
+			var paths []string
+			done := background(func() (err error) {
+				paths, err = c.CreateAll(t.Context(), contenders(dirs, framework.StatTo(&st))...)
+				return err
+			})
+			await(t, rule.Hit(), "the transaction")
+			if tc.deleted {
+				mustDelete(t, observer, dirs[1]+"/"+strings.Join(children(t, observer, dirs[1]), ""))
+			}
+			srv.Accept()
+			must.OK(t, <-done)
+			wantOneEach(t, observer, dirs, paths)
+			found, _ := must.Get2(observer.Exists(t.Context(), paths[2]))(t)
+			wantEqual(t, "the Stat's czxid", st.Czxid, found.Czxid)
+		})
+	}
 }

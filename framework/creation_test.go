@@ -25,20 +25,6 @@ func knownBySession(more ...framework.CreateOption) []framework.CreateOption {
 	return append(more, framework.Ephemeral(), framework.KnownBySession())
 }
 
-func TestKnownBySessionFindsItsZnodeAgain(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	c := newClient(t, proxy.Addr())
-	path := fresh(t) + "-known"
-	lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.DropReply})
-	var st framework.Stat
-	created, err := c.Create(t.Context(), path, []byte("7f"), knownBySession(framework.StatTo(&st))...)
-	if err != nil || created != path || lost.Hits() != 1 {
-		t.Fatalf("Create: %q, %v with %d replies lost; want %s with one", created, err, lost.Hits(), path)
-	}
-	wantStat(t, c, path, st)
-}
-
 // TestKnownBySessionTakesNothingForItsOwn has another znode at the path when the
 // create is tried again: its refusal leaves no doubt.
 func TestKnownBySessionTakesNothingForItsOwn(t *testing.T) {
@@ -239,39 +225,6 @@ func TestKnownBySessionBesideAZnodeThatMayNotBeRead(t *testing.T) {
 		sleep(time.Minute)
 		wantEqual(t, "pending deletions", c.PendingDeletes(), 0)
 	}, zkserver.WithVersion("3.9.6"))
-}
-
-// TestKnownBySession_ends ends ctx with the create on its way: what it makes goes,
-// and a create that follows waits for that.
-func TestKnownBySession_ends(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply, fault.DropReply, fault.CutBefore} {
-		t.Run(action.String(), func(t *testing.T) {
-			t.Parallel()
-			proxy := zkproxy.Run(t, server.Addr())
-			c := newClient(t, proxy.Addr())
-			path := fresh(t) + "-gives-up"
-			stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: action})
-			ctx, cancel := context.WithCancel(t.Context())
-			first := background(func() error { return last(c.Create(ctx, path, []byte("same"), knownBySession()...)) })
-			await(t, stuck.Hit(), "the create")
-			cancel()
-			wantErr(t, "Create", <-first, context.Canceled)
-			second := make(chan error, 1)
-			var st framework.Stat
-			go func() {
-				_, err := c.Create(t.Context(), path, []byte("same"), knownBySession(framework.StatTo(&st))...)
-				second <- err
-			}()
-			stuck.Release()
-			wantErr(t, "the create that follows", <-second, nil)
-			zktest.Eventually(t, patience, "the clean-up is done", func() bool { return c.PendingDeletes() == 0 })
-			if found, ok, err := c.Exists(t.Context(), path); err != nil || !ok || found.Czxid != st.Czxid {
-				t.Errorf("znode %v, %v, czxid %d; want the second's, %d", ok, err, found.Czxid, st.Czxid)
-			}
-		})
-	}
 }
 
 func TestKnownBySessionWaitsNoLongerThanItsContext(t *testing.T) {

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,25 +13,8 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
-	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
-	"github.com/docent-go/docent/testing/zktest"
 )
-
-// As EnabledSessionExpired.testInjectedWatchedEvent: the server stays away, and watchers
-// nevertheless learn that their session is over.
-func TestCuratorWatchersLearnOfTheEndWithoutAServer(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtual(t, srv)
-		mustCreate(t, c, "/watched", "")
-		w := mustWatch(t, c, "/watched", framework.WatchData)
-		timeout := c.Session().Timeout
-		disconnect(srv)
-		began := time.Now()
-		wantEvent(t, w, framework.EventSessionEnded)
-		wantWithin(t, began, timeout)
-	})
-}
 
 // As Framework.testCreateACLWithReset: a session that follows another has its credentials.
 func TestCuratorCredentialsAreThereInTheNextSession(t *testing.T) {
@@ -50,8 +30,9 @@ func TestCuratorCredentialsAreThereInTheNextSession(t *testing.T) {
 	})
 }
 
-// As Framework.testListenerConnectedAtStart (CURATOR-72): whoever asks for something before
-// there is a server, the first state after the start is Connected.
+// As Framework.testListenerConnectedAtStart (CURATOR-72), NeverConnected and BlockUntilConnected: whoever asks for
+// something before there is a server, the first state after the start is Connected. Other than Curator's, a client
+// that never had a session does not lose one.
 func TestCuratorFirstStateIsConnected(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		srv.Refuse()
@@ -61,29 +42,13 @@ func TestCuratorFirstStateIsConnected(t *testing.T) {
 		created := background(func() error { return last(c.Create(t.Context(), "/queued", nil)) })
 		<-time.After(time.Minute)
 		seen.await(t, connecting)
+		wantErr(t, "Create", last(c.Create(within(t, time.Second), "/a", nil)), context.DeadlineExceeded)
+		wantErr(t, "AwaitConnected without a server", c.AwaitConnected(within(t, time.Second)), context.DeadlineExceeded)
 		srv.Accept()
+		check(t, c.AwaitConnected(t.Context()))
 		wantErr(t, "what was asked for before", <-created, nil)
 		seen.await(t, connecting, connected)
-	})
-}
-
-// As BackgroundStates.testConnectionStateListener and Framework.testReconnectAfterLoss: two
-// outages that each cost a session; what is asked for meanwhile fails, and then succeeds.
-func TestCuratorTwoLongOutages(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		var seen trail
-		c := virtual(t, srv, framework.WithRetry(retry.Never()), framework.WithStateListener(seen.add))
-		want := []framework.State{connecting, connected}
-		for range 2 {
-			disconnect(srv)
-			want = append(want, suspended, lost)
-			seen.await(t, want...)
-			wantErr(t, "a read while Lost", last(c.Exists(t.Context(), "/")), framework.ErrNotConnected)
-			srv.Accept()
-			want = append(want, connected)
-			seen.await(t, want...)
-			wantExists(t, c, "/", true)
-		}
+		wantErr(t, "AwaitConnected when connected", c.AwaitConnected(t.Context()), nil)
 	})
 }
 
@@ -132,23 +97,6 @@ func TestCuratorTreeIsDeletedByTwoAtOnce(t *testing.T) {
 		if left := slices.DeleteFunc(srv.Paths(), func(path string) bool { return len(path) < 5 || path[:5] != "/tree" }); len(left) != 0 {
 			t.Errorf("left: %q", left)
 		}
-	})
-}
-
-// As FailedDeleteManager.testWithNamespaceAndLostSession: a guaranteed delete that was asked
-// for while there was no session is done in the next.
-func TestCuratorGuaranteedDeleteOfTheNextSession(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		var seen trail
-		c := virtual(t, srv, framework.WithRetry(retry.Never()), framework.WithStateListener(seen.add), framework.WithNamespace("ns"))
-		node := mustCreate(t, c, "/stays", "")
-		disconnect(srv)
-		seen.await(t, connecting, connected, suspended, lost)
-		wantErr(t, "delete while Lost", c.Delete(t.Context(), node, framework.Guaranteed()), framework.ErrNotConnected)
-		srv.Accept()
-		seen.await(t, connecting, connected, suspended, lost, connected)
-		zktest.Eventually(t, patience, "the delete is done", func() bool { return c.PendingDeletes() == 0 })
-		wantExists(t, c, node, false)
 	})
 }
 
@@ -202,61 +150,3 @@ func TestCuratorTTLZnodesGo(t *testing.T) {
 
 // Scenarios of Curator's own tests that no other test has; lab/interop/curator-tests.md
 // has all of them.
-
-// As testNeverConnected. Other than there, a client that never had a session
-// does not lose one.
-func TestCuratorNeverConnected(t *testing.T) {
-	t.Parallel()
-	var dials atomic.Int32
-	refuse := func(context.Context, string, string) (net.Conn, error) {
-		dials.Add(1)
-		return nil, syscall.ECONNREFUSED
-	}
-	var seen trail
-	c := newClient(t, "127.0.0.1:1", framework.WithDialer(refuse), framework.WithStateListener(seen.add))
-	zktest.Eventually(t, patience, "several attempts to connect", func() bool { return dials.Load() >= 3 })
-	seen.await(t, connecting)
-	wantEqual(t, "state", c.State(), connecting)
-	wantErr(t, "create", last(c.Create(within(t, 10*time.Millisecond), "/a", nil)), context.DeadlineExceeded)
-}
-
-// As testBlockUntilConnectedConnectTimeout and …AwaitReconnect.
-func TestCuratorAwaitsTheServersReturn(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	proxy.Refuse()
-	c := newClient(t, proxy.Addr())
-	wantErr(t, "AwaitConnected without a server", c.AwaitConnected(within(t, 10*time.Millisecond)), context.DeadlineExceeded)
-	proxy.Heal()
-	wantErr(t, "AwaitConnected after the server came", c.AwaitConnected(within(t, patience)), nil)
-	wantErr(t, "AwaitConnected when connected", c.AwaitConnected(within(t, patience)), nil)
-}
-
-// As TestFailedDeleteManager: a delete that fails is done later if it is
-// guaranteed, and stays undone if it is not; what is not there is not kept.
-func TestCuratorFailedDeletes(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	var g gate
-	c := connect(t, proxy.Addr(), framework.WithDialer(g.dial), framework.WithRetry(retry.Never()), framework.WithSessionTimeout(20*time.Second))
-	dir := fresh(t)
-	ordinary, guaranteed := mustCreate(t, c, dir+"/ordinary", ""), mustCreate(t, c, dir+"/guaranteed", "")
-	wantErr(t, "guaranteed delete of nothing", c.Delete(t.Context(), dir+"/missing", framework.Guaranteed()), framework.ErrNoNode)
-	wantEqual(t, "pending deletions of nothing", c.PendingDeletes(), 0)
-	g.shut()
-	proxy.Cut()
-	zktest.Eventually(t, patience, "the cut is noticed", func() bool { return c.State() == suspended })
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	for path, opts := range map[string][]framework.DeleteOption{ordinary: nil, guaranteed: {framework.Guaranteed()}} {
-		if err := c.Delete(within(t, 10*time.Millisecond), path, opts...); err == nil {
-			t.Errorf("delete of %s succeeded without a connection", path)
-		}
-	}
-	wantErr(t, "delete under an ended context", c.Delete(ended, ordinary), context.Canceled)
-	g.open()
-	zktest.Eventually(t, patience, "the guaranteed delete is done", func() bool { return c.PendingDeletes() == 0 && c.State() == connected })
-	for path, want := range map[string]bool{ordinary: true, guaranteed: false} {
-		wantExists(t, c, path, want)
-	}
-}

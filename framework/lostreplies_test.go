@@ -477,6 +477,8 @@ func (tt tableCase) check(err error, applied int) string {
 		switch {
 		case w.found && err != nil:
 			return "an effect that is there was not found"
+		case w.again && err != nil:
+			return "its own znode was not found"
 		case w.refusal != nil && !errors.Is(err, w.refusal):
 			return "the error does not say how the repetition was refused"
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -302,59 +303,58 @@ func TestNilIsWrittenAsAnEmptyArray(t *testing.T) {
 	}
 }
 
+// A guaranteed deletion that finds no connection is done once there is one. Others are not.
 func TestAGuaranteedDeleteSurvivesAReconnection(t *testing.T) {
 	t.Parallel()
-	server := zktest.Shared(t)
-	proxy := zkproxy.Run(t, server.Addr())
-	var g gate
-	c := connect(t, proxy.Addr(), framework.WithDialer(g.dial), framework.WithSessionTimeout(20*time.Second))
-	observer := connect(t, server.Addr())
-	var paths []string
-	for range 5 {
-		paths = append(paths, mustCreate(t, c, "/guaranteed/node-", "", framework.Ephemeral(), framework.Sequential()))
-	}
-	g.shut()
-	proxy.Cut()
-	zktest.Eventually(t, patience, "the cut is noticed: before, a request would wait in the wire client", func() bool { return c.State() == suspended })
-	bound := c.InSession(c.Session().ID)
-	for _, path := range paths {
-		err := bound.Delete(within(t, 10*time.Millisecond), path, framework.Guaranteed())
-		if err == nil {
-			t.Error("a delete without a connection succeeded")
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv, framework.WithRetry(retry.Never()), framework.WithSessionTimeout(20*time.Second))
+		var paths []string
+		for range 5 {
+			paths = append(paths, mustCreate(t, c, "/guaranteed/node-", "", framework.Ephemeral(), framework.Sequential()))
 		}
-		bound.Discard(path) // asked for twice, done once
-	}
-	wantEqual(t, "pending deletes", c.PendingDeletes(), len(paths))
-	proxy.ResetRequests()
-	g.open()
-	zktest.Eventually(t, patience, "the deletes are done", func() bool { return c.PendingDeletes() == 0 })
-	var deleted []string
-	for _, rq := range proxy.Requests() {
-		if rq.Op == fault.Delete {
-			deleted = append(deleted, rq.Path)
+		ordinary := mustCreate(t, c, "/ordinary", "")
+		wantErr(t, "a deletion of nothing", c.Delete(t.Context(), "/missing", framework.Guaranteed()), framework.ErrNoNode)
+		wantEqual(t, "pending deletions of nothing", c.PendingDeletes(), 0)
+		disconnect(srv)
+		synctest.Wait()
+		bound := c.InSession(c.Session().ID)
+		for _, path := range paths {
+			wantErr(t, "a deletion without a connection", bound.Delete(within(t, time.Millisecond), path, framework.Guaranteed()), framework.ErrNotConnected)
+			bound.Discard(path) // asked for twice, done once
 		}
-	}
-	slices.Sort(deleted)
-	wantList(t, "deleted", deleted, paths)
-	for _, path := range paths {
-		wantExists(t, observer, path, false)
-	}
-	c.Discard("not a path")
-	wantEqual(t, "pending deletes, of a path that no znode can have", c.PendingDeletes(), 0)
+		wantErr(t, "one that is not guaranteed", bound.Delete(within(t, time.Millisecond), ordinary), framework.ErrNotConnected)
+		wantEqual(t, "pending deletions", c.PendingDeletes(), len(paths))
+		deletes := srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.Pass, Times: fault.Forever})
+		srv.Accept()
+		zktest.Eventually(t, patience, "the deletions are done", func() bool { return c.PendingDeletes() == 0 })
+		wantEqual(t, "deletions that were sent", deletes.Hits(), len(paths))
+		wantList(t, "znodes that are left", children(t, c, "/guaranteed"), nil)
+		wantExists(t, c, ordinary, true)
+		c.Discard("not a path")
+		wantEqual(t, "pending deletions, of a path that no znode can have", c.PendingDeletes(), 0)
+	})
 }
 
+// Deletions that are bound to a session end with it. Others are done in the next session, or Close names them.
 func TestGuaranteedDeletesEndWithTheirSession(t *testing.T) {
 	t.Parallel()
-	server := zktest.Shared(t)
-	proxy := zkproxy.Run(t, server.Addr())
-	var g gate
-	c := connect(t, proxy.Addr(), framework.WithDialer(g.dial), framework.WithSessionTimeout(2*time.Second))
-	bound := c.InSession(c.Session().ID)
-	stays := mustCreate(t, c, fresh(t)+"/stays", "")
-	g.shut()
-	proxy.Cut()
-	bound.Discard(stays)
-	zktest.Eventually(t, patience, "the session's deletes are dropped", func() bool { return c.PendingDeletes() == 0 && c.State() == lost })
-	c.Discard(stays) // of no session: it outlives them
-	wantText(t, last(c.Close()), stays)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var seen trail
+		c := virtual(t, srv, framework.WithRetry(retry.Never()), framework.WithStateListener(seen.add), framework.WithNamespace("ns"))
+		stays, goes := mustCreate(t, c, "/stays", ""), mustCreate(t, c, "/goes", "")
+		bound := c.InSession(c.Session().ID)
+		disconnect(srv)
+		bound.Discard(stays)
+		seen.await(t, connecting, connected, suspended, lost)
+		synctest.Wait()
+		wantEqual(t, "pending deletions of the session", c.PendingDeletes(), 0)
+		wantErr(t, "a deletion while Lost", c.Delete(t.Context(), goes, framework.Guaranteed()), framework.ErrNotConnected)
+		srv.Accept()
+		zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
+		wantList(t, "znodes that are left", children(t, c, "/"), []string{"stays"})
+		disconnect(srv)
+		synctest.Wait()
+		c.Discard(stays)
+		wantText(t, last(c.Close()), stays)
+	})
 }
