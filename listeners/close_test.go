@@ -3,7 +3,6 @@ package listeners_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -246,21 +245,6 @@ func TestCloseByAllListenersAtOnceDoesNotLock(t *testing.T) {
 		must.OK(t, q.Close(t.Context()))
 		order.add("closer")
 		order.check(t, "they", "listener", "listener", "listener", "closer")
-	})
-}
-
-func TestCloseWaitsForAListenerThatEndsItsGoroutine(t *testing.T) {
-	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
-		var a record[int]
-		q.Add(func(e int) {
-			<-time.After(time.Second)
-			a.add(e)
-			runtime.Goexit()
-		})
-		q.Notify(1)
-		q.Notify(2)
-		must.OK(t, q.Close(t.Context()))
-		a.check(t, "the listener", 1, 2)
 	})
 }
 

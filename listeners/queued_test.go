@@ -13,22 +13,6 @@ import (
 	"github.com/docent-go/docent/listeners"
 )
 
-func TestQueuedDeliversEveryEventInOrder(t *testing.T) {
-	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
-		var a, b record[int]
-		q.Add(a.add)
-		q.Add(b.add)
-		var want []int
-		for i := range 1000 {
-			q.Notify(i)
-			want = append(want, i)
-		}
-		synctest.Wait()
-		a.check(t, "a", want...)
-		b.check(t, "b", want...)
-	})
-}
-
 func TestQueued_shows_all_listeners_one_order(t *testing.T) {
 	t.Parallel()
 	q := listeners.NewQueued[int](noPanic(t))
@@ -164,20 +148,6 @@ func TestQueuedMayBeUsedByItsListeners(t *testing.T) {
 		synctest.Wait()
 		a.check(t, "a", 1, 2)
 		b.check(t, "b", 10, 2)
-	})
-}
-
-func TestQueuedListenerSeesNothingFromBeforeItsTime(t *testing.T) {
-	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
-		var a, b record[int]
-		q.Notify(1)
-		q.Add(a.add)
-		q.Notify(2)
-		q.AddWith(20, b.add)
-		q.Notify(3)
-		synctest.Wait()
-		a.check(t, "a", 2, 3)
-		b.check(t, "b", 20, 3)
 	})
 }
 

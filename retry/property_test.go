@@ -2,7 +2,6 @@ package retry_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/big"
 	"testing"
@@ -70,37 +69,6 @@ func TestProperty_unbounded_policies(t *testing.T) {
 				t.Fatalf("wait %d = %v without a bound and %v with the largest", i+1, one[i], other[i])
 			}
 		}
-	})
-}
-
-func TestPropertyAttemptsAreRetriesAndOne(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		n := rapid.IntRange(0, 50).Draw(rt, "n")
-		failures := rapid.IntRange(0, 60).Draw(rt, "failures")
-		wait := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(rt, "wait"))
-
-		synctest.Test(t, func(*testing.T) {
-			start, attempts, fn := time.Now(), 0, failing(failures)
-			err := retry.Do(context.Background(), retry.Times(n, wait), func(ctx context.Context) error {
-				attempts++
-				return fn(ctx)
-			})
-			want := min(n, failures) + 1
-			if attempts != want {
-				rt.Errorf("%d attempts, want %d", attempts, want)
-			}
-			if got, want := time.Since(start), time.Duration(want-1)*wait; got != want {
-				rt.Errorf("%v elapsed, want %v", got, want)
-			}
-			if (err == nil) != (failures <= n) {
-				rt.Errorf("Do = %v after %d failures of %d that may be retried", err, failures, n)
-			}
-			var exhausted *retry.ExhaustedError
-			if errors.As(err, &exhausted) != (failures > n && n > 0) {
-				rt.Errorf("Do = %v after %d failures of %d that may be retried", err, failures, n)
-			}
-		})
 	})
 }
 
