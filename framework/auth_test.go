@@ -95,46 +95,6 @@ const (
 	secretData = "node-c0ntent"
 )
 
-func TestDigestCredential(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	proxy := zkproxy.Run(t, server.Addr())
-	var rec record
-	chroot := fresh(t)
-	c := connect(t, proxy.Addr()+chroot, framework.WithAuth("digest", []byte(user+":"+secret)),
-		framework.WithACL(acl.Creator()...), framework.WithLogger(rec.logger()))
-	stranger := connect(t, server.Addr()+chroot, framework.WithLogger(rec.logger()))
-
-	mustCreate(t, c, "/mine", secretData)
-	_, _, err := stranger.Get(t.Context(), "/mine")
-	wantErr(t, "a stranger's get", err, framework.ErrNoAuth)
-	rec.add(err)
-	acl, _, err := c.ACL(t.Context(), "/mine")
-	if err != nil || len(acl) != 1 || acl[0].Scheme != "digest" || !strings.HasPrefix(acl[0].ID, user+":") {
-		t.Errorf("ACL %v, %v", acl, err)
-	}
-	rec.add(acl, acl[0])
-	digest := strings.TrimPrefix(acl[0].ID, user+":")
-
-	for range 3 { // it has to be there again after each reconnection
-		cut := proxy.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
-		data, _, err := c.Get(t.Context(), "/mine")
-		if err != nil || string(data) != secretData {
-			t.Errorf("get across a reconnection: %q, %v", data, err)
-		}
-		await(t, cut.Hit(), "the cut")
-	}
-	wantEqual(t, "credentials sent on 4 connections", proxy.Count(fault.SetAuth), 1+3)
-	for _, call := range operations(c) {
-		rec.add(call(within(t, 2*time.Second)))
-	}
-	_, err = c.Create(t.Context(), "/mine", []byte(secretData))
-	rec.add(err)
-	_, err = framework.NewClient("alice:"+secret+"@host:1", framework.WithAuth("", []byte(user+":"+secret)))
-	rec.add(err, framework.WithAuth("digest", []byte(user+":"+secret)), c)
-	rec.check(t, secret, digest, secretData)
-}
-
 // The client tries again, ever slower.
 func TestRefusedCredential_is_state_and_error(t *testing.T) {
 	t.Parallel()

@@ -134,12 +134,14 @@ func TestNoSecretAndNoDataIsInAnySpanMetricOrLog(t *testing.T) {
 		route.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
 		for name, call := range secretCalls(c) {
 			ctx, cancel := context.WithTimeout(traced, patience)
-			_ = call(ctx) // whatever it says: it is the telemetry that is looked at
+			rec.add(call(ctx)) // whatever it says
 			cancel()
 			if t.Failed() {
 				t.Fatal(name)
 			}
 		}
+		_, invalid := framework.NewClient("alice:"+secret+"@host:1", framework.WithAuth("", []byte(user+":"+secret)))
+		rec.add(acl, acl[0], c, invalid, framework.WithAuth("digest", []byte(user+":"+secret)))
 		id, password := framework.SessionSecret(c)
 
 		all := ms.collect(t)

@@ -20,34 +20,39 @@ import (
 
 // requestKinds returns a call of each method of a client that sends a request, by the method's name.
 func requestKinds() map[string]func(context.Context, *framework.Client) error {
+	return requestsAt("/a")
+}
+
+// requestsAt is requestKinds for a path.
+func requestsAt(path string) map[string]func(context.Context, *framework.Client) error {
 	change := framework.ConfigChange{Leave: []int64{1}}
 	return map[string]func(context.Context, *framework.Client) error{
-		"ACL":      func(ctx context.Context, c *framework.Client) error { return last(c.ACL(ctx, "/a")) },
+		"ACL":      func(ctx context.Context, c *framework.Client) error { return last(c.ACL(ctx, path)) },
 		"AddAuth":  func(ctx context.Context, c *framework.Client) error { return c.AddAuth(ctx, "digest", []byte("u:p")) },
-		"Children": func(ctx context.Context, c *framework.Client) error { return last(c.Children(ctx, "/a")) },
+		"Children": func(ctx context.Context, c *framework.Client) error { return last(c.Children(ctx, path)) },
 		"ChildrenEach": func(ctx context.Context, c *framework.Client) error {
-			names, _, errs := c.ChildrenEach(ctx, "/a", "/b")
+			names, _, errs := c.ChildrenEach(ctx, path, "/b")
 			return last(names, errs)
 		},
 		"Config": func(ctx context.Context, c *framework.Client) error { return last(c.Config(ctx)) },
-		"Create": func(ctx context.Context, c *framework.Client) error { return last(c.Create(ctx, "/a", nil)) },
+		"Create": func(ctx context.Context, c *framework.Client) error { return last(c.Create(ctx, path, nil)) },
 		"CreateAll": func(ctx context.Context, c *framework.Client) error {
-			return last(c.CreateAll(ctx, framework.OpCreate("/a", nil, framework.Ephemeral(), framework.Protected())))
+			return last(c.CreateAll(ctx, framework.OpCreate(path, nil, framework.Ephemeral(), framework.Protected())))
 		},
-		"CreateOrSet": func(ctx context.Context, c *framework.Client) error { return last(c.CreateOrSet(ctx, "/a", nil)) },
-		"Delete":      func(ctx context.Context, c *framework.Client) error { return c.Delete(ctx, "/a") },
-		"DeleteTree":  func(ctx context.Context, c *framework.Client) error { return c.DeleteTree(ctx, "/a") },
-		"Ephemerals":  func(ctx context.Context, c *framework.Client) error { return last(c.Ephemerals(ctx, "/")) },
+		"CreateOrSet": func(ctx context.Context, c *framework.Client) error { return last(c.CreateOrSet(ctx, path, nil)) },
+		"Delete":      func(ctx context.Context, c *framework.Client) error { return c.Delete(ctx, path) },
+		"DeleteTree":  func(ctx context.Context, c *framework.Client) error { return c.DeleteTree(ctx, path) },
+		"Ephemerals":  func(ctx context.Context, c *framework.Client) error { return last(c.Ephemerals(ctx, path)) },
 		"Exists": func(ctx context.Context, c *framework.Client) error {
-			_, ok, err := c.Exists(ctx, "/a")
+			_, ok, err := c.Exists(ctx, path)
 			if ok && err != nil {
 				return fmt.Errorf("it exists, and there is the error %s", err.Error())
 			}
 			return err
 		},
-		"Get":     func(ctx context.Context, c *framework.Client) error { return last(c.Get(ctx, "/a")) },
-		"GetEach": func(ctx context.Context, c *framework.Client) error { return last(c.GetEach(ctx, "/a", "/b")) },
-		"GetTree": func(ctx context.Context, c *framework.Client) error { return last(c.GetTree(ctx, "/a")) },
+		"Get":     func(ctx context.Context, c *framework.Client) error { return last(c.Get(ctx, path)) },
+		"GetEach": func(ctx context.Context, c *framework.Client) error { return last(c.GetEach(ctx, path, "/b")) },
+		"GetTree": func(ctx context.Context, c *framework.Client) error { return last(c.GetTree(ctx, path)) },
 		"HoldSession": func(ctx context.Context, c *framework.Client) error {
 			h, err := c.HoldSession(ctx)
 			if err == nil {
@@ -56,27 +61,27 @@ func requestKinds() map[string]func(context.Context, *framework.Client) error {
 			}
 			return err
 		},
-		"PruneParents": func(ctx context.Context, c *framework.Client) error { return c.PruneParents(ctx, "/a/b", "/") },
+		"PruneParents": func(ctx context.Context, c *framework.Client) error { return c.PruneParents(ctx, path+"/child", "/") },
 		"Ready":        func(ctx context.Context, c *framework.Client) error { return c.Ready(ctx) },
 		"Reconfig":     func(ctx context.Context, c *framework.Client) error { return last(c.Reconfig(ctx, change, 1)) },
-		"Set":          func(ctx context.Context, c *framework.Client) error { return last(c.Set(ctx, "/a", nil, 0)) },
-		"SetACL":       func(ctx context.Context, c *framework.Client) error { return last(c.SetACL(ctx, "/a", acl.Open(), 0)) },
-		"Sync":         func(ctx context.Context, c *framework.Client) error { return c.Sync(ctx, "/a") },
+		"Set":          func(ctx context.Context, c *framework.Client) error { return last(c.Set(ctx, path, nil, 0)) },
+		"SetACL":       func(ctx context.Context, c *framework.Client) error { return last(c.SetACL(ctx, path, acl.Open(), 0)) },
+		"Sync":         func(ctx context.Context, c *framework.Client) error { return c.Sync(ctx, path) },
 		"Txn": func(ctx context.Context, c *framework.Client) error {
-			return last(c.Txn(ctx, framework.OpSet("/a", nil, 0)))
+			return last(c.Txn(ctx, framework.OpSet(path, nil, 0)))
 		},
 		"Watch": func(ctx context.Context, c *framework.Client) error {
-			w, err := c.Watch(ctx, "/a", framework.WatchData)
+			w, err := c.Watch(ctx, path, framework.WatchData)
 			if err == nil {
 				w.Close()
 			}
 			return err
 		},
 		"WatchEach": func(ctx context.Context, c *framework.Client) error {
-			return last(c.WatchEach(ctx, framework.WatchExists, "/a", "/b"))
+			return last(c.WatchEach(ctx, framework.WatchData, path, "/b"))
 		},
 		"WatchTree": func(ctx context.Context, c *framework.Client) error {
-			w, err := c.WatchTree(ctx, "/a")
+			w, err := c.WatchTree(ctx, path)
 			if err == nil {
 				w.Close()
 			}

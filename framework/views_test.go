@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -175,64 +174,16 @@ func TestHoldSessionOfAView(t *testing.T) {
 	})
 }
 
-// callsOfPaths are the calls of a client that take a path.
-var callsOfPaths = map[string]func(t *testing.T, c *framework.Client, path string) error{
-	"ACL": func(t *testing.T, c *framework.Client, path string) error { return last(c.ACL(t.Context(), path)) },
-	"Create": func(t *testing.T, c *framework.Client, path string) error {
-		return errOf(c.Create(t.Context(), path, nil))
-	},
-	"CreateAll": func(t *testing.T, c *framework.Client, path string) error {
-		return errOf(c.CreateAll(t.Context(), framework.OpCreate(path, nil, framework.Ephemeral(), framework.Protected())))
-	},
-	"CreateOrSet": func(t *testing.T, c *framework.Client, path string) error {
-		return errOf(c.CreateOrSet(t.Context(), path, nil))
-	},
-	"CheckCreate": func(_ *testing.T, c *framework.Client, path string) error {
+// callsOfPaths returns the calls of a client that take a path.
+func callsOfPaths(path string) map[string]func(context.Context, *framework.Client) error {
+	calls := requestsAt(path)
+	for _, other := range []string{"AddAuth", "Config", "HoldSession", "Ready", "Reconfig", "WhoAmI"} {
+		delete(calls, other)
+	}
+	calls["CheckCreate"] = func(_ context.Context, c *framework.Client) error {
 		return c.CheckCreate(path, make([]byte, 1<<21))
-	},
-	"Children": func(t *testing.T, c *framework.Client, path string) error { return last(c.Children(t.Context(), path)) },
-	"ChildrenEach": func(t *testing.T, c *framework.Client, path string) error {
-		return last(c.ChildrenEach(t.Context(), path))
-	},
-	"Delete":     func(t *testing.T, c *framework.Client, path string) error { return c.Delete(t.Context(), path) },
-	"DeleteTree": func(t *testing.T, c *framework.Client, path string) error { return c.DeleteTree(t.Context(), path) },
-	"Ephemerals": func(t *testing.T, c *framework.Client, path string) error {
-		return errOf(c.Ephemerals(t.Context(), path))
-	},
-	"Exists": func(t *testing.T, c *framework.Client, path string) error { return last(c.Exists(t.Context(), path)) },
-	"Get":    func(t *testing.T, c *framework.Client, path string) error { return last(c.Get(t.Context(), path)) },
-	"GetEach": func(t *testing.T, c *framework.Client, path string) error {
-		return last(c.GetEach(t.Context(), path))
-	},
-	"GetTree": func(t *testing.T, c *framework.Client, path string) error {
-		return errOf(c.GetTree(t.Context(), path))
-	},
-	"PruneParents": func(t *testing.T, c *framework.Client, path string) error {
-		return c.PruneParents(t.Context(), path+"/child", "/")
-	},
-	"Set": func(t *testing.T, c *framework.Client, path string) error {
-		return errOf(c.Set(t.Context(), path, nil, framework.AnyVersion))
-	},
-	"SetACL": func(t *testing.T, c *framework.Client, path string) error {
-		return errOf(c.SetACL(t.Context(), path, acl.Open(), framework.AnyVersion))
-	},
-	"Sync": func(t *testing.T, c *framework.Client, path string) error { return c.Sync(t.Context(), path) },
-	"Txn": func(t *testing.T, c *framework.Client, path string) error {
-		return errOf(c.Txn(t.Context(), framework.OpCheck("/", framework.AnyVersion).In(c.Root()), framework.OpDelete(path, framework.AnyVersion)))
-	},
-	"Watch": func(t *testing.T, c *framework.Client, path string) error {
-		return errOf(c.Watch(t.Context(), path, framework.WatchData))
-	},
-	"WatchEach": func(t *testing.T, c *framework.Client, path string) error {
-		return last(c.WatchEach(t.Context(), framework.WatchData, path))
-	},
-	"WatchTree": func(t *testing.T, c *framework.Client, path string) error {
-		w, err := c.WatchTree(t.Context(), path)
-		if err == nil {
-			w.Close()
-		}
-		return err
-	},
+	}
+	return calls
 }
 
 // TestErrorsNameThePathInTheEnsemble has each call fail in each view, by the server and because the
@@ -240,7 +191,7 @@ var callsOfPaths = map[string]func(t *testing.T, c *framework.Client, path strin
 func TestErrorsNameThePathInTheEnsemble(t *testing.T) {
 	const path = "/missing/znode"
 	for view, of := range views {
-		for name, call := range callsOfPaths {
+		for name, call := range callsOfPaths(path) {
 			runVirtually(t, name+", view: "+view, func(t *testing.T, srv *zkserver.Server) {
 				c, root := of(t, srv)
 				want := func(err error) {
@@ -257,11 +208,11 @@ func TestErrorsNameThePathInTheEnsemble(t *testing.T) {
 						t.Errorf("%q of %q, want %s of %s", err, given, root+path, path)
 					}
 				}
-				if err := call(t, c, path); err != nil {
+				if err := call(t.Context(), c); err != nil {
 					want(err)
 				}
 				check(t, c.Close())
-				switch err := call(t, c, path); name {
+				switch err := call(t.Context(), c); name {
 				case "CheckCreate":
 				case "CreateAll", "Txn": // no operation made it fail
 					wantErr(t, name, err, framework.ErrClosed)
@@ -277,14 +228,14 @@ func TestErrorsNameThePathInTheEnsemble(t *testing.T) {
 func TestTheTableOfCallsOfPathsIsComplete(t *testing.T) {
 	t.Parallel()
 	takesNoZnode := []string{"AddAuth", "Namespace", "SetServers", "AbsolutePath", "Discard"} // Discard returns no error
-	client := reflect.TypeFor[*framework.Client]()
+	client, calls := reflect.TypeFor[*framework.Client](), callsOfPaths("/")
 	for i := range client.NumMethod() {
 		m, takes := client.Method(i), false
 		for i := range m.Type.NumIn() {
 			in := m.Type.In(i)
 			takes = takes || in.Kind() == reflect.String || in == reflect.TypeFor[[]string]() || in == reflect.TypeFor[[]framework.TxnOp]()
 		}
-		if _, ok := callsOfPaths[m.Name]; takes && !ok && !slices.Contains(takesNoZnode, m.Name) {
+		if _, ok := calls[m.Name]; takes && !ok && !slices.Contains(takesNoZnode, m.Name) {
 			t.Errorf("%s has no error in the table", m.Name)
 		}
 	}
