@@ -41,7 +41,7 @@ func TestMessagesSayWhatToDo(t *testing.T) {
 			lease := must.Get(must.Get(lock.NewMutex(c, "/a"))(t).Lock(t.Context()))(t)
 			must.OK(t, lease.Release(t.Context()))
 			return lease.Release(t.Context())
-		}, "lease: released: /in/a"},
+		}, "lease: hold /in/a: released: acquire it again"},
 		"WaitAtMost with WithoutWaiting": {func(t *testing.T, c *framework.Client) error {
 			return lock.Do(t.Context(), must.Get(lock.NewMutex(c, "/a"))(t), nothing, lock.WithoutWaiting(), lock.WaitAtMost(time.Second))
 		}, "lock: do: options: WaitAtMost and WithoutWaiting exclude each other"},

@@ -58,7 +58,7 @@ func ExampleMutex() {
 	// Output:
 	// lock count: 2
 	// refused: true
-	// lease: released: /locks/account-7
+	// lease: hold /locks/account-7: released: acquire it again
 }
 
 func ExampleContextWithOwner() {

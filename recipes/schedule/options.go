@@ -44,7 +44,8 @@ func WithWait(d time.Duration) Option {
 	})
 }
 
-// WithHistory sets how many runs are kept, from 1 to 500. The default is 20.
+// WithHistory sets how many runs are kept, from 1 to 500. The default is 20. Fewer are kept if a request of the client
+// can't have as many ([framework.WithMaxPacket]). Each host must be able to read what the others write.
 func WithHistory(runs int) Option {
 	return option(func(cfg *config) {
 		if runs < 1 || runs > mostHistory {

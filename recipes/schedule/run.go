@@ -5,6 +5,7 @@ import (
 	crand "crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -312,17 +313,24 @@ func (c *call) markOnce(ctx context.Context, l *lease.Lease, seen *state, edit f
 	if !change {
 		return nil
 	}
-	ops := append(l.Guards(), framework.OpSet(c.path, next.encode(), seen.version))
-	done, err := c.client.Txn(ctx, ops...)
+	guards := l.Guards()
+	write := func() ([]framework.TxnResult, error) {
+		return c.client.Txn(ctx, append(slices.Clip(guards), framework.OpSet(c.path, next.encode(), seen.version))...)
+	}
+	done, err := write()
+	for errors.Is(err, framework.ErrTooLarge) && len(next.Runs) > 1 { // nothing was sent: the oldest run goes
+		next.Runs = next.Runs[1:]
+		done, err = write()
+	}
 	if err == nil {
-		seen.marks, seen.version = next, done[len(ops)-1].Stat.Version
+		seen.marks, seen.version = next, done[len(guards)].Stat.Version
 		return nil
 	}
 	culprit := new(framework.TxnError)
 	switch errors.As(err, &culprit); {
-	case culprit.Err == nil || culprit.Index == len(ops)-1 && !errors.Is(err, framework.ErrBadVersion):
+	case culprit.Err == nil || culprit.Index == len(guards) && !errors.Is(err, framework.ErrBadVersion):
 		return err
-	case culprit.Index == len(ops)-1:
+	case culprit.Index == len(guards):
 		return errAgain
 	}
 	return errGone

@@ -363,3 +363,18 @@ func TestFnThatReleases(t *testing.T) {
 		mustRun(t, s, slot(1), func(ctx context.Context, l *lease.Lease) error { return l.Release(ctx) }, schedule.LostInTheMiddle, lease.ErrReleased)
 	})
 }
+
+// TestHistoryFitsTheRequest: with a client of small requests the oldest runs go, and each slot runs.
+func TestHistoryFitsTheRequest(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T, srv *zkserver.Server) {
+		s := newSchedule(t, client(t, srv, framework.WithMaxPacket(4096, 1<<20)), "/job")
+		for n := range 30 {
+			mustRun(t, s, slot(n), idle, schedule.Ran)
+		}
+		runs := must.Get(s.History(t.Context()))(t)
+		if len(runs) < 5 || len(runs) > 19 || !runs[len(runs)-1].Slot.Equal(slot(29)) || runs[0].State != schedule.Done {
+			t.Errorf("%d runs, the last %+v; want some of 20, and the last slot", len(runs), runs[len(runs)-1])
+		}
+	})
+}

@@ -384,9 +384,9 @@ func (s *Share) errLocked() error {
 // A releasedError is [ErrReleased] of a lease of the hold.
 type releasedError struct{ hold *Hold }
 
-// Error names the lock.
+// Error names the lock, and what to do.
 func (e releasedError) Error() string {
-	return fmt.Sprintf("%v: %s", ErrReleased, errtype.Path(cmp.Or(e.hold.Shown, e.hold.Path)))
+	return fmt.Sprintf("lease: hold %s: released: acquire it again", errtype.Path(cmp.Or(e.hold.Shown, e.hold.Path)))
 }
 
 // Unwrap returns ErrReleased.
