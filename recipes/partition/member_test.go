@@ -246,3 +246,25 @@ func TestASettlementThatNobodyMayReplace(t *testing.T) {
 		o.await(t, keys, "a", "c")
 	}, zkenv.Only("an hour has to pass", zkenv.Embedded))
 }
+
+// TestAKeyThatThisMemberMayNotRead: a contender ahead at a key denies it. A member that goes on would keep the key from
+// those that may, so its Run ends, with the key's path, and they have all keys.
+func TestAKeyThatThisMemberMayNotRead(t *testing.T) {
+	t.Parallel()
+	recipetest.Subtest(t, "embedded", func(t *testing.T, env *zkenv.Env) {
+		path, keys, o := recipetest.Path(t), names("key-", 1), newOracle(t)
+		may := env.Client(t, framework.WithAuth("digest", []byte("b:secret")))
+		foreign := must.Get(may.Create(t.Context(), path+"/keys/"+keys[0]+"/lock-", nil, framework.WithParents(), framework.Ephemeral(),
+			framework.Sequential(), framework.Protected()))(t)
+		must.Get(may.SetACL(t.Context(), foreign, acl.Digest("b", "secret"), framework.AnyVersion))(t)
+		a := must.Get(partition.New(env.Client(t), path, keys, partition.WithID("a"), recipes.WithSettle(settle)))(t)
+		ended := make(chan error, 1)
+		go func() { ended <- a.Run(t.Context(), o.serve("a")) }()
+		err := must.Receive(t, ended, "the end of Run")
+		recipetest.Fails(t, "Run", err, framework.ErrNoAuth)
+		recipetest.Says(t, err, path+"/keys/"+keys[0])
+		o.start(t, may, path, "b", keys)
+		must.OK(t, may.Delete(t.Context(), foreign))
+		o.await(t, keys, "b")
+	}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
+}
