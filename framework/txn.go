@@ -108,7 +108,9 @@ func OpNever(reason error) TxnOp { return TxnOp{kind: txnNever, path: "/", refus
 
 // In returns the operation with its path, and that of its result, in the view c, whatever view of the
 // ensemble runs the transaction. Guards of leases are such operations, so a transaction of another
-// view or client checks the lease's znode and no other. c must be a client of the same ensemble.
+// view or client checks the lease's znode and no other. c must be a client of the same ensemble. If
+// it is a view of a session of the client that runs the transaction ([Client.InSession]), and the operation is no check,
+// the transaction is bound to that session, too.
 func (op TxnOp) In(c *Client) TxnOp {
 	usercall.Require("c", c != nil)
 	op.view = c
@@ -167,7 +169,11 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 		return nil, c.opError("txn", "", err)
 	}
 	named := append(slices.Clip(ops), full[len(ops):]...)
-	rq := request{op: "txn", session: c.session, repeat: repeatable, batch: len(ops)}
+	bound, err := c.sessionOf(ops)
+	if err != nil {
+		return nil, c.callError(ctx, "txn", "", err)
+	}
+	rq := request{op: "txn", session: bound, repeat: repeatable, batch: len(ops)}
 	if slices.ContainsFunc(ops, TxnOp.changes) {
 		rq.repeat = once
 	}
@@ -197,6 +203,22 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 		}
 	}
 	return results, nil
+}
+
+// sessionOf returns the session that a transaction of c is bound to, by c itself or by the views of its changes; 0 for
+// none. A check of the guard of a lost lease says what it found.
+func (c *Client) sessionOf(ops []TxnOp) (int64, error) {
+	bound := c.session
+	for _, op := range ops {
+		if !op.changes() || op.view.core != c.core || op.view.session == 0 || op.view.session == bound {
+			continue
+		}
+		if bound != 0 {
+			return 0, fmt.Errorf("%w: operations of the sessions %#x and %#x", ErrSessionEnded, bound, op.view.session)
+		}
+		bound = op.view.session
+	}
+	return bound, nil
 }
 
 // noteMade returns what notes the ephemeral znodes that the transaction has made; nil for none.

@@ -254,3 +254,24 @@ func TestAnErrorOfEachOperationNamesItsView(t *testing.T) {
 		wantText(t, last(one.Config(t.Context())), "config /zookeeper/config:")
 	})
 }
+
+// The view of an operation is bound to a session that has ended. A transaction of the client has no effect in the next
+// one, whatever view runs it, nor has one that belongs to two sessions.
+func TestAnOperationOfASessionEndsWithIt(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, other := virtual(t, srv), virtual(t, srv)
+		former := c.InSession(c.Session().ID)
+		check(t, errOf(c.Txn(t.Context(), framework.OpCreate("/before", nil).In(former))))
+		check(t, srv.Expire(c.Session().ID))
+		sleep(time.Second)
+		check(t, c.AwaitConnected(t.Context()))
+		for _, runs := range []*framework.Client{c, c.InSession(c.Session().ID)} {
+			_, err := runs.Txn(t.Context(), framework.OpCheck("/", framework.AnyVersion), framework.OpCreate("/x", nil, framework.Ephemeral()).In(former))
+			wantErr(t, "Txn", err, framework.ErrSessionEnded)
+			_, err = runs.CreateAll(t.Context(), framework.OpCreate("/x", nil, framework.Ephemeral(), framework.Protected()).In(former))
+			wantErr(t, "CreateAll", err, framework.ErrSessionEnded)
+		}
+		wantList(t, "znodes", slices.DeleteFunc(children(t, other, "/"), func(name string) bool { return name == "zookeeper" }), []string{"before"})
+		check(t, errOf(other.Txn(t.Context(), framework.OpCreate("/y", nil).In(former)))) // another client's sessions are not its own
+	})
+}
