@@ -70,7 +70,7 @@ func (env *environment) liveRecipes() (end func()) {
 	}
 }
 
-// A task is what a recipe does beside the locks.
+// A task is what a recipe does next to the locks.
 type task struct {
 	env  *environment
 	over chan struct{} // closed when all is well and the workers have ended
