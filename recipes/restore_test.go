@@ -116,7 +116,7 @@ func (e *ensemble) restore(to *zkserver.Server) {
 	from := e.serves.Swap(to)
 	from.Refuse()
 	from.Cut()
-	time.Sleep(time.Minute)
+	<-time.After(time.Minute)
 	synctest.Wait()
 }
 
@@ -147,7 +147,7 @@ func TestARestoredZnodeIsSeen(t *testing.T) {
 				var e ensemble
 				e.serves.Store(of("former"))
 				latest := follow(t, e.client(t))
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 				if got := latest(); got != "former" {
 					t.Fatalf("%q, want the former", got)
 				}
@@ -215,7 +215,7 @@ func TestALastingNodeWritesToTheRestoredZnode(t *testing.T) {
 				must.OK(t, n.Await(t.Context()))
 				must.OK(t, n.Set(t.Context(), []byte("mine")))
 				former, _ := must.Get2(c.Exists(t.Context(), "/dir/x"))(t)
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 				srv := history(t, func(c *framework.Client) {
 					put(t, c, "/dir", "")
 					put(t, c, "/other", "")

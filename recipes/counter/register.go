@@ -167,21 +167,23 @@ func (r *register) all(ctx context.Context) iter.Seq2[state, error] {
 				continue
 			}
 			failed = ""
-			st, exists := w.Stat()
-			if now := (state{exists: exists, data: w.Data(), version: st.Version, czxid: st.Czxid}); shown == nil || !now.same(*shown) {
-				shown = &now
-				if !yield(now, nil) {
-					w.Close()
-					return
-				}
-			}
-			err = w.Await(ctx)
-			w.Close()
-			if err != nil {
+			if shown = show(ctx, w, shown, yield); shown == nil {
 				return
 			}
 		}
 	}
+}
+
+// show yields the state of the watch unless it was shown already, waits for the next change, and closes the watch.
+// It returns the state, or nil if that is the end.
+func show(ctx context.Context, w *framework.Watch, shown *state, yield func(state, error) bool) *state {
+	defer w.Close()
+	st, exists := w.Stat()
+	now := state{exists: exists, data: w.Data(), version: st.Version, czxid: st.Czxid}
+	if (shown == nil || !now.same(*shown)) && !yield(now, nil) || w.Await(ctx) != nil {
+		return nil
+	}
+	return &now
 }
 
 // watch watches the znode, or its creation.

@@ -13,9 +13,6 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// connectTimeout is the client's default.
-const connectTimeout = 5 * time.Second
-
 // TestDoWithPermits has an outage begin while fn works under permits.
 func TestDoWithPermits(t *testing.T) {
 	t.Parallel()

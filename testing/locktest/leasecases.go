@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
@@ -82,7 +81,7 @@ func (s *fixture) releaseIsNoLoss() {
 		s.Errorf("Err of a lease that stands: %v", err)
 	}
 	s.mustRelease(lease)
-	s.pass(time.Minute)
+	s.passMinute()
 	if lost(lease) {
 		s.Error("Lost was closed by a release")
 	}

@@ -119,7 +119,7 @@ func (s *fixture) ctxBoundsTheWait() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.pass(time.Minute)
+	s.passMinute()
 	if err := lease.Err(); err != nil {
 		s.Errorf("lease, a while after its Lock's ctx ended: %v", err)
 	}
@@ -129,10 +129,10 @@ func (s *fixture) ctxBoundsTheWait() {
 	s.mustRelease(lease)
 }
 
-// pass lets d pass in virtual time, and little in real time.
-func (s *fixture) pass(d time.Duration) {
+// passMinute lets a minute pass in virtual time, and little in real time.
+func (s *fixture) passMinute() {
 	if s.env.Kind().Virtual() {
-		<-time.After(d)
+		<-time.After(time.Minute)
 	}
 	s.env.Quiesce()
 }
@@ -292,7 +292,7 @@ func (s *fixture) tryIn(outage string, begin func(*zkenv.Route), used bool) {
 	if lease != nil {
 		s.mustRelease(lease)
 	}
-	s.pass(time.Minute)
+	s.passMinute()
 	s.mustBeFree()
 	s.mustBeQuiet(c)
 }
@@ -351,7 +351,7 @@ func (s *fixture) callsLeaveNoGoroutine() {
 	}
 	s.mustRelease(s.mustLock(s.locker(c)))
 	s.mustBeQuiet(c)
-	s.pass(time.Minute)
+	s.passMinute()
 	if after := goroutines(); s.env.Kind().Virtual() && after > before {
 		s.Errorf("%d goroutines after calls that have ended, %d before", after, before)
 	}

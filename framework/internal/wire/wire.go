@@ -138,8 +138,8 @@ func (w *Wire) Status() Status {
 	return s
 }
 
-// ID, Timeout and Open are the Status's. Callers of operations ask for them: a Status, in many frames, would make
-// a waiter's stack twice as large.
+// ID is the Status's, as are Timeout and Open. Callers of operations ask for them: a Status, in many frames,
+// would make a waiter's stack twice as large.
 func (w *Wire) ID() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

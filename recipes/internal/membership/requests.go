@@ -85,11 +85,9 @@ func (k *Keeper) look(ctx context.Context, want Content) error {
 	}
 	k.replace(watch)
 	st, exists := watch.Stat()
-	if exists && st.Mzxid < k.znode.Mzxid { // after a restore, or this server is behind that of the former session
-		if now, _, err := ExistsBehind(ctx, k.client, k.path); err != nil || now.Mzxid != st.Mzxid {
-			k.replace(nil) // to look again
-			return err
-		}
+	if behind, err := k.readBehind(ctx, st, exists); behind || err != nil {
+		k.replace(nil) // to look again
+		return err
 	}
 	found := k.judge(st, exists)
 	if found == ownZnode && st.Mzxid != k.znode.Mzxid && k.written == want.Number {
@@ -116,6 +114,16 @@ func (k *Keeper) look(ctx context.Context, want Content) error {
 		return nil
 	}
 	return ErrTaken
+}
+
+// readBehind reports whether the Stat is older than the znode is, because the server is behind that of the former
+// session. After a restore it is not.
+func (k *Keeper) readBehind(ctx context.Context, st framework.Stat, exists bool) (bool, error) {
+	if !exists || st.Mzxid >= k.znode.Mzxid {
+		return false, nil
+	}
+	now, _, err := ExistsBehind(ctx, k.client, k.path)
+	return now.Mzxid != st.Mzxid, err
 }
 
 // A finding says whose the znode at the path is.

@@ -3,25 +3,39 @@ package recipetest
 import (
 	"context"
 
-	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
-	"github.com/docent-go/docent/recipes/semaphore"
 )
 
 // Permits is a semaphore as a lock: its holders have N of its permits.
 type Permits struct {
-	*semaphore.Semaphore
+	Semaphore interface {
+		Acquire(ctx context.Context, n int) (*lease.Lease, error)
+		TryAcquire(ctx context.Context, n int) (*lease.Lease, error)
+	}
 	N int
 }
 
-func (p Permits) Lock(ctx context.Context) (*lease.Lease, error)    { return p.Acquire(ctx, p.N) }
-func (p Permits) TryLock(ctx context.Context) (*lease.Lease, error) { return p.TryAcquire(ctx, p.N) }
+// Lock acquires the permits.
+func (p Permits) Lock(ctx context.Context) (*lease.Lease, error) {
+	return p.Semaphore.Acquire(ctx, p.N)
+}
+
+// TryLock tries to acquire the permits.
+func (p Permits) TryLock(ctx context.Context) (*lease.Lease, error) {
+	return p.Semaphore.TryAcquire(ctx, p.N)
+}
 
 // A Candidate is an election as a lock: who leads has the lock.
-type Candidate struct{ *leader.Election }
+type Candidate struct {
+	Election interface {
+		Campaign(ctx context.Context) (*lease.Lease, error)
+	}
+}
 
-func (c Candidate) Lock(ctx context.Context) (*lease.Lease, error) { return c.Campaign(ctx) }
+// Lock returns the lease of the leader.
+func (c Candidate) Lock(ctx context.Context) (*lease.Lease, error) { return c.Election.Campaign(ctx) }
 
+// TryLock panics.
 func (c Candidate) TryLock(context.Context) (*lease.Lease, error) {
 	panic("an election has no TryLock")
 }
