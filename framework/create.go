@@ -65,6 +65,7 @@ type creation struct {
 	data       []byte // as the client sends it
 	acls       []acl.Entry
 	earlier    earlierAttempts
+	made       znode                              // by a reply
 	parent     *session.Pending[requests.Created] // sent ahead of the next round of an attempt; nil for none
 	protection *protection                        // nil without Protected and KnownBySession
 }
@@ -249,8 +250,8 @@ func (cr *creation) sendAlone(ctx context.Context, s *session.Session) (*znode, 
 	var made *znode
 	var names [][]string
 	if err == nil {
-		made = &znode{got.Path, statOf(got.Stat)}
-		names = lists.names(ctx)
+		cr.made = znode{got.Path, statOf(got.Stat)}
+		made, names = &cr.made, lists.names(ctx)
 	} else {
 		lists.withdraw()
 	}

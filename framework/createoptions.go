@@ -112,7 +112,10 @@ func (cfg *createConfig) has(options createSet) bool { return cfg.given&options 
 
 // combined returns all faults in the combination of the options.
 func (cfg *createConfig) combined() error {
-	faults := []error{cfg.over.fault()}
+	var faults []error // mostly none, which allocates nothing
+	if err := cfg.over.fault(); err != nil {
+		faults = append(faults, err)
+	}
 	for _, rule := range [...]struct {
 		of, needs, excludes createSet
 		fault               string

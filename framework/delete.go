@@ -153,7 +153,10 @@ func (cfg *deleteConfig) deletion(session int64, full string) deletion {
 
 // validate returns all faults in the combination of options.
 func (cfg *deleteConfig) validate() error {
-	faults := []error{cfg.over.fault()}
+	var faults []error // mostly none, which allocates nothing
+	if err := cfg.over.fault(); err != nil {
+		faults = append(faults, err)
+	}
 	if cfg.atEpoch && cfg.czxid == 0 {
 		faults = append(faults, errors.New("option AtEpoch: must be combined with CreatedBy"))
 	}

@@ -146,10 +146,11 @@ func (cr *creation) sendWithEpoch(ctx context.Context, s *session.Session) (*zno
 	}
 	set := results[0].Stat
 	*cr.epoch = set.Version
-	return &znode{cr.path, Stat{
+	cr.made = znode{cr.path, Stat{
 		Czxid: set.Mzxid, Mzxid: set.Mzxid, Pzxid: set.Mzxid, Ctime: set.Mtime, Mtime: set.Mtime,
 		EphemeralOwner: s.ID(), DataLength: int32(len(cr.data)),
-	}}, p.Done(), nil
+	}}
+	return &cr.made, p.Done(), nil
 }
 
 // makeEpoch creates the epoch, and the parent with WithParents. An epoch that exists is no fault.
