@@ -142,9 +142,9 @@ func TestFastPathIsTakenWithThisGoVersion(t *testing.T) {
 func TestHeaderIsReadUnderEveryTracebackSetting(t *testing.T) {
 	t.Parallel()
 	for _, setting := range []string{"none", "single", "all", "system"} {
-		cmd := exec.Command(os.Args[0], "-test.run=^(TestIDAgrees|TestChoice|TestFastWay)")
+		cmd := exec.Command(os.Args[0], "-test.v", "-test.run=^(TestID_agrees|TestChoice|TestFastPath)")
 		cmd.Env = append(os.Environ(), "GOTRACEBACK="+setting, "GORACE=atexit_sleep_ms=0")
-		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS") {
+		if out, err := cmd.CombinedOutput(); err != nil || strings.Count(string(out), "--- PASS: Test") != 3 {
 			t.Errorf("GOTRACEBACK=%s: %v\n%s", setting, err, out)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func TestWithoutShortcuts(t *testing.T) {
 	t.Parallel()
 	const promises = "^(TestContract|TestKindsOnOnePath|TestQueueOfSides|TestDowngrade.*|TestDeletionOfThePredecessorUnseen" +
-		"|TestHandOffWhenAnOperatorDeletesBoth|TestHandOffWhenTheEventComesLate|TestHandOffAtTheEndOfTheSession)$"
+		"|TestHandOffWhenAnOperatorDeletesBoth)$"
 	run := exec.CommandContext(t.Context(), "go", "test", "-tags=docent_plain", "-count=1", "-timeout=5m", "-run="+promises, "../../lock")
 	run.Env = append(os.Environ(), "ZK_TEST=none")
 	if out, err := run.CombinedOutput(); err != nil || strings.Contains(string(out), "no tests to run") {
