@@ -14,7 +14,7 @@ import (
 // logged is a call that logs, with the message up to its first variable part.
 var logged = regexp.MustCompile(`(?:\.(?:Warn|Info|Error|Debug)|\bwarn)\(\s*(?:fmt\.Sprintf\()?"([^"%]+)`)
 
-// TestTheLogLinesOfRecipesAreDocumented, those of nested modules among them.
+// TestTheLogLinesOfRecipesAreDocumented looks for the messages of recipes, nested modules included, in the page.
 func TestTheLogLinesOfRecipesAreDocumented(t *testing.T) {
 	t.Parallel()
 	page, found := read(t, "docs/observability.md").text, 0

@@ -39,7 +39,7 @@ func identities(d *proto.Decoder) []Identity {
 }
 
 // Ephemerals returns the sorted paths of the ephemeral znodes of the client's present session, at
-// path and below it. If a call that created a znode returned before, the znode is among them, also
+// path and below it. If a call that created a znode returned before, the znode is among them, even
 // if its reply was lost. Ephemerals is retried by the client's policy until ctx ends.
 //
 // A call costs the ensemble one transaction that changes nothing, because the server that replies

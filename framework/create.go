@@ -134,8 +134,8 @@ func (cr *creation) size() int {
 	return createSize + len(cr.path) + len(cr.data) + aclSize(cr.acls)
 }
 
-// A znode is the znode that a create has made, or has found; nil for none. Its users have a pointer, because
-// else each of the many frames of an attempt had a Stat on the stack of a caller that may wait long after it.
+// A znode is what a create has made or found. It is passed by pointer, nil for none: by value, each of an
+// attempt's many frames would put a Stat on the stack of a caller that may wait long afterwards.
 type znode struct {
 	path string
 	stat Stat

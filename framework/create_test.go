@@ -469,8 +469,8 @@ func TestCreatesOfOnePathAtOnce(t *testing.T) {
 	})
 }
 
-// A create that the client can find again is cancelled on its way: what it makes goes, and a create of the same path that
-// follows waits for that.
+// A create that the client can find again is cancelled while its request is under way: the znode goes, and the next
+// create of the path waits for that.
 func TestACancelledCreateLeavesNoZnode(t *testing.T) {
 	t.Parallel()
 	dirs := numbered("/cancelled", 2)

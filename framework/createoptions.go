@@ -100,7 +100,7 @@ const (
 	withEpoch
 	withList
 	withWatch
-	withDeletion
+	withWhenOver
 	withPatience // see [UntilKnown]
 	withParents
 	withACL
@@ -144,7 +144,7 @@ func (cfg *createConfig) combined() error {
 			faults = append(faults, errors.New(rule.fault))
 		}
 	}
-	if cfg.has(withDeletion|withPatience) && !cfg.has(withProtected|withSession) {
+	if cfg.has(withWhenOver|withPatience) && !cfg.has(withProtected|withSession) {
 		faults = append(faults, errors.New("options WhenOver and UntilKnown: must be combined with Protected or KnownBySession"))
 	}
 	return errors.Join(faults...)

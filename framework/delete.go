@@ -42,7 +42,7 @@ func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) 
 }
 
 // deleteNow deletes the znode of x. It hands an unfinished guaranteed deletion to the background,
-// also if a function of the user panics.
+// even if a function of the user panics.
 func (c *core) deleteNow(ctx context.Context, x deletion, cfg *deleteConfig) (err error) {
 	d := earlierAttempts{chooses: cfg.guaranteed && x.session == 0}
 	err = ErrUnknownOutcome // until there is a reply
@@ -281,9 +281,9 @@ func (x deletion) readOwn(ctx context.Context, s *session.Session, czxid int64, 
 // has expired the session. If it is gone, a caller may, for example, create the path's next znode.
 // fn may call the client, Close included.
 //
-// For a Create that is [Protected] or [KnownBySession], the deletion is that of the znode that a Create
-// which failed may have left. If there is none, because Create succeeds or has certainly left no znode, fn is
-// called before Create returns.
+// For a Create that is [Protected] or [KnownBySession], the deletion is that of the znode that a failed
+// Create may have left. If there is nothing to delete, fn is called before Create returns: gone is false if
+// Create succeeds, and true if it has certainly left no znode.
 func WhenOver(fn func(gone bool)) interface {
 	CreateOption
 	DeleteOption
@@ -294,7 +294,7 @@ func WhenOver(fn func(gone bool)) interface {
 // An overHook is a function that is called when a deletion is over.
 type overHook struct{ fn func(gone bool) }
 
-func (h *overHook) applyCreate(cfg *createConfig) { cfg.over, cfg.given = h, cfg.given|withDeletion }
+func (h *overHook) applyCreate(cfg *createConfig) { cfg.over, cfg.given = h, cfg.given|withWhenOver }
 func (h *overHook) applyDelete(cfg *deleteConfig) { cfg.over = h }
 
 // fault returns the fault of the option.

@@ -379,7 +379,7 @@ func TestDeleteCreatedByWithoutRead(t *testing.T) {
 	})
 }
 
-// A client discards its session's own znode also if it may not read it, and no other znode that is at the path by now.
+// A client discards its session's own znode even if it may not read it, and no other znode that is at the path by now.
 func TestDiscardWithoutRead(t *testing.T) {
 	unreadable := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})
 	for name, byEpoch := range map[string]bool{"by the czxid": false, "at an epoch": true} {

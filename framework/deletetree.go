@@ -28,7 +28,7 @@ const (
 )
 
 // DeleteTree deletes the znode and everything below it, from the leaves up. It continues until the
-// znode is gone or ctx ends, also if other clients delete or create znodes there. Only if they create
+// znode is gone or ctx ends, even if other clients delete or create znodes there. Only if they create
 // in one directory again and again for half a minute, it ends with [ErrNotEmpty] and names what is
 // left. It is not one transaction, but several, of up to 128 znodes each: if it fails, a part is gone. In
 // memory it has the names of one directory at each depth, and up to 128 more listings. Requests are retried,

@@ -3,7 +3,7 @@
 //
 // A [Client] keeps one session with an ensemble. It reconnects, starts a new session if the old
 // session has ended, notifies its listeners of its state, and retries operations by a policy.
-// Operations are synchronous, take a context, and return promptly when it ends, also if no server
+// Operations are synchronous, take a context, and return promptly when it ends, even if no server
 // can be reached.
 //
 // Most programs need ten names: [NewClient] with [WithSessionTimeout] and [WithSlog], [Client.Close],

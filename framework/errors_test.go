@@ -60,7 +60,7 @@ func TestErrorTextsHaveOneLine(t *testing.T) {
 	})
 }
 
-// A write whose first attempt has an unknown outcome says so, also if no server can be reached for a
+// A write whose first attempt has an unknown outcome says so, even if no server can be reached for a
 // further attempt.
 func TestAWriteIsOfUnknownOutcome_if_only_its_first_attempt_was_sent(t *testing.T) {
 	const limit = 3 * time.Second
@@ -228,7 +228,7 @@ func export(t *testing.T, rec *record, spans any, metrics map[string]metricdata.
 	}
 }
 
-// A program tells each code of a server from all others, also if it has no sentinel, and if the operation is
+// A program tells each code of a server from all others, even if it has no sentinel, and if the operation is
 // one of a transaction.
 func TestAnErrorHasTheCodeOfTheServersReply(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {

@@ -41,7 +41,7 @@ func operations(c *framework.Client) map[string]func(context.Context) error {
 	return calls
 }
 
-// holdAndSecure needs an answer of a server, also where the deadline is ahead.
+// holdAndSecure needs an answer of a server, even where the deadline is ahead.
 func holdAndSecure(ctx context.Context, c *framework.Client) error {
 	h, err := c.HoldSession(ctx)
 	if err != nil {

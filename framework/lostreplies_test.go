@@ -45,7 +45,7 @@ type tableWrite struct {
 	do     func(in tableCall) error
 
 	again     bool  // the call may be applied again once the effect is undone: the documented exception
-	found     bool  // Idempotent: nil also if another client had the effect
+	found     bool  // Idempotent: nil even if another client had the effect
 	uncertain bool  // after a lost request, too, the outcome is unknown
 	checks    bool  // it changes nothing
 	refusal   error // of a repetition, which the error of a lost reply has to match

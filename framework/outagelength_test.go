@@ -9,7 +9,7 @@ import (
 )
 
 // TestAnOutageThatAHoldSurvives has outages begin at any moment between two heartbeats. docs/guarantees.md has
-// the lengths: no hold is lost in one of a length there, and each is in one of a session timeout. The lengths are
+// the lengths: no outage of such a length costs a hold, and each of a session timeout does. The lengths are
 // those of [TestADeadlineIsWhatThePaceLeaves], less the longest pause between two attempts to connect, T/16.
 func TestAnOutageThatAHoldSurvives(t *testing.T) {
 	t.Parallel()

@@ -108,9 +108,11 @@ func OpNever(reason error) TxnOp { return TxnOp{kind: txnNever, path: "/", refus
 
 // In returns the operation with its path, and that of its result, in the view c, whatever view of the
 // ensemble runs the transaction. Guards of leases are such operations, so a transaction of another
-// view or client checks the lease's znode and no other. c must be a client of the same ensemble. If
-// it is a view of a session of the client that runs the transaction ([Client.InSession]), and the operation is no check,
-// the transaction is bound to that session, too.
+// view or client checks the lease's znode and no other. c must be a client of the same ensemble.
+//
+// If c is bound to a session ([Client.InSession]) of the client that runs the transaction, an operation that
+// changes something binds the whole transaction to that session. A transaction that is bound to two sessions
+// fails with [ErrSessionEnded], and nothing is sent.
 func (op TxnOp) In(c *Client) TxnOp {
 	usercall.Require("c", c != nil)
 	op.view = c
@@ -206,7 +208,7 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 }
 
 // sessionOf returns the session that a transaction of c is bound to, by c itself or by the views of its changes; 0 for
-// none. A check of the guard of a lost lease says what it found.
+// none. Checks bind nothing: the guard of a lost lease is to fail by what the server finds.
 func (c *Client) sessionOf(ops []TxnOp) (int64, error) {
 	bound := c.session
 	for _, op := range ops {

@@ -17,8 +17,8 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// TestAPanicOnAGoroutineOfTheClientsIsLogged has each function of the user's or a recipe's panic that the
-// client calls on a goroutine of its own: the client goes on.
+// TestAPanicOnAGoroutineOfTheClientsIsLogged makes each function panic, a user's or a recipe's, that the client
+// calls on a goroutine of its own: the client goes on.
 func TestAPanicOnAGoroutineOfTheClientsIsLogged(t *testing.T) {
 	t.Parallel()
 	lossOf := func(register func(h *framework.SessionHold)) func(*testing.T, *zkserver.Server, ...framework.Option) {

@@ -368,7 +368,7 @@ func (w *TreeWatch) await(ctx context.Context) error {
 // everything again. Next also returns such a Change if more changes waited than the client keeps.
 //
 // If ctx ends first, the error wraps ctx's error. It is [ErrClosed] once the TreeWatch or the
-// client is closed, also if changes wait.
+// client is closed, even if changes wait.
 func (w *TreeWatch) Next(ctx context.Context) ([]Change, error) {
 	usercall.Require("ctx", ctx != nil)
 	core := w.client.core

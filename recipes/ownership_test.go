@@ -62,7 +62,7 @@ func (l *ledger) admit(t *testing.T, other *framework.Client) {
 	l.others[other.Session().ID] = true
 }
 
-// observer returns what enters the transactions of a world: of the ensemble, or of what it is restored to.
+// observer returns what enters the transactions of the ensemble, world 0, or of the one that it is restored to, world 1.
 func (l *ledger) observer(world int) func(zkserver.Transaction) {
 	return func(x zkserver.Transaction) {
 		l.mu.Lock()
@@ -370,7 +370,7 @@ func TestOwnership(t *testing.T) {
 }
 
 // TestOwnershipOfNobody has each call while the client can only read: it fails, at the latest when its context
-// ends, and leaves nothing, also when there is a quorum again.
+// ends, and leaves nothing, even when there is a quorum again.
 func TestOwnershipOfNobody(t *testing.T) {
 	t.Parallel()
 	for _, s := range slices.Concat(recipeSubjects, frameworkSubjects) {

@@ -22,7 +22,7 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// last keeps the latest of the elements, as show has them.
+// last keeps the latest of the elements. The function that it returns renders it by show.
 func last[T any](t *testing.T, all iter.Seq2[T, error], show func(T) string) func() string {
 	t.Helper()
 	var mu sync.Mutex

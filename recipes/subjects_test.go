@@ -32,7 +32,7 @@ type subject struct {
 
 	znode    string // the only path that it makes a znode at; "" if the name is drawn
 	alone    bool   // only one client can have it at a time
-	keeps    bool   // the call begins something that goes on until it is ended, also after an error
+	keeps    bool   // the call begins something that goes on until it is ended, even after an error
 	lasting  bool   // its znode belongs to no session
 	doubtful bool   // a znode may stay if the outcome is unknown, as documented
 	readOnly bool   // it needs no quorum

@@ -28,7 +28,7 @@ func (w *worker) locks() []errand {
 	}
 }
 
-// sound returns what a constructor has made, whose arguments are ours.
+// sound returns what a constructor made. Its arguments are ours, so an error is a bug of the test.
 func sound[T any](made T, err error) T {
 	if err != nil {
 		panic(err)

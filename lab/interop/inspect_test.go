@@ -60,8 +60,8 @@ var sidesOf = map[string]inspect.Side{
 	"lock-named": inspect.Alone, "read-named": inspect.Shared, "write-named": inspect.Writer,
 }
 
-// inspected has the contenders take a lock one behind the other, and compares
-// package inspect with what the processes were granted, and with the library's own list by the function.
+// inspected queues the contenders for a lock one behind the other, and compares package inspect with what the
+// processes were granted. list compares it with the library's own list.
 func inspected(t *testing.T, at string, kinds []kind, contenders []contender, by []inspect.Library, list func(l inspect.Lock)) {
 	t.Helper()
 	c := newClient(t)

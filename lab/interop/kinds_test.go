@@ -66,7 +66,7 @@ var (
 	exclusives = []kind{mutexes, semaphores, writers}
 	// queued are those whose contenders stand in the lock's own directory.
 	queued = []kind{mutexes, writers, readers}
-	// inTurn are all that one holder at a time has, elections too.
+	// inTurn are the kinds with one holder at a time, elections among them.
 	inTurn = append(slices.Clone(exclusives), latches, selectors)
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// pathOf returns a path that is the test's own, also when it is run again. Commas
+// pathOf returns a path that is the test's own, even when it is run again. Commas
 // would make it several.
 func pathOf(t testing.TB) string {
 	t.Helper()
@@ -40,8 +40,8 @@ func lastingPathOf(t testing.TB) string {
 	return path
 }
 
-// contend has all contenders take the lock so many times each, side by side. The libraries have to
-// follow each other, and leave nothing below the path.
+// contend locks for all contenders concurrently, rounds times each. The libraries have to follow each other, and
+// leave nothing below the path.
 func contend(t testing.TB, path string, rounds int, contenders ...contender) {
 	t.Helper()
 	o := new(oracle)

@@ -39,8 +39,8 @@ type bug struct {
 	events   func(func(cache.Event)) func(cache.Event)
 	harm     func(*environment)
 
-	at        func(c *client, path string) string             // where a client has what others have at the path
-	number    func(c *client, n int) int                      // how many permits or members a client takes there to be
+	at        func(c *client, path string) string             // where a client looks for what is at the path
+	number    func(c *client, n int) int                      // how many of n permits or members a client knows of
 	adder     func(adder) adder                               // how a client counts
 	gate      func(gate) gate                                 // what clients wait at
 	value     func(*counter.Value[int64]) value               // how it replaces the value
@@ -72,7 +72,7 @@ func first[T any](instead func(T) T) func(*client, T) T {
 	}
 }
 
-// astray has the first client have elsewhere what others have at the root or below.
+// astray sends the first client to another path for what others have at the root or below.
 func astray(root string) func() bug {
 	return func() bug {
 		return bug{at: first(func(path string) string {
@@ -84,7 +84,7 @@ func astray(root string) func() bug {
 	}
 }
 
-// at returns where the client has what others have at the path.
+// at returns where the client looks for what is at the path.
 func (c *client) at(path string) string {
 	if c.env.bug.at != nil {
 		return c.env.bug.at(c, path)
@@ -92,7 +92,7 @@ func (c *client) at(path string) string {
 	return path
 }
 
-// number returns how many permits or members the client takes there to be, of n.
+// number returns how many of n permits or members the client knows of.
 func (c *client) number(n int) int {
 	if c.env.bug.number != nil {
 		return c.env.bug.number(c, n)

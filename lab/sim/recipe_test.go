@@ -113,7 +113,7 @@ func (k *task) end() {
 	k.all.Wait()
 }
 
-// made returns what a constructor has made, whose arguments are ours.
+// made returns what a constructor made. Its arguments are ours, so an error is a bug of the simulation.
 func made[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

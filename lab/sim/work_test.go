@@ -188,7 +188,7 @@ func (k *worker) revoke(h *handle) {
 	k.checkResult("Revoke", c, lock.Revoke(c.ctx, f, path))
 }
 
-// write writes what is to be written by the holder alone, also where it is no longer.
+// write writes what is to be written by the holder alone, even where it is no longer.
 func (k *worker) write() {
 	i := slices.IndexFunc(k.held, func(t *leaseRecord) bool { return !t.stakes[0].shared && t.stakes[0].target.kind != "exclusive" })
 	if i < 0 {

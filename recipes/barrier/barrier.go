@@ -27,14 +27,14 @@ func New(c *framework.Client, path string, opts ...Option) (*Barrier, error) {
 	return &Barrier{c, path, cfg}, nil
 }
 
-// Set sets the barrier. It returns nil also if the barrier was set. If ctx ends first, the error
+// Set sets the barrier. It returns nil even if the barrier was set. If ctx ends first, the error
 // wraps ctx's, and [framework.ErrUnknownOutcome] if a request was sent.
 func (b *Barrier) Set(ctx context.Context) error {
 	_, err := b.client.Create(ctx, b.path, contender.LocalAddress(), append(b.cfg.WithACL(), framework.WithParents())...)
 	return recipe.CallError(ctx, b.client, "set", b.path, except(err, framework.ErrNodeExists))
 }
 
-// Remove removes the barrier. It returns nil also if the barrier was not set. If ctx ends first, the
+// Remove removes the barrier. It returns nil even if the barrier was not set. If ctx ends first, the
 // error wraps ctx's, and [framework.ErrUnknownOutcome] if a request was sent.
 func (b *Barrier) Remove(ctx context.Context) error {
 	err := b.client.Delete(ctx, b.path)

@@ -54,7 +54,7 @@ func (g *gate) leave(ctx context.Context, l *lease.Lease, place *place) (err err
 type departure struct {
 	gate   *gate
 	lease  *lease.Lease
-	place  *place   // that the lease is of
+	place  *place   // the lease's
 	own    string   // name of the member's znode
 	listed bool     // inside is known
 	inside []string // the other members that were in, and have not left

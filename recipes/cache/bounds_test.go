@@ -20,7 +20,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// TestBounds_of_data keeps the data that one of the functions asks for, also after a change.
+// TestBounds_of_data keeps the data that one of the functions asks for, even after a change.
 func TestBounds_of_data(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
 		c := s.Client(t)

@@ -17,7 +17,7 @@
 // A znode is added after its parent and removed before it. The events of one znode come in the order
 // of its changes. If changes follow one another quickly, an event leads from the state that the cache
 // had to the latest one. The states in between are not seen. A znode that was deleted and created
-// again is removed and added, also if that happened during an outage. Replaying the events gives
+// again is removed and added, even if that happened during an outage. Replaying the events gives
 // the cache.
 //
 // # One instant
@@ -51,7 +51,7 @@
 // The cache keeps one recursive watch at the server, and Close removes it. A fill costs a
 // transaction that changes nothing, a read of each znode and a listing of each znode that has children.
 // A change costs one read, a deletion nothing. Every change below the path is sent to every
-// cache of the path, also if a filter or a depth leaves it out. So keep caches away from
+// cache of the path, even if a filter or a depth leaves it out. So keep caches away from
 // directories of locks, and from all else that is written often.
 //
 // # Values

@@ -101,7 +101,7 @@ func TestChangesOfValues(t *testing.T) {
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
 }
 
-// TestAStateIsDecodedOnce: also if many goroutines read it, and what is gone is forgotten.
+// TestAStateIsDecodedOnce: even if many goroutines read it, and what is gone is forgotten.
 func TestAStateIsDecodedOnce(t *testing.T) {
 	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, s := env.Client(t), &scene{env, "/once"}

@@ -65,7 +65,7 @@ func (reg *Registration[T]) replace(ctx context.Context, in Instance[T]) (writte
 	if err := reg.takeTurn(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { <-reg.updating }() // also if an ACL provider panics
+	defer func() { <-reg.updating }() // even if an ACL provider panics
 	present := reg.Instance()
 	in = in.completed(present.ID, present.Registered)
 	if in.Name != present.Name || in.ID != present.ID || in.Kind != present.Kind {
@@ -94,7 +94,7 @@ func (reg *Registration[T]) takeTurn(ctx context.Context) error {
 	select {
 	case reg.updating <- struct{}{}:
 		return nil
-	default: // also if ctx has ended, the turn is taken if it is free
+	default: // even if ctx has ended, the turn is taken if it is free
 	}
 	select {
 	case reg.updating <- struct{}{}:

@@ -75,7 +75,7 @@ const again = time.Second
 //     context, and [framework.ErrClosed], when the client is closed;
 //   - a permanent error, such as [ErrMixed] or [framework.ErrNoAuth].
 //
-// A resignation waits until the znode is gone, also after ctx has ended, but no longer than 250 ms.
+// A resignation waits until the znode is gone, even after ctx has ended, but no longer than 250 ms.
 // After that its deletion continues in the background. If lead has not returned ten seconds after its
 // context has ended, Run logs a warning. If lead panics, Run resigns, and the panic
 // reaches the caller. If lead is nil, Run returns an error. The term's Fence is its number.

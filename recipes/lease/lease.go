@@ -51,7 +51,7 @@ func (l *Lease) Lost() <-chan struct{} { return l.share().Lost() }
 // It notices a deadline that has just passed.
 func (l *Lease) Err() error { return l.share().Err() }
 
-// Fence returns a number that grows from each holder of the lock to the next, also if the lock's
+// Fence returns a number that grows from each holder of the lock to the next, even if the lock's
 // directory was removed and created again. It is the id of the transaction that created the lease's
 // znode (its czxid). A store that refuses smaller numbers than it has seen is safe from earlier
 // holders that have not noticed their loss yet.

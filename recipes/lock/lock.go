@@ -60,7 +60,7 @@ func WithoutWaiting() DoOption {
 	return doOptionFunc(func(cfg *doConfig) { cfg.try = true })
 }
 
-// Do calls fn while it holds l, and releases l, also if fn panics. fn's context is derived from
+// Do calls fn while it holds l, and releases l, even if fn panics. fn's context is derived from
 // ctx. When the lock is lost it ends, with a [*LostError] as its cause. fn must then stop, because
 // another client may be about to hold the lock. The lease is for its [lease.Lease.Fence] and
 // [lease.Lease.Guard]; if fn releases it, Do returns [ErrReleased].

@@ -301,7 +301,7 @@ func TestALossWhileWaitingForAnInnerLock(t *testing.T) {
 	})
 }
 
-// After the end of ctx there is no lease, also if it ends at the grant, and the error is a WaitError.
+// After the end of ctx there is no lease, even if it ends at the grant, and the error is a WaitError.
 func TestEndOfContextAtTheGrant(t *testing.T) {
 	t.Parallel()
 	calls := func(k kind) bool { return k.callbacks }

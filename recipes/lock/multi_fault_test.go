@@ -125,7 +125,7 @@ func TestAMultisErrorNamesTheMember(t *testing.T) {
 	})
 }
 
-// A Multi releases its members in reverse order, also if the last one fails. Neighbours of one client are
+// A Multi releases its members in reverse order, even if the last one fails. Neighbours of one client are
 // released by one transaction, in spite of other members between them.
 func TestMultiIsReleasedInReverseOrder(t *testing.T) {
 	t.Parallel()

@@ -121,7 +121,7 @@ func ExampleOwnerFromContext() {
 	// false
 }
 
-// Do tells of a loss also where the function has not noticed.
+// Do tells of a loss even where the function has not noticed.
 func ExampleDo_lost() {
 	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()

@@ -72,7 +72,7 @@ var sessionsOfOwners = map[string]func(owner byte) int{
 	"the first in a session of its own": func(owner byte) int { return min(1, int(owner-'a')) },
 }
 
-// TestQueueOfSides has the sides of a read/write lock granted by their order, also if all znodes have one
+// TestQueueOfSides has the sides of a read/write lock granted by their order, even if all znodes have one
 // number because the counter has reached its end. A downgrade needs a number of its own.
 func TestQueueOfSides(t *testing.T) {
 	t.Parallel()

@@ -250,7 +250,7 @@ func TestSemaphoreMutexHasTheACLOfItsOption(t *testing.T) {
 	})
 }
 
-// A lease is lost when the connection breaks. Its znode goes before its session ends, also if the holder may not
+// A lease is lost when the connection breaks. Its znode goes before its session ends, even if the holder may not
 // read it any more.
 func TestALossLeavesNoZnodeThatMayNotBeRead(t *testing.T) {
 	t.Parallel()

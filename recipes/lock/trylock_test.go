@@ -80,7 +80,7 @@ func TestARefusalNamesThePath(t *testing.T) {
 }
 
 // TestTryLockThatComesSecond is overtaken between its look and its create. It is
-// refused without a further word also where its znode was deleted for it, by an
+// refused without a further word even where its znode was deleted for it, by an
 // operator or with its session.
 func TestTryLockThatComesSecond(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ const (
 	// have it; spans have links.
 	AttrBlockedBy = "zookeeper.lock.blocked_by"
 	// AttrBlockedByProcess is the process of the blocking contender, as in "811 on batch-3", and
-	// AttrBlockedByOwner the name of its owner. The spans of waits have them, also if the contender's trace was
+	// AttrBlockedByOwner the name of its owner. The spans of waits have them, even if the contender's trace was
 	// not sampled.
 	AttrBlockedByProcess = "zookeeper.lock.blocked_by.process"
 	AttrBlockedByOwner   = "zookeeper.lock.blocked_by.owner"

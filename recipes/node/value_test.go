@@ -13,7 +13,7 @@ import (
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
-// TestValueIsKept: the znode has the latest value, also when another client has deleted it, and a value
+// TestValueIsKept: the znode has the latest value, even when another client has deleted it, and a value
 // that does not encode changes nothing.
 func TestValueIsKept(t *testing.T) {
 	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {

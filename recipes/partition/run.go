@@ -41,7 +41,7 @@ const again = time.Second
 //     their context by all kinds of errors;
 //   - an error that wraps ctx's, when ctx has ended, joined with one of serve that is not the end of its
 //     context, and [framework.ErrClosed], when the client is closed;
-//   - a permanent error, such as [framework.ErrNoAuth], also if it concerns one key: a member that went on would
+//   - a permanent error, such as [framework.ErrNoAuth], even if it concerns one key: a member that went on would
 //     keep that key from those that can serve it.
 //
 // When Run returns, this process serves no key. Its znodes are gone, or the client deletes them in the

@@ -111,7 +111,7 @@ func TestAMembersDataIsNotInflatedBeyondADigest(t *testing.T) {
 	}
 }
 
-// A member that has written waits for its turn again, also if what others settle changes meanwhile, or agrees with it for a
+// A member that has written waits for its turn again, even if what others settle changes meanwhile, or agrees with it for a
 // while: members that see different ones would write at the rate of a round trip.
 func TestAMemberThatHasWrittenWaitsWhateverOthersWrite(t *testing.T) {
 	t.Parallel()

@@ -44,8 +44,9 @@ func WithWait(d time.Duration) Option {
 	})
 }
 
-// WithHistory sets how many runs are kept, from 1 to 500. The default is 20. Fewer are kept if a request of the client
-// can't have as many ([framework.WithMaxPacket]). Each host must be able to read what the others write.
+// WithHistory sets how many runs are kept, from 1 to 500. The default is 20. Fewer are kept if that many
+// don't fit into one request of the client ([framework.WithMaxPacket]). Each host must be able to read what the
+// others write.
 func WithHistory(runs int) Option {
 	return option(func(cfg *config) {
 		if runs < 1 || runs > mostHistory {

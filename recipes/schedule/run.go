@@ -129,7 +129,7 @@ func (c *call) try(ctx context.Context) (*lease.Lease, *state, error) {
 	return l, seen, err
 }
 
-// look reads the lock, then the marks, and watches those that exist, also if it returns an error.
+// look reads the lock, then the marks, and watches those that exist, even if it returns an error.
 func (c *call) look(ctx context.Context) (*state, []*framework.Watch, error) {
 	var found [2]*framework.Watch
 	var errs [2]error

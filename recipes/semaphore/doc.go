@@ -14,7 +14,7 @@
 // # Order
 //
 // Permits are granted in the order in which they were asked for. A contender that waits for several
-// permits is granted all of them at once, and holds none before. Contenders behind it wait, also if
+// permits is granted all of them at once, and holds none before. Contenders behind it wait, even if
 // they ask for fewer permits. So a contender that asks for many permits is not overtaken forever.
 //
 // # Nodes

@@ -115,7 +115,7 @@ func TestTheNumberOfTheZnodeCounts(t *testing.T) {
 }
 
 // TestTryAcquireAfterARelease: a release that another client has confirmed frees the permits for
-// TryAcquire at once, also if its server lags behind the one that confirmed the release.
+// TryAcquire at once, even if its server lags behind the one that confirmed the release.
 func TestTryAcquireAfterARelease(t *testing.T) {
 	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		members, path := env.Members(), recipetest.Path(t)

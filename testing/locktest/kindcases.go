@@ -15,7 +15,7 @@ func fairCase() contractCase {
 	return contractCase{sentence: "Grants go in the order in which the lock was asked for", check: (*fixture).fair}
 }
 
-// fair has several waiters in each of three sessions, one of them the holder's.
+// fair queues several waiters in each of three sessions, one of them the holder's.
 func (s *fixture) fair() {
 	const waiters = 9
 	holder := s.env.Client(s)
@@ -100,7 +100,7 @@ type counted interface {
 	Unlock(ctx context.Context) error
 }
 
-// mustHave fails the test unless the owner of ctx has n leases of l, and another one of its name has none.
+// mustHave fails the test unless the owner of ctx has n leases of l, and another owner of the same name has none.
 func (s *fixture) mustHave(ctx context.Context, l lock.Locker, n int) {
 	s.Helper()
 	c, ok := l.(counted)
@@ -116,7 +116,7 @@ func (s *fixture) mustHave(ctx context.Context, l lock.Locker, n int) {
 	}
 }
 
-// unlocks has the owner of ctx lock twice and unlock twice, on other goroutines.
+// unlocks locks and unlocks twice for the owner of ctx, on other goroutines.
 func (s *fixture) unlocks(ctx context.Context) {
 	l, ok := s.locker(s.env.Client(s)).(counted)
 	if !ok {

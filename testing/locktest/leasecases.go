@@ -14,7 +14,7 @@ import (
 func leaseCases() []contractCase {
 	return []contractCase{
 		{sentence: "Path is the lock's, Node a znode of the client's session", check: (*fixture).leaseHasANode},
-		{sentence: "Fence grows also when the lock's directory was removed", check: (*fixture).fenceGrows},
+		{sentence: "Fence grows even when the lock's directory was removed", check: (*fixture).fenceGrows},
 		{sentence: "Context ends with its parent, and with the release, whose cause is ErrReleased", check: (*fixture).contextEnds},
 		{sentence: "Lost is not closed by a release, and Err is ErrReleased from then on", check: (*fixture).releaseIsNoLoss},
 		{sentence: "Release waits until the znode is gone", check: (*fixture).releaseDeletes},
@@ -78,7 +78,7 @@ func (s *fixture) contextEnds() {
 func (s *fixture) releaseIsNoLoss() {
 	lease := s.mustLock(s.locker(s.env.Client(s)))
 	if err := lease.Err(); err != nil {
-		s.Errorf("Err of a lease that stands: %v", err)
+		s.Errorf("Err of a lease that is held: %v", err)
 	}
 	s.mustRelease(lease)
 	s.passMinute()

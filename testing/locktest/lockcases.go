@@ -246,8 +246,8 @@ func (s *fixture) tryLockIsRefused() {
 	s.mustBeQuiet(c)
 }
 
-// tryLockIsBounded has an outage begin ahead of a try and at each of its requests, for a lock that was used
-// and for one that was not. The context never ends.
+// tryLockIsBounded begins an outage before a try, and at each request of one, for a lock that was used and for one
+// that was not. The context never ends.
 func (s *fixture) tryLockIsBounded() {
 	outages := map[string]func(*zkenv.Route){
 		"servers are gone":   func(r *zkenv.Route) { r.Refuse(); r.Cut() },

@@ -182,8 +182,8 @@ func (s *fixture) sessionEndsReleasing() {
 	s.mustBeQuiet(c)
 }
 
-// znodeDeleted has the znode deleted after a grant at once and after a wait. The holder notices it before its
-// release, or by that.
+// znodeDeleted deletes a holder's znode, after a grant at once and after a wait. The holder notices that before its
+// release, or by the release.
 func (s *fixture) znodeDeleted() {
 	operator, c := s.env.Client(s), s.env.Client(s)
 	l := s.locker(c)

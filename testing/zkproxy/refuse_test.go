@@ -8,7 +8,7 @@ import (
 )
 
 // A refused request does not reach the server. Its refusal comes in its place among the replies,
-// as a server's own does, also when the request is longer than a piece.
+// as a server's own does, even when the request is longer than a piece.
 func TestRefuseRequest(t *testing.T) {
 	t.Parallel()
 	large := bytes.Repeat([]byte("0123456789abcdef"), 10_000)

@@ -30,7 +30,7 @@
 // Where ZooKeeper leaves something open, this server makes a choice that is the same in every run.
 // It lists children in no useful order. It deletes the ephemeral znodes of a session in an order
 // drawn from a seed ([WithSeed]). It adds an identity after the requests sent before it. It closes
-// the connection for a frame that it can't decode, also where ZooKeeper would reply with an error.
+// the connection for a frame that it can't decode, even where ZooKeeper would reply with an error.
 // It replies to a check outside a multi, which stops a real server.
 //
 // # Time

@@ -3,7 +3,7 @@ package zkserver
 import "github.com/docent-go/docent/internal/proto"
 
 // isWrite reports whether the operation goes through the leader and takes a zxid,
-// also when it fails.
+// even when it fails.
 func isWrite(op proto.Opcode) bool {
 	switch op {
 	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpDelete, proto.OpDeleteContainer,

@@ -38,7 +38,7 @@ func WithLeakCheck(opts ...goleak.Option) MainOption {
 
 // Main runs a package's tests and ends the process with their exit code; it is
 // all that a TestMain needs. It closes the servers that [Shared] and
-// [SharedEnsemble] have started, also when it panics, and writes the line about
+// [SharedEnsemble] have started, even when it panics, and writes the line about
 // skipped tests. Where no server is to be had, examples don't run, since an
 // example can't skip itself.
 func Main(m interface{ Run() int }, opts ...MainOption) {

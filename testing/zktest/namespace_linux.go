@@ -13,7 +13,7 @@ import (
 
 // A namespace is a network namespace: that of this process if it has no file.
 type namespace struct {
-	file *os.File // keeps the namespace as long as it is open, also without a process in it
+	file *os.File // keeps the namespace as long as it is open, even without a process in it
 }
 
 // setUp is run in a new namespace and ends with its input. The system keeps a namespace as long as it

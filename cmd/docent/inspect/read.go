@@ -9,7 +9,7 @@ import (
 )
 
 // Read returns the lock at the path with all its contenders. If there are none, the Lock has the path
-// alone, also if the path does not exist.
+// alone, even if the path does not exist.
 //
 // Read sends a sync first, so it shows whatever was granted before the call. It costs one listing and
 // one read per contender in addition. A semaphore costs two listings more, and one of kazoo a listing

@@ -31,7 +31,7 @@ type Request[T any] struct {
 	Class  wire.Class                   // what it goes ahead of
 	By     time.Time                    // when its caller leaves; zero for never
 	Decode func(wire.Answer) (T, error) // its errors are package zkerr's
-	// Answered is called with the meaning of a reply without an error, also if no caller waits for it, and before a
+	// Answered is called with the meaning of a reply without an error, even if no caller waits for it, and before a
 	// later reply is read; nil for no call. It must not block.
 	Answered func(T)
 }

@@ -30,7 +30,7 @@ type entry struct {
 	found       *proto.Node // the result of a shared read, never changed; may be nil
 
 	reading  Read // the shared read that is to set the watch, while it is under way; else nil
-	answered bool // the latest shared read
+	answered bool // the reply to the latest shared read has arrived
 }
 
 // A Read is a read of a znode that is under way. Reads are compared by ==.

@@ -19,7 +19,7 @@ type Subscription struct {
 	limit    *time.Timer // of FireWithin, nil for none; guarded by registry.mu
 }
 
-// An asking says to which read of a Subscription's the reply has not arrived.
+// An asking says which read's reply a Subscription still awaits.
 type asking int
 
 const (

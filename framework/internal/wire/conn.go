@@ -11,7 +11,7 @@ import (
 type Conn struct {
 	wire     *Wire
 	socket   net.Conn
-	patience time.Duration // how long it may make no progress: twice as long as from one of go-zookeeper's pings to the next
+	patience time.Duration // without progress, until it ends: two intervals between go-zookeeper's pings
 
 	// guarded by wire.mu
 	queue   queue
@@ -100,8 +100,8 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// noteWrote records that bytes of a large frame have left. They are progress while the oldest request without a
-// reply is written. Later only bytes that arrive are: a socket takes many more for a server that has stopped.
+// noteWrote records that bytes of a large frame have left. They are progress only while the oldest request without
+// a reply is being written. After that only bytes that arrive are: for a stopped server, a socket takes many more.
 func (c *Conn) noteWrote() {
 	c.wire.mu.Lock()
 	defer c.wire.mu.Unlock()
@@ -120,8 +120,8 @@ func (c *Conn) waitingLocked() time.Time {
 }
 
 // note records that bytes have arrived, if heard, and returns until when the connection may be silent from now on.
-// Bytes that leave give it half a patience alone: a socket may take a large frame at once for a server that stopped up
-// to a ping before, and another server has to be found in time.
+// Bytes that leave extend that by half a patience only: a socket may take a large frame at once although the server
+// stopped up to a ping earlier, and there must be time to find another server.
 func (c *Conn) note(heard bool) (until time.Time) {
 	c.wire.mu.Lock()
 	defer c.wire.mu.Unlock()

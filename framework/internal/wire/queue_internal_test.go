@@ -173,7 +173,7 @@ func TestNoneOfManyHopelessRequestsGoes(t *testing.T) {
 	}
 }
 
-// If all requests of one lane have no time left, those of the other go, also if it was the one lane's turn.
+// If all requests of one lane have no time left, those of the other go, even if it was the one lane's turn.
 func TestHopelessRequestsHoldUpNoOtherLane(t *testing.T) {
 	for _, hopeless := range []Class{Ordinary, Apart} {
 		var q queue

@@ -138,8 +138,8 @@ func (w *Wire) Status() Status {
 	return s
 }
 
-// ID is the Status's, as are Timeout and Open. Callers of operations ask for them: a Status, in many frames,
-// would make a waiter's stack twice as large.
+// ID returns what the Status has, as do Timeout and Open. Each operation asks for them: a whole Status in many
+// of its frames would double a waiter's stack.
 func (w *Wire) ID() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -43,7 +43,7 @@ func OfCode(code proto.Code) error {
 	return ofFault(code)
 }
 
-// ofFault is a function of its own, so that the stack of who only reads need not have its frame.
+// ofFault is separate from OfCode so that a request that succeeds needs no stack for its frame.
 func ofFault(code proto.Code) error {
 	switch code {
 	case proto.CodeThrottled:

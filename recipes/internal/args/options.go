@@ -75,8 +75,8 @@ func Configure[O any](cfg Config, opts []O, apply func(O, Config)) (faults []err
 	return append(faults, cfg.Shared().Faults...)
 }
 
-// Apply applies opts to cfg by apply, and returns the faults of options that are nil. Types of options are
-// interfaces of docent's own: a nil function as an option would pass.
+// Apply applies opts to cfg by apply, and returns the faults of options that are nil. It would pass a nil function,
+// but only docent implements the interfaces of options.
 func Apply[C, O any](cfg C, opts []O, apply func(O, C)) (faults []error) {
 	for i, opt := range opts {
 		if any(opt) == nil {

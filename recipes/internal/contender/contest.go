@@ -170,7 +170,7 @@ func passes(err error) bool {
 // not wait for an outage to end.
 const ReleaseWait = 250 * time.Millisecond
 
-// Work calls fn with the lease and a context that ends with it, and releases the lease, also if fn
+// Work calls fn with the lease and a context that ends with it, and releases the lease, even if fn
 // panics. It returns fn's error. Other errors are joined to it: the end of the lease if that came
 // before fn returned, and a server's refusal of the release. A loss that fn's error wraps is not
 // joined again. A release that is only late is no error.
@@ -178,7 +178,7 @@ func Work(
 	ctx context.Context, l *lease.Lease, fn func(ctx context.Context, l *lease.Lease) error,
 ) (err error) {
 	held, cancel := l.Context(ctx)
-	defer func() { // also when fn panics
+	defer func() { // even when fn panics
 		ended := l.Err() // now: what happens later does not change what fn has done
 		cancel()
 		if released := release(ctx, l); ended == nil {

@@ -254,7 +254,7 @@ func (h *Hold) notify(cause error) {
 		}
 	}
 	h.mu.Unlock()
-	defer func() { // also if a context of the user's panics
+	defer func() { // even if a context of the user's panics
 		h.mu.Lock()
 		h.ending = ending // now: a concurrent lose must not finish before all are notified
 		h.mu.Unlock()

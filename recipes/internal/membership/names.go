@@ -76,8 +76,8 @@ func (n *Names) change(do func()) {
 	}
 }
 
-// Create has send create a znode of the name by one call, with exactly the options that it gets, in the session that c
-// is bound to. To the options of the caller Create adds that the znode is ephemeral and known by its session.
+// Create calls send, which creates a znode of the name by one call, with exactly the options that it gets, in the
+// session that c is bound to. To the caller's options Create adds that the znode is ephemeral and known by its session.
 // It waits until the znodes that earlier calls have left behind are gone, or ctx ends. If it fails, no
 // znode of the call is counted later.
 func (n *Names) Create(

@@ -116,8 +116,8 @@ func (k *Keeper) look(ctx context.Context, want Content) error {
 	return ErrTaken
 }
 
-// readBehind reports whether the Stat is older than the znode is, because the server is behind that of the former
-// session. After a restore it is not.
+// readBehind reports whether the Stat is of an earlier state of the znode, because the server lags behind that of the
+// former session. After a restore an older Stat is that of the present state.
 func (k *Keeper) readBehind(ctx context.Context, st framework.Stat, exists bool) (bool, error) {
 	if !exists || st.Mzxid >= k.znode.Mzxid {
 		return false, nil

@@ -37,7 +37,7 @@ func Open[M Member](s *Set, key any, open func() (M, error)) (made M, err error)
 		return made, err
 	}
 	var member Member
-	defer func() { s.settle(key, place, member) }() // also if a function of the user's panics
+	defer func() { s.settle(key, place, member) }() // even if a function of the user's panics
 	if made, err = open(); err == nil {
 		member = made
 	}

@@ -25,7 +25,7 @@ func (p Permits) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return p.Semaphore.TryAcquire(ctx, p.N)
 }
 
-// A Candidate is an election as a lock: who leads has the lock.
+// A Candidate is an election as a lock: the leader holds it.
 type Candidate struct {
 	Election interface {
 		Campaign(ctx context.Context) (*lease.Lease, error)

@@ -24,7 +24,7 @@ import (
 // Generous bounds what has to happen at some time, on a machine as slow as it may be.
 const Generous = 30 * time.Second
 
-// Path returns a path that is the test's own, also when the test runs again.
+// Path returns a path that is the test's own, even when the test runs again.
 func Path(t testing.TB) string {
 	t.Helper()
 	return fmt.Sprintf("/test/%s-%016x", strings.ReplaceAll(t.Name(), "/", "."), rand.Uint64())

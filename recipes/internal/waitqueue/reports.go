@@ -72,8 +72,8 @@ func (a *Attempt) BlockedBy() (ahead int, by queuenode.Node, holds bool, data []
 	return pos.ahead, by, pos.holds, data, st
 }
 
-// warnOfOthers logs once for each attempt that contenders of another kind have come while it waits. One line names
-// the fault of the path, which a list of all such contenders would not make clearer.
+// warnOfOthers logs once for each attempt that contenders of another kind have come while it waits. The fault is
+// the path's, and one of them shows it as well as a list of all would.
 func (a *Attempt) warnOfOthers(v view) {
 	if a.warned || len(v.others) == 0 {
 		return

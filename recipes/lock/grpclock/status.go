@@ -21,7 +21,7 @@ var unavailable = [...]error{
 // Code returns the status code for an error of a lock, or of [lock.Do]: OK for nil, and
 //
 //   - Internal if the lock was lost, whatever else went wrong;
-//   - Unavailable if ZooKeeper can't be reached, also if that began during the wait, or the client is
+//   - Unavailable if ZooKeeper can't be reached, even if that began during the wait, or the client is
 //     closed;
 //   - Canceled if ctx was cancelled, and DeadlineExceeded if its deadline passed: the caller has
 //     ended the call;

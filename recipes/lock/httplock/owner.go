@@ -10,7 +10,7 @@ import (
 
 // WithOwner returns a handler that gives each request a new [lock.Owner] and calls next. It is for
 // handlers that lock by themselves, with the request's context. If next returns while the owner
-// still holds reentrant locks, the handler calls leaked with their paths, also if next panics.
+// still holds reentrant locks, the handler calls leaked with their paths, even if next panics.
 // leaked may be nil, and may be called concurrently.
 //
 // A leaked lock stays held until its lease is released or lost. Another request can't re-enter it,
@@ -19,7 +19,7 @@ func WithOwner(next http.Handler, leaked func(r *http.Request, paths []string)) 
 	usercall.Require("next", next != nil)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := owned(r)
-		defer func() { // also when next panics
+		defer func() { // even when next panics
 			owner, _ := lock.OwnerFromContext(ctx)
 			if paths := owner.Holds(); len(paths) > 0 && leaked != nil {
 				leaked(r, paths)

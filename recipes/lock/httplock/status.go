@@ -12,7 +12,7 @@ import (
 //
 //   - 500 if the lock was lost, whatever else went wrong: the work may have been interrupted, or
 //     may have run together with the next holder's;
-//   - 503 if ZooKeeper can't be reached, also if that began during the wait, or the client is closed;
+//   - 503 if ZooKeeper can't be reached, even if that began during the wait, or the client is closed;
 //   - 503, too, if the request's context ended before the lock was held: [ErrRequestEnded];
 //   - 409 if another owner holds the lock: [lock.ErrHeld], or a [lock.WaitError] that saw a contender;
 //   - 503 if a wait ended that saw none: ZooKeeper did not reply, and the client had not noticed yet;

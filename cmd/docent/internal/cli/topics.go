@@ -39,7 +39,7 @@ D is the lease deadline: until then no ensemble that keeps time grants the lock 
 While docent is connected, D moves on. When the connection breaks, D stays, and CMD continues.
 
   D - G - r   TERM to CMD and all that it has started (--stop-signal). From then on CMD is stopped,
-              also if the connection returns. The exit code is 121.
+              even if the connection returns. The exit code is 121.
   D - r       KILL to all of them, by docent and by its guard, each by its own clock
   D           the lease is lost
 

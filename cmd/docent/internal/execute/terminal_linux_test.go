@@ -84,7 +84,7 @@ func TestTerminal_is_the_commands(t *testing.T) {
 	}
 }
 
-// A shell that runs docent exec has the terminal again at the end, also if the command was killed.
+// A shell that runs docent exec has the terminal again at the end, even if the command was killed.
 func TestTerminal_is_given_back(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)

@@ -325,7 +325,7 @@ func TestPage_warns_of_a_deadlock_of_sessions(t *testing.T) {
 }
 
 // If a session has several threads for certain, nothing shows which of them holds and which waits. The
-// warning is a minute old before it is shown, also if nothing changes in that minute.
+// warning is a minute old before it is shown, even if nothing changes in that minute.
 func TestPage_warns_late_of_a_deadlock_of_threads(t *testing.T) {
 	t.Parallel()
 	watched(t, func(t *testing.T, w *watcher) {

@@ -19,7 +19,7 @@ func newWho(app *cli.App) *cobra.Command {
 		Short:   "Show who holds the lock at PATH",
 		GroupID: cli.ToShow,
 		Long: "who shows the holders of the lock at PATH, and the last runs of a schedule. If there is no holder, it prints\n" +
-			"nobody and exits with 3, also if the path does not exist or locks are only below it, which it says.",
+			"nobody and exits with 3, even if the path does not exist or locks are only below it, which it says.",
 		Args: cli.Args(1, 1),
 		RunE: onLock(app, func(s inspect.Snapshot, l inspect.Lock) error { return showHolders(app, s, l, data) }),
 	}

@@ -85,7 +85,7 @@ func (w *watcher) run(ctx context.Context, roots []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, end(followers)) }() // also if there is no connection
+	defer func() { err = errors.Join(err, end(followers)) }() // even if there is no connection
 	c, err := w.app.Connect(ctx)
 	if err != nil {
 		return err
