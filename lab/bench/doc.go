@@ -2,7 +2,6 @@
 //
 //	make bench                                     everything: minutes
 //	make bench BENCH='uncontended|handoff'         some scenarios
-//	make bench BENCHFLAGS='-scale waiters'         a curve: the same at growing sizes
 //	go run -C lab ./bench -quick                  whether it works; the figures mean nothing
 //
 // README.md explains the scenarios and the columns of what it prints.
@@ -17,14 +16,6 @@
 //
 // Before the first round of a scenario each has played it at least once. Curator has played it for
 // as many operations as Java needs to compile them (see peer.warm).
-//
-// # Curves
-//
-// With -scale the sizes of curve.go grow, in place of scenarios: waiters, held locks, paths, sessions,
-// readers, members of a multi-lock, znodes of a cache. Each point has the time, requests, bytes and
-// processor time of an operation, and the live memory of a unit. Each curve has servers of its own.
-// A contender that fails or takes longer than two minutes at a size ends there. The exponent of a
-// column is fitted from a size of 10 on.
 //
 // # Adding a scenario
 //
