@@ -30,9 +30,9 @@ func TestCuratorCredentialsAreThereInTheNextSession(t *testing.T) {
 	})
 }
 
-// As Framework.testListenerConnectedAtStart (CURATOR-72), NeverConnected and BlockUntilConnected: whoever asks for
-// something before there is a server, the first state after the start is Connected. Other than Curator's, a client
-// that never had a session does not lose one.
+// As Framework.testListenerConnectedAtStart (CURATOR-72), NeverConnected and BlockUntilConnected: whatever is
+// asked for before there is a server, the first state after the start is Connected. Unlike Curator's, a client that
+// never had a session does not lose one.
 func TestCuratorFirstStateIsConnected(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		srv.Refuse()

@@ -1,12 +1,12 @@
-// Package chaos has real clients use locks and elections on a real ensemble with faults, and
-// checks the history of what they did. It has no code but its tests.
+// Package chaos runs real clients with locks and elections on a real ensemble, injects faults, and
+// checks the history of what they did. It consists of tests.
 //
 // # Who takes part
 //
-// Five processes with one client each are the workers. Some of their goroutines are
-// owners of their own, and two are one owner. Each worker reaches each of three servers by a proxy of
-// its own (package zkproxy). The workers report what they do by package history. Their times are of CLOCK_MONOTONIC, which all processes of one machine
-// share. The test receives the reports, and keeps the store that checks fences.
+// Five processes with one client each are the workers. Some of their goroutines are owners of their own,
+// and two are one owner. Each worker reaches each of three servers by a proxy of its own (package
+// zkproxy). The workers report what they do by package history. Their times are of CLOCK_MONOTONIC, which
+// all processes of one machine share. The test receives the reports, and keeps the store that checks fences.
 //
 // # The faults
 //

@@ -8,7 +8,7 @@
 // # What is checked
 //
 // [History.Check] asks porcupine for an order of all operations in which the lock behaves as its
-// [Model] says: [Mutex], [Reentrant], [ReadWrite], [Multi]. Each operation is at one
+// [Model] says: [Mutex], [Reentrant], [ReadWrite], [Multi]. Each operation takes effect at one
 // instant between its call and its return. The models also know the fences, which have to grow from
 // holder to holder. [History.LossReport] checks by a plain comparison of times that a loss comes
 // before the next grant. [History.Registers] checks that nothing was written to a register under a

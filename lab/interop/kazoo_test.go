@@ -112,8 +112,8 @@ func TestKazooSemaphore(t *testing.T) {
 	}
 }
 
-// eachNamed runs a test for the kinds that kazoo has with Curator's names too: then it is in one queue
-// with both others. The path is there already.
+// eachNamed runs a test for the kinds to which kazoo can give Curator's names: then all three libraries are in one
+// queue. The path exists.
 func eachNamed(t *testing.T, test func(t *testing.T, k, kazoos kind, path string)) {
 	t.Helper()
 	each(t, []kind{mutexes, writers}, func(t *testing.T, k kind, _ string) {

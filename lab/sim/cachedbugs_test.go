@@ -55,7 +55,7 @@ func (c *clinging) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// unheard has connections lose events of a part of the tree: one of so many.
+// unheard is a bug by which connections lose one in so many events of a part of the tree.
 func unheard(root string, of int) func() bug {
 	return func() bug { return onConnections(func(c net.Conn) net.Conn { return newUnheard(c, root, of) }, calm) }
 }

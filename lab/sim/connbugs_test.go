@@ -65,7 +65,7 @@ func (c *mute) Write(p []byte) (int, error) {
 
 // The bugs of this file are of read/write locks.
 
-// elsewhereToRead has readers lock a path of their own.
+// elsewhereToRead is a bug by which readers lock a path of their own.
 func elsewhereToRead(_ *worker, f *framework.Client, h *handle) lock.Locker {
 	return made(lock.NewRWMutex(f, h.target.path+"-other")).Read()
 }

@@ -55,7 +55,7 @@ func (env *environment) observe(x zkserver.Transaction) {
 	}
 }
 
-// tell has a recipe observe what the leader decides from now on, with mu held.
+// tell calls observe, with mu held, for each transaction that the leader decides from now on.
 func (env *environment) tell(observe func(zkserver.Transaction)) {
 	env.mu.Lock()
 	defer env.mu.Unlock()

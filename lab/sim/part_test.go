@@ -94,7 +94,7 @@ func runPart(t *testing.T, p part) map[string]int {
 	return counts
 }
 
-// listen takes in what a part has said.
+// listen divides a part's output into the counts, the seed and the rest.
 func listen(out string) (counts map[string]int, seed, said string) {
 	var rest strings.Builder
 	for line := range strings.Lines(out) {

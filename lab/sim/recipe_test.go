@@ -79,7 +79,7 @@ type task struct {
 
 func (env *environment) newTask() *task { return &task{env: env, over: make(chan struct{})} }
 
-// each has each client do something, with dice of its own.
+// each calls do for each client, on a goroutine and with dice of its own.
 func (k *task) each(dice uint64, do func(c *client, r *rand.Rand)) {
 	for _, c := range k.env.clients {
 		pass(apart)

@@ -22,7 +22,7 @@ func leaveLater(ctx context.Context, d *barrier.Double, l *lease.Lease) <-chan e
 	return done
 }
 
-// leaveInTurn has the first wait for the last to leave.
+// leaveInTurn leaves by the first, which waits until the last has left.
 func leaveInTurn(t testing.TB, first *barrier.Double, one *lease.Lease, last *barrier.Double, other *lease.Lease) {
 	t.Helper()
 	leaving := leaveLater(t.Context(), first, one)

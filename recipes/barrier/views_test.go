@@ -9,8 +9,8 @@ import (
 	"github.com/docent-go/docent/testing/zkenv"
 )
 
-// A lease is of the barrier that has its path in the ensemble, whatever view it came from, and no other
-// recipe's lease is of one.
+// A lease belongs to the barrier at its path in the ensemble, whatever view it came from. Another recipe's lease
+// belongs to none.
 func TestLeaveInAnotherView(t *testing.T) {
 	t.Parallel()
 	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {

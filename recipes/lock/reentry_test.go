@@ -19,8 +19,8 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// TestReentryByAnotherValue has two values of one path, one of them in a namespace, which are one lock: Netflix
-// Curator's issue 75, where two values waited for each other. A re-entry costs no request.
+// TestReentryByAnotherValue locks by two values of one path, one of them in a namespace. They are one lock; in
+// issue 75 of Netflix's Curator they waited for each other. A re-entry costs no request.
 func TestReentryByAnotherValue(t *testing.T) {
 	t.Parallel()
 	type named interface {
@@ -224,7 +224,7 @@ func TestOwnerOfALockThatWasReleasedAtOnce(t *testing.T) {
 	}
 }
 
-// Each call is an owner of its own where a kind of lock is not reentrant, and with WithoutReentry.
+// Each call is an owner of its own if a kind of lock is not reentrant, or made with WithoutReentry.
 func TestWithoutReentry(t *testing.T) {
 	t.Parallel()
 	for _, k := range kindsThat(kind.exclusive) {

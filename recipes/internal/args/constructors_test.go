@@ -24,7 +24,7 @@ import (
 	"github.com/docent-go/docent/recipes/semaphore"
 )
 
-// What constructors of several recipes say.
+// Faults that several constructors report.
 const (
 	noClient = "client: must not be nil"
 	noOption = "option 0: must not be nil"
