@@ -244,9 +244,9 @@ const closeGrace = 5 * time.Second
 //
 // Close returns when the client's goroutines and sockets are gone, which takes about a second at
 // the most, and all listeners have returned. It does not wait longer than five seconds for a
-// listener, nor for a connection, a dialer or another function of the user's. Operations in progress end with [ErrClosed]. The error names the guaranteed deletions
-// that were not done and do not end with the session. Close may be called several times, also from
-// a listener, and closes all views of the client.
+// listener, nor for a connection, a dialer or another function of the user's. Operations in progress end with
+// [ErrClosed]. The error names the guaranteed deletions that were not done and do not end with the session. Close
+// may be called several times, also from a listener, and closes all views of the client.
 func (c *Client) Close() error {
 	core := c.core
 	core.closing.Do(func() { core.closeErr = core.close() })             // later calls wait

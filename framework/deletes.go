@@ -19,9 +19,9 @@ import (
 )
 
 // maxPendingDeletes is how many guaranteed deletions a client keeps at a time. A working client has
-// far fewer. Each needs some hundred bytes and no goroutine, so all of them need some tens of megabytes. Beyond it the client keeps only deletions whose
-// end is awaited, by a function ([WhenOver]) or by the next create at the path ([KnownBySession]). If
-// a deletion is dropped, its znode could still exist.
+// far fewer. Each needs some hundred bytes and no goroutine, so all of them need some tens of megabytes. Beyond it
+// the client keeps only deletions whose end is awaited, by a function ([WhenOver]) or by the next create at the
+// path ([KnownBySession]). If a deletion is dropped, its znode could still exist.
 const maxPendingDeletes = 1 << 16
 
 // A deletion is a znode that the client deletes whatever happens to the connection.

@@ -14,8 +14,9 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// AnyVersion matches every version of a znode, or of the ensemble's configuration. A znode's own version overflows after 2147483647, and
-// reaches this number after 4294967295 writes. A write that gives that version is not conditional.
+// AnyVersion matches every version of a znode, or of the ensemble's configuration. A znode's own version overflows
+// after 2147483647, and reaches this number after 4294967295 writes. A write that gives that version is not
+// conditional.
 const AnyVersion = -1
 
 // Set replaces the znode's data and returns the new Stat. The znode's version must equal the given

@@ -174,8 +174,8 @@ func WithRevocation(fn func(l *lease.Lease)) RevocationOption {
 
 // WithSettle waits until the members have not changed for d, and for ten times d at the most: a
 // rolling restart is one change, or few. Then the Changes of a group return, and the keys of a
-// partition that are served move; those that have no server move at once. d must not be negative. The default is 0, no wait, for a group, and a second for a
-// partition.
+// partition that are served move; those that have no server move at once. d must not be negative. The default is
+// 0, no wait, for a group, and a second for a partition.
 func WithSettle(d time.Duration) SettleOption {
 	return option(func(o *args.Options) {
 		if d < 0 {

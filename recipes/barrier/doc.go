@@ -1,9 +1,9 @@
 // Package barrier keeps processes waiting for one another: Curator's DistributedBarrier and
 // DistributedDoubleBarrier.
 //
-// Begin with [NewDouble], or with [New]. While a [Barrier] is set, every client waits for its removal. A [Double] lets a number of members
-// begin together and end together. A member's place in a Double is a [lease.Lease], which is lost
-// with the member's session, as package lease describes.
+// Begin with [NewDouble], or with [New]. While a [Barrier] is set, every client waits for its removal. A [Double]
+// lets a number of members begin together and end together. A member's place in a Double is a [lease.Lease], which
+// is lost with the member's session, as package lease describes.
 //
 // Stability: stable.
 //
@@ -27,7 +27,8 @@ import (
 	"github.com/docent-go/docent/recipes/internal/args"
 )
 
-// An Option configures a [Barrier] or a [Double]. It is one of package recipes: WithACL or WithName. The constructor reports all faulty options at once.
+// An Option configures a [Barrier] or a [Double]. It is one of package recipes: WithACL or WithName. The
+// constructor reports all faulty options at once.
 type Option interface{ args.BarrierOption }
 
 // recipe begins the text of errors.

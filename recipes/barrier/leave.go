@@ -233,7 +233,8 @@ func (g *gate) open(ctx context.Context, member *waitqueue.Grant, listed directo
 			checks = append(checks, framework.OpCheck(zkpath.Join(g.path, name), framework.AnyVersion))
 		}
 	}
-	// Maybe the directory is not the client's to write, or the members are not its to read, or their paths fill a request.
+	// Maybe the directory is not the client's to write, or the members are not its to read, or their paths fill a
+	// request.
 	for _, more := range [][]framework.TxnOp{append(slices.Clip(checks), mark), checks, {mark}, nil} {
 		_, err = c.Txn(ctx, append(slices.Clip(ops), more...)...)
 		if !errors.Is(err, framework.ErrNoAuth) && !errors.Is(err, framework.ErrTooLarge) {

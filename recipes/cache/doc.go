@@ -6,9 +6,9 @@
 //	if err := routes.Ready(ctx); err != nil { … }
 //	route, err := routes.Get("/config/routes/web")
 //
-// Begin with [New], [Cache.Ready] and [Cache.Get]. A [Cache] is behind the ensemble: by a moment while the client is Connected, by more while it is
-// not, and then [Cache.Stale] reports that. Never decide from a cache who may write. Read from
-// the ensemble what has to be exact, or do it under a lease.
+// Begin with [New], [Cache.Ready] and [Cache.Get]. A [Cache] is behind the ensemble: by a moment while the client
+// is Connected, by more while it is not, and then [Cache.Stale] reports that. Never decide from a cache who may
+// write. Read from the ensemble what has to be exact, or do it under a lease.
 //
 // Stability: stable.
 //

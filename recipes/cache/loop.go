@@ -264,7 +264,8 @@ func (l *loop) next(ctx context.Context) ([]framework.Change, error) {
 }
 
 // Times between two attempts to read what the client may not read: no server notifies of a change of
-// an ACL. The same goes for a directory whose listing is too large, once it has lost children. Many such znodes are read at most a hundred times a second together.
+// an ACL. The same goes for a directory whose listing is too large, once it has lost children. Many such znodes
+// are read at most a hundred times a second together.
 const (
 	refusedPause = 5 * time.Second
 	perRefused   = 10 * time.Millisecond

@@ -34,9 +34,9 @@ func (n *Counter) Get(ctx context.Context) (int64, error) {
 
 // Add adds delta and returns the result. The addition is applied once; if that is not known, the
 // error wraps [framework.ErrUnknownOutcome]. Calls that run at the same time, also of several Counters
-// of one client with the same path and options, are written together, and each gets its own result. If ctx ends first, the error wraps ctx's, and
-// ErrUnknownOutcome if a request may have been sent. Other errors: [ErrOverflow], [ErrCorrupt],
-// [ErrVersion] and the client's.
+// of one client with the same path and options, are written together, and each gets its own result. If ctx ends
+// first, the error wraps ctx's, and ErrUnknownOutcome if a request may have been sent. Other errors:
+// [ErrOverflow], [ErrCorrupt], [ErrVersion] and the client's.
 func (n *Counter) Add(ctx context.Context, delta int64) (int64, error) {
 	after, _, err := n.combiner.do(ctx, func(v int64) (int64, bool, error) {
 		if delta > 0 && v > math.MaxInt64-delta || delta < 0 && v < math.MinInt64-delta {

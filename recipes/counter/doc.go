@@ -2,10 +2,10 @@
 // DistributedAtomicLong, DistributedAtomicInteger, SharedCount, SharedValue and
 // DistributedAtomicValue.
 //
-// Begin with [New] for a number, and with [NewValue] for anything else. A change is applied once, or not at all, or the error wraps [framework.ErrUnknownOutcome]. Then it
-// may have been applied, because its reply was lost and another client may have written since. A
-// caller that can't live with that keeps the numbers with an operation's own record, in one
-// transaction, or takes numbers with gaps by [Counter.Take].
+// Begin with [New] for a number, and with [NewValue] for anything else. A change is applied once, or not at all,
+// or the error wraps [framework.ErrUnknownOutcome]. Then it may have been applied, because its reply was lost and
+// another client may have written since. A caller that can't live with that keeps the numbers with an operation's
+// own record, in one transaction, or takes numbers with gaps by [Counter.Take].
 //
 // Stability: stable.
 //

@@ -7,7 +7,8 @@ import (
 	"github.com/docent-go/docent/recipes/internal/args"
 )
 
-// An Option configures a [Counter] or a [Value]. Of package recipes, both take WithACL. The constructor reports all faulty options at once.
+// An Option configures a [Counter] or a [Value]. Of package recipes, both take WithACL. The constructor reports
+// all faulty options at once.
 type Option interface{ args.CounterOption }
 
 type optionFunc func(*config)

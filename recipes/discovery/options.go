@@ -11,7 +11,8 @@ import (
 	"github.com/docent-go/docent/recipes/locktel"
 )
 
-// An Option configures a [Registry]. Of package recipes, a Registry takes WithACL and WithName. New reports all faulty options at once.
+// An Option configures a [Registry]. Of package recipes, a Registry takes WithACL and WithName. New reports all
+// faulty options at once.
 type Option interface{ args.DiscoveryOption }
 
 type option func(*config)

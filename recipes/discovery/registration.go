@@ -89,7 +89,8 @@ func (reg *Registration[T]) replace(ctx context.Context, in Instance[T]) (writte
 	return reg.node.Replace(data)
 }
 
-// takeTurn waits for the Update that determines the data. The payload's encoding and an ACL provider may take their time.
+// takeTurn waits for the Update that determines the data. The payload's encoding and an ACL provider may take
+// their time.
 func (reg *Registration[T]) takeTurn(ctx context.Context) error {
 	select {
 	case reg.updating <- struct{}{}:

@@ -1,6 +1,6 @@
 // Package group shows which processes take part in something: each member is one ephemeral znode below
-// a path, named by the member's id, as of Curator's GroupMember. Begin with [New] and [Group.Join]. A [Group] is a cache of these znodes
-// and, for those that join, a kept znode: see packages cache and node.
+// a path, named by the member's id, as of Curator's GroupMember. Begin with [New] and [Group.Join]. A [Group] is a
+// cache of these znodes and, for those that join, a kept znode: see packages cache and node.
 //
 // A Group is behind the ensemble by a moment, and by more while the client has no connection: see
 // [Group.Stale]. Therefore it does not exclude: two members may see two groups at one time. Work that

@@ -2,8 +2,9 @@
 //
 // The leader has a [lease.Lease] and can lose it, as package lease describes. Lost is closed before
 // another candidate can lead, unless the process itself was stopped. For that case there are Fence,
-// the number of the term, and Guard. Begin with [New] and [Election.Run], the short form; [Election.Campaign] returns the
-// lease. An outage alone ends no term: see recipes.WithLossPolicy. Everything may be called concurrently.
+// the number of the term, and Guard. Begin with [New] and [Election.Run], the short form; [Election.Campaign]
+// returns the lease. An outage alone ends no term: see recipes.WithLossPolicy. Everything may be called
+// concurrently.
 //
 // Stability: stable.
 //

@@ -82,7 +82,8 @@ func newConfig(c *framework.Client, path string, opts []Option) (config, error) 
 	return cfg, errors.Join(faults...)
 }
 
-// data returns what a candidate's znode holds. owner and party are those of its caller. seen is what telemetry follows of its campaign.
+// data returns what a candidate's znode holds. owner and party are those of its caller. seen is what telemetry
+// follows of its campaign.
 func (cfg *config) data(owner, party string, seen *telemetry.Acquire) []byte {
 	switch {
 	case cfg.metadata || cfg.id == nil:

@@ -91,8 +91,8 @@ func (m *UnfairMutex) Lock(ctx context.Context) (*Lease, error) {
 // TryLock returns a lease. It returns [ErrHeld] if another owner holds the lock, or if another call
 // of the same client holds it or is about to try. It takes one round trip, or none in the latter
 // case. A missing parent, a missing epoch or a lost reply costs more, and so does a look for [ErrMixed],
-// which the first TryLock that finds a znode makes, and then at most one in a minute. ctx and the connect timeout bound its requests: see [Locker]. If ctx ends first, the same holds as for
-// [UnfairMutex.Lock].
+// which the first TryLock that finds a znode makes, and then at most one in a minute. ctx and the connect timeout
+// bound its requests: see [Locker]. If ctx ends first, the same holds as for [UnfairMutex.Lock].
 func (m *UnfairMutex) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := m.acquire(ctx, true)
 	return l, recipe.CallError(ctx, m.client, "try lock", m.path, err)

@@ -2,10 +2,9 @@
 // ended, or if another client deleted it. Services register themselves with it. It does what Curator's
 // PersistentNode and PersistentTtlNode do, in their layouts.
 //
-// Begin with [New] and [Node.Await]. By default the znode is ephemeral. If the session ends, the [Node] creates the znode in the client's
-// next session at once. If the znode of the former session still exists by then, the Node replaces it in
-// one transaction.
-// [Sequential], [Persistent] and [WithTTL] keep znodes of other kinds.
+// Begin with [New] and [Node.Await]. By default the znode is ephemeral. If the session ends, the [Node] creates
+// the znode in the client's next session at once. If the znode of the former session still exists by then, the
+// Node replaces it in one transaction. [Sequential], [Persistent] and [WithTTL] keep znodes of other kinds.
 //
 // A Node never deletes, changes or adopts a znode of another client's session. While such a znode is at
 // the path, [Node.Await] and [Node.Set] return [ErrTaken], and the Node waits until the znode is

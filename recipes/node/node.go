@@ -90,9 +90,9 @@ func (n *Node) keep() {
 }
 
 // Await waits until the znode exists with the latest data, or ctx ends; then the error wraps ctx's,
-// and the reason of the latest failure, such as [framework.ErrNotConnected]. Await returns errors that a retry can't fix at once: [ErrTaken] if
-// another client's znode is at the path, [framework.ErrNoAuth] if the client may not create the
-// znode. The Node goes on trying all the while, and succeeds when the obstacle is gone.
+// and the reason of the latest failure, such as [framework.ErrNotConnected]. Await returns errors that a retry
+// can't fix at once: [ErrTaken] if another client's znode is at the path, [framework.ErrNoAuth] if the client may
+// not create the znode. The Node goes on trying all the while, and succeeds when the obstacle is gone.
 func (n *Node) Await(ctx context.Context) error {
 	usercall.Require("ctx", ctx != nil)
 	return recipe.CallError(ctx, n.client, "await", n.path, n.wait(ctx, func() (bool, error) {

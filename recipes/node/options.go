@@ -11,7 +11,8 @@ import (
 	"github.com/docent-go/docent/recipes/internal/args"
 )
 
-// An Option configures a [Node]. Of package recipes, a Node takes WithACL and WithName. New reports all faulty options at once.
+// An Option configures a [Node]. Of package recipes, a Node takes WithACL and WithName. New reports all faulty
+// options at once.
 type Option interface{ args.NodeOption }
 
 type option func(*config)

@@ -1,11 +1,10 @@
 // Package partition divides keys among the processes that serve them. Each key is served by one
 // process at a time. kazoo's SetPartitioner does this, too, and stops all work at each change.
 //
-// Begin with [New] and [Partition.Run]. The members are a group: one ephemeral znode each. Every member computes the same division from the
-// same list of members. Each member gets as many keys as the others, or one more,
-// and few keys move when a member comes or goes. For each of its keys a member holds a lease, as a
-// lock's holder does. Members may see different lists for a moment: then a key waits for its
-// server, and it never has two.
+// Begin with [New] and [Partition.Run]. The members are a group: one ephemeral znode each. Every member computes
+// the same division from the same list of members. Each member gets as many keys as the others, or one more, and
+// few keys move when a member comes or goes. For each of its keys a member holds a lease, as a lock's holder does.
+// Members may see different lists for a moment: then a key waits for its server, and it never has two.
 //
 // Stability: may change.
 //

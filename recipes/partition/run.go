@@ -46,11 +46,11 @@ const again = time.Second
 //
 // When Run returns, this process serves no key. Its znodes are gone, or the client deletes them in the
 // background; without a connection, Run does not wait for that. If serve panics, Run ends, and panics
-// with the value; if serve ends its goroutine by runtime.Goexit, Run returns an error. While another process has the id,
-// Run serves no key, and logs a warning. If this process has joined and may not join again later, Run logs a warning and
-// tries to. If it may not list the members any more, the keys stay where they are for half a minute, with a warning, and
-// then Run ends: others could not take their share of the keys otherwise. A second Run of this Partition
-// at a time is an error, and so is one with the id of another Run of the client. If serve is nil, Run
+// with the value; if serve ends its goroutine by runtime.Goexit, Run returns an error. While another process has
+// the id, Run serves no key, and logs a warning. If this process has joined and may not join again later, Run logs
+// a warning and tries to. If it may not list the members any more, the keys stay where they are for half a minute,
+// with a warning, and then Run ends: others could not take their share of the keys otherwise. A second Run of this
+// Partition at a time is an error, and so is one with the id of another Run of the client. If serve is nil, Run
 // returns an error.
 func (p *Partition) Run(
 	ctx context.Context, serve func(ctx context.Context, key string, l *lease.Lease) error,

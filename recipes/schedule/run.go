@@ -106,7 +106,8 @@ func passes(err error) bool {
 	return framework.Retryable(err) || errors.Is(err, framework.ErrReadOnly) || errors.Is(err, framework.ErrUnknownOutcome)
 }
 
-// try looks, and tries the lock if the slot may begin. If another run has the lock, try returns errAgain after a change.
+// try looks, and tries the lock if the slot may begin. If another run has the lock, try returns errAgain after a
+// change.
 func (c *call) try(ctx context.Context) (*lease.Lease, *state, error) {
 	seen, watches, err := c.look(ctx)
 	defer func() {

@@ -48,9 +48,9 @@ func (s *Server) Sessions() []SessionInfo {
 // session, and ErrNoQuorum if there is no quorum to decide.
 //
 // The client learns of its expiry only afterwards, as a stopped process does. Another client may
-// hold the session's locks before: two holders at once are then no fault of the lock. To see a client abandon its session in time by its own clock,
-// cut its network instead: [Server.Refuse] and [Server.Cut], or package zkproxy for one client of
-// several.
+// hold the session's locks before: two holders at once are then no fault of the lock. To see a client abandon its
+// session in time by its own clock, cut its network instead: [Server.Refuse] and [Server.Cut], or package zkproxy
+// for one client of several.
 func (s *Server) Expire(id int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -92,8 +92,8 @@ func (w *watchTable) count() int {
 }
 
 // fire ends or keeps every watch that covers the event. It notifies the clients that may read the
-// znode, if the version filters events, and are not in told, so that one deletion notifies no client twice. It returns the clients
-// whose watches it has found.
+// znode, if the version filters events, and are not in told, so that one deletion notifies no client twice. It
+// returns the clients whose watches it has found.
 func (w *watchTable) fire(zxid int64, path string, event eventType, readers []acl, notified map[*conn]struct{}) map[*conn]struct{} {
 	fired := map[*conn]struct{}{}
 	for c, mode := range w.byPath[path] {

@@ -8,8 +8,8 @@ import (
 )
 
 // Confirm reads again the locks of first that take part in a possible deadlock, or that a process holds and
-// waits for, and returns first with them as they are now. It sends no request if there are none. Locks that are free by then are left
-// out. Pass both snapshots to [Diagnose].
+// waits for, and returns first with them as they are now. It sends no request if there are none. Locks that are
+// free by then are left out. Pass both snapshots to [Diagnose].
 //
 // The two snapshots must be of one client, whose reads never go back in time. ctx and errors are as
 // with [Scan].

@@ -13,9 +13,9 @@ import (
 )
 
 // The deadline's timer calls enforce, on a goroutine that does nothing else. From there to the end of
-// the last lease, there is no function of the user's, no log and no I/O, but for the parent of a context. The mutexes on the way are
-// holdSet.mu, those of the wire and of the list of servers, and a hold's in package hold: none is held
-// over any of these. The session's loop does the rest, in finish.
+// the last lease, there is no function of the user's, no log and no I/O, but for the parent of a context. The
+// mutexes on the way are holdSet.mu, those of the wire and of the list of servers, and a hold's in package hold:
+// none is held over any of these. The session's loop does the rest, in finish.
 
 // A holdSet has the holds on a session, and ends them. Its mutex is held over nothing but its fields
 // and closing channels.

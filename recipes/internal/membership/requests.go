@@ -169,8 +169,8 @@ type succession struct {
 }
 
 // succeeded reports whether the znode is that of the succession of unknown outcome. Only a transaction
-// creates a znode and sets its data at once. Another client may have written to it since, so its version only grows: what
-// the client makes by hand at the path has version 0, and passes for it if it is written to twice.
+// creates a znode and sets its data at once. Another client may have written to it since, so its version only
+// grows: what the client makes by hand at the path has version 0, and passes for it if it is written to twice.
 func (k *Keeper) succeeded(st framework.Stat) bool {
 	return k.unsure.session == k.session && st.EphemeralOwner == k.session && (st.Version > 1 || st.Version == 1 && st.Czxid == st.Mzxid)
 }

@@ -27,10 +27,10 @@ var ErrRequestEnded = errors.New("httplock: the request ended before it had the 
 //
 // If serve can't or should not be called, or returns an error, and serve has written nothing, the
 // handler answers as [WithRefusal] says: by default 409, 503 or 500. It does so, too, if the lock was
-// lost before serve returned. The answer's header is as it was before serve: what serve set is not sent. If serve had begun its answer, the handler aborts the connection
-// ([http.ErrAbortHandler]), so that a client can't take the answer for a success. An error of
-// locker is answered the same way. A connection that serve has hijacked is serve's own: the handler
-// neither answers nor closes it.
+// lost before serve returned. The answer's header is as it was before serve: what serve set is not sent. If serve
+// had begun its answer, the handler aborts the connection ([http.ErrAbortHandler]), so that a client can't take
+// the answer for a success. An error of locker is answered the same way. A connection that serve has hijacked is
+// serve's own: the handler neither answers nor closes it.
 //
 // All this also holds if the request's context has ended. The handler can't know whether the client
 // is gone or waits, because a timeout or a shutdown of the server ends the context, too. If serve

@@ -48,9 +48,9 @@ func New(c *cron.Cron, report func(schedule.Result, error)) (*Fleet, error) {
 	return &Fleet{cron: c, report: report}, nil
 }
 
-// Add adds a job. For each time of the spec, which is the slot, fn runs on one host, as [schedule.Schedule.Run] says. Each
-// job needs a Schedule of its own. A chain of the cron must not delay a run beyond the next slot, whose run it would
-// then be. Errors: those of the spec, and [ErrNoSlots].
+// Add adds a job. For each time of the spec, which is the slot, fn runs on one host, as [schedule.Schedule.Run]
+// says. Each job needs a Schedule of its own. A chain of the cron must not delay a run beyond the next slot, whose
+// run it would then be. Errors: those of the spec, and [ErrNoSlots].
 func (f *Fleet) Add(spec string, s *schedule.Schedule, fn func(ctx context.Context, l *lease.Lease) error) (cron.EntryID, error) {
 	var faults []error
 	if s == nil {

@@ -41,8 +41,9 @@ var _ gocron.Locker = (*Locker)(nil)
 // half a period before or after it mean the same slot. So the period has to be shorter than the time between two runs
 // of a job, the jobs have to be due at multiples of it, and clocks must differ by less than half of it: a minute
 // for jobs of a crontab. gocron.WithStartAt makes a DurationJob so; gocron.WithDistributedJobLocker takes a Locker
-// for one job. The period must be in whole seconds, and at least one. If a job comes more than ten seconds, or a quarter
-// of the period, before or after a multiple, the client's logger warns once, and of a thousand jobs at the most.
+// for one job. The period must be in whole seconds, and at least one. If a job comes more than ten seconds, or a
+// quarter of the period, before or after a multiple, the client's logger warns once, and of a thousand jobs at the
+// most.
 //
 // By default Lock waits for one period at the most: schedule.WithWait. If arguments are faulty, NewLocker returns
 // all faults.

@@ -26,9 +26,10 @@ type identity struct {
 	started string
 }
 
-// signalAll sends the signal to each process, once: to those of the group together. It looks for all before it sends any,
-// because what a process that ends has started may be missed, and looks again until there are no further ones. It leaves
-// out what is below another docent exec, which passes the signal on. It returns those that the system did not let have it.
+// signalAll sends the signal to each process, once: to those of the group together. It looks for all before it
+// sends any, because what a process that ends has started may be missed, and looks again until there are no
+// further ones. It leaves out what is below another docent exec, which passes the signal on. It returns those that
+// the system did not let have it.
 func signalAll(sig syscall.Signal, group int, find finder) (refused []processEntry) {
 	seen := make(map[identity]bool)
 	for round := range maxRounds {
@@ -139,9 +140,9 @@ func (h *hunt) alone(refused []processEntry) bool {
 	return alone
 }
 
-// killChildren sends KILL to the children of this process's main thread, and reaps those that have ended. What they start
-// comes to that thread when they end, unless another process between them takes it. A child that is not reaped keeps
-// its number, so there is no need to look at it before. It reports whether it has reaped any.
+// killChildren sends KILL to the children of this process's main thread, and reaps those that have ended. What
+// they start comes to that thread when they end, unless another process between them takes it. A child that is not
+// reaped keeps its number, so there is no need to look at it before. It reports whether it has reaped any.
 func (h *hunt) killChildren(list *os.File) (ended bool) {
 	var text [16 << 10]byte
 	n, _ := list.ReadAt(text[:], 0)
