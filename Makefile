@@ -107,6 +107,7 @@ guards: ## The checks that take seconds: formats, vet, go.mod, api, releases
 	scripts/tidy -diff
 	go run ./scripts/api -check
 	scripts/fuzz -check
+	scripts/bugs -check
 	go run ./scripts/release -check
 	scripts/install-check
 
