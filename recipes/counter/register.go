@@ -87,6 +87,9 @@ func (r *register) replace(ctx context.Context, from state, data []byte) (state,
 
 func (r *register) write(ctx context.Context, from state, data []byte) (st framework.Stat, err error) {
 	c := r.client
+	if c.State() == framework.ReadOnly { // from may be of a read-only server, and its session may have ended
+		return st, framework.ErrReadOnly
+	}
 	if from.session != 0 {
 		c = c.InSession(from.session)
 	}
