@@ -105,8 +105,9 @@ func (b *Beginning) share() {
 	if b.others = e.reading != nil; b.others {
 		e.reading.Join()
 	} else {
-		e.answered = false
-		e.reading = b.send(true, func() { b.registry.answered(e) })
+		e.shared, e.answered = e.shared+1, false
+		latest := e.shared
+		e.reading = b.send(true, func() { b.registry.answered(e, latest) })
 	}
 	if e.answered {
 		b.sub.asks = asksNothing

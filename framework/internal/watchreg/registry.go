@@ -30,6 +30,7 @@ type entry struct {
 	found       *proto.Node // the result of a shared read, never changed; may be nil
 
 	reading  Read // the shared read that is to set the watch, while it is under way; else nil
+	shared   int  // how many shared reads there were; callers may have left earlier ones
 	answered bool // the reply to the latest shared read has arrived
 }
 
@@ -118,10 +119,13 @@ func (r *Registry) fireLocked(e *entry, event Event) {
 	clear(e.subscribers)
 }
 
-// answered records that the reply to the shared read of e has arrived.
-func (r *Registry) answered(e *entry) {
+// answered records that the reply to the nth shared read of e has arrived. It says nothing of a later one.
+func (r *Registry) answered(e *entry, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if n != e.shared {
+		return
+	}
 	e.answered = true
 	for sub := range e.subscribers {
 		if sub.asks == asksShared {

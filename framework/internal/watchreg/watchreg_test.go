@@ -266,7 +266,7 @@ func TestAnEventBeforeTheReplyIsOfAnEarlierWatch(t *testing.T) {
 		s := newServer()
 		ctx, leave := context.WithCancel(t.Context())
 		leave()
-		if err := s.begin(false).begun.Wait(ctx); !errors.Is(err, context.Canceled) {
+		if err := s.begin(shared).begun.Wait(ctx); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 		subs := []subscription{s.begin(shared), s.begin(shared)}
