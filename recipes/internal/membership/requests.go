@@ -156,10 +156,10 @@ func (k *Keeper) judge(st framework.Stat, exists bool) finding {
 }
 
 // restored reports whether the ensemble was restored since the Keeper saw its znode, so that the data is of an earlier
-// moment, or of another history, in which a transaction id is that of another transaction. Only a lasting znode
-// survives that.
+// moment, or of another history, in which a transaction id is that of another transaction. A znode of the Keeper's
+// session is its own nevertheless.
 func (k *Keeper) restored(st framework.Stat) bool {
-	return st.Mzxid < k.znode.Mzxid || st.Mzxid == k.znode.Mzxid && !st.Mtime.Equal(k.znode.Mtime)
+	return k.opts.Lasting && (st.Mzxid < k.znode.Mzxid || st.Mzxid == k.znode.Mzxid && !st.Mtime.Equal(k.znode.Mtime))
 }
 
 // A succession is the replacement of a former session's znode whose outcome is unknown.
