@@ -238,3 +238,31 @@ func TestALastingNodeWritesToTheRestoredZnode(t *testing.T) {
 		})
 	}
 }
+
+// The data of a restored znode is the Node's own, of an earlier moment: the function of WithAdoption is not asked.
+func TestALastingNodeWritesToItsOwnRestoredZnode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		of := func() *zkserver.Server {
+			return history(t, func(c *framework.Client) { must.Get(c.Create(t.Context(), "/dir", nil))(t) })
+		}
+		var e ensemble
+		e.serves.Store(of())
+		restored := of()
+		c, other := e.client(t), clientOf(t, restored.Addr(), framework.WithDialer(restored.Dial))
+		n := must.Get(node.New(c, "/dir/x", []byte("first"), node.Persistent(), node.WithAdoption(func([]byte) bool { return false })))(t)
+		must.OK(t, n.Await(t.Context()))
+		must.Get(other.Create(t.Context(), "/dir/x", []byte("first")))(t)
+		st, _ := must.Get2(other.Exists(t.Context(), "/dir/x"))(t)
+		if former, _ := must.Get2(c.Exists(t.Context(), "/dir/x"))(t); st.Czxid != former.Czxid || !st.Ctime.Equal(former.Ctime) {
+			t.Fatalf("the restored znode is %+v, want the creation of %+v", st, former)
+		}
+		must.OK(t, n.Set(t.Context(), []byte("mine")))
+		time.Sleep(time.Second)
+		e.restore(restored)
+		if data, _ := must.Get2(c.Get(t.Context(), "/dir/x"))(t); string(data) != "mine" {
+			t.Errorf("the znode has %q a minute after the restore", data)
+		}
+		must.OK(t, n.Close(t.Context()))
+	})
+}

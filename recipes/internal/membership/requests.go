@@ -89,7 +89,7 @@ func (k *Keeper) look(ctx context.Context, want Content) error {
 		k.replace(nil) // to look again
 		return err
 	}
-	found := k.judge(st, exists)
+	found, known := k.judge(st, exists), k.knows(st)
 	if found == ownZnode && st.Mzxid != k.znode.Mzxid && k.written == want.Number {
 		k.opts.Overwritten()
 	}
@@ -103,7 +103,7 @@ func (k *Keeper) look(ctx context.Context, want Content) error {
 	k.znode.Czxid = 0
 	switch found {
 	case lastingZnode:
-		return k.adopt(ctx, st)
+		return k.adopt(ctx, st, known)
 	case formerZnode:
 		return k.succeed(ctx, want, st)
 	case successorZnode:
@@ -196,9 +196,14 @@ func (k *Keeper) succeed(ctx context.Context, want Content, former framework.Sta
 	return unless(err, framework.ErrNoNode, framework.ErrBadVersion)
 }
 
-// adopt makes a znode that belongs to no session the Keeper's.
-func (k *Keeper) adopt(ctx context.Context, st framework.Stat) error {
-	if k.opts.Adopt != nil {
+// knows reports whether the znode is the one that the Keeper has written, maybe as it was before that.
+func (k *Keeper) knows(st framework.Stat) bool {
+	return !k.adopted && st.Czxid == k.znode.Czxid && st.Ctime.Equal(k.znode.Ctime)
+}
+
+// adopt makes a znode that belongs to no session the Keeper's. known says that it was that before a restore.
+func (k *Keeper) adopt(ctx context.Context, st framework.Stat, known bool) error {
+	if k.opts.Adopt != nil && !known {
 		data, read, err := k.client.Get(ctx, k.path)
 		if err != nil {
 			k.replace(nil) // to look again
@@ -214,7 +219,7 @@ func (k *Keeper) adopt(ctx context.Context, st framework.Stat) error {
 			return ErrTaken
 		}
 	}
-	k.znode, k.written, k.adopted = st, 0, true
+	k.znode, k.written, k.adopted = st, 0, !known
 	return nil
 }
 
