@@ -266,6 +266,16 @@ func TestKnownBySessionNeedsAnEphemeralOfAGivenName(t *testing.T) {
 	}
 }
 
+// CreateOrSet makes as many creates as it takes, and maybe none: no deletion of one of them is the end of all.
+func TestCreateOrSetTakesNoWhenOver(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		mustCreate(t, c, "/x", "")
+		_, err := c.CreateOrSet(t.Context(), "/x", nil, knownBySession(framework.WhenOver(func(bool) {}))...)
+		wantText(t, err, "WhenOver")
+	})
+}
+
 // TestWhenACreateIsOver: the function is called when the znode of a create that was withdrawn is gone, or the
 // client has stopped its deletion. If a create leaves nothing behind, it is called before Create returns.
 func TestWhenACreateIsOver(t *testing.T) {

@@ -144,14 +144,14 @@ func (ch change) attempt(ctx context.Context, s *session.Session, full string, d
 
 // CreateOrSet replaces the znode's data, whatever its version, or creates the znode if there is
 // none, and returns the new Stat. It takes the options of Create that keep the name and the number
-// of znodes: not [Sequential], [Protected] or [Idempotent]. It is retried, and fails, as
+// of znodes: not [Sequential], [Protected], [Idempotent] or [WhenOver]. It is retried, and fails, as
 // [Client.Set] and [Client.Create] are; an error that wraps [ErrUnknownOutcome] ends it. If other
 // clients keep deleting and creating the znode, it continues until ctx ends.
 func (c *Client) CreateOrSet(ctx context.Context, path string, data []byte, opts ...CreateOption) (Stat, error) {
 	var cfg createConfig
 	faults := applyAll(opts, func(o CreateOption) { o.applyCreate(&cfg) })
-	if cfg.has(withSequential | withProtected | withIdempotent) {
-		faults = errors.Join(faults, errors.New("options: must not be Sequential, Protected or Idempotent"))
+	if cfg.has(withSequential | withProtected | withIdempotent | withWhenOver) {
+		faults = errors.Join(faults, errors.New("options: must not be Sequential, Protected, Idempotent or WhenOver"))
 	}
 	if faults != nil {
 		return Stat{}, c.opError("create or set", path, faults)
