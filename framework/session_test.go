@@ -130,6 +130,32 @@ func TestALossIsPassedOnBeforeCloseReachesTheEnsemble(t *testing.T) {
 	})
 }
 
+// The session lives while Close waits for a holder: without pings, the ensemble would end one of 4 s before that.
+func TestTheSessionLivesUntilItsHoldersAreTold(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{0, time.Second} { // since the latest ping
+		synctest.Test(t, func(t *testing.T) {
+			var ended atomic.Bool
+			srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithObserver(func(x zkserver.Transaction) {
+				if x.Ended != 0 {
+					ended.Store(true)
+				}
+			}))...)
+			c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(4*time.Second))
+			early := true
+			mustHold(t, c).OnLost(func(error) {
+				sleep(4800 * time.Millisecond)
+				early = ended.Load()
+			})
+			sleep(after)
+			must.OK(t, c.Close())
+			if early || !ended.Load() {
+				t.Errorf("the ensemble has ended the session: %v, before its holder was told: %v", ended.Load(), early)
+			}
+		})
+	}
+}
+
 // TestCloseWaitsForTheNotificationsOfALoss has the socket's Close stuck while the loss is reported.
 func TestCloseWaitsForTheNotificationsOfALoss(t *testing.T) {
 	t.Parallel()

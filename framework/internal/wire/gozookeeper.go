@@ -175,7 +175,7 @@ func (f *facade) Write(p []byte) (int, error) {
 	switch proto.Opcode(int32(binary.BigEndian.Uint32(p[proto.LengthSize+4:]))) {
 	case proto.OpPing:
 		if f.conn != nil {
-			f.conn.wire.Send(&Request{Opcode: proto.OpPing, Class: Proof})
+			f.conn.wire.Send(&Request{Opcode: proto.OpPing, Class: Closing})
 		}
 	case proto.OpCloseSession:
 		f.deliver(xid)

@@ -10,8 +10,8 @@ const (
 	Ordinary Class = iota // in the order of their calls
 	Apart                 // a read that no other request of its caller goes with: shares with Ordinary
 	Release               // deletes a znode, which others may wait for
-	Closing               // the close of the session
-	Proof                 // keeps the session, or shows that the server lives
+	Closing               // the close of the session, and pings: one that is over has to live until it is closed
+	Proof                 // proves the session, or shows that the server lives
 	Last                  // removes watches without callers
 	classes
 )

@@ -186,7 +186,7 @@ func (w *Wire) Zxid() int64 {
 }
 
 // End declares the session over: no connection will carry it any more. The connection in use remains, so
-// that the session can still be closed in order, but carries nothing else: all requests end.
+// that the session can still be closed in order, and carries pings until then, but nothing else: all requests end.
 func (w *Wire) End(cause error) {
 	w.mu.Lock()
 	if w.ended == nil {
