@@ -136,7 +136,7 @@ func authenticate(ctx context.Context, server io.ReadWriter, e Exchange) error {
 	return fmt.Errorf("%w: no end after %d rounds", ErrRefused, maxSASLRounds)
 }
 
-// next calls e.Next on another goroutine: it is a user's, and the caller may be the wire client's reader.
+// next calls e.Next on another goroutine: it is a user's, and may block.
 func next(ctx context.Context, e Exchange, challenge []byte) (response []byte, done bool, err error) {
 	type result struct {
 		response []byte

@@ -22,8 +22,8 @@ var (
 	ErrTooLarge = errors.New("answer too large")
 )
 
-// firstXid is the xid of the first Request; each next xid is less by one. go-zookeeper's requests have no
-// negative xid. The servers treat those down to -9 specially.
+// firstXid is the xid of the first Request; each next xid is less by one. The servers treat those from -1 down to
+// -9 specially.
 const firstXid = -1000
 
 // An Answer is a server's reply to a Request.
