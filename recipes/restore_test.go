@@ -258,7 +258,7 @@ func TestALastingNodeWritesToItsOwnRestoredZnode(t *testing.T) {
 			t.Fatalf("the restored znode is %+v, want the creation of %+v", st, former)
 		}
 		must.OK(t, n.Set(t.Context(), []byte("mine")))
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		e.restore(restored)
 		if data, _ := must.Get2(c.Get(t.Context(), "/dir/x"))(t); string(data) != "mine" {
 			t.Errorf("the znode has %q a minute after the restore", data)

@@ -32,7 +32,7 @@ func TestAChangeWhileReadOnly(t *testing.T) {
 			f.Cut()
 		}
 		for c.State() != framework.ReadOnly {
-			time.Sleep(10 * time.Millisecond)
+			<-time.After(10 * time.Millisecond)
 		}
 		for _, state := range []string{"lasts", "has ended"} {
 			calls := 0
@@ -55,7 +55,7 @@ func TestAChangeWhileReadOnly(t *testing.T) {
 					t.Errorf("%s while the session %s: %v after %v, and %d calls, want ErrReadOnly at once", name, state, err, took, calls)
 				}
 			}
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 			if got := c.State(); got != framework.ReadOnly {
 				t.Fatalf("the client is %v, want ReadOnly", got)
 			}
