@@ -181,9 +181,14 @@ func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
 		m := newMulti(t, newMutexes(t, c, paths...)...)
 		route.ResetRequests()
 		lease := mustLock(t, m)
-		// How many of a hundred listings one request has, 64 at the most, is by what the connection has carried so far.
-		if multis, lists := count(route, "/multi", fault.Multi), count(route, "/multi", fault.MultiRead); multis != 3 || lists < 5 || lists > 8 {
-			t.Errorf("%d transactions and %d requests for the listings, want 3, and 5 to 8", multis, lists)
+		// How many of a hundred listings one request has, 64 at the most, is by what the connection has carried so
+		// far, and how fast: in virtual time that is always the same, and on a server as fast as its machine is then.
+		most := 8
+		if !env.Kind().Virtual() {
+			most = len(paths) / 10
+		}
+		if multis, lists := count(route, "/multi", fault.Multi), count(route, "/multi", fault.MultiRead); multis != 3 || lists < 5 || lists > most {
+			t.Errorf("%d transactions and %d requests for the listings, want 3, and 5 to %d", multis, lists, most)
 		}
 		mustRelease(t, lease)
 		if multis := count(route, "/multi", fault.Multi); multis != 4 {
