@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/session"
-	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/internal/proto"
@@ -242,7 +240,6 @@ func (cr *creation) sendAlone(ctx context.Context, s *session.Session) (*znode, 
 	}
 	p := session.Begin(s, rq)
 	lists := sendReads(s, cr.client.core.limits(), proto.OpGetChildren, cr.listed(nil))
-	watch := cr.sendWatch(s)
 	got, err := p.Wait(ctx)
 	if err == nil && !isMade(cr.path, cr.has(withSequential), got.Path) {
 		err = errOtherPath
@@ -256,7 +253,6 @@ func (cr *creation) sendAlone(ctx context.Context, s *session.Session) (*znode, 
 		lists.withdraw()
 	}
 	cr.storeLists(names)
-	cr.storeWatch(ctx, watch, made)
 	return made, p.Done(), explained(err, txnCreate, cr.path, cr.acls)
 }
 
@@ -343,32 +339,4 @@ func (cr *creation) storeLists(names [][]string) (others [][]string) {
 		}
 	}
 	return names
-}
-
-// sendWatch sends the read that watches the znode, if the options ask for it. It returns nil for none.
-func (cr *creation) sendWatch(s *session.Session) *beginning {
-	if cr.watch == nil || cr.has(withSequential) {
-		return nil
-	}
-	begun := cr.client.core.beginWatch(s, watchreg.Key{Kind: watchreg.Exists, Path: cr.path}, false, time.Time{})
-	return &begun
-}
-
-// storeWatch waits for the watch and stores it if it is on the znode that was made.
-func (cr *creation) storeWatch(ctx context.Context, b *beginning, made *znode) {
-	if cr.watch == nil {
-		return
-	}
-	*cr.watch = nil
-	if b == nil {
-		return
-	}
-	w, err := b.wait(ctx)
-	switch {
-	case err != nil: // a later call of Watch returns it, too
-	case made == nil || w.sub.Found().Stat.Czxid != made.stat.Czxid:
-		w.Close()
-	default:
-		*cr.watch = w
-	}
 }

@@ -327,72 +327,46 @@ func TestCreate_makes_parents_below_a_znode_that_may_not_be_read(t *testing.T) {
 	}
 }
 
-// TestCreateTakesOneRoundTrip withholds the reply to the create until what comes with it has been asked for.
+// TestCreateTakesOneRoundTrip withholds the reply to the create until its listing has been asked for.
 func TestCreateTakesOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	c := newClient(t, proxy.Addr())
+	dir := mustCreate(t, c, fresh(t)+"-pipeline", "")
+	stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.HoldReply})
+	proxy.ResetRequests()
 	var names []string
-	var watch *framework.Watch
-	var st framework.Stat
-	for more, opt := range map[fault.Op]framework.CreateOption{
-		fault.GetChildren: framework.ListTo("", &names), fault.Exists: framework.WatchTo(&watch),
-	} {
-		dir := mustCreate(t, c, fresh(t)+"-pipeline", "")
-		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.HoldReply})
-		proxy.ResetRequests()
-		created := background(func() error { return last(c.Create(t.Context(), dir+"/n", nil, opt, framework.StatTo(&st))) })
-		await(t, stuck.Hit(), "the create")
-		zktest.Eventually(t, patience, "it is asked for before the create is answered", func() bool { return proxy.Count(more) == 1 })
-		stuck.Release()
-		must.OK(t, <-created)
-		if more == fault.GetChildren {
-			wantList(t, "the list", names, []string{"n"})
-			continue
-		}
-		if watch == nil || !watch.Valid() {
-			t.Fatalf("the watch %v, want a valid one", watch)
-		}
-		if seen, exists := watch.Stat(); !exists || seen.Czxid != st.Czxid {
-			t.Errorf("a watch of the znode %#x, want that of %#x, which was created", seen.Czxid, st.Czxid)
-		}
-		must.OK(t, c.Delete(t.Context(), dir+"/n"))
-		await(t, watch.Fired(), "the event of the deletion")
-	}
+	created := background(func() error { return last(c.Create(t.Context(), dir+"/n", nil, framework.ListTo("", &names))) })
+	await(t, stuck.Hit(), "the create")
+	zktest.Eventually(t, patience, "it is asked for before the create is answered", func() bool { return proxy.Count(fault.GetChildren) == 1 })
+	stuck.Release()
+	must.OK(t, <-created)
+	wantList(t, "the list", names, []string{"n"})
 }
 
-// The list and the watch are nil if they could not come with the create.
-func TestCreate_without_its_list_or_watch(t *testing.T) {
+// The list is nil if it could not come with the create.
+func TestCreate_without_its_list(t *testing.T) {
 	t.Parallel()
 	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
 	c := newClient(t, proxy.Addr())
 	dir := mustCreate(t, c, fresh(t)+"-nil", "")
-	mustCreate(t, c, dir+"/theirs", "")
-	var names []string
-	var watch *framework.Watch
-	list, watched := framework.ListTo("", &names), framework.WatchTo(&watch)
 	for _, tc := range []struct {
 		path string
 		opts []framework.CreateOption
 		lost bool // the reply, after which the znode is found
 		want error
 	}{
-		{dir + "/missing/n", []framework.CreateOption{list}, false, framework.ErrNoNode},
-		{dir + "/missing/n", []framework.CreateOption{watched}, false, framework.ErrNoNode},
-		{dir + "/theirs", []framework.CreateOption{watched}, false, framework.ErrNodeExists},
-		{dir + "/n-", []framework.CreateOption{watched, framework.Sequential()}, false, nil},
-		{dir + "/n", []framework.CreateOption{list, framework.Ephemeral(), framework.Protected()}, true, nil},
-		{dir + "/n", []framework.CreateOption{watched, framework.Ephemeral(), framework.KnownBySession()}, true, nil},
+		{dir + "/missing/n", nil, false, framework.ErrNoNode},
+		{dir + "/n", []framework.CreateOption{framework.Ephemeral(), framework.Protected()}, true, nil},
+		{dir + "/n", []framework.CreateOption{framework.Ephemeral(), framework.KnownBySession()}, true, nil},
 	} {
-		before := []string{"from before"}
-		names, watch = before, new(framework.Watch)
-		unused := watch
+		names := []string{"from before"}
 		if tc.lost {
 			proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: dir + "/*", Action: fault.DropReply})
 		}
-		wantErr(t, tc.path, last(c.Create(t.Context(), tc.path, nil, tc.opts...)), tc.want)
-		if (names != nil) == (watch != nil) || len(names) > 0 && &names[0] != &before[0] || watch != nil && watch != unused {
-			t.Errorf("%s: the list %v, the watch %v, want nil for what was asked for", tc.path, names, watch)
+		wantErr(t, tc.path, last(c.Create(t.Context(), tc.path, nil, append(tc.opts, framework.ListTo("", &names))...)), tc.want)
+		if names != nil {
+			t.Errorf("%s: the list %v, want nil", tc.path, names)
 		}
 	}
 }
@@ -409,17 +383,6 @@ func TestOpNever(t *testing.T) {
 		t.Errorf("Txn: %v, want the reason, of operation 1", err)
 	}
 	wantData(t, c, dir, "before")
-}
-
-func TestWatchToIsRefusedByTransactions(t *testing.T) {
-	t.Parallel()
-	c := newClient(t, zktest.Shared(t).Addr())
-	var watch *framework.Watch
-	op := framework.OpCreate("/n", nil, framework.Ephemeral(), framework.Protected(), framework.WatchTo(&watch))
-	wantText(t, last(c.CreateAll(t.Context(), op)), "WatchTo")
-	if _, err := c.Txn(t.Context(), framework.OpCreate("/n", nil, framework.WatchTo(&watch))); err == nil {
-		t.Error("Txn took WatchTo, want an error")
-	}
 }
 
 func TestCheckCreateSendsNothing(t *testing.T) {

@@ -89,8 +89,8 @@ func (op TxnOp) newGroupMember() (*creation, error) {
 		return nil, errors.New("must come from OpCreate")
 	}
 	cr, err := op.view.newCreation(op.path, op.data, op.opts)
-	if err == nil && (!cr.has(withProtected) || cr.has(withIdempotent|withWatch|withWhenOver)) {
-		err = errors.New("options: must have Ephemeral and Protected, and none of Idempotent, WatchTo and WhenOver")
+	if err == nil && (!cr.has(withProtected) || cr.has(withIdempotent|withWhenOver)) {
+		err = errors.New("options: must have Ephemeral and Protected, and neither Idempotent nor WhenOver")
 	}
 	return cr, err
 }

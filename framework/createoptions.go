@@ -20,7 +20,6 @@ type createConfig struct {
 	acl   []acl.Entry // nil for the client's
 	stat  *Stat
 	lists []listTo
-	watch **Watch
 	epoch *int32    // gets its version; may be nil
 	over  *overHook // of WhenOver; may be nil
 }
@@ -71,20 +70,6 @@ type listTo struct {
 	names *[]string
 }
 
-// WatchTo watches the new znode right after the create, within the same round trip, as
-// [Client.Watch] with [WatchExists] does. It stores the Watch, which the caller has to close. It
-// stores nil if Create fails, if Create finds its znode again after the reply was lost, or if
-// another client deleted the znode. It also stores nil with [Sequential], because only the reply
-// has the path. If it stored nil, call Watch.
-func WatchTo(watch **Watch) CreateOption {
-	return createOption(func(cfg *createConfig) {
-		cfg.watch = watch
-		if watch != nil {
-			cfg.given |= withWatch
-		}
-	})
-}
-
 // A createSet is a set of options of a create. It is an option, too, which adds the set to what is given.
 type createSet uint
 
@@ -99,7 +84,6 @@ const (
 	withSession // see [KnownBySession]
 	withEpoch
 	withList
-	withWatch
 	withWhenOver
 	withPatience // see [UntilKnown]
 	withParents
@@ -132,8 +116,8 @@ func (cfg *createConfig) combined() error {
 				"and with none of Sequential, Protected and Idempotent",
 		},
 		{
-			of: withEpoch, needs: withSession, excludes: withList | withWatch,
-			fault: "option WithEpoch: must be combined with KnownBySession, and not with ListTo or WatchTo",
+			of: withEpoch, needs: withSession, excludes: withList,
+			fault: "option WithEpoch: must be combined with KnownBySession, and not with ListTo",
 		},
 		{
 			of: withIdempotent, excludes: withSequential | withProtected,

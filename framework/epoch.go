@@ -19,8 +19,7 @@ import (
 // If there is no epoch, Create creates it with the ACL of the znode. The client never deletes it,
 // because a new epoch would repeat the versions of earlier znodes. Every client that creates the
 // znode needs permission to read and to write the epoch. Create refuses to create an epoch with an
-// ACL that permits no client to do so. WithEpoch requires [KnownBySession], and excludes [ListTo] and
-// [WatchTo].
+// ACL that permits no client to do so. WithEpoch requires [KnownBySession], and excludes [ListTo].
 func WithEpoch(version *int32) CreateOption {
 	return createOption(func(cfg *createConfig) {
 		cfg.epoch = version

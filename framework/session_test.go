@@ -217,7 +217,7 @@ func TestWhatEndsASessionIsReported(t *testing.T) {
 			w := mustWatch(t, c, "/nothing", framework.WatchExists)
 			tc.end(t, srv, proxy, c.Session().ID)
 			await(t, h.Lost(), "loss")
-			wantEvent(t, w, framework.EventSessionEnded)
+			wantEvent(t, w, framework.EventReconnected)
 			wantErr(t, "the hold", h.Err(), tc.want, framework.ErrSessionEnded)
 			if !strings.Contains(h.Err().Error(), tc.text) {
 				t.Errorf("the hold's error %q does not say %q", h.Err(), tc.text)
@@ -233,7 +233,7 @@ func TestWhatEndsASessionIsReported(t *testing.T) {
 			wantErr(t, "to secure a hold that is lost", h.Secure(t.Context()), tc.want)
 			w = mustWatch(t, c, "/nothing", framework.WatchExists)
 			must.OK(t, c.Close())
-			wantEvent(t, w, framework.EventSessionEnded)
+			wantEvent(t, w, framework.EventReconnected)
 		})
 	}
 }

@@ -166,11 +166,9 @@ const (
 	EventDeleted         = EventKind(watchreg.Deleted)
 	EventChanged         = EventKind(watchreg.Changed)
 	EventChildrenChanged = EventKind(watchreg.ChildrenChanged)
-	// EventReconnected means that the connection was lost: the watched state may have changed
-	// since.
+	// EventReconnected means that the connection was lost, and maybe the session: the watched state may
+	// have changed since.
 	EventReconnected = EventKind(watchreg.Reconnected)
-	// EventSessionEnded means that the session is over.
-	EventSessionEnded = EventKind(watchreg.SessionEnded)
 	// EventUnseen means that changes may have been missed. A Watch fires with it if a later read
 	// shows a change whose event the server dropped, if an event of an earlier Watch arrives while it is
 	// being set, after [Watch.Recheck], and when the TreeWatch of
@@ -180,7 +178,7 @@ const (
 
 // String returns the kind's name, as in "deleted".
 func (k EventKind) String() string {
-	names := [...]string{"created", "deleted", "changed", "children changed", "reconnected", "session ended", "unseen"}
+	names := [...]string{"created", "deleted", "changed", "children changed", "reconnected", "unseen"}
 	if k < 1 || int(k) > len(names) {
 		return fmt.Sprintf("EventKind(%d)", int(k))
 	}

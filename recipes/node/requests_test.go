@@ -10,7 +10,6 @@ import (
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
-	"github.com/docent-go/docent/testing/zktest"
 )
 
 // TestNodeRequests counts what a Node asks of the server.
@@ -33,22 +32,6 @@ func TestNodeRequests(t *testing.T) {
 		check("set", fault.SetData, fault.Exists)
 		must.OK(t, n.Close(t.Context()))
 		check("closed", fault.Sync, fault.Exists, fault.Delete)
-	})
-}
-
-// The watch is on its way before the reply to the create.
-func TestNodeIsMadeInOneRoundTrip(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), recipetest.Path(t)+"/n"
-		c := route.Client(t)
-		mustParents(t, c, path)
-		route.ResetRequests()
-		stuck := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path, Action: fault.HoldReply})
-		n := kept(t, c, path, "alive")
-		<-stuck.Hit()
-		zktest.Eventually(t, recipetest.Generous, "the watch is asked for", func() bool { return route.Count(fault.Exists) == 1 })
-		stuck.Release()
-		mustAwait(t, n)
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/usercall"
 )
@@ -157,11 +156,7 @@ func (s *Session) finish(cause error) error {
 	if s.client.Err() == nil && !s.cfg.ReadOnly { // else the connection closes the session in order
 		s.wire.CloseConn(cause)
 	}
-	event := watchreg.SessionEnded
-	if s.cfg.ReadOnly { // it is not the client's session
-		event = watchreg.Reconnected
-	}
-	s.watches.FireAll(event)
+	s.watches.FireAll()
 	go s.notifyUsers(cause) // ends with the functions; AwaitUsers waits for it
 	s.eachRecipe("the clean-up after a lost lease", func(h *Hold) { h.after() })
 	return cause

@@ -8,7 +8,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/docent-go/docent/framework/internal/watchreg"
 	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 )
@@ -165,7 +164,7 @@ func (s *Session) admit() {
 		s.link()
 		s.cfg.Servers.Serves()
 		s.proveFirst()
-		s.watches.FireAll(watchreg.Reconnected) // before a watch is set on this connection
+		s.watches.FireAll() // before a watch is set on this connection
 		s.cfg.Client.Connected(s)
 	}
 }

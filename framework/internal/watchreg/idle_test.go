@@ -171,7 +171,7 @@ func TestARemovalBeforeFireAllIsTakenBack(t *testing.T) {
 		take(&m.reads).found(1)
 		early.mustWait(t)
 		early.Close()
-		m.FireAll(watchreg.Reconnected)
+		m.FireAll()
 		if len(m.removals) != 1 {
 			t.Fatalf("%d removals in the queue, want 1", len(m.removals))
 		}

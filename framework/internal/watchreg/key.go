@@ -27,9 +27,8 @@ const (
 	Deleted
 	Changed
 	ChildrenChanged
-	Reconnected  // the watch's connection was lost
-	SessionEnded // so was the session
-	Unseen       // a later read showed a change without an event
+	Reconnected // the watch's connection was lost, and maybe the session
+	Unseen      // a later read showed a change without an event
 )
 
 // A Key identifies the watch that all Subscriptions of one kind on one path share.

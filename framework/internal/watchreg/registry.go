@@ -99,13 +99,13 @@ func (r *Registry) fire(event Event, path string, kinds []Kind) {
 	r.settleLocked(path)
 }
 
-// FireAll notifies all Subscriptions when the connection on which the server kept their watches is
-// lost. Removals may be under way on the next connection already; Sever forgot those of the lost one.
-func (r *Registry) FireAll(event Event) {
+// FireAll notifies all Subscriptions with Reconnected when the connection on which the server kept their
+// watches is lost. Removals may be under way on the next connection already; Sever forgot those of the lost one.
+func (r *Registry) FireAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.entries {
-		r.fireLocked(e, event)
+		r.fireLocked(e, Reconnected)
 	}
 	clear(r.entries)
 	clear(r.paths)

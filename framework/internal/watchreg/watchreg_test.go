@@ -161,7 +161,7 @@ func TestSubscriptionIsInvalidBeforeItFiresForALostConnection(t *testing.T) {
 	stop := sub.AfterFire(func() { calls++ })
 	s.Sever()
 	sub.want(t, 0, false)
-	s.FireAll(watchreg.Reconnected)
+	s.FireAll()
 	sub.want(t, watchreg.Reconnected, false)
 	if calls != 1 || stop() || s.Armed() != 0 {
 		t.Errorf("%d calls of AfterFire's function, want 1; %d watches at the server, want 0", calls, s.Armed())

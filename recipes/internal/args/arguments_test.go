@@ -110,7 +110,6 @@ func functions() map[string]any {
 
 		"framework.ListTo":             framework.ListTo,
 		"framework.StatTo":             framework.StatTo,
-		"framework.WatchTo":            framework.WatchTo,
 		"framework.WhenOver":           framework.WhenOver,
 		"framework.WithACLProvider":    framework.WithACLProvider,
 		"framework.WithAuth":           framework.WithAuth,
@@ -445,7 +444,6 @@ var mayBeNil = map[string]string{
 	"framework.OpCreate":           "the transaction returns the fault",
 	"framework.OpDelete":           "the transaction returns the fault",
 	"framework.StatTo":             "nothing is stored",
-	"framework.WatchTo":            "nothing is watched",
 	"framework.WithEpoch":          "there is no epoch",
 	"framework.WithMeterProvider":  "the global provider",
 	"framework.WithTracerProvider": "the global provider",

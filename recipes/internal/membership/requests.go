@@ -37,20 +37,19 @@ func (k *Keeper) bind(ctx context.Context) error {
 	return nil
 }
 
-// create creates the znode and watches it: within one round trip, unless the znode is sequential.
+// create creates the znode. look watches it next.
 func (k *Keeper) create(ctx context.Context, want Content) error {
 	k.past.Creates(k.session)
 	var st framework.Stat
-	var watch *framework.Watch
 	var over chan struct{}
-	more := []framework.CreateOption{framework.StatTo(&st), framework.WatchTo(&watch)}
+	more := []framework.CreateOption{framework.StatTo(&st)}
 	if !k.opts.Lasting {
 		over = make(chan struct{})
 		more = append(more, framework.WhenOver(func(bool) { close(over) }), framework.UntilKnown())
 	}
 	path, err := k.client.Create(ctx, k.path, want.Data, k.opts.Create(more...)...)
 	k.ends(over)
-	k.replace(watch)
+	k.replace(nil)
 	k.noteSent(want, err)
 	if errors.Is(err, framework.ErrNodeExists) {
 		k.past.Refused(k.session)
