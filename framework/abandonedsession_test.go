@@ -49,7 +49,7 @@ type abandonedSession struct {
 func newAbandonedSession(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *abandonedSession {
 	t.Helper()
 	g := &abandonedSession{srv: srv}
-	g.proxy = zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+	g.proxy = newProxy(t, srv)
 	opts = append(opts, framework.WithDialer(g.dial), framework.WithSessionTimeout(abandonTimeout))
 	g.client = connect(t, srv.Addr(), opts...)
 	g.id, g.secret = framework.SessionSecret(g.client)
@@ -257,7 +257,7 @@ func TestASessionThatHasExpiredIsAskedForOnce(t *testing.T) {
 		}
 	})
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+		proxy := newProxy(t, srv)
 		c := connect(t, srv.Addr(), framework.WithDialer(proxy.Dial))
 		h := mustHold(t, c)
 		must.OK(t, srv.Expire(c.Session().ID))

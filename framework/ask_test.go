@@ -86,7 +86,6 @@ func TestEphemerals(t *testing.T) {
 			t.Errorf("below %s: %v, %v, want %v", path, got, err, want)
 		}
 	}
-	wantErr(t, "a bad path", last(c.Ephemerals(t.Context(), "a")), framework.ErrInvalidPath)
 }
 
 func TestReady_asks_a_quorum(t *testing.T) {

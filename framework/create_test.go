@@ -17,7 +17,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -64,66 +63,6 @@ func TestCreateMakesEveryKindOfZnode(t *testing.T) {
 				t.Errorf("owner %#x, czxid %#x, mzxid %#x", st.EphemeralOwner, st.Czxid, st.Mzxid)
 			}
 			wantData(t, c, path, "data")
-		})
-	}
-}
-
-func TestCreateMakesParentsAgainThatAreReaped(t *testing.T) {
-	t.Parallel()
-	c := connect(t, zktest.Shared(t).Addr())
-	const rounds = 60 // a container is looked at every 300 ms
-	for i := range rounds {
-		node := mustCreate(t, c, "/reaped/deep/node-", "", framework.Ephemeral(), framework.Sequential())
-		must.OK(t, c.Delete(t.Context(), node))
-		if i == rounds/2 {
-			zktest.Eventually(t, patience, "the parent is reaped", func() bool {
-				_, ok, err := c.Exists(t.Context(), "/reaped/deep")
-				return err == nil && !ok
-			})
-		}
-	}
-	wantErr(t, "create without its parent", last(c.Create(t.Context(), "/absent/node", nil)), framework.ErrNoNode)
-}
-
-func TestProtectedCreate_after_a_lost_reply(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	for _, tc := range []struct {
-		name   string
-		base   string
-		opts   []framework.CreateOption
-		search fault.Op // a request of the search that fails, too
-	}{
-		{"sequential", "/protected-lost/lock-", []framework.CreateOption{framework.Sequential()}, 0},
-		{"not sequential", "/protected-lost/one", nil, 0},
-		{"below the root", "/docent-protected-", []framework.CreateOption{framework.Sequential()}, 0},
-		{"where the commit before the search fails", "/protected-lost/commit-", []framework.CreateOption{framework.Sequential()}, fault.Multi},
-		{"where the search fails", "/protected-lost/search-", []framework.CreateOption{framework.Sequential()}, fault.GetChildren},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			c := connect(t, proxy.Addr())
-			dir, name := zkpath.Split(tc.base)
-			if dir != "/" {
-				mustCreate(t, c, dir+"/_c_x", "", framework.Idempotent()) // a foreign name that looks like one of ours
-			}
-			if tc.search != 0 {
-				proxy.Rules().Add(fault.Rule{Session: c.Session().ID, Op: tc.search, Action: fault.CutBefore})
-			}
-			proxy.ResetRequests()
-			dropped := proxy.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.Create, Path: "**" + name, Action: fault.DropReply})
-			var st framework.Stat
-			opts := append(tc.opts, framework.Ephemeral(), framework.Protected(), framework.StatTo(&st))
-			path := must.Get(c.Create(t.Context(), tc.base, []byte("x"), opts...))(t)
-			await(t, dropped.Hit(), "the reply is dropped")
-			proven := slices.IndexFunc(proxy.Requests(), func(rq zkproxy.Request) bool { return rq.Op == fault.Multi })
-			listed := slices.IndexFunc(proxy.Requests(), func(rq zkproxy.Request) bool { return rq.Op == fault.GetChildren })
-			if proven < 0 || listed < proven {
-				t.Errorf("the commit is request %d, the listing %d: want the commit first", proven, listed)
-			}
-			if got := named(children(t, c, dir), name); len(got) != 1 || zkpath.Join(dir, got[0]) != path {
-				t.Errorf("created %s, found %v", path, got)
-			}
-			wantStat(t, c, path, st)
 		})
 	}
 }
@@ -230,56 +169,23 @@ func TestProtectedCreate_with_a_znode_of_another_session(t *testing.T) {
 	if now := c.Session().ID; st.EphemeralOwner != now || now == id {
 		t.Errorf("created %s of session %#x, want the present session %#x", got.path, st.EphemeralOwner, now)
 	}
-	if names := named(children(t, c, dir), "lock-"); len(names) != 1 {
-		t.Errorf("znodes %v, want one", names)
-	}
+	wantEqual(t, "znodes", len(children(t, c, dir)), 2)
 	// The same, bound to the session that ends.
 	_, err := c.InSession(id).Create(t.Context(), dir+"/lock-", nil, framework.Ephemeral(), framework.Protected())
 	wantErr(t, "create in the ended session", err, framework.ErrSessionEnded)
 }
 
-func TestManyCreatesWithLostRepliesMakeOneZnodeEach(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second), framework.WithRetry(retry.Forever(time.Millisecond)))
-	dir := fresh(t)
-	mustCreate(t, c, dir+"/keep", "")
-	proxy.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply, Skip: 3, Times: 10})
-	const n = 40
-	var wg sync.WaitGroup
-	paths := make([]string, n)
-	for i := range n {
-		wg.Go(func() {
-			var err error
-			paths[i], err = c.Create(t.Context(), fmt.Sprintf("%s/%d-", dir, i), nil, framework.Ephemeral(), framework.Sequential(), framework.Protected())
-			check(t, err)
-		})
-	}
-	wg.Wait()
-	got := children(t, c, dir)
-	wantEqual(t, "znodes", len(got), n+1)
-	for _, path := range paths {
-		if _, name := zkpath.Split(path); !slices.Contains(got, name) {
-			t.Errorf("%s was created and is not there", path)
+// Servers remove parents that have no children any more.
+func TestCreateMakesParentsAgainThatAreReaped(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		for range 3 {
+			node := mustCreate(t, c, "/reaped/deep/node-", "", framework.Ephemeral(), framework.Sequential())
+			must.OK(t, c.Delete(t.Context(), node))
+			sleep(10 * time.Minute)
+			wantExists(t, c, "/reaped", false)
 		}
-	}
-}
-
-func TestCreateRefusesOptionsThatContradict(t *testing.T) {
-	t.Parallel()
-	c := newClient(t, "127.0.0.1:1")
-	_, err := c.Create(t.Context(), "relative", nil, framework.Container(), framework.Sequential(), framework.TTL(-1), framework.Protected(), framework.Idempotent())
-	wantErr(t, "create", err, framework.ErrInvalidPath)
-	wantText(t, err,
-		`invalid path "relative": must start with /`,
-		"option Container: cannot be combined with Ephemeral, Sequential or TTL",
-		"option TTL -1ns: must be between 1ms and",
-		"option Protected: must be combined with Ephemeral",
-		"option Idempotent: cannot be combined with Sequential or Protected")
-	var op *framework.OpError
-	if !errors.As(err, &op) || op.Op != "create" || op.Path != "relative" {
-		t.Errorf("%#v is no OpError of the create", err)
-	}
+	})
 }
 
 // A create whose parent is missing takes one round trip more. A search for the first parent that
@@ -298,7 +204,7 @@ func TestCreate_makes_missing_parents_in_few_requests(t *testing.T) {
 	} {
 		runSynctest(t, path, func(t *testing.T) {
 			srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-			proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+			proxy := newProxy(t, srv)
 			proxy.SetLatency(roundTrip)
 			c := connect(t, srv.Addr(), framework.WithDialer(proxy.Dial))
 			must.Get2(c.Exists(t.Context(), "/"))(t) // the first create of a session asks what the server has applied
@@ -383,24 +289,6 @@ func TestOpNever(t *testing.T) {
 		t.Errorf("Txn: %v, want the reason, of operation 1", err)
 	}
 	wantData(t, c, dir, "before")
-}
-
-func TestCheckCreateSendsNothing(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	c := newClient(t, proxy.Addr())
-	proxy.ResetRequests()
-	wantErr(t, "CheckCreate", c.CheckCreate("/n", []byte("data"), framework.Ephemeral()), nil)
-	for name, err := range map[string]error{
-		"a path without its slash": c.CheckCreate("n", nil),
-		"a TTL of nothing":         c.CheckCreate("/n", nil, framework.TTL(0)),
-	} {
-		if err == nil {
-			t.Errorf("%s: nil, want an error", name)
-		}
-	}
-	wantErr(t, "too much data", c.CheckCreate("/n", make([]byte, framework.DefaultMaxRequest)), framework.ErrTooLarge)
-	wantEqual(t, "requests", proxy.Count(fault.Create, fault.Exists), 0)
 }
 
 // Each create of one path has a listing of its own, taken after it, and a Stat of its own.

@@ -135,18 +135,6 @@ func TestCreateAllIsAllOrNone(t *testing.T) {
 	}
 }
 
-func TestCreateAllRefusesWhatItCanNotProtect(t *testing.T) {
-	t.Parallel()
-	c := newClient(t, "127.0.0.1:1")
-	wantText(t, last(c.CreateAll(t.Context())), "at least one")
-	_, err := c.CreateAll(t.Context(),
-		framework.OpCheck("/a", 0),
-		framework.OpCreate("/b", nil, framework.Ephemeral()),
-		framework.OpCreate("c", nil, framework.Ephemeral(), framework.Protected()),
-	)
-	wantText(t, err, "operation 0 (check /a)", "operation 1 (create /b)", "operation 2 (create c)")
-}
-
 func TestTheRootViewHasTheEnsemblesPaths(t *testing.T) {
 	t.Parallel()
 	c := connect(t, zktest.Shared(t).Addr()+fresh(t))

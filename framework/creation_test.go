@@ -248,34 +248,6 @@ func TestKnownBySessionWaitsNoLongerThanItsContext(t *testing.T) {
 	wantErr(t, "Create", <-done, context.Canceled)
 }
 
-func TestKnownBySessionNeedsAnEphemeralOfAGivenName(t *testing.T) {
-	t.Parallel()
-	c := newClient(t, zktest.Shared(t).Addr())
-	for name, opts := range map[string][]framework.CreateOption{
-		"without Ephemeral": {framework.KnownBySession()},
-		"with Sequential":   knownBySession(framework.Sequential()),
-		"with Protected":    knownBySession(framework.Protected()),
-		"with Idempotent":   knownBySession(framework.Idempotent()),
-	} {
-		if _, err := c.Create(t.Context(), "/x", nil, opts...); err == nil {
-			t.Errorf("Create %s: no error", name)
-		}
-	}
-	if _, err := c.Txn(t.Context(), framework.OpCreate("/x", nil, knownBySession()...)); err == nil {
-		t.Error("in a transaction: no error")
-	}
-}
-
-// CreateOrSet makes as many creates as it takes, and maybe none: no deletion of one of them is the end of all.
-func TestCreateOrSetTakesNoWhenOver(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtual(t, srv)
-		mustCreate(t, c, "/x", "")
-		_, err := c.CreateOrSet(t.Context(), "/x", nil, knownBySession(framework.WhenOver(func(bool) {}))...)
-		wantText(t, err, "WhenOver")
-	})
-}
-
 // TestWhenACreateIsOver: the function is called when the znode of a create that was withdrawn is gone, or the
 // client has stopped its deletion. If a create leaves nothing behind, it is called before Create returns.
 func TestWhenACreateIsOver(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -19,7 +18,6 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
-	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -28,7 +26,7 @@ func TestBackgroundDeletionsAreSentSeveralAtOnce(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		const orphans, roundTrip, atMost = 1000, 20 * time.Millisecond, time.Second
-		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+		proxy := newProxy(t, srv)
 		c := connect(t, srv.Addr(), framework.WithDialer(proxy.Dial))
 		var paths []string
 		for range orphans {
@@ -117,160 +115,6 @@ func TestDeleteTree_while_another_client_deletes(t *testing.T) {
 	})
 }
 
-// TestCreatedByLeavesTheSuccessorAlone has the znode deleted and another created
-// in its place while the reply to its deletion is lost.
-func TestCreatedByLeavesTheSuccessorAlone(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	proxy := zkproxy.Run(t, server.Addr())
-	c, other := newClient(t, proxy.Addr()), newClient(t, server.Addr())
-	for _, waits := range []bool{true, false} {
-		path := fresh(t) + "-successor"
-		var st framework.Stat
-		mustCreate(t, c, path, "first", framework.StatTo(&st))
-		lost := proxy.Rules().Add(fault.Rule{Op: fault.Delete, Path: path, Action: fault.HoldReply})
-		ctx, cancel := context.WithCancel(t.Context())
-		deleted := background(func() error { return c.Delete(ctx, path, framework.CreatedBy(st.Czxid), framework.Guaranteed()) })
-		await(t, lost.Hit(), "the deletion")
-		disconnect(proxy)
-		if !waits {
-			cancel()
-			wantErr(t, "Delete", <-deleted, context.Canceled)
-		}
-		mustCreate(t, other, path, "second")
-		proxy.Heal()
-		if waits {
-			wantErr(t, "Delete of a znode that is gone", <-deleted, framework.ErrNoNode, framework.ErrUnknownOutcome)
-		}
-		cancel()
-		zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-		wantData(t, other, path, "second")
-	}
-}
-
-// TestCreatedByLooksFirst: the znode was replaced before Delete was called, as during an outage.
-func TestCreatedByLooksFirst(t *testing.T) {
-	t.Parallel()
-	c := newClient(t, zktest.Shared(t).Addr())
-	path := fresh(t) + "-replaced"
-	var st framework.Stat
-	mustCreate(t, c, path, "first", framework.StatTo(&st))
-	must.OK(t, c.Delete(t.Context(), path))
-	mustCreate(t, c, path, "second")
-	wantErr(t, "Delete", c.Delete(t.Context(), path, framework.CreatedBy(st.Czxid)), framework.ErrNoNode)
-	wantData(t, c, path, "second")
-}
-
-func TestDiscardCreatedBy(t *testing.T) {
-	t.Parallel()
-	c := newClient(t, zktest.Shared(t).Addr())
-	path := fresh(t) + "-discard"
-	var st framework.Stat
-	mustCreate(t, c, path, "", framework.StatTo(&st))
-	for _, step := range []struct {
-		czxid  int64
-		exists bool
-	}{{st.Czxid - 1, true}, {st.Czxid, false}, {st.Czxid, false}} {
-		c.Discard(path, framework.CreatedBy(step.czxid))
-		zktest.Eventually(t, patience, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-		wantExists(t, c, path, step.exists)
-	}
-}
-
-// A lostWrite is a write whose reply is lost.
-type lostWrite struct {
-	op   fault.Op
-	do   func(ctx context.Context, c *framework.Client, path string) error
-	want error
-}
-
-func lostWrites() map[string]lostWrite {
-	write := func(op fault.Op, do func(ctx context.Context, c *framework.Client, path string) error) lostWrite {
-		return lostWrite{op, do, framework.ErrUnknownOutcome}
-	}
-	remove := func(opts ...framework.DeleteOption) lostWrite {
-		return write(fault.Delete, func(ctx context.Context, c *framework.Client, path string) error {
-			return c.Delete(ctx, path, opts...)
-		})
-	}
-	set := func(version int32) lostWrite {
-		return write(fault.SetData, func(ctx context.Context, c *framework.Client, path string) error {
-			return last(c.Set(ctx, path, []byte("ours"), version))
-		})
-	}
-	return map[string]lostWrite{
-		"Set with any version":                    set(framework.AnyVersion),
-		"Set with a version":                      set(0),
-		"Delete with any version":                 remove(),
-		"Delete with a version":                   remove(framework.AtVersion(0)),
-		"Delete that is guaranteed":               remove(framework.Guaranteed()),
-		"Delete that is guaranteed, with version": remove(framework.AtVersion(0), framework.Guaranteed()),
-		"SetACL": write(fault.SetACL, func(ctx context.Context, c *framework.Client, path string) error {
-			return last(c.SetACL(ctx, path, acl.ReadOnly(), 0))
-		}),
-		// It means the znode that exists when it begins.
-		"Discard": {fault.Delete, func(_ context.Context, c *framework.Client, path string) error { c.Discard(path); return nil }, nil},
-	}
-}
-
-// loses has a write lose its reply while others act before the client reconnects, and
-// returns the error of the write.
-func (lw lostWrite) loses(t *testing.T, srv *zkserver.Server, action fault.Action, path string, others func(*framework.Client)) error {
-	t.Helper()
-	other := virtual(t, srv)
-	g := new(gate)
-	c := virtual(t, srv, framework.WithDialer(g.around(srv.Dial)))
-	mustCreate(t, c, path, "first")
-	lost := srv.Rules().Add(fault.Rule{Op: lw.op, Action: action})
-	g.shut()
-	failed := background(func() error { return lw.do(t.Context(), c, path) })
-	await(t, lost.Hit(), "the loss")
-	synctest.Wait()
-	others(other)
-	g.open()
-	err := <-failed
-	<-time.After(10 * time.Second) // what is done in the background
-	wantEqual(t, "pending deletions", c.PendingDeletes(), 0)
-	return err
-}
-
-func TestASecondAttemptLeavesAnotherZnodeAlone(t *testing.T) {
-	for name, lw := range lostWrites() {
-		for _, action := range []fault.Action{fault.CutBefore, fault.DropReply} {
-			runVirtually(t, name+"/"+action.String(), func(t *testing.T, srv *zkserver.Server) {
-				path := fresh(t)
-				var created framework.Stat
-				err := lw.loses(t, srv, action, path, func(other *framework.Client) {
-					if err := other.Delete(t.Context(), path); err != nil && !errors.Is(err, framework.ErrNoNode) {
-						t.Fatal(err)
-					}
-					mustCreate(t, other, path, "theirs", framework.StatTo(&created))
-				})
-				wantErr(t, "the write", err, lw.want)
-				wantEqual(t, "retryable", framework.Retryable(err), false)
-				c := virtual(t, srv)
-				data, st, err := c.Get(t.Context(), path)
-				if err != nil || string(data) != "theirs" || st.Czxid != created.Czxid || st.Version != 0 || st.Aversion != 0 {
-					t.Errorf("%q, %+v, %v, want what others created", data, st, err)
-				}
-			})
-		}
-	}
-}
-
-// A tree is deleted whoever adds to it meanwhile.
-func TestDeleteTree_after_a_lost_reply(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		path := fresh(t)
-		tree := lostWrite{op: fault.Delete, do: func(ctx context.Context, c *framework.Client, path string) error {
-			return c.DeleteTree(ctx, path)
-		}}
-		err := tree.loses(t, srv, fault.DropReply, path, func(other *framework.Client) { mustCreate(t, other, path, "theirs") })
-		check(t, err)
-		wantExists(t, virtual(t, srv), path, false)
-	})
-}
-
 // A fragile connection closes itself behind the reply to an armed exists.
 type fragile struct {
 	net.Conn
@@ -344,17 +188,6 @@ func TestOpDeleteCreatedBy(t *testing.T) {
 			t.Errorf("Txn: %v, want a TxnError of operation 1 that wraps ErrNoNode", err)
 		}
 		must.Get(c.Txn(t.Context(), other, framework.OpDelete("/z", 0, framework.CreatedBy(second.Czxid))))(t)
-		if _, err := c.Txn(t.Context(), framework.OpDelete("/z", 0, framework.Guaranteed(), nil)); err == nil ||
-			!strings.Contains(err.Error(), "option 1: must not be nil") || !strings.Contains(err.Error(), "must be CreatedBy") {
-			t.Errorf("Txn: %v, want both faults of the options", err)
-		}
-		for _, op := range []framework.TxnOp{
-			framework.OpCheck("/z", 0, framework.CreatedBy(second.Czxid)), framework.OpDelete("/z", 0, framework.AtEpoch(1)),
-		} {
-			if err := last(c.Txn(t.Context(), op)); err == nil || !strings.Contains(err.Error(), "AtEpoch for a check") {
-				t.Errorf("Txn: %v, want the fault of the option", err)
-			}
-		}
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/sha1" //nolint:gosec // ZooKeeper's digest
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"slices"
@@ -19,9 +18,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -237,90 +234,20 @@ func TestReconfigChangesTheEnsemble(t *testing.T) {
 	}
 }
 
-// TestLostReplies_of_Reconfig is the table of lostreplies_test.go for Reconfig, which the server in this
-// process does not know. Reconfig is sent once: it is applied once, not at all, or its outcome is said
-// to be unknown.
-func TestLostReplies_of_Reconfig(t *testing.T) {
-	t.Parallel()
-	needNamespaces(t)
-	ensemble := zktest.RunEnsemble(t, 3, zktest.WithNamespaces(), superFlag(), zktest.WithSetting("reconfigEnabled", "true"))
-	leader := must.Get(ensemble.Leader(within(t, patience)))(t)
-	other := connect(t, leader.Addr(), asSuper())
-	before := must.Get(other.Config(t.Context()))(t)
-	var moved framework.Member // a follower, whose address for clients changes
-	for i, server := range ensemble.Servers {
-		if server != leader {
-			moved = before.Members[i]
-		}
-	}
-	port := 20000
-	change := func() framework.ConfigChange {
-		port++
-		return framework.ConfigChange{Join: []string{fmt.Sprintf("server.%d=%s:participant;127.0.0.1:%d", moved.ID, moved.Peers[0], port)}}
-	}
+// Whether a Reconfig had an effect is not known once it was sent, so it is not sent again.
+func TestReconfigIsSentOnce(t *testing.T) {
 	for _, loss := range []fault.Action{fault.CutBefore, fault.DropReply} {
-		for _, others := range []string{"nothing", "the same", "another"} {
-			for _, conditional := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%v/%s/conditional %v", loss, others, conditional), func(t *testing.T) {
-					version := int64(framework.AnyVersion)
-					if conditional {
-						version = must.Get(other.Config(t.Context()))(t).Version
-					}
-					ours := change()
-					meanwhile := func() {
-						theirs := ours
-						switch others {
-						case "nothing":
-							return
-						case "another":
-							theirs = change()
-						}
-						must.Get(other.Reconfig(within(t, patience), theirs, framework.AnyVersion))(t)
-					}
-					applied, err := reconfigLosing(t, leader.Addr(), loss, ours, version, meanwhile)
-					switch unknown := errors.Is(err, framework.ErrUnknownOutcome); {
-					case applied > 1, err == nil && applied != 1, err != nil && !unknown && applied > 0:
-						t.Errorf("applied %d times: %v", applied, err)
-					case loss == fault.DropReply && applied != 1:
-						t.Errorf("applied %d times, want that only the reply was lost: %v", applied, err)
-					}
-				})
-			}
+		for _, version := range []int64{framework.AnyVersion, 7} {
+			virtually(t, func(t *testing.T, srv *zkserver.Server) {
+				c, proxy := proxied(t, srv)
+				proxy.Rules().Add(fault.Rule{Op: fault.Other, Action: loss})
+				_, err := c.Reconfig(t.Context(), framework.ConfigChange{Leave: []int64{1}}, version)
+				wantErr(t, "Reconfig", err, framework.ErrUnknownOutcome)
+				sleep(time.Minute)
+				wantEqual(t, "requests", proxy.Count(fault.Other), 1)
+			})
 		}
 	}
-}
-
-// reconfigLosing makes a change whose request or reply is lost. meanwhile is called before the client
-// has a connection again. It returns how often the change was applied.
-func reconfigLosing(
-	t *testing.T, addr string, loss fault.Action, ours framework.ConfigChange, version int64, meanwhile func(),
-) (applied int, err error) {
-	t.Helper()
-	count := &tableCount{
-		op: fault.Other, server: make(map[int32]proto.Opcode), paths: make(map[int32]string), of: func(string) bool { return true },
-	}
-	proxy := zkproxy.StartPipe(func(ctx context.Context) (net.Conn, error) {
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-		if err != nil {
-			return nil, err
-		}
-		return count.conn(conn), nil
-	})
-	defer func() { must.OK(t, proxy.Close()) }()
-	g := new(gate)
-	c := must.Get(framework.NewClient(addr, asSuper(), framework.WithDialer(g.around(proxy.Dial))))(t)
-	defer func() { _ = c.Close() }() // what is pending is not of interest
-	must.OK(t, c.AwaitConnected(within(t, patience)))
-	lost := proxy.Rules().Add(fault.Rule{Op: fault.Other, Action: loss})
-	g.shut()
-	done := background(func() error { return last(c.Reconfig(within(t, patience), ours, version)) })
-	await(t, lost.Hit(), "the loss")
-	meanwhile()
-	g.open()
-	err = <-done
-	must.OK(t, c.AwaitConnected(within(t, patience))) // what would be repeated is repeated now
-	must.Get(c.Config(within(t, patience)))(t)
-	return count.applied(), err
 }
 
 func TestReconfigOfAServerThatIsNotSetUpForIt(t *testing.T) {
@@ -336,25 +263,6 @@ func TestReconfigOfAServerThatIsNotSetUpForIt(t *testing.T) {
 	op := new(framework.OpError)
 	if !errors.As(err, &op) || op.Code() != -123 || !strings.HasSuffix(err.Error(), "the servers do not allow reconfiguration") {
 		t.Errorf("reconfig: %v, want code -123", err)
-	}
-}
-
-func TestReconfig_refuses_faulty_arguments(t *testing.T) {
-	t.Parallel()
-	c := newClient(t, "localhost", framework.WithDialer(refuse))
-	const good = "server.1=a:1:2:participant;2181"
-	for want, tc := range map[string]struct {
-		change  framework.ConfigChange
-		version int64
-	}{
-		"must have Join, Leave or Members":               {framework.ConfigChange{}, framework.AnyVersion},
-		"must not have Members beside":                   {framework.ConfigChange{Members: []string{good}, Leave: []int64{1}}, framework.AnyVersion},
-		`server "server.1=a"`:                            {framework.ConfigChange{Join: []string{"server.1=a"}}, framework.AnyVersion},
-		"must be one server":                             {framework.ConfigChange{Members: []string{good + "," + good}}, framework.AnyVersion},
-		"version -2: must be at least 0, or AnyVersion ": {framework.ConfigChange{Leave: []int64{1}}, -2},
-	} {
-		_, err := c.Reconfig(t.Context(), tc.change, tc.version)
-		wantText(t, err, want)
 	}
 }
 

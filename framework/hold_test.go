@@ -301,7 +301,7 @@ func TestManyHoldsAreLostInTime(t *testing.T) {
 	} {
 		runSynctest(t, fmt.Sprint(holds), func(t *testing.T) {
 			srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSessionTimeouts(timeout, timeout))...)
-			proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+			proxy := newProxy(t, srv)
 			c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(timeout)))(t)
 			defer c.Close()
 			must.OK(t, c.AwaitConnected(t.Context()))

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -112,6 +111,11 @@ func tableWrites(t testing.TB, c *framework.Client) []tableWrite {
 		})
 	}
 	return append(append(writes, tableTxns()...),
+		tableWrite{
+			// It means the znode that exists when it begins.
+			name: "Discard", op: fault.Delete, exists: true, found: true,
+			do: func(in tableCall) error { in.c.Discard(in.path); return nil },
+		},
 		tableWrite{
 			name: "DeleteTree", op: fault.Delete, exists: true, again: true, found: true,
 			do: func(in tableCall) error { return in.c.DeleteTree(in.ctx, in.path) },
@@ -259,13 +263,11 @@ func tableZnodes(t testing.TB, c *framework.Client, in tableRow) []string {
 	return paths
 }
 
-// A tableServer is a server of the table.
+// A tableServer is the server of the table.
 type tableServer struct {
-	dial     dialFunc // to the server itself
+	*zkserver.Server
 	observer *framework.Client
 	other    *framework.Client
-	wait     func()         // until the client has done what it can without a connection
-	expire   func(id int64) // ends a session; nil if the server cannot
 }
 
 // A tableCount counts the effects that a client had.
@@ -278,9 +280,15 @@ type tableCount struct {
 	n      int
 }
 
-// conn returns conn, with its requests and replies counted.
-func (tc *tableCount) conn(conn net.Conn) net.Conn {
-	return &countedConn{Conn: conn, count: tc}
+// proxy returns a proxy to the server, which counts, and what closes it.
+func (tc *tableCount) proxy(t testing.TB, srv *zkserver.Server) (proxy *zkproxy.Proxy, stop func()) {
+	t.Helper()
+	tc.server, tc.paths = make(map[int32]proto.Opcode), make(map[int32]string)
+	proxy = zkproxy.StartPipe(func(ctx context.Context) (net.Conn, error) {
+		conn, err := srv.Dial(ctx, "tcp", srv.Addr())
+		return &countedConn{Conn: conn, count: tc}, err
+	})
+	return proxy, func() { must.OK(t, proxy.Close()) }
 }
 
 // A countedConn is the proxy's connection to the server: it sees replies that are lost later.
@@ -369,8 +377,6 @@ func (tc *tableCount) changes(opcode proto.Opcode) bool {
 		return tc.op == fault.Delete
 	case proto.OpMulti:
 		return tc.op == fault.Multi
-	case proto.OpReconfig:
-		return tc.op == fault.Other
 	}
 	return false
 }
@@ -411,20 +417,11 @@ func (tt tableCase) run(t testing.TB, srv tableServer, dir string, opts ...frame
 	} else {
 		must.Get(srv.observer.Create(t.Context(), zkpath.Epoch(in.path), nil))(t)
 	}
-	count := &tableCount{
-		op: tt.write.op, server: make(map[int32]proto.Opcode), paths: make(map[int32]string),
-		of: func(path string) bool { return path == "" || strings.HasPrefix(path, dir+"/") },
-	}
-	proxy := zkproxy.StartPipe(func(ctx context.Context) (net.Conn, error) {
-		conn, err := srv.dial(ctx, "tcp", srv.addr())
-		if err != nil {
-			return nil, err
-		}
-		return count.conn(conn), nil
-	})
-	defer func() { must.OK(t, proxy.Close()) }()
+	count := &tableCount{op: tt.write.op, of: func(path string) bool { return path == "" || strings.HasPrefix(path, dir+"/") }}
+	proxy, stop := count.proxy(t, srv.Server)
+	defer stop()
 	g := new(gate)
-	c := must.Get(framework.NewClient(srv.addr(), append([]framework.Option{
+	c := must.Get(framework.NewClient(srv.Addr(), append([]framework.Option{
 		framework.WithSessionTimeout(10 * time.Second), framework.WithDialer(g.around(proxy.Dial)),
 	}, opts...)...))(t)
 	defer func() { _ = c.Close() }() // what is pending is not of interest
@@ -436,18 +433,22 @@ func (tt tableCase) run(t testing.TB, srv tableServer, dir string, opts ...frame
 	g.shut()
 	done := background(func() error { return tt.write.do(tableCall{in, t.Context(), c}) })
 	await(t, lost.Hit(), "the loss")
-	srv.wait()
+	synctest.Wait()
 	if tt.ends {
-		srv.expire(c.Session().ID)
+		must.OK(t, srv.Expire(c.Session().ID))
 	}
 	tableOthers()[tt.others](t, srv.other, in, tt.write)
 	g.open()
 	err = <-done
 	zktest.Eventually(t, patience, "what is done in the background is done", func() bool { return c.PendingDeletes() == 0 })
+	if tt.others == "delete and create" && tt.write.exists && !tt.write.again {
+		data, st, err := srv.other.Get(t.Context(), in.path)
+		if err != nil || string(data) != "theirs" || st.Version != 0 || st.Aversion != 0 {
+			t.Errorf("%v: %q, %+v, %v, want what others created", tt, data, st, err)
+		}
+	}
 	return count.applied(), err
 }
-
-func (srv tableServer) addr() string { return "table.test:2181" }
 
 // check returns what is wrong with the outcome of a call, or "".
 func (tt tableCase) check(err error, applied int) string {
@@ -506,11 +507,11 @@ func tableCases(writes []tableWrite, ends bool) []tableCase {
 }
 
 // runTable runs the cases and reports the size of the table.
-func runTable(t *testing.T, srv tableServer, root string, cases []tableCase, opts ...framework.Option) {
+func runTable(t *testing.T, srv tableServer, cases []tableCase, opts ...framework.Option) {
 	t.Helper()
 	answers := make(map[string]int)
 	for i, tt := range cases {
-		applied, err := tt.run(t, srv, fmt.Sprintf("%s/%d", root, i), opts...)
+		applied, err := tt.run(t, srv, fmt.Sprintf("/table/%d", i), opts...)
 		if fault := tt.check(err, applied); fault != "" {
 			t.Errorf("%v: %s: %v (applied %d times)", tt, fault, err, applied)
 		}
@@ -526,15 +527,10 @@ func runTable(t *testing.T, srv tableServer, root string, cases []tableCase, opt
 	t.Logf("%d cases: %v", len(cases), answers)
 }
 
-// TestLostReplies is the table on a server in this process, in virtual time.
 func TestLostReplies(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtual(t, srv)
-		table := tableServer{
-			dial: srv.Dial, observer: c, other: virtual(t, srv), wait: synctest.Wait,
-			expire: func(id int64) { must.OK(t, srv.Expire(id)) },
-		}
-		runTable(t, table, "/table", tableCases(tableWrites(t, c), true))
+		runTable(t, tableServer{srv, c, virtual(t, srv)}, tableCases(tableWrites(t, c), true))
 	})
 }
 
@@ -545,31 +541,9 @@ func TestLostReplies_with_compression(t *testing.T) {
 		writes := slices.DeleteFunc(tableWrites(t, c), func(w tableWrite) bool {
 			return !strings.Contains(w.name, "Idempotent") && !strings.Contains(w.name, "KnownBySession")
 		})
-		table := tableServer{dial: srv.Dial, observer: c, other: virtual(t, srv, framework.WithCompression()), wait: synctest.Wait}
-		runTable(t, table, "/table", tableCases(writes, false), framework.WithCompression())
+		table := tableServer{srv, c, virtual(t, srv, framework.WithCompression())}
+		runTable(t, table, tableCases(writes, false), framework.WithCompression())
 	})
-}
-
-// TestLostReplies_of_a_real_server takes another quarter of the table each time.
-func TestLostReplies_of_a_real_server(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	c := connect(t, server.Addr())
-	table := tableServer{
-		dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, server.Addr())
-		},
-		observer: c, other: connect(t, server.Addr()), wait: func() {},
-	}
-	var share []tableCase
-	offset := rand.IntN(4)
-	for i, tt := range tableCases(tableWrites(t, c), false) {
-		if i%4 == offset {
-			share = append(share, tt)
-		}
-	}
-	t.Logf("quarter %d", offset)
-	runTable(t, table, fresh(t), share)
 }
 
 // TestLostReplies_of_every_request has every writing call fail at each of its requests, and not only at the write:
@@ -625,18 +599,11 @@ func (f failure) inject(t testing.TB, srv *zkserver.Server, observer *framework.
 	if w.exists {
 		in.epoch, in.st = mustCreateAtEpoch(t, observer, in.path)
 	}
-	count := &tableCount{
-		op: w.op, server: make(map[int32]proto.Opcode), paths: make(map[int32]string),
-		of: func(path string) bool { return path == "" || strings.Contains(path, "znode") && !zkpath.IsEpoch(path) },
-	}
-	proxy := zkproxy.StartPipe(func(ctx context.Context) (net.Conn, error) {
-		conn, err := srv.Dial(ctx, "tcp", srv.Addr())
-		if err != nil {
-			return nil, err
-		}
-		return count.conn(conn), nil
-	})
-	defer func() { must.OK(t, proxy.Close()) }()
+	count := &tableCount{op: w.op, of: func(path string) bool {
+		return path == "" || strings.Contains(path, "znode") && !zkpath.IsEpoch(path)
+	}}
+	proxy, stop := count.proxy(t, srv)
+	defer stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	g := new(gate)

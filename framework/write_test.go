@@ -35,34 +35,20 @@ func TestSetChecksTheVersion(t *testing.T) {
 	wantErr(t, "set of a negative version", err, framework.ErrBadVersion)
 }
 
-func TestIdempotentOperations_after_a_lost_reply(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	root := fresh(t)
-	c := connect(t, proxy.Addr()+root)
-	mustCreate(t, c, "/a", "0")
-	mustCreate(t, c, "/keep", "")
-	drop := func(op fault.Op) {
-		proxy.Rules().Add(fault.Rule{Op: op, Path: root + "/*", Action: fault.DropReply})
-	}
-	drop(fault.SetData)
-	wantErr(t, "plain set", last(c.Set(t.Context(), "/a", []byte("1"), 0)), framework.ErrBadVersion, framework.ErrUnknownOutcome)
-	drop(fault.SetData)
-	if st, err := c.Set(t.Context(), "/a", []byte("2"), 1, framework.Idempotent()); err != nil || st.Version != 2 {
-		t.Errorf("idempotent set: %+v, %v", st, err)
-	}
-	_, err := c.Set(t.Context(), "/a", []byte("other"), 1, framework.Idempotent())
-	wantErr(t, "idempotent set of other data", err, framework.ErrBadVersion)
-	drop(fault.Delete)
-	wantErr(t, "plain delete", c.Delete(t.Context(), "/a"), framework.ErrNoNode, framework.ErrUnknownOutcome)
-	wantErr(t, "plain delete of an absent znode", c.Delete(t.Context(), "/a"), framework.ErrNoNode)
-	wantErr(t, "idempotent delete of an absent znode", c.Delete(t.Context(), "/a", framework.Idempotent()), nil)
-	create := func(data string, opts ...framework.CreateOption) error {
-		return last(c.Create(t.Context(), "/b", []byte(data), append(opts, framework.Idempotent())...))
-	}
-	wantErr(t, "idempotent creates", errors.Join(create("x"), create("x")), nil)
-	wantErr(t, "idempotent create of other data", create("y"), framework.ErrNodeExists)
-	wantErr(t, "idempotent create of an ephemeral", create("x", framework.Ephemeral()), framework.ErrNodeExists)
+func TestIdempotentMeansTheSameEffect(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		create := func(data string, opts ...framework.CreateOption) error {
+			return last(c.Create(t.Context(), "/b", []byte(data), append(opts, framework.Idempotent())...))
+		}
+		wantErr(t, "creates", errors.Join(create("x"), create("x")), nil)
+		wantErr(t, "a create of other data", create("y"), framework.ErrNodeExists)
+		wantErr(t, "a create of an ephemeral", create("x", framework.Ephemeral()), framework.ErrNodeExists)
+		must.Get(c.Set(t.Context(), "/b", []byte("x"), 0))(t)
+		_, err := c.Set(t.Context(), "/b", []byte("y"), 0, framework.Idempotent())
+		wantErr(t, "a set of other data", err, framework.ErrBadVersion)
+		wantErr(t, "a deletion of nothing", c.Delete(t.Context(), "/none", framework.Idempotent()), nil)
+	})
 }
 
 func TestCreateOrSetDoesWhicheverIsNeeded(t *testing.T) {
@@ -89,36 +75,6 @@ func TestCreateOrSetDoesWhicheverIsNeeded(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	_, err := c.CreateOrSet(t.Context(), "/a", nil, framework.Sequential())
-	wantText(t, err, "must not be Sequential")
-}
-
-func TestDeleteTreeLeavesNothingWhileOthersCreate(t *testing.T) {
-	t.Parallel()
-	c := connect(t, zktest.Shared(t).Addr()+fresh(t))
-	mustCreate(t, c, "/keep", "")
-	for i := range 5 {
-		for j := range 5 {
-			mustCreate(t, c, fmt.Sprintf("/top/%d/%d", i, j), "")
-		}
-	}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for range 20 {
-			_, err := c.Create(t.Context(), "/top/1/new-", nil, framework.Sequential())
-			if err != nil && !errors.Is(err, framework.ErrNoNode) {
-				t.Error(err)
-			}
-		}
-	})
-	check(t, c.DeleteTree(t.Context(), "/top"))
-	wg.Wait()
-	if got := children(t, c, "/"); len(got) != 1 {
-		t.Errorf("children %v, want only the one beside", got)
-	}
-	wantErr(t, "of an absent znode", c.DeleteTree(t.Context(), "/top"), framework.ErrNoNode)
-	root := connect(t, zktest.Shared(t).Addr())
-	wantText(t, last(root.DeleteTree(t.Context(), "/")), "the root can't be deleted")
 }
 
 func TestTxnDoesAllOrNothingAndNamesTheCulprit(t *testing.T) {
@@ -142,11 +98,6 @@ func TestTxnDoesAllOrNothingAndNamesTheCulprit(t *testing.T) {
 	}
 	if st, _, err := c.Exists(t.Context(), "/a"); err != nil || st.Version != 1 {
 		t.Errorf("%+v, %v: want what came before the culprit to be undone", st, err)
-	}
-	_, err = c.Txn(t.Context(), framework.OpCreate("relative", nil), framework.TxnOp{}, framework.OpCreate("/c", nil, framework.Container()), framework.OpSet("b", nil, -3))
-	wantText(t, err, "operation 0 (create relative)", "operation 1 (empty TxnOp", "operation 2 (create "+c.AbsolutePath("/c")+"): options", "operation 3 (set b)")
-	if _, err := c.Txn(t.Context()); err == nil {
-		t.Error("a transaction of nothing was accepted")
 	}
 }
 
