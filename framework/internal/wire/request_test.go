@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -313,4 +315,30 @@ func TestAMultiReadTeachesLengths(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An idleSocket takes nothing, and says nothing about that.
+type idleSocket struct {
+	net.Conn
+	idle *atomic.Bool
+}
+
+func (s idleSocket) Write(p []byte) (int, error) {
+	if s.idle.Load() {
+		return 0, nil
+	}
+	return s.Conn.Write(p)
+}
+
+func TestASocketThatTakesNothingEndsTheConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{t: t, wire: newWire()}
+		var idle atomic.Bool
+		must.OK(t, p.connectIn(withMinute(t), wire.Identification{}, func(c net.Conn) net.Conn { return idleSocket{c, &idle} },
+			func(server net.Conn) { _, _ = server.Write(framed(greeting(7))) }))
+		idle.Store(true)
+		_, err := p.wire.Ask(&wire.Request{Opcode: opSetData, Limit: 100})
+		wantErr(t, "a request", err, wire.ErrUnsent)
+		wantErr(t, "the connection", p.wire.Status().Fault, io.ErrNoProgress)
+	})
 }

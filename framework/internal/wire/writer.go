@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"io"
 	"time"
 
 	"github.com/docent-go/docent/internal/proto"
@@ -76,6 +77,9 @@ func (c *Conn) writeAll(frames []byte) (n int, err error) {
 		m, err := c.socket.Write(frames[n:min(n+piece, len(frames))])
 		if n += m; n >= piece { // a socket takes small frames, too, for a server that has stopped
 			c.noteWrote()
+		}
+		if m == 0 && err == nil { // a user's socket: the next write would take nothing, either
+			err = io.ErrNoProgress
 		}
 		if err != nil {
 			return n, err
