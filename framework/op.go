@@ -336,12 +336,10 @@ func (d *earlierAttempts) isFormer(found proto.Node) error {
 }
 
 // begin records what the session knows before an attempt. If no server has replied in this session,
-// begin reads first: one round trip, once in a session.
+// begin reads first: one round trip, once in a session, however many begin at once.
 func (d *earlierAttempts) begin(ctx context.Context, s *session.Session) error {
-	if s.Zxid() == 0 {
-		if err := session.Effect(ctx, s, requests.Touch()); err != nil {
-			return unwritten(ctx, err)
-		}
+	if err := s.AwaitReply(ctx); err != nil {
+		return unwritten(ctx, err)
 	}
 	d.session, d.before = s.ID(), s.Zxid()
 	return nil

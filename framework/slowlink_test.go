@@ -13,6 +13,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -302,5 +303,20 @@ func TestASessionIsPresumedByWhatWasAnswered(t *testing.T) {
 		wantBetween(t, "the session's end", states.last(lost).At.Sub(answered), timeout-10*time.Millisecond, timeout+10*time.Millisecond)
 		srv.Accept()
 		<-read
+	})
+}
+
+// Each of many writes has to know what the session has seen before it. They ask for that once, not each.
+func TestTheFirstWritesOfASessionAskOnce(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		mustCreate(t, virtual(t, srv), "/d", "")
+		asked := srv.Rules().Add(fault.Rule{Op: fault.Exists, Action: fault.Pass, Times: fault.Forever})
+		c := virtual(t, srv)
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() { check(t, last(c.Set(t.Context(), "/d", nil, framework.AnyVersion))) })
+		}
+		wg.Wait()
+		wantEqual(t, "reads ahead of the writes", asked.Hits(), 1)
 	})
 }

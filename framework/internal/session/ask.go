@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/docent-go/docent/framework/internal/requests"
 	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
@@ -41,6 +42,24 @@ func askError(err error) error {
 		return fmt.Errorf("%w: %s", zkerr.ErrTooLarge, err.Error())
 	}
 	return fmt.Errorf("%w: %s", zkerr.ErrUnknownOutcome, err.Error())
+}
+
+// AwaitReply returns nil once a server has replied in this session: [Session.Zxid] is known. Of its callers, one at
+// a time asks for a reply.
+func (s *Session) AwaitReply(ctx context.Context) error {
+	if s.Zxid() != 0 {
+		return nil
+	}
+	select {
+	case s.first <- struct{}{}:
+		defer func() { <-s.first }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if s.Zxid() != 0 {
+		return nil
+	}
+	return Effect(ctx, s, requests.Touch())
 }
 
 // probe sends a request on a connection that has not served yet. After a refusal, it finds out

@@ -15,6 +15,7 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		cfg:      cfg,
 		client:   ctx,
 		poke:     make(chan struct{}, 1),
+		first:    make(chan struct{}, 1),
 		allLost:  make(chan struct{}),
 		notified: make(chan struct{}),
 		holds:    holdSet{members: make(map[*Hold]struct{})},

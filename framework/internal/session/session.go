@@ -23,6 +23,7 @@ type Session struct {
 	ctx      context.Context // ends with the session; has its cause
 	cancel   context.CancelCauseFunc
 	poke     chan struct{} // capacity 1: something below changed
+	first    chan struct{} // capacity 1: who has put something in asks for the first reply
 	allLost  chan struct{} // closed by lose when all leases have been lost
 	notified chan struct{} // closed when the user's functions have returned
 	lost     lossList      // set by lose; read once allLost is closed
