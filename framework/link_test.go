@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ type link struct {
 	up, down int           // bytes a second to the server, and from it; 0 is without limit
 	buffer   int           // bytes that a connection takes and that the link has still to carry
 	trip     time.Duration // one way
+	slower   atomic.Int64  // what down has become; 0 if it is as it was
 
 	mu    sync.Mutex
 	addr  string // of the latest server
@@ -45,10 +47,10 @@ func (l *link) over(t testing.TB, srv *zkserver.Server) framework.Option {
 		l.conns, l.addr = append(l.conns, near, server), addr
 		const unbounded = 1 << 30
 		l.works.Go(func() {
-			newLane(near, server, l.up, l.buffer+l.underWay(), l.trip).run(func(int) {})
+			newLane(near, server, l.upRate, l.buffer+l.underWay(), l.trip).run(func(int) {})
 		})
 		l.works.Go(func() {
-			newLane(server, near, l.down, unbounded, l.trip).run(func(waiting int) {
+			newLane(server, near, l.downRate, unbounded, l.trip).run(func(waiting int) {
 				l.mu.Lock()
 				defer l.mu.Unlock()
 				l.peak = max(l.peak, waiting)
@@ -56,6 +58,18 @@ func (l *link) over(t testing.TB, srv *zkserver.Server) framework.Option {
 		})
 		return client, nil
 	})
+}
+
+// slowDown changes the rate from the server.
+func (l *link) slowDown(rate int) { l.slower.Store(int64(rate)) }
+
+func (l *link) upRate() int { return l.up }
+
+func (l *link) downRate() int {
+	if slower := l.slower.Load(); slower > 0 {
+		return int(slower)
+	}
+	return l.down
 }
 
 // underWay returns how many bytes to the server the link itself holds.
@@ -92,7 +106,7 @@ func (l *link) close() {
 // A lane is one direction of a connection over a link.
 type lane struct {
 	from, to net.Conn
-	rate     int
+	rate     func() int
 	room     int // bytes that it takes in; it then waits until some have left
 	trip     time.Duration
 
@@ -109,7 +123,7 @@ type shipment struct {
 	due   time.Time // when it arrives, if nothing is ahead of it
 }
 
-func newLane(from, to net.Conn, rate, room int, trip time.Duration) *lane {
+func newLane(from, to net.Conn, rate func() int, room int, trip time.Duration) *lane {
 	ln := &lane{from: from, to: to, rate: rate, room: room, trip: trip}
 	ln.changed = sync.NewCond(&ln.mu)
 	return ln
@@ -189,7 +203,7 @@ func (ln *lane) carry() {
 }
 
 // pieceSize is what arrives at once: at least a packet, and what a millisecond carries.
-func (ln *lane) pieceSize() int { return max(1460, ln.rate/1000) }
+func (ln *lane) pieceSize() int { return max(1460, ln.rate()/1000) }
 
 // await waits until n bytes have been carried, and returns when that was.
 func (ln *lane) await(due, idle time.Time, n int) time.Time {
@@ -199,8 +213,8 @@ func (ln *lane) await(due, idle time.Time, n int) time.Time {
 	if idle.Before(due) {
 		idle = due
 	}
-	if ln.rate > 0 {
-		idle = idle.Add(time.Duration(n) * time.Second / time.Duration(ln.rate))
+	if rate := ln.rate(); rate > 0 {
+		idle = idle.Add(time.Duration(n) * time.Second / time.Duration(rate))
 	}
 	if wait := time.Until(idle); wait > 0 {
 		<-time.After(wait)

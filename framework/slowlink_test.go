@@ -306,6 +306,43 @@ func TestASessionIsPresumedByWhatWasAnswered(t *testing.T) {
 	})
 }
 
+// What is in flight on a link that becomes slow takes long. A heartbeat behind it would be late; on another connection
+// it is not.
+func TestALinkThatBecomesSlowCostsNoLease(t *testing.T) {
+	for _, tc := range []struct {
+		timeout time.Duration
+		slow    int
+	}{
+		{10 * time.Second, 500 * kilo},
+		{10 * time.Second, 100 * kilo},
+		{30 * time.Second, 100 * kilo},
+	} {
+		runVirtually(t, fmt.Sprintf("%v, %d bytes/s", tc.timeout, tc.slow), func(t *testing.T, srv *zkserver.Server) {
+			l := &link{down: 10 * mega}
+			c := connect(t, srv.Addr(), framework.WithSessionTimeout(tc.timeout), l.over(t, srv))
+			mustCreate(t, c, "/d", string(make([]byte, 64<<10)))
+			h := mustHold(t, c)
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			for range 80 {
+				wg.Go(func() {
+					for ctx.Err() == nil {
+						if _, _, err := c.Get(ctx, "/d"); ctx.Err() == nil {
+							check(t, err)
+						}
+					}
+				})
+			}
+			sleep(2 * time.Second)
+			l.slowDown(tc.slow)
+			sleep(2 * tc.timeout)
+			wantErr(t, "the lease", h.Err(), nil)
+			cancel()
+			wg.Wait()
+		})
+	}
+}
+
 // Each of many writes has to know what the session has seen before it. They ask for that once, not each.
 func TestTheFirstWritesOfASessionAskOnce(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {

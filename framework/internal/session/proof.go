@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 const (
 	beatFraction     = 4  // a heartbeat if nothing was proven for T/4 …
 	fastBeatFraction = 8  // … or T/8, if T/4 is shorter than the margin
+	chanceFraction   = 8  // a connection is left if a heartbeat has no reply T/8 before the deadline
 	graceFraction    = 16 // a hold that isn't secured has T/16 for a write of its own
 
 	// A connection without progress is given the time that what is in flight takes, up to 3T/8.
@@ -62,6 +64,23 @@ func (s *Session) tendHoldsLocked(due *soonest, held heldNow, st wire.Status) {
 	case s.sent.heartbeat || s.sent.touch:
 		due.at(due.now.Add(stall)) // the request is about to be sent
 	}
+	s.tendLastChanceLocked(due, held, st)
+}
+
+// tendLastChanceLocked closes a connection on which a heartbeat waits behind other replies until shortly before the
+// deadline: the link has become slower than what is in flight was meant for. The deadline would end the connection,
+// too, and on the next one a heartbeat goes first. It needs mu.
+func (s *Session) tendLastChanceLocked(due *soonest, held heldNow, st wire.Status) {
+	if held.secured == 0 || !s.sent.heartbeat || st.Sent.Before(s.beaten) { // or it waits behind a write
+		return
+	}
+	chance := st.Timeout / chanceFraction
+	last := later(st.Deadline.Add(-chance), s.beaten.Add(chance))
+	if last.After(due.now) {
+		due.at(last)
+		return
+	}
+	due.cut = errors.New("replies ahead of a heartbeat's took too long")
 }
 
 // beatsLocked returns when the next heartbeat and the touch ahead of it are due. After a resumption
