@@ -23,6 +23,8 @@ const (
 	envSession = "DOCENT_SESSION"
 	envParty   = "DOCENT_PARTY"
 	envHeld    = cli.HeldVariable
+
+	envGuard = "DOCENT_GUARD" // docent's own: its parent is its guard, whose process id it has
 )
 
 // environment returns CMD's environment: docent's, without what leads to credentials, and with the

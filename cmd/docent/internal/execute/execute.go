@@ -8,11 +8,6 @@ package execute
 
 import (
 	"errors"
-	"io/fs"
-	"os"
-	"os/exec"
-	"runtime"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -55,13 +50,7 @@ func New(app *cli.App) *cobra.Command {
 		Example:     "  docent exec /locks/report -- ./report.sh\n  docent exec -w 10s --semaphore 3 /locks/import -- make import",
 		Annotations: map[string]string{cli.SignalsOwn: "yes", cli.UsageCode: "125", cli.LoadsContexts: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			runtime.LockOSThread() // see prepare and guardExec
-			defer runtime.UnlockOSThread()
-			run := func() (int, error) { return guardExec(app, &o) }
-			if o.noGuard || app.Getenv(envGuard) != "" {
-				run = func() (int, error) { return newRun(app).run(cmd.Context(), &o, args, cmd.ArgsLenAtDash()) }
-			}
-			code, err := run()
+			code, err := execute(cmd, app, &o, args)
 			if code == 0 && err == nil || cli.IsUsage(err) {
 				return err
 			}
@@ -87,39 +76,4 @@ func complete(app *cli.App) cobra.CompletionFunc {
 		}
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-}
-
-// lookUp returns the path of CMD, or the exit code and the reason why it can't be executed.
-func lookUp(command string) (path string, code int, err error) {
-	path, err = exec.LookPath(command)
-	switch {
-	case err == nil:
-		return path, 0, nil
-	case errors.Is(err, exec.ErrDot):
-		return path, 0, nil // PATH says so
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return "", codeNotFound, err
-	}
-	return "", codeNotExecutable, err
-}
-
-// exitCode returns docent's exit code for the end of a process.
-func exitCode(status syscall.WaitStatus) int {
-	if status.Signaled() {
-		return codeSignal + int(status.Signal())
-	}
-	return status.ExitStatus()
-}
-
-// streams returns the app's standard streams, which CMD inherits as they are.
-func streams(app *cli.App) ([]*os.File, error) {
-	files := make([]*os.File, 3)
-	for i, stream := range []any{app.In, app.Out, app.Err} {
-		file, ok := stream.(*os.File)
-		if !ok {
-			return nil, errors.New("the standard streams are no files")
-		}
-		files[i] = file
-	}
-	return files, nil
 }

@@ -19,9 +19,6 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 )
 
-// envGuard tells docent that its parent is its guard: it has the parent's process id.
-const envGuard = "DOCENT_GUARD"
-
 // The descriptors of a docent that has a guard.
 const (
 	fromGuard   = 3

@@ -73,11 +73,8 @@ func (r *run) hold(ctx context.Context, o *options, paths []string) (int, error)
 	if r.owner, err = ownerOf(r.app, r.job.owner); err != nil {
 		return codeFailed, fmt.Errorf("%s: %w", envParty, err)
 	}
-	stop, err := r.listen()
-	if err != nil {
-		return codeFailed, err
-	}
-	defer stop()
+	defer r.listen()()
+	takeSignals(r.signals)
 	client, err := r.client()
 	if err != nil {
 		return codeFailed, err

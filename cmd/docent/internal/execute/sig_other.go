@@ -15,5 +15,3 @@ func keptBack(syscall.Signal) bool { return false }
 
 // systemName returns the system's name of a signal without SIG, "" if it has none.
 func systemName(syscall.Signal) string { return "" }
-
-const nonblock = 0

@@ -28,6 +28,3 @@ func keptBack(sig syscall.Signal) bool { return sig == syscall.SIGTSTP }
 
 // systemName returns the system's name of a signal without SIG, "" if it has none.
 func systemName(sig syscall.Signal) string { return strings.TrimPrefix(unix.SignalName(sig), "SIG") }
-
-// nonblock lets the open of a pipe without a reader fail.
-const nonblock = syscall.O_NONBLOCK
