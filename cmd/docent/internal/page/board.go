@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
@@ -32,12 +31,9 @@ func emptyBoard() *board {
 
 // An entry is a lock with what rows are sorted by.
 type entry struct {
-	lock    *inspect.Lock
-	held    time.Time // the oldest holder's; zero for none
-	longest time.Time // the oldest waiter's; zero for none
-	waiting int
-	holders int
+	show.Row
 
+	lock     *inspect.Lock
 	dead     bool // part of a deadlock
 	possible bool // part of what may be one
 }
@@ -52,14 +48,14 @@ func (c *collector) board(view inspect.View) *board {
 	b := &board{view: view, entries: make([]entry, 0, len(view.Locks))}
 	contended := inspect.Snapshot{At: view.At, Complete: view.Complete}
 	for i := range view.Locks {
-		e := entryOf(&view.Locks[i])
-		if !e.held.IsZero() {
+		e := entry{Row: show.RowOf(&view.Locks[i]), lock: &view.Locks[i]}
+		if e.Holders > 0 {
 			b.held++
 		}
-		if e.waiting > 0 {
+		if e.Waiting > 0 {
 			contended.Locks = append(contended.Locks, view.Locks[i])
 		}
-		b.waiting += e.waiting
+		b.waiting += e.Waiting
 		b.entries = append(b.entries, e)
 	}
 	found := c.judge.see(view, contended)
@@ -77,13 +73,13 @@ func byMatter(entries []entry) []entry {
 	sorted := slices.Clone(entries)
 	slices.SortFunc(sorted, func(a, b entry) int {
 		return cmp.Or(
-			-cmp.Compare(a.alarm(), b.alarm()), show.EarliestFirst(a.longest, b.longest), cmp.Compare(b.waiting, a.waiting),
-			show.EarliestFirst(a.held, b.held), cmp.Compare(a.lock.Path, b.lock.Path),
+			-cmp.Compare(a.alarm(), b.alarm()), show.EarliestFirst(a.Longest, b.Longest), cmp.Compare(b.Waiting, a.Waiting),
+			show.EarliestFirst(a.Held, b.Held), cmp.Compare(a.lock.Path, b.lock.Path),
 		)
 	})
 	longest := 0
 	for i := range sorted {
-		if show.EarliestFirst(sorted[i].longest, sorted[longest].longest) < 0 {
+		if show.EarliestFirst(sorted[i].Longest, sorted[longest].Longest) < 0 {
 			longest = i
 		}
 	}
@@ -106,34 +102,9 @@ func (e *entry) alarm() int {
 	return 0
 }
 
-func entryOf(l *inspect.Lock) entry {
-	e := entry{lock: l}
-	for i := range l.Contenders {
-		c := &l.Contenders[i]
-		switch c.State {
-		case inspect.Holds:
-			e.holders++
-			e.held = oldest(e.held, c.Created)
-		case inspect.Waits:
-			e.waiting++
-			e.longest = oldest(e.longest, c.Created)
-		case inspect.Unknown: // it is in the queue that the page shows
-		}
-	}
-	return e
-}
-
-// oldest returns the earlier time. Zero is none.
-func oldest(a, b time.Time) time.Time {
-	if a.IsZero() || b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // matches reports whether a tab asks for the lock.
 func (e *entry) matches(q query) bool {
-	if q.waiting && e.waiting == 0 {
+	if q.waiting && e.Waiting == 0 {
 		return false
 	}
 	if q.find == "" || contains(e.lock.Path, q.find) {

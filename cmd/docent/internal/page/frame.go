@@ -153,11 +153,11 @@ func (b *board) find(q query) []entry {
 		order := 0
 		switch q.order {
 		case "held":
-			order = show.EarliestFirst(x.held, y.held)
+			order = show.EarliestFirst(x.Held, y.Held)
 		case "waiting":
-			order = cmp.Compare(y.waiting, x.waiting)
+			order = cmp.Compare(y.Waiting, x.Waiting)
 		case "longest":
-			order = show.EarliestFirst(x.longest, y.longest)
+			order = show.EarliestFirst(x.Longest, y.Longest)
 		}
 		if order == 0 {
 			order = cmp.Compare(x.lock.Path, y.lock.Path)
@@ -173,15 +173,12 @@ func (b *board) find(q query) []entry {
 func (e *entry) row() row {
 	r := row{
 		Path: e.lock.Path, Kind: string(e.lock.Kind), Permits: e.lock.Permits,
-		Since: millis(e.held), Waiting: e.waiting, Longest: millis(e.longest), Dead: e.dead, Possible: e.possible,
-		Holders: []who{}, Runs: runsOf(e.lock, 1), Unknown: e.lock.Unknown,
+		Since: millis(e.Held), Waiting: e.Waiting, Longest: millis(e.Longest), Dead: e.dead, Possible: e.possible,
+		Holders: []who{}, Held: e.Holders, Runs: runsOf(e.lock, 1), Unknown: e.lock.Unknown,
 	}
 	for i := range e.lock.Contenders {
-		if e.lock.Contenders[i].State != inspect.Holds {
-			continue
-		}
-		if r.Held++; r.Held <= rowHolders {
-			r.Holders = append(r.Holders, whoOf(&e.lock.Contenders[i]))
+		if c := &e.lock.Contenders[i]; c.State == inspect.Holds && len(r.Holders) < rowHolders {
+			r.Holders = append(r.Holders, whoOf(c))
 		}
 	}
 	return r

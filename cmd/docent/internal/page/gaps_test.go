@@ -124,3 +124,25 @@ func TestPage_hatches_what_has_no_bar(t *testing.T) {
 	tb.awaitText("#holds-table", "holds, not drawn")
 	tb.awaitText("#holds-table", "not seen")
 }
+
+// A holder whose znode can't be read holds nevertheless, and nobody knows since when: not since 1970.
+func TestServer_shows_a_holder_that_could_not_be_read(t *testing.T) {
+	t.Parallel()
+	s := serve(t, nil)
+	l := mutex("/locks/a", "alice", "bob")
+	l.Kind = inspect.Semaphore
+	l.Contenders[1] = inspect.Contender{Znode: "/locks/a/bob", State: inspect.Holds, Side: inspect.Permit}
+	hidden := inspect.Lock{Path: "/locks/b", Kind: inspect.Mutex, Contenders: []inspect.Contender{{Znode: "/locks/b/carol", State: inspect.Holds}}}
+	begun := time.Now().UnixMilli()
+	s.published(l, hidden)
+	if metrics := text(t, s.ask(t, "GET", "/metrics", "")); !strings.Contains(metrics, "docent_locks_held 2\n") || strings.Contains(metrics, "docent_lock_oldest_hold_seconds 0\n") {
+		t.Errorf("not two locks that are held:\n%s", metrics)
+	}
+	for _, lane := range s.lanes(t) {
+		for _, h := range lane.Holds {
+			if alice := l.Contenders[0].Created.UnixMilli(); h.From != alice && h.From < begun-1 {
+				t.Errorf("%s: a hold since %v", lane.Path, time.UnixMilli(h.From).UTC())
+			}
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
+	"github.com/docent-go/docent/cmd/docent/internal/change"
 )
 
 const (
@@ -43,9 +44,9 @@ type span struct {
 
 // A history has the holds of the last ten minutes. One goroutine uses it.
 type history struct {
+	views   change.Follower
 	holds   map[string][]hold // by lock, and by begin; a slice never changes
 	ended   []ended           // by end
-	last    []inspect.Lock    // of the last live view
 	started bool              // a live view was seen
 	blind   bool              // the view before was not live
 	gaps    []span            // when views were not live, the time before the first live one included
@@ -68,9 +69,19 @@ func newHistory() *history { return &history{holds: map[string][]hold{}} }
 func (h *history) see(view inspect.View) map[string][]hold {
 	if view.State == inspect.Current {
 		h.look(millis(view.At))
-		h.update(view)
 	} else {
 		h.miss(millis(view.Since))
+	}
+	changed := make(map[string][]hold)
+	for _, e := range h.views.See(view) {
+		holds, known := changed[e.Path]
+		if !known {
+			holds = slices.Clone(h.holds[e.Path])
+		}
+		changed[e.Path] = h.apply(e, holds)
+	}
+	for path, holds := range changed {
+		h.put(path, holds)
 	}
 	h.blind = view.State != inspect.Current
 	h.forget(millis(view.At.Add(-historySpan)))
@@ -81,7 +92,7 @@ func (h *history) see(view inspect.View) map[string][]hold {
 func (h *history) look(now int64) {
 	switch {
 	case !h.started:
-		h.gaps = []span{{To: now}}
+		h.gaps, h.started = []span{{To: now}}, true
 	case h.blind:
 		h.gaps[len(h.gaps)-1].To = now
 	}
@@ -112,67 +123,20 @@ func (h *history) unseen() []span {
 	return append([]span{{To: h.dropped}}, all...)
 }
 
-// update compares the locks with those of the last live view. Both are in the order of their paths.
-func (h *history) update(view inspect.View) {
-	now, old := millis(view.At), h.last
-	known := len(h.ended)
-	for i := range view.Locks {
-		l := &view.Locks[i]
-		for len(old) > 0 && old[0].Path < l.Path {
-			h.change(&old[0], &inspect.Lock{Path: old[0].Path}, now)
-			old = old[1:]
+// apply returns the holds of a lock after an event.
+func (h *history) apply(e change.Event, holds []hold) []hold {
+	switch e.What {
+	case change.Granted:
+		return append(holds, begin(e))
+	case change.Released, change.Queued: // one that seemed to hold may wait
+		i := slices.IndexFunc(holds, func(o hold) bool { return o.To == 0 && o.holder.znode == e.Contender.Znode })
+		if i >= 0 {
+			holds[i].To, holds[i].Unsure = millis(e.At), e.Unsure
+			h.ended = append(h.ended, ended{e.Path, holds[i].holder, holds[i].To})
 		}
-		before := &inspect.Lock{}
-		if len(old) > 0 && old[0].Path == l.Path {
-			before, old = &old[0], old[1:]
-		}
-		if !unchanged(before, l) {
-			h.change(before, l, now)
-		}
+	case change.Gone, change.Revoked, change.Live, change.Stale: // no hold begins or ends
 	}
-	for i := range old {
-		h.change(&old[i], &inspect.Lock{Path: old[i].Path}, now)
-	}
-	slices.SortFunc(h.ended[known:], func(a, b ended) int { return cmp.Compare(a.holder.czxid, b.holder.czxid) })
-	h.last, h.started = view.Locks, true
-}
-
-// unchanged reports whether both are the same lock of two views. Views never change, so it need not
-// compare the contenders.
-func unchanged(a, b *inspect.Lock) bool {
-	return len(a.Contenders) == len(b.Contenders) && len(a.Contenders) > 0 && &a.Contenders[0] == &b.Contenders[0]
-}
-
-// change notes the holds of one lock that have begun and ended.
-func (h *history) change(before, l *inspect.Lock, now int64) {
-	holding, waited, known := map[holder]bool{}, map[holder]bool{}, map[holder]bool{}
-	for i := range l.Contenders {
-		if c := &l.Contenders[i]; c.State == inspect.Holds {
-			holding[holderOf(c)] = true
-		}
-	}
-	for i := range before.Contenders {
-		if c := &before.Contenders[i]; c.State == inspect.Waits {
-			waited[holderOf(c)] = true
-		}
-	}
-	holds := slices.Clone(h.holds[l.Path])
-	for i := range holds {
-		o := &holds[i]
-		if o.To != 0 {
-			continue
-		}
-		if known[o.holder] = true; !holding[o.holder] {
-			o.To, o.Unsure = now, h.blind
-			h.ended = append(h.ended, ended{lock: l.Path, holder: o.holder, to: now})
-		}
-	}
-	for i := range l.Contenders {
-		if c := &l.Contenders[i]; c.State == inspect.Holds && !known[holderOf(c)] {
-			holds = append(holds, h.begin(c, waited[holderOf(c)], now))
-		}
-	}
-	h.put(l.Path, holds)
+	return holds
 }
 
 // put replaces the holds of a lock.
@@ -189,14 +153,14 @@ func (h *history) put(path string, holds []hold) {
 
 // begin returns the hold of a contender that is seen to hold for the first time. One that never
 // waited holds since its znode was created. The clock of the servers may be ahead.
-func (h *history) begin(c *inspect.Contender, waited bool, now int64) hold {
-	d := hold{Name: nameOf(c), Fence: fenceText(c.Czxid), From: now, holder: holderOf(c)}
+func begin(e change.Event) hold {
+	c := &e.Contender
+	d := hold{Name: nameOf(c), Fence: fenceText(c.Czxid), From: millis(e.At), Before: e.Before, holder: holderOf(c)}
 	if c.Meta != nil {
 		d.Owner = cut(c.Meta.Owner)
 	}
-	if !waited {
-		d.From = min(now, millis(c.Created))
-		d.Before = !h.started
+	if c.Read() && e.Waited == 0 {
+		d.From = min(d.From, millis(c.Created))
 	}
 	return d
 }

@@ -35,17 +35,17 @@ type sent struct {
 // difference returns the message that brings the tab to f, which it then has.
 func (s *sent) difference(f frame) message {
 	return message{
-		Summary:  change(&s.summary, f.Summary),
-		Findings: change(&s.findings, f.Findings),
+		Summary:  renewed(&s.summary, f.Summary),
+		Findings: renewed(&s.findings, f.Findings),
 		Rows:     s.changeRows(f.Rows),
-		Queue:    change(&s.queue, f.Queue),
-		Graph:    change(&s.graph, f.Graph),
-		Holds:    change(&s.holds, f.Holds),
+		Queue:    renewed(&s.queue, f.Queue),
+		Graph:    renewed(&s.graph, f.Graph),
+		Holds:    renewed(&s.holds, f.Holds),
 	}
 }
 
-// change returns v as JSON, and nil if that is what the tab has.
-func change(has *json.RawMessage, v any) json.RawMessage {
+// renewed returns v as JSON, and nil if that is what the tab has.
+func renewed(has *json.RawMessage, v any) json.RawMessage {
 	data := encode(v)
 	if bytes.Equal(data, *has) {
 		return nil

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 )
 
 // counts has the counters of /metrics. Its methods may be called concurrently.
@@ -55,9 +57,9 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	for i := range b.entries {
 		e := &b.entries[i]
 		kinds[string(e.lock.Kind)]++
-		for name, at := range map[string]time.Time{"hold": e.held, "wait": e.longest} {
+		for name, at := range map[string]time.Time{"hold": e.Held, "wait": e.Longest} {
 			if !at.IsZero() {
-				ages[name] = oldest(ages[name], at)
+				ages[name] = show.Earlier(ages[name], at)
 			}
 		}
 	}
@@ -109,9 +111,9 @@ func (m *metricsText) perLock(b *board) {
 			fmt.Fprintf(m, "%s{lock=%s,kind=%s} %g\n", name, labelText(chosen[i].lock.Path), labelText(string(chosen[i].lock.Kind)), of(&chosen[i]))
 		}
 	}
-	series("docent_lock_holders", "Contenders that hold the lock.", func(e *entry) float64 { return float64(e.holders) })
-	series("docent_lock_waiting", "Contenders that wait for the lock.", func(e *entry) float64 { return float64(e.waiting) })
-	series("docent_lock_longest_wait_seconds", "Age of the lock's oldest waiter's znode, 0 for none.", func(e *entry) float64 { return age(e.longest) })
+	series("docent_lock_holders", "Contenders that hold the lock.", func(e *entry) float64 { return float64(e.Holders) })
+	series("docent_lock_waiting", "Contenders that wait for the lock.", func(e *entry) float64 { return float64(e.Waiting) })
+	series("docent_lock_longest_wait_seconds", "Age of the lock's oldest waiter's znode, 0 for none.", func(e *entry) float64 { return age(e.Longest) })
 	m.gauge("docent_lock_series_left_out", "Locks without series of their own.", float64(len(b.entries)-len(chosen)))
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/framework/zktel"
 )
 
@@ -70,7 +71,7 @@ func (j *judge) see(view inspect.View, contended inspect.Snapshot) []inspect.Fin
 		switch {
 		case f.Severity == inspect.Info && f.Problem == inspect.SelfWait: // two threads in one queue
 		case view.At.Before(due):
-			j.due = oldest(j.due, due)
+			j.due = show.Earlier(j.due, due)
 		default:
 			shown = append(shown, f)
 		}

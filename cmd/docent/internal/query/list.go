@@ -87,23 +87,27 @@ func (l *list) check() error {
 }
 
 func (l *list) wanted(lock inspect.Lock, now time.Time) bool {
-	since := show.HeldSince(lock)
+	row := show.RowOf(&lock)
 	switch {
-	case l.kind != "" && l.kind != string(lock.Kind), l.waiting && len(lock.Waiters()) == 0:
+	case l.kind != "" && l.kind != string(lock.Kind), l.waiting && row.Waiting == 0:
 		return false
 	case l.heldLonger > 0:
-		return !since.IsZero() && now.Sub(since) > l.heldLonger
+		return !row.Held.IsZero() && now.Sub(row.Held) > l.heldLonger
 	}
 	return true
 }
 
 func (l *list) order(locks []inspect.Lock) {
-	switch l.sort {
-	case "age":
-		slices.SortStableFunc(locks, func(a, b inspect.Lock) int { return show.HeldSince(a).Compare(show.HeldSince(b)) })
-	case "waiting":
-		slices.SortStableFunc(locks, func(a, b inspect.Lock) int { return cmp.Compare(len(b.Waiters()), len(a.Waiters())) })
-	}
+	slices.SortStableFunc(locks, func(a, b inspect.Lock) int {
+		x, y := show.RowOf(&a), show.RowOf(&b)
+		switch l.sort {
+		case "age":
+			return show.EarliestFirst(x.Held, y.Held)
+		case "waiting":
+			return cmp.Compare(y.Waiting, x.Waiting)
+		}
+		return 0
+	})
 }
 
 func (l *list) write(s inspect.Snapshot) error {
@@ -129,11 +133,8 @@ func (l *list) table(s inspect.Snapshot) error {
 		header = append(header, "LAST RUN")
 	}
 	for _, lock := range s.Locks {
-		held := "-"
-		if since := show.HeldSince(lock); !since.IsZero() {
-			held = show.Age(s.At, since)
-		}
-		row := []string{cli.SafeWhole(lock.Path), string(lock.Kind), show.Holders(lock), held, strconv.Itoa(len(lock.Waiters()))}
+		r := show.RowOf(&lock)
+		row := []string{cli.SafeWhole(lock.Path), string(lock.Kind), show.Holders(lock), show.Since(s.At, r.Held), strconv.Itoa(r.Waiting)}
 		if runs {
 			row = append(row, show.LastRun(lock))
 		}

@@ -147,6 +147,7 @@ func TestSchedules(t *testing.T) {
 		"schedule-ls":           {[]string{"ls", "/jobs"}, 0},
 		"schedule-ls-kind":      {[]string{"ls", "--kind", "schedule", "-o", "name"}, 0},
 		"schedule-ls-jsonl":     {[]string{"ls", "/jobs", "-o", "jsonl"}, 0},
+		"schedule-ls-age":       {[]string{"ls", "/jobs", "--sort", "age", "-o", "name"}, 0},
 		"schedule-tree":         {[]string{"tree", "/jobs"}, 0},
 		"schedule-who":          {[]string{"who", "/jobs/nightly"}, 0},
 		"schedule-who-nobody":   {[]string{"who", "/jobs/hourly"}, 3},

@@ -25,6 +25,14 @@ func Age(now, t time.Time) string {
 	return Duration(max(now.Sub(t), 0))
 }
 
+// Since is Age of what may not be there: "-" for no time.
+func Since(now, t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return Age(now, t)
+}
+
 // Duration returns d in two units: 4m12s, 3h05m, 2d07h.
 func Duration(d time.Duration) string {
 	const day = 24 * time.Hour
@@ -69,18 +77,34 @@ func Holders(l inspect.Lock) string {
 	return fmt.Sprintf("%s +%d", Who(all[0]), len(all)-1)
 }
 
-// HeldSince returns when the lock's oldest holder came; zero if there is none.
-func HeldSince(l inspect.Lock) time.Time { return Oldest(l.Holders()) }
+// A Row is what a table shows of a lock, and sorts it by.
+type Row struct {
+	Holders, Waiting int
+	Held, Longest    time.Time // since when the oldest holder holds and waiter waits; zero for none that was read
+}
 
-// Oldest returns when the oldest of the contenders came; zero if none was read.
-func Oldest(contenders []inspect.Contender) time.Time {
-	var first time.Time
-	for _, c := range contenders {
-		if c.Read() && (first.IsZero() || c.Created.Before(first)) {
-			first = c.Created
+// RowOf returns the row of the lock.
+func RowOf(l *inspect.Lock) Row {
+	var r Row
+	for i := range l.Contenders {
+		c := &l.Contenders[i]
+		switch c.State {
+		case inspect.Holds:
+			r.Holders, r.Held = r.Holders+1, Earlier(r.Held, c.Created)
+		case inspect.Waits:
+			r.Waiting, r.Longest = r.Waiting+1, Earlier(r.Longest, c.Created)
+		case inspect.Unknown: // it is in the queue
 		}
 	}
-	return first
+	return r
+}
+
+// Earlier returns the earlier time. Zero is none.
+func Earlier(a, b time.Time) time.Time {
+	if EarliestFirst(b, a) < 0 {
+		return b
+	}
+	return a
 }
 
 // EarliestFirst orders times: the earliest first, and no time last.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
+	"github.com/docent-go/docent/cmd/docent/internal/change"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/framework"
@@ -133,9 +134,9 @@ func (w *watcher) lines(ctx context.Context, sources map[string]Source, follower
 	})
 }
 
-func (w *watcher) write(e Event) error {
+func (w *watcher) write(e change.Event) error {
 	if w.app.Settings().Output == cli.JSONLines {
-		return w.app.WriteJSON(e.form())
+		return w.app.WriteJSON(e.Form())
 	}
 	_, err := fmt.Fprintln(w.app.Out, Line(e))
 	return err

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
+	"github.com/docent-go/docent/cmd/docent/internal/change"
 	"github.com/docent-go/docent/cmd/docent/internal/form/formtest"
 	"github.com/docent-go/docent/cmd/docent/internal/trace"
 	"github.com/docent-go/docent/cmd/docent/internal/watch"
 )
 
 // texts returns the events without their times: "granted /a b", and marks.
-func texts(events []watch.Event) []string {
+func texts(events []change.Event) []string {
 	var all []string
 	for _, e := range events {
 		text := string(e.What) + " " + e.Path
@@ -85,12 +86,12 @@ func TestEvents(t *testing.T) {
 		"one that was never read":  {current(unread), current(), nil},
 		"a reading does not renew": {current(queue("/a", "a")), current(unreadHolder()), nil},
 	} {
-		events := watch.Events("/", test.before, test.after)
+		events := change.Events("/", test.before, test.after)
 		if got := texts(events); !slices.Equal(got, test.want) {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 		for _, e := range events {
-			formtest.Check(t, "event", marshal(t, watch.FormOf(e)))
+			formtest.Check(t, "event", marshal(t, e.Form()))
 		}
 	}
 }

@@ -4,11 +4,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
-	"github.com/docent-go/docent/cmd/docent/internal/form"
 )
 
 // UpdateOf returns the message that brings a view of root to a Model.
 func UpdateOf(root string, view inspect.View) tea.Msg { return update{root, view} }
-
-// FormOf returns the event as JSON has it.
-func FormOf(e Event) form.Event { return e.form() }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
+	"github.com/docent-go/docent/cmd/docent/internal/change"
 	"github.com/docent-go/docent/cmd/docent/internal/trace"
 )
 
@@ -14,8 +15,7 @@ const maxHolds = 100_000
 
 // A Follower turns the views of a directory into events, and measures holds. One goroutine uses it.
 type Follower struct {
-	root  string
-	last  inspect.View // the locks of the last current view, and the state of the last view
+	views change.Follower
 	holds map[string]begun
 	ended []trace.Hold
 }
@@ -28,16 +28,12 @@ type begun struct {
 
 // NewFollower returns a Follower for the views of root.
 func NewFollower(root string) *Follower {
-	return &Follower{root: root, holds: map[string]begun{}}
+	return &Follower{views: change.Follower{Root: root}, holds: map[string]begun{}}
 }
 
 // See returns what changed since the view before.
-func (f *Follower) See(view inspect.View) []Event {
-	events := Events(f.root, f.last, view)
-	if view.State == inspect.Current {
-		f.last = view
-	}
-	f.last.State = view.State
+func (f *Follower) See(view inspect.View) []change.Event {
+	events := f.views.See(view)
 	for i := range events {
 		f.measure(&events[i])
 	}
@@ -45,16 +41,16 @@ func (f *Follower) See(view inspect.View) []Event {
 }
 
 // measure begins and ends holds.
-func (f *Follower) measure(e *Event) {
+func (f *Follower) measure(e *change.Event) {
 	znode := e.Contender.Znode
 	switch e.What {
-	case Granted:
+	case change.Granted:
 		hold := begun{holdOf(e), e.Before || e.Unsure}
 		if e.Before && e.Contender.Read() && e.Contender.Created.Before(e.At) {
 			hold.From = e.Contender.Created
 		}
 		f.holds[znode] = hold
-	case Released:
+	case change.Released:
 		hold, known := f.holds[znode]
 		if !known {
 			return
@@ -66,11 +62,11 @@ func (f *Follower) measure(e *Event) {
 			f.ended = slices.Delete(f.ended, 0, maxHolds/4)
 		}
 		f.ended = append(f.ended, hold.Hold)
-	case Queued, Gone, Revoked, Live, Stale: // no hold begins or ends
+	case change.Queued, change.Gone, change.Revoked, change.Live, change.Stale: // no hold begins or ends
 	}
 }
 
-func holdOf(e *Event) trace.Hold {
+func holdOf(e *change.Event) trace.Hold {
 	h := trace.Hold{
 		Lock: e.Path, Name: inspect.PartyOf(e.Contender).String(), Fence: strconv.FormatInt(e.Contender.Czxid, 10), From: e.At,
 	}

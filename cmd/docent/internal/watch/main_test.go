@@ -1,6 +1,7 @@
 package watch_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,5 +42,6 @@ func queue(path string, names ...string) inspect.Lock {
 }
 
 func viewOf(state inspect.ViewState, at time.Time, locks ...inspect.Lock) inspect.View {
+	slices.SortFunc(locks, func(a, b inspect.Lock) int { return strings.Compare(a.Path, b.Path) })
 	return inspect.View{Snapshot: inspect.Snapshot{At: at, Locks: locks, Complete: true}, State: state, Since: at}
 }

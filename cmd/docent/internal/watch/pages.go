@@ -29,17 +29,11 @@ func (s *State) table(width, room int) []string {
 	entries := s.entries()
 	at := s.selected(entries)
 	for i := max(0, at-max(room-2, 0)); i < len(entries) && len(lines) < room; i++ {
-		e, mark, held, longest := entries[i], " ", "-", "-"
-		if !e.held.IsZero() {
-			held = show.Age(s.Now, e.held)
-		}
-		if !e.wait.IsZero() {
-			longest = show.Age(s.Now, e.wait)
-		}
+		e, mark := entries[i], " "
 		if i == at {
 			mark = ">"
 		}
-		line := row(mark, cli.Safe(e.Path), string(e.Kind), show.Holders(e.Lock), held, strconv.Itoa(e.waiting), longest)
+		line := row(mark, cli.Safe(e.Path), string(e.Kind), show.Holders(e.Lock), show.Since(s.Now, e.Held), strconv.Itoa(e.Waiting), show.Since(s.Now, e.Longest))
 		if i == at {
 			line = s.bold(line, width)
 		}

@@ -47,8 +47,8 @@ func padded(lines []string, n int) []string {
 func (s *State) summary() string {
 	held, waiting, all := 0, 0, s.all()
 	for _, e := range all {
-		waiting += e.waiting
-		if !e.held.IsZero() {
+		waiting += e.Waiting
+		if e.Row.Holders > 0 {
 			held++
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
+	"github.com/docent-go/docent/cmd/docent/internal/change"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
 )
 
@@ -41,7 +42,7 @@ func (o Order) String() string {
 // A State is all that the screen depends on.
 type State struct {
 	Views    map[string]inspect.View // by root
-	Recent   []Event                 // the latest last
+	Recent   []change.Event          // the latest last
 	Now      time.Time
 	Page     Page
 	Order    Order
@@ -59,9 +60,7 @@ type State struct {
 // An entry is a lock with what the table is sorted by.
 type entry struct {
 	inspect.Lock
-	waiting int
-	wait    time.Time // of the oldest waiter; zero for none
-	held    time.Time // of the oldest holder; zero for none
+	show.Row
 }
 
 // all returns the locks of all views.
@@ -69,8 +68,7 @@ func (s *State) all() []entry {
 	var all []entry
 	for _, view := range s.Views {
 		for _, l := range view.Locks {
-			waiters := l.Waiters()
-			all = append(all, entry{Lock: l, waiting: len(waiters), wait: show.Oldest(waiters), held: show.HeldSince(l)})
+			all = append(all, entry{l, show.RowOf(&l)})
 		}
 	}
 	return all
@@ -81,13 +79,13 @@ func (s *State) entries() []entry {
 	find := strings.ToLower(s.Find)
 	found := slices.DeleteFunc(s.all(), func(e entry) bool { return !e.has(find) })
 	slices.SortFunc(found, func(a, b entry) int {
-		byWait, byHold := show.EarliestFirst(a.wait, b.wait), show.EarliestFirst(a.held, b.held)
+		byWait, byHold := show.EarliestFirst(a.Longest, b.Longest), show.EarliestFirst(a.Held, b.Held)
 		path := strings.Compare(a.Path, b.Path)
 		switch s.Order {
 		case ByHold:
 			return cmp.Or(byHold, path)
 		case ByWaiters:
-			return cmp.Or(cmp.Compare(b.waiting, a.waiting), path)
+			return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), path)
 		case ByPath:
 			return path
 		}

@@ -1,4 +1,5 @@
-package watch
+// Package change finds what has changed between two views of locks.
+package change
 
 import (
 	"time"
@@ -30,7 +31,7 @@ type Event struct {
 	Kind      inspect.Kind
 	Contender inspect.Contender
 	Waited    time.Duration // of Granted and Gone; 0 if the contender was not seen to wait
-	Held      time.Duration // of Released; set by a Follower
+	Held      time.Duration // of Released; 0 unless somebody measures holds
 
 	// Before reports that it was so in the first view.
 	Before bool
@@ -41,8 +42,8 @@ type Event struct {
 	Cause  error // of Stale
 }
 
-// form returns the event as JSON has it.
-func (e Event) form() form.Event {
+// Form returns the event as JSON has it.
+func (e Event) Form() form.Event {
 	f := form.EventOf(string(e.What), e.At, e.Path)
 	if e.What != Live && e.What != Stale {
 		f = f.WithContender(e.Kind, e.Contender)

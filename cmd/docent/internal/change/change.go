@@ -1,12 +1,26 @@
-package watch
+package change
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 )
+
+// A Follower turns the views of a directory into events. One goroutine uses it.
+type Follower struct {
+	Root string
+	last inspect.View // the locks of the last current view, and the state of the last view
+}
+
+// See returns what changed since the view before.
+func (f *Follower) See(view inspect.View) []Event {
+	events := Events(f.Root, f.last, view)
+	if view.State == inspect.Current {
+		f.last = view
+	}
+	f.last.State = view.State
+	return events
+}
 
 // Events returns what changed below root between two views. A view that is not current has its state
 // alone: the locks of before are those of the last current view. If there was none, all contenders of
@@ -22,48 +36,68 @@ func Events(root string, before, after inspect.View) []Event {
 		return nil
 	}
 	d := difference{
-		after: after, was: indexOf(before.Snapshot), is: indexOf(after.Snapshot),
+		after: after, was: contenders{}, is: contenders{},
 		first: before.State != inspect.Current && before.State != inspect.Stale,
 		blind: before.State == inspect.Stale,
 	}
 	if before.State != inspect.Current {
 		d.events = append(d.events, Event{What: Live, At: after.At, Path: root})
 	}
-	paths := maps.Clone(d.was.locks)
-	maps.Copy(paths, d.is.locks)
-	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		d.left(d.was.locks[path])
-		d.came(d.is.locks[path])
+	changed := changes(before.Locks, after.Locks)
+	for _, c := range changed {
+		d.was.add(c.was)
+		d.is.add(c.is)
+	}
+	for _, c := range changed {
+		d.left(c.was)
+		d.came(c.is)
 	}
 	return d.events
 }
 
-// An index has the locks of a snapshot by path, and their contenders by znode.
-type index struct {
-	locks      map[string]inspect.Lock
-	contenders map[string]inspect.Contender // by Znode, and by Turn
-}
+// A pair is a lock in two snapshots. If it is in one of them only, the other one has no contender.
+type pair struct{ was, is *inspect.Lock }
 
-func indexOf(s inspect.Snapshot) index {
-	i := index{map[string]inspect.Lock{}, map[string]inspect.Contender{}}
-	for _, l := range s.Locks {
-		i.locks[l.Path] = l
-		for _, c := range l.Contenders {
-			i.contenders[c.Znode] = c
-			if c.Turn != "" {
-				i.contenders[c.Turn] = c
+// changes returns the locks that may differ. Both lists are in the order of their paths. Snapshots never change, and
+// those that follow a directory share the contenders of a lock that stays the same.
+func changes(before, after []inspect.Lock) []pair {
+	var all []pair
+	none := new(inspect.Lock)
+	for len(before)+len(after) > 0 {
+		switch {
+		case len(after) == 0 || len(before) > 0 && before[0].Path < after[0].Path:
+			all, before = append(all, pair{&before[0], none}), before[1:]
+		case len(before) == 0 || after[0].Path < before[0].Path:
+			all, after = append(all, pair{none, &after[0]}), after[1:]
+		default:
+			a, b := before[0].Contenders, after[0].Contenders
+			if len(a) != len(b) || len(a) > 0 && &a[0] != &b[0] {
+				all = append(all, pair{&before[0], &after[0]})
 			}
+			before, after = before[1:], after[1:]
 		}
 	}
-	return i
+	return all
 }
 
-// find returns the contender of the index that is the same as c. A semaphore's contender has its znode
+// contenders are those of a snapshot, by Znode and by Turn.
+type contenders map[string]inspect.Contender
+
+func (all contenders) add(l *inspect.Lock) {
+	for _, c := range l.Contenders {
+		all[c.Znode] = c
+		if c.Turn != "" {
+			all[c.Turn] = c
+		}
+	}
+}
+
+// find returns the contender that is the same as c. A semaphore's contender has its znode
 // in the queue first, and that of its permit later. An unfair mutex's znodes have one name.
-func (i index) find(c inspect.Contender) (inspect.Contender, bool) {
-	found, ok := i.contenders[c.Znode]
+func (all contenders) find(c inspect.Contender) (inspect.Contender, bool) {
+	found, ok := all[c.Znode]
 	if !ok && c.Turn != "" {
-		found, ok = i.contenders[c.Turn]
+		found, ok = all[c.Turn]
 	}
 	same := found.Znode != c.Znode || found.Czxid == c.Czxid || found.Czxid == 0 || c.Czxid == 0
 	return found, ok && same
@@ -72,14 +106,14 @@ func (i index) find(c inspect.Contender) (inspect.Contender, bool) {
 // A difference collects events.
 type difference struct {
 	after  inspect.View
-	was    index
-	is     index
+	was    contenders // of the locks that have changed, as all below
+	is     contenders
 	first  bool // there was no view before
 	blind  bool // the view before was stale
 	events []Event
 }
 
-func (d *difference) add(what What, l inspect.Lock, c inspect.Contender) *Event {
+func (d *difference) add(what What, l *inspect.Lock, c inspect.Contender) *Event {
 	d.events = append(d.events, Event{
 		What: what, At: d.after.At, Path: l.Path, Kind: l.Kind, Contender: c, Before: d.first, Unsure: d.blind,
 	})
@@ -87,7 +121,7 @@ func (d *difference) add(what What, l inspect.Lock, c inspect.Contender) *Event 
 }
 
 // left adds the events of the lock's contenders that are not in the later view.
-func (d *difference) left(l inspect.Lock) {
+func (d *difference) left(l *inspect.Lock) {
 	for _, c := range l.Contenders {
 		if _, stays := d.is.find(c); stays {
 			continue
@@ -108,7 +142,7 @@ func (d *difference) left(l inspect.Lock) {
 func (d *difference) free(c inspect.Contender) bool {
 	left := 0
 	for _, znode := range c.WaitsFor {
-		if _, there := d.is.contenders[znode]; !there {
+		if _, there := d.is[znode]; !there {
 			left++
 		}
 	}
@@ -116,7 +150,7 @@ func (d *difference) free(c inspect.Contender) bool {
 }
 
 // came adds the events of the lock's contenders that are new, or have another state.
-func (d *difference) came(l inspect.Lock) {
+func (d *difference) came(l *inspect.Lock) {
 	for _, c := range l.Contenders {
 		was, known := d.was.find(c)
 		if c.Revoked && !(known && was.Revoked) {
