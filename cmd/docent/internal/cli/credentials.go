@@ -20,8 +20,8 @@ type credential struct {
 	secret []byte
 }
 
-// maxAuth bounds the size of an auth file.
-const maxAuth = 1 << 20
+// maxSecret bounds the size of a file with secrets.
+const maxSecret = 1 << 20
 
 // credentials returns those of --auth-file, else those of DOCENT_AUTH, which has lines of the same
 // form. It reads them once: the file may be a pipe.
@@ -31,34 +31,39 @@ func (a *App) credentials() ([]credential, error) {
 }
 
 func (a *App) readCredentials() ([]credential, error) {
-	path := a.settings.AuthFile
+	path, text := a.settings.AuthFile, a.Getenv("DOCENT_AUTH")
+	if path == "" && text == "" {
+		return nil, nil
+	}
 	if path == "" {
-		text := a.Getenv("DOCENT_AUTH")
-		if text == "" {
-			return nil, nil
-		}
 		return parseCredentials("DOCENT_AUTH", text)
 	}
+	text, err := ReadSecret(path)
+	if err != nil {
+		return nil, fmt.Errorf("auth file %w", err)
+	}
+	return parseCredentials("auth file "+path, text)
+}
+
+// ReadSecret returns the text of a file that its owner alone may read. It may be a pipe.
+func ReadSecret(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("auth file: %w", err)
+		return "", err
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("auth file: %w", err)
+		return "", err
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("auth file %s: others may read it (mode %#o): chmod 600 %[1]s", path, info.Mode().Perm())
+		return "", fmt.Errorf("%s: others may read it (mode %#o): chmod 600 %[1]s", path, info.Mode().Perm())
 	}
-	text, err := io.ReadAll(io.LimitReader(file, maxAuth+1))
-	if err != nil {
-		return nil, fmt.Errorf("auth file: %w", err)
+	text, err := io.ReadAll(io.LimitReader(file, maxSecret+1))
+	if err == nil && len(text) > maxSecret {
+		err = fmt.Errorf("%s: has more than %d bytes", path, maxSecret)
 	}
-	if len(text) > maxAuth {
-		return nil, fmt.Errorf("auth file %s: has more than %d bytes", path, maxAuth)
-	}
-	return parseCredentials("auth file "+path, string(text))
+	return string(text), err
 }
 
 // HasCredentials reports whether the settings give credentials.

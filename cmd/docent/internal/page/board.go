@@ -24,11 +24,6 @@ type board struct {
 	dead     int // deadlocks
 }
 
-// emptyBoard returns the board of a server that has just started.
-func emptyBoard() *board {
-	return &board{view: inspect.View{State: inspect.Connecting}, matters: func() []entry { return nil }}
-}
-
 // An entry is a lock with what rows are sorted by.
 type entry struct {
 	show.Row

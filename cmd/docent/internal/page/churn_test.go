@@ -39,10 +39,7 @@ func watched(t *testing.T, body func(t *testing.T, w *watcher)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.page, err = page.NewServer(page.Config{Source: live, Token: token, Hosts: []string{"docent"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w.page = page.NewServer(page.Config{Source: live, Token: token, Hosts: []string{"docent"}})
 		ctx, cancel := context.WithCancel(context.Background()) // until the clean-up
 		var collecting sync.WaitGroup
 		collecting.Go(func() { w.page.Collect(ctx) })

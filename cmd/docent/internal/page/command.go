@@ -89,14 +89,10 @@ func (o Options) serve(ctx context.Context, app *cli.App, cfg Config) error {
 	if !o.AllowRevoke {
 		cfg.Revoke = nil
 	}
-	server, err := NewServer(cfg)
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
 	if err := o.announce(app, l, token); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	return server.Serve(ctx, l)
+	return NewServer(cfg).Serve(ctx, l)
 }
 
 // announce prints the page's URL. It does not print an operator's own token, because standard output may

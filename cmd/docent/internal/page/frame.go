@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // A frame is all that a tab shows of a board.
@@ -43,7 +44,7 @@ type summary struct {
 // An unread is a path that could not be read.
 type unread struct {
 	Path  string `json:"path"`
-	Error string `json:"error"`
+	Error string `json:"error"` // the kind, and nothing of the text, which may hold a path
 }
 
 // A row is a lock in the table.
@@ -95,12 +96,8 @@ const (
 	queueRuns   = 20
 )
 
-// frame returns what the tab shows. A nil board is of a server that has just started.
+// frame returns what the tab shows.
 func (b *board) frame(cfg Config, q query) frame {
-	if b == nil {
-		b = emptyBoard()
-		b.graph, b.findings = graphOf(inspect.Snapshot{}, nil), []finding{}
-	}
 	entries := b.find(q)
 	f := frame{Summary: b.summary(cfg), Findings: b.findings, Graph: &b.graph, Queue: b.queue(q.open, q.whole)}
 	f.Summary.Matching = len(entries)
@@ -122,7 +119,7 @@ func (b *board) summary(cfg Config) summary {
 		s.Cause = b.view.Cause.Error()
 	}
 	for _, u := range b.view.Unread[:min(len(b.view.Unread), maxUnread)] {
-		s.Unread = append(s.Unread, unread{Path: u.Path, Error: errorText(u.Err)})
+		s.Unread = append(s.Unread, unread{Path: u.Path, Error: zktel.ErrorType(u.Err)})
 	}
 	s.MoreBad = len(b.view.Unread) - len(s.Unread)
 	return s

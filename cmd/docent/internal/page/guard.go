@@ -63,7 +63,7 @@ func (s *Server) needToken(next http.HandlerFunc) http.Handler {
 
 // refuse replies with an error, counts it and logs it. It names no token and no query.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, reason, text string) {
-	s.counts.refuse(reason)
+	s.refused.add(reason)
 	s.cfg.Log.Warn("refused", slog.String("reason", reason), slog.String("method", r.Method),
 		slog.String("path", r.URL.Path), slog.String("host", r.Host), slog.String("remote", r.RemoteAddr))
 	http.Error(w, text, status)

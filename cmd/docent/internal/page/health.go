@@ -19,16 +19,13 @@ const unnamed = "_OTHER"
 // because probes send none, and names no host and no path.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	b, _ := s.hub.board()
-	status, text := http.StatusServiceUnavailable, "connecting"
-	if b != nil {
-		text = healthOf(b.view)
-	}
-	if b != nil && b.live() {
+	status := http.StatusServiceUnavailable
+	if b.live() {
 		status = http.StatusOK
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text+"\n") // an error means that the client has gone
+	_, _ = io.WriteString(w, healthOf(b.view)+"\n") // an error means that the client has gone
 }
 
 func healthOf(view inspect.View) string {
@@ -41,7 +38,7 @@ func healthOf(view inspect.View) string {
 		return fmt.Sprintf("%s: the root can't be read: %s", text, fault)
 	case view.State == inspect.Scanning:
 	case view.Cause != nil && zktel.ErrorType(view.Cause) != unnamed:
-		return text + ": " + errorText(view.Cause)
+		return text + ": " + zktel.ErrorType(view.Cause)
 	}
 	return text
 }
@@ -51,7 +48,7 @@ func healthOf(view inspect.View) string {
 func rootFault(view inspect.View) string {
 	for _, fault := range []error{framework.ErrNoAuth, framework.ErrTooLarge, framework.ErrNotGzip} {
 		if view.State != inspect.Current && errors.Is(view.Cause, fault) {
-			return errorText(view.Cause)
+			return zktel.ErrorType(view.Cause)
 		}
 	}
 	return ""

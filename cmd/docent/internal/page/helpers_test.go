@@ -51,10 +51,7 @@ func serve(t testing.TB, change func(*page.Config)) *stand {
 	if change != nil {
 		change(&cfg)
 	}
-	server, err := page.NewServer(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := page.NewServer(cfg)
 	ctx, cancel := context.WithCancel(context.Background()) // until the clean-up
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx, l) }() // the clean-up waits for it

@@ -1,16 +1,24 @@
 package page
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/docent-go/docent/cmd/docent/inspect"
+)
 
 // A hub has the latest board, and counts the streams.
 type hub struct {
-	mu      sync.Mutex    // guards following
-	latest  *board        // nil before the first
+	mu      sync.Mutex // guards following
+	latest  *board
 	changed chan struct{} // closed and replaced when latest changes
 	streams int
 }
 
-func newHub() hub { return hub{changed: make(chan struct{})} }
+// newHub returns a hub that has the board of a server that has just started.
+func newHub() hub {
+	c := collector{history: newHistory()}
+	return hub{latest: c.board(inspect.View{State: inspect.Connecting}), changed: make(chan struct{})}
+}
 
 // publish makes b the latest board.
 func (h *hub) publish(b *board) {
@@ -21,7 +29,7 @@ func (h *hub) publish(b *board) {
 	h.changed = make(chan struct{})
 }
 
-// board returns the latest board, nil for none, and a channel that is closed when there is another.
+// board returns the latest board and a channel that is closed when there is another.
 func (h *hub) board() (*board, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -130,14 +130,10 @@ func TestServer_keeps_an_idle_stream_of_HTTP2(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	defer server.Close()
-	made, err := page.NewServer(page.Config{
+	handler = page.NewServer(page.Config{
 		Source: make(script), Token: token, Hosts: []string{strings.TrimPrefix(server.URL, "https://")},
 		Write: 50 * time.Millisecond, Beat: 200 * time.Millisecond,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	handler = made
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel() // before server.Close, which waits for the stream
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/events", nil)

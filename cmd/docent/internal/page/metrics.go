@@ -13,30 +13,25 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/show"
 )
 
-// counts has the counters of /metrics. Its methods may be called concurrently.
-type counts struct {
-	mu      sync.Mutex     // guards following
-	refused map[string]int // by reason
-	revoked map[string]int // by outcome
+// A counter counts by label. Its methods may be called concurrently.
+type counter struct {
+	mu sync.Mutex // guards by
+	by map[string]int
 }
 
-func (c *counts) refuse(reason string) { c.add(&c.refused, reason) }
-
-func (c *counts) revoke(outcome string) { c.add(&c.revoked, outcome) }
-
-func (c *counts) add(counter *map[string]int, label string) {
+func (c *counter) add(label string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if *counter == nil {
-		*counter = map[string]int{}
+	if c.by == nil {
+		c.by = make(map[string]int)
 	}
-	(*counter)[label]++
+	c.by[label]++
 }
 
-func (c *counts) copy() (refused, revoked map[string]int) {
+func (c *counter) copy() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return maps.Clone(c.refused), maps.Clone(c.revoked)
+	return maps.Clone(c.by)
 }
 
 // The bounds of the series with a lock's path as a label.
@@ -48,9 +43,6 @@ const (
 // metrics returns the state of the locks in Prometheus' text format.
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	b, _ := s.hub.board()
-	if b == nil {
-		b = emptyBoard()
-	}
 	var m metricsText
 	kinds := map[string]int{}
 	ages := map[string]time.Time{}
@@ -75,9 +67,8 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	m.gauge("docent_view_live", "1 if the view follows the ensemble.", float64(boolInt(b.live())))
 	m.gauge("docent_view_timestamp_seconds", "When the view was last confirmed.", float64(millis(b.view.At))/1e3)
 	m.gauge("docent_page_streams", "Open pages.", float64(s.hub.count()))
-	refused, revoked := s.counts.copy()
-	m.family("docent_page_refused_total", "counter", "Requests that were refused, by reason.", "reason", refused)
-	m.family("docent_page_revocations_total", "counter", "Requests to release that the page made, by outcome.", "outcome", revoked)
+	m.family("docent_page_refused_total", "counter", "Requests that were refused, by reason.", "reason", s.refused.copy())
+	m.family("docent_page_revocations_total", "counter", "Requests to release that the page made, by outcome.", "outcome", s.revoked.copy())
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = io.WriteString(w, m.String()) // an error means that the client has gone
 }

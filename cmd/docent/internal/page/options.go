@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
@@ -109,18 +108,11 @@ func (o Options) token() (string, error) {
 	if o.TokenFile == "" {
 		return rand.Text(), nil
 	}
-	info, err := os.Stat(o.TokenFile)
+	text, err := cli.ReadSecret(o.TokenFile)
 	if err != nil {
-		return "", fmt.Errorf("--token-file: %w", err)
+		return "", fmt.Errorf("--token-file %w", err)
 	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("--token-file %s: others may read it (mode %04o): chmod 600", o.TokenFile, info.Mode().Perm())
-	}
-	data, err := os.ReadFile(o.TokenFile)
-	if err != nil {
-		return "", fmt.Errorf("--token-file: %w", err)
-	}
-	token := strings.TrimSpace(string(data))
+	token := strings.TrimSpace(text)
 	if len(token) < minToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return "", fmt.Errorf("--token-file %s: must have one word of at least %d printable ASCII characters", o.TokenFile, minToken)
 	}

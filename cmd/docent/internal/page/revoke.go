@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
+	"github.com/docent-go/docent/framework/zktel"
 )
 
 // A revocation names the holder that the page showed. A znode of that name that was created since has
@@ -34,7 +35,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it would end the request's context
 	status, text := s.askToRelease(r, asked)
-	s.counts.revoke(http.StatusText(status))
+	s.revoked.add(http.StatusText(status))
 	s.cfg.Log.Info("revocation asked for on the page", slog.String("znode", asked.Znode), slog.String("fence", asked.Fence),
 		slog.String("remote", r.RemoteAddr), slog.Int("status", status), slog.String("outcome", text))
 	if status != http.StatusOK {
@@ -48,7 +49,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 // askToRelease asks only a contender that the board has, so no other znode can be named.
 func (s *Server) askToRelease(r *http.Request, asked revocation) (status int, text string) {
 	b, _ := s.hub.board()
-	if b == nil || !b.live() {
+	if !b.live() {
 		return http.StatusServiceUnavailable, "docent does not see the ensemble now"
 	}
 	l, c := b.contender(asked.Znode)
@@ -61,7 +62,7 @@ func (s *Server) askToRelease(r *http.Request, asked revocation) (status int, te
 	ctx, cancel := context.WithTimeout(r.Context(), revokeLimit)
 	defer cancel()
 	if err := s.cfg.Revoke(ctx, asked.Znode); err != nil {
-		return http.StatusBadGateway, errorText(err)
+		return http.StatusBadGateway, zktel.ErrorType(err)
 	}
 	return http.StatusOK, "asked to release"
 }

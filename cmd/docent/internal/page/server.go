@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -22,11 +23,11 @@ type Source interface {
 // A Config is what a [Server] needs.
 type Config struct {
 	Source  Source
-	Servers string       // the ensemble, as the page names it
-	Root    string       // the path below which the locks are
-	Token   string       // must not be empty
+	Servers string // the ensemble, as the page names it
+	Root    string // the path below which the locks are
+	Token   string
 	Hosts   []string     // each is a value of the Host header that is accepted
-	Log     *slog.Logger // of refusals and revocations
+	Log     *slog.Logger // of refusals and revocations; nil for none
 
 	// Revoke asks the holder whose znode is at a path to release. If Revoke is nil, no handler of
 	// the page writes.
@@ -38,54 +39,26 @@ type Config struct {
 	Read    time.Duration // a request's body that takes longer is cut; 0 is 10 s
 }
 
-const (
-	defaultStreams = 64
-	defaultBeat    = time.Second
-	defaultWrite   = 10 * time.Second
-	defaultRead    = 10 * time.Second
-)
-
 // A Server serves the page. Its methods may be called concurrently.
 type Server struct {
 	cfg     Config
 	hub     hub
-	counts  counts
+	refused counter // requests, by reason
+	revoked counter // by outcome
 	handler http.Handler
 }
 
-// NewServer returns a server. If cfg is faulty, NewServer returns all faults, joined.
-func NewServer(cfg Config) (*Server, error) {
-	var faults []error
-	if cfg.Source == nil {
-		faults = append(faults, errors.New("page: source: must not be nil"))
-	}
-	if cfg.Token == "" {
-		faults = append(faults, errors.New("page: token: must not be empty"))
-	}
-	if len(cfg.Hosts) == 0 {
-		faults = append(faults, errors.New("page: hosts: must not be empty"))
-	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
-	}
-	if cfg.Streams == 0 {
-		cfg.Streams = defaultStreams
-	}
-	if cfg.Beat == 0 {
-		cfg.Beat = defaultBeat
-	}
-	if cfg.Write == 0 {
-		cfg.Write = defaultWrite
-	}
-	if cfg.Read == 0 {
-		cfg.Read = defaultRead
-	}
+// NewServer returns a server.
+func NewServer(cfg Config) *Server {
+	cfg.Streams = cmp.Or(cfg.Streams, 64)
+	cfg.Beat = cmp.Or(cfg.Beat, time.Second)
+	cfg.Write, cfg.Read = cmp.Or(cfg.Write, 10*time.Second), cmp.Or(cfg.Read, 10*time.Second)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{cfg: cfg, hub: newHub()}
 	s.handler = s.routes()
-	return s, nil
+	return s
 }
 
 // ServeHTTP serves the page.

@@ -10,13 +10,10 @@ import (
 
 // trace returns the holds of the last minutes in Chrome's trace format.
 func (s *Server) trace(w http.ResponseWriter, _ *http.Request) {
-	var holds []trace.Hold
-	if b, _ := s.hub.board(); b != nil {
-		holds = b.traced()
-	}
+	b, _ := s.hub.board()
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Disposition", `attachment; filename="holds.json"`)
-	_ = trace.Write(w, holds) // an error means that the browser has gone
+	_ = trace.Write(w, b.traced()) // an error means that the browser has gone
 }
 
 // traced returns the holds for a trace. Those that have not ended end now.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
-	"github.com/docent-go/docent/framework/zktel"
 )
 
 // A finding is a deadlock, or what may be one.
@@ -124,12 +123,4 @@ func findingOf(f inspect.Finding) finding {
 		d.Since = max(d.Since, millis(e.Waiter.Created))
 	}
 	return d
-}
-
-// errorText names the kind of an error and nothing of its text, which may hold a path.
-func errorText(err error) string {
-	if kind := zktel.ErrorType(err); kind != "" {
-		return kind
-	}
-	return "error"
 }
