@@ -3,6 +3,8 @@ package inspect
 import (
 	"cmp"
 	"slices"
+
+	"github.com/docent-go/docent/cmd/docent/internal/scc"
 )
 
 // A knot is parties that wait for each other, or one that waits for itself, and those behind them.
@@ -17,7 +19,7 @@ func (g *graph) knots() []knot {
 		}
 	}
 	var found []knot
-	for _, part := range components(next) {
+	for _, part := range scc.Components(next) {
 		if len(part) > 1 || slices.Contains(next[part[0]], part[0]) {
 			slices.Sort(part)
 			found = append(found, knot{part, behind(part, next)})

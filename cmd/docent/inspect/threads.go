@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+
+	"github.com/docent-go/docent/cmd/docent/internal/scc"
 )
 
 // isBySession reports whether the session alone says whose contender it is.
@@ -102,7 +104,7 @@ func returning(edges []Edge) [][]Edge {
 			next[i] = []int{begin[id] + from}
 		}
 	}
-	return partsOf(edges, components(next))
+	return partsOf(edges, scc.Components(next))
 }
 
 // partsOf returns the edges of the components that have cycles, in order.

@@ -1,55 +1,23 @@
 package layout
 
-import "math"
+import (
+	"math"
+	"slices"
 
-// findBlocks finds the strongly connected parts by Tarjan's algorithm, blockers first.
+	"github.com/docent-go/docent/cmd/docent/internal/scc"
+)
+
+// findBlocks finds the blocks, blockers first.
 func (d *drawing) findBlocks() {
-	s := &search{drawing: d, number: make([]int, len(d.at)), low: make([]int, len(d.at))}
-	for node := range d.at {
-		if s.number[node] == 0 {
-			s.visit(node)
+	for _, nodes := range scc.Components(d.blockers) {
+		slices.Reverse(nodes) // so neighbours of the cycle are neighbours here
+		b := &block{nodes: nodes}
+		for _, node := range nodes {
+			d.block[node] = b
 		}
-	}
-	for _, b := range d.blocks {
 		b.arrange()
+		d.blocks = append(d.blocks, b)
 	}
-}
-
-// A search is the state of Tarjan's algorithm. Number is 0 for a node that is yet to be visited.
-type search struct {
-	*drawing
-	number, low []int
-	next        int
-	stack       []int
-}
-
-func (s *search) visit(node int) {
-	s.next++
-	s.number[node], s.low[node] = s.next, s.next
-	s.stack = append(s.stack, node)
-	for _, blocker := range s.blockers[node] {
-		switch {
-		case s.number[blocker] == 0:
-			s.visit(blocker)
-			s.low[node] = min(s.low[node], s.low[blocker])
-		case s.block[blocker] == nil: // on the stack
-			s.low[node] = min(s.low[node], s.number[blocker])
-		}
-	}
-	if s.low[node] != s.number[node] {
-		return
-	}
-	b := &block{}
-	for {
-		top := s.stack[len(s.stack)-1]
-		s.stack = s.stack[:len(s.stack)-1]
-		s.block[top] = b
-		b.nodes = append([]int{top}, b.nodes...) // so neighbours of the cycle are neighbours here
-		if top == node {
-			break
-		}
-	}
-	s.blocks = append(s.blocks, b)
 }
 
 // arrange places the nodes within the block: one alone, two side by side, more on an ellipse.

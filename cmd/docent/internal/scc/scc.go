@@ -1,8 +1,9 @@
-package inspect
+// Package scc finds the cycles of a graph.
+package scc
 
-// components returns the strongly connected parts of a graph, by Tarjan's algorithm. next has what each
-// vertex leads to.
-func components(next [][]int) [][]int {
+// Components returns the strongly connected parts of a graph, by Tarjan's algorithm. next has what each
+// vertex leads to. A part comes after those that it leads to. Of a cycle, the vertices are in its order, backwards.
+func Components(next [][]int) [][]int {
 	n := len(next)
 	t := tarjan{next: next, index: make([]int, n), low: make([]int, n), onStack: make([]bool, n)}
 	for i := range next {
