@@ -7,7 +7,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes"
-	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -21,11 +20,7 @@ const (
 // stuck is a mutex whose holder has stopped. A waiter withdraws from time to time.
 func (s *stage) stuck() {
 	s.work("stopped", func(ctx context.Context, c *framework.Client) error {
-		m, err := lock.NewMutex(c, root+"/stuck")
-		if err != nil {
-			return err
-		}
-		l, err := m.Lock(ctx)
+		l, err := mutex(root+"/stuck")(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -33,16 +28,15 @@ func (s *stage) stuck() {
 		return l.Release(context.WithoutCancel(ctx))
 	})
 	s.work("patient", func(ctx context.Context, c *framework.Client) error {
-		m, err := lock.NewMutex(c, root+"/stuck")
-		for err == nil && pause(ctx, time.Second, time.Second) {
+		for pause(ctx, time.Second, time.Second) {
 			waiting, end := context.WithTimeout(ctx, time.Minute)
-			_, err = m.Lock(waiting)
+			_, err := mutex(root+"/stuck")(waiting, c)
 			end()
-			if errors.Is(err, context.DeadlineExceeded) {
-				err = nil
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				return err
 			}
 		}
-		return err
+		return nil
 	})
 }
 
@@ -86,19 +80,15 @@ func (s *stage) revocation() {
 		if err := lock.Revoke(ctx, c, holders[0].Path); err != nil {
 			return err
 		}
-		return turns(ctx, m.Lock, 3*time.Second, time.Second)
+		return turns(mutex(path), 3*time.Second, time.Second)(ctx, c)
 	})
 }
 
 // loss has a holder whose session the server ends.
 func (s *stage) loss() {
 	s.work("unlucky", func(ctx context.Context, c *framework.Client) error {
-		m, err := lock.NewMutex(c, root+"/backup")
-		if err != nil {
-			return err
-		}
 		for ctx.Err() == nil {
-			l, err := m.Lock(ctx)
+			l, err := mutex(root+"/backup")(ctx, c)
 			if err != nil {
 				return err
 			}
@@ -114,13 +104,7 @@ func (s *stage) loss() {
 		}
 		return nil
 	})
-	s.work("standby", func(ctx context.Context, c *framework.Client) error {
-		m, err := lock.NewMutex(c, root+"/backup")
-		if err != nil {
-			return err
-		}
-		return turns(ctx, m.Lock, 8*time.Second, 5*time.Second)
-	})
+	s.work("standby", turns(mutex(root+"/backup"), 8*time.Second, 5*time.Second))
 }
 
 // deadlock has two workers that lock two mutexes in opposite orders, and a third behind them.
@@ -132,7 +116,7 @@ func (s *stage) deadlock() {
 			if !pause(ctx, deadlockAt, deadlockAt) {
 				return nil
 			}
-			held, err := acquire(ctx, c, order[0])
+			held, err := mutex(order[0])(ctx, c)
 			if err != nil {
 				return err
 			}
@@ -140,7 +124,7 @@ func (s *stage) deadlock() {
 			for len(first) < cap(first) && pause(ctx, time.Second/10, time.Second/10) {
 			}
 			s.say("%s holds %s and waits for %s", name, order[0], order[1])
-			_, err = acquire(ctx, c, order[1])
+			_, err = mutex(order[1])(ctx, c)
 			return errors.Join(err, held.Release(context.WithoutCancel(ctx)))
 		})
 	}
@@ -148,15 +132,7 @@ func (s *stage) deadlock() {
 		if !pause(ctx, 2*deadlockAt, 2*deadlockAt) {
 			return nil
 		}
-		_, err := acquire(ctx, c, a)
+		_, err := mutex(a)(ctx, c)
 		return err
 	})
-}
-
-func acquire(ctx context.Context, c *framework.Client, path string) (*lease.Lease, error) {
-	m, err := lock.NewMutex(c, path)
-	if err != nil {
-		return nil, err
-	}
-	return m.Lock(ctx)
 }

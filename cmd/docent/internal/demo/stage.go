@@ -38,7 +38,7 @@ func newStage(ctx context.Context, server *zkserver.Server, say func(format stri
 	}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.say("workers share a mutex, a read-write lock, a semaphore and an election")
-	for _, start := range []func(){s.report, s.catalog, s.imports, s.election, s.stuck, s.revocation, s.loss, s.deadlock} {
+	for _, start := range []func(){s.share, s.stuck, s.revocation, s.loss, s.deadlock} {
 		start()
 	}
 	return s
@@ -87,77 +87,81 @@ func pause(ctx context.Context, least, most time.Duration) bool {
 	}
 }
 
-// turns acquires and holds a lock, again and again.
-func turns(ctx context.Context, acquire func(context.Context) (*lease.Lease, error), hold, between time.Duration) error {
-	for pause(ctx, between/2, between) {
-		l, err := acquire(ctx)
+// An acquire acquires a lock for a worker.
+type acquire = func(context.Context, *framework.Client) (*lease.Lease, error)
+
+// turns returns the function of a worker that acquires and holds a lock, again and again.
+func turns(acquire acquire, hold, between time.Duration) func(context.Context, *framework.Client) error {
+	return func(ctx context.Context, c *framework.Client) error {
+		for pause(ctx, between/2, between) {
+			l, err := acquire(ctx, c)
+			if err != nil {
+				return err
+			}
+			select {
+			case <-time.After(hold/2 + rand.N(hold)):
+			case <-l.Lost():
+			case <-ctx.Done():
+			}
+			if err := l.Release(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, lease.ErrLost) {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// share has workers take turns at a mutex, a read-write lock, a semaphore and an election.
+func (s *stage) share() {
+	for _, w := range []struct {
+		names         []string
+		acquire       acquire
+		hold, between time.Duration
+	}{
+		{[]string{"nightly", "invoices", "export", "cleanup"}, mutex(root + "/report"), 4 * time.Second, 3 * time.Second},
+		{[]string{"search", "web", "mobile"}, catalog((*lock.RWMutex).Read), 4 * time.Second, 4 * time.Second},
+		{[]string{"editor"}, catalog((*lock.RWMutex).Write), 3 * time.Second, 6 * time.Second},
+		{[]string{"etl-1", "etl-2", "etl-3", "etl-4", "etl-5"}, permit, 6 * time.Second, 3 * time.Second},
+		{[]string{"scheduler-a", "scheduler-b", "scheduler-c"}, campaign, 40 * time.Second, 2 * time.Second},
+	} {
+		for _, name := range w.names {
+			s.work(name, turns(w.acquire, w.hold, w.between))
+		}
+	}
+}
+
+func mutex(path string) acquire {
+	return func(ctx context.Context, c *framework.Client) (*lease.Lease, error) {
+		m, err := lock.NewMutex(c, path)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		select {
-		case <-time.After(hold/2 + rand.N(hold)):
-		case <-l.Lost():
-		case <-ctx.Done():
+		return m.Lock(ctx)
+	}
+}
+
+func catalog[L lock.Locker](side func(*lock.RWMutex) L) acquire {
+	return func(ctx context.Context, c *framework.Client) (*lease.Lease, error) {
+		rw, err := lock.NewRWMutex(c, root+"/catalog")
+		if err != nil {
+			return nil, err
 		}
-		if err := l.Release(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, lease.ErrLost) {
-			return err
-		}
-	}
-	return nil
-}
-
-// report is a mutex that four workers share.
-func (s *stage) report() {
-	for _, name := range []string{"nightly", "invoices", "export", "cleanup"} {
-		s.work(name, func(ctx context.Context, c *framework.Client) error {
-			m, err := lock.NewMutex(c, root+"/report")
-			if err != nil {
-				return err
-			}
-			return turns(ctx, m.Lock, 4*time.Second, 3*time.Second)
-		})
+		return side(rw).Lock(ctx)
 	}
 }
 
-// catalog is a read-write lock with three readers and a writer.
-func (s *stage) catalog() {
-	for _, name := range []string{"search", "web", "mobile", "editor"} {
-		s.work(name, func(ctx context.Context, c *framework.Client) error {
-			rw, err := lock.NewRWMutex(c, root+"/catalog")
-			if err != nil {
-				return err
-			}
-			if name == "editor" {
-				return turns(ctx, rw.Write().Lock, 3*time.Second, 6*time.Second)
-			}
-			return turns(ctx, rw.Read().Lock, 4*time.Second, 4*time.Second)
-		})
+func permit(ctx context.Context, c *framework.Client) (*lease.Lease, error) {
+	permits, err := semaphore.New(c, root+"/import", 3)
+	if err != nil {
+		return nil, err
 	}
+	return permits.Acquire(ctx, 1)
 }
 
-// imports is a semaphore of three permits, for five workers.
-func (s *stage) imports() {
-	for _, name := range []string{"etl-1", "etl-2", "etl-3", "etl-4", "etl-5"} {
-		s.work(name, func(ctx context.Context, c *framework.Client) error {
-			permits, err := semaphore.New(c, root+"/import", 3)
-			if err != nil {
-				return err
-			}
-			acquire := func(ctx context.Context) (*lease.Lease, error) { return permits.Acquire(ctx, 1) }
-			return turns(ctx, acquire, 6*time.Second, 3*time.Second)
-		})
+func campaign(ctx context.Context, c *framework.Client) (*lease.Lease, error) {
+	e, err := leader.New(c, root+"/scheduler")
+	if err != nil {
+		return nil, err
 	}
-}
-
-// election has three candidates.
-func (s *stage) election() {
-	for _, name := range []string{"scheduler-a", "scheduler-b", "scheduler-c"} {
-		s.work(name, func(ctx context.Context, c *framework.Client) error {
-			e, err := leader.New(c, root+"/scheduler")
-			if err != nil {
-				return err
-			}
-			return turns(ctx, e.Campaign, 40*time.Second, 2*time.Second)
-		})
-	}
+	return e.Campaign(ctx)
 }
