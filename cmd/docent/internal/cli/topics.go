@@ -45,7 +45,7 @@ While docent is connected, D moves on. When the connection breaks, D stays, and 
 
 G is --grace: 5 s, or a quarter of R if that is less. r is 500 ms, or a sixteenth of R if that is less.
 R = T - M - T/4 is what remains until D in a healthy connection. T is the session timeout that the
-servers grant, and M is the lease margin. So CMD rides out an outage of R - G - r. That is 15 s of a
+servers grant, and M is the lease margin. So CMD rides out an outage of R - G - r. That is 13.75 s of a
 session timeout of 30 s.
 
 The guard is the process that you start; its child does the work. If the child is killed, or stopped

@@ -1,18 +1,22 @@
 package execute_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/lock"
@@ -331,4 +335,31 @@ func TestBudget(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", c, b, err)
 		}
 	}
+}
+
+// The help and the page say how long an outage a client of the default settings rides out.
+func TestPages_say_what_the_contract_rides_out(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
+		s := apptest.Client(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(30*time.Second)).Session()
+		budget, err := execute.NewBudget(s.Timeout, s.Margin, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := time.Now()
+		ride := budget.Warning(now.Add(execute.Remains(s.Timeout, s.Margin))).Sub(now)
+		page, err := os.ReadFile("../../../../docs/command.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var help bytes.Buffer
+		app := &cli.App{Out: &help, Err: &help}
+		app.Main(t.Context(), []string{"help", "loss"})
+		for name, text := range map[string]string{"page": string(page), "help": help.String()} {
+			if want := fmt.Sprintf("%g s of a session timeout of 30 s", ride.Seconds()); !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+				t.Errorf("the %s does not say %q", name, want)
+			}
+		}
+	})
 }
