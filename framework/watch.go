@@ -187,21 +187,22 @@ func (k EventKind) String() string {
 
 // A beginning is a Watch whose read is under way.
 type beginning struct {
+	key   watchreg.Key
 	watch *Watch
-	begun *watchreg.Beginning
+	begun watchreg.Beginning
+	err   error // of watchEach
 }
 
 // beginWatch begins a Watch by a read, as [watchreg.Registry.Begin] does. The caller leaves at by; zero is for
 // never, or for a read that others may wait for.
 func (c *core) beginWatch(s *session.Session, key watchreg.Key, shared bool, by time.Time) beginning {
 	w := &Watch{cfg: &c.cfg, timeout: s.Timeout()}
-	send := func(watch bool, answered func()) watchreg.Read {
+	send := func(watch bool, answered func(*proto.Node)) watchreg.Read {
 		rq := requests.Shared(readOf(key))
-		rq.Watch, rq.By = watch, by
-		rq.Answered = func(*proto.Node) { answered() }
+		rq.Watch, rq.By, rq.Answered = watch, by, answered
 		return session.Begin(s, rq)
 	}
-	return beginning{watch: w, begun: s.Watches().Begin(&w.sub, key, send, shared)}
+	return beginning{key: key, watch: w, begun: s.Watches().Begin(&w.sub, key, send, shared)}
 }
 
 // wait returns the Watch once its read has been answered.
@@ -234,16 +235,16 @@ func readOf(key watchreg.Key) requests.Request[proto.Node] {
 // number of children of a znode whose data are watched.
 func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string) ([]*Watch, []error) {
 	faults := make([]error, len(paths))
-	keys := make([]watchreg.Key, len(paths))
+	found := make([]beginning, len(paths))
 	for i, path := range paths {
-		keys[i] = watchreg.Key{Kind: watchreg.Kind(kind), Path: c.fullPath(path)}
-		faults[i] = c.watchFault(kind, path, keys[i].Path)
+		found[i].key = watchreg.Key{Kind: watchreg.Kind(kind), Path: c.fullPath(path)}
+		faults[i] = c.watchFault(kind, path, found[i].key.Path)
 	}
 	if err := errors.Join(faults...); err != nil || len(paths) == 0 {
 		return make([]*Watch, len(paths)), c.wrapEach(ctx, "watch", paths, faults)
 	}
-	found, err := do(ctx, c.core, request{op: "watch", path: keys[0].Path, session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session.Session) ([]outcomeOfWatch, error) {
-		return c.core.watchEach(ctx, s, keys)
+	_, err := do(ctx, c.core, request{op: "watch", path: found[0].key.Path, session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session.Session) (struct{}, error) {
+		return struct{}{}, c.core.watchEach(ctx, s, found)
 	})
 	ws := make([]*Watch, len(paths))
 	for i := range paths {
@@ -262,36 +263,29 @@ func (c *Client) wrapEach(ctx context.Context, op string, paths []string, faults
 	return faults
 }
 
-// An outcomeOfWatch is a Watch, or its fault.
-type outcomeOfWatch struct {
-	watch *Watch
-	err   error
-}
-
-// watchEach returns an error only if the connection failed one of the reads; then no Watch is left.
-func (c *core) watchEach(ctx context.Context, s *session.Session, keys []watchreg.Key) ([]outcomeOfWatch, error) {
-	begun := make([]beginning, len(keys))
-	for i, key := range keys {
-		begun[i] = c.beginWatch(s, key, true, time.Time{})
+// watchEach sets a Watch, or its fault, for each key. It returns an error only if the connection failed one of the
+// reads; then no Watch is left.
+func (c *core) watchEach(ctx context.Context, s *session.Session, each []beginning) error {
+	for i := range each {
+		each[i] = c.beginWatch(s, each[i].key, true, time.Time{})
 	}
-	found := make([]outcomeOfWatch, len(keys))
 	var outage error
-	for i, b := range begun {
-		found[i].watch, found[i].err = b.wait(ctx)
-		err := found[i].err
+	for i, b := range each {
+		w, err := b.wait(ctx)
+		each[i].watch, each[i].err = w, err
 		if outage == nil && err != nil && (ctx.Err() != nil || Retryable(err) || errors.Is(err, ErrClosed)) {
 			outage = err
 		}
 	}
 	if outage == nil {
-		return found, nil
+		return nil
 	}
-	for _, f := range found {
-		if f.watch != nil {
-			f.watch.Close()
+	for _, b := range each {
+		if b.watch != nil {
+			b.watch.Close()
 		}
 	}
-	return nil, outage
+	return outage
 }
 
 // A Change is one change of one znode.

@@ -17,21 +17,24 @@ func removeRequest(path string) wire.Request {
 
 // A removal is a request under way that removes the one-shot watches of a path. No goroutine waits for its reply.
 type removal struct {
-	wire    *wire.Wire
+	session *Session
+	path    string
 	request wire.Request
 }
 
 // Withdraw is part of watchreg.Removal.
-func (r *removal) Withdraw() bool { return r.wire.TakeBack(&r.request) }
+func (r *removal) Withdraw() bool { return r.session.wire.TakeBack(&r.request) }
+
+// Ended is called when the request was sent and has ended.
+func (r *removal) Ended() {
+	answer, _ := r.request.Answer() // whatever the outcome, the registry forgets the watch
+	r.session.watches.Removed(r.path, r, answer.Code != proto.CodeUnimplemented)
+}
 
 // removeWatches sends a removal, or returns nil.
 func (s *Session) removeWatches(path string) watchreg.Removal {
-	r := &removal{wire: s.wire, request: removeRequest(path)}
-	r.request.Limit, r.request.Class = s.cfg.MaxReply, wire.Last
-	r.request.OnEnd = func() {
-		answer, _ := r.request.Answer() // whatever the outcome, the registry forgets the watch
-		s.watches.Removed(path, r, answer.Code != proto.CodeUnimplemented)
-	}
+	r := &removal{session: s, path: path, request: removeRequest(path)}
+	r.request.Limit, r.request.Class, r.request.Owner = s.cfg.MaxReply, wire.Last, r
 	if !s.wire.Send(&r.request) {
 		return nil
 	}

@@ -37,15 +37,9 @@ func Begin[T any](s *Session, rq requests.Request[T]) *Pending[T] {
 	}
 	p := &Pending[T]{session: s, decode: rq.Decode, answered: rq.Answered}
 	p.request = wire.Request{
-		Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Limit: limit, Expect: rq.Expect, Reads: rq.Reads, Read: rq.Read, Class: rq.Class, By: rq.By, OnEnd: s.leaveOne,
+		Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Limit: limit, Expect: rq.Expect, Reads: rq.Reads, Read: rq.Read, Class: rq.Class, By: rq.By, Owner: p,
 	}
 	p.callers.Store(1)
-	if rq.Answered != nil {
-		p.request.OnEnd = func() {
-			s.leaveRequest()
-			_, _ = p.outcome() // calls Answered, before the next reply is read
-		}
-	}
 	switch {
 	case proto.RequestHeadSize+len(rq.Body) > s.cfg.MaxRequest:
 		p.request.Refuse(fmt.Errorf("%w: %d bytes", wire.ErrRequestTooLarge, len(rq.Body)))
@@ -55,6 +49,14 @@ func Begin[T any](s *Session, rq requests.Request[T]) *Pending[T] {
 		s.leaveRequest()
 	}
 	return p
+}
+
+// Ended is called when the request was sent and has ended.
+func (p *Pending[T]) Ended() {
+	p.session.leaveRequest()
+	if p.answered != nil {
+		_, _ = p.outcome() // calls answered, before the next reply is read
+	}
 }
 
 // Call is Begin and [Pending.Wait]. If ctx has ended before, nothing is sent, and the error is ctx's.

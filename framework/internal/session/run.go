@@ -25,7 +25,6 @@ func New(ctx context.Context, cfg Config) (*Session, error) {
 		OnEvent: s.onEvent, OnHandshake: s.setTimer, OnUp: s.onUp, OnDown: s.onDown,
 	})
 	s.watches = watchreg.New(func(fn func()) { go usercall.Guard(cfg.Log, "Watch.AfterFire", fn) }, s.removeWatches)
-	s.leaveOne = s.leaveRequest
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	return s, s.wire.Start(s.dial, cfg.Log)
 }

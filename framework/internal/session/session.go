@@ -17,7 +17,6 @@ type Session struct {
 	cfg      Config
 	wire     *wire.Wire
 	watches  *watchreg.Registry
-	leaveOne func()          // leaveRequest
 	leaving  atomic.Bool     // the connection is being closed for another server
 	client   context.Context // ends when the client is closed
 	ctx      context.Context // ends with the session; has its cause

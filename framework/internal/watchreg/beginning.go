@@ -21,14 +21,14 @@ type Beginning struct {
 
 // A Send sends a read, which may leave a watch. It calls answered when the reply has arrived, and before an event that
 // the server sent later.
-type Send func(watch bool, answered func()) Read
+type Send func(watch bool, answered func(*proto.Node)) Read
 
 // Begin adds sub to the watch of the key, and sends the read that sets the watch. It registers before
 // it reads, so no event can be missed. If the server has the watch already, a plain read is enough;
 // it shows whether the server has dropped an event of that watch. If shared is true, an earlier read,
 // or a shared read that is under way, replaces the read.
-func (r *Registry) Begin(sub *Subscription, key Key, send Send, shared bool) *Beginning {
-	b := &Beginning{registry: r, sub: sub, send: send, shared: shared}
+func (r *Registry) Begin(sub *Subscription, key Key, send Send, shared bool) Beginning {
+	b := Beginning{registry: r, sub: sub, send: send, shared: shared}
 	b.begin(key)
 	return b
 }
@@ -106,8 +106,8 @@ func (b *Beginning) share() {
 		e.reading.Join()
 	} else {
 		e.shared, e.answered = e.shared+1, false
-		latest := e.shared
-		e.reading = b.send(true, func() { b.registry.answered(e, latest) })
+		r, latest := b.registry, e.shared
+		e.reading = b.send(true, func(*proto.Node) { r.answered(e, latest) })
 	}
 	if e.answered {
 		b.sub.asks = asksNothing

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework/internal/watchreg"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // A model has a registry, the requests of its path under way, and a server. Each of its steps is one that the rest
@@ -53,7 +54,7 @@ func newModel(kinds [2]watchreg.Kind) *model {
 // begin begins a Subscription, and waits for its read on a goroutine.
 func (m *model) begin(kind watchreg.Kind, shared bool) *subscription {
 	sub := &subscription{Subscription: new(watchreg.Subscription)}
-	sub.begun = m.Begin(sub.Subscription, watchreg.Key{Kind: kind, Path: "/a"}, func(watch bool, answered func()) watchreg.Read {
+	sub.begun = m.Begin(sub.Subscription, watchreg.Key{Kind: kind, Path: "/a"}, func(watch bool, answered func(*proto.Node)) watchreg.Read {
 		r := &read{watch: watch, done: make(chan struct{}), answered: answered}
 		m.reads = append(m.reads, &request{r, m})
 		return r

@@ -93,7 +93,7 @@ func (sub *Subscription) subscribedLocked() bool {
 }
 
 // answered records that the reply to the Subscription's own read has arrived.
-func (sub *Subscription) answered() {
+func (sub *Subscription) answered(*proto.Node) {
 	sub.registry.mu.Lock()
 	defer sub.registry.mu.Unlock()
 	sub.asks = asksNothing

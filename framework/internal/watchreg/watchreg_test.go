@@ -27,7 +27,7 @@ func (s *server) begin(shared bool) subscription { return s.beginAt(dataKey(), s
 
 func (s *server) beginAt(key watchreg.Key, shared bool) subscription {
 	sub := new(watchreg.Subscription)
-	return subscription{sub, s.Begin(sub, key, func(watch bool, answered func()) watchreg.Read {
+	return subscription{sub, s.Begin(sub, key, func(watch bool, answered func(*proto.Node)) watchreg.Read {
 		r := &read{watch: watch, done: make(chan struct{}), answered: answered}
 		s.reads = append(s.reads, r)
 		if s.next != nil {
@@ -42,7 +42,7 @@ func dataKey() watchreg.Key { return watchreg.Key{Kind: watchreg.Data, Path: "/a
 
 type subscription struct {
 	*watchreg.Subscription
-	begun *watchreg.Beginning
+	begun watchreg.Beginning
 }
 
 func (s subscription) mustWait(t *testing.T) {
@@ -64,7 +64,7 @@ func (s subscription) want(t *testing.T, event watchreg.Event, valid bool) {
 // A read is under way until it is answered.
 type read struct {
 	watch    bool // it leaves a watch
-	answered func()
+	answered func(*proto.Node)
 	done     chan struct{}
 	node     *proto.Node
 	err      error
@@ -74,7 +74,7 @@ type read struct {
 func (r *read) found(mzxid int64) {
 	r.node = &proto.Node{Exists: true, Stat: proto.Stat{Czxid: 1, Mzxid: mzxid, Pzxid: 1}}
 	if r.answered != nil {
-		r.answered()
+		r.answered(r.node)
 	}
 	close(r.done)
 }
@@ -266,7 +266,8 @@ func TestAnEventBeforeTheReplyIsOfAnEarlierWatch(t *testing.T) {
 		s := newServer()
 		ctx, leave := context.WithCancel(t.Context())
 		leave()
-		if err := s.begin(shared).begun.Wait(ctx); !errors.Is(err, context.Canceled) {
+		left := s.begin(shared)
+		if err := left.begun.Wait(ctx); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 		subs := []subscription{s.begin(shared), s.begin(shared)}

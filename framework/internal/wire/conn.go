@@ -21,6 +21,8 @@ type Conn struct {
 	wrote   time.Time  // see noteWrote
 	refusal error      // see Status
 
+	event []byte // the body of the latest watch event; for read alone
+
 	woken  chan struct{} // capacity 1: there may be something to write
 	ending chan struct{} // closed, with wire.mu, when it carries no more requests
 	ended  chan struct{} // closed when read has ended

@@ -62,7 +62,7 @@ func (c *Conn) readFrames() error {
 		rh := d.ReplyHead()
 		var err error
 		if rh.Xid == proto.XidEvent {
-			err = c.event(input, n)
+			err = c.notify(input, n)
 		} else {
 			err = c.reply(input, rh, n)
 		}
@@ -72,8 +72,8 @@ func (c *Conn) readFrames() error {
 	}
 }
 
-// readBody returns the next n bytes of the stream.
-func readBody(input io.Reader, n int) (b []byte, err error) {
+// readBody appends the next n bytes of the stream to b.
+func readBody(input io.Reader, b []byte, n int) ([]byte, error) {
 	for n > 0 {
 		piece, from := min(n, growth), len(b)
 		b = slices.Grow(b, piece)[:from+piece]
@@ -102,7 +102,7 @@ func (c *Conn) reply(input *bufio.Reader, head proto.ReplyHead, n int) error {
 		_, err := input.Discard(n)
 		return err
 	}
-	body, err := readBody(input, n)
+	body, err := readBody(input, nil, n)
 	if err != nil {
 		return err
 	}
@@ -202,16 +202,16 @@ const (
 	lastEvent  = 4
 )
 
-// event reads a watch event with a body of n bytes, and delivers it if it is about a znode.
-func (c *Conn) event(input io.Reader, n int) error {
+// notify reads a watch event with a body of n bytes, and delivers it if it is about a znode.
+func (c *Conn) notify(input io.Reader, n int) error {
 	if n > c.wire.config.MaxReply {
 		return fmt.Errorf("%w: a frame with %d bytes", ErrProtocol, n)
 	}
-	body, err := readBody(input, n)
-	if err != nil {
+	var err error
+	if c.event, err = readBody(input, c.event[:0], n); err != nil {
 		return err
 	}
-	d := proto.NewDecoder(body)
+	d := proto.NewDecoder(c.event)
 	kind := d.Int32()
 	d.Int32() // the state of the connection
 	path := d.Text()

@@ -44,7 +44,7 @@ type Request struct {
 	Class  Class
 	Watch  bool      // it is a read that leaves a watch; the last byte of Body is its watch flag
 	By     time.Time // when its caller leaves; zero for never
-	OnEnd  func()    // called when a sent request has ended, without a lock; must not block; may be nil
+	Owner  Owner     // may be nil
 
 	sending                      // guarded by Wire.mu until the request has ended
 	before, behind *Request      // in its lane
@@ -52,6 +52,9 @@ type Request struct {
 	answer         Answer
 	err            error
 }
+
+// An Owner has a Request. Ended is called, without a lock, when the request was sent and has ended. It must not block.
+type Owner interface{ Ended() }
 
 // A sending is how a request was sent.
 type sending struct {
@@ -105,14 +108,14 @@ func (rq *Request) Refuse(err error) {
 func (rq *Request) end(a Answer, err error) {
 	rq.answer, rq.err = a, err
 	close(rq.done)
-	if rq.OnEnd != nil {
-		rq.OnEnd()
+	if rq.Owner != nil {
+		rq.Owner.Ended()
 	}
 }
 
 // Send sends the request on the connection in use, after all earlier requests of its class. It does not
 // block: a goroutine of the connection writes, once the window admits the request. If there is no
-// connection, the request has ended, and Send returns false without a call of OnEnd.
+// connection, the request has ended, and Send returns false without a call of the Owner.
 func (w *Wire) Send(rq *Request) bool {
 	w.mu.Lock()
 	c := w.openLocked(rq.Class)
@@ -139,7 +142,7 @@ func (w *Wire) Withdraw(rq *Request) bool {
 	return true
 }
 
-// TakeBack is Withdraw for a request without callers: it does not end, and OnEnd is not called.
+// TakeBack is Withdraw for a request without callers: it does not end, and its Owner is not called.
 func (w *Wire) TakeBack(rq *Request) bool {
 	w.mu.Lock()
 	if rq.state != waiting {

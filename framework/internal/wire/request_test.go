@@ -150,8 +150,8 @@ func TestRequestsAreSentInOrderAndWithoutWaiting(t *testing.T) {
 			}
 			sent = append(sent, rq)
 		}
-		ended := 0
-		last := &wire.Request{Opcode: opWhoAmI, OnEnd: func() { ended++ }}
+		var owner counting
+		last := &wire.Request{Opcode: opWhoAmI, Owner: &owner}
 		p.wire.Send(last)
 		for i := range sent {
 			if frame := p.receive(); frame[8] != byte(i) {
@@ -166,12 +166,17 @@ func TestRequestsAreSentInOrderAndWithoutWaiting(t *testing.T) {
 				t.Errorf("%v, want ErrUnanswered", err)
 			}
 		}
-		synctest.Wait() // OnEnd follows Done
-		if unsent := new(wire.Request); p.wire.Send(unsent) || ended != 1 {
-			t.Errorf("sent after the end, or OnEnd called %d times, want 1", ended)
+		synctest.Wait() // Ended follows Done
+		if unsent := new(wire.Request); p.wire.Send(unsent) || owner != 1 {
+			t.Errorf("sent after the end, or Ended called %d times, want 1", owner)
 		}
 	})
 }
+
+// A counting counts the ends of its requests.
+type counting int
+
+func (c *counting) Ended() { *c++ }
 
 // Where a recursive watch is, a read leaves no watch: see ZOOKEEPER-4466.
 func TestAReadLeavesAWatchUnlessThereIsARecursiveOne(t *testing.T) {

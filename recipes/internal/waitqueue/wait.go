@@ -109,7 +109,17 @@ func (w *waiter) notifyLong() {
 
 // watch sets the watches that are missing, within one round trip. The watch on the own node is the first.
 func (w *waiter) watch(ctx context.Context) error {
-	missing, paths := w.missing()
+	var missing []*nodeWatch // no function of its own has it and paths: so they are on the stack
+	var paths []string
+	for _, one := range []struct {
+		slot *nodeWatch
+		name string
+	}{{&w.own, w.attempt.self.Name}, {&w.predecessor, w.pos.predecessor}, {&w.also, w.pos.also}} {
+		if one.slot.retarget(one.name) {
+			missing = append(missing, one.slot)
+			paths = append(paths, zkpath.Join(w.attempt.queue.Dir, one.name))
+		}
+	}
 	if missing == nil {
 		return nil
 	}
@@ -136,20 +146,6 @@ func (w *waiter) lost() bool {
 	}
 	st, _ := w.own.watch.Stat()
 	return st.Czxid != w.attempt.znode.Stat.Czxid
-}
-
-// missing returns the watches that have to be set, and the paths of their nodes.
-func (w *waiter) missing() (missing []*nodeWatch, paths []string) {
-	for _, one := range []struct {
-		slot *nodeWatch
-		name string
-	}{{&w.own, w.attempt.self.Name}, {&w.predecessor, w.pos.predecessor}, {&w.also, w.pos.also}} {
-		if one.slot.retarget(one.name) {
-			missing = append(missing, one.slot)
-			paths = append(paths, zkpath.Join(w.attempt.queue.Dir, one.name))
-		}
-	}
-	return missing, paths
 }
 
 // reread reads the own node, and not only what an earlier watch found, as watch would, and then what
