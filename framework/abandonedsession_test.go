@@ -316,30 +316,26 @@ func TestClose_during_the_close_of_an_earlier_session(t *testing.T) {
 // A caller that closes the client needs no lease margin any more, nor the client's own connection.
 func TestClose_ends_the_lease_margin(t *testing.T) {
 	t.Parallel()
-	for name, connected := range map[string]bool{"with a connection": true, "at once": false} {
+	for name, tc := range map[string]struct{ healed, connected bool }{
+		"with a connection": {true, true}, "at once": {true, false}, "without a server": {false, false},
+	} {
 		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
 			g := newAbandonedSession(t, srv)
-			g.heal()
-			if connected {
+			if tc.healed {
+				g.heal()
+			}
+			if tc.connected {
 				must.OK(t, g.client.AwaitConnected(t.Context()))
 			}
 			if !g.exists() {
 				t.Fatal("the session has ended before Close")
 			}
 			closesInTime(t, g.client, nil)
-			if g.exists() {
+			if tc.healed && g.exists() {
 				t.Error("Close has returned, and the session has not ended")
 			}
 		})
 	}
-}
-
-func TestClose_without_a_server_for_an_earlier_session(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		g := newAbandonedSession(t, srv)
-		closesInTime(t, g.client, nil)
-	})
 }
 
 // What waits for a reply when its session ends by the client's clock, while replies arrive all the time,
@@ -367,47 +363,5 @@ func TestWhatWaitsInAnAbandonedSessionGoesOnAtOnce(t *testing.T) {
 		if late := time.Unix(0, lastEnd.Load()).Sub(lostAt); late < 0 || late > 10*time.Millisecond {
 			t.Errorf("the last read ended %v after its session", late)
 		}
-	})
-}
-
-func TestAbandonedSession_on_a_real_server(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		timeout time.Duration
-		harm    func(*zkproxy.Proxy)
-	}{
-		"by the client's clock": {6 * time.Second, func(p *zkproxy.Proxy) { p.Blackhole(zkproxy.Both) }},
-		"for another one": {20 * time.Second, func(p *zkproxy.Proxy) {
-			p.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
-			p.Cut()
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := zktest.Shared(t)
-			proxy := zkproxy.Run(t, server.Addr())
-			observer := connect(t, server.Addr(), framework.WithSessionTimeout(20*time.Second))
-			c := connect(t, proxy.Addr(), framework.WithSessionTimeout(tc.timeout))
-			h := mustHold(t, c)
-			node := mustCreate(t, c, fresh(t)+"/node", "", framework.Ephemeral())
-			gone := mustWatch(t, observer, node, framework.WatchExists)
-			tc.harm(proxy)
-			await(t, h.Lost(), "loss")
-			healed := time.Now()
-			proxy.Heal()
-			await(t, gone.Fired(), "the end of the ephemeral znode")
-			zktest.Eventually(t, patience, "the session is closed, or asked for", func() bool {
-				return closedOrAsked(proxy, h.Session(), healed)
-			})
-			wantExists(t, observer, node, false)
-		})
-	}
-}
-
-// closedOrAsked reports whether the session was closed through the proxy, or asked for since a
-// time. If the machine paused, the session may have expired meanwhile.
-func closedOrAsked(proxy *zkproxy.Proxy, session int64, since time.Time) bool {
-	return slices.ContainsFunc(proxy.Requests(), func(rq zkproxy.Request) bool {
-		return rq.Session == session && (rq.Op == fault.CloseSession || rq.Op == fault.Connect && rq.At.After(since))
 	})
 }

@@ -30,7 +30,6 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -336,75 +335,56 @@ func protect(t *testing.T, c *framework.Client) {
 	mustCreate(t, c, "/bob", secretData, onlyFor("bob", secret))
 }
 
-func testRotation(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy, _ *trail) {
-	t.Helper()
-	protect(t, c)
-	id := c.Session().ID
-	wantReads(t, "before", c, "/old", "/bob")
-	view := must.Get(c.Namespace("some"))(t)
-	must.OK(t, view.AddAuth(t.Context(), "digest", digest(renewed)))
-	wantReads(t, "on the connection of AddAuth", c, "/old", "/new", "/bob")
-	for range 2 {
-		proxy.ResetRequests()
-		cut := proxy.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
-		wantReads(t, "on the next connection", c, "/new", "/bob")
-		await(t, cut.Hit(), "the cut")
-		wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 2)
-	}
-	wantEqual(t, "session", c.Session().ID, id)
-}
-
-// onBothServers runs fn with a client behind a proxy, of a server in virtual time and of a real one.
-func onBothServers(t *testing.T, fn func(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy, seen *trail), opts ...framework.Option) {
-	t.Helper()
-	t.Parallel()
-	runVirtually(t, "embedded", func(t *testing.T, srv *zkserver.Server) {
-		var seen trail
-		c, proxy := proxied(t, srv, append(opts, framework.WithStateListener(seen.add))...)
-		fn(t, c, proxy, &seen)
-	})
-	t.Run("real", func(t *testing.T) {
-		t.Parallel()
-		var seen trail
-		proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-		c := connect(t, proxy.Addr()+fresh(t), append(opts, framework.WithSessionTimeout(span), framework.WithStateListener(seen.add))...)
-		fn(t, c, proxy, &seen)
-	})
-}
-
 func TestAddAuth_replaces_the_credential_of_the_same_user(t *testing.T) {
-	onBothServers(t, testRotation, framework.WithAuth("digest", []byte("bob:"+secret)), framework.WithAuth("digest", digest(secret)))
-}
-
-func testRefusal(t *testing.T, c *framework.Client, proxy *zkproxy.Proxy, seen *trail) {
-	t.Helper()
-	protect(t, c)
-	id := c.Session().ID
-	h := mustHold(t, c)
-	for range 2 {
-		err := c.AddAuth(within(t, patience), "nosuchscheme", []byte(renewed))
-		wantErr(t, "AddAuth", err, framework.ErrAuthFailed)
-		if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), renewed) || !strings.Contains(err.Error(), "nosuchscheme") {
-			t.Errorf("the error shows the credential, or does not name the scheme: %v", err)
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, proxy := proxied(t, srv, framework.WithAuth("digest", []byte("bob:"+secret)), framework.WithAuth("digest", digest(secret)))
+		protect(t, c)
+		id := c.Session().ID
+		wantReads(t, "before", c, "/old", "/bob")
+		view := must.Get(c.Namespace("some"))(t)
+		must.OK(t, view.AddAuth(t.Context(), "digest", digest(renewed)))
+		wantReads(t, "on the connection of AddAuth", c, "/old", "/new", "/bob")
+		for range 2 {
+			proxy.ResetRequests()
+			cut := proxy.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
+			wantReads(t, "on the next connection", c, "/new", "/bob")
+			await(t, cut.Hit(), "the cut")
+			wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 2)
 		}
-		zktest.Eventually(t, patience, "the connection ends", func() bool { return c.State() != connected || len(seen.states()) > 3 })
-		must.OK(t, c.AwaitConnected(within(t, patience)))
-		wantReads(t, "after a refusal", c, "/old")
-	}
-	proxy.ResetRequests()
-	proxy.Cut()
-	wantReads(t, "on the next connection", c, "/old")
-	wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 1)
-	if err := h.Err(); err != nil || c.Session().ID != id {
-		t.Errorf("session %#x, want %#x: %v", c.Session().ID, id, err)
-	}
-	if slices.Contains(seen.states(), framework.AuthFailed) {
-		t.Errorf("states %v, want no AuthFailed", seen.states())
-	}
+		wantEqual(t, "session", c.Session().ID, id)
+	})
 }
 
 func TestAddAuth_of_a_refused_credential_has_no_effect(t *testing.T) {
-	onBothServers(t, testRefusal, framework.WithAuth("digest", digest(secret)))
+	t.Parallel()
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var seen trail
+		c, proxy := proxied(t, srv, framework.WithAuth("digest", digest(secret)), framework.WithStateListener(seen.add))
+		protect(t, c)
+		id := c.Session().ID
+		h := mustHold(t, c)
+		for range 2 {
+			err := c.AddAuth(within(t, patience), "nosuchscheme", []byte(renewed))
+			wantErr(t, "AddAuth", err, framework.ErrAuthFailed)
+			if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), renewed) || !strings.Contains(err.Error(), "nosuchscheme") {
+				t.Errorf("the error shows the credential, or does not name the scheme: %v", err)
+			}
+			zktest.Eventually(t, patience, "the connection ends", func() bool { return c.State() != connected || len(seen.states()) > 3 })
+			must.OK(t, c.AwaitConnected(within(t, patience)))
+			wantReads(t, "after a refusal", c, "/old")
+		}
+		proxy.ResetRequests()
+		proxy.Cut()
+		wantReads(t, "on the next connection", c, "/old")
+		wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 1)
+		if err := h.Err(); err != nil || c.Session().ID != id {
+			t.Errorf("session %#x, want %#x: %v", c.Session().ID, id, err)
+		}
+		if slices.Contains(seen.states(), framework.AuthFailed) {
+			t.Errorf("states %v, want no AuthFailed", seen.states())
+		}
+	})
 }
 
 func TestAddAuth_without_a_connection_waits_for_one(t *testing.T) {

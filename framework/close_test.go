@@ -22,17 +22,6 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-func TestCloseEndsTheSessionAndItsEphemeralsAtOnce(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	c := connect(t, server.Addr(), framework.WithSessionTimeout(30*time.Second))
-	observer := connect(t, server.Addr())
-	node := mustCreate(t, c, fresh(t)+"/node", "", framework.Ephemeral())
-	must.OK(t, c.Close())
-	wantExists(t, observer, node, false)
-	wantErr(t, "second Close", c.Close(), nil)
-}
-
 func TestCloseFromAListenerReturns(t *testing.T) {
 	t.Parallel()
 	done := make(chan struct{})

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
@@ -50,53 +50,42 @@ func wantOneEach(t *testing.T, c *framework.Client, dirs []string, paths []strin
 	}
 }
 
+// Others write at the same time. Each Stat is of the transaction, and each list from after it.
 func TestCreateAllReportsWhatTheTransactionMade(t *testing.T) {
-	ensemble := zktest.SharedEnsemble(t)
-	followers := must.Get(ensemble.Followers(t.Context()))(t)
-	leader := must.Get(ensemble.Leader(t.Context()))(t)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	done := make(chan struct{})
-	defer close(done)
-	busy := connect(t, leader.Addr())
-	node := mustCreate(t, busy, fresh(t), "")
-	wg.Go(func() { // others write at the same time
-		for {
-			select {
-			case <-done:
-				return
-			default:
-				_, _ = busy.Set(context.Background(), node, nil, framework.AnyVersion)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		busy := virtual(t, srv)
+		node := mustCreate(t, busy, "/busy", "")
+		ctx, cancel := context.WithCancel(t.Context())
+		writing := background(func() error {
+			for ctx.Err() == nil {
+				_, _ = busy.Set(ctx, node, nil, framework.AnyVersion)
 			}
-		}
-	})
-	for where, server := range map[string]*zktest.Server{"leader": leader, "follower": followers[0]} {
-		c := connect(t, server.Addr())
-		for round := range 50 {
+			return nil
+		})
+		c := virtual(t, srv)
+		for range 50 {
 			var st [3]framework.Stat
 			var listed [3][]string
-			dirs := numbered(fresh(t)+"/all/"+where, 3)
-			ops := contenders(dirs)
-			for i, dir := range dirs {
+			ops := make([]framework.TxnOp, len(st))
+			for i, dir := range numbered("/all", len(st)) {
 				ops[i] = contenders([]string{dir}, framework.StatTo(&st[i]), framework.ListTo("", &listed[i]))[0]
 			}
-			paths := must.Get(c.CreateAll(t.Context(), ops...))(t)
-			for i, path := range paths {
-				found, ok, err := c.Exists(t.Context(), path)
-				if err != nil || !ok {
-					t.Fatalf("%s: %v, %v", path, ok, err)
-				}
-				found.Ctime, found.Mtime = st[i].Ctime, st[i].Mtime
-				if found != st[i] || found.Czxid != st[0].Czxid {
-					t.Errorf("%s, round %d: told %+v, found %+v", where, round, st[i], found)
-				}
-				if _, name := zkpath.Split(path); len(listed[i]) != 1 || listed[i][0] != name {
-					t.Errorf("%s: listed %v, want %s alone", where, listed[i], name)
-				}
+			for i, path := range must.Get(c.CreateAll(t.Context(), ops...))(t) {
+				found, _ := must.Get2(c.Exists(t.Context(), path))(t)
+				found.Ctime, found.Mtime = st[i].Ctime, st[i].Mtime // of which the client is not told
+				wantEqual(t, "the Stat", st[i], found)
+				wantEqual(t, "czxid", st[i].Czxid, st[0].Czxid)
+				_, name := zkpath.Split(path)
+				wantList(t, "listed", listed[i], []string{name})
 				must.OK(t, c.Delete(t.Context(), path))
 			}
 		}
-	}
+		cancel()
+		check(t, <-writing)
+		if n := srv.Frontend(0).Zxid(); n < 300 {
+			t.Errorf("%d transactions: nobody wrote at the same time", n)
+		}
+	}, zkserver.WithCommitTime(time.Millisecond))
 }
 
 func TestCreateAll_makes_missing_parents(t *testing.T) {

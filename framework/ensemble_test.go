@@ -42,7 +42,7 @@ func newTracked(t *testing.T, srv *zkserver.Server, connectString string, opts .
 	tr.Client = connect(t, connectString, append(opts, framework.WithDialer(tr.dial), framework.WithStateListener(tr.seen.add),
 		framework.WithSessionTimeout(span))...)
 	tr.config = mustCreate(t, tr.Client, "/config", "")
-	framework.Track(tr.Client, tr.config)
+	framework.Track(tr.Client, tr.AbsolutePath(tr.config))
 	sleep(time.Second)
 	return tr
 }
@@ -90,6 +90,13 @@ func TestEnsembleTracking(t *testing.T) {
 		tr.says(t, "server.1=b.test:1:2;2181\nversion=1")
 		tr.seen.await(t, connecting, connected, suspended, connected)
 		wantEqual(t, "server", tr.lastDialled(), "b.test:2181")
+	})
+	runVirtually(t, "keeps the chroot, which a configuration does not name", func(t *testing.T, srv *zkserver.Server) {
+		tr := newTracked(t, srv, "a.test/app")
+		tr.says(t, "server.1=b.test:1:2;2181\nversion=1")
+		wantList(t, "servers", tr.Servers(), []string{"b.test:2181"})
+		mustCreate(t, tr.Client, "/node", "")
+		wantExists(t, virtual(t, srv), "/app/node", true)
 	})
 	runVirtually(t, "stays at a server that remains", func(t *testing.T, srv *zkserver.Server) {
 		tr := newTracked(t, srv, "a.test")
@@ -150,25 +157,6 @@ func TestTracking_of_a_configuration_without_addresses(t *testing.T) {
 			synctest.Wait()
 			wantList(t, "servers", c.Servers(), []string{tc.want})
 		}
-	}, zkserver.WithFrontends(2))
-}
-
-// TestAChrootSurvivesANewConfiguration follows a configuration, which never names a chroot.
-func TestAChrootSurvivesANewConfiguration(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		first, second := srv.Frontend(0).Addr(), srv.Frontend(1).Addr()
-		outside := connect(t, first, framework.WithDialer(srv.Dial))
-		mustCreate(t, outside, "/app", "")
-		c := connect(t, first+"/app", framework.WithDialer(srv.Dial))
-		config := mustCreate(t, outside, "/config", "server.1="+second[:len(second)-len(":2181")]+":1:2;2181\nversion=1")
-		framework.Track(c, config)
-		synctest.Wait()
-		if got := c.Servers(); !slices.Equal(got, []string{second}) {
-			t.Fatalf("servers %v, want %s", got, second)
-		}
-		mustCreate(t, c, "/node", "")
-		wantExists(t, outside, "/app/node", true)
 	}, zkserver.WithFrontends(2))
 }
 

@@ -24,20 +24,6 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// A call whose context had ended before has sent nothing, so its outcome is known.
-func TestReadyWithAnEndedContext(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtual(t, srv)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		err := c.Ready(ctx)
-		wantErr(t, "Ready", err, context.Canceled)
-		if errors.Is(err, framework.ErrUnknownOutcome) {
-			t.Errorf("Ready: %v, want no unknown outcome", err)
-		}
-	})
-}
-
 // A path that a user typed can't write a line of its own to a log.
 func TestErrorTextsHaveOneLine(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {

@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // requestKinds returns a call of each method of a client that sends a request, by the method's name.
@@ -123,62 +119,22 @@ func TestRequestKindsAreAll(t *testing.T) {
 	}
 }
 
-// idleLimit is longer than the wire client's first pause between two frames with the defaults, and
-// than every deadline of the handshake.
-const idleLimit = 30 * time.Second
-
-// TestFirstRequest_after_any_idle_time has a client with the default options make one request, as
-// its first, after it has been idle. The connection has to serve it.
+// A client with the default options is idle, and then makes its first request. The connection serves it.
 func TestFirstRequest_after_any_idle_time(t *testing.T) {
 	t.Parallel()
-	for _, kind := range slices.Sorted(maps.Keys(requestKinds())) {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			for idle := time.Duration(0); idle <= idleLimit; idle += time.Second {
-				synctest.Test(t, func(t *testing.T) { firstRequest(t, kind, idle) })
-			}
+	for idle := time.Duration(0); idle <= idleLimit; idle += time.Second {
+		virtually(t, func(t *testing.T, srv *zkserver.Server) {
+			var seen trail
+			c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial), framework.WithStateListener(seen.add)))(t)
+			must.OK(t, c.AwaitConnected(t.Context()))
+			sleep(idle)
+			must.Get2(c.Children(t.Context(), "/"))(t)
+			wantList(t, "states after "+idle.String(), seen.states(), []framework.State{connecting, connected})
+			must.OK(t, c.Close())
 		})
 	}
 }
 
-func firstRequest(t *testing.T, kind string, idle time.Duration) {
-	t.Helper()
-	var seen trail
-	var requests atomic.Int64
-	srv := &rawServer{
-		greet: func() []byte { return frameOf(goodGreeting(30 * time.Second)) },
-		answer: func(xid, opcode int32) [][]byte {
-			if xid != proto.XidPing {
-				requests.Add(1)
-			}
-			const config = "version=1"
-			switch proto.Opcode(opcode) {
-			case proto.OpGetData: // also of the ensemble's configuration
-				return [][]byte{replyBody(xid, len(config), config, statBytes())}
-			case proto.OpGetChildren2: // DeleteTree needs an end
-				return [][]byte{replyBody(xid, 0, statBytes())}
-			case proto.OpMultiRead: // GetEach reads two
-				read := []any{int(proto.OpGetData), byte(0), 0, len(config), config, statBytes()}
-				return [][]byte{replyBody(xid, append(append(read, read...), -1, byte(1), -1)...)}
-			case proto.OpMulti:
-				return [][]byte{replyBody(xid, int(proto.OpSetData), byte(0), 0, statBytes(), -1, byte(1), -1)}
-			}
-			return nil
-		},
-	}
-	t.Cleanup(srv.close)
-	c := must.Get(framework.NewClient("raw.test", framework.WithDialer(srv.dial), framework.WithStateListener(seen.add)))(t)
-	t.Cleanup(func() { c.Close() })
-	must.OK(t, c.AwaitConnected(t.Context()))
-	sleep(idle)
-	before := requests.Load()
-	err := requestKinds()[kind](t.Context(), c)
-	if err != nil && (kind != "CreateAll" || !errors.Is(err, framework.ErrUnknownOutcome)) { // the server's reply names no znode
-		t.Errorf("after %v: %v", idle, err)
-	}
-	synctest.Wait()
-	asked := requests.Load() > before || kind == "HoldSession" // which needs no request while the deadline is far enough
-	if !asked || srv.connections() != 1 || fmt.Sprint(seen.states()) != fmt.Sprint([]framework.State{connecting, connected}) {
-		t.Errorf("after %v: %d requests on %d connections, states %v", idle, requests.Load()-before, srv.connections(), seen.states())
-	}
-}
+// idleLimit is longer than the wire client's first pause between two frames with the defaults, and
+// than every deadline of the handshake.
+const idleLimit = 30 * time.Second

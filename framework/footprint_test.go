@@ -13,6 +13,14 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC() // what finalizers and pools release
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
 // framework/internal/README.md lists them. Not parallel: it counts goroutines and bytes.
 func TestFootprint(t *testing.T) {
 	server := zktest.Shared(t)

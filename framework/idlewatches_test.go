@@ -10,7 +10,6 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
-	"github.com/docent-go/docent/testing/zktest"
 )
 
 // mostIdle is how many watches without a caller a server keeps for one client, or is about to remove.
@@ -61,20 +60,6 @@ func TestWatchesOfReadsWithoutACallerAreRemoved(t *testing.T) {
 			t.Errorf("%d watches at the server, want %d at most", n, mostIdle)
 		}
 	})
-}
-
-func TestClosedWatchesAreRemovedFromRealServers(t *testing.T) {
-	t.Parallel()
-	server := zktest.Run(t)
-	c := connect(t, server.Addr())
-	mustCreate(t, c, "/used", "")
-	used := mustWatch(t, c, "/used", framework.WatchData)
-	waitAndLeave(t, c, "", 3000)
-	zktest.Eventually(t, patience, "few watches are left", func() bool {
-		return must.Get(server.Watches(t.Context()))(t) <= mostIdle+1
-	})
-	mustSet(t, c, "/used", "1")
-	wantEvent(t, used, framework.EventChanged)
 }
 
 // A path has one watch for its data and for its existence, and up to ZooKeeper 3.8 one at all.

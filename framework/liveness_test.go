@@ -9,16 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
-	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
-	"github.com/docent-go/docent/testing/zktest"
 )
 
 // operations are all calls that take a context, by what they are. Ready does not wait for a connection.
@@ -58,30 +54,26 @@ func holdAndSecure(ctx context.Context, c *framework.Client) error {
 // still Connected.
 var connectedOnly = map[string]bool{"AwaitConnected": true}
 
+// Calls end with their context, which may have ended before, and with the client, whatever the servers do.
 func TestCallsAreBoundedByTheirContext(t *testing.T) {
-	frozen := zktest.Run(t)
-	hanging := zkproxy.Run(t, frozen.Addr())
-	hanging.Hang()
-
-	for _, tc := range []struct {
-		name    string
-		servers string
+	t.Parallel()
+	for name, tc := range map[string]struct {
 		up      bool // connected before the trouble begins
-		trouble func() error
+		trouble func(*zkserver.Server)
 	}{
-		{"no server listens", freeport.Addr(t), false, nil},
-		{"the handshake is not answered", hanging.Addr(), false, nil},
-		{"the server is frozen", frozen.Addr(), true, frozen.Freeze},
+		"no server listens":             {false, func(srv *zkserver.Server) { srv.Refuse() }},
+		"the handshake is not answered": {false, hold(fault.Connect)},
+		"the server is frozen":          {true, func(srv *zkserver.Server) { srv.Freeze() }},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			before := goleak.IgnoreCurrent()
-			c := newClient(t, tc.servers, framework.WithSessionTimeout(20*time.Second), framework.WithRetry(retry.Forever(time.Millisecond)))
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(20*time.Second), framework.WithRetry(retry.Forever(time.Millisecond)))
+			var unclosed error // no server can end the session
 			if tc.up {
-				must.OK(t, c.AwaitConnected(within(t, patience)))
+				must.OK(t, c.AwaitConnected(t.Context()))
+				unclosed = framework.ErrUnknownOutcome
+				wantDead(t, c)
 			}
-			if tc.trouble != nil {
-				must.OK(t, tc.trouble())
-			}
+			tc.trouble(srv)
 			var wg sync.WaitGroup
 			for name, call := range operations(c) {
 				if !tc.up || !connectedOnly[name] {
@@ -89,55 +81,45 @@ func TestCallsAreBoundedByTheirContext(t *testing.T) {
 				}
 			}
 			wg.Wait()
-			start := time.Now()
-			var unclosed error // no server can end the session
-			if tc.up {
-				unclosed = framework.ErrUnknownOutcome
+			closesInTime(t, c, unclosed)
+			for name, call := range operations(c) {
+				wantErr(t, name, call(t.Context()), framework.ErrClosed)
 			}
-			wantErr(t, "Close", c.Close(), unclosed)
-			wantWithin(t, start, 4*time.Second) // for a busy machine: TestCloseTakesASecondAtTheMost is exact
-			hanging.Cut()                       // what its connections leave is not the client's
-			check(t, goleak.Find(before, zktest.IgnoreServers()))
+			srv.Rules().Clear()
+			srv.Thaw()
 		})
 	}
-	must.OK(t, frozen.Thaw())
 }
 
-func checkBounded(t *testing.T, name string, call func(context.Context) error) {
+// wantDead fails the test unless all calls fail whose context has ended before. They send nothing, so their outcome is known.
+func wantDead(t *testing.T, c *framework.Client) {
 	t.Helper()
-	ctx := within(t, 200*time.Millisecond)
-	start := time.Now()
-	wantErr(t, name, call(ctx), context.DeadlineExceeded)
-	wantWithin(t, start, patience/2)
-	given, abandon := context.WithCancelCause(t.Context())
-	timer := time.AfterFunc(20*time.Millisecond, func() { abandon(errAbandoned) })
-	defer timer.Stop()
-	wantErr(t, name, call(given), context.Canceled, errAbandoned)
-}
-
-// errAbandoned is a cause of a context's end that differs from its error.
-var errAbandoned = errors.New("gave up")
-
-func TestCallsUnderADeadContextFailAtOnce(t *testing.T) {
-	t.Parallel()
-	c := connect(t, zktest.Shared(t).Addr())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for name, call := range operations(c) {
-		if !connectedOnly[name] {
-			wantErr(t, name, call(ctx), context.Canceled)
+	for name, call := range requestKinds() {
+		err := call(ctx, c)
+		wantErr(t, name, err, context.Canceled)
+		if errors.Is(err, framework.ErrUnknownOutcome) {
+			t.Errorf("%s: %v, want no unknown outcome", name, err)
 		}
 	}
 }
 
-func TestCallsFailOnceTheClientIsClosed(t *testing.T) {
-	t.Parallel()
-	c := connect(t, zktest.Shared(t).Addr())
-	must.OK(t, c.Close())
-	for name, call := range operations(c) {
-		wantErr(t, name, call(t.Context()), framework.ErrClosed)
-	}
+func checkBounded(t *testing.T, name string, call func(context.Context) error) {
+	t.Helper()
+	const limit = 200 * time.Millisecond
+	start := time.Now()
+	wantErr(t, name, call(within(t, limit)), context.DeadlineExceeded)
+	wantWithin(t, start, limit)
+	given, abandon := context.WithCancelCause(t.Context())
+	timer := time.AfterFunc(limit, func() { abandon(errAbandoned) })
+	defer timer.Stop()
+	wantErr(t, name, call(given), context.Canceled, errAbandoned)
+	wantWithin(t, start, 2*limit)
 }
+
+// errAbandoned is a cause of a context's end that differs from its error.
+var errAbandoned = errors.New("gave up")
 
 // A call fails as its context ended. An error of other work, which is the context's cause, is no answer to it.
 func TestCausesAreNoAnswers(t *testing.T) {

@@ -64,45 +64,6 @@ func TestReadsCostNoLease(t *testing.T) {
 	})
 }
 
-// Reads that are sent together take longer than a reply may take.
-func TestReadsTogetherOverASlowLink(t *testing.T) {
-	for name, tc := range map[string]struct {
-		znodes, size int
-		link         *link
-		timeout      time.Duration
-		hold         bool
-	}{
-		"64 large ones":              {64, 1000 << 10, &link{down: 2500 * kilo}, 30 * time.Second, false},
-		"64 large ones with a lease": {64, 1000 << 10, &link{down: 2500 * kilo}, 30 * time.Second, true},
-		"64 of 64 KiB with a lease":  {64, 64 << 10, &link{down: 200 * kilo}, 10 * time.Second, true},
-		"many empty ones":            {2000, 0, &link{down: 100 * kilo, up: 100 * kilo}, 10 * time.Second, true},
-	} {
-		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
-			var states trail
-			l := tc.link
-			other := virtual(t, srv)
-			c := connect(t, srv.Addr(), framework.WithSessionTimeout(tc.timeout), framework.WithStateListener(states.add), l.over(t, srv))
-			var paths []string
-			for i := range tc.znodes {
-				paths = append(paths, mustCreate(t, other, fmt.Sprintf("/d/%d", i), string(make([]byte, tc.size))))
-			}
-			if tc.hold {
-				h := mustHold(t, c)
-				defer func() { wantErr(t, "the lease", h.Err(), nil) }()
-			}
-			for range 2 { // their sizes are not known at first
-				start := time.Now()
-				_, errs := c.GetEach(within(t, 10*time.Minute), paths...)
-				check(t, errors.Join(errs...))
-				total := tc.znodes * (tc.size + 100)
-				wantWithin(t, start, time.Duration(total)*time.Second/time.Duration(l.down)*10/8+time.Second)
-			}
-			wantList(t, "states", states.states(), []framework.State{connecting, connected})
-			wantBetween(t, "bytes of replies that the server had to keep", l.kept(), 1, mostKept)
-		}, zkserver.WithVersion("3.8.4"))
-	}
-}
-
 // Callers whose contexts end soon ask for three times as much as the link carries. The link carries what it
 // can for them, the lease is kept, and nothing is left of the load when it ends.
 func TestOverload(t *testing.T) {

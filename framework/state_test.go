@@ -1,14 +1,11 @@
 package framework_test
 
 import (
-	"errors"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -92,45 +89,4 @@ func TestStatesEndsWithTheClient(t *testing.T) {
 		}
 	}
 	wantList(t, "states", got, []framework.State{connected, closed})
-}
-
-func TestNothingOfAnExpiredSessionRunsInTheNext(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	proxy := zkproxy.Run(t, server.Addr())
-	var seen trail
-	var g gate
-	c := connect(t, proxy.Addr(), framework.WithSessionTimeout(20*time.Second), framework.WithDialer(g.dial), framework.WithStateListener(seen.add))
-	dir := fresh(t)
-	mustCreate(t, c, dir+"/keep", "")
-	hold := mustHold(t, c)
-	id, password := framework.SessionSecret(c)
-	bound := c.InSession(id)
-
-	g.shut()
-	held := proxy.Rules().Add(fault.Rule{Session: id, Op: fault.Create, Action: fault.HoldRequest})
-	var wg sync.WaitGroup
-	create := func() {
-		_, err := bound.Create(t.Context(), dir+"/node-", nil, framework.Ephemeral(), framework.Sequential())
-		if !errors.Is(err, framework.ErrSessionEnded) && !errors.Is(err, framework.ErrUnknownOutcome) {
-			t.Errorf("create in an expired session: %v", err)
-		}
-	}
-	for range 20 { // more than the wire client's queue takes
-		wg.Go(create)
-	}
-	await(t, held.Hit(), "the first create")
-	proxy.Cut()
-	held.Release()
-	for range 20 {
-		wg.Go(create)
-	}
-	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
-	g.open()
-	wg.Wait()
-	await(t, hold.Lost(), "loss")
-	wantErr(t, "cause of the loss", hold.Err(), framework.ErrSessionExpired)
-	seen.await(t, connecting, connected, suspended, lost, connected)
-	wantList(t, "children of the expired session and others", children(t, c, dir), []string{"keep"})
-	wantErr(t, "get in an expired session", last(bound.Get(t.Context(), dir)), framework.ErrSessionEnded)
 }
