@@ -24,7 +24,7 @@ func (r *reader[T]) directory(ctx context.Context, c *framework.Client, dir stri
 	}
 	reads, faults := c.GetEach(ctx, paths...)
 	found := make([]T, 0, len(paths))
-	var refused []refusal
+	var refusals []refusal
 	for i, path := range paths {
 		var value T
 		err := faults[i]
@@ -37,12 +37,12 @@ func (r *reader[T]) directory(ctx context.Context, c *framework.Client, dir stri
 			return nil, err
 		}
 		if err != nil {
-			refused = append(refused, refusal{path, reads[i].Stat.Mzxid, err})
+			refusals = append(refusals, refusal{path, reads[i].Stat.Mzxid, err})
 			continue
 		}
 		found = append(found, value)
 	}
-	r.refuse(dir, refused)
+	r.refuse(dir, refusals)
 	return found, nil
 }
 
@@ -61,8 +61,15 @@ type reader[T any] struct {
 	decode func(data []byte) (T, error)
 	report func(path string, err error) // is called for a state that can't be decoded or read
 
-	mu       sync.Mutex                  // guards following; not held during report
-	reported map[string]map[string]int64 // mzxid of what was last reported, by directory and path
+	mu       sync.Mutex                    // guards following; not held during report
+	reported map[string]map[string]refused // what was last reported, by directory and path
+}
+
+// A refused is what tells the states of a znode apart. After a restore of the ensemble one mzxid may be that of two
+// states, and a znode that the client can't read has none: then their errors tell them apart.
+type refused struct {
+	mzxid int64
+	text  string
 }
 
 // A refusal is a state of a znode that can't be decoded or read.
@@ -75,9 +82,9 @@ type refusal struct {
 // refuse reports those of the directory's refusals that it did not have when it was last read. It remembers
 // no others, so there are as many as znodes.
 func (r *reader[T]) refuse(dir string, all []refusal) {
-	now := make(map[string]int64, len(all))
+	now := make(map[string]refused, len(all))
 	for _, one := range all {
-		now[one.path] = one.mzxid
+		now[one.path] = refused{one.mzxid, one.err.Error()}
 	}
 	r.mu.Lock()
 	last := r.reported[dir]
@@ -85,13 +92,13 @@ func (r *reader[T]) refuse(dir string, all []refusal) {
 	case len(all) == 0:
 		delete(r.reported, dir)
 	case r.reported == nil:
-		r.reported = map[string]map[string]int64{dir: now}
+		r.reported = map[string]map[string]refused{dir: now}
 	default:
 		r.reported[dir] = now
 	}
 	r.mu.Unlock()
 	for _, one := range all {
-		if mzxid, known := last[one.path]; !known || mzxid != one.mzxid {
+		if last[one.path] != now[one.path] {
 			r.report(one.path, one.err)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/docent-go/docent/framework"
 )
 
 // A znode that is no instance is reported once for each of its states, by whatever call reads it, however
@@ -20,6 +22,14 @@ func TestAStateIsReportedOnce(t *testing.T) {
 	}
 	if want := []string{"/s/x bad", "/s/y bad", "/t/x bad", "/s/x bad"}; !slices.Equal(reports, want) {
 		t.Errorf("reports %q, want %q", reports, want)
+	}
+	reports = nil
+	for _, err := range []error{errBad, errBad, framework.ErrTooLarge, framework.ErrNoAuth} { // after a restore, and without a Stat
+		r.refuse("/s", []refusal{{"/s/x", 3, err}})
+		r.refuse("/t", []refusal{{"/t/x", 0, err}})
+	}
+	if len(reports) != 2+3 {
+		t.Errorf("reports %q, want each other error of a znode with one mzxid, or none", reports)
 	}
 	const many = 10_001
 	all := make([]refusal, many)

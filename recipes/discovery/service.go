@@ -81,18 +81,18 @@ func (s *Service[T]) Close() error {
 
 // read returns the instances of the snapshot, and reports the znodes that are none.
 func (s *Service[T]) read(snapshot *cache.Snapshot) (all []state[T]) {
-	var refused []refusal
+	var refusals []refusal
 	for _, v := range s.values.In(snapshot) {
 		switch {
 		case v.Path == s.path: // the directory
 		case v.Err != nil:
-			refused = append(refused, refusal{v.Path, v.Stat.Mzxid, v.Err})
+			refusals = append(refusals, refusal{v.Path, v.Stat.Mzxid, v.Err})
 		default:
 			n, _ := snapshot.Get(v.Path)
 			all = append(all, state[T]{v, n.Data})
 		}
 	}
-	s.reader.refuse(s.path, refused)
+	s.reader.refuse(s.path, refusals)
 	return all
 }
 
