@@ -32,6 +32,29 @@ func TestTheTestsThatPagesNameExist(t *testing.T) {
 	}
 }
 
+var namedCase = regexp.MustCompile("`TestContract`(?:]\\([^)]*\\))?(?::| \\()\\s*\"([^\"]+)\"")
+
+// TestContract is large, so a page names the case that it means.
+func TestTheCasesOfContractsThatPagesNameExist(t *testing.T) {
+	t.Parallel()
+	var cases strings.Builder
+	for _, file := range must.Get(filepath.Glob(root + "/testing/locktest/*cases.go"))(t) {
+		cases.Write(must.Get(os.ReadFile(file))(t))
+	}
+	named := 0
+	for _, p := range pages(t) {
+		for _, match := range namedCase.FindAllStringSubmatch(p.text, -1) {
+			named++
+			if sentence := strings.Join(strings.Fields(match[1]), " "); !strings.Contains(cases.String(), `"`+sentence+`"`) {
+				t.Errorf("%s: TestContract has no case %q", p.path, sentence)
+			}
+		}
+	}
+	if named < 13 {
+		t.Errorf("%d cases named; the pattern has come to miss them", named)
+	}
+}
+
 // testsBelow returns the names of all tests, fuzz targets and benchmarks of the module.
 func testsBelow(t *testing.T, root string) map[string]bool {
 	t.Helper()
