@@ -147,7 +147,7 @@ func (c *core) logChange(s *session.Session, change StateChange, left int) {
 	case Lost:
 		level = zap.WarnLevel
 		timeout := s.Timeout()
-		fields = append(fields, zap.Duration("session_timeout", timeout), zap.Duration("lease_margin", c.cfg.margin(timeout)))
+		fields = append(fields, zap.Duration(session.FieldTimeout, timeout), zap.Duration(session.FieldMargin, c.cfg.margin(timeout)))
 		if held := s.HeldAtEnd(); held > 0 { // holders lost the session that they relied on
 			level = zap.ErrorLevel
 			fields = append(fields, zap.Int(fieldHolds, held))

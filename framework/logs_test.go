@@ -288,7 +288,7 @@ func TestAnotherSessionTimeoutIsLogged(t *testing.T) {
 			if len(lines) != want {
 				t.Fatalf("asked for %v: %d lines, want %d", asked, len(lines), want)
 			}
-			if want > 0 && (lines[0].Level != zap.WarnLevel || lines[0].ContextMap()["session_timeout_asked"] != asked) {
+			if want > 0 && (lines[0].Level != zap.WarnLevel || lines[0].ContextMap()["zookeeper.session.timeout_asked"] != asked) {
 				t.Errorf("the line is %v %v", lines[0].Level, lines[0].ContextMap())
 			}
 		})

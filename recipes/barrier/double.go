@@ -84,11 +84,11 @@ func (d *Double) Leave(ctx context.Context, l *lease.Lease) error {
 	if l == nil {
 		return recipe.Error(d.gate.client, "leave", d.gate.path, errors.New("lease: must not be nil"))
 	}
-	place, is := contender.ShareOf(l).Hold().Grant.(*place)
-	if !is || place.gate.full() != d.gate.full() {
+	p, ours := contender.ShareOf(l).Hold().Grant.(*place)
+	if !ours || p.gate.full() != d.gate.full() {
 		return recipe.Error(d.gate.client, "leave", d.gate.path, errors.New("lease: must be one of this double barrier"))
 	}
-	return recipe.CallError(ctx, d.gate.client, "leave", d.gate.path, d.gate.leave(ctx, l, place))
+	return recipe.CallError(ctx, d.gate.client, "leave", d.gate.path, d.gate.leave(ctx, l, p))
 }
 
 // Path returns the double barrier's path.

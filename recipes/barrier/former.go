@@ -132,5 +132,5 @@ func (g *gate) awaitMember(ctx context.Context, name string, zxid int64, long *w
 	}
 	return false, long.Await(ctx, nil, func() waitqueue.Blocker {
 		return waitqueue.Blocker{Ahead: 1, Path: path, Data: watch.Data(), Stat: st}
-	}, watch)
+	}, watch, nil, nil)
 }

@@ -180,7 +180,7 @@ func (e *entry) await(ctx context.Context, ready *framework.Watch, earlier bool)
 		}
 		defer members.Close()
 	}
-	err := e.long.Await(ctx, e.grant.Session, func() waitqueue.Blocker { return e.missing(ctx) }, ready, members)
+	err := e.long.Await(ctx, e.grant.Session, func() waitqueue.Blocker { return e.missing(ctx) }, ready, members, nil)
 	return cmp.Or(err, e.grant.Session.Err())
 }
 

@@ -155,7 +155,7 @@ func (d *departure) awaitGone(ctx context.Context, member string, held *lease.Le
 		st, _ := watch.Stat()
 		err = d.long.Await(ctx, nil, func() waitqueue.Blocker {
 			return waitqueue.Blocker{Ahead: len(d.inside), Path: path, Data: watch.Data(), Stat: st}
-		}, watch)
+		}, watch, nil, nil)
 		if err != nil {
 			err = args.Ended(ctx, c)
 		}

@@ -77,6 +77,9 @@ func TestALongWaitIsLogged(t *testing.T) {
 					if e.ContextMap()["zookeeper.lock.path"] != path || !strings.HasPrefix(e.ContextMap()["contender"].(string), path+"/_c_") {
 						t.Errorf("fields %v", e.ContextMap())
 					}
+					if owner, has := e.ContextMap()["owner"]; has && owner == "" {
+						t.Errorf("a field of an owner without a name: %v", e.ContextMap())
+					}
 				}
 				if want := []time.Duration{2 * time.Second, 6 * time.Second, 14 * time.Second, 30 * time.Second}; len(after) < 3 || len(after) > 4 || after[0] != want[0] || after[1] != want[1] || after[2] != want[2] {
 					t.Errorf("lines after %v, want %v, the last one or not", after, want)

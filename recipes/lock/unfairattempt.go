@@ -163,7 +163,7 @@ func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 			if err = checkKind(a.mutex.full, st); err == nil {
 				err = a.long.Await(ctx, a.session, func() waitqueue.Blocker {
 					return waitqueue.Blocker{Ahead: -1, Path: a.mutex.path, Data: watch.Data(), Stat: st}
-				}, watch)
+				}, watch, nil, nil)
 			}
 			watch.Close()
 		case waitqueue.Disconnected(err) && ctx.Err() == nil:

@@ -127,6 +127,12 @@ func (s *Session) down(fault error) error {
 	return nil
 }
 
+// Fields of log lines.
+const (
+	FieldTimeout = "zookeeper.session.timeout"
+	FieldMargin  = "zookeeper.session.lease_margin"
+)
+
 // checkTimeout logs, once a session, that the server has granted another session timeout than the one
 // asked for, and that the configured lease margin is not used.
 func (s *Session) checkTimeout() {
@@ -137,15 +143,15 @@ func (s *Session) checkTimeout() {
 	timeout := s.Timeout()
 	if asked := s.cfg.Timeout.Truncate(time.Millisecond); timeout != asked {
 		s.cfg.Log.Warn("the server granted another session timeout than asked for",
-			zap.Duration("session_timeout", timeout), zap.Duration("session_timeout_asked", asked))
+			zap.Duration(FieldTimeout, timeout), zap.Duration("zookeeper.session.timeout_asked", asked))
 	}
 	used, configured := s.cfg.Margin(timeout), s.cfg.Wanted
 	if configured == 0 || used == configured {
 		return
 	}
 	s.cfg.Log.Error("lease margin is more than half the session timeout that the server granted",
-		zap.Duration("lease_margin", configured), zap.Duration("lease_margin_used", used),
-		zap.Duration("session_timeout", timeout))
+		zap.Duration(FieldMargin, configured), zap.Duration("zookeeper.session.lease_margin_used", used),
+		zap.Duration(FieldTimeout, timeout))
 }
 
 // admit puts a connection into service unless the server has refused a credential on it.

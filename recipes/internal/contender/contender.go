@@ -294,7 +294,10 @@ func LogLongWait(c *framework.Client, what, path, hint string) func(time.Duratio
 		}
 		m, known := lease.DecodeMetadata(by.Data)
 		if known {
-			fields = append(fields, zap.String("process", fmt.Sprintf("%d on %s", m.PID, m.Host)), zap.String("owner", m.Owner), zap.Time("since", m.Since))
+			fields = append(fields, zap.String("process", fmt.Sprintf("%d on %s", m.PID, m.Host)), zap.Time("since", m.Since))
+		}
+		if known && m.Owner != "" {
+			fields = append(fields, zap.String("owner", m.Owner))
 		}
 		switch {
 		case by.Path != "" && by.Stat.EphemeralOwner == c.Session().ID:

@@ -126,28 +126,24 @@ func (w *LongWait) Notify(by Blocker) {
 	w.Report(time.Since(w.begun), by)
 }
 
-// Await returns nil when the watch has fired, which also rechecks itself, or one of at most two others,
+// Await returns nil when the watch has fired, which also rechecks itself, or the second or third one, each of
 // which may be nil. It returns the error of the session if that ends first, and ctx's. A nil session does
 // not end. blocker returns what the call waits for.
 func (w *LongWait) Await(
-	ctx context.Context, session *framework.SessionHold, blocker func() Blocker, watch *framework.Watch, others ...*framework.Watch,
+	ctx context.Context, session *framework.SessionHold, blocker func() Blocker, watch, second, third *framework.Watch,
 ) error {
 	var lost <-chan struct{}
 	if session != nil {
 		lost = session.Lost()
-	}
-	var other [2]<-chan struct{}
-	for i := range others {
-		other[i] = fired(others[i])
 	}
 	watch.Recheck()
 	for {
 		select {
 		case <-watch.Fired():
 			return nil
-		case <-other[0]:
+		case <-fired(second):
 			return nil
-		case <-other[1]:
+		case <-fired(third):
 			return nil
 		case <-w.Due():
 			w.Notify(blocker())
