@@ -93,9 +93,11 @@ func TestRunningElsewhere(t *testing.T) {
 			t.Errorf("run %+v, want one of fence %d", run, fence)
 		}
 		next := later(t.Context(), b, slot(2), idle)
-		brief := newSchedule(t, env.Client(t), path, schedule.WithWait(50*time.Millisecond))
-		mustRun(t, brief, slot(2), idle, schedule.Missed, context.DeadlineExceeded)
-		mustRun(t, newSchedule(t, env.Client(t), path, schedule.WithRerun(), schedule.WithWait(50*time.Millisecond)), slot(1), idle, schedule.RunningElsewhere)
+		if env.Kind() == zkenv.Embedded { // a busy server may use up the wait by itself
+			wait := schedule.WithWait(50 * time.Millisecond)
+			mustRun(t, newSchedule(t, env.Client(t), path, wait), slot(2), idle, schedule.Missed, context.DeadlineExceeded)
+			mustRun(t, newSchedule(t, env.Client(t), path, wait, schedule.WithRerun()), slot(1), idle, schedule.RunningElsewhere)
+		}
 		close(end)
 		got := must.Receive(t, first, "the end")
 		check(t, got.Result, got.err, schedule.Ran)
