@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -85,41 +84,6 @@ func sockets(t *testing.T) int {
 		}
 	}
 	return n
-}
-
-func TestCloseWithoutAConnection(t *testing.T) {
-	t.Parallel()
-	for name, reachable := range map[string]bool{
-		"ends the session at a server that can be reached": true,
-		"leaves it to the ensemble if none can":            false,
-	} {
-		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
-			var down atomic.Bool
-			var seen trail
-			c := virtual(t, srv, framework.WithStateListener(seen.add), framework.WithSessionTimeout(span),
-				framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-					if down.Load() {
-						return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
-					}
-					return srv.Dial(ctx, network, addr)
-				}))
-			down.Store(true)
-			srv.Cut()
-			sleep(time.Second)
-			seen.await(t, connecting, connected, suspended)
-			down.Store(!reachable)
-			start := time.Now()
-			var want error
-			if !reachable {
-				want = framework.ErrUnknownOutcome
-			}
-			wantErr(t, "Close", c.Close(), want)
-			wantWithin(t, start, 1100*time.Millisecond)
-			if left := len(srv.Sessions()); (left == 0) != reachable {
-				t.Errorf("%d sessions left", left)
-			}
-		})
-	}
 }
 
 // What waits to be written, or is in a frozen server, is not ahead of the close of the session: it is closed

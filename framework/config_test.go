@@ -14,6 +14,7 @@ import (
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -108,6 +109,7 @@ func TestNamespacesAreViewsOfOneSession(t *testing.T) {
 			t.Errorf("namespace %q was accepted", ns)
 		}
 	}
+	wantExists(t, c.Root(), inner.AbsolutePath("/b"), true)
 	must.OK(t, inner.Close())
 	wantEqual(t, "state after a view of it was closed", c.State(), closed)
 }
@@ -168,26 +170,21 @@ func TestRetriesAreClassified(t *testing.T) {
 
 func TestOperation_ends_with_its_session_by_policy(t *testing.T) {
 	t.Parallel()
-	server := zktest.Shared(t)
-	proxy := zkproxy.Run(t, server.Addr())
-	for _, tc := range []struct {
-		name string
+	for name, tc := range map[string]struct {
 		view func(*framework.Client) *framework.Client
 		want error
 	}{
-		{"by default it is tried in the next session", func(c *framework.Client) *framework.Client { return c }, nil},
-		{"within one session it fails", func(c *framework.Client) *framework.Client { return c.InSession(c.Session().ID) }, framework.ErrSessionEnded},
+		"by default it is tried in the next session": {func(c *framework.Client) *framework.Client { return c }, nil},
+		"within one session it fails":                {func(c *framework.Client) *framework.Client { return c.InSession(c.Session().ID) }, framework.ErrSessionEnded},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			var g gate
-			c := tc.view(connect(t, proxy.Addr(), framework.WithDialer(g.dial), framework.WithSessionTimeout(20*time.Second)))
-			id, password := framework.SessionSecret(c)
-			g.shut()
-			cut := proxy.Rules().Add(fault.Rule{Session: id, Op: fault.GetChildren, Action: fault.CutBefore})
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			c := tc.view(virtual(t, srv))
+			cut := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.CutBefore})
+			srv.Refuse()
 			done := background(func() error { return last(c.Children(t.Context(), "/")) })
 			await(t, cut.Hit(), "the cut")
-			must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
-			g.open()
+			must.OK(t, srv.Expire(c.Session().ID))
+			srv.Accept()
 			wantErr(t, "the error", <-done, tc.want)
 		})
 	}

@@ -124,14 +124,6 @@ func TestCreateAllIsAllOrNone(t *testing.T) {
 	}
 }
 
-func TestTheRootViewHasTheEnsemblesPaths(t *testing.T) {
-	t.Parallel()
-	c := connect(t, zktest.Shared(t).Addr()+fresh(t))
-	view := must.Get(c.Namespace("named"))(t)
-	node := mustCreate(t, view, "/node", "")
-	wantExists(t, c.Root(), view.AbsolutePath(node), true)
-}
-
 // The transaction is lost, or its reply, and another client may delete one of the znodes before the client is connected
 // again: there is one of each in the end.
 func TestCreateAll_after_a_loss(t *testing.T) {

@@ -3,11 +3,12 @@ package framework_test
 import (
 	"context"
 	"net"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // A curious error asks the client for its state when it is read.
@@ -22,36 +23,19 @@ func (e curiousError) Error() string {
 // A dialer's error may call the client: it is read without the client's mutex.
 func TestDialersErrorCallsTheClient(t *testing.T) {
 	t.Parallel()
-	var client atomic.Pointer[framework.Client]
-	read := make(chan struct{}, 1)
-	dial := func(context.Context, string, string) (net.Conn, error) {
-		return nil, curiousError{func() {
-			if c := client.Load(); c != nil {
-				_ = c.State()
-				select {
-				case read <- struct{}{}:
-				default:
-				}
-			}
-		}}
-	}
-	c, err := framework.NewClient("192.0.2.1:2181", framework.WithDialer(dial))
-	if err != nil {
-		t.Fatal(err)
-	}
-	client.Store(c)
-	select {
-	case <-read:
-	case <-time.After(10 * time.Second):
-		t.Error("the dialer's error is read with the client's mutex held: State blocks")
-		return // Close would block, too
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	if err := c.AwaitConnected(ctx); err == nil {
-		t.Error("AwaitConnected returns without an error")
-	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	virtually(t, func(t *testing.T, _ *zkserver.Server) {
+		asked := 0
+		ready := make(chan *framework.Client, 1)
+		c := newClient(t, "192.0.2.1", framework.WithDialer(func(context.Context, string, string) (net.Conn, error) {
+			c := <-ready
+			ready <- c
+			return nil, curiousError{func() { _ = c.State(); asked++ }}
+		}))
+		ready <- c
+		wantErr(t, "AwaitConnected", c.AwaitConnected(within(t, time.Second)), framework.ErrNotConnected)
+		must.OK(t, c.Close())
+		if asked == 0 {
+			t.Error("nobody has read the error")
+		}
+	})
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -70,38 +69,6 @@ func TestGetEach_of_long_paths(t *testing.T) {
 			t.Errorf("%d requests, want 3", n)
 		}
 	})
-}
-
-func TestMultiRead_with_a_malformed_reply(t *testing.T) {
-	stat := statBytes()
-	data := func(bytes ...any) []byte { return be(append(append([]any{4, byte(0), 0}, bytes...), stat)...) }
-	end := be(-1, byte(1), -1)
-	for name, body := range map[string][]byte{
-		"empty":               nil,
-		"without an end":      append(data(1, "a"), data(1, "b")...),
-		"a result too few":    append(data(1, "a"), end...),
-		"a result too many":   slices.Concat(data(1, "a"), data(1, "b"), data(1, "c"), end),
-		"of another read":     slices.Concat(data(1, "a"), be(8, byte(0), 0, 0), end),
-		"a Stat cut short":    append(data(1, "a"), be(4, byte(0), 0, 1, "b", stat[:60])...),
-		"data beyond the end": append(data(1, "a"), be(4, byte(0), 0, 1<<30)...),
-		"bytes after the end": slices.Concat(data(1, "a"), data(1, "b"), end, []byte{0}),
-	} {
-		runSynctest(t, name, func(t *testing.T) {
-			srv := &rawServer{answer: func(xid, opcode int32) [][]byte {
-				if opcode != 22 {
-					return nil
-				}
-				return [][]byte{append(be(xid, int64(1), 0), body...)}
-			}}
-			c := raw(t, srv, framework.WithRetry(retry.Never()))
-			must.OK(t, c.AwaitConnected(t.Context()))
-			must.Get2(c.Get(t.Context(), "/a"))(t) // shows how long the data are
-			_, errs := c.GetEach(t.Context(), "/a", "/b")
-			for _, err := range errs {
-				wantErr(t, "a read", err, framework.ErrUnknownOutcome)
-			}
-		})
-	}
 }
 
 // Create lists directories that do not exist as empty: the listing was answered.

@@ -35,7 +35,9 @@ func malformedReplies() []malformedReply {
 		return func(int32) []byte { return frameOf(append(be(-1, int64(1), 0), be(values...)...)) }
 	}
 	stat := statBytes()
-	const exists, get, getACL, set, children, multi, create2 = 3, 4, 6, 5, 12, 14, 15
+	one := func(bytes ...any) []byte { return be(append(append([]any{4, byte(0), 0}, bytes...), stat)...) }
+	end := be(-1, byte(1), -1)
+	const exists, get, getACL, set, children, multi, create2, multiRead = 3, 4, 6, 5, 12, 14, 15, 22
 	return []malformedReply{
 		{"no byte", exists, short(0)},
 		{"a frame below a head", exists, short(15)},
@@ -68,12 +70,20 @@ func malformedReplies() []malformedReply {
 		{"an event of a path with an empty element", exists, event(3, 3, 5, "/a//b")},
 		{"a child without a name", children, body(1, 0, stat)},
 		{"a child's name with a slash", children, body(1, 3, "a/b", stat)},
+		{"no reads", multiRead, body()},
+		{"reads without an end", multiRead, body(one(1, "a"), one(1, "b"))},
+		{"a read too few", multiRead, body(one(1, "a"), end)},
+		{"a read too many", multiRead, body(one(1, "a"), one(1, "b"), one(1, "c"), end)},
+		{"another read", multiRead, body(one(1, "a"), be(8, byte(0), 0, 0), end)},
+		{"a read's Stat cut short", multiRead, body(one(1, "a"), be(4, byte(0), 0, 1, "b", stat[:60]))},
+		{"a read's data beyond the end", multiRead, body(one(1, "a"), be(4, byte(0), 0, 1<<30))},
+		{"bytes after the reads", multiRead, body(one(1, "a"), one(1, "b"), end, []byte{0})},
 	}
 }
 
 // ask makes the request of the opcode.
 func ask(ctx context.Context, c *framework.Client, opcode int32) error {
-	kind := map[int32]string{3: "Exists", 4: "Get", 5: "Set", 6: "ACL", 12: "Children", 14: "Txn", 15: "Create"}[opcode]
+	kind := map[int32]string{3: "Exists", 4: "Get", 5: "Set", 6: "ACL", 12: "Children", 14: "Txn", 15: "Create", 22: "GetEach"}[opcode]
 	return requestKinds()[kind](ctx, c)
 }
 
@@ -92,6 +102,9 @@ func TestAMalformedReply(t *testing.T) {
 			}}
 			c := raw(t, srv, framework.WithRetry(retry.Never()), framework.WithStateListener(seen.add))
 			must.OK(t, c.AwaitConnected(t.Context()))
+			if tc.opcode == 22 {
+				must.Get2(c.Get(t.Context(), "/a"))(t) // shows how long the data are
+			}
 			err := ask(t.Context(), c, tc.opcode)
 			wantErr(t, "the request", err, framework.ErrUnknownOutcome)
 			if errors.Is(err, framework.ErrTooLarge) {

@@ -20,71 +20,41 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// A nameServer is a dialer that resolves names by a table.
-type nameServer struct {
-	mu    sync.Mutex
-	table map[string]string // name to address; none for a name that does not resolve
-	asked []string
-}
-
-func (n *nameServer) set(name, addr string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.table[name] = addr
-}
-
-func (n *nameServer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	n.mu.Lock()
-	n.asked = append(n.asked, addr)
-	target, ok := n.table[addr]
-	n.mu.Unlock()
-	if !ok {
-		return nil, errors.New("no such host " + addr)
-	}
-	return new(net.Dialer).DialContext(ctx, network, target)
-}
-
-func (n *nameServer) names() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.asked)
-}
-
 func TestNames_are_resolved_at_each_connection(t *testing.T) {
 	t.Parallel()
-	server := zktest.Shared(t)
-	first, second := zkproxy.Run(t, server.Addr()), zkproxy.Run(t, server.Addr())
-	names := nameServer{table: map[string]string{"zk.test:2181": first.Addr()}}
-	var seen trail
-	c := connect(t, "unknown.test,zk.test,gone.test:2182", framework.WithDialer(names.dial), framework.WithStateListener(seen.add))
-	id := c.Session().ID
-	names.set("zk.test:2181", second.Addr())
-	disconnect(first)
-	seen.await(t, connecting, connected, suspended, connected)
-	if got := second.Sessions(); len(got) != 1 || got[0].ID != id {
-		t.Errorf("sessions at the new address: %v, want %#x", got, id)
-	}
-	if got := names.names(); !slices.Contains(got, "zk.test:2181") {
-		t.Errorf("the dialer was asked for %v, want names", got)
-	}
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		z := newZone(t, srv, "", "zk.test")
+		first, second := z.proxies["zk.test"], newProxy(t, srv)
+		c := connect(t, "unknown.test,zk.test,gone.test:2182", framework.WithDialer(z.dial))
+		id := c.Session().ID
+		z.proxies["zk.test"] = second
+		disconnect(first)
+		sleep(time.Second)
+		must.OK(t, c.AwaitConnected(t.Context()))
+		if got := second.Sessions(); len(got) != 1 || got[0].ID != id {
+			t.Errorf("sessions at the new address: %v, want %#x", got, id)
+		}
+	})
 }
 
 func TestServersAreTriedInARandomOrder(t *testing.T) {
 	t.Parallel()
-	orders := map[string]bool{}
-	for range 40 {
-		names := nameServer{}
-		c := newClient(t, "a,b,c", framework.WithDialer(names.dial))
-		zktest.Eventually(t, patience, "a round", func() bool { return len(names.names()) >= 3 })
-		round := names.names()[:3]
-		orders[strings.Join(round, " ")] = true
-		slices.Sort(round)
-		wantList(t, "first round", round, []string{"a:2181", "b:2181", "c:2181"})
-		c.Close()
-	}
-	if len(orders) < 3 {
-		t.Errorf("in 40 clients only the orders %v", orders)
-	}
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		orders := map[string]bool{}
+		for range 40 {
+			z := newZone(t, srv, "")
+			c := newClient(t, "a,b,c", framework.WithDialer(z.dial))
+			sleep(time.Second)
+			round := z.dialled[:3]
+			orders[strings.Join(round, " ")] = true
+			slices.Sort(round)
+			wantList(t, "first round", round, []string{"a", "b", "c"})
+			c.Close()
+		}
+		if len(orders) < 3 {
+			t.Errorf("in 40 clients only the orders %v", orders)
+		}
+	})
 }
 
 func TestSetServersMovesTheSessionToOtherServers(t *testing.T) {
@@ -128,15 +98,16 @@ func TestSetServersMovesTheSessionToOtherServers(t *testing.T) {
 // seen: its servers drop the connection without a word.
 func TestSession_on_a_wiped_ensemble(t *testing.T) {
 	t.Parallel()
-	wiped := zktest.Run(t)
-	names := nameServer{table: map[string]string{"zk.test:2181": zktest.Shared(t).Addr()}}
-	var seen trail
-	c := connect(t, "zk.test", framework.WithDialer(names.dial), framework.WithStateListener(seen.add))
-	node := mustCreate(t, c, fresh(t)+"/a", "")
-	names.set("zk.test:2181", wiped.Addr())
-	framework.CloseConn(c)
-	seen.await(t, connecting, connected, suspended, lost, connected)
-	wantExists(t, c, node, false)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		var seen trail
+		z := newZone(t, srv, "", "zk.test")
+		c := connect(t, "zk.test", framework.WithDialer(z.dial), framework.WithStateListener(seen.add))
+		mustCreate(t, c, "/a", "")
+		z.proxies["zk.test"] = newProxy(t, zkserver.Run(t))
+		framework.CloseConn(c)
+		seen.await(t, connecting, connected, suspended, lost, connected)
+		wantExists(t, c, "/a", false)
+	})
 }
 
 func TestConnection_dropped_at_once_makes_no_loop(t *testing.T) {

@@ -291,6 +291,7 @@ func TestWhichOperationsHaveSpans(t *testing.T) {
 	})
 }
 
+// Those of single sentinels are in their declarations: see TestTheDocumentationNamesEveryTypeOfError.
 func TestErrorType(t *testing.T) {
 	t.Parallel()
 	inOp := func(err error) error { return &framework.OpError{Op: "get", Path: "/", Err: err} }
@@ -298,27 +299,15 @@ func TestErrorType(t *testing.T) {
 		"":                           {nil},
 		"no_node":                    {framework.ErrNoNode, &framework.TxnError{Err: framework.ErrNoNode}},
 		"node_exists":                {framework.ErrNodeExists, fmt.Errorf("%w, maybe (%w)", framework.ErrNodeExists, framework.ErrUnknownOutcome)},
-		"bad_version":                {framework.ErrBadVersion},
-		"not_empty":                  {framework.ErrNotEmpty},
 		"no_children_for_ephemerals": {framework.ServerError(-108)},
-		"no_auth":                    {framework.ErrNoAuth},
-		"auth_failed":                {framework.ErrAuthFailed},
 		"invalid_acl":                {framework.ServerError(-114)},
 		"bad_arguments":              {framework.ServerError(-8)},
-		"too_large":                  {framework.ErrTooLarge},
-		"not_gzip":                   {framework.ErrNotGzip},
-		"unsupported":                {framework.ErrUnsupported},
 		"reconfig_disabled":          {framework.ServerError(-123)},
 		"reconfig_in_progress":       {framework.ServerError(-14)},
 		"no_quorum":                  {framework.ServerError(-13)},
 		"server_error":               {framework.ServerError(-1), framework.ServerError(-117)},
 		"quota_exceeded":             {framework.ServerError(-125)},
-		"not_connected":              {framework.ErrNotConnected},
 		"connection_loss":            {framework.ErrUnknownOutcome, &retry.ExhaustedError{Err: framework.ErrUnknownOutcome}},
-		"session_ended":              {framework.ErrSessionEnded},
-		"session_expired":            {framework.ErrSessionExpired},
-		"session_deadline":           {framework.ErrSessionDeadline},
-		"client_closed":              {framework.ErrClosed},
 		"invalid_path":               {framework.ErrInvalidPath, framework.ValidatePath("x")},
 		"invalid_argument":           {retry.ErrInvalid, retry.Validate(retry.Times(-1, 0))},
 		"panic":                      {&listeners.PanicError{Value: framework.ErrNoNode}},

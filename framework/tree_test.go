@@ -67,46 +67,28 @@ func TestGetTree(t *testing.T) {
 
 func TestPruneParents(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
-		c := virtual(t, srv)
-		for path, left := range map[string][]string{
-			"/locks/a/b/c/lock-1":      {},
-			"/locks/a/gone/c/lock-1":   {},
-			"/locks/kept/held/lock-1":  {"/locks/kept", "/locks/kept/other"},
-			"/locks/eph/lock-1":        {"/locks/eph"},
-			"/locks/lock-1":            {},
-			"/elsewhere/never/made/up": {},
-		} {
-			must.Get(c.Create(t.Context(), "/locks", nil, framework.Idempotent()))(t)
-			switch {
-			case strings.HasPrefix(path, "/locks/a"):
-				must.Get(c.Create(t.Context(), "/locks/a", nil))(t)
-				must.Get(c.Create(t.Context(), "/locks/a/b", nil))(t)
-				if strings.Contains(path, "/b/") {
-					must.Get(c.Create(t.Context(), "/locks/a/b/c", nil))(t)
-				} else {
-					must.OK(t, c.Delete(t.Context(), "/locks/a/b"))
+	for path, tc := range map[string]struct{ znodes, left []string }{
+		"/locks/a/b/c/lock-1":      {[]string{"/locks/a", "/locks/a/b", "/locks/a/b/c"}, nil},
+		"/locks/a/gone/c/lock-1":   {[]string{"/locks/a"}, nil},
+		"/locks/kept/held/lock-1":  {[]string{"/locks/kept", "/locks/kept/held", "/locks/kept/other"}, []string{"/locks/kept", "/locks/kept/other"}},
+		"/locks/eph/lock-1":        {[]string{"/locks/eph"}, []string{"/locks/eph"}},
+		"/locks/lock-1":            {nil, nil},
+		"/elsewhere/never/made/up": {nil, nil},
+	} {
+		runVirtually(t, path, func(t *testing.T, srv *zkserver.Server) {
+			c := virtual(t, srv)
+			for _, znode := range append([]string{"/locks"}, tc.znodes...) {
+				var opts []framework.CreateOption
+				if znode == "/locks/eph" {
+					opts = append(opts, framework.Ephemeral())
 				}
-			case strings.HasPrefix(path, "/locks/kept"):
-				must.Get(c.Create(t.Context(), "/locks/kept", nil))(t)
-				must.Get(c.Create(t.Context(), "/locks/kept/held", nil))(t)
-				must.Get(c.Create(t.Context(), "/locks/kept/other", nil))(t)
-			case strings.HasPrefix(path, "/locks/eph"):
-				must.Get(c.Create(t.Context(), "/locks/eph", nil, framework.Ephemeral()))(t)
+				must.Get(c.Create(t.Context(), znode, nil, opts...))(t)
 			}
-			root := "/" + strings.Split(path, "/")[1]
-			must.OK(t, c.PruneParents(t.Context(), path, root))
+			must.OK(t, c.PruneParents(t.Context(), path, "/"+strings.Split(path, "/")[1]))
 			got := slices.DeleteFunc(srv.Paths(), func(p string) bool { return !strings.HasPrefix(p, "/locks/") })
-			if slices.Sort(got); !slices.Equal(got, left) {
-				t.Errorf("below %s remains %q, want %q", path, got, left)
-			}
-			if _, ok, err := c.Exists(t.Context(), "/locks"); err != nil || !ok {
-				t.Errorf("the root is gone (%v)", err)
-			}
-			for _, p := range []string{"/locks/kept/other", "/locks/kept", "/locks/eph"} {
-				_ = c.Delete(t.Context(), p) // of this case, if at all
-			}
-		}
-	})
+			slices.Sort(got)
+			wantList(t, "what remains", got, tc.left)
+			wantExists(t, c, "/locks", true)
+		})
+	}
 }

@@ -94,6 +94,7 @@ func TestWatchTree_notifies_of_every_change_below(t *testing.T) {
 			framework.Change{Path: "/a/b", Kind: framework.EventDeleted},
 			framework.Change{Path: "/a", Kind: framework.EventDeleted})
 		wantNoChange(t, w)
+		mustCreate(t, c, "/a", "") // which it does not return any more
 		w.Close()
 		wantErr(t, "Next of one that is closed", last(w.Next(t.Context())), framework.ErrClosed)
 	})
@@ -192,6 +193,7 @@ func TestWatchTree_waits_as_long_as_its_context(t *testing.T) {
 		wantErr(t, "WatchTree", last(c.WatchTree(ctx, "/a")), context.DeadlineExceeded, framework.ErrNotConnected)
 		srv.Accept()
 		w := watchTree(t, c, "/a")
+		mustCreate(t, c, "/a", "")
 		c.Close()
 		wantErr(t, "Next of a client that is closed", last(w.Next(t.Context())), framework.ErrClosed)
 	})
@@ -290,26 +292,4 @@ func TestWatchTree_that_a_server_refuses(t *testing.T) {
 		}})
 		wantErr(t, "WatchTree", last(c.WatchTree(within(t, patience), "/a")), context.DeadlineExceeded, framework.ErrNoAuth)
 	})
-}
-
-func TestTreeWatch_after_Close(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]func(*framework.Client, *framework.TreeWatch){
-		"of the TreeWatch": func(_ *framework.Client, w *framework.TreeWatch) { w.Close() },
-		"of the client":    func(c *framework.Client, _ *framework.TreeWatch) { _ = c.Close() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			virtually(t, func(t *testing.T, srv *zkserver.Server) {
-				c := virtual(t, srv)
-				w := watchTree(t, c, "/a")
-				mustCreate(t, c, "/a", "")
-				end(c, w)
-				changes, err := w.Next(t.Context())
-				wantErr(t, "Next", err, framework.ErrClosed)
-				if len(changes) > 0 {
-					t.Errorf("changes %v", changes)
-				}
-			})
-		})
-	}
 }

@@ -177,18 +177,6 @@ func TestARequestThatIsTooLargeIsNotSent(t *testing.T) {
 	if data, _, err := c.Get(t.Context(), "/a"); err != nil || len(data) != len(fits) || len(large)-len(fits) > 40+len(root) {
 		t.Errorf("%d bytes were taken at most, %d are stored (%v)", len(fits), len(data), err)
 	}
-	small := connect(t, proxy.Addr()+root, framework.WithMaxPacket(framework.MinPacket, framework.MinPacket), framework.WithRetry(retry.Once(0)))
-	for n := framework.MinPacket - 100; n < framework.MinPacket; n++ { // up to the end of the wire client's buffer
-		_, err := small.Set(t.Context(), "/a", large[:n], framework.AnyVersion)
-		if err != nil && !errors.Is(err, framework.ErrTooLarge) {
-			t.Fatalf("%d bytes: %v", n, err)
-		}
-	}
-	_, _, err := small.Get(t.Context(), "/"+strings.Repeat("x", framework.MinPacket-13-len(root)))
-	wantErr(t, "path that fits the buffer without its flag", err, framework.ErrTooLarge)
-	if n := len(err.Error()); n > 1000 {
-		t.Errorf("the error has %d bytes", n)
-	}
 }
 
 func TestCompressedDataIsCurators(t *testing.T) {
