@@ -30,31 +30,13 @@ func Join(ctx context.Context, err error) error {
 	return &joined{err: err, end: end, cause: cause}
 }
 
-// Without returns err without the cause that [Join] added to it.
+// Without returns err without the cause that [Join] added to it, for code that goes on to decide by err: package retry
+// joins the cause, too, and not all that framework compares with is an answer.
 func Without(err error) error {
 	if j, ok := err.(*joined); ok { //nolint:errorlint // this very error, as Join returned it
 		return j.err
 	}
 	return err
-}
-
-// Own finds the first error of type E that err is or wraps by itself. Unlike errors.As, it looks into no cause
-// that [Join] has added.
-func Own[E error](err error) (found E, ok bool) {
-	if found, ok = err.(E); ok { //nolint:errorlint // the walk is below
-		return found, true
-	}
-	switch err := err.(type) { //nolint:errorlint // the walk itself
-	case interface{ Unwrap() error }:
-		return Own[E](err.Unwrap())
-	case interface{ Unwrap() []error }:
-		for _, one := range err.Unwrap() {
-			if found, ok = Own[E](one); ok {
-				return found, true
-			}
-		}
-	}
-	return found, false
 }
 
 // A joined is an error that tells of a context's end, with the cause of that.

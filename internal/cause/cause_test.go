@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"testing"
 
 	"github.com/docent-go/docent/internal/cause"
@@ -176,19 +175,5 @@ func TestJoin_before_the_end(t *testing.T) {
 	}
 	if err := cause.Join(endedBy(t, errors.New("reason")), nil); err != nil {
 		t.Errorf("nil became %v", err)
-	}
-}
-
-func TestOwn(t *testing.T) {
-	t.Parallel()
-	ctx := endedBy(t, &net.OpError{Op: "another's"})
-	own := &net.OpError{Op: "own"}
-	for name, err := range map[string]error{"wrapped": fmt.Errorf("call: %w", own), "joined": errors.Join(errors.New("first"), own)} {
-		if got, ok := cause.Own[*net.OpError](cause.Join(ctx, errors.Join(ctx.Err(), err))); !ok || got != own {
-			t.Errorf("%s: found %v, want the call's own", name, got)
-		}
-	}
-	if got, ok := cause.Own[*net.OpError](fmt.Errorf("call: %w", cause.Join(ctx, ctx.Err()))); ok {
-		t.Errorf("found the cause %v", got)
 	}
 }

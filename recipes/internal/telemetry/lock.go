@@ -22,7 +22,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
-	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/internal/instrument"
 	"github.com/docent-go/docent/internal/slogcore"
 	"github.com/docent-go/docent/internal/version"
@@ -317,7 +316,9 @@ func (h *Hold) Released(err error) {
 	if !h.Ends() {
 		return
 	}
-	if lost, ok := cause.Own[*lease.LostError](err); ok {
+	var lost *lease.LostError
+	ended := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) // maybe by another lease's loss
+	if errors.As(err, &lost) && !ended {
 		h.Lost(lost, time.Now())
 	} else {
 		h.Discarded(time.Now())
