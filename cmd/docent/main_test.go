@@ -11,6 +11,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -38,10 +39,7 @@ var flagName = regexp.MustCompile(`--[a-z][a-z-]*[a-z]`)
 // The page of the command names each command, and no flag that does not exist.
 func TestThePageOfTheCommand(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/command.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/command.md"))(t)
 	page, known := string(text), ""
 	for _, name := range names(t) {
 		_, out, _ := docent(t, name, "--help")
@@ -101,10 +99,7 @@ func TestCompletion(t *testing.T) {
 func TestCompletion_of_paths_and_contexts(t *testing.T) {
 	t.Parallel()
 	srv := zkserver.Run(t)
-	addr, err := srv.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := must.Get(srv.Listen("127.0.0.1:0"))(t)
 	c := apptest.Client(t, addr)
 	for _, path := range []string{"/locks/report", "/locks/rest/a", "/locks/import", "/locks/report/_c_90aa-lock-0000000001", "/locks/report/x__lock__0000000002", "/locks/a\u202eb"} {
 		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
@@ -112,9 +107,7 @@ func TestCompletion_of_paths_and_contexts(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "config.json")
-	if err := os.WriteFile(file, []byte(`{"contexts":{"prod":{"connect":"`+addr+`/locks"},"test":{"connect":"`+addr+`"}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(`{"contexts":{"prod":{"connect":"`+addr+`/locks"},"test":{"connect":"`+addr+`"}}}`), 0o600))
 	for words, want := range map[string]string{
 		"--connect " + addr + " ls /":                "/locks /zookeeper :6",
 		"--connect " + addr + " exec /locks/re":      "/locks/report /locks/rest :6",

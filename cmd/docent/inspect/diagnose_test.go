@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -68,9 +69,7 @@ func TestDiagnose_on_an_ensemble(t *testing.T) {
 		contender(t, c, "/among", "")
 		mustCreate(t, c, "/secret", "", hidden())
 		asked := contender(t, c, "/asked", metadata(lease.Metadata{Host: "h"}))
-		if err := lock.Revoke(t.Context(), c, asked); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, lock.Revoke(t.Context(), c, asked))
 		<-time.After(2 * time.Minute) // virtual
 		s := mustScan(t, c, "/", inspect.Limits{})
 		var problems []inspect.Problem
@@ -153,9 +152,9 @@ func TestConfirm(t *testing.T) {
 			c := e.client(t)
 			owned := lock.ContextWithOwner(ctx, lock.NewOwner(ownerName(i)))
 			go func() {
-				_, _ = must(lock.NewMutex(c, order[0])).Lock(owned)
+				_, _ = orPanic(lock.NewMutex(c, order[0])).Lock(owned)
 				<-both
-				_, _ = must(lock.NewMutex(c, order[1])).Lock(owned)
+				_, _ = orPanic(lock.NewMutex(c, order[1])).Lock(owned)
 			}()
 			synctest.Wait()
 		}
@@ -169,20 +168,14 @@ func TestConfirm(t *testing.T) {
 		}
 		first := mustScan(t, observer, "/", inspect.Limits{})
 		<-time.After(2 * time.Second) // virtual
-		second, err := inspect.Confirm(t.Context(), observer, first)
-		if err != nil {
-			t.Fatal(err)
-		}
+		second := must.Get(inspect.Confirm(t.Context(), observer, first))(t)
 		found := inspect.Diagnose(first, second, inspect.Rules{})
 		if len(found) != 1 || found[0].Problem != inspect.Deadlock || found[0].Severity != inspect.Error || !found[0].Confirmed || found[0].Strength != inspect.Exact {
 			t.Fatalf("found %+v", found)
 		}
 		cancel()
 		synctest.Wait()
-		third, err := inspect.Confirm(t.Context(), observer, first)
-		if err != nil {
-			t.Fatal(err)
-		}
+		third := must.Get(inspect.Confirm(t.Context(), observer, first))(t)
 		if found := inspect.Deadlocks(first, third); len(found) != 0 {
 			t.Errorf("after the waits have ended: %+v", found)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -26,10 +27,7 @@ func virtual(t *testing.T, body func(t *testing.T, e *ensemble)) {
 // client returns a client of the ensemble.
 func (e *ensemble) client(t testing.TB, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	c, err := framework.NewClient(e.server.Addr(), append(opts, framework.WithDialer(e.server.Dial))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(e.server.Addr(), append(opts, framework.WithDialer(e.server.Dial))...))(t)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -41,28 +39,19 @@ func (e *ensemble) client(t testing.TB, opts ...framework.Option) *framework.Cli
 // mustCreate creates a znode with its parents.
 func mustCreate(t testing.TB, c *framework.Client, path string, data string, opts ...framework.CreateOption) string {
 	t.Helper()
-	created, err := c.Create(t.Context(), path, []byte(data), append(opts, framework.WithParents())...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	created := must.Get(c.Create(t.Context(), path, []byte(data), append(opts, framework.WithParents())...))(t)
 	return created
 }
 
 func mustRead(t testing.TB, c *framework.Client, path string) inspect.Lock {
 	t.Helper()
-	l, err := inspect.Read(t.Context(), c, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(inspect.Read(t.Context(), c, path))(t)
 	return l
 }
 
 func mustScan(t testing.TB, c *framework.Client, root string, limits inspect.Limits) inspect.Snapshot {
 	t.Helper()
-	s, err := inspect.Scan(t.Context(), c, root, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(inspect.Scan(t.Context(), c, root, limits))(t)
 	return s
 }
 

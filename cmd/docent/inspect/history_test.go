@@ -14,6 +14,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
@@ -112,11 +113,11 @@ func (w worker) fair(n int) lock.Locker {
 	path := fmt.Sprintf("/locks/%d", n)
 	switch n {
 	case 0:
-		return must(lock.NewSemaphoreMutex(w.client, path, w.opts...))
+		return orPanic(lock.NewSemaphoreMutex(w.client, path, w.opts...))
 	case 1:
-		return must(lock.NewRWMutex(w.client, path, w.opts...)).Write()
+		return orPanic(lock.NewRWMutex(w.client, path, w.opts...)).Write()
 	}
-	return must(lock.NewMutex(w.client, path, w.opts...))
+	return orPanic(lock.NewMutex(w.client, path, w.opts...))
 }
 
 // work acquires the locks in this order, withdraws after the limit, and releases what it has.
@@ -153,10 +154,7 @@ func diagnose(t *testing.T, c *framework.Client, h *history, over func() bool) (
 		from := h.len()
 		<-time.After(time.Second) // virtual
 		to := h.len()
-		second, err := inspect.Confirm(t.Context(), c, first)
-		if err != nil {
-			t.Fatal(err)
-		}
+		second := must.Get(inspect.Confirm(t.Context(), c, first))(t)
 		errs := 0
 		for _, f := range inspect.Deadlocks(first, second) {
 			if f.Severity != inspect.Error {
@@ -250,7 +248,7 @@ func runWorkers(t *testing.T, seed uint64, n int, order func(*worker, *rand.Rand
 		e := &ensemble{zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSeed(seed), zkserver.WithObserver(h.note))...)}
 		clients := []*framework.Client{e.client(t), e.client(t)}
 		mustCreate(t, clients[0], "/locks", "")
-		observer := must(framework.NewClient(e.server.Addr(), slowly(e.server, rand.New(rand.NewPCG(seed, 5)))))
+		observer := orPanic(framework.NewClient(e.server.Addr(), slowly(e.server, rand.New(rand.NewPCG(seed, 5)))))
 		defer func() {
 			if err := observer.Close(); err != nil {
 				t.Error(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -24,10 +25,7 @@ import (
 // follow returns a Live that is closed when the test has ended.
 func follow(t testing.TB, c *framework.Client, root string) *inspect.Live {
 	t.Helper()
-	l, err := inspect.Follow(c, root, inspect.FollowLimits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(inspect.Follow(c, root, inspect.FollowLimits{}))(t)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -229,9 +227,7 @@ func TestLive_shows_what_it_can_not_read(t *testing.T) {
 		}
 		checkUnread(t, live.View().Snapshot, closed)
 		for _, path := range []string{"/secret", closed} {
-			if err := c.Delete(t.Context(), path); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.Delete(t.Context(), path))
 		}
 		e.server.Cut()
 		<-time.After(20 * time.Second)
@@ -267,13 +263,11 @@ func TestLive_shows_an_unfair_mutex_that_was_revoked(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, e *ensemble) {
 		c := e.client(t)
-		m := must(lock.NewUnfairMutex(c, "/u/lock"))
-		held := must(m.Lock(t.Context()))
+		m := orPanic(lock.NewUnfairMutex(c, "/u/lock"))
+		held := orPanic(m.Lock(t.Context()))
 		live := follow(t, c, "/u")
 		settle()
-		if err := lock.Revoke(t.Context(), c, held.Node()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, lock.Revoke(t.Context(), c, held.Node()))
 		settle()
 		want, got := mustScan(t, c, "/u", inspect.Limits{}), live.View()
 		if got, want := briefs(got.Snapshot), briefs(want); !slices.Equal(got, want) || len(want) != 1 {
@@ -299,16 +293,14 @@ func TestFollow_reads_no_data_of_others(t *testing.T) {
 		for range 3 {
 			contender(t, c, "/lock", "")
 		}
-		unfair := must(must(lock.NewUnfairMutex(c, "/unfair/lock")).Lock(t.Context()))
+		unfair := orPanic(orPanic(lock.NewUnfairMutex(c, "/unfair/lock")).Lock(t.Context()))
 		mustCreate(t, c, "/semaphore", "2")
 		mustCreate(t, c, "/semaphore/"+strings.Repeat("0a", 16), "", framework.Ephemeral())
 		observer := route.Client(t)
-		if err := observer.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, observer.AwaitConnected(t.Context()))
 		route.ResetRequests()
 		begun := time.Now()
-		live := must(inspect.Follow(observer, "/", inspect.FollowLimits{Rate: rate}))
+		live := orPanic(inspect.Follow(observer, "/", inspect.FollowLimits{Rate: rate}))
 		defer func() {
 			if err := live.Close(); err != nil {
 				t.Error(err)
@@ -354,7 +346,7 @@ func TestFollow_leaves_znodes_out(t *testing.T) {
 		for i := range 20 {
 			mustCreate(t, c, fmt.Sprintf("/a/%02d", i), "data of others")
 		}
-		live := must(inspect.Follow(e.client(t), "/", inspect.FollowLimits{Znodes: 12}))
+		live := orPanic(inspect.Follow(e.client(t), "/", inspect.FollowLimits{Znodes: 12}))
 		defer func() {
 			if err := live.Close(); err != nil {
 				t.Error(err)
@@ -370,9 +362,7 @@ func TestFollow_leaves_znodes_out(t *testing.T) {
 			t.Errorf("%d left out, locks %q", v.LeftOut, briefs(v.Snapshot))
 		}
 		for i := range 15 {
-			if err := c.Delete(t.Context(), fmt.Sprintf("/a/%02d", i)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.Delete(t.Context(), fmt.Sprintf("/a/%02d", i)))
 		}
 		settle()
 		settle()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
@@ -34,11 +35,11 @@ func everyRecipe() map[string]recipe {
 			inspect.Mutex,
 			func(ctx context.Context, c *framework.Client, path string, _ *rand.Rand) (*lease.Lease, error) {
 				m, err := lock.NewMutex(c, path, opts...)
-				return must(m, err).Lock(fresh(ctx))
+				return orPanic(m, err).Lock(fresh(ctx))
 			},
 			func(ctx context.Context, c *framework.Client, path string) ([]lease.Participant, error) {
 				m, err := lock.NewMutex(c, path)
-				return must(m, err).Participants(ctx)
+				return orPanic(m, err).Participants(ctx)
 			},
 		},
 		"RWMutex": {
@@ -48,7 +49,7 @@ func everyRecipe() map[string]recipe {
 				ctx = fresh(ctx)
 				switch pick.IntN(4) {
 				case 0, 1:
-					return must(m, err).Read().Lock(ctx)
+					return orPanic(m, err).Read().Lock(ctx)
 				case 2: // a downgrade
 					l, err := m.Write().Lock(ctx)
 					if err != nil {
@@ -60,33 +61,33 @@ func everyRecipe() map[string]recipe {
 					}
 					return l, nil // the read side stays, until the client is closed
 				}
-				return must(m, err).Write().Lock(ctx)
+				return orPanic(m, err).Write().Lock(ctx)
 			},
 			func(ctx context.Context, c *framework.Client, path string) ([]lease.Participant, error) {
 				m, err := lock.NewRWMutex(c, path)
-				return must(m, err).Participants(ctx)
+				return orPanic(m, err).Participants(ctx)
 			},
 		},
 		"SemaphoreMutex": {
 			inspect.Semaphore,
 			func(ctx context.Context, c *framework.Client, path string, _ *rand.Rand) (*lease.Lease, error) {
 				m, err := lock.NewSemaphoreMutex(c, path)
-				return must(m, err).Lock(ctx)
+				return orPanic(m, err).Lock(ctx)
 			},
 			func(ctx context.Context, c *framework.Client, path string) ([]lease.Participant, error) {
 				m, err := lock.NewSemaphoreMutex(c, path)
-				return must(m, err).Participants(ctx)
+				return orPanic(m, err).Participants(ctx)
 			},
 		},
 		"Semaphore": {
 			inspect.Semaphore,
 			func(ctx context.Context, c *framework.Client, path string, pick *rand.Rand) (*lease.Lease, error) {
 				s, err := semaphore.New(c, path, 4)
-				return must(s, err).Acquire(ctx, 1+pick.IntN(2))
+				return orPanic(s, err).Acquire(ctx, 1+pick.IntN(2))
 			},
 			func(ctx context.Context, c *framework.Client, path string) ([]lease.Participant, error) {
 				s, err := semaphore.New(c, path, 4)
-				return must(s, err).Participants(ctx)
+				return orPanic(s, err).Participants(ctx)
 			},
 		},
 		"Latch":    election(inspect.Leader, leader.Latch),
@@ -95,11 +96,11 @@ func everyRecipe() map[string]recipe {
 			inspect.Exclusive,
 			func(ctx context.Context, c *framework.Client, path string, _ *rand.Rand) (*lease.Lease, error) {
 				m, err := lock.NewUnfairMutex(c, path)
-				return must(m, err).Lock(ctx)
+				return orPanic(m, err).Lock(ctx)
 			},
 			func(ctx context.Context, c *framework.Client, path string) ([]lease.Participant, error) {
 				m, err := lock.NewUnfairMutex(c, path)
-				return must(m, err).Participants(ctx)
+				return orPanic(m, err).Participants(ctx)
 			},
 		},
 	}
@@ -110,16 +111,16 @@ func election(kind inspect.Kind, f leader.Format) recipe {
 		kind,
 		func(ctx context.Context, c *framework.Client, path string, _ *rand.Rand) (*lease.Lease, error) {
 			e, err := leader.New(c, path, leader.WithFormat(f))
-			return must(e, err).Campaign(ctx)
+			return orPanic(e, err).Campaign(ctx)
 		},
 		func(ctx context.Context, c *framework.Client, path string) ([]lease.Participant, error) {
 			e, err := leader.New(c, path, leader.WithFormat(f))
-			return must(e, err).Participants(ctx)
+			return orPanic(e, err).Participants(ctx)
 		},
 	}
 }
 
-func must[T any](v T, err error) T {
+func orPanic[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
@@ -215,10 +216,7 @@ func (all *crowd) leave(t *testing.T, pick *rand.Rand) {
 // compare compares what Read and Scan show with the recipe's participants.
 func compare(t *testing.T, c *framework.Client, r recipe) {
 	t.Helper()
-	want, err := r.participants(t.Context(), c, "/a/lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(r.participants(t.Context(), c, "/a/lock"))(t)
 	l := mustRead(t, c, "/a/lock")
 	if got, want := participantsOf(l), expected(l, want); !slices.Equal(got, want) {
 		t.Fatalf("got  %s\nwant %s", strings.Join(got, "\n"), strings.Join(want, "\n"))

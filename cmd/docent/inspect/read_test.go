@@ -8,6 +8,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -30,14 +31,8 @@ func TestRead_shows_an_unfair_mutex_without_metadata(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, e *ensemble) {
 		c := e.client(t)
-		m, err := lock.NewUnfairMutex(c, "/a/role", recipes.WithoutMetadata())
-		if err != nil {
-			t.Fatal(err)
-		}
-		held, err := m.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(lock.NewUnfairMutex(c, "/a/role", recipes.WithoutMetadata()))(t)
+		held := must.Get(m.Lock(t.Context()))(t)
 		defer func() { _ = held.Release(t.Context()) }()
 		read := mustRead(t, c, "/a/role")
 		scanned, _ := mustScan(t, c, "/", inspect.Limits{}).Lock("/a/role")
@@ -53,17 +48,9 @@ func TestRead_shows_a_request_to_release(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, e *ensemble) {
 		c := e.client(t)
-		m, err := lock.NewMutex(c, "/a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		held, err := m.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := lock.Revoke(t.Context(), c, held.Node()); err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(lock.NewMutex(c, "/a"))(t)
+		held := must.Get(m.Lock(t.Context()))(t)
+		must.OK(t, lock.Revoke(t.Context(), c, held.Node()))
 		got := mustRead(t, c, "/a").Contenders[0]
 		if !got.Revoked || got.RevokedAt.IsZero() || got.By != inspect.OtherLibrary || got.Label != "" || got.Data != nil {
 			t.Errorf("%+v", got)

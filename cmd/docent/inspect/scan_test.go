@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 )
@@ -128,9 +129,7 @@ func TestScan_ends_with_the_client(t *testing.T) {
 	virtual(t, func(t *testing.T, e *ensemble) {
 		c := e.client(t)
 		contender(t, c, "/open", "")
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Close())
 		if _, err := inspect.Scan(t.Context(), c, "/", inspect.Limits{}); !errors.Is(err, framework.ErrClosed) {
 			t.Errorf("scan of a closed client: %v", err)
 		}
@@ -146,9 +145,7 @@ func TestRequests(t *testing.T) {
 			contender(t, c, "/inspected/lock", "")
 		}
 		observer := route.Client(t)
-		if err := observer.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, observer.AwaitConnected(t.Context()))
 		expect := func(what string, want map[fault.Op]int) {
 			t.Helper()
 			got := map[fault.Op]int{}
@@ -181,10 +178,7 @@ func TestScan_below_a_chroot(t *testing.T) {
 		if _, ok := mustScan(t, below, "/", inspect.Limits{}).Lock("/zookeeper"); !ok {
 			t.Error("Scan shows no lock")
 		}
-		live, err := inspect.Follow(below, "/", inspect.FollowLimits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		live := must.Get(inspect.Follow(below, "/", inspect.FollowLimits{}))(t)
 		defer func() { _ = live.Close() }()
 		for view := range live.Views(t.Context()) {
 			if _, ok := view.Lock("/zookeeper"); ok {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/schedule"
 )
@@ -20,10 +21,7 @@ func TestSchedule(t *testing.T) {
 	virtual(t, func(t *testing.T, e *ensemble) {
 		observer, host := e.client(t), e.client(t)
 		live := follow(t, observer, "/")
-		s, err := schedule.New(host, "/jobs/nightly")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(schedule.New(host, "/jobs/nightly"))(t)
 		shows := func(want ...string) {
 			t.Helper()
 			settle()
@@ -59,9 +57,7 @@ func TestSchedule(t *testing.T) {
 			former := strings.Repeat("done ", n)
 			shows("/jobs/nightly schedule held: " + former + "running")
 			if state == "lost" {
-				if err := e.server.Expire(host.Session().ID); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, e.server.Expire(host.Session().ID))
 			}
 			close(end)
 			<-ended

@@ -15,6 +15,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // ProgramVariable is the environment variable that makes the test binary docent itself.
@@ -54,18 +55,13 @@ func Program(name string, args ...string) *exec.Cmd {
 // Client returns a client that is connected, until the test has ended.
 func Client(t testing.TB, addr string, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	c, err := framework.NewClient(addr, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(addr, opts...))(t)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := c.AwaitConnected(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.AwaitConnected(t.Context()))
 	return c
 }
 

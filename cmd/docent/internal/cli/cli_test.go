@@ -18,6 +18,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -173,10 +174,7 @@ func TestTimes(t *testing.T) {
 // The file of credentials may be a pipe, which gives them once, and may begin with a byte order mark.
 func TestCredentials_are_read_once(t *testing.T) {
 	t.Parallel()
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	read, write := must.Get2(os.Pipe())(t)
 	if _, err := write.WriteString("\ufeffdigest:u:p\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -255,10 +253,7 @@ func TestExit_codes(t *testing.T) {
 func TestConnect(t *testing.T) {
 	t.Parallel()
 	srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-	addr, err := srv.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := must.Get(srv.Listen("127.0.0.1:0"))(t)
 	connect := func(ctx context.Context, a *cli.App) error {
 		c, err := a.Connect(ctx)
 		if err != nil {
@@ -327,10 +322,7 @@ func TestOuterHold_at_a_server_that_is_behind(t *testing.T) {
 		behind := server.Frontend(1)
 		c := apptest.Client(t, behind.Addr(), framework.WithDialer(server.Dial))
 		behind.LagBy(time.Second)
-		node, err := outer.Create(t.Context(), "/locks/a/lock-", nil, framework.Ephemeral(), framework.Sequential(), framework.WithParents())
-		if err != nil {
-			t.Fatal(err)
-		}
+		node := must.Get(outer.Create(t.Context(), "/locks/a/lock-", nil, framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
 		stat, _, err := outer.Exists(t.Context(), node)
 		if err != nil {
 			t.Fatal(err)

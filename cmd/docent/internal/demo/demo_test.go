@@ -11,6 +11,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/demo"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -36,15 +37,9 @@ func TestDemo(t *testing.T) {
 
 func get(t *testing.T, url, token string) string {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))(t)
 	r.Header.Set("Authorization", "Bearer "+token)
-	reply, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must.Get(http.DefaultClient.Do(r))(t)
 	defer func() { _ = reply.Body.Close() }()
 	var text bytes.Buffer
 	if _, err := text.ReadFrom(reply.Body); err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -22,19 +23,12 @@ func TestDemo_ends_at_an_interrupt(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a group of its own, to see who is left
 	var out, errs apptest.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill() }() // it may have ended
 	zktest.Eventually(t, 20*time.Second, "the page's URL", func() bool { return strings.Contains(out.String(), "\n") })
-	at, err := url.Parse(strings.TrimSpace(out.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := must.Get(url.Parse(strings.TrimSpace(out.String())))(t)
 	zktest.Eventually(t, 30*time.Second, "the workers", func() bool { return strings.Contains(errs.String(), "holds /demo/accounts") })
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Process.Signal(syscall.SIGINT))
 	if err := cmd.Wait(); err != nil || cmd.ProcessState.ExitCode() != 0 {
 		t.Errorf("%v, messages %s", err, errs.String())
 	}

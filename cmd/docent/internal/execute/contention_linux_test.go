@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -254,9 +255,5 @@ func countOf(t *testing.T, variable string, count int) int {
 	if text == "" {
 		return count
 	}
-	count, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return count
+	return must.Get(strconv.Atoi(text))(t)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 )
 
 func TestExitCode(t *testing.T) {
@@ -102,9 +103,7 @@ func TestNotExecutable_has_a_hint(t *testing.T) {
 		"\x7fELF\x02\x01\x01 of no machine": {126, "it is a program for another machine"},
 	} {
 		file := tempFile(t)
-		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(text), 0o755))
 		p := run(t, addr, "/hint", "--", file)
 		if code := p.ProcessState.ExitCode(); code != c.code || !strings.Contains(p.err.String(), c.want) {
 			t.Errorf("%q: exit code %d, want %d, with %q\n%s", text, code, c.code, c.want, p.err.String())
@@ -213,9 +212,7 @@ func TestKind(t *testing.T) {
 					t.Errorf("a second exec with -n: exit code %d, want %d\n%s", got, c.held, other.err.String())
 				}
 			}
-			if err := os.WriteFile(end, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(end, nil, 0o600))
 			if code := holder.end(t); code != 0 {
 				t.Fatalf("exit code %d\n%s", code, holder.err.String())
 			}
@@ -238,16 +235,12 @@ func TestSignal_ends_the_wait(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		p := start(t, addr, "-v", "/conflict", "--", "true")
 		eventually(t, "it waits", func() bool { return strings.Contains(p.err.String(), "waiting behind") })
-		if err := p.Process.Signal(sig); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.Process.Signal(sig))
 		if code := p.end(t); code != 128+int(sig) || p.readStatus(t).Outcome != execute.OutcomeInterrupted {
 			t.Errorf("%v while it waits: exit code %d; %+v", sig, code, p.readStatus(t))
 		}
 	}
-	if err := holder.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, holder.Process.Signal(syscall.SIGTERM))
 	if code := holder.end(t); code != 143 {
 		t.Errorf("exit code %d of the holder, want 143", code)
 	}
@@ -433,9 +426,7 @@ func TestMessages_name_the_path_in_the_ensemble(t *testing.T) {
 	inside := " --connect " + addr + "/app --namespace ns "
 	p := start(t, addr+"/app", "--namespace", "ns", "--no-guard", "/a", "--", "sh", "-c", quoted(testBinary())+" wait"+inside+"/a; "+
 		quoted(testBinary())+" exec"+inside+"/a -- true; echo $DOCENT_NODE >"+quoted(node)+"; exec sleep 60")
-	if err := c.Delete(t.Context(), "/app/ns"+await(t, node)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Delete(t.Context(), "/app/ns"+await(t, node)))
 	p.end(t)
 	for _, text := range []string{
 		"no guard", "the lock was lost", "an outer docent exec holds this lock and waits for this command", "an outer docent exec holds this lock and waits for this one",

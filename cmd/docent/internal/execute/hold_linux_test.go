@@ -16,6 +16,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/form/formtest"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkproxy"
 )
 
@@ -32,14 +33,9 @@ func hold(t *testing.T, addr string, args ...string) *holder {
 	h := &holder{Cmd: exec.Command(os.Args[0], append([]string{"hold", "--connect", addr}, args...)...)}
 	h.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
 	h.Stdout, h.Stderr, h.WaitDelay = &h.out, &h.err, 5*time.Second
-	in, err := h.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(h.StdinPipe())(t)
 	h.in = in
-	if err := h.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, h.Start())
 	t.Cleanup(func() { _ = h.Process.Kill(); _ = h.Wait() })
 	return h
 }
@@ -68,10 +64,7 @@ func (h *holder) code(t *testing.T) int {
 // contenders returns the lock's contenders.
 func contenders(t *testing.T, c *framework.Client, path string) []inspect.Contender {
 	t.Helper()
-	l, err := inspect.Read(t.Context(), c, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(inspect.Read(t.Context(), c, path))(t)
 	return l.Contenders
 }
 
@@ -111,9 +104,7 @@ func TestHold(t *testing.T) {
 					t.Errorf("another one with -n: exit code %d, want %d\n%s", code, test.other, other.err.String())
 				}
 			}
-			if err := h.in.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, h.in.Close())
 			if code := h.code(t); code != 0 || h.err.String() != "" {
 				t.Errorf("exit code %d\n%s", code, h.err.String())
 			}
@@ -138,9 +129,7 @@ func TestHold_ends_at_a_signal(t *testing.T) {
 			waiter := hold(t, addr, "-v", path)
 			eventually(t, "it waits", func() bool { return strings.Contains(waiter.err.String(), "waiting behind") })
 			for _, one := range []*holder{waiter, h} {
-				if err := one.Process.Signal(sig); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, one.Process.Signal(sig))
 				if code := one.code(t); code != 128+int(sig) {
 					t.Errorf("exit code %d, want %d\n%s", code, 128+int(sig), one.err.String())
 				}
@@ -162,9 +151,7 @@ func TestHold_of_a_lock_that_is_lost(t *testing.T) {
 		t.Parallel()
 		h := hold(t, addr, "/lost/deleted")
 		h.held(t)
-		if err := c.Delete(t.Context(), contenders(t, c, "/lost/deleted")[0].Znode); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, c.Delete(t.Context(), contenders(t, c, "/lost/deleted")[0].Znode))
 		if code := h.code(t); code != 121 || !strings.Contains(h.err.String(), "node_deleted") {
 			t.Errorf("exit code %d, want 121\n%s", code, h.err.String())
 		}
@@ -198,17 +185,13 @@ func TestHold_without_an_input(t *testing.T) {
 			script := fmt.Sprintf(`exec %s hold --connect %s /input/%s %s >%s/out`, quoted(os.Args[0]), addr, name, redirection, quoted(dir))
 			cmd := exec.Command("sh", "-c", script)
 			cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, cmd.Start())
 			t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 			eventually(t, "the lock is held", func() bool { return strings.HasPrefix(contents(dir+"/out"), "held ") })
 			if p := run(t, addr, "-n", "/input/"+name, "--", "true"); p.ProcessState.ExitCode() != 123 {
 				t.Errorf("the lock is free: exit code %d\n%s", p.ProcessState.ExitCode(), p.err.String())
 			}
-			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, cmd.Process.Signal(syscall.SIGTERM))
 			_ = cmd.Wait() // the code says it
 			if code := cmd.ProcessState.ExitCode(); code != 143 {
 				t.Errorf("exit code %d, want 143", code)
@@ -254,9 +237,7 @@ echo released`
 		cmd, out := exec.Command("bash", "-c", script, "script", addr, path, work), new(apptest.Buffer)
 		cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1", "DOCENT="+os.Args[0])
 		cmd.Stdout, cmd.Stderr = out, out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, cmd.Start())
 		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 		return cmd, out
 	}
@@ -266,9 +247,7 @@ echo released`
 	}
 	cmd, out = begin("/script/killed", "exec sleep 300")
 	eventually(t, "the script has the lock", func() bool { return strings.HasPrefix(out.String(), "fence ") })
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Process.Kill())
 	eventually(t, "docent notices the end of the script", func() bool { return len(contenders(t, c, "/script/killed")) == 0 })
 }
 
@@ -308,10 +287,7 @@ func TestHold_fails(t *testing.T) {
 	}
 	cmd := exec.Command(os.Args[0], "hold", "--connect", addr, "/fails/output")
 	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader, writer := must.Get2(os.Pipe())(t)
 	_ = reader.Close()
 	cmd.Stdout = writer
 	if _, err := cmd.StdinPipe(); err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
 	"github.com/docent-go/docent/cmd/docent/internal/form/formtest"
 	"github.com/docent-go/docent/cmd/docent/internal/query"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -63,10 +64,7 @@ func acceptSignals() {
 func serve(t *testing.T, opts ...zkserver.Option) (*zkserver.Server, string) {
 	t.Helper()
 	srv := zkserver.Run(t, append(zkenv.DrawVersion(t), opts...)...)
-	addr, err := srv.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := must.Get(srv.Listen("127.0.0.1:0"))(t)
 	return srv, addr
 }
 
@@ -99,9 +97,7 @@ func startWith(t *testing.T, env []string, addr string, args ...string) *program
 	p.Env = append(append(os.Environ(), apptest.ProgramVariable+"=1"), env...)
 	p.Stdout, p.Stderr = &p.out, &p.err
 	p.WaitDelay = 5 * time.Second
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Start())
 	t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
 	return p
 }
@@ -144,10 +140,7 @@ func (p *program) end(t *testing.T) int {
 // readStatus returns what the status file says.
 func (p *program) readStatus(t *testing.T) execute.Status {
 	t.Helper()
-	text, err := os.ReadFile(p.status)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(p.status))(t)
 	formtest.Check(t, "status", string(text))
 	var status execute.Status
 	if err := json.Unmarshal(text, &status); err != nil {

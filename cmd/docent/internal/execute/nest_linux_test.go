@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -57,14 +58,10 @@ func TestNested_execs_pass_a_signal_on_once(t *testing.T) {
 					args := nested(addr, fmt.Sprintf("/nested/%d", n), depth, "trap : INT TERM HUP QUIT; "+c.wrapper, script, c.flags...)
 					p := start(t, addr, args...)
 					await(t, ready)
-					if err := p.Process.Signal(sig); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, p.Process.Signal(sig))
 					eventually(t, "the signal arrives", func() bool { return contents(got) != "" })
 					<-time.After(300 * time.Millisecond) // for a second one
-					if err := os.WriteFile(end, nil, 0o600); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, os.WriteFile(end, nil, 0o600))
 					if code := p.end(t); code != 9 && name != "become" || contents(got) != "got\n" {
 						t.Errorf("exit code %d, want 9; the program got %q\n%s", code, contents(got), p.err.String())
 					}
@@ -85,9 +82,7 @@ func TestSignal_below_a_process_that_ends_at_it(t *testing.T) {
 			inner := fmt.Sprintf("trap 'echo got >>\"%s\"; exit' TERM; echo >%s; while :; do sleep 0.05; done", got, quoted(ready))
 			p := start(t, addr, fmt.Sprint("/ends/", i), "--", "setsid", "-w", "sh", "-c", inner) // setsid ends, and not sh
 			await(t, ready)
-			if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, p.Process.Signal(syscall.SIGTERM))
 			if p.end(t); contents(got) != "got\n" {
 				t.Errorf("what runs in the session got %q", contents(got))
 			}
@@ -100,15 +95,11 @@ func TestSignal_below_another_program_of_docents_name(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	got, ready, other := tempFile(t), tempFile(t), filepath.Join(t.TempDir(), "docent")
-	if err := os.Symlink("/bin/sh", other); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Symlink("/bin/sh", other))
 	inner := fmt.Sprintf("trap 'echo got >>\"%s\"; exit' TERM; echo >%s; while :; do sleep 0.05; done", got, quoted(ready))
 	p := start(t, addr, "/other", "--", "setsid", "-w", other, "-c", "trap : TERM; setsid -w sh -c "+quoted(inner)+"; wait")
 	await(t, ready)
-	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Process.Signal(syscall.SIGTERM))
 	eventually(t, "the signal arrives", func() bool { return contents(got) == "got\n" })
 	p.end(t)
 }
@@ -125,9 +116,7 @@ func TestNested_execs_end_at_a_second_INT(t *testing.T) {
 			p := start(t, addr, nested(addr, fmt.Sprintf("/twice/%d", depth), depth, "trap : INT; %s; exit $?", set+"trap '' INT; echo >"+quoted(ready)+"; sleep 60; sleep 60")...)
 			await(t, ready)
 			for range 2 {
-				if err := p.Process.Signal(syscall.SIGINT); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, p.Process.Signal(syscall.SIGINT))
 				<-time.After(100 * time.Millisecond) // signals of one number may merge
 			}
 			if code := p.end(t); code != 137 || m.lives(t) {
@@ -153,14 +142,10 @@ func TestSignals_to_docents_process_group(t *testing.T) {
 			p.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
 			p.Stdout, p.Stderr, p.WaitDelay = &p.out, &p.err, 5*time.Second
 			p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			if err := p.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, p.Start())
 			t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
 			await(t, ready)
-			if err := syscall.Kill(-p.Process.Pid, sig); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, syscall.Kill(-p.Process.Pid, sig))
 			switch sig {
 			case syscall.SIGKILL:
 				eventually(t, "all has ended", func() bool { return !m.lives(t) })
@@ -171,9 +156,7 @@ func TestSignals_to_docents_process_group(t *testing.T) {
 				return
 			case syscall.SIGSTOP:
 				eventually(t, "docent says so", func() bool { return strings.Contains(p.err.String(), "it is continued") })
-				if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, p.Process.Signal(syscall.SIGTERM))
 			}
 			code := p.end(t)
 			if code != 9 || contents(got) != "got\n" || m.lives(t) {
@@ -204,9 +187,7 @@ func TestDocent_dies_by_each_signal(t *testing.T) {
 					victim = start(t, addr, "-v", path, "--", "true")
 					eventually(t, "it waits", func() bool { return strings.Contains(victim.err.String(), "waiting behind") })
 				}
-				if err := syscall.Kill(workerOf(victim), sig); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, syscall.Kill(workerOf(victim), sig))
 				code, status := victim.end(t), victim.readStatus(t)
 				if code != 125 || status.Outcome != outcome || status.Reason != "docent_ended" || len(status.NotEnded) > 0 {
 					t.Errorf("exit code %d, want 125; status %+v\n%s", code, status, victim.err.String())
@@ -245,14 +226,10 @@ func TestDocent_that_is_stopped_ends(t *testing.T) {
 			p := start(t, addr, "--session-timeout", short, "/stopped/"+strings.ReplaceAll(name, " ", "-"), "--", "sh", "-c", set+"setsid sleep 60 & echo >"+quoted(ready)+"; wait")
 			await(t, ready)
 			if name != "held by a tracer" {
-				if err := syscall.Kill(workerOf(p), syscall.SIGSTOP); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, syscall.Kill(workerOf(p), syscall.SIGSTOP))
 			}
 			begin := time.Now()
-			if err := c.act(p); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.act(p))
 			code, status := p.end(t), p.readStatus(t)
 			if code != c.code || status.Outcome != c.outcome || m.lives(t) {
 				t.Errorf("exit code %d, want %d; status %+v; it lives: %v\n%s", code, c.code, status, m.lives(t), p.err.String())

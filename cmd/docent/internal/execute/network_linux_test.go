@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -61,20 +62,12 @@ func TestNetworkFaults(t *testing.T) {
 // disturbLeader freezes or isolates the leader for longer than a session lasts.
 func disturbLeader(t *testing.T, ensemble *zktest.Ensemble, how string) {
 	t.Helper()
-	leader, err := ensemble.Leader(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	leader := must.Get(ensemble.Leader(t.Context()))(t)
 	if how == "freeze" {
-		err = leader.Freeze()
+		must.OK(t, leader.Freeze())
 	} else {
-		err = ensemble.Isolate(leader)
-	}
-	if err != nil {
-		t.Fatal(err)
+		must.OK(t, ensemble.Isolate(leader))
 	}
 	<-time.After(6 * time.Second)
-	if err := ensemble.Repair(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, ensemble.Repair(t.Context()))
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // innerScript is what the innermost of the oracle's docent execs runs. Each process of a run has a file open, with a
@@ -105,9 +106,7 @@ type oracle struct {
 func contend(t *testing.T, path string, addrs [2]string, next func() setting) *oracle {
 	t.Helper()
 	o := &oracle{dir: t.TempDir(), over: make(chan struct{}), setting: next}
-	if err := os.WriteFile(filepath.Join(o.dir, "work"), []byte(workScript), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(filepath.Join(o.dir, "work"), []byte(workScript), 0o600))
 	for i, addr := range addrs {
 		o.contenders.Go(func() { // ends when over is closed
 			for {
@@ -145,9 +144,7 @@ func (o *oracle) start(t *testing.T, addr, path string, s setting) *program {
 	p.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
 	p.Stdout, p.Stderr, p.WaitDelay = &p.out, &p.err, 5*time.Second
 	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Start())
 	t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
 	return p
 }
@@ -352,10 +349,7 @@ func workerOf(p *program) int {
 // lives reports whether a process that has the mark lives.
 func (m mark) lives(t testing.TB) bool {
 	t.Helper()
-	file, err := os.OpenFile(string(m), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.OpenFile(string(m), os.O_RDWR|os.O_CREATE, 0o600))(t)
 	defer file.Close()
 	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil
 }

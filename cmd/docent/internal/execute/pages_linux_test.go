@@ -12,15 +12,13 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // pageScripts returns the scripts of a section of docs/command.md.
 func pageScripts(t *testing.T, section string) []string {
 	t.Helper()
-	page, err := os.ReadFile("../../../../docs/command.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../../../docs/command.md"))(t)
 	_, text, found := strings.Cut(string(page), "\n## "+section+"\n")
 	if !found {
 		t.Fatalf("the page has no section %s", section)
@@ -41,9 +39,7 @@ func inShell(t *testing.T, addr, script, report string) (cmd *exec.Cmd, dir stri
 		"docent":    "#!/bin/sh\n" + apptest.ProgramVariable + "=1 exec " + quoted(absolute(t, testBinary())) + ` "$@"`,
 		"report.sh": "#!/bin/sh\n" + report,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o700))
 	}
 	cmd = exec.Command("bash", "-c", script)
 	cmd.Dir = dir
@@ -53,10 +49,7 @@ func inShell(t *testing.T, addr, script, report string) (cmd *exec.Cmd, dir stri
 
 func absolute(t *testing.T, path string) string {
 	t.Helper()
-	path, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(filepath.Abs(path))(t)
 	return path
 }
 
@@ -75,20 +68,14 @@ func TestHold_script_of_the_page(t *testing.T) {
 			cmd, dir := inShell(t, addr, scripts[0]+"\necho \"code $?\"", "echo >begun; while ! [ -e end ]; do sleep 0.05; done")
 			var out, errOut apptest.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &errOut
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, cmd.Start())
 			t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 			await(t, filepath.Join(dir, "begun"))
 			if name == "lost" {
-				if err := c.Delete(t.Context(), contenders(t, c, "/locks/report")[0].Znode); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.Delete(t.Context(), contenders(t, c, "/locks/report")[0].Znode))
 				eventually(t, "docent says so", func() bool { return strings.Contains(errOut.String(), "node_deleted") })
 			}
-			if err := os.WriteFile(filepath.Join(dir, "end"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, os.WriteFile(filepath.Join(dir, "end"), nil, 0o600))
 			_ = cmd.Wait() // the output says it
 			if out.String() != want || len(contenders(t, c, "/locks/report")) > 0 {
 				t.Errorf("output %q, want %q\n%s", out.String(), want, errOut.String())

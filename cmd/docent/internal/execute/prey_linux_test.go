@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // preyVariable makes the test binary a program that is hard to end: see preys.
@@ -164,9 +165,7 @@ func TestCgroup_that_was_left(t *testing.T) {
 	left, leftDir := begin("/left")
 	worker := workerOf(left)
 	_ = left.Process.Signal(syscall.SIGSTOP) // so that it does nothing when its child ends
-	if err := errors.Join(syscall.Kill(worker, syscall.SIGKILL), left.Process.Kill()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, errors.Join(syscall.Kill(worker, syscall.SIGKILL), left.Process.Kill()))
 	left.end(t)
 	third, thirdDir := begin("/next")
 	exists := func(dir string) bool { _, err := os.Stat(dir); return err == nil }
@@ -219,9 +218,7 @@ func TestKill_ends_what_is_hard_to_end(t *testing.T) {
 					node := tempFile(t)
 					path++
 					p := begin(t, addr, fmt.Sprintf("/hard/%d", path), "--", "sh", "-c", set+"trap '' INT; "+fmt.Sprintf(script, "echo $DOCENT_NODE >"+quoted(node)))
-					if err := act(p, await(t, node)); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, act(p, await(t, node)))
 					p.end(t)
 					if how == "the guard is killed" { // its child ends after it
 						eventually(t, "all has ended", func() bool { return !m.lives(t) })
@@ -269,13 +266,7 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	stat := contents(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	user, err := strconv.Atoi(fields[11])
-	if err != nil {
-		t.Fatal(err)
-	}
-	system, err := strconv.Atoi(fields[12])
-	if err != nil {
-		t.Fatal(err)
-	}
+	user := must.Get(strconv.Atoi(fields[11]))(t)
+	system := must.Get(strconv.Atoi(fields[12]))(t)
 	return time.Duration(user+system) * 10 * time.Millisecond
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -73,9 +74,7 @@ func TestSignal(t *testing.T) {
 				eventually(t, "docent sees its end", func() bool { return strings.Contains(p.err.String(), "and left behind") })
 			}
 			for _, sig := range c.send {
-				if err := p.Process.Signal(sig); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, p.Process.Signal(sig))
 				<-time.After(20 * time.Millisecond) // signals of one number may merge
 			}
 			code, status := p.end(t), p.readStatus(t)
@@ -113,9 +112,7 @@ func TestLeftovers(t *testing.T) {
 					if other := run(t, addr, "-n", path, "--", "true"); other.ProcessState.ExitCode() != 123 {
 						t.Errorf("another exec: exit code %d, want 123", other.ProcessState.ExitCode())
 					}
-					if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, p.Process.Signal(syscall.SIGTERM))
 				}
 				code := p.end(t)
 				if named := strings.Contains(p.err.String(), "runs on, and is not under the lock: "); code != 3 || alive(child) != lives || named != lives {
@@ -134,9 +131,7 @@ func TestSignal_ends_the_wait_for_the_connection(t *testing.T) {
 	t.Parallel()
 	p := start(t, "127.0.0.1:1", "--timeout", "60s", "/a", "--", "true")
 	eventually(t, "docent waits", func() bool { return len(childrenOf(workerOf(p))) == 1 }) // the starter
-	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Process.Signal(syscall.SIGTERM))
 	if code, status := p.end(t), p.readStatus(t); code != 143 || status.Outcome != "interrupted" {
 		t.Errorf("exit code %d, status %+v\n%s", code, status, p.err.String())
 	}
@@ -209,13 +204,9 @@ func TestKilled(t *testing.T) {
 			list := await(t, pids)
 			pidOf := map[string]int{"guard": p.Process.Pid, "docent": workerOf(p)}
 			if c.stopped != "" {
-				if err := syscall.Kill(pidOf[c.stopped], syscall.SIGSTOP); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, syscall.Kill(pidOf[c.stopped], syscall.SIGSTOP))
 			}
-			if err := syscall.Kill(pidOf[c.victim], syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, syscall.Kill(pidOf[c.victim], syscall.SIGKILL))
 			if len(strings.Fields(list)) < 5 {
 				t.Errorf("the script wrote %q, want five processes", list)
 			}
@@ -244,9 +235,7 @@ func TestGuard_kills_the_command_of_a_docent_that_is_stopped(t *testing.T) {
 	pids, granted := tempFile(t), tempFile(t)
 	p := start(t, addr, "--session-timeout", short, "/guard/stop", "--", "sh", "-c", strayingScript(pids))
 	list := await(t, pids)
-	if err := syscall.Kill(workerOf(p), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, syscall.Kill(workerOf(p), syscall.SIGSTOP))
 	check := "for p in " + list + "; do kill -0 $p 2>/dev/null && ! grep -q 'State:.Z' /proc/$p/status && echo alive $p; done; echo granted >" + quoted(granted)
 	other := run(t, addr, "-w", "30s", "/guard/stop", "--", "sh", "-c", check)
 	if other.ProcessState.ExitCode() != 0 || strings.Contains(other.out.String(), "alive") || contents(granted) == "" {
@@ -265,13 +254,9 @@ func TestGuard_that_is_stopped_is_continued(t *testing.T) {
 	ready := tempFile(t)
 	p := start(t, addr, "--session-timeout", short, "/guard/stopped", "--", "sh", "-c", "echo >"+quoted(ready)+"; sleep 60 & trap 'kill $!; exit 6' TERM; wait")
 	await(t, ready)
-	if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Process.Signal(syscall.SIGSTOP))
 	eventually(t, "docent says so", func() bool { return strings.Contains(p.err.String(), "it is continued") })
-	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Process.Signal(syscall.SIGTERM))
 	if code := p.end(t); code != 6 {
 		t.Errorf("exit code %d, want 6\n%s", code, p.err.String())
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -12,10 +13,7 @@ import (
 func TestRevoke_and_deletion(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	c, err := framework.NewClient(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(addr))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	revoke := func(node string) error { return lock.Revoke(t.Context(), c, node) }
 	remove := func(node string) error { return c.Delete(t.Context(), node) }
@@ -36,9 +34,7 @@ func TestRevoke_and_deletion(t *testing.T) {
 			node := tempFile(t)
 			path := "/revoke/" + strings.NewReplacer(" ", "-", ",", "").Replace(name)
 			p := start(t, addr, append(c.flags, path, "--", "sh", "-c", "echo $DOCENT_NODE >"+quoted(node)+"; exec sleep 60")...)
-			if err := c.act(await(t, node)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, c.act(await(t, node)))
 			code, status := p.end(t), p.readStatus(t)
 			if code != c.code || status.Outcome != c.outcome || status.Reason != c.reason {
 				t.Errorf("exit code %d, want %d; status %+v\n%s", code, c.code, status, p.err.String())

@@ -16,6 +16,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -57,9 +58,7 @@ func TestConflict_of_each_kind(t *testing.T) {
 			if _, err := os.Stat(ran); err == nil {
 				t.Error("the command ran")
 			}
-			if err := holder.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, holder.Process.Signal(syscall.SIGTERM))
 			if code := holder.end(t); code != 143 {
 				t.Errorf("the holder's exit code %d, want 143", code)
 			}
@@ -103,9 +102,7 @@ func TestSignal_ends_an_attempt(t *testing.T) {
 		ran := tempFile(t)
 		p := start(t, addr, flag, "/attempt", "--", "touch", ran)
 		eventually(t, "docent has a session", func() bool { return len(srv.Sessions()) == 1 })
-		if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, p.Process.Signal(syscall.SIGTERM))
 		code, status := p.end(t), p.readStatus(t)
 		if _, err := os.Stat(ran); err == nil || code != 143 || status.Outcome != "interrupted" || status.Child.Code != nil {
 			t.Errorf("%s: exit code %d, %+v, the command ran: %v\n%s", flag, code, status, err == nil, p.err.String())
@@ -123,14 +120,10 @@ func TestRevoked_program_that_is_deaf(t *testing.T) {
 		node, end := tempFile(t), tempFile(t)
 		script := "trap 'echo asked' TERM; echo $DOCENT_NODE >" + quoted(node) + "; while ! [ -e " + quoted(end) + " ]; do sleep 0.02; done; exit 4"
 		p := start(t, addr, append(flags, "--revocable", "--grace", "50ms", fmt.Sprintf("/deaf/%d", i), "--", "sh", "-c", script)...)
-		if err := lock.Revoke(t.Context(), c, await(t, node)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, lock.Revoke(t.Context(), c, await(t, node)))
 		eventually(t, "the program is asked", func() bool { return strings.Contains(p.out.String(), "asked") })
 		<-time.After(300 * time.Millisecond) // six times the grace
-		if err := os.WriteFile(end, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(end, nil, 0o600))
 		code, status := p.end(t), p.readStatus(t)
 		if code != 4 || status.Outcome != "revoked" || status.Reason != "revoked" || status.KilledAt != nil || status.WarnedAt != nil {
 			t.Errorf("%s: exit code %d, %+v\n%s", flags, code, status, p.err.String())
@@ -156,10 +149,7 @@ func TestLeftovers_that_are_deaf(t *testing.T) {
 func TestLeftovers_end_early(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	c, err := framework.NewClient(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(addr))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	type end struct {
 		code    int
@@ -204,19 +194,13 @@ func TestLeftovers_are_not_missed_without_free_files(t *testing.T) {
 	p := start(t, addr, "/files", "--", "sh", "-c", script)
 	child := await(t, pid)
 	var before unix.Rlimit
-	if err := unix.Prlimit(workerOf(p), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: 1 << 10}, &before); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(end, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Prlimit(workerOf(p), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: 1 << 10}, &before))
+	must.OK(t, os.WriteFile(end, nil, 0o600))
 	eventually(t, "docent says so", func() bool { return strings.Contains(p.err.String(), "perhaps others") })
 	if other := run(t, addr, "-n", "/files", "--", "true"); other.ProcessState.ExitCode() != 123 {
 		t.Errorf("another exec: exit code %d, want 123", other.ProcessState.ExitCode())
 	}
-	if err := unix.Prlimit(workerOf(p), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1 << 10, Max: 1 << 10}, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, unix.Prlimit(workerOf(p), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1 << 10, Max: 1 << 10}, nil))
 	if number, err := strconv.Atoi(child); err == nil {
 		_ = syscall.Kill(number, syscall.SIGKILL)
 	}
@@ -240,10 +224,7 @@ func TestStandardError_without_a_reader(t *testing.T) {
 		status := filepath.Join(t.TempDir(), "status")
 		cmd := exec.Command(os.Args[0], "exec", "--connect", addr, "--status-file", status, "-v", "/pipe", "--", "sh", "-c", script)
 		cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
-		read, write, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		read, write := must.Get2(os.Pipe())(t)
 		read.Close()
 		cmd.Stderr = write
 		_ = cmd.Run()
@@ -290,14 +271,8 @@ func TestStandardError_that_is_full(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	c := apptest.Client(t, addr)
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	size, err := unix.FcntlInt(write.Fd(), unix.F_SETPIPE_SZ, 4<<10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	read, write := must.Get2(os.Pipe())(t)
+	size := must.Get(unix.FcntlInt(write.Fd(), unix.F_SETPIPE_SZ, 4<<10))(t)
 	if _, err := write.Write(make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}
@@ -306,15 +281,11 @@ func TestStandardError_that_is_full(t *testing.T) {
 		"sh", "-c", "echo $DOCENT_NODE $$ >"+quoted(node)+"; exec sleep 60 2>/dev/null")
 	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
 	cmd.Stderr = write
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	write.Close()
 	where, pid, _ := strings.Cut(await(t, node), " ")
-	if err := c.Delete(t.Context(), where); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.Delete(t.Context(), where))
 	eventually(t, "the command ends", func() bool { return !alive(pid) })
 	text, err := io.ReadAll(read)
 	_ = cmd.Wait()

@@ -19,6 +19,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -157,10 +158,7 @@ func play(t *testing.T, seed uint64, mutant bool) (o observation) {
 		route := &network{srv: srv}
 		holder := newClient(t, srv, framework.WithDialer(route.dial), framework.WithSessionTimeout(timeout))
 		next := newClient(t, srv, framework.WithDialer(srv.Dial))
-		l, err := newMutex(t, holder).Lock(lock.ContextWithOwner(t.Context(), lock.NewOwner("")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(newMutex(t, holder).Lock(lock.ContextWithOwner(t.Context(), lock.NewOwner(""))))(t)
 		granted := make(chan time.Time, 1)
 		go func() {
 			if _, err := newMutex(t, next).Lock(t.Context()); err == nil {
@@ -172,9 +170,7 @@ func play(t *testing.T, seed uint64, mutant bool) (o observation) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := execute.AwaitAmple(t.Context(), l, o.budget); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, execute.AwaitAmple(t.Context(), l, o.budget))
 		group := newDeafProgram(between(0, o.budget.Reserve))
 		s := execute.Supervisor{
 			Holding: l, Program: group, Budget: o.budget, Stop: syscall.SIGTERM, OnLost: syscall.SIGKILL,
@@ -204,23 +200,15 @@ func play(t *testing.T, seed uint64, mutant bool) (o observation) {
 
 func newClient(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	c, err := framework.NewClient(srv.Addr(), opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(srv.Addr(), opts...))(t)
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.AwaitConnected(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, c.AwaitConnected(t.Context()))
 	return c
 }
 
 func newMutex(t *testing.T, c *framework.Client) *lock.Mutex {
 	t.Helper()
-	m, err := lock.NewMutex(c, "/locks/succession")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(lock.NewMutex(c, "/locks/succession"))(t)
 	return m
 }
 
@@ -275,15 +263,9 @@ func TestOutage_that_is_ridden_out(t *testing.T) {
 			srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSessionTimeouts(time.Second, time.Minute))...)
 			route := &network{srv: srv}
 			c := newClient(t, srv, framework.WithDialer(route.dial), framework.WithSessionTimeout(timeout))
-			l, err := newMutex(t, c).Lock(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(newMutex(t, c).Lock(t.Context()))(t)
 			margin := c.Session().Margin
-			b, err := execute.NewBudget(timeout, margin, -1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must.Get(execute.NewBudget(timeout, margin, -1))(t)
 			group := newDeafProgram(0)
 			signals := make(chan os.Signal, 1)
 			s := execute.Supervisor{
@@ -343,16 +325,10 @@ func TestPages_say_what_the_contract_rides_out(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		s := apptest.Client(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithSessionTimeout(30*time.Second)).Session()
-		budget, err := execute.NewBudget(s.Timeout, s.Margin, -1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		budget := must.Get(execute.NewBudget(s.Timeout, s.Margin, -1))(t)
 		now := time.Now()
 		ride := budget.Warning(now.Add(execute.Remains(s.Timeout, s.Margin))).Sub(now)
-		page, err := os.ReadFile("../../../../docs/command.md")
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := must.Get(os.ReadFile("../../../../docs/command.md"))(t)
 		var help bytes.Buffer
 		app := &cli.App{Out: &help, Err: &help}
 		app.Main(t.Context(), []string{"help", "loss"})

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+	"github.com/docent-go/docent/internal/must"
 )
 
 func testBinary() string { return os.Args[0] }
@@ -30,10 +31,7 @@ func inTerminal(t *testing.T, addr string, args ...string) (cmd *exec.Cmd, termi
 // startInTerminal starts the command in a terminal, and kills it at the test's end.
 func startInTerminal(t *testing.T, cmd *exec.Cmd) (terminal *os.File, output func() string) {
 	t.Helper()
-	terminal, err := pty.Start(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	terminal := must.Get(pty.Start(cmd))(t)
 	var shown apptest.Buffer
 	read := make(chan struct{})
 	go func() { // ends with the terminal
@@ -46,10 +44,7 @@ func startInTerminal(t *testing.T, cmd *exec.Cmd) (terminal *os.File, output fun
 
 func foreground(t *testing.T, terminal *os.File) int {
 	t.Helper()
-	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
-	if err != nil {
-		t.Fatal(err)
-	}
+	group := must.Get(unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP))(t)
 	return group
 }
 
@@ -131,10 +126,7 @@ func TestTerminal_is_shared_in_a_pipeline(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	shell := exec.Command("bash", "-c", fmt.Sprintf("%s=1 %s exec --connect %s /pipeline -- bash -c 'read line; echo got $line' | cat", apptest.ProgramVariable, quoted(testBinary()), addr))
-	terminal, err := pty.Start(shell)
-	if err != nil {
-		t.Fatal(err)
-	}
+	terminal := must.Get(pty.Start(shell))(t)
 	defer terminal.Close()
 	if _, err := terminal.WriteString("it\n"); err != nil {
 		t.Fatal(err)
@@ -151,10 +143,7 @@ func TestTerminal_is_given_back_to_a_script(t *testing.T) {
 	_, addr := serve(t)
 	script := fmt.Sprintf("%s=1 %s exec --connect %s /script -- true; read line; echo got $line", apptest.ProgramVariable, quoted(testBinary()), addr)
 	shell := exec.Command("sh", "-c", script)
-	terminal, err := pty.Start(shell)
-	if err != nil {
-		t.Fatal(err)
-	}
+	terminal := must.Get(pty.Start(shell))(t)
 	defer terminal.Close()
 	if _, err := terminal.WriteString("it\n"); err != nil {
 		t.Fatal(err)

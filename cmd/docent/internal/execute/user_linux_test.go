@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // becomeRootVariable makes the test binary, which must have the setuid bit, a process of root's that
@@ -53,10 +54,7 @@ type userPrograms struct {
 
 func newUserPrograms(t *testing.T) userPrograms {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "docent-user") //nolint:usetesting // t.TempDir's parents are closed to other users
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("", "docent-user"))(t) //nolint:usetesting // t.TempDir's parents are closed to other users
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	u := userPrograms{dir, filepath.Join(dir, "docent"), filepath.Join(dir, "setuid"), filepath.Join(dir, "pid")}
 	for _, err := range []error{
@@ -89,13 +87,8 @@ func TestCommand_of_another_user(t *testing.T) {
 	if os.Getuid() == 0 {
 		p.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
-	in, err := p.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(p.StdinPipe())(t)
+	must.OK(t, p.Start())
 	t.Cleanup(func() { in.Close(); _ = p.Process.Kill(); _ = p.Wait() })
 	root := await(t, pid)
 	named := "setuid (pid " + root + ")"

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/cmd/docent/internal/layout"
+	"github.com/docent-go/docent/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -40,14 +41,9 @@ func TestDraw_is_the_same_each_time(t *testing.T) {
 			got := svg(layout.Draw(c.nodes, parse(t, c.edges), 640))
 			golden := filepath.Join("testdata", strings.ReplaceAll(c.name, " ", "-")+".svg")
 			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(golden, []byte(got), 0o600))
 			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(os.ReadFile(golden))(t)
 			if got != string(want) {
 				t.Errorf("the drawing differs from %s (renew it with -update, and look at it):\n%s", golden, got)
 			}

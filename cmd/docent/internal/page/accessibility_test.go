@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/docent-go/docent/cmd/docent/internal/page"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // busyPage opens a page that shows all it has: a deadlock, a queue, lanes, both tables and both pictures.
@@ -33,10 +34,7 @@ func busyPage(t *testing.T) *tab {
 // Each control, table, picture and region has a name for those who do not see it.
 func TestPage_names_its_parts(t *testing.T) {
 	tb := busyPage(t)
-	tree, err := chromedp.Call(tb.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := must.Get(chromedp.Call(tb.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}))(t)
 	seen := map[string]int{}
 	for _, n := range tree.Nodes {
 		if n.Ignored || n.Role == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // axe returns axe-core, by which a browser looks for what keeps people from using a page.
@@ -28,10 +29,7 @@ func axe(t *testing.T) string {
 		}
 		file = strings.TrimSpace(string(found))
 	}
-	script, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(os.ReadFile(file))(t)
 	return string(script)
 }
 

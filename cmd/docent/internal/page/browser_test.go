@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -41,10 +42,7 @@ func startBrowser(t *testing.T) context.Context {
 		apptest.Missing(t, fmt.Sprintf("no browser, which scripts/setup-chromium installs: %v", err))
 	}
 	browser.Do(func() {
-		dir, err := os.MkdirTemp("", "docent-page") //nolint:usetesting // the browser outlives the test
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := must.Get(os.MkdirTemp("", "docent-page"))(t) //nolint:usetesting // the browser outlives the test
 		opts := []chromedp.ExecAllocatorOption{
 			chromedp.ExecPath(path), chromedp.UserDataDir(dir), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
 			chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.WindowSize(1400, 1000),
@@ -91,9 +89,7 @@ func openTabFor(t *testing.T, most time.Duration) *tab {
 	t.Cleanup(func() { end(); cancel() })
 	tb := &tab{t: t, ctx: ctx}
 	tb.do(chromedp.Navigate("about:blank"))
-	if err := chromedp.Listen(ctx, tb.see); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, chromedp.Listen(ctx, tb.see))
 	call(tb, network.Enable, network.EnableParams{})
 	// Else another test's tab may take the focus.
 	call(tb, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})

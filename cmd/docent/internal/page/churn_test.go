@@ -18,6 +18,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -35,10 +36,7 @@ func watched(t *testing.T, body func(t *testing.T, w *watcher)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &watcher{t: t, server: zkserver.Run(t, zkenv.DrawVersion(t)...)}
-		live, err := inspect.Follow(w.client(), "/locks", inspect.FollowLimits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		live := must.Get(inspect.Follow(w.client(), "/locks", inspect.FollowLimits{}))(t)
 		w.page = page.NewServer(page.Config{Source: live, Token: token, Hosts: []string{"docent"}})
 		ctx, cancel := context.WithCancel(context.Background()) // until the clean-up
 		var collecting sync.WaitGroup

@@ -17,6 +17,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/zktel"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // view shows a view that is no current one.
@@ -127,9 +128,7 @@ func (s *stand) snapshot(t *testing.T, query string) (got snapshot) {
 	t.Helper()
 	message := readMessage(t, bufio.NewReader(s.ask(t, "GET", "/events"+query, "").Body))
 	_, data, _ := strings.Cut(message, "\ndata: ")
-	if err := json.Unmarshal([]byte(data), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(data), &got))
 	return got
 }
 

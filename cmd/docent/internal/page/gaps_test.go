@@ -12,6 +12,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // A laneSeen is a lane as a tab gets it.
@@ -28,9 +29,7 @@ func (s *stand) lanes(t *testing.T) []laneSeen {
 	message := readMessage(t, bufio.NewReader(s.ask(t, "GET", "/events", "").Body))
 	_, data, _ := strings.Cut(message, "\ndata: ")
 	var got struct{ Holds []laneSeen }
-	if err := json.Unmarshal([]byte(data), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, json.Unmarshal([]byte(data), &got))
 	return got.Holds
 }
 

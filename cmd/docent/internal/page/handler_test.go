@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/page"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -19,10 +20,7 @@ import (
 // unless they are given.
 func (s *stand) ask(t testing.TB, method, path, body string, headers ...string) *http.Response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader(body)))(t)
 	r.Header.Set("Authorization", "Bearer "+s.token)
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
@@ -31,20 +29,14 @@ func (s *stand) ask(t testing.TB, method, path, body string, headers ...string) 
 		}
 		r.Header.Set(name, value)
 	}
-	reply, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must.Get(http.DefaultClient.Do(r))(t)
 	t.Cleanup(func() { _ = reply.Body.Close() }) // read as far as the test wants
 	return reply
 }
 
 func text(t testing.TB, reply *http.Response) string {
 	t.Helper()
-	data, err := io.ReadAll(reply.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(io.ReadAll(reply.Body))(t)
 	return string(data)
 }
 
@@ -121,10 +113,7 @@ func readMessage(t testing.TB, lines *bufio.Reader) string {
 	t.Helper()
 	var message strings.Builder
 	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(lines.ReadString('\n'))(t)
 		if line == "\n" {
 			return message.String()
 		}
@@ -137,10 +126,7 @@ func TestServer_bounds_its_streams(t *testing.T) {
 	s := serve(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	for i := range 64 {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/events", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/events", nil))(t)
 		r.Header.Set("Authorization", "Bearer "+token)
 		reply, err := http.DefaultClient.Do(r)
 		if err != nil || reply.StatusCode != http.StatusOK {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lease"
 )
 
@@ -42,10 +43,7 @@ type stand struct {
 // serve serves a page until the test has ended.
 func serve(t testing.TB, change func(*page.Config)) *stand {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s := &stand{make(script), "http://" + l.Addr().String(), token}
 	cfg := page.Config{Source: s, Servers: "zk1:2181", Root: "/locks", Token: token, Hosts: []string{l.Addr().String()}}
 	if change != nil {

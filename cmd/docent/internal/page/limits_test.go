@@ -16,6 +16,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -37,14 +38,9 @@ func TestServer_cuts_a_slow_body(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn, err := net.Dial("tcp", host)
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must.Get(net.Dial("tcp", host))(t)
 			defer func() { _ = conn.Close() }()
-			if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
 			fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: %s\r\n%sContent-Length: 100\r\n\r\n{", c.line, c.host, c.headers)
 			reply, err := io.ReadAll(conn) // the server closes a connection whose body it has not read
 			if err != nil || !strings.HasPrefix(string(reply), "HTTP/1.1 "+c.want) {
@@ -104,19 +100,12 @@ func TestServer_does_not_revoke_an_unfair_mutex(t *testing.T) {
 func TestServer_cuts_who_does_not_read(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(c *page.Config) { c.Write = 100 * time.Millisecond })
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", strings.TrimPrefix(s.base, "http://")))(t)
 	defer func() { _ = conn.Close() }()
-	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.(*net.TCPConn).SetReadBuffer(4<<10))
 	request := "GET /app.js HTTP/1.1\r\nHost: " + strings.TrimPrefix(s.base, "http://") + "\r\n\r\n"
 	zktest.Eventually(t, 20*time.Second, "the connection's end", func() bool {
-		if err := conn.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, conn.SetWriteDeadline(time.Now().Add(10*time.Millisecond)))
 		_, err := io.WriteString(conn, strings.Repeat(request, 100))
 		return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
 	})
@@ -136,10 +125,7 @@ func TestServer_keeps_an_idle_stream_of_HTTP2(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel() // before server.Close, which waits for the stream
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/events", nil))(t)
 	r.Header.Set("Authorization", "Bearer "+token)
 	reply, err := server.Client().Do(r)
 	if err != nil || reply.ProtoMajor != 2 {
@@ -204,14 +190,9 @@ func TestServer_refuses_odd_requests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn, err := net.Dial("tcp", host)
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must.Get(net.Dial("tcp", host))(t)
 			defer func() { _ = conn.Close() }()
-			if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
 			_, _ = io.WriteString(conn, c.request) // the server may close before the end
 			line, err := bufio.NewReader(conn).ReadString('\n')
 			_, status, _ := strings.Cut(line, " ")
@@ -241,15 +222,9 @@ func TestServer_cuts_long_names(t *testing.T) {
 		s.published(locks...)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/events?open=/locks/a", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/events?open=/locks/a", nil))(t)
 		r.Header.Set("Authorization", "Bearer "+token)
-		reply, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		reply := must.Get(http.DefaultClient.Do(r))(t)
 		defer func() { _ = reply.Body.Close() }()
 		message := readMessage(t, bufio.NewReader(reply.Body))
 		if !strings.Contains(message, "é…") || len(message) > 256<<10 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -26,9 +27,7 @@ func startProgram(t *testing.T, args ...string) *program {
 	t.Helper()
 	p := &program{Cmd: apptest.Program(os.Args[0], append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)}
 	p.Stdout, p.Stderr = &p.out, &p.errs
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.Start())
 	t.Cleanup(func() {
 		_ = p.Process.Signal(syscall.SIGTERM) // it may have ended
 		_ = p.Wait()                          // the signal is its end

@@ -18,6 +18,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -91,10 +92,7 @@ func clients(t *testing.T, server *zktest.Server, n int) []*framework.Client {
 	t.Helper()
 	all := make([]*framework.Client, n)
 	for i := range all {
-		c, err := framework.NewClient(server.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(framework.NewClient(server.Addr()))(t)
 		t.Cleanup(func() { _ = c.Close() }) // the server ends with the test
 		all[i] = c
 	}
@@ -162,10 +160,7 @@ var sessionLine = regexp.MustCompile(`recved=(\d+),sent=\d+,sid=(0x[0-9a-f]+)`)
 // sessions returns the number of requests that the server has received, by session.
 func sessions(t *testing.T, server *zktest.Server) map[string]int {
 	t.Helper()
-	cons, err := server.FourLetter(t.Context(), "cons")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cons := must.Get(server.FourLetter(t.Context(), "cons"))(t)
 	found := map[string]int{}
 	for _, m := range sessionLine.FindAllStringSubmatch(cons, -1) {
 		found[m[2]], _ = strconv.Atoi(m[1]) // digits
@@ -206,9 +201,7 @@ func measureUpdates(t *testing.T, tb *tab, c *framework.Client, l *lock.Lease) {
 		tb.await("document.querySelector('#rows tbody td:nth-child(5)').textContent === '1'")
 		<-time.After(3 * time.Second) // the second look is over
 		before := time.Now()
-		if err := l.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, l.Release(t.Context()))
 		l = <-next
 		shown := fmt.Sprintf("changes.find((c) => c.text.includes(%q))", owner)
 		tb.await(shown)

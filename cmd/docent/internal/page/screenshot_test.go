@@ -15,6 +15,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
+	"github.com/docent-go/docent/internal/must"
 )
 
 var (
@@ -129,11 +130,6 @@ func shot(t *testing.T, url, query, scheme string, width int64, file string) {
 	if query != "" {
 		tb.await("document.querySelectorAll('#contenders tbody tr').length > 0")
 	}
-	image, err := chromedp.Run(tb.ctx, chromedp.FullScreenshot(100))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, image, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	image := must.Get(chromedp.Run(tb.ctx, chromedp.FullScreenshot(100)))(t)
+	must.OK(t, os.WriteFile(file, image, 0o644))
 }

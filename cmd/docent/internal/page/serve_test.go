@@ -28,6 +28,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -39,35 +40,21 @@ import (
 func write(t *testing.T, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
 // certificate returns the files of a certificate for the host and of its key, and its pool.
 func certificate(t *testing.T, host string) (cert, key string, pool *x509.CertPool) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{host}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))(t)
+	parsed := must.Get(x509.ParseCertificate(der))(t)
+	secret := must.Get(x509.MarshalPKCS8PrivateKey(private))(t)
 	pool = x509.NewCertPool()
 	pool.AddCert(parsed)
 	return write(t, "cert.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
@@ -77,10 +64,7 @@ func certificate(t *testing.T, host string) (cert, key string, pool *x509.CertPo
 // ensemble returns the address of an embedded server.
 func ensemble(t *testing.T) string {
 	t.Helper()
-	addr, err := zkserver.Run(t, zkenv.DrawVersion(t)...).Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := must.Get(zkserver.Run(t, zkenv.DrawVersion(t)...).Listen("127.0.0.1:0"))(t)
 	return addr
 }
 
@@ -119,16 +103,10 @@ func TestServe_with_TLS(t *testing.T) {
 		"another host":     {"evil.example", secret, 421},
 		"no token":         {host, "", 401},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+host+"/metrics", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+host+"/metrics", nil))(t)
 		r.Host = c.host
 		r.Header.Set("Authorization", "Bearer "+c.token)
-		reply, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		reply := must.Get(client.Do(r))(t)
 		_ = reply.Body.Close()
 		if reply.StatusCode != c.want || reply.TLS == nil || reply.TLS.Version < tls.VersionTLS12 {
 			t.Errorf("%s: status %d, want %d", name, reply.StatusCode, c.want)
@@ -141,9 +119,7 @@ func TestServe_refuses(t *testing.T) {
 	t.Parallel()
 	good := write(t, "token", []byte("a-token-of-the-operator"))
 	open := write(t, "open", []byte("a-token-of-the-operator"))
-	if err := os.Chmod(open, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.Chmod(open, 0o644))
 	cert, key, _ := certificate(t, "locks.example")
 	addr := ensemble(t)
 	for name, args := range map[string][]string{
@@ -174,20 +150,11 @@ func TestServe_refuses(t *testing.T) {
 // The page's button asks, and the holder's function is called. The log has who asked for what, and no token.
 func TestServe_revokes_from_the_page(t *testing.T) {
 	addr := ensemble(t)
-	c, err := framework.NewClient(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(addr))(t)
 	t.Cleanup(func() { _ = c.Close() }) // the server ends with the test
 	asked := make(chan struct{}, 9)
-	m, err := lock.NewMutex(c, "/locks/a", recipes.WithRevocation(func(*lock.Lease) { asked <- struct{}{} }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	held, err := m.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(lock.NewMutex(c, "/locks/a", recipes.WithRevocation(func(*lock.Lease) { asked <- struct{}{} })))(t)
+	held := must.Get(m.Lock(t.Context()))(t)
 	p := startProgram(t, "--connect", addr, "--allow-revoke", "/locks")
 	right := fmt.Sprintf(`{"znode":%q,"fence":"%d"}`, held.Node(), held.Fence())
 	for want, headers := range map[int][]string{
@@ -233,14 +200,9 @@ func TestServer_cuts_a_slow_reader(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(c *page.Config) { c.Write = 300 * time.Millisecond })
 	host := strings.TrimPrefix(s.base, "http://")
-	conn, err := net.Dial("tcp", host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", host))(t)
 	defer func() { _ = conn.Close() }()
-	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, conn.(*net.TCPConn).SetReadBuffer(4<<10))
 	fmt.Fprintf(conn, "GET /events?open=/locks/a HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", host, token)
 	other := bufio.NewReader(s.ask(t, "GET", "/events", "").Body)
 	readMessage(t, other)

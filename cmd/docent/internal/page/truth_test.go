@@ -17,6 +17,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // A link is a TCP proxy between the browser and docent that can swallow all bytes: both ends stay open,
@@ -33,10 +34,7 @@ type link struct {
 // linked returns a link to the page, until the test has ended. serve must know its address.
 func linked(t *testing.T) (l *link, s *stand) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	l = &link{listener: listener, open: make(chan struct{})}
 	close(l.open)
 	s = serve(t, func(c *page.Config) { c.Hosts = append(c.Hosts, listener.Addr().String()) })

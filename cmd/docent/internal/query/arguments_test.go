@@ -7,6 +7,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -79,10 +80,7 @@ func TestBreak_takes_contenders_alone(t *testing.T) {
 func TestBreak_below_a_chroot_and_a_namespace(t *testing.T) {
 	t.Parallel()
 	_, addr := processes(t)
-	c, err := framework.NewClient(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(addr))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	full := contender(t, c, "/app/ns/locks/a"+guid+"lock-", metadata("h", 1, "", "p"))
 	w := &environment{client: c}
@@ -126,10 +124,7 @@ func TestOutput_on_a_full_disk(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = full.Close() })
 	srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-	addr, err := srv.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := must.Get(srv.Listen("127.0.0.1:0"))(t)
 	for _, args := range [][]string{
 		{"ls"}, {"ls", "-o", "json"}, {"tree"}, {"doctor"}, {"doctor", "-o", "json"}, {"doctor", "-o", "svg"}, {"who", "/a"}, {"queue", "/a"}, {"who", "/a", "-o", "json"},
 	} {

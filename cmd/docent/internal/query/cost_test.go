@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/form"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -69,10 +70,7 @@ func TestCost_of_many_locks(t *testing.T) {
 	const locks = 200
 	for i := range locks {
 		contender(t, w.client, fmt.Sprintf("/jobs/%03d%slock-", i, guid), metadata("h", i, "", fmt.Sprint(i)))
-		m, err := lock.NewUnfairMutex(w.client, fmt.Sprintf("/unfair/%03d", i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(lock.NewUnfairMutex(w.client, fmt.Sprintf("/unfair/%03d", i)))(t)
 		if _, err := m.Lock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -117,9 +115,7 @@ func TestRate(t *testing.T) {
 			t.Errorf("with --timeout 8s it took %v", took)
 		}
 		var document form.Snapshot
-		if err := json.Unmarshal([]byte(r.out), &document); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(r.out), &document))
 		if n := len(document.Locks); r.code != 0 || document.Complete || n < 5 || n > 30 || !strings.Contains(r.err, "--timeout 8s ended the search") {
 			t.Errorf("exit code %d, %d locks, complete %v: %s", r.code, n, document.Complete, r.err)
 		}

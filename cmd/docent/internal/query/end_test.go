@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // A target is a contender's znode, as break has to name it.
@@ -139,9 +140,7 @@ func TestAProtectedContext(t *testing.T) {
 		env.fill(t)
 		file := filepath.Join(t.TempDir(), "config.json")
 		text := `{"current":"prod","contexts":{"prod":{"connect":"ignored:1","protected":true}}}`
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 		of := env.target(t, "/locks/report"+guid+"lock-0000000000")
 		args := []string{"--config", file, "break", of.path, "--session", of.session, "--yes", "--czxid", of.czxid}
 		if r := env.docent(t, args...); r.code != 2 || !env.exists(t, of.path) {

@@ -20,6 +20,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/form/formtest"
 	"github.com/docent-go/docent/cmd/docent/internal/query"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/schedule"
@@ -56,10 +57,7 @@ func (env *environment) connect(t *testing.T) *framework.Client {
 func processes(t *testing.T, opts ...zkenv.Option) (w *environment, addr string) {
 	t.Helper()
 	w = &environment{server: zkserver.Run(t, zkenv.DrawVersion(t, opts...)...)}
-	addr, err := w.server.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr = must.Get(w.server.Listen("127.0.0.1:0"))(t)
 	w.client = w.connect(t)
 	return w, addr
 }
@@ -119,9 +117,7 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".golden")
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, []byte(got), 0o600))
 		return
 	}
 	want, err := os.ReadFile(file)
@@ -133,10 +129,7 @@ func golden(t *testing.T, name, got string) {
 // contender creates a contender's znode: by the client, with the name's beginning and the data.
 func contender(t *testing.T, c *framework.Client, path, data string) string {
 	t.Helper()
-	created, err := c.Create(t.Context(), path, []byte(data), framework.Ephemeral(), framework.Sequential(), framework.WithParents())
-	if err != nil {
-		t.Fatal(err)
-	}
+	created := must.Get(c.Create(t.Context(), path, []byte(data), framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
 	return created
 }
 
@@ -184,10 +177,7 @@ func (env *environment) schedules(t *testing.T) {
 		}
 	}
 	runs := func(all ...schedule.Run) string {
-		data, err := json.Marshal(map[string]any{"docent": 1, "runs": all})
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(json.Marshal(map[string]any{"docent": 1, "runs": all}))(t)
 		return string(data)
 	}
 	write("/jobs/theirs", "cron: 0 3 * * *")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // TestTheReaderHasGone: the commands end without an error, and end their sessions.
@@ -43,10 +44,7 @@ func TestJQ(t *testing.T) {
 		apptest.Missing(t, "no jq, which runs the examples of docs/command.md")
 	}
 	w, addr := processes(t)
-	page, err := os.ReadFile("../../../../docs/command.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../../../docs/command.md"))(t)
 	_, rest, found := strings.Cut(string(page), "`jq` prints what you need")
 	_, rest, _ = strings.Cut(rest, "```sh\n")
 	script, _, _ := strings.Cut(rest, "```")
@@ -125,19 +123,12 @@ type prompt struct {
 // asked starts break on a terminal, and returns when it has asked the question.
 func asked(t *testing.T, question string, args ...string) *prompt {
 	t.Helper()
-	own, tty, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	own, tty := must.Get2(pty.Open())(t)
 	p := &prompt{File: own, cmd: apptest.Program(os.Args[0], args...), shown: make(chan string, 1)}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = tty, tty, tty
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := tty.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, p.cmd.Start())
+	must.OK(t, tty.Close())
 	ready := make(chan struct{})
 	go func() { // ends with the process, which has the terminal's other end
 		var shown strings.Builder
@@ -211,9 +202,7 @@ func TestBreak_asks_for_the_protected_context(t *testing.T) {
 	of := w.target(t, contender(t, w.client, "/locks/a"+guid+"lock-", ""))
 	file := filepath.Join(t.TempDir(), "config.json")
 	text := fmt.Sprintf(`{"current":"prod","contexts":{"prod":{"connect":%q,"protected":true}}}`, addr)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	args := []string{"--config", file, "break", of.path, "--session", of.session, "--yes", "--czxid", of.czxid}
 	for _, test := range []struct {
 		typed string
@@ -240,18 +229,14 @@ func TestBreak_spares_a_successor(t *testing.T) {
 	}
 	first := hold()
 	p := asked(t, "characters of its name", "break", "/role", "--session", first.session, "--connect", addr)
-	if err := w.client.Delete(t.Context(), "/role"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.client.Delete(t.Context(), "/role"))
 	hold()
 	if code, shown := p.answer(t, "role\n"); code != 1 || !w.exists(t, "/role") || !strings.Contains(shown, "nothing was done") {
 		t.Errorf("exit code %d: %s", code, shown)
 	}
 	second := w.target(t, "/role")
 	p = asked(t, "characters of its name", "break", "/role", "--session", second.session, "--connect", addr)
-	if err := w.client.Delete(t.Context(), "/role"); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.client.Delete(t.Context(), "/role"))
 	if code, shown := p.answer(t, "role\n"); code != 0 || !strings.Contains(shown, "gone already: /role") {
 		t.Errorf("exit code %d: %s", code, shown)
 	}

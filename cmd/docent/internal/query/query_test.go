@@ -16,6 +16,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/freeport"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -192,9 +193,7 @@ func TestDoctor(t *testing.T) {
 		golden(t, "doctor", r.out)
 		r = env.docent(t, "doctor", "-o", "json", "--servers=false")
 		var document form.Snapshot
-		if err := json.Unmarshal([]byte(r.out), &document); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal([]byte(r.out), &document))
 		i := slices.IndexFunc(document.Findings, func(f form.Finding) bool { return f.Problem == "deadlock" })
 		if i < 0 || !document.Findings[i].Confirmed || len(document.Findings[i].Edges) != 2 {
 			t.Errorf("findings: %+v", document.Findings)
@@ -220,10 +219,7 @@ func TestDoctor_names_the_processes_of_an_owner(t *testing.T) {
 func TestDoctor_asks_each_server(t *testing.T) {
 	t.Parallel()
 	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
-	addr, err := server.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := must.Get(server.Listen("127.0.0.1:0"))(t)
 	gone := freeport.Addr(t)
 	r := plain(t, "--connect", addr, "doctor")
 	// The known faults are a finding if docent can't help one of those of the version, which is drawn.
@@ -340,14 +336,8 @@ func TestList_shows_what_it_can_not_read(t *testing.T) {
 func TestDoctor_names_a_goroutine_that_waits_for_its_parent(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, env *environment) {
-		m, err := lock.NewMutex(env.client, "/locks/report")
-		if err != nil {
-			t.Fatal(err)
-		}
-		parent, err := m.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(lock.NewMutex(env.client, "/locks/report"))(t)
+		parent := must.Get(m.Lock(t.Context()))(t)
 		var child sync.WaitGroup
 		child.Go(func() {
 			if l, err := m.Lock(t.Context()); err != nil || l.Release(t.Context()) != nil {

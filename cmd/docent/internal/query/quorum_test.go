@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/form"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -40,9 +41,7 @@ func TestDoctor_with_some_servers(t *testing.T) {
 		{0, 4, []string{"unreachable", "connection refused", "ERROR   connection", "No server serves", "the locks were not read, 4 findings"}},
 	} {
 		for _, server := range ensemble.Servers[test.up:min(test.up+1, 3)] {
-			if err := server.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, server.Kill())
 		}
 		if test.up < 3 && test.up > 0 { // the others need a moment to notice
 			awaitModes(t, ensemble.Servers[:test.up], test.up >= 2)

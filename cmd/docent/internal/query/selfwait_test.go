@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // What doctor says that it saw twice, it read twice: the wait of a process for itself that ends between the two looks
@@ -23,9 +25,7 @@ func TestDoctor_looks_again_at_each_wait(t *testing.T) {
 			done <- env.client.Delete(t.Context(), child)
 		}()
 		r := env.docent(t, "doctor", "/both", "--servers=false")
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, <-done)
 		if !strings.Contains(r.out, "2 owners wait for each other, seen twice") || strings.Contains(r.out, "a process waits") {
 			t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 		}
@@ -45,9 +45,7 @@ func TestDoctor_looks_again_at_what_takes_turns(t *testing.T) {
 			done <- env.client.Delete(t.Context(), child)
 		}()
 		r := env.docent(t, "doctor", "/turns", "--servers=false")
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, <-done)
 		if r.code != 0 || strings.Contains(r.out, "self-wait") || !strings.Contains(r.out, "No deadlock found") {
 			t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 		}

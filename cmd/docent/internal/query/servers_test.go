@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/form"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -42,10 +43,7 @@ func serve(t *testing.T, l net.Listener, fn func(net.Conn)) {
 // listen returns a listener on loopback.
 func listen(t *testing.T) net.Listener {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	return l
 }
 
@@ -71,10 +69,7 @@ func srvr(version, mode string, outstanding int) string {
 // listening returns the address of an embedded server with TCP, of the version that tests expect.
 func listening(t *testing.T) string {
 	t.Helper()
-	addr, err := zkserver.Run(t).Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := must.Get(zkserver.Run(t).Listen("127.0.0.1:0"))(t)
 	return addr
 }
 
@@ -120,10 +115,7 @@ func TestDoctor_compares_the_servers(t *testing.T) {
 // help. They decide no exit code.
 func TestDoctor_names_known_faults(t *testing.T) {
 	t.Parallel()
-	server, err := zkserver.Run(t, zkserver.WithVersion("3.9.6")).Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(zkserver.Run(t, zkserver.WithVersion("3.9.6")).Listen("127.0.0.1:0"))(t)
 	const safe = "; docent is safe: "
 	for name, test := range map[string]struct {
 		answers  []string
@@ -213,9 +205,7 @@ func TestDoctor_asks_by_TLS(t *testing.T) {
 	web.StartTLS()
 	defer web.Close()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o600))
 	server, secured := listening(t), listen(t)
 	serve(t, tls.NewListener(secured, &tls.Config{Certificates: web.TLS.Certificates}), func(conn net.Conn) {
 		defer func() { _ = conn.Close() }()

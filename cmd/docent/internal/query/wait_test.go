@@ -8,6 +8,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -51,9 +52,7 @@ func TestWait(t *testing.T) {
 					if hasEnded(ended) {
 						t.Fatalf("it returned while %s was there: %+v", znode, <-ended)
 					}
-					if err := env.client.Delete(t.Context(), znode); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, env.client.Delete(t.Context(), znode))
 				}
 				began := time.Now() // virtual
 				r := <-ended
@@ -75,16 +74,12 @@ func TestWait_for_several(t *testing.T) {
 		a := contender(t, env.client, "/locks/a"+guid+"lock-", "")
 		ended := env.waiting(t, "/locks/free", "/locks/a", "/missing")
 		free := contender(t, env.client, "/locks/free"+guid+"lock-", "") // after wait has seen it free
-		if err := env.client.Delete(t.Context(), a); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, env.client.Delete(t.Context(), a))
 		<-time.After(time.Minute) // virtual
 		if hasEnded(ended) {
 			t.Fatalf("it returned while /locks/free was held: %+v", <-ended)
 		}
-		if err := env.client.Delete(t.Context(), free); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, env.client.Delete(t.Context(), free))
 		if r := <-ended; r.code != 0 {
 			t.Errorf("exit code %d: %s", r.code, r.err)
 		}
@@ -144,9 +139,7 @@ func TestWait_for_a_hidden_holder(t *testing.T) {
 func waitForAHiddenHolder(t *testing.T, env *environment) {
 	t.Helper()
 	owner := env.connect(t)
-	if err := owner.AddAuth(t.Context(), "digest", []byte("u:p")); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, owner.AddAuth(t.Context(), "digest", []byte("u:p")))
 	if _, err := env.client.Create(t.Context(), "/locks/a", nil, framework.WithParents()); err != nil {
 		t.Fatal(err)
 	}
@@ -160,9 +153,7 @@ func waitForAHiddenHolder(t *testing.T, env *environment) {
 	if hasEnded(ended) {
 		t.Fatalf("it returned: %+v", <-ended)
 	}
-	if err := owner.Delete(t.Context(), znode); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, owner.Delete(t.Context(), znode))
 	if r := <-ended; r.code != 0 || !strings.Contains(r.err, "/locks/a is held by ?") {
 		t.Errorf("exit code %d: %s", r.code, r.err)
 	}

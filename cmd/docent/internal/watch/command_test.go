@@ -19,6 +19,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/watch"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -48,20 +49,12 @@ func TestWatch_writes_lines(t *testing.T) {
 		c := apptest.Client(t, server.Addr(), framework.WithDialer(server.Dial))
 		file := filepath.Join(t.TempDir(), "trace.json")
 		out, errs, stop := started(t, server, "/locks", "/jobs", "-o", "jsonl", "--trace", file)
-		m, err := lock.NewMutex(c, "/locks/report")
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(lock.NewMutex(c, "/locks/report"))(t)
 		ctx := lock.ContextWithOwner(t.Context(), lock.NewOwner("night\x1bly"))
 		<-time.After(time.Second) // virtual
-		held, err := m.Lock(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		held := must.Get(m.Lock(ctx))(t)
 		<-time.After(7 * time.Second) // virtual
-		if err := held.Release(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, held.Release(ctx))
 		<-time.After(time.Second) // virtual
 		if code := stop(); code != cli.CodeInterrupted || errs.String() != "" {
 			t.Errorf("exit code %d, %q", code, errs.String())

@@ -14,6 +14,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/form/formtest"
 	"github.com/docent-go/docent/cmd/docent/internal/trace"
 	"github.com/docent-go/docent/cmd/docent/internal/watch"
+	"github.com/docent-go/docent/internal/must"
 )
 
 // texts returns the events without their times: "granted /a b", and marks.
@@ -98,10 +99,7 @@ func TestEvents(t *testing.T) {
 
 func marshal(t *testing.T, v any) string {
 	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(v))(t)
 	return string(text)
 }
 
@@ -155,9 +153,7 @@ func TestFollower_measures_waits_and_holds(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	var file bytes.Buffer
-	if err := trace.Write(&file, f.Holds(noon.Add(time.Hour))); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, trace.Write(&file, f.Holds(noon.Add(time.Hour))))
 	for _, want := range []string{`"name":"/locks/a"`, `"dur":150000000`, `"dur":45000000`, `"owner":"y"`} {
 		if !strings.Contains(file.String(), want) {
 			t.Errorf("the trace lacks %s: %s", want, file.String())

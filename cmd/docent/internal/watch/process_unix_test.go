@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -25,18 +26,9 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // held returns the address of a server with a holder of /locks/report, and its lease.
 func held(t *testing.T) (string, *lock.Lease) {
 	t.Helper()
-	addr, err := zkserver.Run(t, zkenv.DrawVersion(t)...).Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := lock.NewMutex(apptest.Client(t, addr), "/locks/report")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := m.Lock(lock.ContextWithOwner(t.Context(), lock.NewOwner("nightly")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := must.Get(zkserver.Run(t, zkenv.DrawVersion(t)...).Listen("127.0.0.1:0"))(t)
+	m := must.Get(lock.NewMutex(apptest.Client(t, addr), "/locks/report"))(t)
+	l := must.Get(m.Lock(lock.ContextWithOwner(t.Context(), lock.NewOwner("nightly"))))(t)
 	return addr, l
 }
 
@@ -46,14 +38,10 @@ func TestWatch_ends_at_an_interrupt(t *testing.T) {
 	cmd := apptest.Program(os.Args[0], "watch", "--connect", addr, "/locks")
 	var out, errs apptest.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill() }()
 	eventually(t, "the holder is shown", func() bool { return strings.Contains(out.String(), "granted  /locks/report") })
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Process.Signal(syscall.SIGINT))
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 || errs.String() != "" {
 		t.Errorf("%v, %q", err, errs.String())
 	}
@@ -67,14 +55,10 @@ func TestWatch_ends_with_its_reader(t *testing.T) {
 	cmd := apptest.Program("bash", "-c", script, os.Args[0], addr)
 	var out, errs apptest.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill() }()
 	eventually(t, "a line is shown", func() bool { return strings.Contains(out.String(), "\n") })
-	if err := l.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, l.Release(t.Context()))
 	if err := cmd.Wait(); err != nil || !strings.HasSuffix(out.String(), "codes 0 0\n") || errs.String() != "" {
 		t.Errorf("%v, %q, %q", err, out.String(), errs.String())
 	}

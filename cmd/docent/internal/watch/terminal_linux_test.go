@@ -15,6 +15,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -30,20 +31,13 @@ type terminal struct {
 // onTerminal starts the process on a terminal of 80 by 24 characters.
 func onTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
 	t.Helper()
-	own, tty, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	own, tty := must.Get2(pty.Open())(t)
 	x := &terminal{File: own, tty: tty, cmd: cmd}
-	if err := pty.Setsize(tty, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, pty.Setsize(tty, &pty.Winsize{Rows: 24, Cols: 80}))
 	x.fresh = x.settings(t)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, cmd.Start())
 	read := make(chan struct{})
 	go func() { // ends with the terminal
 		defer close(read)
@@ -63,10 +57,7 @@ func onTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
 // settings returns the settings of the terminal: whether it echoes, and others.
 func (x *terminal) settings(t *testing.T) *term.State {
 	t.Helper()
-	state, err := term.GetState(int(x.tty.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Get(term.GetState(int(x.tty.Fd())))(t)
 	return state
 }
 
@@ -89,17 +80,12 @@ func TestWatch_on_a_terminal(t *testing.T) {
 			if reflect.DeepEqual(x.settings(t), x.fresh) {
 				t.Error("watch has not taken the terminal")
 			}
-			m, err := lock.NewMutex(apptest.Client(t, addr), "/locks/zebra")
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(lock.NewMutex(apptest.Client(t, addr), "/locks/zebra"))(t)
 			if _, err := m.Lock(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			eventually(t, "the new lock is shown", func() bool { return strings.Contains(x.shown.String(), "/locks/zebra") })
-			if err := test.end(x); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, test.end(x))
 			_ = x.cmd.Wait() // the code says it
 			if code := x.cmd.ProcessState.ExitCode(); code != test.code {
 				t.Errorf("exit code %d, want %d", code, test.code)
@@ -142,9 +128,7 @@ func TestWatch_acts_on_a_terminal(t *testing.T) {
 			if test.protected {
 				file := filepath.Join(t.TempDir(), "config.json")
 				text := fmt.Sprintf(`{"current":"prod","contexts":{"prod":{"connect":%q,"protected":true}}}`, addr)
-				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, os.WriteFile(file, []byte(text), 0o600))
 				args = append(args, "--config="+file)
 			} else {
 				args = append(args, "--connect="+addr)
