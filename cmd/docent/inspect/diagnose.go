@@ -11,37 +11,25 @@ import (
 	"github.com/docent-go/docent/framework/zktel"
 )
 
-// Rules are what [Diagnose] measures by. A field that is 0 has its default.
-type Rules struct {
-	Now        time.Time     // default: when the second snapshot was taken
-	HeldLonger time.Duration // a holder is reported after this time; default: never
-	Crowd      int           // more waiters of one lock are reported; default 500
-}
-
-// The defaults and bounds of rules.
+// The bounds of findings.
 const (
-	defaultCrowd = 500
-	unheard      = time.Minute     // a holder that was asked to release has this time
-	counterNear  = 1<<31 - 1<<20   // a directory's counter ends at 2^31 - 1
-	clockSlack   = 2 * time.Second // a znode may seem to be created so much later than now
+	crowd       = 500             // more waiters of one lock are reported
+	unheard     = time.Minute     // a holder that was asked to release has this time
+	counterNear = 1<<31 - 1<<20   // a directory's counter ends at 2^31 - 1
+	clockSlack  = 2 * time.Second // a znode may seem to be created so much later than now
 )
 
 // Diagnose returns what is wrong, the worst first: the [Deadlocks] of both snapshots, the processes that both
 // show to hold a lock and to wait for it by another owner, and what the second shows by itself. It sends no
-// request. For what Confirm returned, see [Confirm].
-func Diagnose(first, second Snapshot, rules Rules) []Finding {
+// request. A holder is reported if it has held for longer than heldLonger, unless that is 0. Ages are those of the
+// time of the second snapshot. For what Confirm returned, see [Confirm].
+func Diagnose(first, second Snapshot, heldLonger time.Duration) []Finding {
 	found := Deadlocks(first, second)
 	found = append(found, selfWaitsOfProcesses(first, second, found)...)
-	if rules.Now.IsZero() {
-		rules.Now = second.At
-	}
-	if rules.Crowd == 0 {
-		rules.Crowd = defaultCrowd
-	}
 	for _, l := range second.Locks {
-		found = append(found, ofLock(l, rules)...)
+		found = append(found, ofLock(l)...)
 		for _, c := range l.Contenders {
-			found = append(found, ofContender(l, c, rules)...)
+			found = append(found, ofContender(l, c, second.At, heldLonger)...)
 		}
 	}
 	found = append(found, oldSessions(second)...)
@@ -97,7 +85,7 @@ func ofUnread(u Unread) Finding {
 	return f
 }
 
-func ofLock(l Lock, rules Rules) []Finding {
+func ofLock(l Lock) []Finding {
 	var found []Finding
 	for _, path := range l.Foreign {
 		found = append(found, Finding{
@@ -112,7 +100,7 @@ func ofLock(l Lock, rules Rules) []Finding {
 			Advice: "Give each format a path of its own; see docs/migrating-from-curator.md for names that all libraries share.",
 		})
 	}
-	if n := len(l.Waiters()); n > rules.Crowd {
+	if n := len(l.Waiters()); n > crowd {
 		found = append(found, Finding{
 			Severity: Warning, Problem: Crowd, Path: l.Path, Text: fmt.Sprintf("%d contenders wait", n),
 			Advice: "Divide the work among several locks, or limit the waiters of each process.",
@@ -121,7 +109,7 @@ func ofLock(l Lock, rules Rules) []Finding {
 	return found
 }
 
-func ofContender(l Lock, c Contender, rules Rules) []Finding {
+func ofContender(l Lock, c Contender, now time.Time, heldLonger time.Duration) []Finding {
 	if !c.Read() {
 		return nil
 	}
@@ -129,7 +117,7 @@ func ofContender(l Lock, c Contender, rules Rules) []Finding {
 	add := func(severity Severity, problem Problem, text, advice string) {
 		found = append(found, Finding{Severity: severity, Problem: problem, Path: c.Znode, Text: text, Advice: advice, Parties: []Party{PartyOf(c)}})
 	}
-	age := rules.Now.Sub(c.Created)
+	age := now.Sub(c.Created)
 	switch {
 	case c.Session != 0:
 	case !hasID(c) && c.Meta == nil && l.Kind != Exclusive:
@@ -139,11 +127,11 @@ func ofContender(l Lock, c Contender, rules Rules) []Finding {
 		add(Error, NoSession, "its znode belongs to no session, so it stays when its process ends",
 			"If no process uses it, end it with docent break --persistent.")
 	}
-	if c.State == Holds && rules.HeldLonger > 0 && age > rules.HeldLonger {
+	if c.State == Holds && heldLonger > 0 && age > heldLonger {
 		add(Warning, HeldLong, fmt.Sprintf("%s has held %s for %v", PartyOf(c), l.Path, age.Round(time.Second)),
 			"See what the process does; docent revoke asks it to release.")
 	}
-	if asked := rules.Now.Sub(c.RevokedAt); c.Revoked && asked > unheard {
+	if asked := now.Sub(c.RevokedAt); c.Revoked && asked > unheard {
 		add(Warning, RevokedUnheard, fmt.Sprintf("it was asked to release %v ago, and still exists", asked.Round(time.Second)),
 			"Its lock may have no revocation. Stop the process.")
 	}

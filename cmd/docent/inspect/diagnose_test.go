@@ -19,24 +19,25 @@ func TestDiagnose(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1000)
 	for name, test := range map[string]struct {
-		dir   inspect.Znode
-		rules inspect.Rules
-		want  inspect.Problem // "" for no finding
+		dir    inspect.Znode
+		at     time.Duration   // after now
+		longer time.Duration   // a hold that is reported
+		want   inspect.Problem // "" for no finding
 	}{
-		"a lock in use":    {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), inspect.Rules{Now: now.Add(time.Hour)}, ""},
-		"held long":        {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), inspect.Rules{Now: now.Add(time.Hour), HeldLonger: time.Minute}, inspect.HeldLong},
-		"held not so long": {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), inspect.Rules{Now: now.Add(time.Hour), HeldLonger: 2 * time.Hour}, ""},
-		"the counter":      {dir("", znode{guid + "lock-2147000000", 1, 5, ""}), inspect.Rules{Now: now}, inspect.Counter},
-		"a crowd":          {dir("", znode{name: guid + "lock-0000000001"}, znode{name: guid + "lock-0000000002"}, znode{name: guid + "lock-0000000003"}), inspect.Rules{Now: now, Crowd: 1}, inspect.Crowd},
-		"mixed":            {dir("", znode{name: hexID + "__lock__0000000001"}, znode{name: guid + "lock-0000000002"}), inspect.Rules{}, inspect.Mixed},
+		"a lock in use":    {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), time.Hour, 0, ""},
+		"held long":        {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), time.Hour, time.Minute, inspect.HeldLong},
+		"held not so long": {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), time.Hour, 2 * time.Hour, ""},
+		"the counter":      {dir("", znode{guid + "lock-2147000000", 1, 5, ""}), 0, 0, inspect.Counter},
+		"a crowd":          {dir("", many(502)...), 0, 0, inspect.Crowd},
+		"mixed":            {dir("", znode{name: hexID + "__lock__0000000001"}, znode{name: guid + "lock-0000000002"}), 0, 0, inspect.Mixed},
 		"mixed with a semaphore": {
 			inspect.Znode{Path: "/l", Children: append(dir("", znode{name: guid + "lock-0000000002"}).Children,
-				below("/l/leases", "", znode{name: guid + "lease-0000000001"}))}, inspect.Rules{}, inspect.Mixed,
+				below("/l/leases", "", znode{name: guid + "lease-0000000001"}))}, 0, 0, inspect.Mixed,
 		},
-		"clocks":           {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), inspect.Rules{Now: now.Add(-time.Minute)}, inspect.ClocksDiffer},
-		"clocks, a little": {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), inspect.Rules{Now: now.Add(-time.Second)}, ""},
+		"clocks":           {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), -time.Minute, 0, inspect.ClocksDiffer},
+		"clocks, a little": {dir("", znode{guid + "lock-0000000001", 1, 5, ""}), -time.Second, 0, ""},
 		"a stranger": {
-			inspect.Znode{Path: "/l", Children: []inspect.Znode{below("/l/leases", "", znode{name: guid + "lease-0000000001"}, znode{name: "x"})}}, inspect.Rules{}, inspect.Foreign,
+			inspect.Znode{Path: "/l", Children: []inspect.Znode{below("/l/leases", "", znode{name: guid + "lease-0000000001"}, znode{name: "x"})}}, 0, 0, inspect.Foreign,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,8 +46,8 @@ func TestDiagnose(t *testing.T) {
 			if !ok {
 				t.Fatal("no lock")
 			}
-			s := inspect.Snapshot{Locks: []inspect.Lock{l}, At: now}
-			found := inspect.Diagnose(s, s, test.rules)
+			s := inspect.Snapshot{Locks: []inspect.Lock{l}, At: now.Add(test.at)}
+			found := inspect.Diagnose(s, s, test.longer)
 			if test.want == "" && len(found) > 0 || test.want != "" && (len(found) != 1 || found[0].Problem != test.want) {
 				t.Errorf("found %+v, want %q", found, test.want)
 			}
@@ -57,6 +58,15 @@ func TestDiagnose(t *testing.T) {
 			}
 		})
 	}
+}
+
+// many returns n contenders of a mutex.
+func many(n int) []znode {
+	var all []znode
+	for i := range n {
+		all = append(all, znode{name: fmt.Sprintf("%slock-%010d", guid, i)})
+	}
+	return all
 }
 
 func TestDiagnose_on_an_ensemble(t *testing.T) {
@@ -73,7 +83,7 @@ func TestDiagnose_on_an_ensemble(t *testing.T) {
 		<-time.After(2 * time.Minute) // virtual
 		s := mustScan(t, c, "/", inspect.Limits{})
 		var problems []inspect.Problem
-		for _, f := range inspect.Diagnose(s, s, inspect.Rules{}) {
+		for _, f := range inspect.Diagnose(s, s, 0) {
 			problems = append(problems, f.Problem)
 		}
 		want := []inspect.Problem{inspect.Foreign, inspect.NoSession, inspect.RevokedUnheard, inspect.NoAuth}
@@ -96,7 +106,7 @@ func TestDiagnose_large_listings(t *testing.T) {
 		}
 		var got []string
 		s := mustScan(t, c, "/", inspect.Limits{})
-		for _, f := range inspect.Diagnose(s, s, inspect.Rules{}) {
+		for _, f := range inspect.Diagnose(s, s, 0) {
 			got = append(got, fmt.Sprint(f.Severity, " ", f.Problem, " ", f.Path))
 			if f.Text == "" || f.Advice == "" {
 				t.Errorf("incomplete: %+v", f)
@@ -129,7 +139,8 @@ func TestDiagnose_old_sessions(t *testing.T) {
 			l, _ := inspect.Of(below(path, "", z))
 			s.Locks = append(s.Locks, l)
 		}
-		found := inspect.Diagnose(s, s, inspect.Rules{Now: time.UnixMilli(1000)})
+		s.At = time.UnixMilli(1000)
+		found := inspect.Diagnose(s, s, 0)
 		if len(found) != test.want {
 			t.Errorf("%s: found %+v", name, found)
 		}
@@ -169,7 +180,7 @@ func TestConfirm(t *testing.T) {
 		first := mustScan(t, observer, "/", inspect.Limits{})
 		<-time.After(2 * time.Second) // virtual
 		second := must.Get(inspect.Confirm(t.Context(), observer, first))(t)
-		found := inspect.Diagnose(first, second, inspect.Rules{})
+		found := inspect.Diagnose(first, second, 0)
 		if len(found) != 1 || found[0].Problem != inspect.Deadlock || found[0].Severity != inspect.Error || !found[0].Confirmed || found[0].Strength != inspect.Exact {
 			t.Fatalf("found %+v", found)
 		}

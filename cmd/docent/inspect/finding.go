@@ -17,7 +17,7 @@ type Problem string
 const (
 	Deadlock       Problem = "deadlock"        // owners wait for each other
 	SelfWait       Problem = "self-wait"       // an owner waits for what it holds
-	HeldLong       Problem = "held-long"       // a holder has held for longer than [Rules.HeldLonger]
+	HeldLong       Problem = "held-long"       // a holder has held for long: see [Diagnose]
 	NoSession      Problem = "no-session"      // a contender's znode belongs to no session, so it stays
 	Foreign        Problem = "foreign"         // a child of a semaphore's leases that is no permit
 	Mixed          Problem = "mixed"           // contenders of several formats do not exclude each other

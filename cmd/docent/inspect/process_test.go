@@ -46,7 +46,7 @@ func TestDiagnose_names_a_process_that_waits_for_itself(t *testing.T) {
 			t.Parallel()
 			s := inspect.Snapshot{At: time.Now(), Complete: true, Locks: []inspect.Lock{{Path: "/l", Kind: inspect.Mutex, Permits: 1, Contenders: test.contenders}}}
 			var found []inspect.Finding
-			for _, f := range inspect.Diagnose(s, s, inspect.Rules{}) {
+			for _, f := range inspect.Diagnose(s, s, 0) {
 				if f.Problem == inspect.SelfWait {
 					found = append(found, f)
 				}
@@ -73,7 +73,7 @@ func TestDiagnose_advises_by_what_is_wrong(t *testing.T) {
 		"its name":      {invalid, inspect.Unreadable, false},
 	} {
 		s := inspect.Snapshot{Unread: []inspect.Unread{{Path: "/l", Err: test.err}}}
-		found := inspect.Diagnose(s, s, inspect.Rules{})
+		found := inspect.Diagnose(s, s, 0)
 		if len(found) != 1 || found[0].Problem != test.problem || strings.Contains(found[0].Advice, "credentials") != test.credentials {
 			t.Errorf("%s: %+v", name, found)
 		}

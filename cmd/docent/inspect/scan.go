@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -23,25 +22,12 @@ import (
 // error wraps ctx's. Other errors are those of every operation of the client. With an error, the
 // Snapshot has what was found before, and is not Complete.
 func Scan(ctx context.Context, c *framework.Client, root string, limits Limits) (Snapshot, error) {
-	if err := errors.Join(clientFault(c), framework.ValidatePath(root), limits.fault()); err != nil {
+	if err := errors.Join(clientFault(c), framework.ValidatePath(root)); err != nil {
 		return Snapshot{}, opError(c, "scan", root, err)
 	}
-	s := newScan(c, limits.withDefaults())
+	s := newScan(c, limits)
 	err := s.run(ctx, root)
 	return s.snapshot(), callError(ctx, c, "scan", root, err)
-}
-
-func (l Limits) fault() error {
-	var faults []error
-	for _, limit := range []struct {
-		name  string
-		value int
-	}{{"depth", l.Depth}, {"max", l.Max}, {"rate", l.Rate}} {
-		if limit.value < 0 {
-			faults = append(faults, fmt.Errorf("%s %d: must not be negative", limit.name, limit.value))
-		}
-	}
-	return errors.Join(faults...)
 }
 
 // system is the directory of ZooKeeper's own znodes.
@@ -64,6 +50,7 @@ type scan struct {
 }
 
 func newScan(c *framework.Client, limits Limits) *scan {
+	limits.Depth, limits.Max = cmp.Or(limits.Depth, defaultDepth), cmp.Or(limits.Max, defaultMax)
 	return &scan{
 		reader: reader{client: c, pace: pace.Pace{Rate: limits.Rate}, holdersOnly: limits.HoldersOnly},
 		queues: make(map[string]bool), limits: limits, at: time.Now(),

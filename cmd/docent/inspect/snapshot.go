@@ -1,8 +1,6 @@
 package inspect
 
-import (
-	"time"
-)
+import "time"
 
 // A Snapshot is what [Scan] found. Its locks were read one after another.
 type Snapshot struct {
@@ -43,7 +41,7 @@ func size(names []string) int {
 	return n
 }
 
-// Limits bound a [Scan]. A field that is 0 has its default.
+// Limits bound a [Scan]. A field that is 0 has its default. None may be negative.
 type Limits struct {
 	Depth int // of directories below the root; default 8
 	Max   int // number of locks, and of other directories; default 10,000
@@ -63,16 +61,6 @@ const (
 	defaultDepth = 8
 	defaultMax   = 10_000
 )
-
-func (l Limits) withDefaults() Limits {
-	if l.Depth == 0 {
-		l.Depth = defaultDepth
-	}
-	if l.Max == 0 {
-		l.Max = defaultMax
-	}
-	return l
-}
 
 // Waiting returns the number of contenders that wait.
 func (s Snapshot) Waiting() int {

@@ -1,9 +1,6 @@
 package inspect
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // A View is what a [Live] knows at a moment. It never changes.
 type View struct {
@@ -15,20 +12,12 @@ type View struct {
 }
 
 // A ViewState is how well a [Live] knows the locks.
-type ViewState int
+type ViewState string
 
 // The states of a view.
 const (
-	Connecting ViewState = iota + 1 // to the ensemble, for the first time
-	Scanning                        // what is there has yet to be read
-	Current                         // the ensemble notifies of every change
-	Stale                           // the connection is lost, or what changed meanwhile is yet to be read
+	Connecting ViewState = "connecting" // to the ensemble, for the first time
+	Scanning   ViewState = "scanning"   // what is there has yet to be read
+	Current    ViewState = "live"       // the ensemble notifies of every change
+	Stale      ViewState = "stale"      // the connection is lost, or what changed meanwhile is yet to be read
 )
-
-// String returns the state's name, as in "scanning".
-func (s ViewState) String() string {
-	if s < Connecting || s > Stale {
-		return fmt.Sprintf("ViewState(%d)", int(s))
-	}
-	return [...]string{"connecting", "scanning", "live", "stale"}[s-Connecting]
-}

@@ -49,8 +49,7 @@ func inShell(t *testing.T, addr, script, report string) (cmd *exec.Cmd, dir stri
 
 func absolute(t *testing.T, path string) string {
 	t.Helper()
-	path := must.Get(filepath.Abs(path))(t)
-	return path
+	return must.Get(filepath.Abs(path))(t)
 }
 
 // The script of the page runs unchanged: with a release at its end, and with a loss during its work. It writes to

@@ -166,16 +166,13 @@ func TestLeftovers_end_early(t *testing.T) {
 		eventually(t, "docent names the child", func() bool { return strings.Contains(p.err.String(), "and left behind") })
 		switch name {
 		case "TERM":
-			err = p.Process.Signal(syscall.SIGTERM)
+			must.OK(t, p.Process.Signal(syscall.SIGTERM))
 		case "INT twice":
-			err = p.Process.Signal(syscall.SIGINT)
+			must.OK(t, p.Process.Signal(syscall.SIGINT))
 			<-time.After(20 * time.Millisecond) // signals of one number may merge
 			_ = p.Process.Signal(syscall.SIGINT)
 		default:
-			err = c.Delete(t.Context(), where)
-		}
-		if err != nil {
-			t.Fatal(err)
+			must.OK(t, c.Delete(t.Context(), where))
 		}
 		code, status := p.end(t), p.readStatus(t)
 		if code != want.code || status.Outcome != want.outcome || status.Child.Code == nil || *status.Child.Code != 3 || alive(child) {

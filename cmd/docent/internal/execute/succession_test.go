@@ -166,10 +166,7 @@ func play(t *testing.T, seed uint64, mutant bool) (o observation) {
 			}
 		}()
 		session := holder.Session()
-		o.budget, err = execute.NewBudget(session.Timeout, session.Margin, -1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o.budget = must.Get(execute.NewBudget(session.Timeout, session.Margin, -1))(t)
 		must.OK(t, execute.AwaitAmple(t.Context(), l, o.budget))
 		group := newDeafProgram(between(0, o.budget.Reserve))
 		s := execute.Supervisor{

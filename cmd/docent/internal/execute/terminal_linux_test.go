@@ -31,7 +31,7 @@ func inTerminal(t *testing.T, addr string, args ...string) (cmd *exec.Cmd, termi
 // startInTerminal starts the command in a terminal, and kills it at the test's end.
 func startInTerminal(t *testing.T, cmd *exec.Cmd) (terminal *os.File, output func() string) {
 	t.Helper()
-	terminal := must.Get(pty.Start(cmd))(t)
+	terminal = must.Get(pty.Start(cmd))(t)
 	var shown apptest.Buffer
 	read := make(chan struct{})
 	go func() { // ends with the terminal
@@ -44,8 +44,7 @@ func startInTerminal(t *testing.T, cmd *exec.Cmd) (terminal *os.File, output fun
 
 func foreground(t *testing.T, terminal *os.File) int {
 	t.Helper()
-	group := must.Get(unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP))(t)
-	return group
+	return must.Get(unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP))(t)
 }
 
 // The command reads the terminal, gets Ctrl-C once, and is continued after Ctrl-Z.

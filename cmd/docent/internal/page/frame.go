@@ -110,7 +110,7 @@ func (b *board) frame(cfg Config, q query) frame {
 
 func (b *board) summary(cfg Config) summary {
 	s := summary{
-		State: b.view.State.String(), Since: millis(b.view.Since), At: millis(b.view.At),
+		State: string(b.view.State), Since: millis(b.view.Since), At: millis(b.view.At),
 		Fault: rootFault(b.view), LeftOut: b.view.LeftOut,
 		Servers: cfg.Servers, Root: cfg.Root, Revoke: cfg.Revoke != nil, Beat: cfg.Beat.Milliseconds(),
 		Locks: len(b.entries), Held: b.held, Waiting: b.waiting, Deadlocks: b.dead,

@@ -29,7 +29,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 }
 
 func healthOf(view inspect.View) string {
-	text := view.State.String()
+	text := string(view.State)
 	if view.State == inspect.Stale {
 		text += " since " + view.Since.UTC().Format(time.RFC3339)
 	}

@@ -146,7 +146,7 @@ func (d *doctor) examine(ctx context.Context, c *framework.Client, from string) 
 		d.app.Say("deadlocks may be missed")
 	}
 	second := first
-	if d.confirm > 0 && slices.ContainsFunc(inspect.Diagnose(first, first, inspect.Rules{}), isWait) {
+	if d.confirm > 0 && slices.ContainsFunc(inspect.Diagnose(first, first, 0), isWait) {
 		select {
 		case <-time.After(d.confirm):
 		case <-ctx.Done():
@@ -158,7 +158,7 @@ func (d *doctor) examine(ctx context.Context, c *framework.Client, from string) 
 			return first, nil, err
 		}
 	}
-	return second, inspect.Diagnose(first, second, inspect.Rules{HeldLonger: d.heldLonger}), nil
+	return second, inspect.Diagnose(first, second, d.heldLonger), nil
 }
 
 // isWait reports whether the finding is one that a second look can refute.

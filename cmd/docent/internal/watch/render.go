@@ -53,7 +53,7 @@ func (s *State) summary() string {
 		}
 	}
 	view := s.status()
-	state := view.State.String()
+	state := string(view.State)
 	if view.State == inspect.Stale {
 		state = "STALE for " + show.Age(s.Now, view.Since)
 		if view.Cause != nil {
