@@ -58,7 +58,8 @@ func (a *App) exit(cmd *cobra.Command, err error) int {
 	var coded *ExitError
 	switch {
 	case errors.As(err, &coded):
-		code, said = coded.Code, coded.Err == nil && leaves(err) == 1
+		// What is joined to an ExitError without an Err, such as a file that can't be written, has to be shown.
+		code, said = coded.Code, coded.Err == nil && err.Error() == coded.Error()
 	case cmd.Context().Err() != nil:
 		code = CodeInterrupted
 	case !cmd.HasParent(): // cobra's own errors, as of an unknown command
@@ -71,20 +72,6 @@ func (a *App) exit(cmd *cobra.Command, err error) int {
 		a.showError(cmd, usage, err)
 	}
 	return code
-}
-
-// leaves returns how many errors are joined in err. An ExitError without an Err says nothing, but what
-// is joined to it, such as a file that can't be written, has to be shown.
-func leaves(err error) int {
-	var joined interface{ Unwrap() []error }
-	if !errors.As(err, &joined) {
-		return 1
-	}
-	n := 0
-	for _, one := range joined.Unwrap() {
-		n += leaves(one)
-	}
-	return n
 }
 
 // An ErrorDocument is an error in JSON.

@@ -2,7 +2,6 @@ package query
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
-	"github.com/docent-go/docent/framework"
 )
 
 // A list is one run of ls.
@@ -37,8 +35,9 @@ func newList(app *cli.App) *cobra.Command {
 		Long: "ls lists the locks at ROOT and below it that have a holder or a waiter, and the schedules with their\n" +
 			"last runs. It reads the znodes of the holders; with -o json it reads all contenders. ROOT is / by default. If ROOT does not exist, ls\n" +
 			"exits with 3. It shortens long names; -o name, wide and json have them whole.",
-		Args: cli.Args(0, 1),
-		RunE: l.run,
+		Args:    cli.Args(0, 1),
+		PreRunE: l.check,
+		RunE:    onLocks(app, &l.scan, func() bool { return !isJSON(app) }, l.show),
 	}
 	l.scan.define(cmd)
 	cmd.Flags().StringVar(&l.kind, "kind", "", "only locks of this `kind`: mutex, readwrite, semaphore, leader, exclusive or schedule")
@@ -51,23 +50,10 @@ func newList(app *cli.App) *cobra.Command {
 	return cmd
 }
 
-func (l *list) run(cmd *cobra.Command, args []string) error {
-	if err := errors.Join(l.check(), l.scan.check(args)); err != nil {
-		return err
-	}
-	return connected(cmd.Context(), l.app, func(c *framework.Client) error {
-		s, err := scan(cmd.Context(), l.app, c, root(args), l.scan.limits(!isJSON(l.app)))
-		if err == nil {
-			err = missing(cmd.Context(), c, root(args), s)
-		}
-		if err != nil {
-			return err
-		}
-		warn(l.app, s)
-		s.Locks = slices.DeleteFunc(s.Locks, func(lock inspect.Lock) bool { return !l.wanted(lock, s.At) })
-		l.order(s.Locks)
-		return l.write(s)
-	})
+func (l *list) show(s inspect.Snapshot, _ string) error {
+	s.Locks = slices.DeleteFunc(s.Locks, func(lock inspect.Lock) bool { return !l.wanted(lock, s.At) })
+	l.order(s.Locks)
+	return l.write(s)
 }
 
 func kinds() []string {
@@ -76,7 +62,7 @@ func kinds() []string {
 
 func sortKeys() []string { return []string{"path", "age", "waiting"} }
 
-func (l *list) check() error {
+func (l *list) check(*cobra.Command, []string) error {
 	if l.kind != "" && !slices.Contains(kinds(), l.kind) {
 		return cli.Usage(fmt.Errorf("--kind %q: must be mutex, readwrite, semaphore, leader, exclusive or schedule", l.kind))
 	}

@@ -82,6 +82,26 @@ func onLock(app *cli.App, show func(inspect.Snapshot, inspect.Lock) error) run {
 	})
 }
 
+// onLocks returns the run of a command that shows the locks below ROOT.
+func onLocks(app *cli.App, flags *scanFlags, holdersOnly func() bool, show func(s inspect.Snapshot, from string) error) run {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := flags.check(args); err != nil {
+			return err
+		}
+		return connected(cmd.Context(), app, func(c *framework.Client) error {
+			s, err := scan(cmd.Context(), app, c, root(args), flags.limits(holdersOnly()))
+			if err == nil {
+				err = missing(cmd.Context(), c, root(args), s)
+			}
+			if err != nil {
+				return err
+			}
+			warn(app, s)
+			return show(s, root(args))
+		})
+	}
+}
+
 // absent says that no client has the lock at the path, and if no lock is there, why.
 func absent(ctx context.Context, app *cli.App, c *framework.Client, path string) error {
 	within, cancel := bounded(ctx, app)

@@ -11,7 +11,6 @@ import (
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
-	"github.com/docent-go/docent/framework"
 )
 
 // newTree returns the command tree.
@@ -22,25 +21,12 @@ func newTree(app *cli.App) *cobra.Command {
 		Short:   "Show the locks below ROOT with their contenders, as a tree",
 		GroupID: cli.ToShow,
 		Args:    cli.Args(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.check(args); err != nil {
-				return err
+		RunE: onLocks(app, &flags, func() bool { return false }, func(s inspect.Snapshot, from string) error {
+			if isJSON(app) {
+				return writeSnapshot(app, s, false)
 			}
-			return connected(cmd.Context(), app, func(c *framework.Client) error {
-				s, err := scan(cmd.Context(), app, c, root(args), flags.limits(false))
-				if err == nil {
-					err = missing(cmd.Context(), c, root(args), s)
-				}
-				if err != nil {
-					return err
-				}
-				warn(app, s)
-				if isJSON(app) {
-					return writeSnapshot(app, s, false)
-				}
-				return writeTree(app, s, root(args))
-			})
-		},
+			return writeTree(app, s, from)
+		}),
 	}
 	flags.define(cmd)
 	return cmd

@@ -29,49 +29,41 @@ func newWho(app *cli.App) *cobra.Command {
 
 func showHolders(app *cli.App, s inspect.Snapshot, l inspect.Lock, data bool) error {
 	all := l.Holders()
+	end := func(err error) error {
+		if err == nil && len(all) == 0 {
+			err = errNothing
+		}
+		return err
+	}
 	if isJSON(app) {
-		if l.Contenders = all; len(all) > 0 || l.Kind == inspect.Schedule {
+		if l.Contenders, s.Locks = all, nil; len(all) > 0 || l.Kind == inspect.Schedule {
 			s.Locks = []inspect.Lock{l}
-		} else {
-			s.Locks = nil
 		}
-		if err := writeSnapshot(app, s, data); err != nil {
-			return err
-		}
+		return end(writeSnapshot(app, s, data))
 	}
-	if len(all) == 0 {
-		nobody := "nobody"
-		if l.Unknown {
-			nobody = show.Unknown
-		}
-		if !isJSON(app) {
-			if _, err := fmt.Fprintln(app.Out, nobody); err != nil {
-				return err
-			}
-		}
-		if err := showRuns(app, l); err != nil {
-			return err
-		}
-		return errNothing
-	}
+	var lines []string
 	for _, c := range all {
-		line := holderLine(s, c)
-		switch {
-		case isJSON(app):
-			continue
-		case app.Settings().Output == cli.Names:
-			line = cli.SafeWhole(c.Znode)
-		}
-		if _, err := fmt.Fprintln(app.Out, line); err != nil {
-			return err
+		if app.Settings().Output == cli.Names {
+			lines = append(lines, cli.SafeWhole(c.Znode))
+		} else {
+			lines = append(lines, holderLine(s, c))
 		}
 	}
-	return showRuns(app, l)
+	switch {
+	case l.Unknown:
+		lines = []string{show.Unknown}
+	case len(all) == 0:
+		lines = []string{"nobody"}
+	}
+	if _, err := fmt.Fprintln(app.Out, strings.Join(lines, "\n")); err != nil {
+		return err
+	}
+	return end(showRuns(app, l))
 }
 
 // showRuns shows the last runs of a schedule, as they began.
 func showRuns(app *cli.App, l inspect.Lock) error {
-	if isJSON(app) || app.Settings().Output == cli.Names || len(l.Runs) == 0 {
+	if app.Settings().Output == cli.Names || len(l.Runs) == 0 {
 		return nil
 	}
 	var rows [][]string
