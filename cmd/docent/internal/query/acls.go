@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
@@ -20,8 +19,9 @@ import (
 // may delete contenders.
 func (d *doctor) checkACLs(ctx context.Context, c *framework.Client, s inspect.Snapshot) ([]inspect.Finding, error) {
 	var open []string
+	rate := pace.Pace{Rate: d.scan.rate}
 	for _, l := range s.Locks {
-		if err := d.pause(ctx); err != nil {
+		if err := rate.Wait(ctx, 1); err != nil {
 			return nil, err
 		}
 		dir := l.Path
@@ -40,24 +40,14 @@ func (d *doctor) checkACLs(ctx context.Context, c *framework.Client, s inspect.S
 	if len(open) == 0 {
 		return nil, nil
 	}
-	f := inspect.Finding{
-		Severity: inspect.Info, Problem: "open-acl", Path: open[0],
-		Text:   fmt.Sprintf("every client may delete the contenders of %s of %d, such as this", show.Counted(len(open), "lock"), len(s.Locks)),
-		Advice: "If not all clients are trusted, give the directories an ACL: see docs/security.md.",
-	}
+	severity := inspect.Info
 	if d.app.Settings().AuthFile != "" || slices.ContainsFunc(cli.AuthVariables(), func(v string) bool { return d.app.Getenv(v) != "" }) {
-		f.Severity = inspect.Warning // credentials are in use
+		severity = inspect.Warning // credentials are in use
 	}
-	return []inspect.Finding{f}, nil
+	return []inspect.Finding{finding(severity, "open-acl", open[0],
+		fmt.Sprintf("every client may delete the contenders of %s of %d, such as this", show.Counted(len(open), "lock"), len(s.Locks)),
+		"If not all clients are trusted, give the directories an ACL: see docs/security.md.")}, nil
 }
 
 // isOpen reports whether the entry lets every client delete children.
 func isOpen(e acl.Entry) bool { return e.Scheme == "world" && e.Perms&acl.Delete != 0 }
-
-// pause waits until another request may be sent.
-func (d *doctor) pause(ctx context.Context) error {
-	if d.scan.rate == 0 {
-		return ctx.Err()
-	}
-	return pace.Sleep(ctx, time.Second/time.Duration(d.scan.rate))
-}

@@ -58,7 +58,7 @@ func older(release string, major, minor int) bool {
 func (d *doctor) ask(ctx context.Context, addr string) (serverInfo, []inspect.Finding) {
 	config, err := d.app.Settings().TLSConfig()
 	if err != nil {
-		return serverInfo{addr: addr, mode: unclear}, []inspect.Finding{serverFault(addr, err.Error(), "Correct the settings of TLS.")}
+		return serverInfo{addr: addr, mode: unclear}, []inspect.Finding{finding(inspect.Error, serverProblem, addr, err.Error(), "Correct the settings of TLS.")}
 	}
 	answer, err := fourLetters(ctx, addr, "srvr", config)
 	info := parseSrvr(addr, answer)
@@ -74,10 +74,8 @@ func (d *doctor) ask(ctx context.Context, addr string) (serverInfo, []inspect.Fi
 	admin, err := askAdmin(ctx, addr, d.adminPort)
 	switch {
 	case err != nil:
-		found = append(found, inspect.Finding{
-			Severity: inspect.Info, Problem: serverProblem, Path: addr, Text: "its AdminServer does not answer: " + err.Error(),
-			Advice: "See admin.enableServer and admin.serverPort in its configuration.",
-		})
+		found = append(found, finding(inspect.Info, serverProblem, addr, "its AdminServer does not answer: "+err.Error(),
+			"See admin.enableServer and admin.serverPort in its configuration."))
 	case !info.known() && admin.known():
 		return admin, nil // no other answer is needed
 	}
@@ -85,30 +83,25 @@ func (d *doctor) ask(ctx context.Context, addr string) (serverInfo, []inspect.Fi
 	return info, found
 }
 
-func serverFault(addr, text, advice string) inspect.Finding {
-	return inspect.Finding{Severity: inspect.Error, Problem: serverProblem, Path: addr, Text: text, Advice: advice}
+func finding(severity inspect.Severity, problem inspect.Problem, path, text, advice string) inspect.Finding {
+	return inspect.Finding{Severity: severity, Problem: problem, Path: path, Text: text, Advice: advice}
 }
 
 // faultOf returns what is wrong with an answer to srvr that has no mode, and the server's state.
 func faultOf(addr, answer string, err error) (f inspect.Finding, state string) {
+	fault := func(severity inspect.Severity, text, advice string) inspect.Finding {
+		return finding(severity, serverProblem, addr, text, advice)
+	}
 	switch {
 	case err != nil:
-		return serverFault(addr, "it can't be reached: "+err.Error(), "Start the server, or correct the address."), unreachable
+		return fault(inspect.Error, "it can't be reached: "+err.Error(), "Start the server, or correct the address."), unreachable
 	case strings.Contains(answer, "not in the whitelist"):
-		f = serverFault(addr, "it does not answer srvr", "To have it checked, set 4lw.commands.whitelist=srvr there, or use --admin-port.")
-		f.Severity = inspect.Info
-		return f, unclear
+		return fault(inspect.Info, "it does not answer srvr", "To have it checked, set 4lw.commands.whitelist=srvr there, or use --admin-port."), unclear
 	case strings.Contains(answer, "not currently serving requests"):
-		return serverFault(addr, "it serves no requests: it has no quorum", "Start the other servers, or mend the network between them."), withoutVotes
+		return fault(inspect.Error, "it serves no requests: it has no quorum", "Start the other servers, or mend the network between them."), withoutVotes
 	}
-	f = serverFault(addr, "it gives no answer that docent knows: "+firstLine(answer), "See whether the address is a ZooKeeper server's.")
-	f.Severity = inspect.Warning
-	return f, unclear
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
+	line, _, _ := strings.Cut(answer, "\n")
+	return fault(inspect.Warning, "it gives no answer that docent knows: "+line, "See whether the address is a ZooKeeper server's."), unclear
 }
 
 // parseSrvr returns what the answer to srvr says.

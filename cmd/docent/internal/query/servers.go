@@ -78,16 +78,14 @@ func (d *doctor) askAll(ctx context.Context, addrs []string) []answer {
 
 // noConnection returns the finding of a client that got no session.
 func noConnection(err error, servers []serverInfo) inspect.Finding {
-	f := inspect.Finding{Severity: inspect.Error, Problem: connectionProblem, Text: "no session, so the locks can't be read: " + err.Error()}
+	advice := "No server serves. Start servers, until a majority of the ensemble's runs."
 	switch {
 	case len(servers) == 0:
-		f.Advice = "See whether a majority of the ensemble's servers runs."
+		advice = "See whether a majority of the ensemble's servers runs."
 	case slices.ContainsFunc(servers, serverInfo.serves):
-		f.Advice = "A server serves, so see the network, the credentials, and the server's log."
-	default:
-		f.Advice = "No server serves. Start servers, until a majority of the ensemble's runs."
+		advice = "A server serves, so see the network, the credentials, and the server's log."
 	}
-	return f
+	return finding(inspect.Error, connectionProblem, "", "no session, so the locks can't be read: "+err.Error(), advice)
 }
 
 // checkSync times a sync, which the leader answers.
@@ -98,15 +96,11 @@ func (d *doctor) checkSync(ctx context.Context, c *framework.Client) []inspect.F
 	err := c.Sync(ctx, "/")
 	took := time.Since(began)
 	if err != nil {
-		return []inspect.Finding{{
-			Severity: inspect.Error, Problem: syncProblem, Text: "the leader does not answer: " + err.Error(), Advice: "See the servers' logs.",
-		}}
+		return []inspect.Finding{finding(inspect.Error, syncProblem, "", "the leader does not answer: "+err.Error(), "See the servers' logs.")}
 	}
 	if took > slowSync {
-		return []inspect.Finding{{
-			Severity: inspect.Warning, Problem: syncProblem, Text: fmt.Sprintf("a sync took %v", took.Round(time.Millisecond)),
-			Advice: "The leader or the network to it is slow: see its disk and its load.",
-		}}
+		return []inspect.Finding{finding(inspect.Warning, syncProblem, "", fmt.Sprintf("a sync took %v", took.Round(time.Millisecond)),
+			"The leader or the network to it is slow: see its disk and its load.")}
 	}
 	return nil
 }
@@ -115,7 +109,7 @@ func (d *doctor) checkSync(ctx context.Context, c *framework.Client) []inspect.F
 func ofServer(s serverInfo) []inspect.Finding {
 	var found []inspect.Finding
 	warn := func(problem inspect.Problem, text, advice string) {
-		found = append(found, inspect.Finding{Severity: inspect.Warning, Problem: problem, Path: s.addr, Text: text, Advice: advice})
+		found = append(found, finding(inspect.Warning, problem, s.addr, text, advice))
 	}
 	if s.outstanding >= busy {
 		warn(busyProblem, fmt.Sprintf("%d requests are outstanding", s.outstanding), "See its disk and its load, and what the clients send.")
@@ -156,23 +150,15 @@ func ofEnsemble(all []serverInfo) []inspect.Finding {
 		for _, v := range versions {
 			parts = append(parts, fmt.Sprintf("%s (%s)", v, strings.Join(byVersion[v], ", ")))
 		}
-		found = append(found, inspect.Finding{
-			Severity: inspect.Warning, Problem: versionProblem, Text: "the servers run different versions: " + strings.Join(parts, ", "),
-			Advice: "Complete the upgrade.",
-		})
+		found = append(found, finding(inspect.Warning, versionProblem, "", "the servers run different versions: "+strings.Join(parts, ", "), "Complete the upgrade."))
 	}
 	if leaders := byMode["leader"]; len(leaders) > 1 {
-		found = append(found, inspect.Finding{
-			Severity: inspect.Error, Problem: ensembleProblem, Text: "several servers lead: " + strings.Join(leaders, ", "),
-			Advice: "Look again. If it remains, the addresses are of several ensembles, whose locks do not exclude each other.",
-		})
+		found = append(found, finding(inspect.Error, ensembleProblem, "", "several servers lead: "+strings.Join(leaders, ", "),
+			"Look again. If it remains, the addresses are of several ensembles, whose locks do not exclude each other."))
 	}
 	if alone := byMode["standalone"]; len(alone) > 0 && len(all) > 1 {
-		found = append(found, inspect.Finding{
-			Severity: inspect.Error, Problem: ensembleProblem,
-			Text:   strings.Join(alone, ", ") + ": standalone, so part of no ensemble with the other addresses",
-			Advice: "Correct the addresses: locks of several ensembles do not exclude each other.",
-		})
+		found = append(found, finding(inspect.Error, ensembleProblem, "", strings.Join(alone, ", ")+": standalone, so part of no ensemble with the other addresses",
+			"Correct the addresses: locks of several ensembles do not exclude each other."))
 	}
 	return found
 }
