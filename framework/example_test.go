@@ -84,16 +84,11 @@ func ExampleClient_Watch() {
 }
 
 func ExampleClient_Txn() {
-	server, dialer := exampleServer()
-	defer server.Close()
-	client, err := framework.NewClient(server.Addr(), dialer)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
+	client, _, closeAll := exampleClient()
+	defer closeAll()
 	ctx := context.Background()
 
-	_, err = client.Txn(ctx, framework.OpCreate("/a", nil), framework.OpDelete("/b", framework.AnyVersion))
+	_, err := client.Txn(ctx, framework.OpCreate("/a", nil), framework.OpDelete("/b", framework.AnyVersion))
 	fmt.Println(err)
 	_, there, err := client.Exists(ctx, "/a")
 	fmt.Println(there, err)
@@ -103,13 +98,8 @@ func ExampleClient_Txn() {
 }
 
 func ExampleClient_HoldSession() {
-	server, dialer := exampleServer()
-	defer server.Close()
-	client, err := framework.NewClient(server.Addr(), dialer)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
+	client, server, closeAll := exampleClient()
+	defer closeAll()
 	ctx := context.Background()
 
 	hold, err := client.HoldSession(ctx)
@@ -471,13 +461,8 @@ func ExampleWithAuth() {
 
 // A protected create finds its znode again if the reply is lost, and leaves no second one.
 func ExampleProtected() {
-	server, dialer := exampleServer()
-	defer server.Close()
-	client, err := framework.NewClient(server.Addr(), dialer)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
+	client, server, closeAll := exampleClient()
+	defer closeAll()
 	ctx := context.Background()
 	if _, err := client.Create(ctx, "/workers", nil); err != nil {
 		log.Fatal(err)
@@ -491,17 +476,4 @@ func ExampleProtected() {
 	names, _, err := client.Children(ctx, "/workers")
 	fmt.Println(len(names), strings.HasPrefix(path, "/workers/_c_"), err)
 	// Output: 1 true <nil>
-}
-
-// The server deletes the znode once nothing has changed it for a minute.
-func ExampleTTL() {
-	client, _, closeAll := exampleClient()
-	defer closeAll()
-	ctx := context.Background()
-	if _, err := client.Create(ctx, "/cursor", []byte("page 7"), framework.TTL(time.Minute)); err != nil {
-		log.Fatal(err)
-	}
-	_, stat, err := client.Get(ctx, "/cursor")
-	fmt.Println("belongs to a session:", stat.EphemeralOwner > 0, err)
-	// Output: belongs to a session: false <nil>
 }

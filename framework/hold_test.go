@@ -238,7 +238,11 @@ func TestAllHoldersAreNotifiedBeforeAnyCleansUp(t *testing.T) {
 		var cleaned int
 		for range holds {
 			h := mustHold(t, c)
-			h.OnLost(func(error) { notified.Add(1) })
+			h.OnLost(func(cause error) {
+				wantErr(t, "the cause", cause, framework.ErrClosed)
+				wantErr(t, "the hold", h.Err(), framework.ErrClosed)
+				notified.Add(1)
+			})
 			h.AfterLost(func() {
 				cleaned++
 				wantEqual(t, "holders notified when one cleaned up", notified.Load(), holds)
@@ -247,8 +251,11 @@ func TestAllHoldersAreNotifiedBeforeAnyCleansUp(t *testing.T) {
 				}
 			})
 		}
-		mustHold(t, c).Release()
+		released, late := mustHold(t, c), mustHold(t, c)
+		released.OnLost(func(error) { t.Error("a hold that was released is told of a loss") })
+		released.Release()
 		must.OK(t, c.Close())
+		late.OnLost(func(error) { t.Error("a hold that is lost already is told of it") })
 		if n := notified.Load(); n != holds || cleaned != holds {
 			t.Errorf("%d of %d were notified, and %d cleaned up", n, holds, cleaned)
 		}

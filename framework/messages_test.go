@@ -88,6 +88,7 @@ func TestMessagesSayWhatToDo(t *testing.T) {
 		"bars between servers":       {byString("h1:2181|h2:2181"), []string{`"h1:2181|h2:2181": must be one server: commas separate servers`}},
 		"blanks between servers":     {byString("h1:2181 h2:2181"), []string{`"h1:2181 h2:2181": must be one server: commas separate servers`}},
 		"blanks between names":       {byString("h1 h2"), []string{`"h1 h2": must be one server: commas separate servers`}},
+		"several chroots":            {byString("h1/x,h2:2181/x"), []string{"chroot", "comma"}},
 		"TLS to a plain port": {func(t *testing.T, srv *zkserver.Server, _ *framework.Client) error {
 			c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithTLS(&tls.Config{MinVersion: tls.VersionTLS12}),
 				framework.WithRetry(retry.Never()), framework.WithConnectTimeout(time.Second))

@@ -52,10 +52,3 @@ func TestErrorsShortenPathsAtRunes(t *testing.T) {
 		}
 	}
 }
-
-func TestAConnectStringHasOneChroot(t *testing.T) {
-	for _, s := range []string{"h1/x,h2/x", "h1/x,h2:2181/x", "h1/x,y"} {
-		_, err := framework.NewClient(s)
-		wantText(t, err, "chroot", "comma")
-	}
-}

@@ -2,7 +2,6 @@ package framework_test
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -76,6 +75,7 @@ func TestReadOnly(t *testing.T) {
 		stopQuorum(srv)
 		awaitState(t, c, framework.ReadOnly)
 		wantData(t, c, "/a", "data")
+		bound, watch := c.InSession(id), mustWatch(t, c, "/", framework.WatchChildren)
 		calls := requestKinds()
 		for _, name := range []string{"ACL", "Children", "ChildrenEach", "Exists", "Get", "GetEach", "Watch", "WatchEach", "WhoAmI"} {
 			wantErr(t, name, calls[name](t.Context(), c), nil)
@@ -94,12 +94,19 @@ func TestReadOnly(t *testing.T) {
 		if got := seen.last(framework.ReadOnly).Session; got != id || c.Session().ID != id {
 			t.Errorf("the change names session %#x, the client %#x; want the one of before, %#x", got, c.Session().ID, id)
 		}
+		wantErr(t, "a read that is bound to the session", last(bound.Children(within(t, time.Second), "/")), framework.ErrNotConnected, context.DeadlineExceeded)
+		wantErr(t, "a guaranteed delete", c.Delete(t.Context(), "/b", framework.Guaranteed()), framework.ErrReadOnly)
+		wantEqual(t, "pending deletions", c.PendingDeletes(), 1)
+		wantEqual(t, "the watch is valid", watch.Valid(), true)
 		resumeQuorum(srv)
 		awaitState(t, c, connected)
+		wantEvent(t, watch, framework.EventReconnected)
 		seen.await(t, connecting, connected, suspended, framework.ReadOnly, suspended, connected)
 		wantEqual(t, "session", c.Session().ID, id)
-		check(t, c.Delete(t.Context(), "/a"))
+		check(t, bound.Delete(t.Context(), "/a"))
 		sleep(time.Minute)
+		wantEqual(t, "deletions that are left", c.PendingDeletes(), 0)
+		wantExists(t, c, "/b", false)
 		wantEqual(t, "sessions", len(srv.Sessions()), 1)
 	}, zkserver.WithVersion(zkserver.DefaultVersion)) // which knows whoAmI
 }
@@ -235,38 +242,6 @@ func TestReadOnlyServersWithoutLocalSessions(t *testing.T) {
 	})
 }
 
-func TestReadOnlyWatchFiresAtItsEnd(t *testing.T) {
-	t.Parallel()
-	withoutQuorum(t, true, func(t *testing.T, srv *zkserver.Server) {
-		stopQuorum(srv)
-		c := readOnlyClient(t, srv)
-		awaitState(t, c, framework.ReadOnly)
-		w := mustWatch(t, c, "/", framework.WatchChildren)
-		sleep(time.Minute)
-		if w.Event() != 0 || !w.Valid() {
-			t.Errorf("event %v, valid %v", w.Event(), w.Valid())
-		}
-		resumeQuorum(srv)
-		wantEvent(t, w, framework.EventReconnected)
-	})
-}
-
-// An operation that is bound to a session waits for it.
-func TestReadOnlyIsNotTheSession(t *testing.T) {
-	t.Parallel()
-	withoutQuorum(t, true, func(t *testing.T, srv *zkserver.Server) {
-		c := readOnlyClient(t, srv)
-		must.OK(t, c.AwaitConnected(t.Context()))
-		bound := c.InSession(c.Session().ID)
-		stopQuorum(srv)
-		awaitState(t, c, framework.ReadOnly)
-		_, _, err := bound.Children(within(t, time.Second), "/")
-		wantErr(t, "bound read", err, framework.ErrNotConnected, context.DeadlineExceeded)
-		resumeQuorum(srv)
-		check(t, last(bound.Create(t.Context(), "/bound", nil)))
-	})
-}
-
 // A server that has found a quorum begins a session for whom would have read. It is closed.
 func TestReadOnlyLeavesNoSession(t *testing.T) {
 	t.Parallel()
@@ -297,25 +272,6 @@ func TestReadOnlyLeavesNoSession(t *testing.T) {
 			ended.Add(1)
 		}
 	}))
-}
-
-// A guaranteed deletion that meets read-only servers is done once there is a quorum.
-func TestReadOnlyKeepsGuaranteedDeletes(t *testing.T) {
-	t.Parallel()
-	withoutQuorum(t, true, func(t *testing.T, srv *zkserver.Server) {
-		c := readOnlyClient(t, srv)
-		mustCreate(t, c, "/doomed", "")
-		stopQuorum(srv)
-		awaitState(t, c, framework.ReadOnly)
-		wantErr(t, "delete", c.Delete(t.Context(), "/doomed", framework.Guaranteed()), framework.ErrReadOnly)
-		wantEqual(t, "pending deletions", c.PendingDeletes(), 1)
-		sleep(10 * time.Second)
-		resumeQuorum(srv)
-		zktest.Eventually(t, time.Minute, "the deletion", func() bool { return c.PendingDeletes() == 0 })
-		if slices.Contains(srv.Paths(), "/doomed") {
-			t.Error("the znode exists")
-		}
-	})
 }
 
 // A write whose reply is lost with the quorum says so.

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -220,23 +219,6 @@ func TestErrorsNameThePathInTheEnsemble(t *testing.T) {
 					want(err)
 				}
 			})
-		}
-	}
-}
-
-// TestTheTableOfCallsOfPathsIsComplete looks for a call that takes a path and is not in the table.
-func TestTheTableOfCallsOfPathsIsComplete(t *testing.T) {
-	t.Parallel()
-	takesNoZnode := []string{"AddAuth", "Namespace", "SetServers", "AbsolutePath", "Discard"} // Discard returns no error
-	client, calls := reflect.TypeFor[*framework.Client](), callsOfPaths("/")
-	for i := range client.NumMethod() {
-		m, takes := client.Method(i), false
-		for i := range m.Type.NumIn() {
-			in := m.Type.In(i)
-			takes = takes || in.Kind() == reflect.String || in == reflect.TypeFor[[]string]() || in == reflect.TypeFor[[]framework.TxnOp]()
-		}
-		if _, ok := calls[m.Name]; takes && !ok && !slices.Contains(takesNoZnode, m.Name) {
-			t.Errorf("%s has no error in the table", m.Name)
 		}
 	}
 }
