@@ -277,16 +277,20 @@ const patience = 10_000
 
 func (e *shortLivedError) Error() string { return e.target.Error() }
 
+func (e *shortLivedError) As(target any) bool { return errors.As(e.target, target) }
+
 func (e *shortLivedError) Is(target error) bool {
 	return target == e.target && e.asked.Add(1) < patience
 }
 
-// A TryLock whose context ends returns, whatever the cause looks like. Nested in
-// another lock, the cause is the end of the outer one's session.
+// A call whose context ends returns, whatever the cause looks like. Nested in another lock, the cause is the
+// end of the outer one's session. In a group whose first error cancels the others, it is another call's
+// WaitError: the call's own error says what it waited for itself.
 func TestTryLockReturnsWhateverTheContextsCause(t *testing.T) {
 	t.Parallel()
+	another := &lock.WaitError{Path: "/other", Ahead: 7, Err: context.DeadlineExceeded}
 	for _, k := range kinds {
-		for _, target := range []error{framework.ErrSessionEnded, framework.ErrNodeExists, framework.ErrNoNode, framework.ErrUnknownOutcome} {
+		for _, target := range []error{framework.ErrSessionEnded, framework.ErrNodeExists, framework.ErrNoNode, framework.ErrUnknownOutcome, another} {
 			for _, try := range []bool{true, false} {
 				t.Run(fmt.Sprintf("%s/%v/try=%v", k.name, target, try), func(t *testing.T) {
 					inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
@@ -304,6 +308,10 @@ func TestTryLockReturnsWhateverTheContextsCause(t *testing.T) {
 						if lease != nil || !errors.Is(err, context.Canceled) || errors.Is(err, lock.ErrHeld) {
 							t.Errorf("%v, %v; want no lease and an error that matches context.Canceled", lease, err)
 						}
+						var wait *lock.WaitError
+						if errors.As(err, &wait) && wait.Path == another.Path {
+							t.Errorf("%v is another call's WaitError", err)
+						}
 						if n := cause.asked.Load(); n >= patience {
 							t.Errorf("went round and round: the cause was looked at %d times", n)
 						}
@@ -313,26 +321,6 @@ func TestTryLockReturnsWhateverTheContextsCause(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Every read answers with the context's error once that has ended.
-func TestEndedContext_with_any_cause(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtualClient(t, srv)
-		must.Get(c.Create(t.Context(), "/there", nil))(t)
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(framework.ErrNoNode)
-		_, _, err := c.Exists(ctx, "/there")
-		wantErr(t, "Exists", err, context.Canceled)
-		wantErr(t, "Delete of what need not be there", c.Delete(ctx, "/there", framework.Idempotent()), context.Canceled)
-		w, err := c.Watch(ctx, "/there", framework.WatchExists)
-		if w != nil {
-			w.Close()
-		}
-		wantErr(t, "Watch", err, context.Canceled)
-		_, err = newMutex(t, c, "/there").Participants(ctx)
-		wantErr(t, "Participants", err, context.Canceled)
-	})
 }
 
 // TestWaitErrorWhileTheSessionIsProven ends the call after the last contender ahead has gone, while the servers

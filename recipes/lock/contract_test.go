@@ -118,25 +118,6 @@ func (d downgrade) from(ctx context.Context, write, read func(context.Context) (
 // singleNode are the kinds whose holder has one znode, other than in a queue at the lock's path.
 func singleNode(k kind) bool { return k.name == "semaphore mutex" || k.name == "unfair mutex" }
 
-// TestOtherLibrariesContend has nodes by the names of other libraries in front:
-// of Curator with a name of its own, and of go-zookeeper.
-func TestOtherLibrariesContend(t *testing.T) {
-	const path = "/others"
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		c := env.Client(t)
-		for i, prefix := range []string{"lock-", "_c_0123456789abcdef0123456789abcdef-lock-"} {
-			path := fmt.Sprint(path, i)
-			node := must.Get(c.Create(t.Context(), path+"/"+prefix, nil, framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
-			m := newMutex(t, c, path)
-			wantErr(t, fmt.Sprintf("TryLock behind %s", node), errOf(m.TryLock(t.Context())), lock.ErrHeld)
-			done := lockLater(t.Context(), m)
-			awaitContenders(t, c, path, 2)
-			must.OK(t, c.Delete(t.Context(), node))
-			mustRelease(t, granted(t, done, "the lock"))
-		}
-	})
-}
-
 // TestDirectoriesAreDeletedDuringLock deletes the empty directories just before each create of an
 // acquire, as the server does with directories that are not used. Each time the path is another: a server
 // that has found an empty container deletes what is at its path a moment later, if that has no children,

@@ -3,12 +3,8 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"net"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -78,17 +74,19 @@ func TestCuratorErrorOfTheAttemptIsReturned(t *testing.T) {
 }
 
 // As testNodeDeletedCleanlyWithFaults: the queue can't be listed, for good. Several attempts share the
-// listing, and get its error.
+// listing, and get its error, even if the clean-up fails at first.
 func TestCuratorQueueThatCanNotBeListed(t *testing.T) {
 	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		const path, attempts = "/curator-unreadable", 12
-		c, operator := env.Client(t), newOperator(t, env) // since 3.8.4 and 3.9.2, exists needs READ
+		c, route := onRoute(t, env)
+		operator := newOperator(t, env) // since 3.8.4 and 3.9.2, exists needs READ
 		blind := acl.Entry{Perms: acl.Create | acl.Delete, Scheme: "world", ID: "anyone"}
 		_, err := operator.Create(t.Context(), path, nil, framework.WithACL(blind, digest("operator", "secret", acl.All)))
 		if err != nil && !errors.Is(err, framework.ErrNodeExists) {
 			t.Fatal(err)
 		}
 		before, _ := must.Get2(operator.Exists(t.Context(), path))(t)
+		failing := route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
 		m := newMutex(t, c, path, recipes.WithACL(acl.Open()...))
 		var locking []<-chan result
 		for range attempts {
@@ -102,6 +100,7 @@ func TestCuratorQueueThatCanNotBeListed(t *testing.T) {
 			st, ok, err := operator.Exists(t.Context(), path)
 			return err == nil && ok && st.NumChildren == 0
 		})
+		must.Receive(t, failing.Hit(), "the failure to delete")
 		if st, _, err := operator.Exists(t.Context(), path); err != nil || st.Cversion == before.Cversion {
 			t.Errorf("no child came or went (%v): there was no attempt", err)
 		}
@@ -122,104 +121,6 @@ func TestCuratorDataIsCopied(t *testing.T) {
 			}
 			mustRelease(t, lease)
 		}
-	})
-}
-
-// As testAttemptLockFailedException: the clean-up fails as well, and what failed first is what
-// Lock returns.
-func TestCuratorErrorOfTheCleanUpHidesNothing(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		const path = "/curator/blind"
-		c := virtualClient(t, srv, framework.WithRetry(retry.Never()))
-		blind := acl.Entry{Perms: acl.Create | acl.Delete, Scheme: "world", ID: "anyone"}
-		must.Get(c.Create(t.Context(), path, nil, framework.WithACL(blind), framework.WithParents()))(t)
-		failing := srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
-		lease, err := newMutex(t, c, path, recipes.WithACL(acl.Open()...)).Lock(t.Context())
-		if lease != nil || !errors.Is(err, framework.ErrNoAuth) {
-			t.Errorf("Lock: %v, %v; want ErrNoAuth", lease, err)
-		}
-		must.Receive(t, failing.Hit(), "the failure to delete")
-		mustLeaveNothing(t, srv, path)
-	})
-}
-
-// As testKilledServerWithEnsembleProvider: the ensemble is replaced by one that knows nothing
-// of the session. There is a holder before, none in between, and one afterwards.
-func TestCuratorEnsembleIsReplaced(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const path, former, latter = "/curator/replaced", "192.0.2.1:2181", "192.0.2.2:2181"
-		servers := map[string]*zkserver.Server{former: virtualServer(t), latter: virtualServer(t)}
-		c := newClient(t, former, framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-			return servers[addr].Dial(ctx, network, addr)
-		}))
-		m := newMutex(t, c, path)
-		lease := mustLock(t, m)
-		servers[former].Refuse()
-		servers[former].Cut()
-		must.Receive(t, lease.Lost(), "the loss of the lease")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if lease, err := m.TryLock(ctx); lease != nil || err == nil {
-			t.Errorf("TryLock without an ensemble: %v, %v", lease, err)
-		}
-		must.OK(t, c.SetServers(latter))
-		again := mustLock(t, m)
-		if found := znodesBelow(servers[latter], path); len(found) != 1 || found[0] != again.Node() {
-			t.Errorf("the other ensemble has %q, want %s", found, again.Node())
-		}
-		mustRelease(t, again)
-	})
-}
-
-// As testCluster: many contend. No client acquires anything while there is no server, and with two
-// of three servers back, acquiring continues.
-func TestCuratorClusterStopsAndComesBack(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := virtualServer(t, zkserver.WithFrontends(3))
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		var grants atomic.Int64
-		var working sync.WaitGroup
-		for range 6 {
-			m := newSemaphoreMutex(t, virtualClient(t, srv), "/curator/cluster")
-			working.Go(func() {
-				for ctx.Err() == nil {
-					lease, err := m.Lock(ctx)
-					if err != nil {
-						await(time.Second)
-						continue
-					}
-					grants.Add(1)
-					await(500 * time.Millisecond) // at work
-					_ = lease.Release(ctx)        // lost with its session, where that ended
-				}
-			})
-		}
-		await(5 * time.Second)
-		if grants.Load() == 0 {
-			t.Error("no grants at first")
-		}
-		for _, f := range srv.Frontends() {
-			f.Refuse()
-			f.Cut()
-		}
-		synctest.Wait()
-		before := grants.Load()
-		await(time.Minute)
-		if now := grants.Load(); now != before {
-			t.Errorf("%d grants without a server", now-before)
-		}
-		for _, f := range srv.Frontends()[:2] {
-			f.Accept()
-		}
-		await(time.Minute)
-		if now := grants.Load(); now == before {
-			t.Error("no grants with two servers back")
-		}
-		stop()
-		working.Wait()
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -89,25 +88,6 @@ func TestDoIsBoundedByItsContext(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestDoReleasesAfterGoexit has fn end Do's goroutine, as t.Fatal does. Deferred calls release the lock.
-func TestDoReleasesAfterGoexit(t *testing.T) {
-	t.Parallel()
-	eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
-		c := virtualClient(t, srv)
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			_ = lock.Do(t.Context(), k.lock(t, c, "/work"), func(context.Context, *lock.Lease) error {
-				runtime.Goexit()
-				return nil
-			})
-			t.Error("Do has returned after Goexit")
-		}()
-		<-ended
-		mustRelease(t, must.Get(k.lock(t, virtualClient(t, srv), "/work").TryLock(t.Context()))(t))
-	})
 }
 
 // losses are the ways in which a lease ends while its holder works.

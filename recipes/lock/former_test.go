@@ -5,13 +5,9 @@ import (
 	"maps"
 	"path"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
@@ -153,57 +149,6 @@ func TestUnfairMutexGate_with_a_full_queue_of_deletions(t *testing.T) {
 		wantErr(t, "TryLock while the former znode exists", errOf(e.TryLock(t.Context())), lock.ErrHeld)
 		wantErr(t, "Close without a server", c.Close(), framework.ErrUnknownOutcome)
 	})
-}
-
-// A failingSpan is a span of the user's whose functions panic.
-type failingSpan struct{ trace.Span }
-
-func (failingSpan) SpanContext() trace.SpanContext { panic("by the test") }
-func (failingSpan) IsRecording() bool              { return true }
-
-// TestUnfairMutexGate_after_a_panic has the metadata's traceparent panic.
-func TestUnfairMutexGate_after_a_panic(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		tracer := new(failingTracer)
-		c := virtualClient(t, srv, framework.WithTracerProvider(tracer))
-		e := newUnfairMutex(t, c, "/seat-panic")
-		for range 2 {
-			tracer.fails.Store(true)
-			func() {
-				defer func() {
-					if recover() == nil {
-						t.Error("TryLock did not panic")
-					}
-				}()
-				_, _ = e.TryLock(t.Context())
-			}()
-			tracer.fails.Store(false)
-			mustRelease(t, mustTry(t, e))
-		}
-	})
-}
-
-// A failingTracer starts spans that panic, if it is to.
-type failingTracer struct {
-	noop.TracerProvider
-	fails atomic.Bool
-}
-
-func (f *failingTracer) Tracer(string, ...trace.TracerOption) trace.Tracer {
-	return tracerOf{f: f}
-}
-
-type tracerOf struct {
-	noop.Tracer
-	f *failingTracer
-}
-
-func (tr tracerOf) Start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
-	ctx, span := tr.Tracer.Start(ctx, name, opts...)
-	if tr.f.fails.Load() {
-		span = failingSpan{span}
-	}
-	return ctx, span
 }
 
 // A formerCase is an UnfairMutex of a client, of which a request is late or lost, and one of another client.

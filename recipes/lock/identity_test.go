@@ -324,26 +324,3 @@ func tryWhileThePlaceIsHandedOver(t *testing.T, m, rival *lock.Mutex) {
 	mustRelease(t, held)
 	mustRelease(t, granted(t, second, "the goroutine that waited"))
 }
-
-// TestAWaitErrorIsOfItsOwnCall has a call's context end by another call's WaitError, as in a group whose
-// first error cancels the others: the call's own error says what it waited for itself.
-func TestAWaitErrorIsOfItsOwnCall(t *testing.T) {
-	t.Parallel()
-	eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
-		c := virtualClient(t, srv)
-		l := k.lock(t, c, "/own")
-		srv.Refuse()
-		srv.Cut()
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(300*time.Millisecond, func() {
-			cancel(&lock.WaitError{Path: "/other", Ahead: 7, Err: context.DeadlineExceeded})
-		})
-		_, err := l.Lock(ctx)
-		var wait *lock.WaitError
-		if errors.As(err, &wait) && wait.Path == "/other" {
-			t.Errorf("Lock returns another call's WaitError: %v", err)
-		}
-		wantErr(t, "Lock", err, context.Canceled)
-		srv.Accept()
-	})
-}

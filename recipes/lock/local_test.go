@@ -3,7 +3,6 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -145,52 +144,6 @@ func TestLocalDoesNotHandOnWhatAnotherClientAsksFor(t *testing.T) {
 		mustRelease(t, t.granted(theirs))
 		mustRelease(t, t.granted(queued[0]))
 	}, recipes.WithRevocation(func(*lock.Lease) { asked <- struct{}{} }))
-}
-
-func TestLocalRevocationGetsThePresentLease(t *testing.T) {
-	asked := make(chan *lock.Lease, 1)
-	inLocalTest(t, 5, func(t localTest) {
-		for range 2 {
-			held := mustLock(t, t.local)
-			must.OK(t, lock.Revoke(t.Context(), t.c, held.Node()))
-			if present := <-asked; present != held {
-				t.Errorf("asked to release %p, want the present lease %p", present, held)
-			}
-			mustRelease(t, held)
-		}
-	}, recipes.WithRevocation(func(l *lock.Lease) { asked <- l }))
-}
-
-func TestLocalUnderContention(t *testing.T) {
-	inLocalTest(t, 3, func(t localTest) {
-		var working sync.WaitGroup
-		holders, granted := 0, 0
-		for i := range 20 {
-			working.Go(func() {
-				l := []lock.Locker{t.local, t.local, t.other}[i%3]
-				for range 10 {
-					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+i%5)*200*time.Millisecond)
-					lease, err := l.Lock(lock.ContextWithOwner(ctx, lock.NewOwner("worker")))
-					cancel()
-					if err != nil {
-						continue
-					}
-					holders, granted = holders+1, granted+1
-					if holders != 1 {
-						t.Error("two holders at once")
-					}
-					<-time.After(time.Duration(i) * time.Millisecond)
-					holders--
-					mustRelease(t, lease)
-				}
-			})
-		}
-		working.Wait()
-		if granted < 50 {
-			t.Errorf("%d grants", granted)
-		}
-		mustRelease(t, mustLock(t, t.other))
-	})
 }
 
 func TestLocalDoesNotHandOnWhatWasDeleted(t *testing.T) {

@@ -280,6 +280,8 @@ func TestForeignChildrenOfALock(t *testing.T) {
 		"a directory called leases":            {"leases", itShares, itShares},
 		"a permit":                             {"leases/x-lease-0000000001", isRefused, isRefused},
 		"of another program in Curator's form": {"anything-lock-0000000000", itWaits, isRefused},
+		"of go-zookeeper":                      {"lock-0000000000", itWaits, isRefused},
+		"of Curator with a name of its own":    {"_c_0123456789abcdef0123456789abcdef-lock-0000000000", itWaits, isRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
@@ -330,23 +332,6 @@ func TestLocksOfUnknownLibraries(t *testing.T) {
 	}
 }
 
-// TestAnUnknownLibraryThatComesLater has one come while a mutex is held, which keeps its lease. The next
-// contender waits until the other one is gone.
-func TestAnUnknownLibraryThatComesLater(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/later"
-		held := mustLock(t, newMutex(t, env.Client(t), path))
-		other := foreignAt(t, env.Client(t), path+"/x-")
-		second := recipetest.Later(asOwner(t, "second"), newMutex(t, env.Client(t), path).Lock)
-		env.Quiesce()
-		wantErr(t, "the first", held.Err(), nil)
-		mustWaitStill(t, "behind both", second)
-		deleteNode(t, env.Client(t), other)
-		mustRelease(t, held)
-		mustRelease(t, granted(t, second, "the second lease"))
-	}, zkenv.Only("virtual time", zkenv.Embedded))
-}
-
 // foreignAt creates the znode of a contender of another kind, which was refused and whose deletion
 // is pending.
 func foreignAt(t *testing.T, c *framework.Client, path string) (made string) {
@@ -366,6 +351,7 @@ func TestBehindARefusedContender(t *testing.T) {
 		shares  bool   // once that is gone, two hold
 	}{
 		{all[0], "/x-latch-", false},
+		{all[0], "/x-", false}, // of an unknown library
 		{all[0], "/leases/x-lease-", false},
 		{all[1], "/x-latch-", false},
 		{all[3], "/x-lock-", false},

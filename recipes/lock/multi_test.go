@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
@@ -66,27 +65,6 @@ func TestMultiOrdersItsMembersByPath(t *testing.T) {
 			t.Errorf("path %q, want %q", m.Path(), want)
 		}
 	}, zkenv.Only("nothing is sent", zkenv.Embedded))
-}
-
-// TestMultiOfTenWaitsForTwoRoundTrips has the listings travel right behind the
-// transaction.
-func TestMultiOfTenWaitsForTwoRoundTrips(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		const roundTrip = 10 * time.Millisecond
-		c, route := onRoute(t, env)
-		paths := numbered("/multi/trips", 10)
-		keepDirectories(t, c, paths)
-		m := newMulti(t, newMutexes(t, c, paths...)...)
-		route.SetLatency(roundTrip)
-		begun := time.Now()
-		lease := mustLock(t, m)
-		locked := time.Since(begun)
-		begun = time.Now()
-		mustRelease(t, lease)
-		if released := time.Since(begun); locked >= 3*roundTrip/2 || released >= 3*roundTrip/2 {
-			t.Errorf("locked in %v, released in %v; want a round trip of %v each", locked, released, roundTrip)
-		}
-	}, zkenv.Only("the time is exact", zkenv.Embedded))
 }
 
 func TestMultiIsAllOrNone(t *testing.T) {

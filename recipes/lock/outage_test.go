@@ -3,91 +3,19 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
-	"go.uber.org/zap/zaptest/observer"
-
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
-	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
-
-// TestALongWaitIsLogged: after two seconds a waiter logs which contender it waits for, and says if that
-// is its own client's or its own process's. A waiter that is granted soon logs nothing.
-func TestALongWaitIsLogged(t *testing.T) {
-	t.Parallel()
-	const path = "/locks/report"
-	for name, tt := range map[string]struct {
-		hold func(t *testing.T, own, other *framework.Client) // takes the lock
-		want string
-		text string // of the error of the wait
-	}{
-		"another process": {func(t *testing.T, _, other *framework.Client) {
-			held := lease.Metadata{Version: lease.MetadataVersion, Host: "batch-3", PID: 811, Owner: "nightly"}.Encode()
-			must.Get(other.Create(t.Context(), path+"/_c_1f3b2c4d-0000-4000-8000-000000000000-lock-", held,
-				framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
-		}, "still waiting for the lock", "process 811 on batch-3)"},
-		"a container with this host and pid": {func(t *testing.T, _, other *framework.Client) {
-			host := must.Get(os.Hostname())(t)
-			held := lease.Metadata{Version: lease.MetadataVersion, Host: host, PID: os.Getpid(), Process: "0123456789abcdef"}.Encode()
-			must.Get(other.Create(t.Context(), path+"/_c_1f3b2c4d-0000-4000-8000-000000000000-lock-", held,
-				framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
-		}, "still waiting for the lock", fmt.Sprintf("process %d on %s)", os.Getpid(), must.Get(os.Hostname())(t))},
-		"another owner of the client": {func(t *testing.T, own, _ *framework.Client) {
-			must.Get(newMutex(t, own, path).Lock(asOwner(t, "first")))(t)
-		}, "still waiting for the lock, which another owner of this client has or waits for", ", which is this one)"},
-		"another session of the process": {func(t *testing.T, _, other *framework.Client) {
-			mustLock(t, newMutex(t, other, path))
-		}, "still waiting for the lock, which another session of this process has or waits for", ", which is this one)"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				core, logs := observer.New(zapcore.InfoLevel)
-				srv := virtualServer(t)
-				own, other := virtualClient(t, srv, framework.WithLogger(zap.New(core))), virtualClient(t, srv)
-				tt.hold(t, own, other)
-				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-				defer cancel()
-				began := time.Now()
-				_, err := newMutex(t, own, path).Lock(ctx)
-				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), tt.text) {
-					t.Errorf("error %v, want one that says %q", err, tt.text)
-				}
-				var after []time.Duration
-				for _, e := range logs.FilterLoggerName("zk.lock").All() {
-					after = append(after, e.Time.Sub(began).Round(time.Second))
-					if e.Message != tt.want || e.Level != zapcore.InfoLevel {
-						t.Errorf("%v: %s, want %s", e.Level, e.Message, tt.want)
-					}
-					if e.ContextMap()["zookeeper.lock.path"] != path || !strings.HasPrefix(e.ContextMap()["contender"].(string), path+"/_c_") {
-						t.Errorf("fields %v", e.ContextMap())
-					}
-					if owner, has := e.ContextMap()["owner"]; has && owner == "" {
-						t.Errorf("a field of an owner without a name: %v", e.ContextMap())
-					}
-				}
-				if want := []time.Duration{2 * time.Second, 6 * time.Second, 14 * time.Second, 30 * time.Second}; len(after) < 3 || len(after) > 4 || after[0] != want[0] || after[1] != want[1] || after[2] != want[2] {
-					t.Errorf("lines after %v, want %v, the last one or not", after, want)
-				}
-			})
-		})
-	}
-}
 
 // multiBehindItsSecond is a kind that waits while it holds a member.
 var multiBehindItsSecond = kind{
@@ -191,62 +119,6 @@ func TestWaiterKeepsItsPlaceThroughAnOutage(t *testing.T) {
 		mustRelease(t, granted(t, second, "the lock for the second waiter"))
 		awaitEphemerals(t, holder, path, 0)
 	}, oneOfEach())
-}
-
-// The pause of a retry policy is for servers that are away. One that is back is asked
-// at once: by operations, by waiters, and by deletions in the background.
-func TestLongPausesEndWithTheConnectionsReturn(t *testing.T) {
-	t.Parallel()
-	slow := framework.WithRetry(retry.Forever(10 * time.Minute))
-	t.Run("a read", func(t *testing.T) {
-		inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-			c := virtualClient(t, srv, slow)
-			srv.Rules().Add(fault.Rule{Op: fault.Exists, Action: fault.CutBefore})
-			began := time.Now()
-			must.Get2(c.Exists(t.Context(), "/"))(t)
-			if took := time.Since(began); took > 5*time.Second {
-				t.Errorf("took %v, want less than 5 s: the connection was away for a moment", took)
-			}
-		})
-	})
-	t.Run("a lock that has become free", func(t *testing.T) {
-		inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-			const path = "/interleaved/slow"
-			held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
-			c := virtualClient(t, srv, slow)
-			srv.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.GetData, Path: path + "/*", Action: fault.CutBefore})
-			done := lockLater(t.Context(), newMutex(t, c, path))
-			await(time.Second)
-			mustRelease(t, held)
-			began := time.Now()
-			got := <-done
-			if got.Err != nil {
-				t.Fatal(got.Err)
-			}
-			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("granted %v after the release, want within the session timeout of 10 s", took)
-			}
-			mustRelease(t, got.Lease)
-		})
-	})
-	t.Run("a ghost", func(t *testing.T) {
-		inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-			const path = "/interleaved/slowghost"
-			c := virtualClient(t, srv, slow)
-			lease := mustLock(t, newMutex(t, c, path))
-			srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			if err := lease.Release(ctx); err == nil {
-				return // it has been retried within a second
-			}
-			srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
-			await(time.Minute)
-			if left := znodesBelow(srv, path); len(left) != 0 {
-				t.Errorf("a minute after the release, with a server at hand: %q", left)
-			}
-		})
-	})
 }
 
 // Lock waits for a session as long as its context and the client's policy say.

@@ -140,32 +140,20 @@ func TestDirectoryReplacedUnseen(t *testing.T) {
 	}
 }
 
-// TestDeletionOfTheUnfairZnodeUnseen is the same for the lock that has no queue.
-func TestDeletionOfTheUnfairZnodeUnseen(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		path := anyPath("/unfair-unseen")
-		client := env.Client(t, framework.WithSessionTimeout(4*time.Second))
-		operator := newOperator(t, env)
-		held := mustLock(t, newUnfairMutex(t, operator, path))
-		done := lockLater(t.Context(), newUnfairMutex(t, client, path))
-		mustWait(t, "a second holder", done)
-		closeTo(t, operator, held.Node())
-		mustRelease(t, held)
-		mustRelease(t, granted(t, done, "the grant"))
-	})
-}
-
-// TestDeletionOfThePredecessorUnseen has a holder's znode go while its successor may not read it.
+// TestDeletionOfThePredecessorUnseen has a holder's znode go while the waiter may not read it.
 func TestDeletionOfThePredecessorUnseen(t *testing.T) {
 	t.Parallel()
-	for _, k := range kindsThat(inQueue) {
+	for _, k := range kindsThat(func(k kind) bool { return k.queue || k.name == "unfair mutex" }) {
 		t.Run(k.name, func(t *testing.T) {
 			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 				path := anyPath("/deleted-unseen")
 				client, operator := env.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, env)
 				held := mustLock(t, k.lock(t, operator, path))
 				done := lockLater(t.Context(), k.lock(t, client, path))
-				awaitWaiter(t, done, operator, path)
+				if k.queue {
+					awaitContenders(t, operator, path, 2)
+				}
+				mustWait(t, "a second holder", done)
 				closeTo(t, operator, held.Node())
 				mustRelease(t, held)
 				mustRelease(t, granted(t, done, "the grant"))
@@ -216,22 +204,6 @@ func awaitWaiter(t *testing.T, done <-chan result, operator *framework.Client, d
 	t.Helper()
 	awaitContenders(t, operator, dir, 2)
 	mustWait(t, "a second holder", done)
-}
-
-// TestUnfairMutexNeedsAnEpochThatItMayWrite has an ACL with which only the first Lock could succeed.
-func TestUnfairMutexNeedsAnEpochThatItMayWrite(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		c := env.Client(t)
-		createDirs(t, c, "/unfair-readonly")
-		e := newUnfairMutex(t, c, "/unfair-readonly/lock", recipes.WithACL(acl.ReadOnly()...))
-		if _, err := e.Lock(t.Context()); err == nil || !strings.Contains(err.Error(), "must permit to read and to write") {
-			t.Errorf("Lock: %v, want a refusal of the ACL", err)
-		}
-		left, _, err := c.Children(t.Context(), "/unfair-readonly")
-		if err != nil || len(left) != 0 {
-			t.Errorf("left behind: %q, %v", left, err)
-		}
-	})
 }
 
 // The ACL that an option gives is that of a lease's znode, however it was taken.

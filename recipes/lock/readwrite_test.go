@@ -55,35 +55,6 @@ func TestWhoDiesInTheQueueIsPassed(t *testing.T) {
 	wantErr(t, "Lock", failed(t, dead, "the end of the dead one's Lock"), framework.ErrClosed)
 }
 
-func TestBothSidesAreLostWithTheSession(t *testing.T) {
-	t.Parallel()
-	const path = "/rwloss/both"
-	server := zktest.Shared(t)
-	c, proxy := behindProxy(t, server)
-	rw := newReadWrite(t, c, path)
-	one := asOwner(t, "one")
-	writing, reading := mustLockAs(one, t, rw.Write()), mustLockAs(one, t, rw.Read())
-	expire(t, server, proxy, c)
-	for side, lease := range map[*lock.Side]*lock.Lease{rw.Write(): writing, rw.Read(): reading} {
-		must.Receive(t, lease.Lost(), "the loss of the lease")
-		wantErr(t, "lease", lease.Err(), lock.ErrLost, framework.ErrSessionEnded)
-		if n := side.Held(one); n != 0 {
-			t.Errorf("held %d times after the loss, want 0", n)
-		}
-	}
-	// A later lease has nothing to do with the lost ones, which have not been released.
-	mustRelease(t, mustLockAs(one, t, rw.Write()))
-	reading2 := mustLockAs(one, t, rw.Read())
-	if st, ok, err := c.Exists(t.Context(), reading2.Node()); err != nil || !ok || st.EphemeralOwner != c.Session().ID {
-		t.Errorf("node of session %#x (%v, %v), want %#x", st.EphemeralOwner, ok, err, c.Session().ID)
-	}
-	wantErr(t, "TryLock of the write side", errOf(rw.Write().TryLock(one)), lock.ErrUpgrade)
-	mustRelease(t, reading2)
-	for _, lease := range []*lock.Lease{writing, reading} {
-		wantErr(t, "release of a lost lease", lease.Release(t.Context()), lock.ErrLost)
-	}
-}
-
 // TestTheSidesAreLostOneByOneToAnOperator: CURATOR-171, where no holder noticed. A read node holds
 // by itself: it was created while the write node existed.
 func TestTheSidesAreLostOneByOneToAnOperator(t *testing.T) {

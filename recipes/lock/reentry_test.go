@@ -118,26 +118,6 @@ func TestOwnersJoinOneAttempt(t *testing.T) {
 	})
 }
 
-func TestAllJoinersWithdraw(t *testing.T) {
-	const path = "/reentrant/give-up"
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		holder := env.Client(t)
-		held := mustLock(t, newMutex(t, holder, path))
-		m := newMutex(t, env.Client(t), path)
-		ctx, cancel := context.WithTimeout(asOwner(t, "all"), 300*time.Millisecond)
-		defer cancel()
-		var done []<-chan result
-		for range 4 {
-			done = append(done, lockLater(ctx, m))
-		}
-		for _, d := range done {
-			wantErr(t, "Lock", failed(t, d, "the timeout"), context.DeadlineExceeded)
-		}
-		awaitContenders(t, holder, path, 1)
-		mustRelease(t, held)
-	})
-}
-
 func TestZeroOwnerPanics(t *testing.T) {
 	t.Parallel()
 	defer func() {

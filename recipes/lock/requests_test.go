@@ -95,7 +95,12 @@ func TestRequestsOfAFreeLock(t *testing.T) {
 		const rounds = 100
 		c := countedClients(t, 1)[0]
 		for range rounds {
-			must.OK(t, c.lock(t).Release(t.Context()))
+			begun := time.Now()
+			lease := c.lock(t)
+			if took := time.Since(begun); took != countedRoundTrip { // the listing does not wait for the creation's reply
+				t.Errorf("the lock took %v, want a round trip of %v", took, countedRoundTrip)
+			}
+			must.OK(t, lease.Release(t.Context()))
 		}
 		expectAbout(t, "writes of a free lock", c.writes()/rounds, writesPerLock)
 		expectAbout(t, "reads of a free lock", c.reads()/rounds, readsPerLock)
@@ -106,6 +111,10 @@ func TestRequestsOfAFreeLock(t *testing.T) {
 			must.OK(t, lease.Release(t.Context()))
 		}
 		expectAbout(t, "reads of a lock that is held for a while", c.reads()/rounds, readsPerLock+readsPerHold)
+		mustRelease(t, mustTry(t, c.mutex))
+		if n := c.proxy.Count(fault.Sync); n != 0 { // which is for who would be refused otherwise
+			t.Errorf("%d syncs to try a free lock", n)
+		}
 	})
 }
 
@@ -171,8 +180,12 @@ func TestRequestsOfAMulti(t *testing.T) {
 		multi := must.Get(lock.NewMulti(locks...))(t)
 		must.OK(t, must.Get(multi.Lock(t.Context()))(t).Release(t.Context())) // creates the directories
 		c.proxy.ResetRequests()
+		begun := time.Now()
 		for range rounds {
 			must.OK(t, must.Get(multi.Lock(t.Context()))(t).Release(t.Context()))
+		}
+		if took := time.Since(begun) / rounds; took > 2*countedRoundTrip { // the listings are sent behind the transaction
+			t.Errorf("locked and released in %v, want a round trip of %v each", took, countedRoundTrip)
 		}
 		if got := c.requests() / rounds; got != 3 { // one of them lists all
 			t.Errorf("%v requests for a multi-lock of %d, want 3", got, members)
@@ -243,25 +256,6 @@ func TestReadWriteRequests(t *testing.T) {
 func countListings(srv *zkserver.Server, path string) (count func() int) {
 	handle := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.Pass, Times: fault.Forever})
 	return handle.Hits
-}
-
-// TestLockListsAlongWithItsCreation: the listing does not wait for the answer to the creation.
-func TestLockListsAlongWithItsCreation(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		const path = "/listings/along"
-		m := newMutex(t, virtualClient(t, srv), path)
-		mustRelease(t, mustLock(t, m))
-		synctest.Wait() // the creation that found no directory had a listing of its own
-		held := srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.HoldReply})
-		lists := countListings(srv, path)
-		done := lockLater(t.Context(), m)
-		synctest.Wait()
-		if lists() != 1 {
-			t.Errorf("%d listings before the answer to the creation, want 1", lists())
-		}
-		held.Release()
-		mustRelease(t, granted(t, done, "the grant"))
-	})
 }
 
 // TestReadersUseListingsAlongWithOthersCreations has four readers list along with their creations,

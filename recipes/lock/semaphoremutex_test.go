@@ -108,35 +108,6 @@ func TestSemaphoreMutexLayout(t *testing.T) {
 	})
 }
 
-// TestSemaphoreMutexWithCurator has a Curator process's znodes, made by hand,
-// in its way, one after the other.
-func TestSemaphoreMutexWithCurator(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/semaphore/curator"
-		const id = "_c_01234567-89ab-cdef-0123-456789abcdef-"
-		curator := env.Client(t)
-		m := newSemaphoreMutex(t, env.Client(t), path)
-		lease := createNode(t, curator, path+"/leases/"+id+"lease-", framework.Sequential())
-		lockNode := createNode(t, curator, path+"/locks/"+id+"lock-", framework.Sequential())
-		mustRefuse(t, m)
-		found, err := m.Participants(t.Context())
-		if err != nil || len(found) != 2 || !found[0].Holder || found[0].Path != lease || found[1].Holder || found[1].Path != lockNode {
-			t.Errorf("participants %+v, %v; want Curator's holder and its waiter", found, err)
-		}
-		done := lockLater(t.Context(), m)
-		awaitQueued(t, curator, path, 2)
-		deleteNode(t, curator, lease)
-		mustRefuse(t, m) // Curator's waiter comes next
-		deleteNode(t, curator, lockNode)
-		held := granted(t, done, "the lock")
-		awaitQueued(t, curator, path, 0)
-		if names := contenders(t, curator, path+"/leases"); len(names) != 1 {
-			t.Errorf("leases %v, want one: a Curator process is kept out by it", names)
-		}
-		mustRelease(t, held)
-	})
-}
-
 // TestSemaphoreMutexCountsAllLeases has a foreign child among the leases, which Curator counts,
 // and one in the queue, which no contender waits for.
 func TestSemaphoreMutexCountsAllLeases(t *testing.T) {
@@ -183,29 +154,6 @@ func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
 		mustRelease(t, granted(t, first, "the lock for the first, behind the second"))
 		awaitQueued(t, operator, path, 0)
 		awaitContenders(t, operator, path+"/leases", 0)
-	})
-}
-
-// TestSemaphoreMutexLeavesTheQueueLate deletes the holder's lease before its znode in the queue:
-// no client is granted the lock twice, and none is forgotten.
-func TestSemaphoreMutexLeavesTheQueueLate(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/semaphore/late"
-		c, proxy := onRoute(t, env)
-		other, observer := env.Client(t), env.Client(t) // now, because the deletion can't be stuck for long
-		m := newSemaphoreMutex(t, c, path)
-		stuck := proxy.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/locks/*", Action: fault.HoldRequest})
-		lease := mustLock(t, m) // it does not wait for the deletion
-		must.Receive(t, stuck.Hit(), "the deletion")
-		next := newSemaphoreMutex(t, other, path)
-		mustRefuse(t, next)
-		done := lockLater(t.Context(), next)
-		awaitQueued(t, observer, path, 2)
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		wantErr(t, "release behind a stuck request", lease.Release(ctx), context.DeadlineExceeded)
-		stuck.Release()
-		mustRelease(t, granted(t, done, "the lock"))
 	})
 }
 

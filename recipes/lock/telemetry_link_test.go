@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
@@ -239,37 +238,6 @@ func TestPanicEndsTheAcquire(t *testing.T) {
 			t.Errorf("after the panic: %v", left)
 		}
 	}, zkenv.Only("the spans are the same in all environments", zkenv.Embedded))
-}
-
-// A stuck is a processor of spans that does not come back from the end of a hold.
-type stuck struct {
-	sdktrace.SpanProcessor
-	until chan struct{}
-}
-
-func (s stuck) OnEnd(span sdktrace.ReadOnlySpan) {
-	if span.Name() == "lock.hold" {
-		<-s.until
-	}
-}
-
-// TestSlowTelemetryDelaysNoLoss loses several locks of a client whose spans go nowhere.
-func TestSlowTelemetryDelaysNoLoss(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		route, until := env.Route(t), make(chan struct{})
-		slow := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(stuck{tracetest.NewSpanRecorder(), until}))
-		c := route.Client(t, framework.WithTracerProvider(slow))
-		t.Cleanup(func() { close(until) }) // before the client is closed
-		leases := []*lock.Lease{
-			mustLock(t, newMutex(t, c, "/slow/a")),
-			mustLock(t, newUnfairMutex(t, c, "/slow/b")),
-			mustLock(t, newMulti(t, newMutex(t, c, "/slow/c"), newMutex(t, c, "/slow/d"))),
-		}
-		route.Expire(t)
-		for _, lease := range leases {
-			must.Receive(t, lease.Lost(), "the loss of "+lease.Path())
-		}
-	}, zkenv.Only("the order of things is the same in all environments", zkenv.Embedded))
 }
 
 // TestReentryCostsNothingMore counts the allocations of a re-entry: the lease is the only one, and an event if a

@@ -19,22 +19,6 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// A free lock is had without a sync: that is for who would be refused otherwise.
-func TestTryLockOfAFreeLockNeedsNoSync(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		c, route := onRoute(t, env)
-		m := newMutex(t, c, "/try/free")
-		route.ResetRequests()
-		lease := must.Get(m.TryLock(t.Context()))(t)
-		for _, rq := range route.Requests() {
-			if rq.Op == fault.Sync {
-				t.Errorf("%v of %s to try a free lock", rq.Op, rq.Path)
-			}
-		}
-		mustRelease(t, lease)
-	})
-}
-
 // TestTryLockWhileAReleaseIsUnknown: a try whose first listing is out of date is granted by the
 // listing behind the sync.
 func TestTryLockWhileAReleaseIsUnknown(t *testing.T) {

@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"errors"
+	"runtime"
 
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
@@ -12,7 +13,7 @@ import (
 func doCases() []contractCase {
 	return []contractCase{
 		{sentence: "Do calls fn while it holds the lock, releases it, and returns fn's error", check: (*fixture).doHolds},
-		{sentence: "Do releases the lock when fn panics, and when ctx ends in fn", check: (*fixture).doReleases},
+		{sentence: "Do releases the lock when fn panics or ends its goroutine, and when ctx ends in fn", check: (*fixture).doReleases},
 		{sentence: "If the lock can't be had before ctx ends, Do does not call fn", check: (*fixture).doInVain},
 		{sentence: "Do's fn has a context that ends with the loss, which Do's error tells", check: (*fixture).doLoses},
 	}
@@ -53,16 +54,19 @@ func (s *fixture) doHolds() {
 
 func (s *fixture) doReleases() {
 	c := s.env.Client(s)
-	func() {
-		defer func() {
-			if recover() == nil {
-				s.Error("fn's panic did not come through")
-			}
+	for how, fail := range map[string]func(){"panic": func() { panic("panic") }, "Goexit": runtime.Goexit} {
+		ended := make(chan any, 1)
+		go func() {
+			defer func() { ended <- recover() }()
+			_ = lock.Do(s.Context(), s.locker(c), func(context.Context, *lock.Lease) error { fail(); return nil })
+			s.Errorf("Do has returned after a %s", how)
 		}()
-		_ = lock.Do(s.Context(), s.locker(c), func(context.Context, *lock.Lease) error { panic("fn") })
-	}()
-	if s.held() {
-		s.Error("the lock is held after a panic")
+		if v := must.Receive(s, ended, "the end of Do"); v == nil && how == "panic" {
+			s.Error("fn's panic did not come through")
+		}
+		if s.held() {
+			s.Errorf("the lock is held after a %s", how)
+		}
 	}
 	ctx, cancel := context.WithCancel(s.Context())
 	if err := lock.Do(ctx, s.locker(c), func(context.Context, *lock.Lease) error { cancel(); return nil }); err != nil {

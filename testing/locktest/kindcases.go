@@ -150,6 +150,7 @@ func (s *fixture) reentrantLoss() {
 		if err := s.release(s.Context(), lease); !errors.Is(err, lock.ErrLost) {
 			s.Errorf("Release: %v, want ErrLost", err)
 		}
+		s.mustHave(s.Context(), l, 0)
 	}
 	s.mustBeFree()
 	s.mustBeQuiet(c)

@@ -3,8 +3,11 @@ package contender_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,11 +43,12 @@ func lockOf[L lock.Locker](l L, participants func(context.Context) ([]lease.Part
 }
 
 // TestEachRecipeLogsLongWaits: a call that waits logs, after two seconds and then at growing intervals, what
-// it waits for, and which process that is. After a minute the line is a warning that says where to see more.
-// A candidate of an election waits as long as all is well, and logs nothing.
+// it waits for, and which process that is, as its error does. After a minute the line is a warning that says
+// where to see more. A candidate of an election waits as long as all is well, and logs nothing.
 func TestEachRecipeLogsLongWaits(t *testing.T) {
 	t.Parallel()
 	const path = "/report"
+	host := must.Get(os.Hostname())(t)
 	for name, tt := range map[string]struct {
 		of   func(t *testing.T, c *framework.Client) acquirer
 		what string // "" if nothing is logged
@@ -75,12 +79,22 @@ func TestEachRecipeLogsLongWaits(t *testing.T) {
 		}, ""},
 	} {
 		for by, from := range map[string]struct {
-			own, foreign bool // the holder is the waiter's client; of another process
-			suffix       string
+			own     bool            // the holder is the waiter's client
+			foreign *lease.Metadata // of another process, if the holder is one
+			suffix  string
+			text    string // of the error of a mutex
 		}{
-			"another owner of the client":    {own: true, suffix: ", which another owner of this client has or waits for"},
-			"another session of the process": {suffix: ", which another session of this process has or waits for"},
-			"another process":                {foreign: true},
+			"another owner of the client": {
+				own: true, suffix: ", which another owner of this client has or waits for", text: ", which is this one)",
+			},
+			"another session of the process": {
+				suffix: ", which another session of this process has or waits for", text: ", which is this one)",
+			},
+			"another process": {foreign: &lease.Metadata{Host: "batch-3", PID: 811, Owner: "nightly"}, text: "process 811 on batch-3)"},
+			"a container with this host and pid": {
+				foreign: &lease.Metadata{Host: host, PID: os.Getpid(), Process: "0123456789abcdef"},
+				text:    fmt.Sprintf("process %d on %s)", os.Getpid(), host),
+			},
 		} {
 			t.Run(name+"/"+by, func(t *testing.T) {
 				t.Parallel()
@@ -94,22 +108,26 @@ func TestEachRecipeLogsLongWaits(t *testing.T) {
 					}
 					held := tt.of(t, holder)
 					must.Get(held.acquire(lock.ContextWithOwner(t.Context(), lock.NewOwner("first"))))(t)
-					if from.foreign {
+					if from.foreign != nil {
 						synctest.Wait() // a semaphore's znode in the queue is deleted behind the grant
-						becomeForeign(t, holder, held)
+						becomeForeign(t, holder, held, *from.foreign)
 					}
 					want := []string{"2s info", "6s info", "14s info", "30s info", "1m2s warn see who holds it: docent queue --blocked-by /report"}
 					if tt.what == "" {
 						want = nil
 					}
-					lines := linesOfAWait(t, logs, 100*time.Second, tt.of(t, waiter).acquire)
+					lines, err := linesOfAWait(t, logs, 100*time.Second, tt.of(t, waiter).acquire)
+					if name == "mutex" && !strings.Contains(err.Error(), from.text) {
+						t.Errorf("error %v, want one that says %q", err, from.text)
+					}
 					var got []string
 					for _, line := range lines {
 						got = append(got, line.when)
 						if line.message != "still waiting for "+tt.what+from.suffix {
 							t.Errorf("line %q", line.message)
 						}
-						if process, known := line.fields["process"]; from.foreign && process != "811 on batch-3" || !from.foreign && !from.own && !known {
+						process, known := line.fields["process"]
+						if m := from.foreign; m != nil && process != fmt.Sprintf("%d on %s", m.PID, m.Host) || m == nil && !from.own && !known {
 							t.Errorf("fields %v, want the process", line.fields)
 						}
 					}
@@ -132,7 +150,7 @@ func TestADoubleBarrierLogsLongWaits(t *testing.T) {
 		d, theirs := must.Get(barrier.NewDouble(own, "/step", 2))(t), must.Get(barrier.NewDouble(other, "/step", 2))(t)
 		expect := func(what string, wait func(context.Context) (*lease.Lease, error)) {
 			t.Helper()
-			lines := linesOfAWait(t, logs, 10*time.Second, wait)
+			lines, _ := linesOfAWait(t, logs, 10*time.Second, wait)
 			if len(lines) != 2 || lines[0].when != "2s info" || lines[1].when != "6s info" {
 				t.Errorf("%s: lines %v, want two", what, lines)
 			}
@@ -152,11 +170,11 @@ func TestADoubleBarrierLogsLongWaits(t *testing.T) {
 }
 
 // becomeForeign gives the holder's znodes the data of another process.
-func becomeForeign(t *testing.T, c *framework.Client, held acquirer) {
+func becomeForeign(t *testing.T, c *framework.Client, held acquirer, process lease.Metadata) {
 	t.Helper()
-	data := lease.Metadata{Version: lease.MetadataVersion, Host: "batch-3", PID: 811, Owner: "nightly"}.Encode()
+	process.Version = lease.MetadataVersion
 	for _, p := range must.Get(held.participants(t.Context()))(t) {
-		must.Get(c.Set(t.Context(), p.Path, data, framework.AnyVersion))(t)
+		must.Get(c.Set(t.Context(), p.Path, process.Encode(), framework.AnyVersion))(t)
 	}
 }
 
@@ -167,14 +185,14 @@ type longLine struct {
 	fields  map[string]any
 }
 
-// linesOfAWait returns the lines that are logged during a wait that takes as long as d.
+// linesOfAWait returns the lines that are logged during a wait that takes as long as d, and its error.
 func linesOfAWait(
 	t *testing.T, logs *observer.ObservedLogs, d time.Duration, wait func(context.Context) (*lease.Lease, error),
-) (lines []longLine) {
+) (lines []longLine, err error) {
 	t.Helper()
 	ctx := recipetest.Within(t, d)
 	began := time.Now()
-	if _, err := wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err = wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the wait ends with %v", err)
 	}
 	for _, e := range logs.TakeAll() {
@@ -187,7 +205,7 @@ func linesOfAWait(
 		}
 		lines = append(lines, longLine{when, e.Message, e.ContextMap()})
 	}
-	return lines
+	return lines, err
 }
 
 func longWaiter(t *testing.T, server *zkserver.Server, opts ...framework.Option) *framework.Client {
