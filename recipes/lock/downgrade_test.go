@@ -7,63 +7,66 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
-	"github.com/docent-go/docent/testing/zktest"
 )
 
 // TestDowngradeByAnOwnerOfTwoGoroutines: one waits for the write side when the
 // other asks for the read side.
 func TestDowngradeByAnOwnerOfTwoGoroutines(t *testing.T) {
-	t.Parallel()
-	const path = "/downgrade/two"
-	c := newClient(t, zktest.Shared(t).Addr())
-	rw := newReadWrite(t, c, path)
-	held := mustLockAs(asOwner(t, "other"), t, rw.Write())
-	one := asOwner(t, "one")
-	withdrawing, withdraw := context.WithCancel(one)
-	writer := queueUp(withdrawing, t, rw.Write(), c, path, 2)
-	mustBeHeld(one, t, rw.Read())
-	reader := lockLater(one, rw.Read())
-	mustWait(t, "both goroutines", writer, reader)
-	mustRelease(t, held)
-	writing, reading := granted(t, writer, "the write side"), granted(t, reader, "the read side beside it")
-	if digits(writing.Node()) != digits(reading.Node()) {
-		t.Errorf("nodes %s and %s, want one number", writing.Node(), reading.Node())
-	}
-	mustRelease(t, writing)
-	withdraw()
-	mustRelease(t, reading)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		rw := newReadWrite(t, virtualClient(t, srv), "/downgrade/two")
+		held := mustLockAs(asOwner(t, "other"), t, rw.Write())
+		one := asOwner(t, "one")
+		writer := lockLater(one, rw.Write())
+		synctest.Wait()
+		mustBeHeld(one, t, rw.Read())
+		reader := lockLater(one, rw.Read())
+		await(time.Second)
+		mustWaitStill(t, "both goroutines", writer, reader)
+		mustRelease(t, held)
+		writing, reading := granted(t, writer, "the write side"), granted(t, reader, "the read side beside it")
+		if digits(writing.Node()) != digits(reading.Node()) {
+			t.Errorf("nodes %s and %s, want one number", writing.Node(), reading.Node())
+		}
+		mustRelease(t, writing)
+		mustRelease(t, reading)
+	})
 }
 
 // TestWhoWaitsForTheOtherSideIsNotForgotten has several goroutines give one
 // attempt up at once, in all the orders that come about, while another waits for
 // its outcome.
 func TestWhoWaitsForTheOtherSideIsNotForgotten(t *testing.T) {
-	t.Parallel()
-	const path = "/downgrade/forgotten"
-	c := newClient(t, zktest.Shared(t).Addr())
-	rw := newReadWrite(t, c, path)
-	held := mustLockAs(asOwner(t, "reader"), t, rw.Read())
-	for range 10 {
-		one := asOwner(t, "one")
-		withdrawing, withdraw := context.WithCancel(one)
-		writers := []<-chan result{queueUp(withdrawing, t, rw.Write(), c, path, 2)}
-		for range 8 {
-			writers = append(writers, lockLater(withdrawing, rw.Write()))
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		const path = "/downgrade/forgotten"
+		rw := newReadWrite(t, virtualClient(t, srv), path)
+		held := mustLockAs(asOwner(t, "reader"), t, rw.Read())
+		for range 10 {
+			one := asOwner(t, "one")
+			withdrawing, withdraw := context.WithCancel(one)
+			var writers []<-chan result
+			for range 9 {
+				writers = append(writers, lockLater(withdrawing, rw.Write()))
+			}
+			synctest.Wait()
+			if left := znodesBelow(srv, path); len(left) != 2 {
+				t.Errorf("%q, want the reader's znode and one of all writers", left)
+			}
+			reader := lockLater(one, rw.Read())
+			await(time.Second)
+			mustWaitStill(t, "the end of an attempt", reader)
+			withdraw()
+			for _, done := range writers {
+				wantErr(t, "Lock", failed(t, done, "the end of the attempt"), context.Canceled)
+			}
+			mustRelease(t, granted(t, reader, "the read side, shared"))
+			synctest.Wait()
 		}
-		reader := lockLater(one, rw.Read())
-		zktest.Never(t, 20*time.Millisecond, "the end of an attempt", func() bool { return len(reader) > 0 })
-		withdraw()
-		for _, done := range writers {
-			wantErr(t, "Lock", failed(t, done, "the end of the attempt"), context.Canceled)
-		}
-		mustRelease(t, granted(t, reader, "the read side, shared"))
-	}
-	mustRelease(t, held)
+		mustRelease(t, held)
+	})
 }
 
 // TestDowngradeWhoseWriteNodeIsDeleted deletes the write node before its read node is created, and
@@ -145,61 +148,61 @@ func TestDowngradeFence(t *testing.T) {
 // knowledge, and another writer granted: the owner's read node would stand ahead
 // of that one.
 func TestADowngradeNeedsTheWriteNode(t *testing.T) {
-	t.Parallel()
-	const path = "/rwloss/unnoticed"
-	server := zktest.Shared(t)
-	operator := newClient(t, server.Addr())
-	c, proxy := behindProxy(t, server)
-	rw := newReadWrite(t, c, path)
-	one := asOwner(t, "one")
-	unnoticed := proxy.Rules().Add(fault.Rule{Op: fault.Event, Path: path + "/*", Action: fault.DropEvent})
-	writing := mustLockAs(one, t, rw.Write())
-	zktest.Eventually(t, generous, "the watch on the write node", func() bool { return proxy.Count(fault.GetData) > 0 })
-	writer := queueUp(asOwner(t, "two"), t, newReadWrite(t, operator, path).Write(), operator, path, 2)
-	deleteNode(t, operator, writing.Node())
-	lease := granted(t, writer, "the writer behind")
-	must.Receive(t, unnoticed.Hit(), "the lost event")
-	if err := writing.Err(); err != nil {
-		t.Fatalf("write lease: %v; it was to notice nothing", err)
-	}
-
-	mustBeHeld(one, t, rw.Read())
-	awaitContenders(t, operator, path, 1)
-	reader := queueUp(one, t, rw.Read(), operator, path, 2)
-	mustWait(t, "the reader beside a write node that is gone", reader)
-	mustRelease(t, lease)
-	reading := granted(t, reader, "the reader")
-	if digits(reading.Node()) == digits(writing.Node()) {
-		t.Errorf("node %s has the number of the one that was deleted", reading.Node())
-	}
-	mustRelease(t, reading)
-	wantErr(t, "release of the write lease", writing.Release(t.Context()), lock.ErrLost)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		const path = "/rwloss/unnoticed"
+		operator, c := virtualClient(t, srv), virtualClient(t, srv)
+		rw := newReadWrite(t, c, path)
+		one := asOwner(t, "one")
+		unnoticed := srv.Rules().Add(fault.Rule{
+			Session: c.Session().ID, Op: fault.Event, Path: path + "/*", Action: fault.DropEvent,
+		})
+		writing := mustLockAs(one, t, rw.Write())
+		writer := lockLater(t.Context(), newReadWrite(t, operator, path).Write())
+		await(time.Second) // the watch on the write node is set
+		deleteNode(t, operator, writing.Node())
+		lease := granted(t, writer, "the writer behind")
+		must.Receive(t, unnoticed.Hit(), "the lost event")
+		if err := writing.Err(); err != nil {
+			t.Fatalf("write lease: %v; it was to notice nothing", err)
+		}
+		mustBeHeld(one, t, rw.Read())
+		reader := lockLater(one, rw.Read())
+		await(time.Second)
+		mustWaitStill(t, "the reader beside a write node that is gone", reader)
+		mustRelease(t, lease)
+		reading := granted(t, reader, "the reader")
+		if digits(reading.Node()) == digits(writing.Node()) {
+			t.Errorf("node %s has the number of the one that was deleted", reading.Node())
+		}
+		mustRelease(t, reading)
+		wantErr(t, "release of the write lease", writing.Release(t.Context()), lock.ErrLost)
+	})
 }
 
 // TestADowngradeInTheNextSessionQueuesAsOthersDo asks for the read side while
 // there is no connection; the session that has the write side ends before there is.
 func TestADowngradeInTheNextSessionQueuesAsOthersDo(t *testing.T) {
-	t.Parallel()
-	const path = "/rwloss/next-session"
-	server := zktest.Shared(t)
-	createNode(t, newClient(t, server.Addr()), path+"/foreign") // the directory stays
-	c, proxy := behindProxy(t, server)
-	rw := newReadWrite(t, c, path)
-	one := asOwner(t, "one")
-	writing := mustLockAs(one, t, rw.Write())
-	session := sessionOf(t, proxy, c.Session().ID)
-	proxy.Refuse()
-	proxy.Cut()
-	zktest.Eventually(t, generous, "the loss of the connection", func() bool { return c.State() == framework.Suspended })
-	reader := lockLater(one, rw.Read())
-	mustWait(t, "the reader without a connection", reader)
-	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), session.ID, session.Password))
-	proxy.ResetRequests()
-	proxy.Heal()
-	reading := granted(t, reader, "the read side in the next session")
-	must.Receive(t, writing.Lost(), "the loss of the write lease")
-	if n := proxy.Count(fault.Create); n != 1 {
-		t.Errorf("%d creates, want 1: the number of a lost node is of no use", n)
-	}
-	mustRelease(t, reading)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		const path = "/rwloss/next-session"
+		createNode(t, virtualClient(t, srv), path+"/foreign") // the directory stays
+		c := virtualClient(t, srv)
+		rw := newReadWrite(t, c, path)
+		one := asOwner(t, "one")
+		writing := mustLockAs(one, t, rw.Write())
+		creates := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.Pass, Times: fault.Forever})
+		srv.Refuse()
+		srv.Cut()
+		synctest.Wait()
+		reader := lockLater(one, rw.Read())
+		synctest.Wait()
+		mustWaitStill(t, "the reader without a connection", reader)
+		must.OK(t, srv.Expire(c.Session().ID))
+		srv.Accept()
+		reading := granted(t, reader, "the read side in the next session")
+		must.Receive(t, writing.Lost(), "the loss of the write lease")
+		if n := creates.Hits(); n != 1 {
+			t.Errorf("%d creates, want 1: the number of a lost node is of no use", n)
+		}
+		mustRelease(t, reading)
+	})
 }

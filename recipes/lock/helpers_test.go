@@ -52,13 +52,6 @@ func onRoute(t testing.TB, env *zkenv.Env, opts ...framework.Option) (*framework
 	return route.Client(t, opts...), route
 }
 
-// behindProxy returns a client that reaches the server through a proxy.
-func behindProxy(t testing.TB, server *zktest.Server, opts ...framework.Option) (*framework.Client, *zkproxy.Proxy) {
-	t.Helper()
-	proxy := zkproxy.Run(t, server.Addr())
-	return newClient(t, proxy.Addr(), opts...), proxy
-}
-
 // mustLock locks or fails the test.
 func mustLock(t testing.TB, l lock.Locker) *lock.Lease {
 	t.Helper()
@@ -472,25 +465,3 @@ type nameless struct{ locker lock.Locker }
 
 func (n nameless) Lock(ctx context.Context) (*lock.Lease, error)    { return n.locker.Lock(ctx) }
 func (n nameless) TryLock(ctx context.Context) (*lock.Lease, error) { return n.locker.TryLock(ctx) }
-
-// sessionOf returns the session with its password, as the proxy has seen it.
-func sessionOf(t testing.TB, proxy *zkproxy.Proxy, id int64) zkproxy.Session {
-	t.Helper()
-	for _, s := range proxy.Sessions() {
-		if s.ID == id {
-			return s
-		}
-	}
-	t.Fatalf("the proxy does not carry session %#x", id)
-	panic("unreachable")
-}
-
-// expire ends c's session at the server while c can't reconnect.
-func expire(t testing.TB, server *zktest.Server, proxy *zkproxy.Proxy, c *framework.Client) {
-	t.Helper()
-	session := sessionOf(t, proxy, c.Session().ID)
-	proxy.Refuse()
-	proxy.Cut()
-	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), session.ID, session.Password))
-	proxy.Heal()
-}

@@ -45,34 +45,49 @@ func TestOnSuspend(t *testing.T) {
 	}, oneOfEach())
 }
 
-// TestOnSuspend_before_the_lease_is_watched breaks the connection, and waits until it is
-// there again, in the function that is told of the grant.
-func TestOnSuspend_before_the_lease_is_watched(t *testing.T) {
+// TestHarmAtTheGrant breaks the connection and waits until it is there again, or ends the session, in the function
+// that is told of the grant: the attempt has made sure of both, and the lease is not watched yet.
+func TestHarmAtTheGrant(t *testing.T) {
 	t.Parallel()
 	fair := kindsThat(func(k kind) bool { return k.fair && k.name != "multi" })
-	eachKindInVirtualTime(t, fair, func(t *testing.T, k kind, srv *zkserver.Server) {
-		c := virtualClient(t, srv)
-		calls := 0
-		l := k.lock(t, c, "/suspended/lock", recipes.WithLossPolicy(lease.OnSuspend), recipes.WithQueuePosition(func(ahead int) {
-			if ahead > 0 {
-				return
-			}
-			calls++
+	for name, tt := range map[string]struct {
+		of     []kind
+		policy lease.LossPolicy
+		harm   func(t *testing.T, srv *zkserver.Server, c *framework.Client)
+		want   error
+	}{
+		"the connection breaks": {fair, lease.OnSuspend, func(t *testing.T, srv *zkserver.Server, c *framework.Client) {
 			srv.Cut()
 			synctest.Wait()
-			if err := c.AwaitConnected(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}))
-		held := mustLock(t, l)
-		synctest.Wait()
-		if err := held.Err(); !errors.Is(err, errSuspended) || calls != 1 {
-			t.Errorf("after a break before the lease was watched, notified of %d grants: %v, want ErrSuspended", calls, err)
-		}
-		unbroken := mustLock(t, newMutex(t, c, "/suspended/after", recipes.WithLossPolicy(lease.OnSuspend)))
-		synctest.Wait()
-		wantErr(t, "a lease that was granted after the break", unbroken.Err(), nil)
-	})
+			wantErr(t, "reconnection", c.AwaitConnected(t.Context()), nil)
+		}, errSuspended},
+		"the session ends": {kindsThat(inQueue), lease.AtDeadline, func(t *testing.T, srv *zkserver.Server, c *framework.Client) {
+			over := make(chan struct{})
+			defer c.OnState(func(change framework.StateChange) {
+				if change.To == framework.Lost {
+					close(over)
+				}
+			})()
+			wantErr(t, "expire", srv.Expire(c.Session().ID), nil)
+			<-over
+		}, framework.ErrSessionEnded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachKindInVirtualTime(t, tt.of, func(t *testing.T, k kind, srv *zkserver.Server) {
+				c := virtualClient(t, srv)
+				l := k.lock(t, c, "/harmed", recipes.WithLossPolicy(tt.policy), recipes.WithQueuePosition(func(ahead int) {
+					if ahead == 0 {
+						tt.harm(t, srv, c)
+					}
+				}))
+				held := mustLock(t, l)
+				wantErr(t, "the lease that is returned", held.Err(), tt.want)
+				after := mustLock(t, newMutex(t, c, "/after", recipes.WithLossPolicy(tt.policy)))
+				synctest.Wait()
+				wantErr(t, "a lease that was granted later", after.Err(), nil)
+			})
+		})
+	}
 }
 
 // While the monitor's read of the znode is retried, it obeys a broken connection.
@@ -80,57 +95,6 @@ func TestLossOnSuspend_while_the_monitor_reads(t *testing.T) {
 	t.Parallel()
 	if lost, _ := cutOffAt(t, 0, lease.OnSuspend); lost > 20*time.Millisecond {
 		t.Errorf("the loss was reported %v after the connection broke, want at once", lost)
-	}
-}
-
-// If a broken connection costs the lock, it does so from the grant on. It does not begin only
-// after the time that the lock's znode may be unwatched.
-func TestABrokenConnectionCountsFromTheGrantOn(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		lease := mustLock(t, newMutex(t, virtualClient(t, srv), "/broken", recipes.WithLossPolicy(lease.OnSuspend)))
-		synctest.Wait()
-		if err := lease.Err(); err != nil {
-			t.Fatalf("while the connection stands: %v", err)
-		}
-		srv.Refuse()
-		srv.Cut()
-		<-time.After(time.Millisecond)
-		wantErr(t, "a moment after the connection broke", lease.Err(), errSuspended)
-		srv.Accept()
-	})
-}
-
-// TestALeaseOfASessionThatIsOverSaysSo has the session end between the moment at which
-// the attempt made sure of it and the grant.
-func TestALeaseOfASessionThatIsOverSaysSo(t *testing.T) {
-	t.Parallel()
-	for range 20 {
-		synctest.Test(t, func(t *testing.T) {
-			const path = "/interleaved/over"
-			srv := virtualServer(t)
-			c := virtualClient(t, srv)
-			m := newMutex(t, c, path, recipes.WithQueuePosition(func(ahead int) {
-				if ahead > 0 {
-					return
-				}
-				over := make(chan struct{})
-				defer c.OnState(func(change framework.StateChange) {
-					if change.To == framework.Lost {
-						close(over)
-					}
-				})()
-				if err := srv.Expire(c.Session().ID); err != nil {
-					t.Error(err)
-				}
-				<-over
-			}))
-			held := mustLock(t, m)
-			select {
-			case <-held.Lost():
-			default:
-				t.Error("a lease is returned that is not lost, of a session that is")
-			}
-		})
 	}
 }
 

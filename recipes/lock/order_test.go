@@ -172,36 +172,29 @@ func (s *sides) step(locks bool, who string) {
 // TestAWritersReleaseWakesOnlyTheReadersBehindIt counts what others ask the
 // server: Curator's readers all watch the first writer.
 func TestAWritersReleaseWakesOnlyTheReadersBehindIt(t *testing.T) {
-	t.Parallel()
-	const path = "/rw/herd"
-	server := zktest.Shared(t)
-	c := newClient(t, server.Addr())
-	rw := newReadWrite(t, c, path)
-	held := mustLockAs(asOwner(t, "writer 1"), t, rw.Write())
-	reader := queueUp(asOwner(t, "reader 2"), t, rw.Read(), c, path, 2)
-	writer := queueUp(asOwner(t, "writer 3"), t, rw.Write(), c, path, 3)
-	behind, proxy := behindProxy(t, server)
-	var others []<-chan result
-	for n := range 4 {
-		others = append(others, queueUp(asOwner(t, "reader"), t, newReadWrite(t, behind, path).Read(), c, path, 4+n))
-		// Each reader watches its own znode; the first one also watches both writers, for all.
-		zktest.Eventually(t, generous, "its watches to be set", func() bool { return proxy.Count(fault.GetData) == 3+n })
-	}
-	proxy.ResetRequests()
-	mustRelease(t, held)
-	lease := granted(t, reader, "the reader behind the first writer")
-	mustRelease(t, lease)
-	lease = granted(t, writer, "the second writer")
-	for _, r := range proxy.Requests() {
-		reads := r.Op == fault.GetChildren || r.Op == fault.GetData || r.Op == fault.Exists
-		if reads && strings.HasPrefix(r.Path, path) { // the client's heartbeat reads elsewhere
-			t.Errorf("%v of %s by a reader that had nothing to hope for", r.Op, r.Path)
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		path := anyPath("/rw/herd")
+		c := env.Client(t)
+		rw := newReadWrite(t, c, path)
+		held := mustLockAs(asOwner(t, "writer 1"), t, rw.Write())
+		reader := queueUp(asOwner(t, "reader 2"), t, rw.Read(), c, path, 2)
+		writer := queueUp(asOwner(t, "writer 3"), t, rw.Write(), c, path, 3)
+		behind, route := onRoute(t, env)
+		var others []<-chan result
+		for n := range 4 {
+			others = append(others, queueUp(asOwner(t, "reader"), t, newReadWrite(t, behind, path).Read(), c, path, 4+n))
 		}
-	}
-	mustRelease(t, lease)
-	for _, done := range others {
-		mustRelease(t, granted(t, done, "a reader behind the second writer"))
-	}
+		env.Quiesce()
+		route.ResetRequests()
+		mustRelease(t, held)
+		mustRelease(t, granted(t, reader, "the reader behind the first writer"))
+		lease := granted(t, writer, "the second writer")
+		if n := count(route, path, fault.GetChildren, fault.GetData, fault.Exists); n != 0 {
+			t.Errorf("%d reads by readers that had nothing to hope for", n)
+		}
+		mustRelease(t, lease)
+		mustReleaseEach(t, others...)
+	}, oneOfEach())
 }
 
 // TestHandOffWhereTheCounterWraps has a server whose numbers go on with negative ones.

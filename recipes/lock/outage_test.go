@@ -121,18 +121,21 @@ func TestWaiterKeepsItsPlaceThroughAnOutage(t *testing.T) {
 	}, oneOfEach())
 }
 
-// Lock waits for a session as long as its context and the client's policy say.
+// Lock waits for a session as long as its context and the client's policy say. A release that waits has released
+// the lock when the session ends.
 func TestLockWaitsForASessionByThePolicy(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+	t.Parallel()
+	eachKindInVirtualTime(t, kindsThat(kind.exclusive), func(t *testing.T, k kind, srv *zkserver.Server) {
 		const path = "/interleaved/outage"
-		held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
-		_ = held
-		waiting := newMutex(t, virtualClient(t, srv, framework.WithRetry(retry.Forever(time.Second))), path)
-		done := lockLater(t.Context(), waiting)
-		synctest.Wait()
+		held := mustLock(t, k.lock(t, virtualClient(t, srv), path))
+		patient := virtualClient(t, srv, framework.WithRetry(retry.Forever(time.Second)))
+		done := lockLater(t.Context(), k.lock(t, patient, path))
+		await(time.Second)
 		srv.Refuse()
 		srv.Cut()
+		released := later(func() error { return held.Release(t.Context()) })
 		await(time.Minute) // the sessions end
+		wantErr(t, "Release", must.Receive(t, released, "the release"), nil)
 		mustWaitStill(t, "in an outage, with a policy to go on for ever", done)
 		srv.Accept()
 		mustRelease(t, granted(t, done, "the lock"))

@@ -22,7 +22,6 @@ import (
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
-	"github.com/docent-go/docent/testing/zktest"
 )
 
 func TestParticipants(t *testing.T) {
@@ -85,7 +84,7 @@ func show(found []lock.Participant) []shown {
 func TestReadWriteParticipants(t *testing.T) {
 	t.Parallel()
 	const path, reads, writes = "/rwparticipants/rw", "__READ__", "__WRIT__"
-	c := newClient(t, zktest.Shared(t).Addr())
+	c := virtualClient(t, virtualServer(t))
 	rw := newReadWrite(t, c, path, recipes.WithData([]byte("of the test")))
 	check := func(what string, want ...shown) {
 		t.Helper()
@@ -131,34 +130,29 @@ func TestReadWriteParticipants(t *testing.T) {
 // TestParticipantsWhileTheyComeAndGo: CURATOR-346, where one that vanished
 // between list and read was an error.
 func TestParticipantsWhileTheyComeAndGo(t *testing.T) {
-	t.Parallel()
-	const path = "/rwparticipants/churn"
-	server := zktest.Shared(t)
-	c := newClient(t, server.Addr())
-	rw, observer := newReadWrite(t, c, path), newReadWrite(t, newClient(t, server.Addr()), path)
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	for n := range 4 {
-		side := rw.Read()
-		if n == 0 {
-			side = rw.Write()
-		}
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				if err := lock.Do(t.Context(), side, func(context.Context, *lock.Lease) error { return nil }); err != nil {
-					t.Error(err)
-					return
-				}
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		path := anyPath("/churn")
+		rw, observer := newReadWrite(t, env.Client(t), path), newReadWrite(t, env.Client(t), path)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for n := range 4 {
+			side := rw.Read()
+			if n == 0 {
+				side = rw.Write()
 			}
-		})
-	}
-	for range 100 {
-		if _, err := observer.Participants(t.Context()); err != nil {
-			t.Error(err)
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					mustDo(t, t.Context(), side)
+				}
+			})
 		}
-	}
-	cancel()
-	wg.Wait()
+		for range 100 {
+			_, err := observer.Participants(t.Context())
+			wantErr(t, "Participants", err, nil)
+		}
+		cancel()
+		wg.Wait()
+	}, oneOfEach())
 }
 
 // TestQueuePosition has a contender of each kind wait behind a holder and a waiter of another client.

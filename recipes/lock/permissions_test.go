@@ -207,12 +207,13 @@ func awaitWaiter(t *testing.T, done <-chan result, operator *framework.Client, d
 }
 
 // The ACL that an option gives is that of a lease's znode, however it was taken.
-func TestSemaphoreMutexHasTheACLOfItsOption(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+func TestLeasesHaveTheACLOfTheOption(t *testing.T) {
+	t.Parallel()
+	eachKindInVirtualTime(t, kindsWithZnode(), func(t *testing.T, k kind, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
 		want := acl.Entry{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}
-		m := newSemaphoreMutex(t, c, "/refusal/acl", recipes.WithACL(want))
-		for _, l := range []lock.Locker{m, tryLock{m}, m} {
+		l := k.lock(t, c, "/refusal/acl", recipes.WithACL(want))
+		for _, l := range []lock.Locker{l, tryLock{l}, l} {
 			lease := mustLock(t, l)
 			if acl, _, err := c.ACL(t.Context(), lease.Node()); err != nil || len(acl) != 1 || acl[0] != want {
 				t.Errorf("ACL %v, %v, want %v", acl, err, want)
@@ -222,11 +223,14 @@ func TestSemaphoreMutexHasTheACLOfItsOption(t *testing.T) {
 	})
 }
 
+// kindsWithZnode are the kinds but for multi, which has no znode of its own.
+func kindsWithZnode() []kind { return kindsThat(func(k kind) bool { return k.name != "multi" }) }
+
 // A lease is lost when the connection breaks. Its znode goes before its session ends, even if the holder may not
 // read it any more.
 func TestALossLeavesNoZnodeThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
-	for _, k := range kindsThat(func(k kind) bool { return k.name != "multi" }) { // it has no znode of its own
+	for _, k := range kindsWithZnode() {
 		t.Run(k.name, func(t *testing.T) {
 			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 				path := anyPath("/lost")

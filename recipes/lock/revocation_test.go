@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,8 +15,8 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
-	"github.com/docent-go/docent/testing/zktest"
 )
 
 // revocable returns an option whose calls arrive on the channel.
@@ -26,21 +25,9 @@ func revocable() (lock.Option, <-chan *lock.Lease) {
 	return recipes.WithRevocation(func(l *lock.Lease) { calls <- l }), calls
 }
 
-// mustNotCall fails the test if a function is called within a short time.
-func mustNotCall(t testing.TB, calls <-chan *lock.Lease, why string) {
-	t.Helper()
-	zktest.Never(t, 150*time.Millisecond, "a call: "+why, func() bool { return len(calls) > 0 })
-}
-
 func mustRevoke(t testing.TB, c *framework.Client, path string) {
 	t.Helper()
 	must.OK(t, lock.Revoke(t.Context(), c, path))
-}
-
-// setData does what a process without this package does.
-func setData(t testing.TB, c *framework.Client, path string, data []byte) {
-	t.Helper()
-	must.Get(c.Set(t.Context(), path, data, framework.AnyVersion))(t)
 }
 
 // participantsOf returns l's participants.
@@ -55,153 +42,127 @@ func participantsOf(t testing.TB, l lock.Locker) []lock.Participant {
 // TestAnyClientCanRevoke: CURATOR-150, where only the client that had the lock could.
 func TestAnyClientCanRevoke(t *testing.T) {
 	t.Parallel()
-	const path = "/revoke/anybody"
-	server := zktest.Shared(t)
-	c, stranger := newClient(t, server.Addr()), newClient(t, server.Addr())
-	released := make(chan error, 1)
-	option := recipes.WithRevocation(func(l *lock.Lease) { released <- l.Release(context.Background()) })
-	for _, k := range kindsThat(withParticipants) {
-		l, other := k.lock(t, c, path+"/"+k.name, option), k.lock(t, stranger, path+"/"+k.name)
-		lease := mustLockAs(asOwner(t, "holder"), t, l)
+	eachKindAndEnv(t, kindsThat(withParticipants), func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		released := make(chan error, 1)
+		option := recipes.WithRevocation(func(l *lock.Lease) { released <- l.Release(context.Background()) })
+		stranger := env.Client(t)
+		other := k.lock(t, stranger, path)
+		lease := mustLockAs(asOwner(t, "holder"), t, k.lock(t, env.Client(t), path, option))
 		mustRevoke(t, stranger, participantsOf(t, other)[0].Path)
-		if err := must.Receive(t, released, "the call of the function"); err != nil {
-			t.Errorf("%s: release by the function: %v", k.name, err)
-		}
-		wantErr(t, fmt.Sprintf("%s: lease", k.name), lease.Err(), lock.ErrReleased)
+		must.OK(t, must.Receive(t, released, "the release by the function"))
+		wantErr(t, "lease", lease.Err(), lock.ErrReleased)
 		mustRelease(t, mustLock(t, other))
-	}
+	}, oneOfEach())
 }
 
 // TestRevokeWritesCuratorsRequest and nothing else; a request that comes too late
 // is as good as fulfilled.
 func TestRevokeWritesCuratorsRequest(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	curator, c := newClient(t, server.Addr()), newClient(t, server.Addr())
-	node := createNode(t, curator, "/revoke/curators/_c_00000000-0000-4000-8000-000000000000-lock-", framework.Sequential())
-	asked := must.Get(curator.Watch(t.Context(), node, framework.WatchData))(t)
-	defer asked.Close()
-	mustRevoke(t, c, node)
-	must.Receive(t, asked.Fired(), "the watch of Curator's holder")
-	if data, st, err := curator.Get(t.Context(), node); err != nil || string(data) != "__REVOKE__" || st.Version != 1 {
-		t.Errorf("data %q of version %d (%v), want __REVOKE__ of version 1", data, st.Version, err)
-	}
-	m := newMutex(t, c, "/revoke/curators")
-	if found := participantsOf(t, m); len(found) != 1 || !found[0].Revoked || found[0].Data != nil {
-		t.Errorf("participants %+v, want one that was revoked, without data", found)
-	}
-	deleteNode(t, curator, node)
-	mustRevoke(t, c, node)
-	if _, ok, err := c.Exists(t.Context(), node); ok || err != nil {
-		t.Errorf("node exists: %v (%v), want that a late request creates nothing", ok, err)
-	}
-}
-
-func TestCuratorsRequestsAreReported(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	c, curator := newClient(t, server.Addr()), newClient(t, server.Addr())
-	option, calls := revocable()
-	m := newMutex(t, c, "/revoke/heeded", option)
-	var compressed bytes.Buffer
-	w := gzip.NewWriter(&compressed)
-	must.Get(w.Write([]byte("__REVOKE__")))(t)
-	must.OK(t, w.Close())
-	for name, data := range map[string][]byte{"plain": []byte("__REVOKE__"), "compressed": compressed.Bytes()} {
-		lease := mustLock(t, m)
-		setData(t, curator, lease.Node(), data)
-		if got := must.Receive(t, calls, "the call for the request, "+name); got != lease {
-			t.Errorf("%s: called with %v, want the lease %v", name, got, lease)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		curator, c := virtualClient(t, srv), virtualClient(t, srv)
+		node := createNode(t, curator, "/revoke/curators/_c_00000000-0000-4000-8000-000000000000-lock-", framework.Sequential())
+		mustRevoke(t, c, node)
+		if data, st, err := curator.Get(t.Context(), node); err != nil || string(data) != "__REVOKE__" || st.Version != 1 {
+			t.Errorf("data %q of version %d (%v), want __REVOKE__ of version 1", data, st.Version, err)
 		}
-		wantErr(t, fmt.Sprintf("%s: lease that was asked for", name), lease.Err(), nil)
-		mustRelease(t, lease)
-	}
+		m := newMutex(t, c, "/revoke/curators")
+		if found := participantsOf(t, m); len(found) != 1 || !found[0].Revoked || found[0].Data != nil {
+			t.Errorf("participants %+v, want one that was revoked, without data", found)
+		}
+		deleteNode(t, curator, node)
+		mustRevoke(t, c, node)
+		if _, ok, err := c.Exists(t.Context(), node); ok || err != nil {
+			t.Errorf("node exists: %v (%v), want that a late request creates nothing", ok, err)
+		}
+	})
 }
 
-func TestOtherDataIsNoRequest(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	c, other := newClient(t, server.Addr()), newClient(t, server.Addr())
-	option, calls := revocable()
-	own := newMutex(t, c, "/revoke/own", option, recipes.WithoutMetadata(), recipes.WithData([]byte("__REVOKE__")))
-	lease := mustLock(t, own)
-	if found := participantsOf(t, own); len(found) != 1 || found[0].Revoked {
-		t.Errorf("participants %+v, want one that was not revoked", found)
-	}
-	mustNotCall(t, calls, "the holder itself put that there")
-	for _, data := range []string{"", "__REVOKE", "__REVOKE__ ", "\x1f\x8b\x08", "revoke"} {
-		setData(t, other, lease.Node(), []byte(data))
-	}
-	mustNotCall(t, calls, "the data is none")
-	mustRevoke(t, other, lease.Node())
-	must.Receive(t, calls, "the call for a request after all that")
-	mustRelease(t, lease)
+// TestWhichDataRequestARelease writes to a holder's znode as other clients might. What the holder itself has
+// put there requests nothing.
+func TestWhichDataRequestARelease(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		var compressed bytes.Buffer
+		w := gzip.NewWriter(&compressed)
+		must.Get(w.Write([]byte("__REVOKE__")))(t)
+		must.OK(t, w.Close())
+		curator := virtualClient(t, srv)
+		option, calls := revocable()
+		m := newMutex(t, virtualClient(t, srv), "/revoke", option, recipes.WithoutMetadata(), recipes.WithData([]byte("__REVOKE__")))
+		for data, want := range map[string]bool{
+			"__REVOKE__": true, compressed.String(): true,
+			"": false, "__REVOKE": false, "__REVOKE__ ": false, "\x1f\x8b\x08": false, "revoke": false,
+		} {
+			lease := mustLock(t, m)
+			await(time.Second)
+			if found := participantsOf(t, m); len(calls) > 0 || len(found) != 1 || found[0].Revoked {
+				t.Fatalf("%d calls, participants %+v; want none by the holder's own data", len(calls), found)
+			}
+			must.Get(curator.Set(t.Context(), lease.Node(), []byte(data), framework.AnyVersion))(t)
+			await(time.Second)
+			if asked := len(calls) == 1; asked != want || asked && <-calls != lease {
+				t.Errorf("%q: asked to release the lease %v, want %v", data, asked, want)
+			}
+			wantErr(t, "lease", lease.Err(), nil)
+			mustRelease(t, lease)
+		}
+	})
 }
 
 // TestEachRequestIsReportedOnce: a request is not reported again after a reconnection. It is
-// reported again when it is made again, and to the next holder.
+// reported again when it is made again, and to the next holder, but not for a lease that is lost.
 func TestEachRequestIsReportedOnce(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	c, proxy := behindProxy(t, server)
-	other := newClient(t, server.Addr())
-	option, calls := revocable()
-	m := newMutex(t, c, "/revoke/once", option)
-	for range 2 {
-		lease := mustLock(t, m)
-		mustRevoke(t, other, lease.Node())
-		must.Receive(t, calls, "the call for the first request")
-		proxy.Cut()
-		zktest.Eventually(t, generous, "the reconnection", func() bool { return len(proxy.Sessions()) == 1 })
-		must.OK(t, c.Sync(t.Context(), "/"))
-		mustNotCall(t, calls, "nobody has asked again")
-		mustRevoke(t, other, lease.Node())
-		must.Receive(t, calls, "the call for the second request")
-		mustRelease(t, lease)
-	}
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c, other := virtualClient(t, srv), virtualClient(t, srv)
+		option, calls := revocable()
+		m := newMutex(t, c, "/revoke", option)
+		expect := func(n int, what string) {
+			t.Helper()
+			await(time.Second)
+			if len(calls) != n {
+				t.Errorf("%s: %d calls, want %d", what, len(calls), n)
+			}
+			for len(calls) > 0 {
+				<-calls
+			}
+		}
+		for range 2 {
+			lease := mustLock(t, m)
+			mustRevoke(t, other, lease.Node())
+			expect(1, "the first request")
+			srv.Cut()
+			must.OK(t, c.Sync(t.Context(), "/"))
+			expect(0, "after a reconnection")
+			mustRevoke(t, other, lease.Node())
+			expect(1, "the second request")
+			must.OK(t, srv.Expire(c.Session().ID))
+			must.Receive(t, lease.Lost(), "the loss of the lease")
+			mustRevoke(t, other, lease.Node())
+			expect(0, "of a lost lease")
+			wantErr(t, "release", lease.Release(t.Context()), lock.ErrLost)
+		}
+	})
 }
 
 // TestAnOwnersOldestLeaseIsRevoked, and the lock is given back with the last.
 func TestAnOwnersOldestLeaseIsRevoked(t *testing.T) {
-	t.Parallel()
-	c := newClient(t, zktest.Shared(t).Addr())
-	option, calls := revocable()
-	m := newMutex(t, c, "/revoke/oldest", option)
-	outer, inner := mustLock(t, m), mustLock(t, m)
-	mustRevoke(t, c, outer.Node())
-	if got := must.Receive(t, calls, "the call"); got != outer {
-		t.Error("called with another lease than the oldest")
-	}
-	mustRelease(t, outer)
-	mustRevoke(t, c, inner.Node())
-	if got := must.Receive(t, calls, "the call"); got != inner {
-		t.Error("called with another lease than the one that is left")
-	}
-	mustRelease(t, inner)
-}
-
-func TestALostLeaseIsNotRevoked(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	c, proxy := behindProxy(t, server)
-	option, calls := revocable()
-	m := newMutex(t, c, "/revoke/lost", option)
-	lease := mustLock(t, m)
-	expire(t, server, proxy, c)
-	must.Receive(t, lease.Lost(), "the loss of the lease")
-	mustRevoke(t, c, lease.Node())
-	mustNotCall(t, calls, "the lease is lost")
-	wantErr(t, "release", lease.Release(t.Context()), lock.ErrLost)
-	again := mustLock(t, m)
-	mustRevoke(t, c, again.Node())
-	must.Receive(t, calls, "the call for the next holder")
-	mustRelease(t, again)
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtualClient(t, srv)
+		option, calls := revocable()
+		m := newMutex(t, c, "/revoke", option)
+		for _, lease := range []*lock.Lease{mustLock(t, m), mustLock(t, m)} {
+			mustRevoke(t, c, lease.Node())
+			if got := must.Receive(t, calls, "the call"); got != lease {
+				t.Error("called with another lease than the oldest that is left")
+			}
+			mustRelease(t, lease)
+		}
+	})
 }
 
 func TestRevokeRefusesBadArguments(t *testing.T) {
 	t.Parallel()
 	const path = "/revoke/bad"
-	c := newClient(t, zktest.Shared(t).Addr())
+	c := virtualClient(t, virtualServer(t))
 	lease := mustLock(t, newMutex(t, c, path))
 	for name, tt := range map[string]struct {
 		client *framework.Client

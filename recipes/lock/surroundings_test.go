@@ -2,18 +2,10 @@ package lock_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
-	"math/big"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -34,7 +26,7 @@ import (
 )
 
 // The tests of this file give the client what its user gives it: a log, exporters, listeners, a dialer,
-// connections, SASL, TLS. From the moment of an outage on, one of them does what it should not.
+// connections, SASL. From the moment of an outage on, one of them does what it should not.
 
 // A hostile does what no function of a user's should do, once it is on.
 type hostile struct {
@@ -199,61 +191,8 @@ func (m hostileSASL) Next([]byte) (token []byte, done bool, err error) {
 	return nil, true, m.actIn("Next")
 }
 
-// hostileTLS returns a configuration for [behindTLS], of which the named function acts.
-func hostileTLS(function string, h *hostile) *tls.Config {
-	config := &tls.Config{InsecureSkipVerify: true}
-	switch function {
-	case "GetClientCertificate":
-		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			return &tls.Certificate{}, h.fail()
-		}
-	case "VerifyPeerCertificate":
-		config.VerifyPeerCertificate = func([][]byte, [][]*x509.Certificate) error { return h.fail() }
-	case "VerifyConnection":
-		config.VerifyConnection = func(tls.ConnectionState) error { return h.fail() }
-	}
-	return config
-}
-
 // A dialFunc connects a client to addr.
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// behindTLS returns a dialer to where dial leads, by TLS. The server there asks for a certificate.
-func behindTLS(dial dialFunc) dialFunc {
-	pair := sync.OnceValues(selfSigned)
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		certificate, err := pair()
-		if err != nil {
-			return nil, err
-		}
-		upstream, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		near, far := net.Pipe()
-		inside := tls.Server(far, &tls.Config{
-			Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12,
-			SessionTicketsDisabled: true, // the server would write them while the client writes, and a pipe takes in neither
-		})
-		for to, from := range map[net.Conn]net.Conn{upstream: inside, inside: upstream} {
-			go func() { // ends with either connection
-				_, _ = io.Copy(to, from) // its error is the end
-				_, _ = upstream.Close(), far.Close()
-			}()
-		}
-		return near, nil
-	}
-}
-
-func selfSigned() (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
-}
 
 // surroundings are what a user gives to a client, by name. dial reaches the server.
 func surroundings() map[string]func(h *hostile, dial dialFunc) []framework.Option {
@@ -304,11 +243,6 @@ func surroundings() map[string]func(h *hostile, dial dialFunc) []framework.Optio
 	for _, method := range []string{"Start", "Next"} {
 		all[inHandshake+"SASL's "+method] = func(h *hostile, dial dialFunc) []framework.Option {
 			return []framework.Option{framework.WithDialer(dial), framework.WithSASL(hostileSASL{method, h})}
-		}
-	}
-	for _, function := range []string{"GetClientCertificate", "VerifyPeerCertificate", "VerifyConnection"} {
-		all[inHandshake+"TLS's "+function] = func(h *hostile, dial dialFunc) []framework.Option {
-			return []framework.Option{framework.WithDialer(behindTLS(dial)), framework.WithTLS(hostileTLS(function, h))}
 		}
 	}
 	return all
