@@ -55,6 +55,9 @@ func TestNoLeaseAfterItsContextEnded(t *testing.T) {
 			if lease != nil || !errors.Is(err, context.Canceled) {
 				t.Errorf("try %v: %v, %v, want no lease and context.Canceled", try, lease, err)
 			}
+			if wait := new(lock.WaitError); !try && !errors.As(err, &wait) {
+				t.Errorf("error %v, want a WaitError", err)
+			}
 			awaitEphemerals(t, observer, path, 0)
 			route.ResetRequests()
 			mustRelease(t, mustLock(t, l)) // the lock can be had by who is there

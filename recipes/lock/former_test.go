@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"path"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,55 +15,9 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
-	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
-
-// TestOldSessionsNodeOfTheSameAttemptIsNotTaken leaves a node with the attempt's name in the
-// directory. It belongs to another session, as a lagging server would list the node of the
-// client's previous session.
-func TestOldSessionsNodeOfTheSameAttemptIsNotTaken(t *testing.T) {
-	const path = "/own/old"
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		c, route := onRoute(t, env)
-		other := env.Client(t)
-		cut := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.CutBefore, Skip: 0})
-		hang := route.Rules().Add(fault.Rule{Op: fault.GetChildren, Path: path, Action: fault.HoldRequest})
-		done := lockLater(t.Context(), newMutex(t, c, path))
-		must.Receive(t, cut.Hit(), "the create")
-		must.Receive(t, hang.Hit(), "the search for its node")
-		name := createdName(t, route.Proxy)
-		must.Get(other.Create(t.Context(), name+"0000000000", nil, framework.Ephemeral(), framework.WithParents()))(t)
-		hang.Release()
-		awaitContenders(t, other, path, 2)
-		if names := contenders(t, other, path); !strings.HasPrefix(names[0], name[len(path)+1:]) {
-			t.Fatalf("contenders %v, want two of the attempt's name", names)
-		}
-		mustWaitStill(t, "behind a foreign node", done)
-		must.OK(t, other.Delete(t.Context(), name+"0000000000"))
-		lease := granted(t, done, "the lock once the other node is gone")
-		if lease.Node() == name+"0000000000" {
-			t.Error("granted on another session's node")
-		}
-		mustRelease(t, lease)
-	})
-}
-
-// createdName returns the path of the latest create that was asked for.
-func createdName(t testing.TB, proxy *zkproxy.Proxy) string {
-	t.Helper()
-	name := ""
-	for _, rq := range proxy.Requests() {
-		if rq.Op == fault.Create && strings.HasSuffix(rq.Path, "-lock-") {
-			name = rq.Path
-		}
-	}
-	if name == "" {
-		t.Fatal("no create was seen")
-	}
-	return name
-}
 
 // TestUnfairMutexNeverTakesItsFormerZnode releases with a dead context while the deletion
 // can't be sent, and locks again with the same data, where the first reply is lost.

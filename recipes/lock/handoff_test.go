@@ -189,28 +189,6 @@ func TestHandOffWhenTheConnectionIsLost(t *testing.T) {
 	}, zkserver.WithFrontends(2))
 }
 
-// TestWaitersOfOneClientLearnFromOneAnother has many goroutines of one client wait. Each is
-// granted without a listing: the grant of its predecessor shows that no contender is left before
-// that.
-func TestWaitersOfOneClientLearnFromOneAnother(t *testing.T) {
-	const path, waiters = "/drain/quiet", 30
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
-		m := newMutex(t, virtualClient(t, srv), path)
-		var wg sync.WaitGroup
-		for range waiters {
-			wg.Go(func() { mustRelease(t, mustLock(t, m)) })
-			synctest.Wait() // one that is listed before its creation is answered is not known yet
-		}
-		lists := countListings(srv, path)
-		mustRelease(t, held)
-		wg.Wait()
-		if n := lists(); n > 0 {
-			t.Errorf("%d waiters took %d listings while they were granted, want none", waiters, n)
-		}
-	})
-}
-
 // TestAWaiterIsNotifiedOfItsPredecessorsGrant: it is behind the holder then, whatever it was before.
 func TestAWaiterIsNotifiedOfItsPredecessorsGrant(t *testing.T) {
 	const path = "/drain/position"

@@ -63,20 +63,6 @@ func TestMultiOrdersViewsByTheEnsemble(t *testing.T) {
 	}
 }
 
-// TestNewMultiRefusesALocalBesideItsMutex: such a Multi would wait for itself.
-func TestNewMultiRefusesALocalBesideItsMutex(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtualClient(t, srv)
-		view := must.Get(c.Namespace("zz"))(t)
-		m := newMutex(t, c, "/zz/b")
-		for _, twin := range []lock.Locker{m, newMutex(t, view, "/b"), newLocal(t, newMutex(t, view, "/b"), 3)} {
-			if _, err := lock.NewMulti(newLocal(t, m, 3), twin); err == nil {
-				t.Errorf("no fault of a Local and a %T of one path", twin)
-			}
-		}
-	})
-}
-
 // A lateConn delivers what the server sends late.
 type lateConn struct {
 	net.Conn

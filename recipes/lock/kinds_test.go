@@ -119,11 +119,13 @@ func eachKindAndEnv(
 }
 
 // eachKindInVirtualTime runs test for each of the kinds, at a server of its own.
-func eachKindInVirtualTime(t *testing.T, of []kind, test func(t *testing.T, k kind, srv *zkserver.Server)) {
+func eachKindInVirtualTime(
+	t *testing.T, of []kind, test func(t *testing.T, k kind, srv *zkserver.Server), opts ...zkserver.Option,
+) {
 	t.Helper()
 	for _, k := range of {
 		t.Run(k.name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) { test(t, k, srv) })
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) { test(t, k, srv) }, opts...)
 		})
 	}
 }

@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -96,6 +95,23 @@ func TestLossOnSuspend_while_the_monitor_reads(t *testing.T) {
 	if lost, _ := cutOffAt(t, 0, lease.OnSuspend); lost > 20*time.Millisecond {
 		t.Errorf("the loss was reported %v after the connection broke, want at once", lost)
 	}
+}
+
+// If a broken connection costs the lock, it does so from the grant on. It does not begin only
+// after the time that the lock's znode may be unwatched.
+func TestABrokenConnectionCountsFromTheGrantOn(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		lease := mustLock(t, newMutex(t, virtualClient(t, srv), "/broken", recipes.WithLossPolicy(lease.OnSuspend)))
+		synctest.Wait()
+		if err := lease.Err(); err != nil {
+			t.Fatalf("while the connection stands: %v", err)
+		}
+		srv.Refuse()
+		srv.Cut()
+		<-time.After(time.Millisecond)
+		wantErr(t, "a moment after the connection broke", lease.Err(), errSuspended)
+		srv.Accept()
+	})
 }
 
 // At the deadline every goroutine sees the loss, whether or not the deadline's own timer has run: a process
@@ -262,26 +278,5 @@ func TestALossWhileWaitingForAnInnerLock(t *testing.T) {
 		if len(wait) != 1 || attr(wait[0], zktel.AttrErrorType) != "lock_lost" {
 			t.Errorf("waits %+v, want one that was ended by the loss", wait)
 		}
-	})
-}
-
-// After the end of ctx there is no lease, even if it ends at the grant, and the error is a WaitError.
-func TestEndOfContextAtTheGrant(t *testing.T) {
-	t.Parallel()
-	calls := func(k kind) bool { return k.callbacks }
-	eachKindInVirtualTime(t, kindsThat(calls), func(t *testing.T, k kind, srv *zkserver.Server) {
-		const path = "/grant/end"
-		ctx, cancel := context.WithCancel(t.Context())
-		_, err := k.lock(t, virtualClient(t, srv), path, recipes.WithQueuePosition(func(ahead int) {
-			if ahead == 0 {
-				cancel()
-			}
-		})).Lock(ctx)
-		var wait *lock.WaitError
-		if !errors.As(err, &wait) || !errors.Is(err, ctx.Err()) {
-			t.Errorf("error %v (%T), want a WaitError that wraps the context's", err, err)
-		}
-		synctest.Wait()
-		mustRelease(t, mustTry(t, k.rivalOf(t, virtualClient(t, srv), path)))
 	})
 }

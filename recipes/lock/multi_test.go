@@ -45,6 +45,13 @@ func TestNewMultiNamesEveryFault(t *testing.T) {
 		if _, err := lock.NewMulti(); err == nil || err.Error() != "lock: new multi: locks: must be at least one" {
 			t.Errorf("without locks: %v", err)
 		}
+		// A Multi of a Local and its mutex would wait for itself.
+		m := newMutex(t, c, "/view/b")
+		for _, twin := range []lock.Locker{m, newMutex(t, view, "/b"), newLocal(t, newMutex(t, view, "/b"), 3)} {
+			if _, err := lock.NewMulti(newLocal(t, m, 3), twin); err == nil {
+				t.Errorf("no fault of a Local and a %T of one path", twin)
+			}
+		}
 		// One path in two ensembles, for all that can be known, is two locks.
 		newMulti(t, newMutex(t, c, "/a"), newMutex(t, env.Client(t), "/a"))
 	}, zkenv.Only("nothing is sent", zkenv.Embedded))

@@ -143,21 +143,3 @@ func panicAt(t *testing.T, k kind, op string, n int32, fail func()) bool {
 	}
 	return failed
 }
-
-// A server that sheds load refuses the deletion. The deletion is done later.
-func TestNoOrphan_when_the_server_throttles_the_delete(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		const path = "/interleaved/throttled"
-		c := virtualClient(t, srv)
-		lease := mustLock(t, newMutex(t, c, path))
-		refused := srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.Refuse, Code: fault.Throttled})
-		t.Logf("release: %v", lease.Release(t.Context()))
-		await(time.Minute)
-		if refused.Hits() != 1 {
-			t.Error("no deletion was refused")
-		}
-		if left := znodesBelow(srv, path); len(left) != 0 {
-			t.Errorf("the deletion was given up: %q", left)
-		}
-	})
-}

@@ -113,53 +113,44 @@ func newOperator(t *testing.T, env *zkenv.Env) *framework.Client {
 func TestDirectoryReplacedUnseen(t *testing.T) {
 	t.Parallel()
 	const earlier = 4 // contenders, as many as in the new directory
-	for _, k := range kindsThat(inQueue) {
-		t.Run(k.name, func(t *testing.T) {
-			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-				path := anyPath("/replaced-unseen")
-				client, operator := env.Client(t), newOperator(t, env)
-				ours, theirs := k.lock(t, client, path), k.lock(t, operator, path)
-				createDirs(t, client, path)
-				for range earlier {
-					mustRelease(t, mustLock(t, ours))
-				}
-				closeTo(t, operator, path)
-				deleteNode(t, operator, path)
-				createDirs(t, operator, path)
-				for range earlier - 1 {
-					mustRelease(t, mustLock(t, theirs))
-				}
-				held := mustLock(t, theirs)
-				done := lockLater(t.Context(), ours)
-				awaitContenders(t, operator, path, 2)
-				mustWait(t, "a second holder", done)
-				mustRelease(t, held)
-				mustRelease(t, granted(t, done, "the grant"))
-			})
-		})
-	}
+	eachKindAndEnv(t, kindsThat(inQueue), func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		client, operator := env.Client(t), newOperator(t, env)
+		ours, theirs := k.lock(t, client, path), k.lock(t, operator, path)
+		createDirs(t, client, path)
+		for range earlier {
+			mustRelease(t, mustLock(t, ours))
+		}
+		closeTo(t, operator, path)
+		deleteNode(t, operator, path)
+		createDirs(t, operator, path)
+		for range earlier - 1 {
+			mustRelease(t, mustLock(t, theirs))
+		}
+		held := mustLock(t, theirs)
+		done := lockLater(t.Context(), ours)
+		awaitContenders(t, operator, path, 2)
+		mustWait(t, "a second holder", done)
+		mustRelease(t, held)
+		mustRelease(t, granted(t, done, "the grant"))
+	})
 }
 
 // TestDeletionOfThePredecessorUnseen has a holder's znode go while the waiter may not read it.
 func TestDeletionOfThePredecessorUnseen(t *testing.T) {
 	t.Parallel()
-	for _, k := range kindsThat(func(k kind) bool { return k.queue || k.name == "unfair mutex" }) {
-		t.Run(k.name, func(t *testing.T) {
-			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-				path := anyPath("/deleted-unseen")
-				client, operator := env.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, env)
-				held := mustLock(t, k.lock(t, operator, path))
-				done := lockLater(t.Context(), k.lock(t, client, path))
-				if k.queue {
-					awaitContenders(t, operator, path, 2)
-				}
-				mustWait(t, "a second holder", done)
-				closeTo(t, operator, held.Node())
-				mustRelease(t, held)
-				mustRelease(t, granted(t, done, "the grant"))
-			})
-		})
-	}
+	byZnode := kindsThat(func(k kind) bool { return k.queue || k.name == "unfair mutex" })
+	eachKindAndEnv(t, byZnode, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		client, operator := env.Client(t, framework.WithSessionTimeout(4*time.Second)), newOperator(t, env)
+		held := mustLock(t, k.lock(t, operator, path))
+		done := lockLater(t.Context(), k.lock(t, client, path))
+		if k.queue {
+			awaitContenders(t, operator, path, 2)
+		}
+		mustWait(t, "a second holder", done)
+		closeTo(t, operator, held.Node())
+		mustRelease(t, held)
+		mustRelease(t, granted(t, done, "the grant"))
+	})
 }
 
 // TestPredecessorThatMayNotBeRead: the event of its deletion would be lost, so the waiter fails.
@@ -230,23 +221,19 @@ func kindsWithZnode() []kind { return kindsThat(func(k kind) bool { return k.nam
 // read it any more.
 func TestALossLeavesNoZnodeThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
-	for _, k := range kindsWithZnode() {
-		t.Run(k.name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				path := anyPath("/lost")
-				c := virtualClient(t, srv, framework.WithSessionTimeout(40*time.Second))
-				operator := virtualClient(t, srv, framework.WithAuth("digest", []byte("operator:secret")))
-				held := mustLock(t, k.lock(t, c, path, recipes.WithLossPolicy(lease.OnSuspend)))
-				node, session := held.Node(), c.Session().ID
-				closeTo(t, operator, node)
-				srv.Cut()
-				must.Receive(t, held.Lost(), "the loss")
-				wantErr(t, "lease", held.Err(), errSuspended)
-				await(10 * time.Second)
-				if slices.Contains(srv.Paths(), node) || c.Session().ID != session {
-					t.Errorf("the znodes %q in session %#x; want none in session %#x", znodesBelow(srv, path), c.Session().ID, session)
-				}
-			}, zkserver.WithVersion("3.9.6"))
-		})
-	}
+	eachKindInVirtualTime(t, kindsWithZnode(), func(t *testing.T, k kind, srv *zkserver.Server) {
+		const path = "/lost"
+		c := virtualClient(t, srv, framework.WithSessionTimeout(40*time.Second))
+		operator := virtualClient(t, srv, framework.WithAuth("digest", []byte("operator:secret")))
+		held := mustLock(t, k.lock(t, c, path, recipes.WithLossPolicy(lease.OnSuspend)))
+		node, session := held.Node(), c.Session().ID
+		closeTo(t, operator, node)
+		srv.Cut()
+		must.Receive(t, held.Lost(), "the loss")
+		wantErr(t, "lease", held.Err(), errSuspended)
+		await(10 * time.Second)
+		if slices.Contains(srv.Paths(), node) || c.Session().ID != session {
+			t.Errorf("the znodes %q in session %#x; want none in session %#x", znodesBelow(srv, path), c.Session().ID, session)
+		}
+	}, zkserver.WithVersion("3.9.6"))
 }

@@ -258,31 +258,6 @@ func countListings(srv *zkserver.Server, path string) (count func() int) {
 	return handle.Hits
 }
 
-// TestReadersUseListingsAlongWithOthersCreations has four readers list along with their creations,
-// and one that comes then. Another one lists along while the latter's creation is on its way, and
-// its listing shows both znodes.
-func TestReadersUseListingsAlongWithOthersCreations(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		const path, trip = "/listings/readers", 160 * time.Millisecond
-		read := newReadWrite(t, virtualClient(t, srv), path).Read()
-		mustRelease(t, mustLock(t, read))
-		synctest.Wait() // the creation that found no directory had a listing of its own
-		slow := fault.Rule{Path: path + "/*", Action: fault.DelayReply, Delay: trip, Times: fault.Forever}
-		srv.Rules().Add(slow)
-		slow.Op, slow.Path = fault.GetChildren, path
-		lists := srv.Rules().Add(slow)
-		var readers []<-chan result
-		for _, pause := range []time.Duration{trip / 8, trip / 8, trip / 8, trip / 8, trip * 9 / 16, 0} {
-			readers = append(readers, lockLater(t.Context(), read))
-			<-time.After(pause)
-		}
-		mustReleaseEach(t, readers...)
-		if n := lists.Hits(); n != 5 {
-			t.Errorf("%d listings, want one along with each creation but the fifth", n)
-		}
-	})
-}
-
 // TestAReaderDoesNotWaitForOthersCalls has an ACL provider hold up the creations of four readers,
 // which would list along.
 func TestAReaderDoesNotWaitForOthersCalls(t *testing.T) {
@@ -344,6 +319,8 @@ func TestManyWaitersShareListings(t *testing.T) {
 		cancel()
 		wg.Wait()
 		mustRelease(t, held)
+		synctest.Wait()
+		mustRelease(t, mustTry(t, m)) // who has withdrawn is in nobody's way
 	})
 }
 

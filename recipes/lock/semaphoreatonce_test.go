@@ -1,8 +1,6 @@
 package lock_test
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +8,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -95,13 +92,6 @@ func TestSemaphoreMutexAtOnce(t *testing.T) {
 			}
 			deleteNode(t, a.other, atOncePath+"/locks/foreign")
 		},
-		"behind a holder": func(t *testing.T, a *atOnce) {
-			held := mustLock(t, newSemaphoreMutex(t, a.other, atOncePath))
-			done := lockLater(t.Context(), a.m)
-			a.mustQueue(t, done)
-			mustRelease(t, held)
-			mustRelease(t, granted(t, done, "the lock"))
-		},
 		"behind a holder of Curator's": func(t *testing.T, a *atOnce) {
 			held := a.put(t, "/leases"+curatorsName+"lease-")
 			done := lockLater(t.Context(), a.m)
@@ -119,18 +109,6 @@ func TestSemaphoreMutexAtOnce(t *testing.T) {
 			deleteNode(t, a.other, lease)
 			mustRelease(t, granted(t, done, "the lock"))
 		},
-		"the next contender's fence is higher": func(t *testing.T, a *atOnce) {
-			held := mustLock(t, a.m)
-			done := lockLater(t.Context(), newSemaphoreMutex(t, a.other, atOncePath))
-			await(time.Second)
-			fence := held.Fence()
-			mustRelease(t, held)
-			next := granted(t, done, "the lock")
-			if next.Fence() <= fence {
-				t.Errorf("fence %d after %d", next.Fence(), fence)
-			}
-			mustRelease(t, next)
-		},
 		"two at once": func(t *testing.T, a *atOnce) {
 			second := newSemaphoreMutex(t, a.other, atOncePath)
 			mustRelease(t, mustLock(t, second))
@@ -143,19 +121,6 @@ func TestSemaphoreMutexAtOnce(t *testing.T) {
 			others.Release()
 			await(time.Second)
 			mustReleaseEach(t, one, two)
-		},
-		"its context ends": func(t *testing.T, a *atOnce) {
-			slow := a.creates("/leases", a.c, fault.HoldRequest)
-			ctx, cancel := context.WithCancel(t.Context())
-			done := lockLater(ctx, a.m)
-			<-slow.Hit()
-			cancel()
-			got := must.Receive(t, done, "the end of the wait")
-			var wait *lock.WaitError
-			if !errors.As(got.Err, &wait) || !errors.Is(got.Err, context.Canceled) {
-				t.Errorf("Lock: %v, want a WaitError", got.Err)
-			}
-			slow.Release()
 		},
 		"an operator deletes its lease ahead of the listings": func(t *testing.T, a *atOnce) {
 			slow := a.srv.Rules().Add(fault.Rule{Session: a.c.Session().ID, Op: fault.MultiRead, Action: fault.HoldRequest})

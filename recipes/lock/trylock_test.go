@@ -23,28 +23,23 @@ import (
 // listing behind the sync.
 func TestTryLockWhileAReleaseIsUnknown(t *testing.T) {
 	t.Parallel()
-	for _, k := range kindsThat(inQueue) {
-		t.Run(k.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				const path = "/try/unknown-release"
-				srv := virtualServer(t, zkserver.WithFrontends(3))
-				holder, c := atFrontend(t, srv, 1), atFrontend(t, srv, 2)
-				held := mustLock(t, k.lock(t, holder, path))
-				synctest.Wait()
-				srv.Frontend(2).LagBy(200 * time.Millisecond)
-				mustRelease(t, held)
-				if names, _, err := c.Children(t.Context(), path); err != nil || len(names) != 1 {
-					t.Fatalf("children %v (%v), want the one that the follower still has", names, err)
-				}
-				lease, err := k.lock(t, c, path).TryLock(t.Context())
-				if err != nil {
-					t.Fatalf("TryLock of a lock that was released: %v", err)
-				}
-				srv.Frontend(2).CatchUp()
-				mustRelease(t, lease)
-			})
-		})
-	}
+	eachKindInVirtualTime(t, kindsThat(inQueue), func(t *testing.T, k kind, srv *zkserver.Server) {
+		const path = "/try/unknown-release"
+		holder, c := atFrontend(t, srv, 1), atFrontend(t, srv, 2)
+		held := mustLock(t, k.lock(t, holder, path))
+		synctest.Wait()
+		srv.Frontend(2).LagBy(200 * time.Millisecond)
+		mustRelease(t, held)
+		if names, _, err := c.Children(t.Context(), path); err != nil || len(names) != 1 {
+			t.Fatalf("children %v (%v), want the one that the follower still has", names, err)
+		}
+		lease, err := k.lock(t, c, path).TryLock(t.Context())
+		if err != nil {
+			t.Fatalf("TryLock of a lock that was released: %v", err)
+		}
+		srv.Frontend(2).CatchUp()
+		mustRelease(t, lease)
+	}, zkserver.WithFrontends(3))
 }
 
 // TestARefusalNamesThePath once, with the operation and why.
@@ -119,22 +114,4 @@ func deleteSecond(t *testing.T, operator *framework.Client, _ *zkenv.Route, path
 	last := slices.MaxFunc(names, func(a, b string) int { return cmp.Compare(a[len(a)-10:], b[len(b)-10:]) })
 	deleteNode(t, operator, path+"/"+last)
 	zktest.Eventually(t, generous, "the holder stands alone", func() bool { return len(contenders(t, operator, path)) == 1 })
-}
-
-// TestTryIsNotRefusedForAnOrphanThatHasGone: a withdrawn attempt blocks no client once its znode
-// is deleted.
-func TestTryIsNotRefusedForAnOrphanThatHasGone(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		const path = "/listings/try"
-		m := newMutex(t, virtualClient(t, srv), path)
-		holder := mustLock(t, m)
-		ctx, cancel := context.WithCancel(t.Context())
-		waiter := lockLater(ctx, m)
-		synctest.Wait()
-		cancel()
-		must.Receive(t, waiter, "the waiter's end")
-		mustRelease(t, holder)
-		synctest.Wait()
-		mustRelease(t, mustTry(t, m))
-	}, zkserver.WithReapInterval(time.Hour))
 }
