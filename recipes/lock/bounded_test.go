@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -132,26 +132,80 @@ func TestWaitError(t *testing.T) {
 	}
 }
 
-// TestWaitErrorOfAReaderNamesTheHolder has a reader wait behind a writer that holds, and a reader.
-func TestWaitErrorOfAReaderNamesTheHolder(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		const path = "/named"
-		held := mustLock(t, newReadWrite(t, env.Client(t), path).Write())
-		ctx, cancel := context.WithCancel(t.Context())
-		other := lockLater(ctx, newReadWrite(t, env.Client(t), path).Read())
-		awaitContenders(t, env.Client(t), path, 2)
-		last := newReadWrite(t, env.Client(t), path).Read()
-		within, end := context.WithTimeout(t.Context(), 3*time.Second)
-		defer end()
-		_, err := last.Lock(within)
-		wait := new(lock.WaitError)
-		if !errors.As(err, &wait) || wait.Ahead != 2 || wait.BlockedBy == nil || !wait.BlockedBy.Holder {
-			t.Errorf("wait of a reader behind a writer and a reader: %v (%+v), want it behind 2, blocked by the holder", err, wait.BlockedBy)
-		}
-		cancel()
-		must.Receive(t, other, "the other reader")
-		mustRelease(t, held)
-	}, oneOfEach())
+// A blockedWait is a wait that its context ends.
+type blockedWait struct {
+	err error
+	by  string // the znode that the error has to name
+}
+
+// blockedWaits return waits of c and those behind which c waits, with how many are ahead of each.
+var blockedWaits = map[string]struct {
+	ahead int
+	wait  func(t *testing.T, srv *zkserver.Server, c, other *framework.Client) []blockedWait
+}{
+	"a reader behind a writer and a reader": {2, func(t *testing.T, _ *zkserver.Server, c, other *framework.Client) []blockedWait {
+		held := mustLock(t, newReadWrite(t, other, "/rw").Write())
+		lockLater(t.Context(), newReadWrite(t, other, "/rw").Read())
+		await(time.Second)
+		return []blockedWait{{errOf(newReadWrite(t, c, "/rw").Read().Lock(recipetest.Within(t, time.Second))), held.Node()}}
+	}},
+	"before the reply that sets the watch": {1, func(t *testing.T, srv *zkserver.Server, c, other *framework.Client) []blockedWait {
+		held := mustLock(t, newMutex(t, other, "/late"))
+		await(time.Second)
+		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/late/**", Action: fault.HoldReply})
+		return []blockedWait{{errOf(newMutex(t, c, "/late").Lock(recipetest.Within(t, time.Second))), held.Node()}}
+	}},
+	// The last contender ahead has gone by then.
+	"while the servers prove no session": {1, func(t *testing.T, srv *zkserver.Server, c, other *framework.Client) []blockedWait {
+		holder := createNode(t, other, "/proven/lock-", framework.Sequential())
+		waits := lockLater(recipetest.Within(t, 13*time.Second), newMutex(t, c, "/proven"))
+		await(time.Second)
+		srv.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.Refuse, Code: fault.Throttled, Times: fault.Forever}) // heartbeats
+		await(c.Session().Timeout)
+		deleteNode(t, other, holder)
+		return []blockedWait{{failed(t, waits, "the end of the wait"), holder}}
+	}},
+	"behind a holder of the client": {-1, func(t *testing.T, _ *zkserver.Server, c, _ *framework.Client) []blockedWait {
+		m := newUnfairMutex(t, c, "/gate")
+		held := mustLock(t, m)
+		return []blockedWait{{errOf(m.Lock(recipetest.Within(t, time.Second))), held.Node()}}
+	}},
+	"behind a waiter of the client": {-1, func(t *testing.T, _ *zkserver.Server, c, other *framework.Client) []blockedWait {
+		return waitTwice(t, newUnfairMutex(t, c, "/gate"), mustLock(t, newUnfairMutex(t, other, "/gate")), t.Context())
+	}},
+	"two goroutines of one owner": {1, func(t *testing.T, _ *zkserver.Server, c, other *framework.Client) []blockedWait {
+		return waitTwice(t, newMutex(t, c, "/owner"), mustLock(t, newMutex(t, other, "/owner")), asOwner(t, "worker"))
+	}},
+}
+
+// waitTwice waits behind a lease by two calls of l, of which the first to come is the last to end.
+func waitTwice(t *testing.T, l lock.Locker, held *lock.Lease, ctx context.Context) []blockedWait { //nolint:revive // t comes first in tests
+	t.Helper()
+	withdrawing, cancel := context.WithCancel(ctx)
+	first := lockLater(withdrawing, l)
+	await(time.Second)
+	brief, end := context.WithTimeout(ctx, time.Second)
+	defer end()
+	second := errOf(l.Lock(brief))
+	cancel()
+	return []blockedWait{{second, held.Node()}, {failed(t, first, "the end of the wait"), held.Node()}}
+}
+
+// TestWaitErrorNamesTheHolder, whatever the call waits for itself at that moment.
+func TestWaitErrorNamesTheHolder(t *testing.T) {
+	t.Parallel()
+	for name, tt := range blockedWaits {
+		t.Run(name, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+				for _, w := range tt.wait(t, srv, virtualClient(t, srv), virtualClient(t, srv)) {
+					wait := new(lock.WaitError)
+					if !errors.As(w.err, &wait) || wait.Ahead != tt.ahead || wait.BlockedBy == nil || wait.BlockedBy.Path != w.by {
+						t.Errorf("%v (%+v), want %d ahead, and %s to block it", w.err, wait.BlockedBy, tt.ahead, w.by)
+					}
+				}
+			})
+		})
+	}
 }
 
 // endedBy says what a context that has ended may have for a cause: errors that other
@@ -324,27 +378,4 @@ func TestTryLockReturnsWhateverTheContextsCause(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestWaitErrorWhileTheSessionIsProven ends the call after the last contender ahead has gone, while the servers
-// prove no session: the error has what the call has waited for.
-func TestWaitErrorWhileTheSessionIsProven(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		const path = "/proven"
-		operator := virtualClient(t, srv)
-		holder := must.Get(operator.Create(t.Context(), path+"/lock-", nil, framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		waits := lockLater(ctx, newMutex(t, virtualClient(t, srv), path))
-		synctest.Wait()
-		srv.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.Refuse, Code: fault.Throttled, Times: fault.Forever}) // heartbeats
-		<-time.After(operator.Session().Timeout)
-		must.OK(t, operator.Delete(t.Context(), holder))
-		<-time.After(time.Second)
-		cancel()
-		err := must.Receive(t, waits, "the waiter").Err
-		wait := new(lock.WaitError)
-		if !errors.As(err, &wait) || !errors.Is(err, context.Canceled) || wait.Ahead != 1 || wait.BlockedBy == nil || wait.BlockedBy.Path != holder {
-			t.Errorf("%v (%+v), want a wait behind %s", err, wait, holder)
-		}
-	})
 }

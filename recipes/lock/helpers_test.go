@@ -63,17 +63,8 @@ func mustRelease(t testing.TB, l *lock.Lease) {
 	must.OK(t, l.Release(t.Context()))
 }
 
-// contenders returns the names in the lock's directory, as c sees them after a sync.
-func contenders(t testing.TB, c *framework.Client, path string) []string {
-	t.Helper()
-	return recipetest.Children(t, c, path)
-}
-
-// awaitContenders waits until the lock's directory has n children.
-func awaitContenders(t testing.TB, c *framework.Client, path string, n int) {
-	t.Helper()
-	recipetest.AwaitChildren(t, c, path, n)
-}
+// contenders and awaitContenders list a lock's directory.
+var contenders, awaitContenders = recipetest.Children, recipetest.AwaitChildren
 
 // A result is what a Lock on another goroutine came to.
 type result = recipetest.Outcome

@@ -14,7 +14,6 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -185,90 +184,6 @@ func TestLocalIsAskedBetweenTwoLeases(t *testing.T) {
 		}
 		mustRelease(t, held)
 	}, recipes.WithRevocation(func(l *lock.Lease) { asked <- l }))
-}
-
-// mustBeBlocked fails the test unless err is a WaitError that names the znode's session as the blocker.
-func mustBeBlocked(t *testing.T, what string, err error, session int64) {
-	t.Helper()
-	var wait *lock.WaitError
-	switch {
-	case !errors.As(err, &wait):
-		t.Errorf("%s: %v, want a WaitError", what, err)
-	case wait.BlockedBy == nil || wait.BlockedBy.Session != session:
-		t.Errorf("%s: blocked by %+v, want a contender of session %#x", what, wait.BlockedBy, session)
-	}
-}
-
-// TestAWaitBehindACallOfTheClientNamesWhoHolds ends waits that ask nothing by themselves: at the gate of an
-// unfair mutex, and of an owner's second goroutine.
-func TestAWaitBehindACallOfTheClientNamesWhoHolds(t *testing.T) {
-	t.Parallel()
-	brief := func(t *testing.T) context.Context {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		t.Cleanup(cancel)
-		return ctx
-	}
-	t.Run("gate_of_a_holder", func(t *testing.T) {
-		inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-			c := virtualClient(t, srv)
-			m := newUnfairMutex(t, c, "/gate")
-			held := mustLock(t, m)
-			mustBeBlocked(t, "behind a holder of this client", errOf(m.Lock(brief(t))), c.Session().ID)
-			mustRelease(t, held)
-		})
-	})
-	t.Run("gate_of_a_waiter", func(t *testing.T) {
-		inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-			c, other := virtualClient(t, srv), virtualClient(t, srv)
-			held := mustLock(t, newUnfairMutex(t, other, "/gate"))
-			m := newUnfairMutex(t, c, "/gate")
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			first := lockLater(ctx, m)
-			await(time.Second)
-			mustBeBlocked(t, "behind a waiter of this client", errOf(m.Lock(brief(t))), other.Session().ID)
-			cancel()
-			mustBeBlocked(t, "the waiter itself", (<-first).Err, other.Session().ID)
-			mustRelease(t, held)
-		})
-	})
-	for _, k := range kindsThat(func(k kind) bool { return k.reentrant && k.queue }) {
-		t.Run("second_goroutine_of_a_"+k.name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				c, other := virtualClient(t, srv), virtualClient(t, srv)
-				held := mustLock(t, k.rivalOf(t, other, "/owner"))
-				l := k.lock(t, c, "/owner")
-				owner := lock.NewOwner("worker")
-				ctx, cancel := context.WithCancel(lock.ContextWithOwner(t.Context(), owner))
-				defer cancel()
-				first := lockLater(ctx, l)
-				await(time.Second)
-				mustBeBlocked(t, "the second goroutine", errOf(l.Lock(lock.ContextWithOwner(brief(t), owner))), other.Session().ID)
-				cancel()
-				mustBeBlocked(t, "the first", (<-first).Err, other.Session().ID)
-				mustRelease(t, held)
-			})
-		})
-	}
-}
-
-// TestAWaitErrorNeedsNoWatch withholds the reply that sets the watch on the holder: the error still says
-// that one is ahead.
-func TestAWaitErrorNeedsNoWatch(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtualClient(t, srv)
-		held := mustLock(t, newMutex(t, virtualClient(t, srv), "/late"))
-		await(time.Second)
-		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/late/**", Action: fault.HoldReply})
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		defer cancel()
-		_, err := newMutex(t, c, "/late").Lock(ctx)
-		var wait *lock.WaitError
-		if !errors.As(err, &wait) || wait.Ahead != 1 || wait.BlockedBy == nil || wait.BlockedBy.Path != held.Node() {
-			t.Errorf("Lock: %v (%+v), want one ahead, %s", err, wait, held.Node())
-		}
-		mustRelease(t, held)
-	})
 }
 
 // TestTryLockTakesNoPlace has a TryLock of the owner come at the moment at which the driver of its attempt

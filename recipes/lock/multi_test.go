@@ -135,52 +135,46 @@ func TestMulti_waits_at_one_member(t *testing.T) {
 	})
 }
 
-func TestMulti_with_data_for_several_transactions(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		paths := numbered("/multi/large", 5)
-		c, route := onRoute(t, env)
-		var locks []lock.Locker
-		for _, path := range paths {
-			locks = append(locks, newMutex(t, c, path, recipes.WithData(make([]byte, 300<<10)), recipes.WithoutMetadata()))
-		}
-		m := newMulti(t, locks...)
-		keepDirectories(t, c, paths)
-		route.ResetRequests()
-		lease := mustLock(t, m)
-		if got := count(route, "/multi", fault.Multi, fault.Create); got != 3 {
-			t.Errorf("%d writes, want 3", got)
-		}
-		mustRelease(t, lease)
-		awaitEach(t, c, paths, 1)
-	})
-}
-
+// TestMultiOfManyTakesSeveralTransactions, by the number of its members or by their data. How many of a hundred
+// listings one request has, 64 at the most, is by what the connection has carried so far, and how fast: in virtual
+// time that is always the same, and on a server as fast as its machine is then.
 func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		c, route := onRoute(t, env)
-		var paths []string
-		for i := range 250 {
-			paths = append(paths, fmt.Sprintf("/multi/many/%03d", i))
-		}
-		keepDirectories(t, c, paths)
-		m := newMulti(t, newMutexes(t, c, paths...)...)
-		route.ResetRequests()
-		lease := mustLock(t, m)
-		// How many of a hundred listings one request has, 64 at the most, is by what the connection has carried so
-		// far, and how fast: in virtual time that is always the same, and on a server as fast as its machine is then.
-		most := 8
-		if !env.Kind().Virtual() {
-			most = len(paths) / 10
-		}
-		if multis, lists := count(route, "/multi", fault.Multi), count(route, "/multi", fault.MultiRead); multis != 3 || lists < 5 || lists > most {
-			t.Errorf("%d transactions and %d requests for the listings, want 3, and 5 to %d", multis, lists, most)
-		}
-		mustRelease(t, lease)
-		if multis := count(route, "/multi", fault.Multi); multis != 4 {
-			t.Errorf("%d transactions with the release, want 4", multis)
-		}
-		awaitEach(t, c, paths, 1)
-	}, zkenv.Only("numbers are the same everywhere", zkenv.Embedded, zkenv.Standalone))
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		members, data, writes, leastLists, mostLists int
+	}{
+		"members": {members: 250, writes: 3, leastLists: 5, mostLists: 8},
+		"data":    {members: 5, data: 300 << 10, writes: 3, leastLists: 1, mostLists: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+				c, route := onRoute(t, env)
+				paths := numbered("/multi/"+name, tt.members)
+				var locks []lock.Locker
+				for _, path := range paths {
+					locks = append(locks, newMutex(t, c, path, recipes.WithData(make([]byte, tt.data)), recipes.WithoutMetadata()))
+				}
+				keepDirectories(t, c, paths)
+				m := newMulti(t, locks...)
+				route.ResetRequests()
+				lease := mustLock(t, m)
+				most := tt.mostLists
+				if !env.Kind().Virtual() {
+					most = max(most, len(paths)/10)
+				}
+				writes, lists := count(route, "/multi", fault.Multi, fault.Create), count(route, "/multi", fault.MultiRead, fault.GetChildren)
+				if writes != tt.writes || lists < tt.leastLists || lists > most {
+					t.Errorf("%d writes and %d requests for the listings, want %d, and %d to %d", writes, lists, tt.writes, tt.leastLists, most)
+				}
+				before := count(route, "/multi", fault.Multi)
+				mustRelease(t, lease)
+				if n := count(route, "/multi", fault.Multi) - before; n != 1 {
+					t.Errorf("%d transactions of the release, want 1", n)
+				}
+				awaitEach(t, c, paths, 1)
+			}, zkenv.Only("numbers are the same everywhere", zkenv.Embedded, zkenv.Standalone))
+		})
+	}
 }
 
 func TestMultiReentersWhatItsOwnerHas(t *testing.T) {

@@ -24,43 +24,43 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
+// listsParticipants reports whether the contenders of the kind can be listed.
+func listsParticipants(k kind) bool { return k.name != "local" && k.name != "multi" }
+
+// TestParticipants of a lock that was never used, that is held, and that another client waits for whose znode
+// has no metadata.
 func TestParticipants(t *testing.T) {
-	const path = "/participants"
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		c := env.Client(t)
-		holder := newMutex(t, c, path, recipes.WithData([]byte("first")))
-		if found, err := holder.Participants(t.Context()); err != nil || len(found) != 0 {
-			t.Errorf("participants of a lock that was never used: %v, %v; want none", found, err)
+	t.Parallel()
+	eachKindAndEnv(t, kindsThat(listsParticipants), func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		c, other := env.Client(t), env.Client(t)
+		l := k.rivalOf(t, c, path, recipes.WithData([]byte("first")))
+		if found := participantsOf(t, l); len(found) != 0 {
+			t.Errorf("participants of a lock that was never used: %v; want none", found)
 		}
-		owned := asOwner(t, "request 17")
 		before := time.Now().Add(-time.Second)
-		lease := must.Get(holder.Lock(owned))(t)
-		waiting := env.Client(t)
-		bare := newMutex(t, waiting, path, recipes.WithoutMetadata())
-		ctx, cancel := context.WithCancel(t.Context())
-		done := lockLater(ctx, bare)
-		awaitContenders(t, c, path, 2)
-		found, err := holder.Participants(t.Context())
-		if err != nil || len(found) != 2 {
-			t.Fatalf("participants %v, %v; want two", found, err)
+		lease := mustLockAs(asOwner(t, "request 17"), t, l)
+		h := participantsOf(t, l)[0]
+		if !h.Holder || h.Path != lease.Node() || h.Session != c.Session().ID || string(h.Data) != "first" {
+			t.Errorf("holder %+v: want it at %s, of session %#x, with the data first", h, lease.Node(), c.Session().ID)
 		}
-		h, next := found[0], found[1]
-		if !h.Holder || next.Holder || h.Path != lease.Node() || h.Sequence >= next.Sequence {
-			t.Errorf("participants %+v: want the holder first", found)
+		if m := h.Metadata; m == nil || m.Owner != "request 17" || m.PID == 0 || m.Since.Before(before) {
+			t.Errorf("metadata %+v, want owner, process and time", m)
 		}
-		if h.Session != c.Session().ID || next.Session != waiting.Session().ID || h.Kind != "lock-" {
-			t.Errorf("sessions %#x and %#x, kind %q; want %#x and %#x, lock-", h.Session, next.Session, h.Kind, c.Session().ID, waiting.Session().ID)
+		bare := lockLater(t.Context(), k.lock(t, other, path, recipes.WithoutMetadata()))
+		if withParticipants(k) {
+			awaitContenders(t, c, path, 2)
+			next := participantsOf(t, k.lock(t, c, path))
+			if last := next[len(next)-1]; last.Holder || last.Session != other.Session().ID || last.Sequence <= h.Sequence {
+				t.Errorf("waiter %+v, want it behind the holder, of session %#x", last, other.Session().ID)
+			}
 		}
-		if m := h.Metadata; m == nil || m.Owner != "request 17" || m.PID == 0 || m.Since.Before(before) || string(h.Data) != "first" {
-			t.Errorf("holder's metadata %+v, data %q; want owner, process, time and first", m, h.Data)
-		}
-		if next.Metadata != nil || strings.Contains(string(next.Data), "{") {
-			t.Errorf("waiter's metadata %+v, data %q; want Curator's bytes", next.Metadata, next.Data)
-		}
-		cancel()
-		must.Receive(t, done, "the waiter")
 		mustRelease(t, lease)
-	})
+		lease = granted(t, bare, "the lock without metadata")
+		if data, _, err := c.Get(t.Context(), lease.Node()); err != nil || strings.Contains(string(data), "{") {
+			t.Errorf("data %q (%v), want Curator's", data, err)
+		}
+		mustRelease(t, lease)
+	}, oneOfEach())
 }
 
 // shown is what a test compares of a participant.
@@ -194,35 +194,6 @@ func TestQueuePosition(t *testing.T) {
 		mustRelease(t, mustLock(t, l))
 		expect(atGrant...)
 	})
-}
-
-func TestParticipantsWithoutAQueue(t *testing.T) {
-	t.Parallel()
-	eachKindAndEnv(t, kindsThat(singleNode), func(t *testing.T, env *zkenv.Env, k kind, path string) {
-		c := env.Client(t)
-		l := k.lock(t, c, path)
-		if found := participantsOf(t, l); len(found) != 0 {
-			t.Errorf("participants of a lock that was never used: %v; want none", found)
-		}
-		lease := mustLockAs(asOwner(t, "job 3"), t, k.lock(t, c, path, recipes.WithData([]byte("own"))))
-		found := participantsOf(t, l)
-		if len(found) == 0 {
-			t.Fatal("no participants; want the holder")
-		}
-		h := found[0]
-		if !h.Holder || h.Path != lease.Node() || h.Session != c.Session().ID || string(h.Data) != "own" {
-			t.Errorf("holder %+v: want it at %s, of session %#x, with the data own", h, lease.Node(), c.Session().ID)
-		}
-		if h.Metadata == nil || h.Metadata.Owner != "job 3" {
-			t.Errorf("metadata %+v, want it to name the owner of the context", h.Metadata)
-		}
-		mustRelease(t, lease)
-		lease = mustLock(t, k.lock(t, c, path, recipes.WithData([]byte("own")), recipes.WithoutMetadata()))
-		if data, _, err := c.Get(t.Context(), lease.Node()); err != nil || string(data) != "own" {
-			t.Errorf("bare data %q (%v), want own", data, err)
-		}
-		mustRelease(t, lease)
-	}, oneOfEach())
 }
 
 // TestAZnodeHoldsItsMetadataAsJSON: each attempt writes the metadata again, whatever the data are.

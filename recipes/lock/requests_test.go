@@ -387,10 +387,7 @@ func TestSharedListingUnderFaults(t *testing.T) {
 						mustRelease(t, holder)
 					}
 					mustReleaseEach(t, wanted...)
-					<-time.After(time.Minute) // virtual: background deletions have been repeated
-					if left := znodesBelow(srv, path); len(left) != 0 {
-						t.Errorf("left: %v", left)
-					}
+					mustLeaveNothing(t, srv, path)
 				})
 			})
 		}

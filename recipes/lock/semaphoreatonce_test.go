@@ -67,7 +67,7 @@ func (a *atOnce) mustBeClean(t *testing.T) {
 func (a *atOnce) mustQueue(t *testing.T, done <-chan result) {
 	t.Helper()
 	await(time.Second)
-	if closedOrSent(done) {
+	if len(done) > 0 {
 		t.Fatal("Lock has returned")
 	}
 	own := ephemeralsOf(t, a.srv, a.c.Session().ID)
@@ -75,8 +75,6 @@ func (a *atOnce) mustQueue(t *testing.T, done <-chan result) {
 		t.Errorf("it has %q, want a place in the queue", own)
 	}
 }
-
-func closedOrSent(done <-chan result) bool { return len(done) > 0 }
 
 func TestSemaphoreMutexAtOnce(t *testing.T) {
 	t.Parallel()
