@@ -42,7 +42,7 @@ func TestManyContendersOfAnotherKindCostFewRequests(t *testing.T) {
 						want = framework.ErrNoAuth
 					}
 					requests := route.Rules().Add(fault.Rule{Action: fault.Pass, Times: fault.Forever})
-					if _, err := sharers()[tc.kind].try(t, second, path)(asOwner(t, "second")); !errors.Is(err, want) {
+					if _, err := sharers()[tc.kind].lock(t, second, path).TryLock(asOwner(t, "second")); !errors.Is(err, want) {
 						t.Errorf("%v, want %v", err, want)
 					}
 					if n := requests.Hits(); n > most {

@@ -29,16 +29,6 @@ type sharer struct {
 	foreign string // of the kazoo znode that is used for it
 }
 
-func (s sharer) acquire(t *testing.T, c *framework.Client, path string) func(context.Context) (*lease.Lease, error) {
-	t.Helper()
-	return s.lock(t, c, path).Lock
-}
-
-func (s sharer) try(t *testing.T, c *framework.Client, path string) func(context.Context) (*lease.Lease, error) {
-	t.Helper()
-	return s.lock(t, c, path).TryLock
-}
-
 func ofElection(format leader.Format) sharer {
 	return sharer{name: "leader." + format.String(), noTry: true, lock: func(t testing.TB, c *framework.Client, path string, _ ...lock.Option) lock.Locker {
 		t.Helper()
@@ -85,7 +75,7 @@ func (s sharer) hold(t *testing.T, c *framework.Client, path string) (release fu
 		return func() { deleteNode(t, c, made) }
 	}
 	ctx := asOwner(t, "first")
-	held := must.Get(s.acquire(t, c, path)(ctx))(t)
+	held := must.Get(s.lock(t, c, path).Lock(ctx))(t)
 	return func() {
 		wantErr(t, fmt.Sprintf("%s after the other kind came", s.name), held.Err(), nil)
 		mustRelease(t, held)
@@ -107,7 +97,7 @@ func (s sharer) come(t *testing.T, c *framework.Client, path string) string {
 	defer func() { zktest.Eventually(t, generous, "what came second is gone", alone) }()
 	ctx, cancel := context.WithTimeout(asOwner(t, "second"), 3*time.Second)
 	defer cancel()
-	l, err := s.acquire(t, c, path)(ctx)
+	l, err := s.lock(t, c, path).Lock(ctx)
 	outcome := ""
 	switch {
 	case err == nil:
@@ -124,7 +114,7 @@ func (s sharer) come(t *testing.T, c *framework.Client, path string) string {
 		return outcome
 	}
 	zktest.Eventually(t, generous, "what came second is gone", alone)
-	l, err = s.try(t, c, path)(asOwner(t, "third"))
+	l, err = s.lock(t, c, path).TryLock(asOwner(t, "third"))
 	want := map[string]error{itShares: nil, isRefused: lock.ErrMixed, itWaits: lock.ErrHeld}[outcome]
 	if !errors.Is(err, want) {
 		t.Errorf("a try of %s, which %s: %v, want %v", s.name, outcome, err, want)
@@ -205,7 +195,7 @@ func TestKindsThatComeTogether(t *testing.T) {
 					var errs [2]error
 					done := make(chan struct{}, 2)
 					for n, s := range []sharer{one, two} {
-						acquire := s.acquire(t, clients[n], path)
+						acquire := s.lock(t, clients[n], path).Lock
 						go func() {
 							defer func() { done <- struct{}{} }()
 							ctx, cancel := context.WithTimeout(lock.ContextWithOwner(t.Context(), lock.NewOwner(s.name)), 3*time.Second)
@@ -365,13 +355,13 @@ func TestBehindARefusedContender(t *testing.T) {
 			t.Run(fmt.Sprintf("%s%s, which remains %v", tc.kind.name, tc.refused, remains), func(t *testing.T) {
 				inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 					c, path := env.Client(t), "/behind"
-					first := must.Get(tc.kind.acquire(t, c, path)(asOwner(t, "first")))(t)
+					first := must.Get(tc.kind.lock(t, c, path).Lock(asOwner(t, "first")))(t)
 					env.Quiesce() // a semaphore leaves its queue after the grant
 					other := foreignAt(t, env.Client(t), path+tc.refused)
 					if !tc.kind.noTry {
-						wantErr(t, "a try", errOf(tc.kind.try(t, c, path)(asOwner(t, "third"))), lock.ErrHeld)
+						wantErr(t, "a try", errOf(tc.kind.lock(t, c, path).TryLock(asOwner(t, "third"))), lock.ErrHeld)
 					}
-					second := recipetest.Later(asOwner(t, "second"), tc.kind.acquire(t, env.Client(t), path))
+					second := lockLater(asOwner(t, "second"), tc.kind.lock(t, env.Client(t), path))
 					env.Quiesce()
 					mustWaitStill(t, "behind a contender that is to be refused", second)
 					if remains { // a program that refuses nothing holds
@@ -420,21 +410,16 @@ func TestTheEarlierOfTwoKindsWins(t *testing.T) {
 				other := env.Client(t)
 				must.Get(other.Create(t.Context(), path+"/leases", nil, framework.WithParents()))(t)
 				held := route.Rules().Add(fault.Rule{Path: path, Action: fault.HoldRequest, Times: 1})
-				got := make(chan error, 1)
-				acquire := tc.kind.acquire(t, c, path)
-				go func() {
-					_, err := acquire(asOwner(t, "first"))
-					got <- err
-				}()
+				first := lockLater(asOwner(t, "first"), tc.kind.lock(t, c, path))
 				must.Receive(t, held.Hit(), "the listing")
 				env.Quiesce() // the znode exists
 				foreignAt(t, other, path+tc.other)
 				held.Release()
-				wantErr(t, "the earlier one", must.Receive(t, got, "the outcome"), nil)
+				granted(t, first, "the earlier one")
 				ctx, cancel := context.WithTimeout(asOwner(t, "second"), 3*time.Second)
 				defer cancel()
 				for _, late := range []sharer{all[0], all[6]} { // of which one is of the later kind
-					_, err := late.acquire(t, other, path)(ctx)
+					_, err := late.lock(t, other, path).Lock(ctx)
 					if !errors.Is(err, lock.ErrMixed) && !errors.Is(err, context.DeadlineExceeded) {
 						t.Errorf("%s after both: %v, want ErrMixed or a wait", late.name, err)
 					}
@@ -454,16 +439,11 @@ func TestARefusedContenderThatGoesFirst(t *testing.T) {
 		first := must.Get(newMutex(t, other, path).Lock(asOwner(t, "first")))(t)
 		refused := foreignAt(t, other, path+"/leases/x-lease-")
 		held := route.Rules().Add(fault.Rule{Op: fault.GetData, Path: first.Node(), Action: fault.HoldRequest})
-		got := make(chan error, 1)
-		second := newMutex(t, c, path)
-		go func() {
-			_, err := second.Lock(asOwner(t, "second"))
-			got <- err
-		}()
+		second := lockLater(asOwner(t, "second"), newMutex(t, c, path))
 		must.Receive(t, held.Hit(), "the look at the holder")
 		must.OK(t, other.Delete(t.Context(), refused))
 		mustRelease(t, first)
 		held.Release()
-		wantErr(t, "after both had gone", must.Receive(t, got, "the outcome"), nil)
+		granted(t, second, "the lock after both had gone")
 	}, zkenv.Only("virtual time", zkenv.Embedded))
 }

@@ -194,15 +194,11 @@ func TestSemaphoreMutexTakesBackOnce(t *testing.T) {
 		entering := srv.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.Create, Path: path + "/locks/*", Action: fault.HoldRequest})
 		deletes := srv.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/leases/*", Action: fault.Pass, Times: fault.Forever})
 		looks := srv.Rules().Add(fault.Rule{Op: fault.Exists, Path: path + "/leases/*", Action: fault.Pass, Times: fault.Forever}) // ahead of a deletion
-		refused := make(chan error, 1)
-		go func() {
-			_, err := m.TryLock(t.Context())
-			refused <- err
-		}()
+		refused := lockLater(t.Context(), tryLock{m})
 		<-entering.Hit() // it has listed, and found no other contender
 		must.Get(other.Create(t.Context(), path+"/leases/another", nil, framework.WithParents()))(t)
 		entering.Release()
-		if err := <-refused; !errors.Is(err, lock.ErrHeld) || err.Error() != "lock: try lock "+path+": held by another owner" {
+		if err := failed(t, refused, "the refusal"); !errors.Is(err, lock.ErrHeld) || err.Error() != "lock: try lock "+path+": held by another owner" {
 			t.Errorf("refused with %v, want ErrHeld and nothing else", err)
 		}
 		<-time.After(time.Minute)

@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,24 +76,14 @@ func TestTryLockThatComesSecond(t *testing.T) {
 				gone := route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.HoldRequest})
 				defer gone.Release()
 				defer late.Release()
-				m := newMutex(t, c, path)
-				ctx, cancel := context.WithTimeout(t.Context(), generous)
-				defer cancel()
-				refused := make(chan error, 1)
-				go func() {
-					lease, err := m.TryLock(ctx)
-					if lease != nil {
-						t.Error("granted beside its holder")
-					}
-					refused <- err
-				}()
+				refused := lockLater(t.Context(), tryLock{newMutex(t, c, path)})
 				must.Receive(t, late.Hit(), "the create")
 				held := mustLock(t, newMutex(t, other, path))
 				late.Release()
 				must.Receive(t, gone.Hit(), "the delete of what came second")
 				meddle(t, operator, route, path)
 				gone.Release()
-				err := must.Receive(t, refused, "the refusal")
+				err := failed(t, refused, "the refusal")
 				want := "lock: try lock " + path + ": " + lock.ErrHeld.Error()
 				if err == nil || err.Error() != want {
 					t.Errorf("error %q, want %q", err, want)
