@@ -18,6 +18,7 @@ import (
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -381,6 +382,24 @@ func TestBehindARefusedContender(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestBehindARefusedContender_unreadable has a semaphore's contender look again, when the contender of another kind
+// has gone, at a directory that it may not list any more.
+func TestBehindARefusedContender_unreadable(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		const path = "/behind"
+		operator := virtualClient(t, srv, framework.WithAuth("digest", []byte("operator:secret")))
+		ofTwo := ofSemaphore("Semaphore of 2", 2)
+		mustLock(t, ofTwo.lock(t, virtualClient(t, srv), path))
+		other := foreignAt(t, operator, path+"/x-lock-")
+		second := lockLater(t.Context(), ofTwo.lock(t, virtualClient(t, srv), path))
+		await(time.Second)
+		mustWaitStill(t, "behind a contender that is to be refused", second)
+		closeTo(t, operator, path)
+		deleteNode(t, operator, other)
+		wantErr(t, "Acquire", failed(t, second, "the end of the wait"), framework.ErrNoAuth)
+	})
 }
 
 // TestTheEarlierOfTwoKindsWins has the second of two contenders with different counters create its znode
