@@ -373,25 +373,16 @@ func mustSync(t testing.TB, c *framework.Client, path string) {
 func ephemerals(t testing.TB, c *framework.Client, path string) []string {
 	t.Helper()
 	mustSync(t, c, path)
+	tree, err := c.GetTree(t.Context(), path)
+	if err != nil && !errors.Is(err, framework.ErrNoNode) {
+		t.Fatal(err)
+	}
 	var found []string
-	var walk func(path string)
-	walk = func(path string) {
-		st, ok, err := c.Exists(t.Context(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ok && st.EphemeralOwner > 0 {
+	for path, read := range tree {
+		if read.Stat.EphemeralOwner > 0 {
 			found = append(found, path)
 		}
-		names, _, err := c.Children(t.Context(), path)
-		if err != nil && !errors.Is(err, framework.ErrNoNode) {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			walk(path + "/" + name)
-		}
 	}
-	walk(path)
 	return found
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -113,24 +114,6 @@ func TestLocalLoss(t *testing.T) {
 	})
 }
 
-func TestLocalWaiterThatLeaves(t *testing.T) {
-	inLocalTest(t, 5, func(t localTest) {
-		held := mustLock(t, t.local)
-		brief, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		gone := lockLater(brief, t.local)
-		synctest.Wait()
-		queued := t.lineUp(1, t.local)
-		if got := <-gone; !errors.Is(got.Err, context.DeadlineExceeded) {
-			t.Errorf("%v, want DeadlineExceeded", got.Err)
-		}
-		mustRelease(t, held)
-		mustRelease(t, t.granted(queued[0]))
-		mustRelease(t, mustLock(t, t.other))
-		wantErr(t, "Lock with a context that has ended", errOf(t.local.Lock(brief)), context.DeadlineExceeded)
-	})
-}
-
 func TestLocalDoesNotHandOnWhatAnotherClientAsksFor(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	inLocalTest(t, 5, func(t localTest) {
@@ -161,25 +144,36 @@ func TestLocalDoesNotHandOnWhatWasDeleted(t *testing.T) {
 	})
 }
 
-// TestWaitErrorOfALocalTurn ends the wait for a call of the same Local, in an outage.
-func TestWaitErrorOfALocalTurn(t *testing.T) {
+// TestLocalWaiterThatLeaves ends the wait for a call of the same Local, also in an outage. The next in line has its
+// turn nevertheless.
+func TestLocalWaiterThatLeaves(t *testing.T) {
 	inLocalTest(t, 3, func(t localTest) {
 		mustRelease(t, mustLock(t, t.local))
 		held := mustLock(t, t.local)
+		queued := t.lineUp(1, t.local)
 		for _, connected := range []bool{true, false} {
 			if !connected {
 				t.srv.Refuse()
 				t.srv.Cut()
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			_, err := t.local.Lock(ctx)
+			brief := recipetest.Within(t, time.Second)
+			gone := lockLater(brief, t.local)
+			behind := t.lineUp(1, t.local)
+			err := failed(t, gone, "the end of the wait")
 			var wait *lock.WaitError
 			if !errors.As(err, &wait) || errors.Is(err, framework.ErrNotConnected) == connected {
 				t.Errorf("Lock: %v; connected %v", err, connected)
 			}
+			wantErr(t, "Lock", err, context.DeadlineExceeded)
+			wantErr(t, "Lock with a context that has ended", errOf(t.local.Lock(brief)), context.DeadlineExceeded)
+			queued = append(queued, behind...)
 		}
 		t.srv.Accept()
+		must.OK(t, t.c.AwaitConnected(t.Context()))
 		_ = held.Release(t.Context()) // it may have been lost
+		for _, next := range queued {
+			mustRelease(t, granted(t.T, next, "the next in line"))
+		}
+		mustRelease(t, mustLock(t, t.other))
 	})
 }

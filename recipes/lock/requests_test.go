@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
@@ -70,7 +72,8 @@ func countedClients(t *testing.T, n int) []*countedClient {
 	for range n {
 		proxy := behindPipe(t, server)
 		proxy.SetLatency(countedRoundTrip)
-		c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(countedTimeout)))(t)
+		traced := framework.WithTracerProvider(sdktrace.NewTracerProvider()) // a link to the holder costs no request
+		c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(countedTimeout), traced))(t)
 		t.Cleanup(func() { _ = c.Close() })
 		all = append(all, &countedClient{proxy, c, must.Get(lock.NewMutex(c, "/counted/lock"))(t)})
 	}

@@ -72,36 +72,6 @@ func TestTraceparentInTheNode(t *testing.T) {
 	})
 }
 
-// TestLinkCostsNoRequest counts what a waiter reads, with a link and without. How
-// often it lists the queue is another matter, and may differ.
-func TestLinkCostsNoRequest(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		var names [2][]string
-		for i, opts := range [][]lock.Option{{lock.WithoutTraceparent()}, nil} {
-			a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
-			ctx, request := a.request(t.Context())
-			theirs := must.Get(newMutex(t, b.client, "/requests", opts...).Lock(t.Context()))(t)
-			env.Quiesce() // so that the holder's own watch is set
-			waiting := lockLater(ctx, newMutex(t, a.client, "/requests", opts...))
-			env.Quiesce()
-			mustRelease(t, theirs)
-			mustRelease(t, granted(t, waiting, "the lock"))
-			request.End()
-			for _, s := range a.spans.GetSpans() {
-				if s.Name == "watch" || s.Name == "getData" { // what reads the holder's znode
-					names[i] = append(names[i], s.Name)
-				}
-			}
-			if links := len(spansNamed(a, "lock.wait")[0].Links); links != i {
-				t.Errorf("%d links, want %d", links, i)
-			}
-		}
-		if len(names[0]) == 0 || !slices.Equal(names[0], names[1]) {
-			t.Errorf("reads without a link %v, with one %v: want some, and the same", names[0], names[1])
-		}
-	}, zkenv.Only("in virtual time every run sends the same", zkenv.Embedded))
-}
-
 // TestOperationsNestInTheirStep looks where the spans of the client's operations are.
 func TestOperationsNestInTheirStep(t *testing.T) {
 	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
