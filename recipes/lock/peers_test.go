@@ -9,10 +9,12 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // The tests of this file are scenarios of bugs that users of other
@@ -26,6 +28,26 @@ func peer(t *testing.T, threads string, scenario func(t *testing.T, env *zkenv.E
 	t.Log("answers", threads)
 	concerned := kindsThat(kind.exclusive, func(k kind) bool { return !slices.Contains([]string{"local", "multi"}, k.name) })
 	eachKindAndEnv(t, concerned, scenario, oneOfEach())
+}
+
+// TestPeerAbandonedWaitsLeaveNoWatches: samuel/go-zookeeper#110, zalando/nakadi#1263, apache/curator#1225.
+func TestPeerAbandonedWaitsLeaveNoWatches(t *testing.T) {
+	t.Parallel()
+	eachKindInVirtualTime(t, kindsThat(kind.exclusive), func(t *testing.T, k kind, srv *zkserver.Server) {
+		held := mustLock(t, k.lock(t, virtualClient(t, srv), "/watches"))
+		l := k.lock(t, virtualClient(t, srv), "/watches")
+		await(time.Second)
+		before := srv.Watches()
+		for range 50 {
+			done := lockLater(recipetest.Within(t, time.Second), l)
+			wantErr(t, "Lock", failed(t, done, "the end of the wait"), context.DeadlineExceeded)
+		}
+		await(time.Second)
+		if n := srv.Watches() - before; n > 1 {
+			t.Errorf("%d watches of 50 abandoned waits, want one on the holder's znode", n)
+		}
+		mustRelease(t, held)
+	})
 }
 
 func TestPeerCallsFromAStateListener(t *testing.T) {

@@ -126,6 +126,9 @@ func TestEachRecipeLogsLongWaits(t *testing.T) {
 						if line.message != "still waiting for "+tt.what+from.suffix {
 							t.Errorf("line %q", line.message)
 						}
+						if owner, has := line.fields["owner"]; has && owner == "" {
+							t.Errorf("a field of an owner without a name: %v", line.fields)
+						}
 						process, known := line.fields["process"]
 						if m := from.foreign; m != nil && process != fmt.Sprintf("%d on %s", m.PID, m.Host) || m == nil && !from.own && !known {
 							t.Errorf("fields %v, want the process", line.fields)
