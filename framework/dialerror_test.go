@@ -3,6 +3,7 @@ package framework_test
 import (
 	"context"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,4 +39,23 @@ func TestDialersErrorCallsTheClient(t *testing.T) {
 			t.Error("nobody has read the error")
 		}
 	})
+}
+
+// A dialer that returns neither a connection nor an error has failed, whether that is in time or not.
+func TestADialerThatReturnsNothingHasFailed(t *testing.T) {
+	t.Parallel()
+	for name, takes := range map[string]time.Duration{"in time": 0, "late": 2 * time.Second} {
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var attempts atomic.Int32
+			c := newClient(t, srv.Addr(), framework.WithConnectTimeout(time.Second), framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if attempts.Add(1) > 1 {
+					return srv.Dial(ctx, network, addr)
+				}
+				<-time.After(takes)
+				return nil, nil
+			}))
+			must.OK(t, c.AwaitConnected(within(t, time.Minute)))
+			sleep(takes)
+		})
+	}
 }

@@ -295,8 +295,11 @@ func (c *core) begin(s *session.Session, begun serverList) {
 	}
 }
 
-// errDialPanicked is the fault of an attempt to connect in which a function of the user panicked.
-var errDialPanicked = errors.New("the dialer, or a function of the TLS configuration, panicked")
+// Faults of a user's function that end an attempt to connect.
+var (
+	errDialPanicked   = errors.New("the dialer, or a function of the TLS configuration, panicked")
+	errNothingDialled = errors.New("the dialer returned neither a connection nor an error")
+)
 
 // connect makes a TCP connection, and TLS on it if that is configured. If the user's dialer panics,
 // the attempt fails. If it does not return when ctx ends, connect does.
@@ -310,6 +313,9 @@ func (cfg *config) connect(ctx context.Context, t hosts.Target) (net.Conn, error
 
 func (cfg *config) dialSecured(ctx context.Context, t hosts.Target) (net.Conn, error) {
 	conn, err := cfg.dial(ctx, "tcp", t.DialAddr())
+	if conn == nil && err == nil {
+		err = errNothingDialled
+	}
 	if err != nil || cfg.tls == nil {
 		return conn, err
 	}
