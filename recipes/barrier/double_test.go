@@ -195,7 +195,7 @@ func TestRequestsOfADouble(t *testing.T) {
 		if n := len(recipetest.Ops(first, path)) + len(recipetest.Ops(last, path)); n > 10 {
 			t.Errorf("%d requests of two that leave, want at most 10: %v, %v", n, recipetest.Ops(first, path), recipetest.Ops(last, path))
 		}
-	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone))
+	}, zkenv.Only("on a busy machine a hold lasts 50 ms, and looks at its znode", zkenv.Embedded))
 }
 
 // TestAnOutageEndsNoLeave cuts the connection of each member while it waits for the other to leave.

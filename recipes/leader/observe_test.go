@@ -137,8 +137,7 @@ func TestObserveMissesNoFirstCandidate(t *testing.T) {
 func TestJoiningCandidatesWakeNoObserver(t *testing.T) {
 	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, c, path := env.Route(t), env.Client(t), recipetest.Path(t)
-		// First of all: a server that lacks operations may keep each client waiting for so long that the
-		// observer reads again without an event.
+		// First of all: on a busy machine they take time, in which the observer reads again without an event.
 		others := []*framework.Client{env.Client(t), env.Client(t), env.Client(t)}
 		term := mustLead(t, newElection(t, c, path))
 		sights := observe(t, newElection(t, route.Client(t), path))
@@ -248,7 +247,7 @@ func TestObserveOfWhatCannotBeRead(t *testing.T) {
 		awaitUnread(t, sights, next, framework.ErrTooLarge)
 		must.OK(t, c.Delete(t.Context(), next))
 		awaitSight(t, sights, "")
-		if took := time.Since(began); took > zkenv.SessionTimeout/2 {
+		if took := time.Since(began); env.Kind().Virtual() && took > zkenv.SessionTimeout/2 {
 			t.Errorf("shown after %v", took)
 		}
 	})

@@ -48,7 +48,7 @@ func TestUnfairMutexRequests(t *testing.T) {
 		mustRefuse(t, e)
 		recipetest.MustHaveSent(t, "TryLock while somebody else has it", proxy, "/unfair/requests", fault.Multi)
 		mustRelease(t, held)
-	})
+	}, zkenv.Only("on a busy machine a hold lasts 50 ms, and looks at its znode", zkenv.Embedded, zkenv.EmbeddedEnsemble))
 }
 
 // TestUnfairMutexReleaseIsNoStampede counts the creates of many clients that wait

