@@ -50,6 +50,10 @@ func (rq *request) failed(err error) bool {
 // do makes attempts by the client's policy until an attempt succeeds, fails for good, or ctx ends.
 // It is the only layer that retries. A request that was never sent is always tried again. A request
 // with an unknown outcome is tried again only if that is safe.
+//
+// The other loops repeat no failed request. attemptOn, CreateOrSet and DeleteTree go on after a reply that says what
+// to do first, which no policy may end. Guaranteed deletions and tree watches have no caller, whose context and policy
+// would bound them: each of their attempts is a do, or the session's, and a connection or a time begins the next one.
 func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Context, *session.Session) (T, error)) (T, error) {
 	usercall.Require("ctx", ctx != nil)
 	o := c.telemetry.Observe(ctx, otelzk.Operation{Name: rq.op, Path: rq.path, Batch: rq.batch})
