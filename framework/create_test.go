@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,15 +71,8 @@ func TestProtectedCreate_is_not_searched_for_at_a_deposed_leader(t *testing.T) {
 	t.Parallel()
 	for _, sequential := range [][]framework.CreateOption{nil, {framework.Sequential()}} {
 		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			at := func(frontends ...int) framework.Option { // the servers of one connection after another
-				var dials atomic.Int32
-				return framework.WithDialer(func(ctx context.Context, network, _ string) (net.Conn, error) {
-					n := min(int(dials.Add(1)), len(frontends))
-					return srv.Dial(ctx, network, srv.Frontend(frontends[n-1]).Addr())
-				})
-			}
-			c := virtual(t, srv, at(0, 1, 0, 2), framework.WithRetry(retry.Never()), framework.WithSessionTimeout(20*time.Second))
-			other := virtual(t, srv, at(2))
+			c := virtual(t, srv, inTurn(srv, 0, 1, 0, 2), framework.WithRetry(retry.Never()), framework.WithSessionTimeout(20*time.Second))
+			other := virtual(t, srv, inTurn(srv, 2))
 			mustCreate(t, c, "/p", "")
 			id := c.Session().ID
 			srv.Frontend(0).Isolate()

@@ -123,52 +123,6 @@ func FuzzHandshake(f *testing.F) {
 	})
 }
 
-// FuzzConversation has a script say how each request is answered: well, with some bytes
-// changed, behind an event, or by bytes of the script.
-func FuzzConversation(f *testing.F) {
-	f.Add([]byte{0, 0, 0})
-	f.Add([]byte{1, 20, 255, 1, 7, 128, 0, 1, 16, 255})
-	f.Add([]byte{2, 3, 1, 2, 3, 0, 3, 1, 0})
-	f.Add([]byte{3, 4, 1, 0, 255, 2, 24, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 255, 255, 255, 255})
-	f.Fuzz(func(t *testing.T, given []byte) {
-		s := &script{rest: given}
-		converse(t, &rawServer{frames: s.answer})
-	})
-}
-
-// A script is what a server makes its answers of. Its end is a server that behaves well.
-type script struct{ rest []byte }
-
-func (s *script) next() byte {
-	if len(s.rest) == 0 {
-		return 0
-	}
-	b := s.rest[0]
-	s.rest = s.rest[1:]
-	return b
-}
-
-func (s *script) bytes(n int) []byte {
-	n = min(n, len(s.rest))
-	b := s.rest[:n]
-	s.rest = s.rest[n:]
-	return b
-}
-
-func (s *script) answer(xid, opcode int32) []byte {
-	good := frameOf(goodReply(xid, opcode))
-	switch s.next() % 4 {
-	case 1:
-		good[int(s.next())%len(good)] ^= s.next()
-	case 2:
-		return frameOf(append(be(xid), s.bytes(int(s.next()))...))
-	case 3:
-		event := be(-1, int64(1), 0, int(int8(s.next())), int(int8(s.next())), 2, "/a")
-		return append(frameOf(event), good...)
-	}
-	return good
-}
-
 // converse has a client make each request and close.
 func converse(t *testing.T, srv *rawServer) {
 	t.Helper()

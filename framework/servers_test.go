@@ -128,24 +128,6 @@ func TestConnection_dropped_at_once_makes_no_loop(t *testing.T) {
 	}
 }
 
-// A frontDialer leads one connection after another to the next front end, whatever the client
-// asks for.
-type frontDialer struct {
-	srv   *zkserver.Server     // immutable
-	order []*zkserver.Frontend // immutable
-
-	mu   sync.Mutex
-	next int // guarded by mu
-}
-
-func (d *frontDialer) dial(ctx context.Context, network, _ string) (net.Conn, error) {
-	d.mu.Lock()
-	f := d.order[d.next%len(d.order)]
-	d.next++
-	d.mu.Unlock()
-	return d.srv.Dial(ctx, network, f.Addr())
-}
-
 // A zone is a name server and the network behind it, with a proxy to one server at
 // each address.
 type zone struct {

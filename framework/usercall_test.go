@@ -127,8 +127,7 @@ func TestFrozenFrontEnd_costs_the_connect_timeout(t *testing.T) {
 	} {
 		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
 			order := srv.Frontends()
-			d := frontDialer{srv: srv, order: order}
-			c := connect(t, srv.Addr(), framework.WithDialer(d.dial), framework.WithConnectTimeout(connectTimeout))
+			c := virtual(t, srv, inTurn(srv, 0, 1, 2), framework.WithConnectTimeout(connectTimeout))
 			id, held := c.Session().ID, mustHold(t, c)
 			trouble(srv, order[0], order[1])
 			start := time.Now()

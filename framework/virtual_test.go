@@ -2,6 +2,8 @@ package framework_test
 
 import (
 	"context"
+	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,6 +37,15 @@ func runVirtually(t *testing.T, name string, fn func(t *testing.T, srv *zkserver
 func virtual(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
 	t.Helper()
 	return connect(t, srv.Addr(), append([]framework.Option{framework.WithDialer(srv.Dial)}, opts...)...)
+}
+
+// inTurn leads one connection after another to the front ends, and further ones to the last.
+func inTurn(srv *zkserver.Server, frontends ...int) framework.Option {
+	var dials atomic.Int32
+	return framework.WithDialer(func(ctx context.Context, network, _ string) (net.Conn, error) {
+		n := min(int(dials.Add(1)), len(frontends))
+		return srv.Dial(ctx, network, srv.Frontend(frontends[n-1]).Addr())
+	})
 }
 
 // An operation whose policy pauses for an hour makes its next attempt as soon as the client is connected, whenever that

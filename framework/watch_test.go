@@ -54,21 +54,6 @@ func TestWatchEachAsksForAllAtOnce(t *testing.T) {
 	})
 }
 
-func TestWatchEachIsBounded(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
-		srv.Freeze()
-		ctx := within(t, time.Second)
-		_, errs := c.WatchEach(ctx, framework.WatchData, "/", "/x")
-		for _, err := range errs {
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%v, want the context's error", err)
-			}
-		}
-		srv.Thaw()
-	})
-}
-
 // TestWatchEachSharesWhatIsRead has two calls watch a znode at a time, and one more when both have
 // returned. If the second call sent a read, the server would refuse it.
 func TestWatchEachSharesWhatIsRead(t *testing.T) {
