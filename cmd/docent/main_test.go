@@ -102,9 +102,7 @@ func TestCompletion_of_paths_and_contexts(t *testing.T) {
 	addr := must.Get(srv.Listen("127.0.0.1:0"))(t)
 	c := apptest.Client(t, addr)
 	for _, path := range []string{"/locks/report", "/locks/rest/a", "/locks/import", "/locks/report/_c_90aa-lock-0000000001", "/locks/report/x__lock__0000000002", "/locks/a\u202eb"} {
-		if _, err := c.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(t.Context(), path, nil, framework.WithParents()))(t)
 	}
 	file := filepath.Join(t.TempDir(), "config.json")
 	must.OK(t, os.WriteFile(file, []byte(`{"contexts":{"prod":{"connect":"`+addr+`/locks"},"test":{"connect":"`+addr+`"}}}`), 0o600))

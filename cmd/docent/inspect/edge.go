@@ -1,6 +1,9 @@
 package inspect
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // An Edge says that one contender waits for another one of the same lock.
 type Edge struct {
@@ -108,14 +111,5 @@ func confirmed(first, second Snapshot) []Lock {
 func sameZnode(a, b Contender) bool { return a.Czxid == b.Czxid || !a.Read() || !b.Read() }
 
 func sameNames(a, b []string) bool {
-	names := make(map[string]bool, len(a))
-	for _, name := range a {
-		names[name] = true
-	}
-	for _, name := range b {
-		if !names[name] {
-			return false
-		}
-	}
-	return len(a) == len(b)
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }

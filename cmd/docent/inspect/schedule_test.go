@@ -67,17 +67,11 @@ func TestSchedule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := observer.Set(t.Context(), "/jobs/nightly", []byte("theirs"), framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(observer.Set(t.Context(), "/jobs/nightly", []byte("theirs"), framework.AnyVersion))(t)
 		shows("/jobs/nightly schedule free: unknown")
-		if _, err := observer.Create(t.Context(), "/jobs/nightly/lock", nil, framework.Ephemeral()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(observer.Create(t.Context(), "/jobs/nightly/lock", nil, framework.Ephemeral()))(t)
 		shows("/jobs/nightly schedule free: unknown", "/jobs/nightly/lock exclusive held: ")
-		if _, err := observer.Set(t.Context(), "/jobs/nightly", data, framework.AnyVersion); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(observer.Set(t.Context(), "/jobs/nightly", data, framework.AnyVersion))(t)
 		shows("/jobs/nightly schedule held: done lost")
 	})
 }

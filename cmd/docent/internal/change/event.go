@@ -2,6 +2,8 @@
 package change
 
 import (
+	"context"
+	"iter"
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
@@ -22,6 +24,12 @@ const (
 	Live     What = "live"
 	Stale    What = "stale"
 )
+
+// A Source gives views of the locks: the present one, and the latest one whenever that has changed.
+// The sequence ends with ctx.
+type Source interface {
+	Views(ctx context.Context) iter.Seq[inspect.View]
+}
 
 // An Event is one difference between two views.
 type Event struct {

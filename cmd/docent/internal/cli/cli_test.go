@@ -175,9 +175,7 @@ func TestTimes(t *testing.T) {
 func TestCredentials_are_read_once(t *testing.T) {
 	t.Parallel()
 	read, write := must.Get2(os.Pipe())(t)
-	if _, err := write.WriteString("\ufeffdigest:u:p\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(write.WriteString("\ufeffdigest:u:p\r\n"))(t)
 	write.Close()
 	defer read.Close()
 	r := docent(t, nil, func(_ context.Context, a *cli.App) error {

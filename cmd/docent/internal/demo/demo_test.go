@@ -42,9 +42,7 @@ func get(t *testing.T, url, token string) string {
 	reply := must.Get(http.DefaultClient.Do(r))(t)
 	defer func() { _ = reply.Body.Close() }()
 	var text bytes.Buffer
-	if _, err := text.ReadFrom(reply.Body); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(text.ReadFrom(reply.Body))(t)
 	return text.String()
 }
 

@@ -50,11 +50,7 @@ func New(app *cli.App) *cobra.Command {
 		Example:     "  docent exec /locks/report -- ./report.sh\n  docent exec -w 10s --semaphore 3 /locks/import -- make import",
 		Annotations: map[string]string{cli.SignalsOwn: "yes", cli.UsageCode: "125", cli.LoadsContexts: "yes"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			code, err := execute(cmd, app, &o, args)
-			if code == 0 && err == nil || cli.IsUsage(err) {
-				return err
-			}
-			return &cli.ExitError{Code: code, Err: err}
+			return ended(execute(cmd, app, &o, args))
 		},
 	}
 	o.define(cmd.Flags())
@@ -65,6 +61,14 @@ func New(app *cli.App) *cobra.Command {
 	cli.Choices(cmd, "stop-signal", signalNames()...)
 	cli.Choices(cmd, "on-lost-signal", signalNames()...)
 	return cmd
+}
+
+// ended returns the error of a command that ends with the exit code.
+func ended(code int, err error) error {
+	if code == 0 && err == nil || cli.IsUsage(err) {
+		return err
+	}
+	return &cli.ExitError{Code: code, Err: err}
 }
 
 // complete has the shell complete CMD and its arguments as file names, and the first path of a

@@ -52,10 +52,7 @@ func NewHold(app *cli.App) *cobra.Command {
 			end := r.speak()
 			code, err := r.hold(cmd.Context(), &o, args)
 			end()
-			if code == 0 && err == nil || cli.IsUsage(err) {
-				return err
-			}
-			return &cli.ExitError{Code: code, Err: err}
+			return ended(code, err)
 		},
 	}
 	o.defineHold(cmd.Flags())
@@ -156,7 +153,9 @@ func (r *run) endOfInput() <-chan struct{} {
 	if isNull(r.app.In) {
 		return nil
 	}
-	ignoreBackgroundReads()
+	if sigBackgroundRead != 0 {
+		signal.Ignore(sigBackgroundRead) // it would stop docent, and a holder that is stopped blocks all waiters
+	}
 	if cli.Terminal(r.app.In) {
 		r.say("held; Ctrl-D or Ctrl-C releases it")
 	}
@@ -183,12 +182,4 @@ func isNull(stream io.Reader) bool {
 	}
 	null, err := os.Stat(os.DevNull)
 	return err == nil && os.SameFile(this, null)
-}
-
-// ignoreBackgroundReads has the read of a terminal by a background process fail. It would stop docent
-// otherwise, and a holder that is stopped blocks all waiters.
-func ignoreBackgroundReads() {
-	if sigBackgroundRead != 0 {
-		signal.Ignore(sigBackgroundRead)
-	}
 }

@@ -212,9 +212,7 @@ func TestHold_in_the_background_of_a_terminal(t *testing.T) {
 	terminal, output := startInTerminal(t, cmd)
 	eventually(t, "the lock is held", func() bool { return strings.HasPrefix(contents(out), "held ") })
 	eventually(t, "docent says what releases it", func() bool { return strings.Contains(output(), "only a signal releases the lock") })
-	if _, err := terminal.WriteString("\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(terminal.WriteString("\n"))(t)
 	eventually(t, "docent ends at the signal", func() bool { return strings.Contains(output(), "code 143") })
 }
 
@@ -290,9 +288,7 @@ func TestHold_fails(t *testing.T) {
 	reader, writer := must.Get2(os.Pipe())(t)
 	_ = reader.Close()
 	cmd.Stdout = writer
-	if _, err := cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(cmd.StdinPipe())(t)
 	_ = cmd.Run() // the code says it
 	_ = writer.Close()
 	if code := cmd.ProcessState.ExitCode(); code != 125 || len(contenders(t, c, "/fails/output")) > 0 {

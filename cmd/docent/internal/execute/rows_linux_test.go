@@ -270,9 +270,7 @@ func TestStandardError_that_is_full(t *testing.T) {
 	c := apptest.Client(t, addr)
 	read, write := must.Get2(os.Pipe())(t)
 	size := must.Get(unix.FcntlInt(write.Fd(), unix.F_SETPIPE_SZ, 4<<10))(t)
-	if _, err := write.Write(make([]byte, size)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(write.Write(make([]byte, size)))(t)
 	node := tempFile(t)
 	cmd := exec.Command(os.Args[0], "exec", "--connect", addr, "--no-guard", "-v", "/full", "--",
 		"sh", "-c", "echo $DOCENT_NODE $$ >"+quoted(node)+"; exec sleep 60 2>/dev/null")

@@ -58,9 +58,7 @@ func TestTerminal_is_the_commands(t *testing.T) {
 		t.Errorf("the foreground group is %d, docent's own is %d", group, cmd.Process.Pid)
 	}
 	write := func(text string) {
-		if _, err := terminal.WriteString(text); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(terminal.WriteString(text))(t)
 	}
 	write("hello\n")
 	eventually(t, "the command has read the line", func() bool { return strings.Contains(output(), "line: hello") })
@@ -96,9 +94,7 @@ func TestTerminal_is_given_back(t *testing.T) {
 		if s.input == "\x03" {
 			eventually(t, "cat has the terminal", func() bool { return foreground(t, terminal) != shell.Process.Pid && cats(shell.Process.Pid) })
 		}
-		if _, err := terminal.WriteString(s.input); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(terminal.WriteString(s.input))(t)
 		if s.want == "" {
 			continue
 		}
@@ -127,9 +123,7 @@ func TestTerminal_is_shared_in_a_pipeline(t *testing.T) {
 	shell := exec.Command("bash", "-c", fmt.Sprintf("%s=1 %s exec --connect %s /pipeline -- bash -c 'read line; echo got $line' | cat", apptest.ProgramVariable, quoted(testBinary()), addr))
 	terminal := must.Get(pty.Start(shell))(t)
 	defer terminal.Close()
-	if _, err := terminal.WriteString("it\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(terminal.WriteString("it\n"))(t)
 	shown := readAll(terminal)
 	if err := shell.Wait(); err != nil || !strings.Contains(shown, "got it") {
 		t.Errorf("%v\n%s", err, shown)
@@ -144,9 +138,7 @@ func TestTerminal_is_given_back_to_a_script(t *testing.T) {
 	shell := exec.Command("sh", "-c", script)
 	terminal := must.Get(pty.Start(shell))(t)
 	defer terminal.Close()
-	if _, err := terminal.WriteString("it\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(terminal.WriteString("it\n"))(t)
 	shown := readAll(terminal)
 	if err := shell.Wait(); err != nil || !strings.Contains(shown, "got it") {
 		t.Errorf("%v\n%s", err, shown)

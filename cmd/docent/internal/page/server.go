@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"log/slog"
 	"net"
 	"net/http"
@@ -12,13 +11,11 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
+	"github.com/docent-go/docent/cmd/docent/internal/change"
 )
 
-// A Source gives views of the locks: the present one, and the latest one whenever that has changed.
-// The sequence ends with ctx. [inspect.Live] is one.
-type Source interface {
-	Views(ctx context.Context) iter.Seq[inspect.View]
-}
+// A Source gives views of the locks. [inspect.Live] is one.
+type Source = change.Source
 
 // A Config is what a [Server] needs.
 type Config struct {

@@ -66,9 +66,7 @@ func TestBreak_takes_contenders_alone(t *testing.T) {
 		}
 		// A directory with the name of a contender.
 		path := "/odd/lock-0000000007"
-		if _, err := env.client.Create(t.Context(), path+"/below", nil, framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(env.client.Create(t.Context(), path+"/below", nil, framework.WithParents()))(t)
 		of := env.target(t, path)
 		if r := env.docent(t, "break", path, "--persistent", "--yes", "--czxid", of.czxid); r.code != 1 || !env.exists(t, path) {
 			t.Errorf("a directory: exit code %d: %s", r.code, r.err)

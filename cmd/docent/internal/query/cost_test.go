@@ -71,9 +71,7 @@ func TestCost_of_many_locks(t *testing.T) {
 	for i := range locks {
 		contender(t, w.client, fmt.Sprintf("/jobs/%03d%slock-", i, guid), metadata("h", i, "", fmt.Sprint(i)))
 		m := must.Get(lock.NewUnfairMutex(w.client, fmt.Sprintf("/unfair/%03d", i)))(t)
-		if _, err := m.Lock(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(m.Lock(t.Context()))(t)
 	}
 	proxy := zkproxy.Run(t, addr)
 	for _, args := range []string{"ls /jobs", "tree /jobs", "ls /unfair"} {

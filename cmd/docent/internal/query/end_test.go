@@ -68,9 +68,7 @@ func TestBreak_of_a_znode_without_a_session(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, env *environment) {
 		path := "/stays" + guid + "lock-0000000001"
-		if _, err := env.client.Create(t.Context(), path, nil, framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(env.client.Create(t.Context(), path, nil, framework.WithParents()))(t)
 		of := env.target(t, path)
 		if r := env.docent(t, "break", path, "--session", "0x0", "--yes", "--czxid", of.czxid); r.code != 1 || !env.exists(t, path) {
 			t.Errorf("with a session: exit code %d, %s", r.code, r.err)

@@ -171,9 +171,7 @@ func (env *environment) schedules(t *testing.T) {
 	}
 	write := func(path, data string) {
 		for _, p := range []string{path, zkpath.Epoch(path + "/lock")} {
-			if _, err := env.client.Create(t.Context(), p, []byte(data), framework.WithParents()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(env.client.Create(t.Context(), p, []byte(data), framework.WithParents()))(t)
 		}
 	}
 	runs := func(all ...schedule.Run) string {
@@ -183,17 +181,13 @@ func (env *environment) schedules(t *testing.T) {
 	write("/jobs/theirs", "cron: 0 3 * * *")
 	write("/jobs/hourly", runs(run(0, schedule.Failed, "\x1b[31mred", 5), run(1, schedule.Running, "web-1", 7)))
 	write("/jobs/nightly", "")
-	if _, err := env.client.Create(t.Context(), "/jobs/nightly/lock", []byte(metadata("batch-3", 811, "", "6f1c")), framework.Ephemeral()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(env.client.Create(t.Context(), "/jobs/nightly/lock", []byte(metadata("batch-3", 811, "", "6f1c")), framework.Ephemeral()))(t)
 	_, stat, err := env.client.Get(t.Context(), "/jobs/nightly/lock")
 	if err != nil {
 		t.Fatal(err)
 	}
 	data := runs(run(2, schedule.Done, "batch-1", 3), run(3, schedule.Running, "batch-3", stat.Czxid))
-	if _, err := env.client.Set(t.Context(), "/jobs/nightly", []byte(data), framework.AnyVersion); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(env.client.Set(t.Context(), "/jobs/nightly", []byte(data), framework.AnyVersion))(t)
 	<-time.After(12 * time.Second) // virtual
 }
 

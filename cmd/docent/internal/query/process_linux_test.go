@@ -71,9 +71,7 @@ func TestSearch_shows_its_progress(t *testing.T) {
 	w, addr := processes(t)
 	contender(t, w.client, "/locks/a"+guid+"lock-", metadata("batch-3", 811, "nightly", "p"))
 	for i := range 150 { // at the rate, 3 s
-		if _, err := w.client.Create(t.Context(), fmt.Sprintf("/other/%d", i), nil, framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.client.Create(t.Context(), fmt.Sprintf("/other/%d", i), nil, framework.WithParents()))(t)
 	}
 	args := []string{"--connect", addr, "ls", "/", "--rate", "50"}
 	p := asked(t, "docent: searching for ", args...)
@@ -164,9 +162,7 @@ func asked(t *testing.T, question string, args ...string) *prompt {
 // answer types the line, and returns the exit code and what was shown.
 func (p *prompt) answer(t *testing.T, line string) (code int, shown string) {
 	t.Helper()
-	if _, err := p.WriteString(line); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.WriteString(line))(t)
 	_ = p.cmd.Wait() // the code says it
 	return p.cmd.ProcessState.ExitCode(), <-p.shown
 }
@@ -222,9 +218,7 @@ func TestBreak_spares_a_successor(t *testing.T) {
 	w, addr := processes(t)
 	hold := func() target {
 		data := `{"docent":1,"host":"h","attempt":"A"}`
-		if _, err := w.client.Create(t.Context(), "/role", []byte(data), framework.Ephemeral()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.client.Create(t.Context(), "/role", []byte(data), framework.Ephemeral()))(t)
 		return w.target(t, "/role")
 	}
 	first := hold()

@@ -90,9 +90,7 @@ func TestNobody(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, env *environment) {
 		env.fill(t)
-		if _, err := env.client.Create(t.Context(), "/locks/free", nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(env.client.Create(t.Context(), "/locks/free", nil))(t)
 		for path, want := range map[string]string{
 			"/locks/free":   "nobody\n",
 			"/locks/reprot": "nobody: /locks/reprot does not exist (a free lock's directory may be deleted; check the path)\n",
@@ -116,9 +114,7 @@ func TestNobody_while_it_looks_below(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			virtual(t, func(t *testing.T, env *environment) {
-				if _, err := env.client.Create(t.Context(), "/locks/free", nil, framework.WithParents()); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(env.client.Create(t.Context(), "/locks/free", nil, framework.WithParents()))(t)
 				search := env.server.Rules().Add(fault.Rule{Op: fault.Sync, Action: fault.HoldRequest, Skip: 1}) // after that of the read
 				ended := make(chan result, 1)
 				go func() { ended <- env.docent(t, "--timeout", "3s", "who", "/locks/free") }()
@@ -277,9 +273,7 @@ func TestDoctor_reads_ACLs(t *testing.T) {
 			t.Errorf("with credentials: exit code %d: %s%s", r.code, r.out, r.err)
 		}
 		closed := framework.WithACL(acl.Entry{Perms: acl.Create | acl.Read, Scheme: "world", ID: "anyone"})
-		if _, err := env.client.Create(t.Context(), "/own/a", nil, closed, framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(env.client.Create(t.Context(), "/own/a", nil, closed, framework.WithParents()))(t)
 		contender(t, env.client, "/own/a"+guid+"lock-", "")
 		if r := run("/own/a"); r.code != 0 || strings.Contains(r.out, "open-acl") {
 			t.Errorf("without the permission to delete: exit code %d: %s%s", r.code, r.out, r.err)
@@ -320,9 +314,7 @@ func TestList_shows_what_it_can_not_read(t *testing.T) {
 	virtual(t, func(t *testing.T, env *environment) {
 		env.fill(t)
 		closed := framework.WithACL(acl.Entry{Perms: acl.Create | acl.Admin, Scheme: "world", ID: "anyone"})
-		if _, err := env.client.Create(t.Context(), "/locks/secret", nil, closed); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(env.client.Create(t.Context(), "/locks/secret", nil, closed))(t)
 		golden(t, "ls-unread", env.docent(t, "ls", "/locks").out)
 		r := env.docent(t, "who", "/locks/secret", "-o", "json")
 		if r.code != 1 || !strings.Contains(r.err, `"type":"no_auth"`) {

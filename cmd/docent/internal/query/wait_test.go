@@ -140,9 +140,7 @@ func waitForAHiddenHolder(t *testing.T, env *environment) {
 	t.Helper()
 	owner := env.connect(t)
 	must.OK(t, owner.AddAuth(t.Context(), "digest", []byte("u:p")))
-	if _, err := env.client.Create(t.Context(), "/locks/a", nil, framework.WithParents()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(env.client.Create(t.Context(), "/locks/a", nil, framework.WithParents()))(t)
 	znode, err := owner.Create(t.Context(), "/locks/a"+guid+"lock-", nil, framework.Ephemeral(), framework.Sequential(),
 		framework.WithACL(acl.Creator()...))
 	if err != nil {

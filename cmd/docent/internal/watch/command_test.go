@@ -126,9 +126,7 @@ func TestWatch_fails_without_permission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSeed(1))...)
 		owner := apptest.Client(t, server.Addr(), framework.WithDialer(server.Dial), framework.WithAuth("digest", []byte("a:b")))
-		if _, err := owner.Create(t.Context(), "/secret", nil, framework.WithACL(acl.Creator()...)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(owner.Create(t.Context(), "/secret", nil, framework.WithACL(acl.Creator()...)))(t)
 		_, errs, stop := started(t, server, "/secret")
 		<-time.After(5 * time.Second) // virtual
 		if !strings.Contains(errs.String(), "/secret") {
@@ -147,9 +145,7 @@ func TestWatch_says_what_it_leaves_out(t *testing.T) {
 		server := zkserver.Run(t, zkenv.DrawVersion(t)...)
 		c := apptest.Client(t, server.Addr(), framework.WithDialer(server.Dial))
 		for i := range 10 {
-			if _, err := c.Create(t.Context(), fmt.Sprintf("/app-%d", i), nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Create(t.Context(), fmt.Sprintf("/app-%d", i), nil))(t)
 		}
 		_, errs, stop := started(t, server, "--max", "4")
 		<-time.After(10 * time.Second)

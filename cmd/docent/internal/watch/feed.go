@@ -2,16 +2,14 @@ package watch
 
 import (
 	"context"
-	"iter"
 	"sync"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
+	"github.com/docent-go/docent/cmd/docent/internal/change"
 )
 
 // A Source has the views of one directory. An [inspect.Live] is one.
-type Source interface {
-	Views(context.Context) iter.Seq[inspect.View]
-}
+type Source = change.Source
 
 // An update is a view of the directory at root.
 type update struct {

@@ -81,9 +81,7 @@ func TestWatch_on_a_terminal(t *testing.T) {
 				t.Error("watch has not taken the terminal")
 			}
 			m := must.Get(lock.NewMutex(apptest.Client(t, addr), "/locks/zebra"))(t)
-			if _, err := m.Lock(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(m.Lock(t.Context()))(t)
 			eventually(t, "the new lock is shown", func() bool { return strings.Contains(x.shown.String(), "/locks/zebra") })
 			must.OK(t, test.end(x))
 			_ = x.cmd.Wait() // the code says it
@@ -150,9 +148,7 @@ func TestWatch_acts_on_a_terminal(t *testing.T) {
 				eventually(t, "the outcome in the view", func() bool { return strings.Contains(view(x.shown.String()), test.dialog[last]) })
 			}
 			if test.code == 0 {
-				if _, err := x.WriteString("q"); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(x.WriteString("q"))(t)
 			}
 			_ = x.cmd.Wait() // the code says it
 			if code := x.cmd.ProcessState.ExitCode(); code != test.code {
