@@ -102,4 +102,7 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%s: error %v does not name the path", name, err)
 		}
 	}
+	if scan == nil || !strings.Contains(scan.Error(), "rate -1: must not be negative") {
+		t.Errorf("scan: error %v does not name the rate", scan)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -22,12 +23,22 @@ import (
 // error wraps ctx's. Other errors are those of every operation of the client. With an error, the
 // Snapshot has what was found before, and is not Complete.
 func Scan(ctx context.Context, c *framework.Client, root string, limits Limits) (Snapshot, error) {
-	if err := errors.Join(clientFault(c), framework.ValidatePath(root)); err != nil {
+	if err := errors.Join(clientFault(c), framework.ValidatePath(root), limits.fault()); err != nil {
 		return Snapshot{}, opError(c, "scan", root, err)
 	}
 	s := newScan(c, limits)
 	err := s.run(ctx, root)
 	return s.snapshot(), callError(ctx, c, "scan", root, err)
+}
+
+func (l Limits) fault() error {
+	var faults []error
+	for name, value := range map[string]int{"depth": l.Depth, "max": l.Max, "rate": l.Rate} {
+		if value < 0 {
+			faults = append(faults, fmt.Errorf("%s %d: must not be negative", name, value))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // system is the directory of ZooKeeper's own znodes.

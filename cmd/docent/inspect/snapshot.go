@@ -41,7 +41,7 @@ func size(names []string) int {
 	return n
 }
 
-// Limits bound a [Scan]. A field that is 0 has its default. None may be negative.
+// Limits bound a [Scan]. A field that is 0 has its default.
 type Limits struct {
 	Depth int // of directories below the root; default 8
 	Max   int // number of locks, and of other directories; default 10,000
