@@ -71,7 +71,7 @@ func TestRead_faults(t *testing.T) {
 		if _, err := inspect.Read(t.Context(), nil, "/a"); err == nil {
 			t.Error("a nil client is read")
 		}
-		if _, err := inspect.Scan(t.Context(), c, "/", inspect.Limits{}); err == nil {
+		if _, err := inspect.Scan(t.Context(), c, "/", inspect.Limits{Rate: -1}); err == nil {
 			t.Error("a negative rate is accepted")
 		}
 		mustCreate(t, c, "/secret", "", hidden())
