@@ -19,8 +19,18 @@ const (
 // shares reports whether requests of the class take turns with those of another.
 func (c Class) shares() bool { return c <= Apart }
 
+// A Stage says which part of its call a request is.
+type Stage uint8
+
+// The stages of a call of several requests, one after another.
+const (
+	Whole Stage = iota // the call has no other request
+	First              // none is answered yet
+	Later              // some are: it goes ahead of those that are First, if its caller leaves
+)
+
 // A queue has the requests that were not sent yet. They are in their callers' hands: each can be taken
-// out at any time. Within a class they are in the order in which they came. All but Proof and Closing, which
+// out at any time. Within a class they are in the order in which they came, but for what Stage says. All but Proof and Closing, which
 // are few and small, wait for the window: Release first. Ordinary and Apart take turns
 // by bytes, so that neither bulk nor many small requests keep the other from going out.
 type queue struct {
@@ -45,13 +55,26 @@ func (q *queue) add(rq *Request) {
 			other.sent = l.sent
 		}
 	}
-	rq.before, rq.behind = l.last, nil
-	if l.last == nil {
-		l.first = rq
-	} else {
-		l.last.behind = rq
+	before := l.last
+	if rq.Stage == Later && !rq.By.IsZero() { // calls end one after another; else all might end too late
+		for n := 0; before != nil && before.Stage == First && n < maxPassed; n++ {
+			before = before.before
+		}
 	}
-	l.last = rq
+	l.insert(rq, before)
+}
+
+// insert puts rq behind the request before; nil is for the first place.
+func (l *lane) insert(rq, before *Request) {
+	next, behind := &l.first, &l.last
+	if before != nil {
+		next = &before.behind
+	}
+	rq.before, rq.behind = before, *next
+	if rq.behind != nil {
+		behind = &rq.behind.before
+	}
+	*next, *behind = rq, rq
 }
 
 func (q *queue) remove(rq *Request) {

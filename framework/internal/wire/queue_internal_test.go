@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -25,6 +26,45 @@ func TestAnIdleLaneGainsNoClaim(t *testing.T) {
 	}
 	if n > 2 {
 		t.Errorf("%d reads went ahead of a write", n)
+	}
+}
+
+// A call that has begun goes ahead of those that have not, if its caller leaves, and of nothing else.
+func TestACallThatHasBegunGoesAhead(t *testing.T) {
+	now := time.Now()
+	by := now.Add(time.Hour)
+	for name, c := range map[string]struct {
+		queued []Stage
+		rq     Request
+		ahead  int // how many go ahead of rq
+	}{
+		"calls that have not begun": {[]Stage{First, First}, Request{Stage: Later, By: by}, 0},
+		"another that has begun":    {[]Stage{Later, First}, Request{Stage: Later, By: by}, 1},
+		"a call of one request":     {[]Stage{First, Whole, First}, Request{Stage: Later, By: by}, 2},
+		"its caller stays":          {[]Stage{First, First}, Request{Stage: Later}, 2},
+		"it has not begun":          {[]Stage{First, First}, Request{Stage: First, By: by}, 2},
+		"more than are passed":      {slices.Repeat([]Stage{First}, maxPassed+10), Request{Stage: Later, By: by}, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var q queue
+			w := newWindow(10*time.Second, new(sizes))
+			for _, stage := range c.queued {
+				q.add(&Request{Class: Apart, Stage: stage})
+			}
+			c.rq.Class = Apart
+			q.add(&c.rq)
+			n := 0
+			for q.next(&w, now) != &c.rq {
+				n++
+			}
+			rest := 0
+			for q.next(&w, now) != nil {
+				rest++
+			}
+			if n != c.ahead || rest != len(c.queued)-n {
+				t.Errorf("%d went ahead and %d behind, want %d of %d ahead", n, rest, c.ahead, len(c.queued))
+			}
+		})
 	}
 }
 

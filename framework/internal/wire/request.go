@@ -42,6 +42,7 @@ type Request struct {
 	Reads  int          // how many reads a multiRead has
 	Read   proto.Opcode // what they are
 	Class  Class
+	Stage  Stage
 	Watch  bool      // it is a read that leaves a watch; the last byte of Body is its watch flag
 	By     time.Time // when its caller leaves; zero for never
 	Owner  Owner     // may be nil
@@ -113,8 +114,8 @@ func (rq *Request) end(a Answer, err error) {
 	}
 }
 
-// Send sends the request on the connection in use, after all earlier requests of its class. It does not
-// block: a goroutine of the connection writes, once the window admits the request. If there is no
+// Send sends the request on the connection in use, after all earlier requests of its class, but for what [Stage]
+// says. It does not block: a goroutine of the connection writes, once the window admits the request. If there is no
 // connection, the request has ended, and Send returns false without a call of the Owner.
 func (w *Wire) Send(rq *Request) bool {
 	w.mu.Lock()
