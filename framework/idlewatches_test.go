@@ -2,6 +2,8 @@ package framework_test
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,6 +62,48 @@ func TestWatchesOfReadsWithoutACallerAreRemoved(t *testing.T) {
 			t.Errorf("%d watches at the server, want %d at most", n, mostIdle)
 		}
 	})
+}
+
+// However busy the link, and however long the way, the watches that callers leave are removed as fast as they are left.
+func TestWatchesOfCallersInALoopAreBounded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		link             *link
+		watchers, others int
+	}{
+		"a slow link":             {&link{up: 100 * kilo, down: 100 * kilo}, 20, 0},
+		"beside reads":            {&link{up: 100 * kilo, down: 100 * kilo}, 200, 50},
+		"a long way that is full": {&link{up: 10 * mega, down: 10 * mega, trip: 50 * time.Millisecond}, 2000, 0},
+	} {
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			c := connect(t, srv.Addr(), framework.WithSessionTimeout(10*time.Second), tc.link.over(t, srv))
+			mustCreate(t, c, "/d", "1")
+			ctx := within(t, 9*time.Second)
+			var callers sync.WaitGroup
+			for range tc.others {
+				callers.Go(func() {
+					for ctx.Err() == nil {
+						_, _, _ = c.Get(ctx, "/d")
+					}
+				})
+			}
+			var left atomic.Int64
+			for i := range tc.watchers {
+				callers.Go(func() {
+					for n := 0; ctx.Err() == nil; n++ {
+						if w, err := c.Watch(ctx, fmt.Sprintf("/d/%d-%d", i, n), framework.WatchExists); err == nil {
+							w.Close()
+							left.Add(1)
+						}
+					}
+				})
+			}
+			sleep(8 * time.Second)
+			if n := srv.Watches(); n > 4*mostIdle || left.Load() < 8*mostIdle {
+				t.Errorf("%d watches at the server after %d were left, want %d at most", n, left.Load(), 4*mostIdle)
+			}
+			callers.Wait()
+		})
+	}
 }
 
 // A path has one watch for its data and for its existence, and up to ZooKeeper 3.8 one at all.

@@ -1,7 +1,8 @@
 package watchreg
 
 // A server keeps a watch without callers until it fires or the connection ends. Most are needed again soon, or
-// fire soon, so a Registry leaves maxIdle of them. Beyond that it has batches removed.
+// fire soon, so a Registry leaves maxIdle of them. Beyond that it has batches removed, when nothing else is sent. That
+// may never be, so beyond twice as many no batch waits for the one before: many removals take turns with other requests.
 //
 // Who comes back to a path during its removal must not lose an event: a read that sets the watch, and that
 // the server gets before the removal, would set nothing that lasts. So the removal is taken back. If it could
@@ -93,20 +94,27 @@ func (r *Registry) isIdleLocked(path string) (idle bool) {
 	return idle
 }
 
-// reduceLocked has a batch removed if there are too many idle paths, and no earlier batch is under way.
+// reduceLocked has a batch removed if there are too many idle paths, and no earlier batch is under way. If there
+// are far too many, as many are under way as may be idle: callers may leave that many during a round trip.
 func (r *Registry) reduceLocked() {
-	if len(r.paths) <= r.most || len(r.removing) > 0 || r.refused {
-		return
+	room := 0
+	switch {
+	case r.refused:
+	case len(r.paths) > 2*r.most:
+		room = max(batch, r.most) - len(r.removing)
+	case len(r.paths) > r.most && len(r.removing) == 0:
+		room = batch
 	}
 	for path := range r.paths {
+		if room--; room < 0 {
+			return
+		}
 		removal := r.remove(path)
 		if removal == nil {
 			return
 		}
 		delete(r.paths, path)
-		if r.removing[path] = removal; len(r.removing) == batch {
-			return
-		}
+		r.removing[path] = removal
 	}
 }
 

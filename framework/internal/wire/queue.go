@@ -12,7 +12,7 @@ const (
 	Release               // deletes a znode, which others may wait for
 	Closing               // the close of the session, and pings: one that is over has to live until it is closed
 	Proof                 // proves the session, or shows that the server lives
-	Last                  // removes watches without callers
+	Last                  // removes watches without callers, see maxLast
 	classes
 )
 
@@ -37,11 +37,17 @@ type queue struct {
 	lanes [classes]lane
 	head  *Request  // of Ordinary and Apart, the one whose turn it was lately
 	since time.Time // when it became that
+	other bool      // the latest to go was not of Last
 }
+
+// maxLast is how many requests of Last wait until nothing else does. If there are more, one goes for each other one:
+// else callers who leave watches, and always wait for the next, would have none of them removed.
+const maxLast = 100
 
 // A lane is a list of requests, linked by themselves.
 type lane struct {
 	first, last *Request
+	count       int
 	sent        int64 // bytes of this lane that went out, on the scale that both shared lanes have
 }
 
@@ -66,6 +72,7 @@ func (q *queue) add(rq *Request) {
 
 // insert puts rq behind the request before; nil is for the first place.
 func (l *lane) insert(rq, before *Request) {
+	l.count++
 	next, behind := &l.first, &l.last
 	if before != nil {
 		next = &before.behind
@@ -79,6 +86,7 @@ func (l *lane) insert(rq, before *Request) {
 
 func (q *queue) remove(rq *Request) {
 	l := &q.lanes[rq.Class]
+	l.count--
 	if rq.before == nil {
 		l.first = rq.behind
 	} else {
@@ -109,14 +117,15 @@ func (q *queue) next(w *window, now time.Time) *Request {
 		l, rq = &q.lanes[Release], release
 		w.weigh(rq)
 	}
-	if last := q.lanes[Last].first; rq == nil && last != nil {
-		l, rq = &q.lanes[Last], last
+	if last := &q.lanes[Last]; last.first != nil && (rq == nil || q.other && last.count > maxLast) {
+		l, rq = last, last.first
 		w.weigh(rq)
 	}
 	if rq == nil || !w.admits(rq) {
 		return nil // what is in flight drains until the window admits it
 	}
 	q.remove(rq)
+	q.other = rq.Class != Last
 	l.sent += int64(rq.size + rq.reply)
 	return rq
 }

@@ -68,6 +68,35 @@ func TestACallThatHasBegunGoesAhead(t *testing.T) {
 	}
 }
 
+// Removals wait until nothing else does. Beyond maxLast, they take turns with all others, releases too.
+func TestManyRemovalsTakeTurns(t *testing.T) {
+	for _, class := range []Class{Ordinary, Apart, Release} {
+		for few, want := range map[bool]int{true: 0, false: 100} {
+			var q queue
+			w, now := newWindow(10*time.Second, new(sizes)), time.Now()
+			n := maxLast
+			if !few {
+				n += 100
+			}
+			for range n {
+				q.add(&Request{Class: Last, Expect: 10})
+			}
+			removals := 0
+			for others := 0; others < 200; {
+				q.add(&Request{Class: class, Expect: 10})
+				if q.next(&w, now).Class == Last {
+					removals++
+				} else {
+					others++
+				}
+			}
+			if removals != want {
+				t.Errorf("%d of %d removals went among 200 of class %d, want %d", removals, n, class, want)
+			}
+		}
+	}
+}
+
 // pump sends what the window admits.
 func pump(q *queue, w *window, now time.Time) (sent []*Request) {
 	for rq := q.next(w, now); rq != nil; rq = q.next(w, now) {
