@@ -1,6 +1,8 @@
 package change
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
@@ -16,11 +18,38 @@ type Follower struct {
 func (f *Follower) See(view inspect.View) []Event {
 	events := Events(f.Root, f.last, view)
 	if view.State == inspect.Current {
+		view.Locks = keepHolders(f.last.Locks, view.Locks)
 		f.last = view
 	}
 	f.last.State = view.State
 	return events
 }
+
+// keepHolders returns the locks of after. A contender that held before and is unknown now holds until its znode is gone.
+func keepHolders(before, after []inspect.Lock) []inspect.Lock {
+	kept := after
+	for _, c := range changes(before, after) {
+		if !slices.ContainsFunc(c.is.Contenders, isUnknown) {
+			continue
+		}
+		was, l := contenders{}, *c.is
+		was.add(c.was)
+		l.Contenders = slices.Clone(l.Contenders)
+		for i, is := range l.Contenders {
+			if isUnknown(is) && was[is.Znode].State == inspect.Holds {
+				l.Contenders[i].State = inspect.Holds
+			}
+		}
+		if &kept[0] == &after[0] {
+			kept = slices.Clone(after)
+		}
+		at, _ := slices.BinarySearchFunc(kept, l.Path, func(l inspect.Lock, path string) int { return strings.Compare(l.Path, path) })
+		kept[at] = l
+	}
+	return kept
+}
+
+func isUnknown(c inspect.Contender) bool { return c.State == inspect.Unknown }
 
 // Events returns what changed below root between two views. A view that is not current has its state
 // alone: the locks of before are those of the last current view. If there was none, all contenders of

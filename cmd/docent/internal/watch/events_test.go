@@ -110,6 +110,34 @@ func unreadHolder() inspect.Lock {
 	return l
 }
 
+// A semaphore's permits that docent may not read are holders, until a waiter comes that they can't be told from.
+func TestFollower_knows_a_holder_that_is_unknown_later(t *testing.T) {
+	t.Parallel()
+	in := func(state inspect.State, others ...string) []inspect.Lock {
+		l := queue("/s", append([]string{"a"}, others...)...)
+		l.Contenders[0].State, l.Contenders[0].Czxid, l.Contenders[0].Meta = state, 0, nil
+		return []inspect.Lock{l}
+	}
+	f := change.Follower{Root: "/"}
+	for i, step := range []struct {
+		locks []inspect.Lock
+		want  []string
+	}{
+		{in(inspect.Holds), []string{"live /", "granted /s before"}},
+		{in(inspect.Unknown, "b"), []string{"queued /s b"}},
+		{in(inspect.Unknown, "b"), nil},
+		{in(inspect.Holds), []string{"gone /s b"}},
+		{in(inspect.Unknown, "b"), []string{"queued /s b"}},
+		{[]inspect.Lock{queue("/s", "b")}, []string{"released /s", "granted /s b"}},
+		{in(inspect.Unknown, "b"), []string{"queued /s b"}}, // it never was a holder's
+		{[]inspect.Lock{queue("/s", "b")}, []string{"granted /s b"}},
+	} {
+		if got := texts(f.See(viewOf(inspect.Current, noon, step.locks...))); !slices.Equal(got, step.want) {
+			t.Errorf("view %d: got %q, want %q", i, got, step.want)
+		}
+	}
+}
+
 func TestFollower_measures_waits_and_holds(t *testing.T) {
 	t.Parallel()
 	f := watch.NewFollower("/locks")
