@@ -144,7 +144,7 @@ func TestLocalDoesNotHandOnWhatWasDeleted(t *testing.T) {
 	})
 }
 
-// TestLocalWaiterThatLeaves ends the wait for a call of the same Local, also in an outage. The next in line has its
+// TestLocalWaiterThatLeaves ends the wait for a call of the same Local, also in an outage. The successor has its
 // turn nevertheless.
 func TestLocalWaiterThatLeaves(t *testing.T) {
 	inLocalTest(t, 3, func(t localTest) {

@@ -323,7 +323,7 @@ func TestManyWaitersShareListings(t *testing.T) {
 		wg.Wait()
 		mustRelease(t, held)
 		synctest.Wait()
-		mustRelease(t, mustTry(t, m)) // who has withdrawn is in nobody's way
+		mustRelease(t, mustTry(t, m)) // who has withdrawn is in no client's way
 	})
 }
 

@@ -23,7 +23,7 @@ func lockCases() []contractCase {
 		{sentence: "Two owners that exclude each other never hold it at once, and fences grow", check: (*fixture).excludes},
 		{sentence: "ctx bounds the wait only, never the lease", check: (*fixture).ctxBoundsTheWait},
 		{sentence: "If ctx ends first, Lock's error wraps ctx's", check: (*fixture).ctxEndsTheWait},
-		{sentence: "Nothing of an attempt that failed stays in anybody's way", check: (*fixture).attemptsLeaveNothing},
+		{sentence: "Nothing of an attempt that failed stays in the way of others", check: (*fixture).attemptsLeaveNothing},
 		{sentence: "ctx bounds every call, with no server reachable too", check: (*fixture).callsAreBounded},
 		{sentence: "A call that has ended leaves no goroutine", check: (*fixture).callsLeaveNoGoroutine},
 	}

@@ -18,11 +18,11 @@ const sessionAtStake = 4 * time.Second
 // lossCases are those that concern the end of a session, a client or a znode.
 func lossCases() []contractCase {
 	return []contractCase{
-		{sentence: "Lost is closed before anybody else can be granted the lock", check: (*fixture).lossComesFirst},
+		{sentence: "Lost is closed before another owner can be granted the lock", check: (*fixture).lossComesFirst},
 		{sentence: "A lease is lost with its session, Err tells the cause, and the lock can be had again", check: (*fixture).sessionEndsHeld},
 		{sentence: "Context ends when the lease is lost, with the LostError as its cause", check: (*fixture).contextEndsWithTheLoss},
 		{sentence: "A lost lease's Release gives its LostError", check: (*fixture).releaseOfALost},
-		{sentence: "A session that ends while Lock waits is no reason to be granted, or to wait for ever", check: (*fixture).sessionEndsWaiting},
+		{sentence: "A session that ends while Lock waits is no reason to be granted, or to wait forever", check: (*fixture).sessionEndsWaiting},
 		{sentence: "A session that ends while Release waits has released the lock", check: (*fixture).sessionEndsReleasing},
 		{sentence: "A lease is lost when its znode is deleted by another client", check: (*fixture).znodeDeleted},
 		{sentence: "A lease is lost, and a wait ended, when the client is closed", check: (*fixture).clientClosed},

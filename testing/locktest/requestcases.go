@@ -18,10 +18,10 @@ import (
 func requestCases() []contractCase {
 	var all []contractCase
 	for sentence, action := range map[string]fault.Action{
-		"Whichever request does not arrive, no two hold the lock and nobody is in anybody's way": fault.CutBefore,
-		"Whichever reply is lost, no two hold the lock and nobody is in anybody's way":           fault.DropReply,
-		"Whichever request is held up, no two hold the lock and nobody is in anybody's way":      fault.HoldRequest,
-		"Whichever reply is held up, no two hold the lock and nobody is in anybody's way":        fault.HoldReply,
+		"Whichever request does not arrive, no two hold the lock and none is in another's way": fault.CutBefore,
+		"Whichever reply is lost, no two hold the lock and none is in another's way":           fault.DropReply,
+		"Whichever request is held up, no two hold the lock and none is in another's way":      fault.HoldRequest,
+		"Whichever reply is held up, no two hold the lock and none is in another's way":        fault.HoldReply,
 	} {
 		all = append(all, contractCase{sentence: sentence, check: func(s *fixture) { s.meetEverywhere(action) }})
 	}

@@ -39,7 +39,7 @@ type Event struct {
 	Kind      inspect.Kind
 	Contender inspect.Contender
 	Waited    time.Duration // of Granted and Gone; 0 if the contender was not seen to wait
-	Held      time.Duration // of Released; 0 unless somebody measures holds
+	Held      time.Duration // of Released; 0 unless the caller measures holds
 
 	// Before reports that it was so in the first view.
 	Before bool

@@ -124,7 +124,7 @@ func TestPage_hatches_what_has_no_bar(t *testing.T) {
 	tb.awaitText("#holds-table", "not seen")
 }
 
-// A holder whose znode can't be read holds nevertheless, and nobody knows since when: not since 1970.
+// A holder whose znode can't be read holds nevertheless, and no client knows since when: not since 1970.
 func TestServer_shows_a_holder_that_could_not_be_read(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nil)
