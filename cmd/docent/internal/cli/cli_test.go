@@ -129,6 +129,7 @@ func TestWrong_settings_are_usage_errors(t *testing.T) {
 		"auth file of comments":    {nil, []string{"--connect", "a", "--auth-file", write(t, "auth", "# none\n\n  \n", 0o600)}, "has no credential"},
 		"auth file of a mark":      {nil, []string{"--connect", "a", "--auth-file", write(t, "auth", "\ufeff", 0o600)}, "has no credential"},
 		"no auth file":             {nil, []string{"--connect", "a", "--auth-file", "/dev/null"}, "auth file /dev/null: "},
+		"auth file that is absent": {nil, []string{"--connect", "a", "--auth-file", absent}, "auth file " + absent + ": "},
 		"auth file in UTF-16":      {nil, []string{"--connect", "a", "--auth-file", write(t, "auth", "\xff\xfed\x00i\x00", 0o600)}, "is no text in UTF-8"},
 		"auth file that is large":  {nil, []string{"--connect", "a", "--auth-file", write(t, "auth", strings.Repeat("\n", 2<<20), 0o600)}, "has more than 1048576 bytes"},
 		"auth file of half":        {nil, []string{"--connect", "a", "--auth-file", write(t, "auth", "digest:sesame", 0o600)}, "line 1: must be digest:user:password"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"strings"
@@ -45,8 +46,16 @@ func (a *App) readCredentials() ([]credential, error) {
 	return parseCredentials("auth file "+path, text)
 }
 
-// ReadSecret returns the text of a file that its owner alone may read. It may be a pipe.
+// ReadSecret returns the text of a file that its owner alone may read. It may be a pipe. An error begins with the path.
 func ReadSecret(path string) (string, error) {
+	text, err := readSecret(path)
+	if fault := (*fs.PathError)(nil); errors.As(err, &fault) {
+		err = fmt.Errorf("%s: %w", path, fault.Err)
+	}
+	return text, err
+}
+
+func readSecret(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return "", err

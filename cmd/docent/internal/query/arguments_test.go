@@ -29,6 +29,12 @@ func TestArguments_are_checked_first(t *testing.T) {
 			}
 		}
 	}
+	r := plain(t, "--connect", "127.0.0.1:1", "ls", "--kind=lock", "--depth=0", "locks")
+	for _, fault := range []string{"--kind", "--depth", "path"} {
+		if r.code != 2 || !strings.Contains(r.err, fault) {
+			t.Errorf("ls with three faults: exit code %d, not %s: %s", r.code, fault, r.err)
+		}
+	}
 }
 
 // Roots at the edge of what there is.

@@ -2,6 +2,7 @@ package query
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -36,7 +37,7 @@ func newList(app *cli.App) *cobra.Command {
 			"last runs. It reads the znodes of the holders; with -o json it reads all contenders. ROOT is / by default. If ROOT does not exist, ls\n" +
 			"exits with 3. It shortens long names; -o name, wide and json have them whole.",
 		Args:    cli.Args(0, 1),
-		PreRunE: l.check,
+		PreRunE: func(_ *cobra.Command, args []string) error { return errors.Join(l.check(), l.scan.check(args)) },
 		RunE:    onLocks(app, &l.scan, func() bool { return !isJSON(app) }, l.show),
 	}
 	l.scan.define(cmd)
@@ -62,7 +63,7 @@ func kinds() []string {
 
 func sortKeys() []string { return []string{"path", "age", "waiting"} }
 
-func (l *list) check(*cobra.Command, []string) error {
+func (l *list) check() error {
 	if l.kind != "" && !slices.Contains(kinds(), l.kind) {
 		return cli.Usage(fmt.Errorf("--kind %q: must be mutex, readwrite, semaphore, leader, exclusive or schedule", l.kind))
 	}
