@@ -65,21 +65,10 @@ func sendReads(s *session.Session, most limits, opcode proto.Opcode, paths []str
 	return sent
 }
 
-// How many requests of one call for data are under way. What the replies have decides how many znodes the next
-// ones read: all at once would be sent for what the first znodes had, and a server has each reply in memory as a
-// whole.
-const (
-	partsAhead = 8 // of small znodes: over a long way, one after another would take long
-	firstAhead = 2 // while a request has few reads
-)
-
-// ahead returns how many requests may be under way.
-func (r *readsSent) ahead() int {
-	if r.session.Wire().Together(r.opcode) < readsTogether {
-		return firstAhead
-	}
-	return partsAhead
-}
+// partsAhead is how many requests of one call for data are under way at most: of small znodes, so that few
+// round trips follow one another. What the replies have decides how many znodes the next ones read, and all at once would
+// be sent for what the first znodes had.
+const partsAhead = 8
 
 // readAll reads each of the paths, and returns their outcomes, or the error of an outage or of ctx, which fails
 // all of them.
@@ -88,10 +77,13 @@ func readAll(ctx context.Context, s *session.Session, most limits, opcode proto.
 	r.by, _ = ctx.Deadline()
 	defer func() { r.withdraw() }() // if there is an error
 	for len(paths) > 0 || len(r.parts) > 0 {
-		for len(paths) > 0 && len(r.parts) < r.ahead() {
+		for len(paths) > 0 {
 			n := len(paths) // each is a request of its own
 			if opcode != proto.OpGetChildren2 {
 				n = r.together(paths)
+			}
+			if len(r.parts) >= min(partsAhead, s.Wire().Ahead(opcode, n)) {
+				break
 			}
 			if r.stage == wire.Whole && n < len(paths) {
 				r.stage = wire.First

@@ -95,7 +95,7 @@ type Read struct {
 
 // GetEach reads the data and Stat of each of the znodes, as [Client.Get] does, within the time of
 // one read. One request has
-// as many of them, up to 64, as have about 1 MiB together by what was read before. It returns a Read or an error
+// as many of them, up to 64, as have about 512 KiB together by what was read before. It returns a Read or an error
 // for each path, in their order; an outage fails all of them. GetEach is retried as a whole by the client's policy
 // until ctx ends. If a path is invalid, nothing is read.
 func (c *Client) GetEach(ctx context.Context, paths ...string) ([]Read, []error) {

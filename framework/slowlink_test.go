@@ -64,6 +64,65 @@ func TestReadsCostNoLease(t *testing.T) {
 	})
 }
 
+// A small call waits for a mebibyte of a GetEach at most, which has nearly all of the link.
+func TestSmallCallsBesideAGetEach(t *testing.T) {
+	for _, timeout := range []time.Duration{10 * time.Second, 30 * time.Second} {
+		for _, rate := range []int{mega, 10 * mega} {
+			for _, size := range []int{4 << 10, 64 << 10, 1000 << 10} {
+				runVirtually(t, fmt.Sprintf("%v,%d,%d", timeout, rate, size), func(t *testing.T, srv *zkserver.Server) {
+					l := &link{up: rate, down: rate, trip: time.Millisecond}
+					other := virtual(t, srv)
+					c := connect(t, srv.Addr(), framework.WithSessionTimeout(timeout), l.over(t, srv), framework.WithRetry(retry.Never()))
+					var paths []string
+					for i := range 20 * mega / size {
+						paths = append(paths, mustCreate(t, other, fmt.Sprintf("/d/%d", i), string(make([]byte, size))))
+					}
+					ctx, cancel := context.WithCancel(t.Context())
+					var calls sync.WaitGroup
+					var worst time.Duration
+					var short, late int
+					calls.Go(func() {
+						for ctx.Err() == nil {
+							start := time.Now()
+							if _, _, err := c.Exists(ctx, "/d"); err == nil {
+								worst = max(worst, time.Since(start))
+							}
+							<-time.After(20 * time.Millisecond)
+						}
+					})
+					calls.Go(func() {
+						for ctx.Err() == nil {
+							c2, stop := context.WithTimeout(ctx, 200*time.Millisecond)
+							if _, _, err := c.Exists(c2, "/d"); err != nil && ctx.Err() == nil {
+								late++
+							}
+							stop()
+							short++
+							<-time.After(20 * time.Millisecond)
+						}
+					})
+					start := time.Now()
+					_, errs := c.GetEach(ctx, paths...)
+					took := time.Since(start)
+					cancel()
+					calls.Wait()
+					check(t, errors.Join(errs...))
+					at := float64(rate)
+					if got := float64(len(paths)*size) / at / took.Seconds(); got < 0.95 {
+						t.Errorf("GetEach has %.0f %% of the link, want 95 %%", 100*got)
+					}
+					if most := time.Duration(1.1*(1<<20)/at*float64(time.Second)) + 20*time.Millisecond; worst > most {
+						t.Errorf("a small call took %v, want what a mebibyte takes, %v at most", worst, most)
+					}
+					if late > 0 && rate == 10*mega {
+						t.Errorf("%d of %d calls with 200 ms were late", late, short)
+					}
+				})
+			}
+		}
+	}
+}
+
 // Callers whose contexts end soon ask for three times as much as the link carries. The link carries what it
 // can for them, the lease is kept, and nothing is left of the load when it ends.
 func TestOverload(t *testing.T) {

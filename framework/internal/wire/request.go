@@ -166,8 +166,13 @@ func (w *Wire) Ask(rq *Request) (Answer, error) {
 	return rq.Answer()
 }
 
-// maxTogether is how many bytes the replies to the reads of one request are expected to have at most.
-const maxTogether = 1 << 20
+// What the replies to the reads of one request, and of a call, are expected to have at most: while one arrives, the
+// server makes the next. A fast connection carries more soon, and a small request waits little for that.
+const (
+	maxTogether = maxAhead / 2
+	maxAhead    = 1 << 20
+	aheadSpan   = 100 * time.Millisecond
+)
 
 // Together returns how many reads one request should have at most: their replies are what the connection carries
 // soon, because a heartbeat has to wait for the rest of a reply.
@@ -183,6 +188,18 @@ func (w *Wire) Together(op proto.Opcode) int {
 		n = min(n, max(fewReads, perSeen*w.sizes.seen))
 	}
 	return max(1, n)
+}
+
+// Ahead returns how many requests of so many reads a call should have under way at most: other requests wait for them.
+func (w *Wire) Ahead(op proto.Opcode, reads int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	soon := 0
+	if w.conn != nil {
+		soon = w.conn.window.down.limit(aheadSpan)
+	}
+	replies := max(1, reads*w.sizes.of(op).expected())
+	return max(1+soon/replies, maxAhead/replies)
 }
 
 // appendTo appends the frame of rq to b.

@@ -194,16 +194,19 @@ func TestShortRepliesOverALongWay(t *testing.T) {
 	}
 }
 
-// However fast the link, the replies to the reads of one request are expected to have a mebibyte at most, unless it
-// is one read; on a slow link, what that carries soon.
+// However fast the link, the replies to the reads of one request are expected to have half a mebibyte at most, unless it
+// is one read; on a slow link, what that carries soon. Those of a call have twice as much, or what the link carries very
+// soon, and one request more.
 func TestReadsTogetherAreBoundedByBytes(t *testing.T) {
-	for _, tc := range []struct{ size, rate, most int }{
-		{1000 << 10, 1 << 30, 1},
-		{100 << 10, 1 << 30, 10},
-		{1 << 10, 1 << 30, 1 << 10},
-		{100 << 10, 200_000, 1},
-		{1 << 10, 200_000, 122},
-		{0, 1 << 30, 1}, // of unknown size
+	for _, tc := range []struct{ size, rate, most, ahead int }{
+		{1000 << 10, 1 << 30, 1, 5},
+		{100 << 10, 1 << 30, 5, 9},
+		{1 << 10, 1 << 30, 512, 9},
+		{100 << 10, 10_000_000, 5, 2},
+		{1000 << 10, 10_000_000, 1, 1},
+		{100 << 10, 200_000, 1, 10},
+		{1 << 10, 200_000, 122, 8},
+		{0, 1 << 30, 1, 5}, // of unknown size
 	} {
 		w := New(Config{})
 		w.conn = &Conn{window: newWindow(10*time.Second, &w.sizes)}
@@ -211,8 +214,9 @@ func TestReadsTogetherAreBoundedByBytes(t *testing.T) {
 		if tc.size > 0 {
 			w.sizes.learn(proto.OpGetData, tc.size, 1000)
 		}
-		if got := w.Together(proto.OpGetData); got != tc.most {
-			t.Errorf("%d reads of %d bytes go together at %d bytes/s, want %d", got, tc.size, tc.rate, tc.most)
+		got := w.Together(proto.OpGetData)
+		if ahead := w.Ahead(proto.OpGetData, got); got != tc.most || ahead != tc.ahead {
+			t.Errorf("%d reads of %d bytes go together at %d bytes/s, want %d; %d requests, want %d", got, tc.size, tc.rate, tc.most, ahead, tc.ahead)
 		}
 	}
 }
