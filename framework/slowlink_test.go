@@ -12,6 +12,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -361,6 +362,24 @@ func TestALinkThatBecomesSlowCostsNoLease(t *testing.T) {
 			wg.Wait()
 		})
 	}
+}
+
+// Nothing is ahead of the heartbeats of an idle client. However long one takes, a new connection would take longer.
+func TestALongRoundTripCostsNoLease(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c, proxy := proxied(t, srv, framework.WithSessionTimeout(6*time.Second))
+		h := mustHold(t, c)
+		watches := make([]*framework.TreeWatch, 500)
+		for i := range watches {
+			watches[i] = must.Get(c.WatchTree(t.Context(), "/"))(t)
+		}
+		proxy.SetLatency(900 * time.Millisecond)
+		for _, w := range watches {
+			w.Close() // makes the session look at what is due
+			sleep(60 * time.Millisecond)
+		}
+		wantErr(t, "the lease", h.Err(), nil)
+	})
 }
 
 // Each of many writes has to know what the session has seen before it. They ask for that once, not each.

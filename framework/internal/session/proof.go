@@ -69,9 +69,11 @@ func (s *Session) tendHoldsLocked(due *soonest, held heldNow, st wire.Status) {
 
 // tendLastChanceLocked closes a connection on which a heartbeat waits behind other replies until shortly before the
 // deadline: the link has become slower than what is in flight was meant for. The deadline would end the connection,
-// too, and on the next one a heartbeat goes first. It needs mu.
+// too, and on the next one a heartbeat goes first. While little is in flight, it is the heartbeat itself that takes long:
+// the next connection would take longer. It needs mu.
 func (s *Session) tendLastChanceLocked(due *soonest, held heldNow, st wire.Status) {
-	if held.secured == 0 || !s.sent.heartbeat || st.Sent.Before(s.beaten) { // or it waits behind a write
+	beats := s.sent.heartbeat && !s.beaten.IsZero() && !st.Sent.Before(s.beaten) // sent on this connection
+	if held.secured == 0 || st.Due == 0 || !beats {
 		return
 	}
 	chance := st.Timeout / chanceFraction
