@@ -33,9 +33,12 @@ func Scan(ctx context.Context, c *framework.Client, root string, limits Limits) 
 
 func (l Limits) fault() error {
 	var faults []error
-	for name, value := range map[string]int{"depth": l.Depth, "max": l.Max, "rate": l.Rate} {
-		if value < 0 {
-			faults = append(faults, fmt.Errorf("%s %d: must not be negative", name, value))
+	for _, limit := range []struct {
+		name  string
+		value int
+	}{{"depth", l.Depth}, {"max", l.Max}, {"rate", l.Rate}} {
+		if limit.value < 0 {
+			faults = append(faults, fmt.Errorf("%s %d: must not be negative", limit.name, limit.value))
 		}
 	}
 	return errors.Join(faults...)

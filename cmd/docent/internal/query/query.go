@@ -220,10 +220,11 @@ func (f *scanFlags) define(cmd *cobra.Command) {
 // check returns what is wrong with the flags, or with ROOT.
 func (f *scanFlags) check(args []string) error {
 	faults := []error{framework.ValidatePath(root(args))}
-	for name, value := range map[string]int{"depth": f.depth, "max": f.max} {
-		if value < 1 {
-			faults = append(faults, fmt.Errorf("--%s %d: must be at least 1", name, value))
-		}
+	if f.depth < 1 {
+		faults = append(faults, fmt.Errorf("--depth %d: must be at least 1", f.depth))
+	}
+	if f.max < 1 {
+		faults = append(faults, fmt.Errorf("--max %d: must be at least 1", f.max))
 	}
 	if f.rate < 0 {
 		faults = append(faults, fmt.Errorf("--rate %d: must not be negative", f.rate))
