@@ -364,6 +364,28 @@ func TestALinkThatBecomesSlowCostsNoLease(t *testing.T) {
 	}
 }
 
+// A reply may be far longer than what such replies had lately. A heartbeat behind it would be late; on another
+// connection it is not.
+func TestALongReplyAmongShortOnesCostsNoLease(t *testing.T) {
+	for _, timeout := range []time.Duration{6 * time.Second, 10 * time.Second} {
+		runVirtually(t, timeout.String(), func(t *testing.T, srv *zkserver.Server) {
+			l := &link{up: 100 * kilo, down: 100 * kilo}
+			other := virtual(t, srv)
+			mustCreate(t, other, "/small", "1")
+			mustCreate(t, other, "/large", string(make([]byte, 1000<<10)))
+			c := connect(t, srv.Addr(), framework.WithSessionTimeout(timeout), l.over(t, srv), framework.WithRetry(retry.Never()))
+			for range 50 {
+				check(t, last(c.Get(t.Context(), "/small")))
+			}
+			h := mustHold(t, c)
+			read := background(func() error { return last(c.Get(t.Context(), "/large")) })
+			sleep(2 * timeout)
+			wantErr(t, "the lease", h.Err(), nil)
+			<-read
+		})
+	}
+}
+
 // Nothing is ahead of the heartbeats of an idle client. However long one takes, a new connection would take longer.
 func TestALongRoundTripCostsNoLease(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {

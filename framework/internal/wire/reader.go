@@ -92,6 +92,7 @@ func (c *Conn) reply(input *bufio.Reader, head proto.ReplyHead, n int) error {
 	var rq *Request // the oldest, unless the server replies to a credential out of order
 	if i >= 0 {
 		rq = c.flight[i]
+		c.window.expect(rq, proto.LengthSize+proto.ReplyHeadSize+n)
 	}
 	c.wire.mu.Unlock()
 	if rq == nil {

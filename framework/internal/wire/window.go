@@ -12,6 +12,7 @@ import (
 // a link may be fast in one and slow in the other.
 //
 // Invariant: count <= maxInFlight, and in each direction bytes <= limit(), and maxWindow in both, or count == 1.
+// A reply that turns out to be longer than it was expected to be counts as what it has, beyond these, too.
 type window struct {
 	span     time.Duration
 	sizes    *sizes
@@ -156,6 +157,15 @@ func (w *window) add(rq *Request, n int) {
 	w.up.bytes += n * rq.size
 	w.down.bytes += n * rq.reply
 	w.reads += n * rq.reads()
+}
+
+// expect records that the reply to a request begins to arrive, whose frame has so many bytes. It may have far more than
+// such replies had lately, and what is behind it waits for that.
+func (w *window) expect(rq *Request, reply int) {
+	if more := reply - rq.reply; more > 0 {
+		w.down.bytes += more
+		rq.reply = reply
+	}
 }
 
 // leave records the reply to a request, whose frame has so many bytes.
