@@ -106,6 +106,30 @@ func TestWatchesOfCallersInALoopAreBounded(t *testing.T) {
 	}
 }
 
+// Many watches that callers leave at once are removed in small steps: the next call waits for few of them.
+func TestACallWaitsForFewRemovals(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		l := &link{up: 100 * kilo, down: 100 * kilo, buffer: 256 << 10}
+		c := connect(t, srv.Addr(), framework.WithSessionTimeout(10*time.Second), l.over(t, srv))
+		mustCreate(t, c, "/d", "1")
+		var watches []*framework.Watch
+		for i := range 4 * mostIdle {
+			w, err := c.Watch(t.Context(), fmt.Sprintf("/d/%080d", i), framework.WatchExists)
+			check(t, err)
+			watches = append(watches, w)
+		}
+		for _, w := range watches {
+			w.Close()
+		}
+		sleep(time.Millisecond)
+		start := time.Now()
+		wantExists(t, c, "/d", true)
+		wantBetween(t, "a call", time.Since(start), 0, 200*time.Millisecond)
+		sleep(5 * time.Second)
+		wantEqual(t, "watches at the server", srv.Watches(), mostIdle)
+	})
+}
+
 // A path has one watch for its data and for its existence, and up to ZooKeeper 3.8 one at all.
 func TestARemovalLeavesOtherWatchesOfItsPath(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *framework.Client) {

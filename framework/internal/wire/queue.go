@@ -41,7 +41,8 @@ type queue struct {
 }
 
 // maxLast is how many requests of Last wait until nothing else does. If there are more, one goes for each other one:
-// else callers who leave watches, and always wait for the next, would have none of them removed.
+// else callers who leave watches, and always wait for the next, would have none of them removed. While as many are in
+// flight, none goes for want of others: the next call would wait behind all of them.
 const maxLast = 100
 
 // A lane is a list of requests, linked by themselves.
@@ -117,7 +118,7 @@ func (q *queue) next(w *window, now time.Time) *Request {
 		l, rq = &q.lanes[Release], release
 		w.weigh(rq)
 	}
-	if last := &q.lanes[Last]; last.first != nil && (rq == nil || q.other && last.count > maxLast) {
+	if last := &q.lanes[Last]; last.first != nil && (rq == nil && w.count < maxLast || q.other && last.count > maxLast) {
 		l, rq = last, last.first
 		w.weigh(rq)
 	}
