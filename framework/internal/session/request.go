@@ -29,7 +29,7 @@ type Pending[T any] struct {
 
 // Begin sends a request on the connection in use, or not at all. It does not wait: the request goes out once
 // the connection has room for it. A server serves a session's requests of one class in the order in which
-// Begin is called.
+// Begin is called, but for what [wire.Stage] says.
 func Begin[T any](s *Session, rq requests.Request[T]) *Pending[T] {
 	limit := rq.Limit
 	if limit == 0 {

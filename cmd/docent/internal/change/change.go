@@ -36,7 +36,7 @@ func keepHolders(before, after []inspect.Lock) []inspect.Lock {
 		was.add(c.was)
 		l.Contenders = slices.Clone(l.Contenders)
 		for i, is := range l.Contenders {
-			if isUnknown(is) && was[is.Znode].State == inspect.Holds {
+			if w := was[is.Znode]; isUnknown(is) && w.Znode == is.Znode && w.State == inspect.Holds { // w may be of a turn
 				l.Contenders[i].State = inspect.Holds
 			}
 		}
