@@ -172,6 +172,7 @@ const (
 	maxTogether = maxAhead / 2
 	maxAhead    = 1 << 20
 	aheadSpan   = 100 * time.Millisecond
+	firstAhead  = 2 // requests of a call, while perSeen keeps them small
 )
 
 // Together returns how many reads one request should have at most: their replies are what the connection carries
@@ -199,7 +200,11 @@ func (w *Wire) Ahead(op proto.Opcode, reads int) int {
 		soon = w.conn.window.down.limit(aheadSpan)
 	}
 	replies := max(1, reads*w.sizes.of(op).expected())
-	return max(1+soon/replies, maxAhead/replies)
+	ahead := max(1+soon/replies, maxAhead/replies)
+	if op == proto.OpGetData && reads >= perSeen*w.sizes.seen { // the next ones may have far more reads
+		return min(ahead, firstAhead)
+	}
+	return ahead
 }
 
 // appendTo appends the frame of rq to b.
