@@ -182,9 +182,15 @@ func (w *Wire) Together(op proto.Opcode) int {
 	defer w.mu.Unlock()
 	most := minWindow
 	if w.conn != nil {
-		most = min(maxTogether, w.conn.window.down.limit(w.conn.window.span))
+		most = w.conn.window.down.limit(w.conn.window.span)
 	}
-	n := most / max(1, w.sizes.of(op).expected())
+	lengths := w.sizes.of(op)
+	if lengths.guess > 0 { // errors alone: the guess is careful enough
+		most = min(most, maxAhead)
+	} else {
+		most = min(most, maxTogether)
+	}
+	n := most / max(1, lengths.expected())
 	if op == proto.OpGetData {
 		n = min(n, max(fewReads, perSeen*w.sizes.seen))
 	}
