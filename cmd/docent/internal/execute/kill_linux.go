@@ -47,7 +47,7 @@ func signalAll(sig syscall.Signal, group int, find finder) (refused []processEnt
 			break
 		}
 		for _, e := range further {
-			if e.group == group && !errors.Is(unix.Kill(e.pid, 0), unix.EPERM) {
+			if e.group == group && stays(e) && !errors.Is(unix.Kill(e.pid, 0), unix.EPERM) {
 				continue // it has got the signal
 			}
 			if err := signalTo(e, sig); err != nil && !errors.Is(err, unix.ESRCH) {
@@ -56,6 +56,13 @@ func signalAll(sig syscall.Signal, group int, find finder) (refused []processEnt
 		}
 	}
 	return refused
+}
+
+// stays reports whether the process is still in its group. One that has left it since it was found may have done so
+// before the group's signal, and rather gets the signal twice than not at all.
+func stays(e processEntry) bool {
+	now, ok, err := entryOf(e.pid)
+	return err == nil && ok && now.group == e.group
 }
 
 // signalTo sends the signal to the process, and not to a later one of the same number.

@@ -18,3 +18,16 @@ func TestLeftovers_that_start_one_another_are_awaited(t *testing.T) {
 		t.Errorf("docent ended before the last of %d processes\n%s", links, p.err.String())
 	}
 }
+
+// A process that leaves the command's group while docent looks at it gets the signal: there is no need for KILL.
+func TestLeftovers_that_leave_the_group_get_the_signal(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	for range 20 {
+		p := run(t, addr, "--leftovers", "kill", "--grace", "9s", "/leaving", "--", "sh", "-c",
+			"i=0; while [ $i -lt 60 ]; do setsid sleep 60 >/dev/null 2>&1 & i=$((i+1)); done; exit 6")
+		if status := p.readStatus(t); p.ProcessState.ExitCode() != 6 || status.KilledAt != nil {
+			t.Fatalf("exit code %d, want 6; killed at %v\n%s", p.ProcessState.ExitCode(), status.KilledAt, p.err.String())
+		}
+	}
+}
