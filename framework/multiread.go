@@ -27,6 +27,7 @@ type readsSent struct {
 	opcode  proto.Opcode // getData, getChildren, or getChildren2, which is always a request of its own
 	class   wire.Class
 	stage   wire.Stage
+	rest    int                          // how many reads follow those that are sent
 	by      time.Time                    // when their caller leaves; zero for never
 	single  *session.Pending[proto.Node] // the only read; nil if there are others
 	parts   []partSent
@@ -88,6 +89,7 @@ func readAll(ctx context.Context, s *session.Session, most limits, opcode proto.
 			if r.stage == wire.Whole && n < len(paths) {
 				r.stage = wire.First
 			}
+			r.rest = len(paths) - n
 			r.parts = append(r.parts, r.send(paths[:n]))
 			paths = paths[n:]
 		}
@@ -123,7 +125,7 @@ func (r *readsSent) send(paths []string) partSent {
 	rq := requests.Of(proto.OpMultiRead, r.encode(paths), func(d *proto.Decoder) []outcomeOfRead {
 		return r.decode(d, len(paths))
 	})
-	rq.Class, rq.Stage, rq.By, rq.Reads, rq.Read = r.class, r.stage, r.by, len(paths), r.opcode
+	rq.Class, rq.Stage, rq.Rest, rq.By, rq.Reads, rq.Read = r.class, r.stage, r.rest, r.by, len(paths), r.opcode
 	rq.Limit = math.MaxInt32 - proto.ReplyHeadSize
 	if r.limits.reply < rq.Limit/len(paths) {
 		rq.Limit = r.limits.reply * len(paths)
@@ -144,7 +146,7 @@ func (r *readsSent) sendOne(path string) *session.Pending[proto.Node] {
 	if r.opcode == proto.OpGetData {
 		rq = requests.Get(path)
 	}
-	rq.Class, rq.Stage, rq.By = r.class, r.stage, r.by
+	rq.Class, rq.Stage, rq.Rest, rq.By = r.class, r.stage, r.rest, r.by
 	return session.Begin(r.session, rq)
 }
 

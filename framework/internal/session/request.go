@@ -37,7 +37,7 @@ func Begin[T any](s *Session, rq requests.Request[T]) *Pending[T] {
 	}
 	p := &Pending[T]{session: s, decode: rq.Decode, answered: rq.Answered}
 	p.request = wire.Request{
-		Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Limit: limit, Expect: rq.Expect, Reads: rq.Reads, Read: rq.Read, Class: rq.Class, Stage: rq.Stage, By: rq.By, Owner: p,
+		Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Limit: limit, Expect: rq.Expect, Reads: rq.Reads, Read: rq.Read, Class: rq.Class, Stage: rq.Stage, Rest: rq.Rest, By: rq.By, Owner: p,
 	}
 	p.callers.Store(1)
 	switch {

@@ -1,6 +1,9 @@
 package wire
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // A Class says what a request goes ahead of.
 type Class uint8
@@ -158,20 +161,29 @@ func (q *queue) turn(w *window, now time.Time) (*lane, *Request) {
 	return second, rq
 }
 
-// choose returns the first request that can have its reply before its caller leaves, or nil. Less in flight
-// than the request itself has is no reason that it cannot, if its time is a guess. If nothing is in flight, and
-// no request has time, that is the first.
+// choose returns the first request that can have its reply before its caller leaves, or nil. One whose time is a guess
+// can; but if its whole call would end too late, it gives way to all others that can. If nothing is in flight, and no request has time, that is the first.
 func (l *lane) choose(w *window, now time.Time) *Request {
+	var late *Request  // the first of a call that would end too late
+	var left time.Time // when the caller of the latest of those leaves
 	for rq, n := l.first, 0; rq != nil && n < maxPassed; rq, n = rq.behind, n+1 {
 		w.weigh(rq)
-		guessed := w.guesses(rq) && w.due() < w.takes(rq.size, rq.reply)
-		if rq.By.IsZero() || guessed || !w.answered(rq, now).After(rq.By) {
+		if w.endsLate(rq, now) {
+			late, left = cmp.Or(late, rq), rq.By
+		}
+		if late != nil && rq.Stage == First && rq.By.Equal(left) { // all requests of that call
+			continue
+		}
+		if rq.By.IsZero() || w.guesses(rq) || !w.answered(rq, now).After(rq.By) {
 			return rq
 		}
 		w.fill()
 	}
-	if w.count == 0 {
+	switch {
+	case w.count == 0:
 		return l.first
+	case late != nil && w.guesses(late):
+		return late
 	}
 	return nil
 }

@@ -295,9 +295,62 @@ func TestTheCostOfARequestIsOfNow(t *testing.T) {
 	if len(first) != 1 {
 		t.Errorf("%d reads of unknown size at once", len(first))
 	}
-	expected.learn(proto.OpGetData, 100, 60)
+	expected.learn(proto.OpGetData, 100, 100*60, 60)
 	w.leave(first[0], 100, now)
 	if sent := pump(&q, &w, now); len(sent) != 99 {
 		t.Errorf("%d reads at once of 100 bytes each, want 99", len(sent))
+	}
+}
+
+// A call of several reads that would end after its caller has left does not begin: one that has time goes ahead of all its
+// requests. How long many znodes are together is no guess.
+func TestACallThatWouldEndLateDoesNotBegin(t *testing.T) {
+	const each = 4 // reads of a request
+	for name, c := range map[string]struct {
+		known int           // replies to reads
+		left  time.Duration // until the caller of the first call leaves
+		stage Stage
+		goes  bool
+	}{
+		"there is time":       {100, 2500 * time.Millisecond, First, true},
+		"for some of it":      {100, 1500 * time.Millisecond, First, false},
+		"it has begun":        {100, 1500 * time.Millisecond, Later, true},
+		"its caller stays":    {100, 0, First, true},
+		"lengths are a guess": {generation - 1, 1500 * time.Millisecond, First, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var q queue
+			expected := unknownSizes()
+			w, now := newWindow(10*time.Second, &expected), time.Now()
+			w.down.rate = 100_000
+			expected.learn(proto.OpGetData, 2*12_500, c.known*12_500, c.known) // the longest has twice the mean
+			send := func(left time.Duration) (call [4]*Request) {              // of two seconds
+				for i := range call {
+					rest := (len(call) - 1 - i) * each
+					call[i] = &Request{Class: Apart, Opcode: proto.OpMultiRead, Reads: each, Read: proto.OpGetData, Stage: c.stage, Rest: rest}
+					if left > 0 {
+						call[i].By = now.Add(left)
+					}
+					q.add(call[i])
+				}
+				return call
+			}
+			call, again, other := send(c.left), send(c.left), send(time.Minute)
+			want := other[0]
+			if c.goes {
+				want = call[0]
+			}
+			if got := q.next(&w, now); got != want {
+				t.Errorf("request %d of it goes, or %d of the other one, want its first: %t", slices.Index(call[:], got), slices.Index(again[:], got), c.goes)
+			}
+			for _, rq := range other {
+				if rq != want {
+					q.remove(rq)
+				}
+			}
+			if !c.goes && q.next(&w, now) != call[0] {
+				t.Error("nothing else waits, and it doesn't go: its length may be a guess after all")
+			}
+		})
 	}
 }

@@ -135,7 +135,7 @@ func (c *Conn) record(rq *Request, head proto.ReplyHead, body []byte, n int) boo
 	}
 	c.window.leave(rq, proto.LengthSize+proto.ReplyHeadSize+n, time.Now())
 	if rq.Opcode != proto.OpPing && (rq.Reads == 0 || head.Code == proto.CodeOK) { // else it has no results
-		w.sizes.learn(rq.kind(), longest, max(1, rq.Reads))
+		w.sizes.learn(rq.kind(), longest, n, max(1, rq.Reads))
 	}
 	first := rq.state != over
 	rq.state = over

@@ -41,6 +41,7 @@ type Request struct {
 	Expect int          // the length that it is expected to have; 0 for what such answers had lately
 	Reads  int          // how many reads a multiRead has
 	Read   proto.Opcode // what they are
+	Rest   int          // how many reads its call makes after it
 	Class  Class
 	Stage  Stage
 	Watch  bool      // it is a read that leaves a watch; the last byte of Body is its watch flag

@@ -123,16 +123,27 @@ func (w *window) write() int {
 	return int(min(max(w.up.rate*writeSpan.Seconds(), minWrite), maxWrite))
 }
 
-// guesses reports whether the time that a request takes is a guess: most of it is the reply's, whose length is not
-// known, or the rate is known from far fewer bytes than the request has.
+// guesses reports whether it is a guess that a request takes too long: less is in flight than the request itself has.
+// And most of its time is the reply's, whose length is not known, or the rate is known from far fewer bytes than the
+// request has.
 func (w *window) guesses(rq *Request) bool {
-	return rq.size > 2*w.up.measured || w.takes(0, rq.reply) > w.takes(rq.size, 0)
+	unknown := rq.size > 2*w.up.measured || w.takes(0, rq.reply) > w.takes(rq.size, 0)
+	return unknown && w.due() < w.takes(rq.size, rq.reply)
 }
 
 // answered returns when the reply to a request may be there, with a margin.
 func (w *window) answered(rq *Request, now time.Time) time.Time {
 	margin := min(writeSpan, time.Duration(maxWrite/max(w.up.rate, w.down.rate)*float64(time.Second)))
 	return now.Add(2*w.takes(w.up.bytes+rq.size, w.down.bytes+rq.reply) + margin)
+}
+
+// endsLate reports whether the reads of a call that begins would end after its caller has left. How long one znode is
+// may be a guess; how long many are together is known from those before.
+func (w *window) endsLate(rq *Request, now time.Time) bool {
+	if rq.By.IsZero() || rq.Rest == 0 || rq.Stage != First || rq.kind() != proto.OpGetData || w.sizes.seen < generation {
+		return false
+	}
+	return now.Add(w.takes(0, w.down.bytes+int(w.sizes.mean*float64(rq.reads()+rq.Rest)))).After(rq.By)
 }
 
 // enter records that a request was sent.
@@ -206,7 +217,8 @@ func (d *direction) learn(took, span time.Duration) {
 // sizes are what replies of unknown length are expected to have, in bytes.
 type sizes struct {
 	data, names, others recent
-	seen                int // replies with data
+	seen                int     // replies with data
+	mean                float64 // length of those, of late
 }
 
 func unknownSizes() sizes {
@@ -238,10 +250,11 @@ const (
 	maxSeen  = 1 << 20 // beyond it, counting is of no use
 )
 
-// learn records the lengths of replies to an operation by the longest; that of an error is 0.
-func (s *sizes) learn(op proto.Opcode, longest, replies int) {
+// learn records the lengths of replies to an operation: of the longest, and of all together; that of an error is 0.
+func (s *sizes) learn(op proto.Opcode, longest, together, replies int) {
 	if op == proto.OpGetData {
 		s.seen = min(s.seen+replies, maxSeen)
+		s.mean += (float64(together) - s.mean*float64(replies)) / float64(max(replies, min(s.seen, 4*generation)))
 	}
 	r := s.of(op)
 	if r == &s.others {

@@ -85,31 +85,31 @@ func TestSizes(t *testing.T) {
 		}
 	}
 	want("at first", unknownData, unknownData)
-	s.learn(proto.OpGetData, 0, 1)
+	s.learn(proto.OpGetData, 0, 0, 1)
 	want("after an error", unknownData/4, unknownData/2)
-	s.learn(proto.OpGetData, 0, generation)
+	s.learn(proto.OpGetData, 0, 0, generation)
 	want("after many errors", 10_000, 30_000)
-	s.learn(proto.OpGetData, 0, generation)
+	s.learn(proto.OpGetData, 0, 0, generation)
 	want("after twice as many", 5_000, 15_000)
 	for range 20 {
-		s.learn(proto.OpGetData, 0, generation)
+		s.learn(proto.OpGetData, 0, 0, generation)
 	}
 	want("after errors alone for long", 0, 0)
 	s = unknownSizes()
-	s.learn(proto.OpGetData, 1000<<10, 2*generation)
-	s.learn(proto.OpGetData, 0, 64)
+	s.learn(proto.OpGetData, 1000<<10, 1000<<10*2*generation, 2*generation)
+	s.learn(proto.OpGetData, 0, 0, 64)
 	want("after one read of many that are absent", 500<<10, 1000<<10)
 	s = unknownSizes()
-	s.learn(proto.OpGetData, 100, 1)
+	s.learn(proto.OpGetData, 100, 100, 1)
 	want("after a short one", 200, 200)
-	s.learn(proto.OpGetData, 5000, 1)
-	s.learn(proto.OpGetData, 100, generation-1)
+	s.learn(proto.OpGetData, 5000, 5000, 1)
+	s.learn(proto.OpGetData, 100, 100*generation-1, generation-1)
 	want("soon after a long one", 5000, 5500)
-	s.learn(proto.OpGetData, 0, 1)
+	s.learn(proto.OpGetData, 0, 0, 1)
 	want("after another error", 5000, 5500)
-	s.learn(proto.OpGetData, 100, 2*generation)
+	s.learn(proto.OpGetData, 100, 100*2*generation, 2*generation)
 	want("long after the long one", 100, 100)
-	s.learn(proto.OpMulti, 1<<20, 1)
+	s.learn(proto.OpMulti, 1<<20, 1<<20, 1)
 	if got := s.of(proto.OpSetData).expected(); got > otherReply {
 		t.Errorf("%d bytes are expected of a write behind a long reply to a transaction", got)
 	}
@@ -129,7 +129,7 @@ func TestFewReadsGoUntilSomeWereAnswered(t *testing.T) {
 			t.Errorf("%d reads in flight after %d replies, want %d", w.count, seen, want)
 		}
 		w.leave(sent[0], 100, now)
-		expected.learn(proto.OpGetData, 100, 1)
+		expected.learn(proto.OpGetData, 100, 100, 1)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestAReadOfManyIsWeighedWhenItGoes(t *testing.T) {
 	w := newWindow(10*time.Second, &known)
 	rq := &Request{Opcode: proto.OpMultiRead, Read: proto.OpGetData, Reads: 10}
 	w.weigh(rq)
-	known.learn(proto.OpGetData, 100_000, 1)
+	known.learn(proto.OpGetData, 100_000, 100_000, 1)
 	w.weigh(rq)
 	if least := 10 * 100_000; rq.reply < least || rq.reply > 3*least {
 		t.Errorf("%d bytes, want %d to %d", rq.reply, least, 3*least)
@@ -180,7 +180,7 @@ func TestShortRepliesOverALongWay(t *testing.T) {
 		for i := 0; i == 0 || i < len(answered); i++ { // each reply makes room
 			if i < len(answered) {
 				w.leave(answered[i], proto.LengthSize+proto.ReplyHeadSize, now)
-				expected.learn(answered[i].Opcode, 0, 1)
+				expected.learn(answered[i].Opcode, 0, 0, 1)
 			}
 			for rq := q.next(&w, now); rq != nil; rq = q.next(&w, now) {
 				w.enter(rq, now)
@@ -212,7 +212,7 @@ func TestReadsTogetherAreBoundedByBytes(t *testing.T) {
 		w.conn = &Conn{window: newWindow(10*time.Second, &w.sizes)}
 		w.conn.window.down.rate = float64(tc.rate)
 		if tc.size > 0 {
-			w.sizes.learn(proto.OpGetData, tc.size, 1000)
+			w.sizes.learn(proto.OpGetData, tc.size, tc.size*1000, 1000)
 		}
 		got := w.Together(proto.OpGetData)
 		if ahead := w.Ahead(proto.OpGetData, got); got != tc.most || ahead != tc.ahead {
@@ -283,7 +283,7 @@ func closedLoop(callers int, way, patience, span time.Duration, every int) (answ
 		}
 		now = first.at
 		w.leave(first.rq, proto.LengthSize+proto.ReplyHeadSize+first.length, now)
-		expected.learn(proto.OpGetData, first.length, 1)
+		expected.learn(proto.OpGetData, first.length, first.length, 1)
 		switch {
 		case n == 1:
 			for range callers - 1 {
