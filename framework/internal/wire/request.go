@@ -207,7 +207,7 @@ func (w *Wire) Ahead(op proto.Opcode, reads int) int {
 		soon = w.conn.window.down.limit(aheadSpan)
 	}
 	replies := max(1, reads*w.sizes.of(op).expected())
-	ahead := max(1+soon/replies, maxAhead/replies)
+	ahead := max(1, (soon+replies/2)/replies, maxAhead/replies) // to the nearest
 	if op == proto.OpGetData && reads >= perSeen*w.sizes.seen { // the next ones may have far more reads
 		return min(ahead, firstAhead)
 	}
