@@ -26,8 +26,7 @@ type readsSent struct {
 	limits  limits
 	opcode  proto.Opcode // getData, getChildren, or getChildren2, which is always a request of its own
 	class   wire.Class
-	stage   wire.Stage
-	rest    int                          // how many reads follow those that are sent
+	call    *wire.Call                   // nil if there is one request
 	by      time.Time                    // when their caller leaves; zero for never
 	single  *session.Pending[proto.Node] // the only read; nil if there are others
 	parts   []partSent
@@ -86,19 +85,15 @@ func readAll(ctx context.Context, s *session.Session, most limits, opcode proto.
 			if len(r.parts) >= min(partsAhead, s.Wire().Ahead(opcode, n)) {
 				break
 			}
-			if r.stage == wire.Whole && n < len(paths) {
-				r.stage = wire.First
+			if r.call == nil && n < len(paths) {
+				r.call = &wire.Call{Reads: len(paths)}
 			}
-			r.rest = len(paths) - n
 			r.parts = append(r.parts, r.send(paths[:n]))
 			paths = paths[n:]
 		}
 		found, err := r.outcomesOrOutage(ctx, r.parts[0])
 		if err != nil {
 			return nil, err
-		}
-		if r.stage == wire.First {
-			r.stage = wire.Later
 		}
 		r.parts = r.parts[1:]
 		all = append(all, found...)
@@ -125,7 +120,7 @@ func (r *readsSent) send(paths []string) partSent {
 	rq := requests.Of(proto.OpMultiRead, r.encode(paths), func(d *proto.Decoder) []outcomeOfRead {
 		return r.decode(d, len(paths))
 	})
-	rq.Class, rq.Stage, rq.Rest, rq.By, rq.Reads, rq.Read = r.class, r.stage, r.rest, r.by, len(paths), r.opcode
+	rq.Class, rq.Call, rq.By, rq.Reads, rq.Read = r.class, r.call, r.by, len(paths), r.opcode
 	rq.Limit = math.MaxInt32 - proto.ReplyHeadSize
 	if r.limits.reply < rq.Limit/len(paths) {
 		rq.Limit = r.limits.reply * len(paths)
@@ -146,7 +141,7 @@ func (r *readsSent) sendOne(path string) *session.Pending[proto.Node] {
 	if r.opcode == proto.OpGetData {
 		rq = requests.Get(path)
 	}
-	rq.Class, rq.Stage, rq.Rest, rq.By = r.class, r.stage, r.rest, r.by
+	rq.Class, rq.Call, rq.By = r.class, r.call, r.by
 	return session.Begin(r.session, rq)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -121,6 +122,27 @@ func TestSmallCallsBesideAGetEach(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// A GetEach that is alone on a fast link with a long way has what the window admits in flight, even if, by the rate at first,
+// it would end late.
+func TestAGetEachAloneOnALongWay(t *testing.T) {
+	for size, patience := range map[int]time.Duration{1000: 1500 * time.Millisecond, 4000: 2 * time.Second} {
+		runVirtually(t, strconv.Itoa(size), func(t *testing.T, srv *zkserver.Server) {
+			l := &link{up: 10 * mega, down: 10 * mega, trip: 100 * time.Millisecond}
+			other := virtual(t, srv)
+			c := connect(t, srv.Addr(), framework.WithSessionTimeout(10*time.Second), l.over(t, srv))
+			paths := make([]string, 512)
+			for i := range paths {
+				paths[i] = mustCreate(t, other, fmt.Sprintf("/d/%d", i), string(make([]byte, size)))
+			}
+			for _, path := range paths[:40] { // lengths are known from these
+				check(t, last(c.Get(t.Context(), path)))
+			}
+			_, errs := c.GetEach(within(t, patience), paths...)
+			check(t, errors.Join(errs...))
+		})
 	}
 }
 

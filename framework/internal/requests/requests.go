@@ -29,8 +29,7 @@ type Request[T any] struct {
 	Reads  int                          // how many reads a multiRead has
 	Read   proto.Opcode                 // what they are
 	Class  wire.Class                   // what it goes ahead of
-	Stage  wire.Stage                   // of a call of several requests
-	Rest   int                          // how many reads its call makes after it
+	Call   *wire.Call                   // nil if its call has no other request
 	By     time.Time                    // when its caller leaves; zero for never
 	Decode func(wire.Answer) (T, error) // its errors are package zkerr's
 	// Answered is called with the meaning of a reply without an error, even if no caller waits for it, and before a

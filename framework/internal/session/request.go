@@ -29,7 +29,7 @@ type Pending[T any] struct {
 
 // Begin sends a request on the connection in use, or not at all. It does not wait: the request goes out once
 // the connection has room for it. A server serves a session's requests of one class in the order in which
-// Begin is called, but for what [wire.Stage] says.
+// Begin is called, but for what [wire.Call] says.
 func Begin[T any](s *Session, rq requests.Request[T]) *Pending[T] {
 	limit := rq.Limit
 	if limit == 0 {
@@ -37,7 +37,7 @@ func Begin[T any](s *Session, rq requests.Request[T]) *Pending[T] {
 	}
 	p := &Pending[T]{session: s, decode: rq.Decode, answered: rq.Answered}
 	p.request = wire.Request{
-		Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Limit: limit, Expect: rq.Expect, Reads: rq.Reads, Read: rq.Read, Class: rq.Class, Stage: rq.Stage, Rest: rq.Rest, By: rq.By, Owner: p,
+		Opcode: rq.Opcode, Body: rq.Body, Watch: rq.Watch, Limit: limit, Expect: rq.Expect, Reads: rq.Reads, Read: rq.Read, Class: rq.Class, Call: rq.Call, By: rq.By, Owner: p,
 	}
 	p.callers.Store(1)
 	switch {

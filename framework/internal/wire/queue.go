@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"cmp"
-	"time"
-)
+import "time"
 
 // A Class says what a request goes ahead of.
 type Class uint8
@@ -22,19 +19,19 @@ const (
 // shares reports whether requests of the class take turns with those of another.
 func (c Class) shares() bool { return c <= Apart }
 
-// A Stage says which part of its call a request is.
-type Stage uint8
+// A Call has several requests that read. They go one after another.
+type Call struct {
+	Reads int  // of all requests together
+	begun bool // one was sent; guarded by Wire.mu
+}
 
-// The stages of a call of several requests, one after another.
-const (
-	Whole Stage = iota // the call has no other request
-	First              // none is answered yet
-	Later              // some are: it goes ahead of those that are First, if its caller leaves
-)
+// waits reports whether the request is of a call of which none was sent yet.
+func (rq *Request) waits() bool { return rq.Call != nil && !rq.Call.begun }
 
 // A queue has the requests that were not sent yet. They are in their callers' hands: each can be taken
-// out at any time. Within a class they are in the order in which they came, but for what Stage says. All but Proof and Closing, which
-// are few and small, wait for the window: Release first. Ordinary and Apart take turns
+// out at any time. Within a class they are in the order in which they came, but those of a Call that has begun
+// go ahead of those that have not, if their caller leaves. All but Proof and Closing, which are few and small, wait for
+// the window: Release first. Ordinary and Apart take turns
 // by bytes, so that neither bulk nor many small requests keep the other from going out.
 type queue struct {
 	lanes [classes]lane
@@ -66,8 +63,8 @@ func (q *queue) add(rq *Request) {
 		}
 	}
 	before := l.last
-	if rq.Stage == Later && !rq.By.IsZero() { // calls end one after another; else all might end too late
-		for n := 0; before != nil && before.Stage == First && n < maxPassed; n++ {
+	if rq.Call != nil && rq.Call.begun && !rq.By.IsZero() { // calls end one after another; else all might end too late
+		for n := 0; before != nil && before.waits() && n < maxPassed; n++ {
 			before = before.before
 		}
 	}
@@ -129,6 +126,9 @@ func (q *queue) next(w *window, now time.Time) *Request {
 		return nil // what is in flight drains until the window admits it
 	}
 	q.remove(rq)
+	if rq.Call != nil {
+		rq.Call.begun = true
+	}
 	q.other = rq.Class != Last
 	l.sent += int64(rq.size + rq.reply)
 	return rq
@@ -161,31 +161,26 @@ func (q *queue) turn(w *window, now time.Time) (*lane, *Request) {
 	return second, rq
 }
 
-// choose returns the first request that can have its reply before its caller leaves, or nil. One whose time is a guess
-// can; but if its whole call would end too late, it gives way to all others that can. If nothing is in flight, and no request has time, that is the first.
+// choose returns the first request that can have its reply before its caller leaves, or is a guess, or nil. One of a call
+// that would end too late gives way to the others of the lane. If nothing is in flight, and no request has time, that
+// is the first.
 func (l *lane) choose(w *window, now time.Time) *Request {
-	var late *Request  // the first of a call that would end too late
-	var left time.Time // when the caller of the latest of those leaves
+	var late *Request
 	for rq, n := l.first, 0; rq != nil && n < maxPassed; rq, n = rq.behind, n+1 {
 		w.weigh(rq)
-		if w.endsLate(rq, now) {
-			late, left = cmp.Or(late, rq), rq.By
-		}
-		if late != nil && rq.Stage == First && rq.By.Equal(left) { // all requests of that call
-			continue
-		}
-		if rq.By.IsZero() || w.guesses(rq) || !w.answered(rq, now).After(rq.By) {
+		switch hasTime := rq.By.IsZero() || w.guesses(rq) || !w.answered(rq, now).After(rq.By); {
+		case !hasTime:
+			w.fill()
+		case !w.endsLate(rq, now):
 			return rq
+		case late == nil:
+			late = rq
 		}
-		w.fill()
 	}
-	switch {
-	case w.count == 0:
+	if late == nil && w.count == 0 {
 		return l.first
-	case late != nil && w.guesses(late):
-		return late
 	}
-	return nil
+	return late
 }
 
 // drain removes and returns all requests.

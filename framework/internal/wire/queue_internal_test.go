@@ -33,28 +33,40 @@ func TestAnIdleLaneGainsNoClaim(t *testing.T) {
 func TestACallThatHasBegunGoesAhead(t *testing.T) {
 	now := time.Now()
 	by := now.Add(time.Hour)
+	const ( // kinds of calls
+		one = iota
+		waits
+		begun
+	)
+	callOf := func(kind int) *Call {
+		if kind == one {
+			return nil
+		}
+		return &Call{begun: kind == begun}
+	}
 	for name, c := range map[string]struct {
-		queued []Stage
-		rq     Request
+		queued []int
+		kind   int
+		by     time.Time
 		ahead  int // how many go ahead of rq
 	}{
-		"calls that have not begun": {[]Stage{First, First}, Request{Stage: Later, By: by}, 0},
-		"another that has begun":    {[]Stage{Later, First}, Request{Stage: Later, By: by}, 1},
-		"a call of one request":     {[]Stage{First, Whole, First}, Request{Stage: Later, By: by}, 2},
-		"its caller stays":          {[]Stage{First, First}, Request{Stage: Later}, 2},
-		"it has not begun":          {[]Stage{First, First}, Request{Stage: First, By: by}, 2},
-		"more than are passed":      {slices.Repeat([]Stage{First}, maxPassed+10), Request{Stage: Later, By: by}, 10},
+		"calls that have not begun": {[]int{waits, waits}, begun, by, 0},
+		"another that has begun":    {[]int{begun, waits}, begun, by, 1},
+		"a call of one request":     {[]int{waits, one, waits}, begun, by, 2},
+		"its caller stays":          {[]int{waits, waits}, begun, time.Time{}, 2},
+		"it has not begun":          {[]int{waits, waits}, waits, by, 2},
+		"more than are passed":      {slices.Repeat([]int{waits}, maxPassed+10), begun, by, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var q queue
 			w := newWindow(10*time.Second, new(sizes))
-			for _, stage := range c.queued {
-				q.add(&Request{Class: Apart, Stage: stage})
+			for _, kind := range c.queued {
+				q.add(&Request{Class: Apart, Call: callOf(kind)})
 			}
-			c.rq.Class = Apart
-			q.add(&c.rq)
+			rq := &Request{Class: Apart, Call: callOf(c.kind), By: c.by}
+			q.add(rq)
 			n := 0
-			for q.next(&w, now) != &c.rq {
+			for q.next(&w, now) != rq {
 				n++
 			}
 			rest := 0
@@ -302,21 +314,29 @@ func TestTheCostOfARequestIsOfNow(t *testing.T) {
 	}
 }
 
-// A call of several reads that would end after its caller has left does not begin: one that has time goes ahead of all its
-// requests. How long many znodes are together is no guess.
-func TestACallThatWouldEndLateDoesNotBegin(t *testing.T) {
-	const each = 4 // reads of a request
+// reads queues a call of so many requests, each of four reads, whose caller leaves then.
+func reads(q *queue, requests int, by time.Time) []*Request {
+	const each = 4
+	call, all := &Call{Reads: each * requests}, make([]*Request, requests)
+	for i := range all {
+		all[i] = &Request{Class: Apart, Opcode: proto.OpMultiRead, Reads: each, Read: proto.OpGetData, Call: call, By: by}
+		q.add(all[i])
+	}
+	return all
+}
+
+// A call of several reads that would end after its caller has left gives way to one that has time, with all its requests.
+// How long many znodes are together is no guess. Once it has begun, it goes on; if no other waits, it begins.
+func TestACallThatWouldEndLateGivesWay(t *testing.T) {
 	for name, c := range map[string]struct {
 		known int           // replies to reads
-		left  time.Duration // until the caller of the first call leaves
-		stage Stage
+		left  time.Duration // until the caller of the first call leaves; zero for never
 		goes  bool
 	}{
-		"there is time":       {100, 2500 * time.Millisecond, First, true},
-		"for some of it":      {100, 1500 * time.Millisecond, First, false},
-		"it has begun":        {100, 1500 * time.Millisecond, Later, true},
-		"its caller stays":    {100, 0, First, true},
-		"lengths are a guess": {generation - 1, 1500 * time.Millisecond, First, true},
+		"there is time":       {100, 2500 * time.Millisecond, true},
+		"for some of it":      {100, 1500 * time.Millisecond, false},
+		"its caller stays":    {100, 0, true},
+		"lengths are a guess": {generation - 1, 1500 * time.Millisecond, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var q queue
@@ -324,32 +344,29 @@ func TestACallThatWouldEndLateDoesNotBegin(t *testing.T) {
 			w, now := newWindow(10*time.Second, &expected), time.Now()
 			w.down.rate = 100_000
 			expected.learn(proto.OpGetData, 2*12_500, c.known*12_500, c.known) // the longest has twice the mean
-			send := func(left time.Duration) (call [4]*Request) {              // of two seconds
-				for i := range call {
-					rest := (len(call) - 1 - i) * each
-					call[i] = &Request{Class: Apart, Opcode: proto.OpMultiRead, Reads: each, Read: proto.OpGetData, Stage: c.stage, Rest: rest}
-					if left > 0 {
-						call[i].By = now.Add(left)
-					}
-					q.add(call[i])
-				}
-				return call
+			var by time.Time
+			if c.left > 0 {
+				by = now.Add(c.left)
 			}
-			call, again, other := send(c.left), send(c.left), send(time.Minute)
-			want := other[0]
+			call := reads(&q, 4, by) // of two seconds
+			reads(&q, 4, by)
+			other := reads(&q, 4, now.Add(time.Minute))
+			want, second := other[0], other[1]
 			if c.goes {
-				want = call[0]
+				want, second = call[0], call[1]
 			}
 			if got := q.next(&w, now); got != want {
-				t.Errorf("request %d of it goes, or %d of the other one, want its first: %t", slices.Index(call[:], got), slices.Index(again[:], got), c.goes)
+				t.Fatalf("request %d of it goes, want its first: %t", slices.Index(call, got), c.goes)
 			}
-			for _, rq := range other {
-				if rq != want {
-					q.remove(rq)
-				}
+			if got := q.next(&w, now); got != second {
+				t.Error("it has begun, and doesn't go on")
 			}
-			if !c.goes && q.next(&w, now) != call[0] {
-				t.Error("nothing else waits, and it doesn't go: its length may be a guess after all")
+			for _, rq := range other[2:] {
+				q.remove(rq)
+			}
+			w.enter(weighing(0, 100), now)
+			if !c.goes && q.lanes[Apart].choose(&w, now) != call[0] {
+				t.Error("no other waits, and it doesn't begin")
 			}
 		})
 	}

@@ -41,9 +41,8 @@ type Request struct {
 	Expect int          // the length that it is expected to have; 0 for what such answers had lately
 	Reads  int          // how many reads a multiRead has
 	Read   proto.Opcode // what they are
-	Rest   int          // how many reads its call makes after it
 	Class  Class
-	Stage  Stage
+	Call   *Call     // nil if its call has no other request
 	Watch  bool      // it is a read that leaves a watch; the last byte of Body is its watch flag
 	By     time.Time // when its caller leaves; zero for never
 	Owner  Owner     // may be nil
@@ -115,7 +114,7 @@ func (rq *Request) end(a Answer, err error) {
 	}
 }
 
-// Send sends the request on the connection in use, after all earlier requests of its class, but for what [Stage]
+// Send sends the request on the connection in use, after all earlier requests of its class, but for what [Call]
 // says. It does not block: a goroutine of the connection writes, once the window admits the request. If there is no
 // connection, the request has ended, and Send returns false without a call of the Owner.
 func (w *Wire) Send(rq *Request) bool {

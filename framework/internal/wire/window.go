@@ -137,13 +137,13 @@ func (w *window) answered(rq *Request, now time.Time) time.Time {
 	return now.Add(2*w.takes(w.up.bytes+rq.size, w.down.bytes+rq.reply) + margin)
 }
 
-// endsLate reports whether the reads of a call that begins would end after its caller has left. How long one znode is
-// may be a guess; how long many are together is known from those before.
+// endsLate reports whether a call that has not begun would end after its caller has left. How long one znode is may be a
+// guess; the mean of many is known.
 func (w *window) endsLate(rq *Request, now time.Time) bool {
-	if rq.By.IsZero() || rq.Rest == 0 || rq.Stage != First || rq.kind() != proto.OpGetData || w.sizes.seen < generation {
+	if !rq.waits() || rq.By.IsZero() || rq.kind() != proto.OpGetData || w.sizes.seen < generation {
 		return false
 	}
-	return now.Add(w.takes(0, w.down.bytes+int(w.sizes.mean*float64(rq.reads()+rq.Rest)))).After(rq.By)
+	return now.Add(w.takes(0, w.down.bytes+int(w.sizes.mean*float64(rq.Call.Reads)))).After(rq.By)
 }
 
 // enter records that a request was sent.
