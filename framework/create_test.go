@@ -124,11 +124,6 @@ func TestProtectedCreate_of_a_znode_that_may_not_be_read(t *testing.T) {
 	}
 }
 
-// named returns the names that contain part.
-func named(names []string, part string) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(name, part) })
-}
-
 // The session ends before the client could look for its znode: it makes another, in the next session.
 func TestProtectedCreate_with_a_znode_of_another_session(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {

@@ -280,10 +280,6 @@ func (g *gate) isShut() bool {
 	return g.closed != nil
 }
 
-func (g *gate) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	return g.around(new(net.Dialer).DialContext)(ctx, network, addr)
-}
-
 // A dialFunc connects a client to addr.
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 

@@ -218,7 +218,7 @@ func (d *direction) learn(took, span time.Duration) {
 type sizes struct {
 	data, names, others recent
 	seen                int     // replies with data
-	mean                float64 // length of those, of late
+	mean                float64 // length of the latest of those
 }
 
 func unknownSizes() sizes {
