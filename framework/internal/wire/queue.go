@@ -30,9 +30,9 @@ func (rq *Request) waits() bool { return rq.Call != nil && !rq.Call.begun }
 
 // A queue has the requests that were not sent yet. They are in their callers' hands: each can be taken
 // out at any time. Within a class they are in the order in which they came, but those of a Call that has begun
-// go ahead of those that have not, if their caller leaves. All but Proof and Closing, which are few and small, wait for
-// the window: Release first. Ordinary and Apart take turns
-// by bytes, so that neither bulk nor many small requests keep the other from going out.
+// go ahead of those that have not, if their caller leaves. All but Proof and Closing, which are few and small,
+// wait for the window: Release first. Ordinary and Apart take turns by bytes, so that neither bulk nor many
+// small requests keep the other from going out.
 type queue struct {
 	lanes [classes]lane
 	head  *Request  // of Ordinary and Apart, the one whose turn it was lately

@@ -103,7 +103,7 @@ func TestSizes(t *testing.T) {
 	s.learn(proto.OpGetData, 100, 100, 1)
 	want("after a short one", 200, 200)
 	s.learn(proto.OpGetData, 5000, 5000, 1)
-	s.learn(proto.OpGetData, 100, 100*generation-1, generation-1)
+	s.learn(proto.OpGetData, 100, 100*(generation-1), generation-1)
 	want("soon after a long one", 5000, 5500)
 	s.learn(proto.OpGetData, 0, 0, 1)
 	want("after another error", 5000, 5500)
