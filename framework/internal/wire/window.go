@@ -123,9 +123,8 @@ func (w *window) write() int {
 	return int(min(max(w.up.rate*writeSpan.Seconds(), minWrite), maxWrite))
 }
 
-// guesses reports whether only a guess says that a request takes too long. Less is in flight than the request itself
-// has, and most of its time is the reply's, whose length is not known; or the rate is known from far fewer bytes than
-// the request has.
+// guesses reports whether only a guess says that a request takes too long: less is in flight than the request itself
+// has, and that is mostly its reply, whose length is not known, or much more than the rate is known from.
 func (w *window) guesses(rq *Request) bool {
 	unknown := rq.size > 2*w.up.measured || w.takes(0, rq.reply) > w.takes(rq.size, 0)
 	return unknown && w.due() < w.takes(rq.size, rq.reply)
