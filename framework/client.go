@@ -44,7 +44,8 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 			up:      make(chan struct{}),
 			servers: serverList{given: cfg.servers},
 		},
-		shared: make(map[reflect.Type]any),
+		shared:   sharedValues{byType: make(map[reflect.Type]any)},
+		dirsRead: dirsRead{dirs: make(map[string]int)},
 	}
 	c.credentials.kept, c.credentials.heard = cfg.auth, make(chan struct{})
 	c.readOnly.seek = make(chan struct{}, 1)
@@ -223,13 +224,13 @@ func (c *Client) Root() *Client {
 func Shared[T any](c *Client, create func() T) T {
 	usercall.Require("c", c != nil)
 	usercall.Require("create", create != nil)
-	c.core.sharedMu.Lock()
-	value, ok := c.core.shared[reflect.TypeFor[T]()]
+	c.core.shared.mu.Lock()
+	value, ok := c.core.shared.byType[reflect.TypeFor[T]()]
 	if !ok {
 		value = sync.OnceValue(create)
-		c.core.shared[reflect.TypeFor[T]()] = value
+		c.core.shared.byType[reflect.TypeFor[T]()] = value
 	}
-	c.core.sharedMu.Unlock()
+	c.core.shared.mu.Unlock()
 	return value.(func() T)()
 }
 

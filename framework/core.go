@@ -41,8 +41,14 @@ type core struct {
 	mu sync.Mutex // guards coreState; never held across a request or a callback
 	coreState
 
-	sharedMu sync.Mutex // guards shared
-	shared   map[reflect.Type]any
+	shared   sharedValues
+	dirsRead dirsRead
+}
+
+// sharedValues are the values of [Shared].
+type sharedValues struct {
+	mu     sync.Mutex
+	byType map[reflect.Type]any
 }
 
 // A life is the part of a core that Close ends.

@@ -132,7 +132,7 @@ func (c *Client) deleteChildren(ctx context.Context, dir string, names []string)
 func (c *Client) deleteApart(ctx context.Context, paths []string) error {
 	rq := request{op: "children", path: paths[0], session: c.session, repeat: repeatable, batch: len(paths)}
 	found, err := do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) ([]outcomeOfRead, error) {
-		return readAll(ctx, s, c.core.limits(), proto.OpGetChildren2, paths)
+		return c.core.readAll(ctx, s, proto.OpGetChildren2, paths)
 	})
 	if err != nil {
 		return err

@@ -70,10 +70,17 @@ func sendReads(s *session.Session, most limits, opcode proto.Opcode, paths []str
 // be sent for what the first znodes had.
 const partsAhead = 8
 
+// Of a call of more than fewReads, the first request has one read, and perAnswered for each that was answered may be
+// under way.
+const (
+	fewReads    = 5
+	perAnswered = 2
+)
+
 // readAll reads each of the paths, and returns their outcomes, or the error of an outage or of ctx, which fails
 // all of them.
-func readAll(ctx context.Context, s *session.Session, most limits, opcode proto.Opcode, paths []string) (all []outcomeOfRead, err error) {
-	r := readsSent{session: s, limits: most, opcode: opcode, class: wire.Apart}
+func (c *core) readAll(ctx context.Context, s *session.Session, opcode proto.Opcode, paths []string) (all []outcomeOfRead, err error) {
+	r := readsSent{session: s, limits: c.limits(), opcode: opcode, class: wire.Apart}
 	r.by, _ = ctx.Deadline()
 	defer func() { r.withdraw() }() // if there is an error
 	for len(paths) > 0 || len(r.parts) > 0 {
@@ -82,7 +89,10 @@ func readAll(ctx context.Context, s *session.Session, most limits, opcode proto.
 			if opcode != proto.OpGetChildren2 {
 				n = r.together(paths)
 			}
-			if len(r.parts) >= min(partsAhead, s.Wire().Ahead(opcode, n)) {
+			if opcode == proto.OpGetData {
+				n = min(n, r.dared(len(paths), max(len(all), c.dirsRead.of(paths[0]))))
+			}
+			if n == 0 || len(r.parts) >= min(partsAhead, s.Wire().Ahead(opcode, n)) {
 				break
 			}
 			if r.call == nil && n < len(paths) {
@@ -95,10 +105,26 @@ func readAll(ctx context.Context, s *session.Session, most limits, opcode proto.
 		if err != nil {
 			return nil, err
 		}
+		if opcode == proto.OpGetData {
+			c.dirsRead.add(r.parts[0].paths)
+		}
 		r.parts = r.parts[1:]
 		all = append(all, found...)
 	}
 	return all, nil
+}
+
+// dared returns how many reads of data may be sent now, if so many are left to send, and so many were answered of this
+// call, or of the directory: a server makes the reply to one request as a whole, and has to have memory for it.
+func (r *readsSent) dared(left, answered int) int {
+	sent := 0
+	for _, part := range r.parts {
+		sent += len(part.paths)
+	}
+	if answered+sent+left <= fewReads {
+		return left
+	}
+	return max(0, max(1, perAnswered*answered)-sent)
 }
 
 // together returns how many of the first paths have one request.

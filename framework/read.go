@@ -136,7 +136,7 @@ func (c *Client) readEach(ctx context.Context, op string, opcode proto.Opcode, p
 	}
 	rq := request{op: op, path: full[0], session: c.session, repeat: repeatable, reads: true, batch: len(paths)}
 	found, err := do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) ([]outcomeOfRead, error) {
-		return readAll(ctx, s, c.core.limits(), opcode, full)
+		return c.core.readAll(ctx, s, opcode, full)
 	})
 	for i := range paths {
 		if faults[i] = err; err == nil {

@@ -146,6 +146,32 @@ func TestAGetEachAloneOnALongWay(t *testing.T) {
 	}
 }
 
+// A GetEach of large znodes has about a mebibyte in a server's memory, though all that the client has read so far, in
+// another directory, was small. A server near the end of its heap died of more.
+func TestLargeZnodesAfterSmallOnes(t *testing.T) {
+	const small, large, size = 200, 40, 1000 << 10
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		l := &link{up: 10 * mega, down: 10 * mega, trip: time.Millisecond}
+		other := virtual(t, srv)
+		c := connect(t, srv.Addr(), framework.WithSessionTimeout(30*time.Second), l.over(t, srv))
+		paths := make([]string, small+large)
+		for i := range paths {
+			path, data := fmt.Sprintf("/small/%d", i), ""
+			if i >= small {
+				path, data = fmt.Sprintf("/large/%d", i), string(make([]byte, size))
+			}
+			paths[i] = mustCreate(t, other, path, data)
+		}
+		for _, some := range [][]string{paths[:small], paths[small:]} {
+			_, errs := c.GetEach(t.Context(), some...)
+			check(t, errors.Join(errs...))
+		}
+		if most := 2*size + 64<<10; l.kept() > most {
+			t.Errorf("the server had to keep %d bytes, want at most %d", l.kept(), most)
+		}
+	})
+}
+
 // Callers whose contexts end soon ask for three times as much as the link carries. The link carries what it
 // can for them, the lease is kept, and nothing is left of the load when it ends.
 func TestOverload(t *testing.T) {
