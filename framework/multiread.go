@@ -28,6 +28,7 @@ type readsSent struct {
 	class   wire.Class
 	call    *wire.Call                   // nil if there is one request
 	by      time.Time                    // when their caller leaves; zero for never
+	longest int                          // the length that is known of the directory's data; 0 if none is
 	single  *session.Pending[proto.Node] // the only read; nil if there are others
 	parts   []partSent
 }
@@ -70,8 +71,8 @@ func sendReads(s *session.Session, most limits, opcode proto.Opcode, paths []str
 // be sent for what the first znodes had.
 const partsAhead = 8
 
-// Of a call of more than fewReads, the first request has one read, and perAnswered for each that was answered may be
-// under way.
+// A server makes the reply to one request as a whole, and needs memory for that. So a call of more than fewReads begins
+// with one read, if its directory was not read yet, and perAnswered may be under way for each that was answered.
 const (
 	fewReads    = 5
 	perAnswered = 2
@@ -85,14 +86,10 @@ func (c *core) readAll(ctx context.Context, s *session.Session, opcode proto.Opc
 	defer func() { r.withdraw() }() // if there is an error
 	for len(paths) > 0 || len(r.parts) > 0 {
 		for len(paths) > 0 {
-			n := len(paths) // each is a request of its own
-			if opcode != proto.OpGetChildren2 {
-				n = r.together(paths)
-			}
-			if opcode == proto.OpGetData {
-				n = min(n, r.dared(len(paths), max(len(all), c.dirsRead.of(paths[0]))))
-			}
-			if n == 0 || len(r.parts) >= min(partsAhead, s.Wire().Ahead(opcode, n)) {
+			known := c.dirsRead.of(paths[0])
+			r.longest = known.longest
+			n := r.next(paths, max(len(all), known.answered))
+			if n == 0 {
 				break
 			}
 			if r.call == nil && n < len(paths) {
@@ -101,12 +98,15 @@ func (c *core) readAll(ctx context.Context, s *session.Session, opcode proto.Opc
 			r.parts = append(r.parts, r.send(paths[:n]))
 			paths = paths[n:]
 		}
-		found, err := r.outcomesOrOutage(ctx, r.parts[0])
+		part := r.parts[0]
+		found, err := r.outcomesOrOutage(ctx, part)
 		if err != nil {
 			return nil, err
 		}
-		if opcode == proto.OpGetData {
-			c.dirsRead.add(r.parts[0].paths)
+		for i, one := range found {
+			if opcode == proto.OpGetData && !errors.Is(one.err, ErrNoNode) { // which says nothing of znodes to come
+				c.dirsRead.add(part.paths[i], len(one.node.Data))
+			}
 		}
 		r.parts = r.parts[1:]
 		all = append(all, found...)
@@ -114,22 +114,34 @@ func (c *core) readAll(ctx context.Context, s *session.Session, opcode proto.Opc
 	return all, nil
 }
 
-// dared returns how many reads of data may be sent now, if so many are left to send, and so many were answered of this
-// call, or of the directory: a server makes the reply to one request as a whole, and has to have memory for it.
-func (r *readsSent) dared(left, answered int) int {
-	sent := 0
-	for _, part := range r.parts {
-		sent += len(part.paths)
+// next returns how many of the first paths are sent now, after so many reads were answered of this call, or of the
+// directory; 0 if those under way have to be answered first.
+func (r *readsSent) next(paths []string, answered int) int {
+	if r.opcode == proto.OpGetChildren2 {
+		return len(paths) // each is a request of its own
 	}
-	if answered+sent+left <= fewReads {
+	n := min(r.together(paths), r.dared(len(paths), answered))
+	if n == 0 || len(r.parts) >= min(partsAhead, r.session.Wire().Ahead(r.opcode, n, r.longest)) {
+		return 0
+	}
+	return n
+}
+
+// dared returns how many reads one request may have now, if so many are left to send.
+func (r *readsSent) dared(left, answered int) int {
+	underWay := 0
+	for _, part := range r.parts {
+		underWay += len(part.paths)
+	}
+	if answered == 0 && underWay+left <= fewReads {
 		return left
 	}
-	return max(0, max(1, perAnswered*answered)-sent)
+	return max(0, max(1, perAnswered*answered)-underWay)
 }
 
 // together returns how many of the first paths have one request.
 func (r *readsSent) together(paths []string) (n int) {
-	size, most := headSize+multiOpSize, min(len(paths), readsTogether, r.session.Wire().Together(r.opcode))
+	size, most := headSize+multiOpSize, min(len(paths), readsTogether, r.session.Wire().Together(r.opcode, r.longest))
 	for ; n < most; n++ {
 		size += multiOpSize + readSize - headSize + len(paths[n])
 		if n > 0 && size > r.limits.request {
@@ -147,6 +159,7 @@ func (r *readsSent) send(paths []string) partSent {
 		return r.decode(d, len(paths))
 	})
 	rq.Class, rq.Call, rq.By, rq.Reads, rq.Read = r.class, r.call, r.by, len(paths), r.opcode
+	rq.Expect = len(paths) * r.longest
 	rq.Limit = math.MaxInt32 - proto.ReplyHeadSize
 	if r.limits.reply < rq.Limit/len(paths) {
 		rq.Limit = r.limits.reply * len(paths)
@@ -167,7 +180,7 @@ func (r *readsSent) sendOne(path string) *session.Pending[proto.Node] {
 	if r.opcode == proto.OpGetData {
 		rq = requests.Get(path)
 	}
-	rq.Class, rq.Call, rq.By = r.class, r.call, r.by
+	rq.Class, rq.Call, rq.By, rq.Expect = r.class, r.call, r.by, r.longest
 	return session.Begin(r.session, rq)
 }
 
@@ -252,12 +265,15 @@ func (r *readsSent) wait(ctx context.Context) (all []outcomeOfRead, err error) {
 }
 
 // outcomesOrOutage waits for a part. It returns an error if an outage or the end of ctx has failed one of its
-// reads.
+// reads, or if the server, which ends the connection then, does not know such requests.
 func (r *readsSent) outcomesOrOutage(ctx context.Context, part partSent) ([]outcomeOfRead, error) {
 	found := r.outcomes(ctx, part)
 	for _, one := range found {
 		if err := outageOf(ctx, one.err); err != nil {
 			return nil, err
+		}
+		if errors.Is(one.err, ErrUnsupported) {
+			return nil, one.err
 		}
 	}
 	return found, nil

@@ -50,6 +50,7 @@ func (c *Client) get(ctx context.Context, path string) ([]byte, Stat, error) {
 	if err != nil {
 		return nil, Stat{}, err
 	}
+	c.core.dirsRead.add(c.fullPath(path), len(found.Data))
 	data, err := c.core.cfg.unpack(found.Data)
 	return data, statOf(found.Stat), err
 }
@@ -93,11 +94,11 @@ type Read struct {
 	Stat Stat
 }
 
-// GetEach reads the data and Stat of each of the znodes, as [Client.Get] does, within the time of
-// one read. One request has
-// as many of them, up to 64, as have about 512 KiB together by what was read before. It returns a Read or an error
-// for each path, in their order; an outage fails all of them. GetEach is retried as a whole by the client's policy
-// until ctx ends. If a path is invalid, nothing is read.
+// GetEach reads the data and Stat of each of the znodes, as [Client.Get] does. One request has as many of them, up to 64,
+// as have about 512 KiB together by what was read before in the directory of the first, and lately; of a directory
+// that was not read before, the requests of a call of more than five have one read, then two, six, and so on. It returns a Read or an error for
+// each path, in their order; an outage fails all of them. GetEach is retried as a whole by the client's policy until ctx
+// ends. If a path is invalid, nothing is read.
 func (c *Client) GetEach(ctx context.Context, paths ...string) ([]Read, []error) {
 	reads, faults := make([]Read, len(paths)), make([]error, len(paths))
 	found := c.readEach(ctx, "get", proto.OpGetData, paths, faults)

@@ -147,7 +147,7 @@ func TestAGetEachAloneOnALongWay(t *testing.T) {
 }
 
 // A GetEach of large znodes has about a mebibyte in a server's memory, though all that the client has read so far, in
-// another directory, was small. A server near the end of its heap died of more.
+// another directory, was small, or what it has read since it knows them. A server near the end of its heap died of more.
 func TestLargeZnodesAfterSmallOnes(t *testing.T) {
 	const small, large, size = 200, 40, 1000 << 10
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
@@ -162,7 +162,8 @@ func TestLargeZnodesAfterSmallOnes(t *testing.T) {
 			}
 			paths[i] = mustCreate(t, other, path, data)
 		}
-		for _, some := range [][]string{paths[:small], paths[small:]} {
+		few := paths[small : small+2]
+		for _, some := range [][]string{paths[:small], few, paths[:small], paths[small:], paths[:small], paths[small:]} {
 			_, errs := c.GetEach(t.Context(), some...)
 			check(t, errors.Join(errs...))
 		}

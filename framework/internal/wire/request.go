@@ -38,7 +38,7 @@ type Request struct {
 	Opcode proto.Opcode
 	Body   []byte       // must not be changed
 	Limit  int          // the length that the answer's body may have, in bytes
-	Expect int          // the length that it is expected to have; 0 for what such answers had lately
+	Expect int          // the length that it is expected to have, or more if such answers had more lately
 	Reads  int          // how many reads a multiRead has
 	Read   proto.Opcode // what they are
 	Class  Class
@@ -176,8 +176,8 @@ const (
 )
 
 // Together returns how many reads one request should have at most: their replies are what the connection carries
-// soon, because a heartbeat has to wait for the rest of a reply.
-func (w *Wire) Together(op proto.Opcode) int {
+// soon, because a heartbeat has to wait for the rest of a reply. Each is expected to have known bytes or more.
+func (w *Wire) Together(op proto.Opcode, known int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	most := minWindow
@@ -190,22 +190,19 @@ func (w *Wire) Together(op proto.Opcode) int {
 	} else {
 		most = min(most, maxTogether)
 	}
-	n := most / max(1, lengths.expected())
-	if op == proto.OpGetData {
-		n = min(n, max(fewReads, perSeen*w.sizes.seen))
-	}
-	return max(1, n)
+	return max(1, most/max(1, known, lengths.expected()))
 }
 
 // Ahead returns how many requests of so many reads a call should have under way at most: other requests wait for them.
-func (w *Wire) Ahead(op proto.Opcode, reads int) int {
+// The reply to each read is expected to have known bytes or more.
+func (w *Wire) Ahead(op proto.Opcode, reads, known int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	soon := 0
 	if w.conn != nil {
 		soon = w.conn.window.down.limit(aheadSpan)
 	}
-	replies := max(1, reads*w.sizes.of(op).expected())
+	replies := max(1, reads*max(known, w.sizes.of(op).expected()))
 	ahead := max(1, (soon+replies/2)/replies, maxAhead/replies) // to the nearest
 	if op == proto.OpGetData && reads >= perSeen*w.sizes.seen { // the next ones may have far more reads
 		return min(ahead, firstAhead)

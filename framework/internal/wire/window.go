@@ -57,10 +57,7 @@ func newWindow(timeout time.Duration, expected *sizes) window {
 
 // weigh says how long the reply's frame is expected to be of a request that is sent now.
 func (w *window) weigh(rq *Request) {
-	reply := rq.Expect
-	if reply == 0 {
-		reply = max(1, rq.Reads) * w.sizes.of(rq.kind()).expected()
-	}
+	reply := max(rq.Expect, max(1, rq.Reads)*w.sizes.of(rq.kind()).expected())
 	rq.reply = proto.LengthSize + proto.ReplyHeadSize + reply
 }
 
@@ -241,12 +238,11 @@ func (s *sizes) of(op proto.Opcode) *recent {
 	return &s.others
 }
 
-// perSeen is how many reads of data may be in flight, or in one request, for each that was answered: the first
-// replies say little about the others. A request may have fewReads at first, which a server has room for.
+// perSeen is how many reads of data may be in flight for each that was answered: the first replies say little about the
+// others.
 const (
-	perSeen  = 2
-	fewReads = 5
-	maxSeen  = 1 << 20 // beyond it, counting is of no use
+	perSeen = 2
+	maxSeen = 1 << 20 // beyond it, counting is of no use
 )
 
 // learn records the lengths of replies to an operation: of the longest, and of all together; that of an error is 0.

@@ -216,8 +216,8 @@ func TestReadsTogetherAreBoundedByBytes(t *testing.T) {
 		if tc.size > 0 {
 			w.sizes.learn(proto.OpGetData, tc.size, tc.size*1000, 1000)
 		}
-		got := w.Together(proto.OpGetData)
-		if ahead := w.Ahead(proto.OpGetData, got); got != tc.most || ahead != tc.ahead {
+		got := w.Together(proto.OpGetData, 0)
+		if ahead := w.Ahead(proto.OpGetData, got, 0); got != tc.most || ahead != tc.ahead {
 			t.Errorf("%d reads of %d bytes go together at %d bytes/s, want %d; %d requests, want %d", got, tc.size, tc.rate, tc.most, ahead, tc.ahead)
 		}
 	}
