@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/docent-go/docent/internal/zkpath"
@@ -13,32 +14,123 @@ type dirsRead struct {
 	dirs map[string]dirRead
 }
 
-// A dirRead has how many reads were answered, and the greatest length of the latest.
-type dirRead struct{ answered, longest int }
+// A dirRead has how many reads were answered, and the mean length of the latest, in bytes.
+type dirRead struct{ answered, mean int }
 
 const (
 	maxDirsRead = 1000
-	forgetting  = 16 // after a few times so many replies, a long one is forgotten
+	latest      = 64
+	maxAnswered = 1 << 20 // beyond it, counting is of no use
+
+	// unreadData is the length that data are expected to have if nothing is known.
+	unreadData  = 512 << 10
+	perAnswered = 2
 )
 
-func (d *dirsRead) of(path string) dirRead {
-	dir, _ := zkpath.Split(path)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.dirs[dir]
+// A readPlan has the order of the reads of one call. A server makes the reply to one request as a whole, and needs memory
+// for that, so a call begins with one znode of each directory that was not read yet. Then come those of directories that
+// were, and when the first are answered, the others.
+type readPlan struct {
+	paths        []string // in the order in which they are read
+	order        []int    // the places of these paths in the call
+	first, known int      // how many are of the first kind, and of the second
+	sent         int
+	eachByItself bool // each of few reads is a request of its own, because nothing is known of some
 }
 
-// add records the length of a znode's data.
+// A call of few reads sends all of them at once: fewReads as requests of their own, fewTogether as one if they may be.
+const (
+	fewReads    = 5
+	fewTogether = 2
+)
+
+func (d *dirsRead) plan(paths []string) readPlan {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var first, known, others []int
+	begun := make(map[string]bool)
+	for i, path := range paths {
+		dir, _ := zkpath.Split(path)
+		switch {
+		case d.dirs[dir].answered > 0:
+			known = append(known, i)
+		case begun[dir]:
+			others = append(others, i)
+		default:
+			begun[dir] = true
+			first = append(first, i)
+		}
+	}
+	p := readPlan{first: len(first), known: len(known), eachByItself: len(first) > 0 && len(paths) > fewTogether}
+	if p.eachByItself = p.eachByItself && len(paths) <= fewReads; p.eachByItself || len(paths) <= fewTogether {
+		p.first, p.known = 0, len(paths)
+	}
+	p.order = append(append(first, known...), others...)
+	p.paths = make([]string, len(paths))
+	for i, at := range p.order {
+		p.paths[i] = paths[at]
+	}
+	return p
+}
+
+// next returns those of the paths that may be sent next, after so many were answered.
+func (p *readPlan) next(answered int) []string {
+	switch {
+	case p.sent < p.first:
+		return p.paths[p.sent:p.first]
+	case p.sent < p.first+p.known:
+		return p.paths[p.sent : p.first+p.known]
+	case answered >= p.first:
+		return p.paths[p.sent:]
+	}
+	return nil
+}
+
+// uncertain returns how much longer data may be than those that so many reads had.
+func uncertain(answered int) int { return unreadData / (1 + perAnswered*answered) }
+
+// together returns how many of the first paths are read by one request: their data are expected to have unreadData at
+// most, with what is uncertain: the less, the more was read of these directories, and of how many others. It returns the
+// mean of that, too, and the mean without the uncertainty.
+func (d *dirsRead) together(paths []string) (n, most, mean int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var here dirRead
+	dir, length, answered := "", 0, len(d.dirs)
+	for i, path := range paths {
+		if of, _ := zkpath.Split(path); i == 0 || of != dir {
+			dir, here = of, d.dirs[of]
+			answered += here.answered
+		}
+		length += here.mean
+		sum := length + (i+1)*uncertain(answered)
+		if i > 0 && sum > unreadData {
+			break
+		}
+		n, most, mean = i+1, sum/(i+1), length/(i+1)
+	}
+	return n, most, mean
+}
+
+// add records the length of a znode's data; 0 if it does not exist.
 func (d *dirsRead) add(path string, length int) {
 	dir, _ := zkpath.Split(path)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	known := d.dirs[dir]
-	if known.answered == 0 && len(d.dirs) == maxDirsRead {
-		clear(d.dirs) // rare, and costs a round trip or two for each
+	one := d.dirs[dir]
+	if one.answered == 0 {
+		dir = strings.Clone(dir) // not the whole path
+		d.makeRoom()
 	}
-	d.dirs[dir] = dirRead{
-		answered: min(known.answered+1, readsTogether*partsAhead), // more is of no use
-		longest:  max(length, known.longest-known.longest/forgetting),
+	n := min(one.answered+1, maxAnswered)
+	d.dirs[dir] = dirRead{answered: n, mean: one.mean + (length-one.mean)/min(n, latest)}
+}
+
+func (d *dirsRead) makeRoom() {
+	for any := range d.dirs {
+		if len(d.dirs) < maxDirsRead {
+			return
+		}
+		delete(d.dirs, any)
 	}
 }

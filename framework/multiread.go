@@ -22,15 +22,15 @@ const readsTogether = 64
 // readsSent are reads of one kind that were sent: of znodes' data and Stats, or of the names of their
 // children. Several are one request (multiRead), in which each read fails by itself.
 type readsSent struct {
-	session *session.Session
-	limits  limits
-	opcode  proto.Opcode // getData, getChildren, or getChildren2, which is always a request of its own
-	class   wire.Class
-	call    *wire.Call                   // nil if there is one request
-	by      time.Time                    // when their caller leaves; zero for never
-	longest int                          // the length that is known of the directory's data; 0 if none is
-	single  *session.Pending[proto.Node] // the only read; nil if there are others
-	parts   []partSent
+	session  *session.Session
+	limits   limits
+	opcode   proto.Opcode // getData, getChildren, or getChildren2, which is always a request of its own
+	class    wire.Class
+	call     *wire.Call                   // nil if there is one request
+	by       time.Time                    // when their caller leaves; zero for never
+	expected int                          // the mean length of data that is known; 0 if none is
+	single   *session.Pending[proto.Node] // the only read; nil if there are others
+	parts    []partSent
 }
 
 // limits are the greatest sizes of a request and of the reply to one read, in bytes.
@@ -59,7 +59,7 @@ func sendReads(s *session.Session, most limits, opcode proto.Opcode, paths []str
 		return sent
 	}
 	for len(paths) > 0 {
-		n := sent.together(paths)
+		n := sent.together(paths, 0)
 		sent.parts = append(sent.parts, sent.send(paths[:n]))
 		paths = paths[n:]
 	}
@@ -71,77 +71,83 @@ func sendReads(s *session.Session, most limits, opcode proto.Opcode, paths []str
 // be sent for what the first znodes had.
 const partsAhead = 8
 
-// A server makes the reply to one request as a whole, and needs memory for that. So a call of more than fewReads begins
-// with one read, if its directory was not read yet, and perAnswered may be under way for each that was answered.
-const (
-	fewReads    = 5
-	perAnswered = 2
-)
+// firstParts is how many are under way at most while it is uncertain how long they are: the next ones have more reads.
+const firstParts = 2
 
 // readAll reads each of the paths, and returns their outcomes, or the error of an outage or of ctx, which fails
 // all of them.
-func (c *core) readAll(ctx context.Context, s *session.Session, opcode proto.Opcode, paths []string) (all []outcomeOfRead, err error) {
+func (c *core) readAll(ctx context.Context, s *session.Session, opcode proto.Opcode, paths []string) ([]outcomeOfRead, error) {
 	r := readsSent{session: s, limits: c.limits(), opcode: opcode, class: wire.Apart}
 	r.by, _ = ctx.Deadline()
 	defer func() { r.withdraw() }() // if there is an error
-	for len(paths) > 0 || len(r.parts) > 0 {
-		for len(paths) > 0 {
-			known := c.dirsRead.of(paths[0])
-			r.longest = known.longest
-			n := r.next(paths, max(len(all), known.answered))
-			if n == 0 {
-				break
-			}
-			if r.call == nil && n < len(paths) {
-				r.call = &wire.Call{Reads: len(paths)}
-			}
-			r.parts = append(r.parts, r.send(paths[:n]))
-			paths = paths[n:]
+	if opcode == proto.OpGetChildren2 {
+		r.parts = append(r.parts, r.sendEach(paths))
+		return r.outcomesOrOutage(ctx, r.parts[0])
+	}
+	plan, all := c.dirsRead.plan(paths), make([]outcomeOfRead, len(paths))
+	for answered := 0; answered < len(paths); {
+		for c.sendPart(&r, &plan, answered) {
 		}
-		part := r.parts[0]
-		found, err := r.outcomesOrOutage(ctx, part)
+		found, err := r.outcomesOrOutage(ctx, r.parts[0])
 		if err != nil {
 			return nil, err
 		}
-		for i, one := range found {
-			if opcode == proto.OpGetData && !errors.Is(one.err, ErrNoNode) { // which says nothing of znodes to come
-				c.dirsRead.add(part.paths[i], len(one.node.Data))
-			}
-		}
+		c.learn(r.parts[0].paths, found)
 		r.parts = r.parts[1:]
-		all = append(all, found...)
+		for i, one := range found {
+			all[plan.order[answered+i]] = one
+		}
+		answered += len(found)
 	}
 	return all, nil
 }
 
-// next returns how many of the first paths are sent now, after so many reads were answered of this call, or of the
-// directory; 0 if those under way have to be answered first.
-func (r *readsSent) next(paths []string, answered int) int {
-	if r.opcode == proto.OpGetChildren2 {
-		return len(paths) // each is a request of its own
+// sendPart sends what may be sent next, and reports whether it has; if not, those under way have to be answered first.
+func (c *core) sendPart(r *readsSent, plan *readPlan, answered int) bool {
+	paths := plan.next(answered)
+	if len(paths) == 0 {
+		return false
 	}
-	n := min(r.together(paths), r.dared(len(paths), answered))
-	if n == 0 || len(r.parts) >= min(partsAhead, r.session.Wire().Ahead(r.opcode, n, r.longest)) {
-		return 0
+	if plan.eachByItself {
+		r.parts = append(r.parts, r.sendEach(paths))
+		plan.sent += len(paths)
+		return true
 	}
-	return n
+	n, most, mean := c.dirsRead.together(paths[:min(len(paths), readsTogether)])
+	if len(plan.paths) <= fewTogether {
+		n, most = len(paths), mean
+	}
+	r.expected = mean
+	n = r.together(paths[:n], mean)
+	ahead := min(partsAhead, r.session.Wire().Ahead(r.opcode, n, most))
+	if n < readsTogether && most > 2*mean {
+		ahead = min(ahead, firstParts)
+	}
+	if len(r.parts) >= ahead {
+		return false
+	}
+	if left := len(plan.paths) - plan.sent; r.call == nil && n < left {
+		r.call = &wire.Call{Reads: left}
+	}
+	r.parts = append(r.parts, r.send(paths[:n]))
+	plan.sent += n
+	return true
 }
 
-// dared returns how many reads one request may have now, if so many are left to send.
-func (r *readsSent) dared(left, answered int) int {
-	underWay := 0
-	for _, part := range r.parts {
-		underWay += len(part.paths)
+// learn records the lengths of data.
+func (c *core) learn(paths []string, found []outcomeOfRead) {
+	for i, one := range found {
+		length := len(one.node.Data)
+		if errors.Is(one.err, ErrTooLarge) {
+			length = max(c.limits().reply, unreadData)
+		}
+		c.dirsRead.add(paths[i], length)
 	}
-	if answered == 0 && underWay+left <= fewReads {
-		return left
-	}
-	return max(0, max(1, perAnswered*answered)-underWay)
 }
 
-// together returns how many of the first paths have one request.
-func (r *readsSent) together(paths []string) (n int) {
-	size, most := headSize+multiOpSize, min(len(paths), readsTogether, r.session.Wire().Together(r.opcode, r.longest))
+// together returns how many of the first paths have one request, if each has so many bytes or more.
+func (r *readsSent) together(paths []string, each int) (n int) {
+	size, most := headSize+multiOpSize, min(len(paths), readsTogether, r.session.Wire().Together(r.opcode, each))
 	for ; n < most; n++ {
 		size += multiOpSize + readSize - headSize + len(paths[n])
 		if n > 0 && size > r.limits.request {
@@ -159,7 +165,7 @@ func (r *readsSent) send(paths []string) partSent {
 		return r.decode(d, len(paths))
 	})
 	rq.Class, rq.Call, rq.By, rq.Reads, rq.Read = r.class, r.call, r.by, len(paths), r.opcode
-	rq.Expect = len(paths) * r.longest
+	rq.Expect = len(paths) * r.expected
 	rq.Limit = math.MaxInt32 - proto.ReplyHeadSize
 	if r.limits.reply < rq.Limit/len(paths) {
 		rq.Limit = r.limits.reply * len(paths)
@@ -180,7 +186,7 @@ func (r *readsSent) sendOne(path string) *session.Pending[proto.Node] {
 	if r.opcode == proto.OpGetData {
 		rq = requests.Get(path)
 	}
-	rq.Class, rq.Call, rq.By, rq.Expect = r.class, r.call, r.by, r.longest
+	rq.Class, rq.Call, rq.By, rq.Expect = r.class, r.call, r.by, r.expected
 	return session.Begin(r.session, rq)
 }
 

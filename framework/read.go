@@ -95,10 +95,10 @@ type Read struct {
 }
 
 // GetEach reads the data and Stat of each of the znodes, as [Client.Get] does. One request has as many of them, up to 64,
-// as have about 512 KiB together by what was read before in the directory of the first, and lately; of a directory
-// that was not read before, the requests of a call of more than five have one read, then two, six, and so on. It returns a Read or an error for
-// each path, in their order; an outage fails all of them. GetEach is retried as a whole by the client's policy until ctx
-// ends. If a path is invalid, nothing is read.
+// as have about 512 KiB together by what was read before in their directories, and lately. If there are more than five,
+// one znode of each directory that was not read yet is read before its others. GetEach returns a Read or an error for each
+// path, in their order; an outage fails all of them. It is retried as a whole by the client's policy until ctx ends. If a
+// path is invalid, nothing is read.
 func (c *Client) GetEach(ctx context.Context, paths ...string) ([]Read, []error) {
 	reads, faults := make([]Read, len(paths)), make([]error, len(paths))
 	found := c.readEach(ctx, "get", proto.OpGetData, paths, faults)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -146,29 +147,83 @@ func TestAGetEachAloneOnALongWay(t *testing.T) {
 	}
 }
 
-// A GetEach of large znodes has about a mebibyte in a server's memory, though all that the client has read so far, in
-// another directory, was small, or what it has read since it knows them. A server near the end of its heap died of more.
+// The replies to a GetEach of large znodes have little of a server's memory, though what the client has read so far in
+// other directories was small, or what it reads first. A server near the end of its heap died of more.
 func TestLargeZnodesAfterSmallOnes(t *testing.T) {
-	const small, large, size = 200, 40, 1000 << 10
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		l := &link{up: 10 * mega, down: 10 * mega, trip: time.Millisecond}
-		other := virtual(t, srv)
-		c := connect(t, srv.Addr(), framework.WithSessionTimeout(30*time.Second), l.over(t, srv))
-		paths := make([]string, small+large)
-		for i := range paths {
-			path, data := fmt.Sprintf("/small/%d", i), ""
-			if i >= small {
-				path, data = fmt.Sprintf("/large/%d", i), string(make([]byte, size))
+	const count, size = 64, 1000 << 10
+	for name, tc := range map[string]struct {
+		calls string // of small and large znodes, and their number if it is not count
+		opts  []framework.Option
+	}{
+		"a call for each":              {calls: "s l"},
+		"read before":                  {calls: "s l2 s s l"},
+		"in one call":                  {calls: "sl"},
+		"one of a known directory":     {calls: "s s1l"},
+		"both known":                   {calls: "s l s1l"},
+		"longer than a reply may be":   {calls: "s l l", opts: []framework.Option{framework.WithMaxPacket(1<<20, 64<<10)}},
+		"every other one, in one call": {calls: "l1s1l1s1l1s1l1s1l1s1l1s1l"},
+	} {
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			l := &link{up: 10 * mega, down: 10 * mega, trip: time.Millisecond}
+			c := connect(t, srv.Addr(), append(tc.opts, framework.WithSessionTimeout(30*time.Second), l.over(t, srv))...)
+			paths := map[byte][]string{'s': fillDir(t, srv, "/small", count, 1), 'l': fillDir(t, srv, "/large", count, size)}
+			for call := range strings.FieldsSeq(tc.calls) {
+				var some []string
+				for i := range len(call) {
+					if of := paths[call[i]]; i+1 < len(call) && call[i+1] <= '9' {
+						some = append(some, of[:call[i+1]-'0']...)
+					} else {
+						some = append(some, of...)
+					}
+				}
+				if _, errs := c.GetEach(t.Context(), some...); tc.opts == nil {
+					check(t, errors.Join(errs...))
+				}
 			}
-			paths[i] = mustCreate(t, other, path, data)
+			wantBetween(t, "bytes of replies that the server had to keep", l.kept(), 1, mostKept)
+		})
+	}
+}
+
+// fillDir makes so many znodes of a size in bytes.
+func fillDir(t *testing.T, srv *zkserver.Server, dir string, count, size int) []string {
+	t.Helper()
+	c := virtual(t, srv)
+	paths := make([]string, count)
+	for i := range paths {
+		paths[i] = mustCreate(t, c, fmt.Sprintf("%s/%d", dir, i), string(make([]byte, size)))
+	}
+	return paths
+}
+
+// What is known of the lengths of data costs calls few round trips: one large znode among small ones, listings of znodes
+// that have large data, and znodes of which each is in a directory of its own, or absent.
+func TestKnownLengthsCostFewRoundTrips(t *testing.T) {
+	const count, size, trip, trips = 64, 1000 << 10, 100 * time.Millisecond, 3
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		l := &link{up: 100 * mega, down: 100 * mega, trip: trip}
+		c := connect(t, srv.Addr(), framework.WithSessionTimeout(30*time.Second), l.over(t, srv))
+		small, large := fillDir(t, srv, "/small", count, 10), fillDir(t, srv, "/large", 1, size)
+		among := append(fillDir(t, srv, "/among", 1, size), fillDir(t, srv, "/among/small", count, 10)...)
+		apart, absent := make([]string, count), make([]string, count)
+		for i := range count {
+			apart[i] = fillDir(t, srv, fmt.Sprintf("/apart/%d", i), 1, 10)[0]
+			absent[i] = fmt.Sprintf("/small/absent-%d", i)
 		}
-		few := paths[small : small+2]
-		for _, some := range [][]string{paths[:small], few, paths[:small], paths[small:], paths[:small], paths[small:]} {
-			_, errs := c.GetEach(t.Context(), some...)
-			check(t, errors.Join(errs...))
+		each := func(paths []string) func() {
+			return func() { c.GetEach(t.Context(), paths...) }
 		}
-		if most := 2*size + 64<<10; l.kept() > most {
-			t.Errorf("the server had to keep %d bytes, want at most %d", l.kept(), most)
+		for name, call := range map[string]func(){
+			"small": each(small), "among": each(among), "apart": each(apart), "absent": each(absent),
+			"children": func() { c.ChildrenEach(t.Context(), slices.Repeat(large, count)...) },
+		} {
+			for _, path := range slices.Concat(large, small) {
+				check(t, last(c.Get(t.Context(), path)))
+			}
+			call()
+			began := time.Now()
+			call()
+			wantBetween(t, name, time.Since(began), 0, trips*2*trip)
 		}
 	})
 }

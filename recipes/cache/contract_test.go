@@ -223,7 +223,7 @@ func TestRequestsOfACache(t *testing.T) {
 			}
 		}
 		var made *cache.Cache
-		count("a fill", map[fault.Op]int{fault.Multi: 1, fault.AddWatch: 1, fault.GetData: 1, fault.MultiRead: 3, fault.GetChildren: 6}, func() {
+		count("a fill", map[fault.Op]int{fault.Multi: 1, fault.AddWatch: 1, fault.GetData: 6, fault.MultiRead: 4, fault.GetChildren: 6}, func() {
 			made = s.ready(t, c, s.path)
 		})
 		j := cachetest.Record(made)
