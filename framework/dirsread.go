@@ -44,6 +44,7 @@ const (
 	fewTogether = 2
 )
 
+// plan returns the order in which the paths of a call are read.
 func (d *dirsRead) plan(paths []string) readPlan {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -61,8 +62,9 @@ func (d *dirsRead) plan(paths []string) readPlan {
 			first = append(first, i)
 		}
 	}
-	p := readPlan{first: len(first), known: len(known), eachByItself: len(first) > 0 && len(paths) > fewTogether}
-	if p.eachByItself = p.eachByItself && len(paths) <= fewReads; p.eachByItself || len(paths) <= fewTogether {
+	p := readPlan{first: len(first), known: len(known)}
+	if len(paths) <= fewReads {
+		p.eachByItself = p.first > 0 && len(paths) > fewTogether
 		p.first, p.known = 0, len(paths)
 	}
 	p.order = append(append(first, known...), others...)
