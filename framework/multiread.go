@@ -139,7 +139,7 @@ func (c *core) learn(paths []string, found []outcomeOfRead) {
 	for i, one := range found {
 		length := len(one.node.Data)
 		if errors.Is(one.err, ErrTooLarge) {
-			length = max(c.limits().reply, unreadData)
+			length = max(c.limits().reply, 2*unreadData)
 		}
 		c.dirsRead.add(paths[i], length)
 	}
