@@ -71,9 +71,6 @@ func sendReads(s *session.Session, most limits, opcode proto.Opcode, paths []str
 // be sent for what the first znodes had.
 const partsAhead = 8
 
-// firstParts is how many are under way at most while it is uncertain how long they are: the next ones have more reads.
-const firstParts = 2
-
 // readAll reads each of the paths, and returns their outcomes, or the error of an outage or of ctx, which fails
 // all of them.
 func (c *core) readAll(ctx context.Context, s *session.Session, opcode proto.Opcode, paths []string) ([]outcomeOfRead, error) {
@@ -120,8 +117,8 @@ func (c *core) sendPart(r *readsSent, plan *readPlan, answered int) bool {
 	r.expected = mean
 	n = r.together(paths[:n], mean)
 	ahead := min(partsAhead, r.session.Wire().Ahead(r.opcode, n, most))
-	if n < readsTogether && most > 2*mean {
-		ahead = min(ahead, firstParts)
+	if n < readsTogether && most > 2*mean { // after its reply, the next one may have far more reads
+		ahead = 1
 	}
 	if len(r.parts) >= ahead {
 		return false
