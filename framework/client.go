@@ -45,7 +45,7 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 			servers: serverList{given: cfg.servers},
 		},
 		shared:   sharedValues{byType: make(map[reflect.Type]any)},
-		dirsRead: dirsRead{dirs: make(map[string]dirRead)},
+		dirsRead: dirsRead{dirs: make(map[string]*dirRead)},
 	}
 	c.credentials.kept, c.credentials.heard = cfg.auth, make(chan struct{})
 	c.readOnly.seek = make(chan struct{}, 1)

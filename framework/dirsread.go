@@ -8,10 +8,10 @@ import (
 )
 
 // dirsRead has what is known of the data of the znodes in each directory. The znodes of one directory are mostly of one
-// kind, so their lengths are known from those that were read; those of other directories say nothing.
+// kind, so their lengths are known from those that were read. Those of other directories only make it more certain.
 type dirsRead struct {
 	mu   sync.Mutex
-	dirs map[string]dirRead
+	dirs map[string]*dirRead
 }
 
 // A dirRead has how many reads were answered, and the mean length of the latest, in bytes.
@@ -25,6 +25,7 @@ const (
 	// unreadData is the length that data are expected to have if nothing is known.
 	unreadData  = 512 << 10
 	perAnswered = 2
+	longest     = 1 << 20 // data of this length, or more, are read one by one
 )
 
 // A readPlan has the order of the reads of one call. A server makes the reply to one request as a whole, and needs memory
@@ -35,10 +36,11 @@ type readPlan struct {
 	order        []int    // the places of these paths in the call
 	first, known int      // how many are of the first kind, and of the second
 	sent         int
-	eachByItself bool // each of few reads is a request of its own, because nothing is known of some
+	atOnce       bool // few are sent at once, though of some nothing is known
 }
 
-// A call of few reads sends all of them at once: fewReads as requests of their own, fewTogether as one if they may be.
+// A call of few reads sends all of them at once: fewTogether as one request, and more as requests of their own, if a
+// directory was not read yet.
 const (
 	fewReads    = 5
 	fewTogether = 2
@@ -53,7 +55,7 @@ func (d *dirsRead) plan(paths []string) readPlan {
 	for i, path := range paths {
 		dir, _ := zkpath.Split(path)
 		switch {
-		case d.dirs[dir].answered > 0:
+		case d.dirs[dir] != nil:
 			known = append(known, i)
 		case begun[dir]:
 			others = append(others, i)
@@ -64,7 +66,7 @@ func (d *dirsRead) plan(paths []string) readPlan {
 	}
 	p := readPlan{first: len(first), known: len(known)}
 	if len(paths) <= fewReads {
-		p.eachByItself = p.first > 0 && len(paths) > fewTogether
+		p.atOnce = p.first > 0
 		p.first, p.known = 0, len(paths)
 	}
 	p.order = append(append(first, known...), others...)
@@ -92,16 +94,18 @@ func (p *readPlan) next(answered int) []string {
 func uncertain(answered int) int { return unreadData / (1 + perAnswered*answered) }
 
 // together returns how many of the first paths are read by one request: their data are expected to have unreadData at
-// most, with what is uncertain: the less, the more was read of these directories, and of how many others. It returns the
-// mean of that, too, and the mean without the uncertainty.
+// most, with what is uncertain. That shrinks with the reads that were answered in these directories, and with the number
+// of directories that are known. It returns the mean of both, too, and the mean without the uncertainty.
 func (d *dirsRead) together(paths []string) (n, most, mean int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var here dirRead
+	var here *dirRead
 	dir, length, answered := "", 0, len(d.dirs)
 	for i, path := range paths {
 		if of, _ := zkpath.Split(path); i == 0 || of != dir {
-			dir, here = of, d.dirs[of]
+			if dir, here = of, d.dirs[of]; here == nil {
+				here = new(dirRead)
+			}
 			answered += here.answered
 		}
 		length += here.mean
@@ -120,12 +124,13 @@ func (d *dirsRead) add(path string, length int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	one := d.dirs[dir]
-	if one.answered == 0 {
-		dir = strings.Clone(dir) // not the whole path
+	if one == nil {
 		d.makeRoom()
+		one = new(dirRead)
+		d.dirs[strings.Clone(dir)] = one // not the whole path
 	}
-	n := min(one.answered+1, maxAnswered)
-	d.dirs[dir] = dirRead{answered: n, mean: one.mean + (length-one.mean)/min(n, latest)}
+	one.answered = min(one.answered+1, maxAnswered)
+	one.mean += (min(length, longest) - one.mean) / min(one.answered, latest)
 }
 
 func (d *dirsRead) makeRoom() {

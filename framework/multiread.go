@@ -83,7 +83,7 @@ func (c *core) readAll(ctx context.Context, s *session.Session, opcode proto.Opc
 	}
 	plan, all := c.dirsRead.plan(paths), make([]outcomeOfRead, len(paths))
 	for answered := 0; answered < len(paths); {
-		for c.sendPart(&r, &plan, answered) {
+		for c.sendPart(&r, &plan, answered) { // as many as may be under way
 		}
 		found, err := r.outcomesOrOutage(ctx, r.parts[0])
 		if err != nil {
@@ -105,19 +105,19 @@ func (c *core) sendPart(r *readsSent, plan *readPlan, answered int) bool {
 	if len(paths) == 0 {
 		return false
 	}
-	if plan.eachByItself {
-		r.parts = append(r.parts, r.sendEach(paths))
-		plan.sent += len(paths)
-		return true
-	}
 	n, most, mean := c.dirsRead.together(paths[:min(len(paths), readsTogether)])
-	if len(plan.paths) <= fewTogether {
+	if plan.atOnce {
 		n, most = len(paths), mean
 	}
 	r.expected = mean
+	if plan.atOnce && n > fewTogether {
+		r.parts = append(r.parts, r.sendEach(paths))
+		plan.sent += n
+		return true
+	}
 	n = r.together(paths[:n], mean)
 	ahead := min(partsAhead, r.session.Wire().Ahead(r.opcode, n, most))
-	if n < readsTogether && most > 2*mean { // after its reply, the next one may have far more reads
+	if n < min(len(paths), readsTogether) && most > 2*mean { // after its reply, the next one may have far more reads
 		ahead = 1
 	}
 	if len(r.parts) >= ahead {
@@ -136,7 +136,7 @@ func (c *core) learn(paths []string, found []outcomeOfRead) {
 	for i, one := range found {
 		length := len(one.node.Data)
 		if errors.Is(one.err, ErrTooLarge) {
-			length = max(c.limits().reply, 2*unreadData)
+			length = longest
 		}
 		c.dirsRead.add(paths[i], length)
 	}
@@ -183,7 +183,7 @@ func (r *readsSent) sendOne(path string) *session.Pending[proto.Node] {
 	if r.opcode == proto.OpGetData {
 		rq = requests.Get(path)
 	}
-	rq.Class, rq.Call, rq.By, rq.Expect = r.class, r.call, r.by, r.expected
+	rq.Class, rq.Call, rq.By, rq.Expect, rq.Limit = r.class, r.call, r.by, r.expected, r.limits.reply
 	return session.Begin(r.session, rq)
 }
 
