@@ -161,7 +161,7 @@ func TestRequests(t *testing.T) {
 		}
 		route.ResetRequests()
 		mustRead(t, observer, "/inspected/lock")
-		expect("Read, of unknown size", map[fault.Op]int{fault.Sync: 1, fault.GetChildren: 1, fault.GetData: 1, fault.MultiRead: 1})
+		expect("Read, of unknown size", map[fault.Op]int{fault.Sync: 1, fault.GetChildren: 1, fault.GetData: 3})
 		mustScan(t, observer, "/inspected", inspect.Limits{})
 		expect("Scan", map[fault.Op]int{fault.Sync: 1, fault.GetChildren: 2, fault.MultiRead: 1})
 		mustScan(t, observer, "/inspected", inspect.Limits{HoldersOnly: true})
