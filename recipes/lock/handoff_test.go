@@ -176,6 +176,7 @@ func TestHandOffWhenTheConnectionIsLost(t *testing.T) {
 		synctest.Wait()
 		srv.Frontend(1).Refuse()
 		srv.Frontend(1).Cut()
+		synctest.Wait() // the waiter's client has seen it
 		deleteNode(t, others, path+"/"+contenders(t, others, path)[0])
 		third := mustLock(t, newMutex(t, others, path))
 		close(goOn)
