@@ -212,18 +212,19 @@ func TestDocent_that_is_stopped_ends(t *testing.T) {
 	_, addr := serve(t, zkserver.WithTick(500*time.Millisecond))
 	for name, c := range map[string]struct {
 		act     func(p *program) error
+		timeout string // of the session
 		code    int
 		outcome string
 	}{
-		"TERM":             {func(p *program) error { return p.Process.Signal(syscall.SIGTERM) }, 143, "done"},
-		"at its time":      {func(*program) error { return nil }, 121, "lost"},
-		"held by a tracer": {func(p *program) error { return traceProcess(workerOf(p)) }, 121, "lost"},
+		"TERM":             {func(p *program) error { return p.Process.Signal(syscall.SIGTERM) }, "10s", 143, "done"},
+		"at its time":      {func(*program) error { return nil }, short, 121, "lost"},
+		"held by a tracer": {func(p *program) error { return traceProcess(workerOf(p)) }, short, 121, "lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m, set := newMark(t)
 			ready := tempFile(t)
-			p := start(t, addr, "--session-timeout", short, "/stopped/"+strings.ReplaceAll(name, " ", "-"), "--", "sh", "-c", set+"setsid sleep 60 & echo >"+quoted(ready)+"; wait")
+			p := start(t, addr, "--session-timeout", c.timeout, "/stopped/"+strings.ReplaceAll(name, " ", "-"), "--", "sh", "-c", set+"setsid sleep 60 & echo >"+quoted(ready)+"; wait")
 			await(t, ready)
 			if name != "held by a tracer" {
 				must.OK(t, syscall.Kill(workerOf(p), syscall.SIGSTOP))
