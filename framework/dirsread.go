@@ -133,11 +133,12 @@ func (d *dirsRead) add(path string, length int) {
 	one.mean += (min(length, longest) - one.mean) / min(one.answered, latest)
 }
 
+// makeRoom forgets some directory if there are too many.
 func (d *dirsRead) makeRoom() {
-	for any := range d.dirs {
+	for dir := range d.dirs {
 		if len(d.dirs) < maxDirsRead {
 			return
 		}
-		delete(d.dirs, any)
+		delete(d.dirs, dir)
 	}
 }

@@ -213,19 +213,27 @@ func TestKnownLengthsCostFewRoundTrips(t *testing.T) {
 		l := &link{up: 100 * mega, down: 100 * mega, trip: trip}
 		c := connect(t, srv.Addr(), framework.WithSessionTimeout(30*time.Second), l.over(t, srv))
 		small, large := fillDir(t, srv, "/small", count, 10), fillDir(t, srv, "/large", 1, size)
-		among := append(fillDir(t, srv, "/among", 1, size), fillDir(t, srv, "/among/small", count, 10)...)
+		among := append([]string{mustCreate(t, c, "/among/large", string(make([]byte, size)))}, fillDir(t, srv, "/among", count, 10)...)
 		apart, absent := make([]string, count), make([]string, count)
 		for i := range count {
 			apart[i] = fillDir(t, srv, fmt.Sprintf("/apart/%d", i), 1, 10)[0]
 			absent[i] = fmt.Sprintf("/small/absent-%d", i)
 		}
-		each := func(paths []string) func() {
-			return func() { c.GetEach(t.Context(), paths...) }
+		each := func(paths []string, want error) func() {
+			return func() {
+				_, errs := c.GetEach(t.Context(), paths...)
+				for i, err := range errs {
+					wantErr(t, paths[i], err, want)
+				}
+			}
 		}
 		for name, call := range map[string]func(){
-			"small": each(small), "among": each(among), "apart": each(apart), "absent": each(absent),
-			"more":     each(slices.Concat(small, small[:1])),
-			"children": func() { c.ChildrenEach(t.Context(), slices.Repeat(large, count)...) },
+			"small": each(small, nil), "among": each(among, nil), "apart": each(apart, nil), "absent": each(absent, framework.ErrNoNode),
+			"more": each(slices.Concat(small, small[:1]), nil),
+			"children": func() {
+				_, _, errs := c.ChildrenEach(t.Context(), slices.Repeat(large, count)...)
+				check(t, errors.Join(errs...))
+			},
 		} {
 			for _, path := range slices.Concat(large, small) {
 				check(t, last(c.Get(t.Context(), path)))
