@@ -50,7 +50,7 @@ var harmless = map[string]string{
 	"(*node.Node).wait: func parameter ready of (*node.Node).wait":                                    ownFunction,
 	"(*counter.shared).combiner: func parameter create of (*counter.shared).combiner":                 ownFunction,
 	"(*internal/membership.Names).change: func parameter do of (*internal/membership.Names).change":   ownFunction,
-	"(*cache.loop).sync: func recipes/cache.desk.wake":                                                ownFunction,
+	"(*cache.loop).sync: func recipes/cache.sharedState.wake":                                         ownFunction,
 	"(*internal/hold.Hold).notify: func recipes/internal/hold.Options.Lost":                           ownFunction,
 	"(retry.randOption).apply$1: func retry.randOption.source":                                        "the mutex is there for this function, and for nothing else",
 

@@ -17,8 +17,8 @@ import (
 	"github.com/docent-go/docent/internal/zkpath"
 )
 
-// A sight is what a look at one znode found.
-type sight struct {
+// A result is what was read for a mark.
+type result struct {
 	*mark
 	reading
 	znode *znode // nil if there is no znode, or it can't be read
@@ -45,8 +45,8 @@ func (e *edit) publish(settled bool) {
 // apply adds what was seen to the copy, and then the changes that the source reported meanwhile. It first
 // discards what was seen of a deleted znode, because it is not known whether the read came before or after
 // the deletion.
-func (l *loop) apply(sights []*sight, changes []framework.Change) {
-	if l.unread.root && slices.ContainsFunc(sights, l.showsRoot) {
+func (l *loop) apply(results []*result, changes []framework.Change) {
+	if l.unread.root && slices.ContainsFunc(results, l.showsRoot) {
 		l.opts.refused(nil)
 		l.begin() // meanwhile it followed no changes
 		l.take(changes)
@@ -59,13 +59,13 @@ func (l *loop) apply(sights []*sight, changes []framework.Change) {
 		}
 	}
 	e := l.edit()
-	parentsFirst := slices.SortedFunc(slices.Values(sights), func(a, b *sight) int { return strings.Compare(a.path, b.path) })
+	parentsFirst := slices.SortedFunc(slices.Values(results), func(a, b *result) int { return strings.Compare(a.path, b.path) })
 	for _, s := range parentsFirst {
 		if !covers(gone, s.path) {
 			e.apply(s)
 		}
 	}
-	for _, s := range sights { // afterwards, because the listings are newer than all that was read
+	for _, s := range results { // afterwards, because the listings are newer than all that was read
 		if n := e.tree.get(s.path); n != nil && n == s.znode && (s.listed || s.scope > justData) {
 			e.keepChildren(s, gone)
 		}
@@ -75,7 +75,7 @@ func (l *loop) apply(sights []*sight, changes []framework.Change) {
 }
 
 // showsRoot reports whether the root could be read.
-func (l *loop) showsRoot(s *sight) bool { return s.path == l.opts.extent.root && s.refusal == nil }
+func (l *loop) showsRoot(s *result) bool { return s.path == l.opts.extent.root && s.refusal == nil }
 
 // take applies deletions, and marks what else has changed.
 func (l *loop) take(changes []framework.Change) {
@@ -109,7 +109,7 @@ func (l *loop) take(changes []framework.Change) {
 	e.publish(false)
 }
 
-func (e *edit) apply(s *sight) {
+func (e *edit) apply(s *result) {
 	if s.refusal != nil {
 		e.loop.logRefusal(s)
 	} else {
@@ -145,7 +145,7 @@ func (e *edit) apply(s *sight) {
 }
 
 // refuse keeps why the znode can't be read.
-func (e *edit) refuse(s *sight) {
+func (e *edit) refuse(s *result) {
 	if r := e.unread.get(s.path); r == nil || r.err.Error() != s.refusal.Error() {
 		e.unread = e.unread.with(s.path, &refusal{path: s.path, err: s.refusal})
 	}
@@ -165,7 +165,7 @@ func (e *edit) put(old, n *znode) {
 }
 
 // keepChildren removes the children that were not listed, and marks those that have to be read.
-func (e *edit) keepChildren(s *sight, gone map[string]bool) {
+func (e *edit) keepChildren(s *result, gone map[string]bool) {
 	listed := make(map[string]bool, len(s.names))
 	for _, name := range s.names {
 		listed[name] = true
@@ -209,7 +209,7 @@ func (e *edit) remove(path string) {
 	}
 }
 
-func (l *loop) logRefusal(s *sight) {
+func (l *loop) logRefusal(s *result) {
 	if _, logged := l.unread.logged[s.path]; logged {
 		return
 	}
@@ -240,16 +240,16 @@ func nextBatch(batch int, took, timeout time.Duration) int {
 // pause is the time between a failure and the next attempt.
 const pause = 500 * time.Millisecond
 
-// look reads the oldest marks and applies what it found. It returns an error if the client is closed.
-func (l *loop) look(ctx context.Context) error {
-	if l.lost || l.marks.empty() {
+// readOldest reads the oldest marks and applies what it found. It returns an error if the client is closed.
+func (l *loop) readOldest(ctx context.Context) error {
+	if l.invalid || l.marks.empty() {
 		return nil
 	}
-	if l.fill.asks { // so that reads see all that has been committed by now
+	if l.fill.mustSync { // so that reads see all that has been committed by now
 		if err := l.opts.client.Ready(ctx); err != nil {
 			return l.fail(ctx, err)
 		}
-		l.fill.asks = false
+		l.fill.mustSync = false
 		l.take(l.drain())
 		l.fill.until = l.marks.last()
 		return nil
@@ -257,8 +257,8 @@ func (l *loop) look(ctx context.Context) error {
 	if err := l.pace(ctx); err != nil {
 		return nil //nolint:nilerr // next returns why
 	}
-	taken, began := l.admitted(l.marks.take(l.fill.batch)), time.Now()
-	sights, err := l.read(ctx, taken)
+	taken, began := l.withinLimit(l.marks.take(l.fill.batch)), time.Now()
+	results, err := l.read(ctx, taken)
 	if err != nil {
 		l.marks.putBack(taken)
 		return l.fail(ctx, err)
@@ -270,18 +270,18 @@ func (l *loop) look(ctx context.Context) error {
 	changes := l.drain()
 	if !valid || slices.ContainsFunc(changes, isUnseen) {
 		l.marks.putBack(taken)
-		l.lost = true
+		l.invalid = true
 		l.take(changes)
 		return nil
 	}
-	l.apply(sights, changes)
+	l.apply(results, changes)
 	return nil
 }
 
 func isUnseen(change framework.Change) bool { return change.Kind == framework.EventUnseen }
 
 // read reads what was taken. It returns an error if the ensemble did not answer.
-func (l *loop) read(ctx context.Context, taken []*mark) ([]*sight, error) {
+func (l *loop) read(ctx context.Context, taken []*mark) ([]*result, error) {
 	wants := make([]want, len(taken))
 	for i, k := range taken {
 		wants[i] = want{path: k.path, list: l.opts.extent.deepens(k.path), known: noCzxid}
@@ -294,22 +294,22 @@ func (l *loop) read(ctx context.Context, taken []*mark) ([]*sight, error) {
 			}
 		}
 	}
-	found, err := l.source.look(ctx, wants)
+	found, err := l.source.read(ctx, wants)
 	if err != nil {
 		return nil, err
 	}
 	l.spend(found)
-	sights := make([]*sight, len(taken))
+	results := make([]*result, len(taken))
 	for i, k := range taken {
-		sights[i] = &sight{mark: k, reading: found[i]}
+		results[i] = &result{mark: k, reading: found[i]}
 		if read := found[i].read; read != nil {
-			sights[i].znode = &znode{Path: k.path, Data: read.Data, Stat: read.Stat}
+			results[i].znode = &znode{Path: k.path, Data: read.Data, Stat: read.Stat}
 			if wants[i].data != nil && !wants[i].data(&read.Stat) {
-				sights[i].znode.Data = nil
+				results[i].znode.Data = nil
 			}
 		}
 	}
-	return sights, nil
+	return results, nil
 }
 
 // wants calls a function of the user. If it panics, it does not want.
@@ -344,8 +344,8 @@ func (l *loop) spend(found []reading) {
 	l.free = l.free.Add(time.Duration(requests) * time.Second / time.Duration(l.opts.bounds.Rate))
 }
 
-// admitted returns what was taken without new znodes that the limit leaves out.
-func (l *loop) admitted(taken []*mark) []*mark {
+// withinLimit returns what was taken without new znodes that the limit leaves out.
+func (l *loop) withinLimit(taken []*mark) []*mark {
 	if l.opts.bounds.Znodes == 0 {
 		return taken
 	}
@@ -393,9 +393,9 @@ func (o *leftOut) takeBack(dir, name string) {
 	}
 }
 
-// readmit marks znodes that were left out, if there is room by now.
-func (l *loop) readmit() {
-	if l.lost || l.out.known == 0 || !l.marks.empty() {
+// markLeftOut marks znodes that were left out, if there is room by now.
+func (l *loop) markLeftOut() {
+	if l.invalid || l.out.known == 0 || !l.marks.empty() {
 		return
 	}
 	room := l.opts.bounds.Znodes - l.tree.len()

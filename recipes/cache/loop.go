@@ -20,23 +20,23 @@ import (
 // request until after the reply. Then every later change is among the source's changes, and marks its
 // path to be read again.
 type loop struct {
-	opts   loopOptions
-	desk   desk
-	tree   pathTree[znode] // the copy
-	unread unread          // what it leaves out
-	source *source
-	marks  readList
-	lost   bool // the source is not valid: its Next reports when it is
-	fill   fill
-	out    leftOut
-	syncs  syncs
-	over   context.Context // has ended
-	free   time.Time       // when the rate allows the next batch
+	opts    loopOptions
+	shared  sharedState
+	tree    pathTree[znode] // the copy
+	unread  unread          // what it leaves out
+	source  *source
+	marks   readList
+	invalid bool // the source is not valid: its Next reports when it is
+	fill    fill
+	out     leftOut
+	syncs   syncs
+	over    context.Context // has ended
+	free    time.Time       // when the rate allows the next batch
 }
 
 // A fill reads everything.
 type fill struct {
-	asks      bool // before it reads, it has to ask for what has been committed by now
+	mustSync  bool // before it reads, it has to ask for what has been committed by now
 	began     time.Time
 	until     uint64              // the latest mark that it has to wait for
 	confirmed map[string]struct{} // what has been read since it began; nil if it is over
@@ -76,8 +76,8 @@ func newLoop(opts loopOptions) *loop {
 	}
 }
 
-// A desk is what other goroutines and the loop have in common.
-type desk struct {
+// A sharedState is what other goroutines and the loop have in common.
+type sharedState struct {
 	mu      sync.Mutex // guards following; never held across a request or a callback
 	source  *source    // nil before there is one
 	wake    func()     // wakes the loop if it waits; nil if it does not
@@ -93,20 +93,20 @@ type waiter struct {
 // sync returns a channel that is closed when the loop has read all that it has been notified of by now.
 func (l *loop) sync() <-chan struct{} {
 	w := &waiter{done: make(chan struct{})}
-	l.desk.mu.Lock()
-	defer l.desk.mu.Unlock()
-	l.desk.waiters = append(l.desk.waiters, w)
-	if l.desk.wake != nil {
-		l.desk.wake()
+	l.shared.mu.Lock()
+	defer l.shared.mu.Unlock()
+	l.shared.waiters = append(l.shared.waiters, w)
+	if l.shared.wake != nil {
+		l.shared.wake()
 	}
 	return w.done
 }
 
 // valid reports whether the server notifies of every change by now.
 func (l *loop) valid() bool {
-	l.desk.mu.Lock()
-	defer l.desk.mu.Unlock()
-	return l.desk.source != nil && l.desk.source.Valid()
+	l.shared.mu.Lock()
+	defer l.shared.mu.Unlock()
+	return l.shared.source != nil && l.shared.source.Valid()
 }
 
 // isConfirmed reports whether the znode at path, which the copy has, was read since the fill began.
@@ -132,8 +132,8 @@ func (l *loop) begin() {
 	l.marks.clear()
 	l.out = leftOut{names: make(map[string]map[string]struct{})}
 	l.marks.add(l.opts.extent.root, withAll)
-	l.fill = fill{asks: true, began: time.Now(), until: l.fill.until, confirmed: make(map[string]struct{}), batch: minBatch}
-	l.lost, l.unread.root = false, false
+	l.fill = fill{mustSync: true, began: time.Now(), until: l.fill.until, confirmed: make(map[string]struct{}), batch: minBatch}
+	l.invalid, l.unread.root = false, false
 	for _, w := range l.syncs.waiters {
 		w.until = l.marks.last()
 	}
@@ -214,9 +214,9 @@ func (l *loop) follow(ctx context.Context) error {
 	}
 	defer src.Close()
 	l.source = src
-	l.desk.mu.Lock()
-	l.desk.source = src
-	l.desk.mu.Unlock()
+	l.shared.mu.Lock()
+	l.shared.source = src
+	l.shared.mu.Unlock()
 	l.begin()
 	for {
 		changes, err := l.next(ctx)
@@ -225,12 +225,12 @@ func (l *loop) follow(ctx context.Context) error {
 		}
 		l.take(changes)
 		l.retryRefused()
-		l.readmit()
-		l.admit(len(changes) == 0)
-		if err := l.look(ctx); err != nil {
+		l.markLeftOut()
+		l.assignMarks(len(changes) == 0)
+		if err := l.readOldest(ctx); err != nil {
 			return err
 		}
-		l.readmit()
+		l.markLeftOut()
 		l.notifyWaiters()
 	}
 }
@@ -244,16 +244,16 @@ func (l *loop) next(ctx context.Context) ([]framework.Change, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l.desk.mu.Lock()
-	l.syncs.callers, l.desk.waiters = append(l.syncs.callers, l.desk.waiters...), nil
-	if !l.lost && (len(l.syncs.callers) > 0 || !l.marks.empty()) {
-		l.desk.mu.Unlock()
-		l.lost = len(l.syncs.callers) > 0 && l.marks.empty() && !l.source.Valid()
+	l.shared.mu.Lock()
+	l.syncs.callers, l.shared.waiters = append(l.syncs.callers, l.shared.waiters...), nil
+	if !l.invalid && (len(l.syncs.callers) > 0 || !l.marks.empty()) {
+		l.shared.mu.Unlock()
+		l.invalid = len(l.syncs.callers) > 0 && l.marks.empty() && !l.source.Valid()
 		return l.drain(), nil
 	}
-	l.desk.wake = cancel
-	l.desk.mu.Unlock()
-	if l.unread.znodes.len() > 0 && !l.lost {
+	l.shared.wake = cancel
+	l.shared.mu.Unlock()
+	if l.unread.znodes.len() > 0 && !l.invalid {
 		defer l.retryTimer(cancel).Stop()
 	}
 	changes, err := l.source.Next(ctx)
@@ -276,7 +276,7 @@ const (
 func (l *loop) retryRefused() {
 	now := time.Now()
 	due := len(l.syncs.callers) > 0 || !l.unread.retryAt.IsZero() && !now.Before(l.unread.retryAt)
-	if l.lost || l.unread.znodes.len() == 0 || !due {
+	if l.invalid || l.unread.znodes.len() == 0 || !due {
 		return
 	}
 	for path, r := range l.unread.znodes.from("") {
@@ -297,22 +297,22 @@ func (l *loop) retryTimer(end func()) *time.Timer {
 	return time.AfterFunc(time.Until(l.unread.retryAt), end)
 }
 
-// admit assigns each pending call of sync the mark it waits for. quiet says that no change came after
+// assignMarks assigns each pending call of sync the mark it waits for. quiet says that no change came after
 // the replies to these calls.
-func (l *loop) admit(quiet bool) {
+func (l *loop) assignMarks(quiet bool) {
 	switch {
-	case len(l.syncs.callers) == 0 || l.lost:
+	case len(l.syncs.callers) == 0 || l.invalid:
 		return
 	case l.marks.empty() && quiet:
 		l.edit().publish(true)
 	case l.marks.empty():
 		l.marks.add(l.opts.extent.root, justData) // the reply settles the snapshot
 	}
-	l.syncs.admit(l.marks.last())
+	l.syncs.assign(l.marks.last())
 }
 
-// admit has the calls wait until the mark has been read.
-func (s *syncs) admit(until uint64) {
+// assign makes the calls wait until the mark has been read.
+func (s *syncs) assign(until uint64) {
 	for _, w := range s.callers {
 		w.until = until
 	}
@@ -333,7 +333,7 @@ func (s *syncs) notify(oldest uint64) {
 
 // notifyWaiters notifies those who wait for what has been read by now.
 func (l *loop) notifyWaiters() {
-	if l.fill.asks {
+	if l.fill.mustSync {
 		return
 	}
 	oldest := l.marks.oldest()

@@ -47,10 +47,10 @@ type reading struct {
 	names   []string        // of its children
 }
 
-// look reads the znodes, and lists those that have to be listed. It returns an error if the ensemble
+// read reads the znodes, and lists those that have to be listed. It returns an error if the ensemble
 // did not answer.
-func (s *source) look(ctx context.Context, wants []want) ([]reading, error) {
-	l := lookEach{client: s.client, wants: wants, sights: make([]reading, len(wants))}
+func (s *source) read(ctx context.Context, wants []want) ([]reading, error) {
+	l := batchRead{client: s.client, wants: wants, readings: make([]reading, len(wants))}
 	var toList, toRead []int
 	for i, w := range wants {
 		if w.data != nil {
@@ -70,17 +70,17 @@ func (s *source) look(ctx context.Context, wants []want) ([]reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.sights, l.list(ctx, inner)
+	return l.readings, l.list(ctx, inner)
 }
 
-// A lookEach fills sights, one for each want.
-type lookEach struct {
-	client *framework.Client
-	wants  []want
-	sights []reading
+// A batchRead fills readings, one for each want.
+type batchRead struct {
+	client   *framework.Client
+	wants    []want
+	readings []reading
 }
 
-func (l *lookEach) paths(at []int) []string {
+func (l *batchRead) paths(at []int) []string {
 	paths := make([]string, len(at))
 	for i, k := range at {
 		paths[i] = l.wants[k].path
@@ -89,12 +89,12 @@ func (l *lookEach) paths(at []int) []string {
 }
 
 // refuse notes why the znode could not be read. It returns an error that concerns all znodes.
-func (l *lookEach) refuse(at int, err error) error {
+func (l *batchRead) refuse(at int, err error) error {
 	switch {
 	case errors.Is(err, framework.ErrNoNode):
-		l.sights[at] = reading{}
+		l.readings[at] = reading{}
 	case args.Unreadable(err):
-		l.sights[at] = reading{refusal: err}
+		l.readings[at] = reading{refusal: err}
 	default:
 		return err
 	}
@@ -102,7 +102,7 @@ func (l *lookEach) refuse(at int, err error) error {
 }
 
 // listWithStat lists the znodes, and returns those whose data are to be read.
-func (l *lookEach) listWithStat(ctx context.Context, at []int) ([]int, error) {
+func (l *batchRead) listWithStat(ctx context.Context, at []int) ([]int, error) {
 	var withData []int
 	names, stats, errs := l.client.ChildrenEach(ctx, l.paths(at)...)
 	for i, k := range at {
@@ -112,9 +112,9 @@ func (l *lookEach) listWithStat(ctx context.Context, at []int) ([]int, error) {
 			}
 			continue
 		}
-		l.sights[k].read = &framework.Read{Stat: stats[i]}
+		l.readings[k].read = &framework.Read{Stat: stats[i]}
 		if l.wants[k].list {
-			l.sights[k].listed, l.sights[k].names = true, names[i]
+			l.readings[k].listed, l.readings[k].names = true, names[i]
 		}
 		if l.wants[k].data(&stats[i]) {
 			withData = append(withData, k)
@@ -124,7 +124,7 @@ func (l *lookEach) listWithStat(ctx context.Context, at []int) ([]int, error) {
 }
 
 // read reads the znodes, and returns those that have to be listed.
-func (l *lookEach) read(ctx context.Context, at []int) ([]int, error) {
+func (l *batchRead) read(ctx context.Context, at []int) ([]int, error) {
 	if len(at) == 0 {
 		return nil, nil
 	}
@@ -137,11 +137,11 @@ func (l *lookEach) read(ctx context.Context, at []int) ([]int, error) {
 			}
 			continue
 		}
-		w, sight, stat := l.wants[k], &l.sights[k], &reads[i].Stat
-		if sight.read != nil && sight.read.Stat.Czxid != stat.Czxid { // created again since it was listed
-			*sight = reading{}
+		w, r, stat := l.wants[k], &l.readings[k], &reads[i].Stat
+		if r.read != nil && r.read.Stat.Czxid != stat.Czxid { // created again since it was listed
+			*r = reading{}
 		}
-		if sight.read = &reads[i]; w.list && !sight.listed && stat.Czxid != w.known && stat.NumChildren > 0 { // the watch notifies of others
+		if r.read = &reads[i]; w.list && !r.listed && stat.Czxid != w.known && stat.NumChildren > 0 { // the watch notifies of others
 			inner = append(inner, k)
 		}
 	}
@@ -149,7 +149,7 @@ func (l *lookEach) read(ctx context.Context, at []int) ([]int, error) {
 }
 
 // list lists the znodes of at.
-func (l *lookEach) list(ctx context.Context, at []int) error {
+func (l *batchRead) list(ctx context.Context, at []int) error {
 	if len(at) == 0 {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (l *lookEach) list(ctx context.Context, at []int) error {
 			}
 			continue
 		}
-		l.sights[k].listed, l.sights[k].names = true, names[i]
+		l.readings[k].listed, l.readings[k].names = true, names[i]
 	}
 	return nil
 }
