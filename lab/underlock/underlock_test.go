@@ -32,7 +32,7 @@ var harmless = map[string]string{
 	"(*framework.core).transitionIf: context.Context.Err":                         ownContext,
 	"(*framework.deletes).next: context.Context.Err":                              ownContext,
 	"(*internal/membership.Set).reserve: context.Context.Err":                     ownContext,
-	"(*framework/internal/session.Session).look: context.Cause":                   ownContext,
+	"(*framework/internal/session.Session).findDue: context.Cause":                ownContext,
 	"(*framework/internal/watchreg.Beginning).share: context.Context.Err":         ownContext,
 	"(*internal/hold.monitor).context: context.WithCancel":                        ownContext,
 	"(*internal/hold.monitor).context: func recipes/internal/hold.monitor.cancel": ownContext,
@@ -41,7 +41,7 @@ var harmless = map[string]string{
 	"(*internal/waitqueue.listings).join: context.WithCancel":                     detached,
 
 	"(*framework/internal/session.Session).lose: errors.Is":                                           "the cause of a session's end is one of docent's sentinels",
-	"(*framework/internal/session.Session).look: func framework/internal/session.Config.Margin":       ownFunction,
+	"(*framework/internal/session.Session).findDue: func framework/internal/session.Config.Margin":    ownFunction,
 	"(*framework/internal/wire.Wire).record: func framework/internal/wire.Config.MarginFor":           ownFunction,
 	"(*framework/internal/watchreg.Beginning).share: func framework/internal/watchreg.Beginning.send": ownFunction,
 	"(*framework.core).setServers: func parameter change of (*framework.core).setServers":             ownFunction,

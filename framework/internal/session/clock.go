@@ -22,7 +22,7 @@ const notifyTime = 4 * time.Microsecond
 // tend does what is due, and returns when to look again, or 0.
 func (s *Session) tend(now time.Time) time.Duration {
 	due := soonest{now: now}
-	s.look(&due)
+	s.findDue(&due)
 	if due.cut != nil {
 		if due.stalled {
 			s.cfg.Log.Debug("server stopped answering")
@@ -32,8 +32,8 @@ func (s *Session) tend(now time.Time) time.Duration {
 	return due.wait()
 }
 
-// look finds the work that is due, and when to look again.
-func (s *Session) look(due *soonest) {
+// findDue finds the work that is due, and when to look again.
+func (s *Session) findDue(due *soonest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.wire.Status()

@@ -19,7 +19,7 @@ var (
 )
 
 // onUp records that there is a connection.
-func (s *Session) onUp() { s.follows(link{up: true}) }
+func (s *Session) onUp() { s.report(link{up: true}) }
 
 // onDown records that the connection has ended. It runs before there is another one.
 func (s *Session) onDown() {
@@ -29,11 +29,11 @@ func (s *Session) onDown() {
 	}
 	s.setTimer() // what arrived on the connection counts no more
 	st := s.wire.Status()
-	s.follows(link{fault: cmp.Or(refusal(st.Refusal), st.Fault)})
+	s.report(link{fault: cmp.Or(refusal(st.Refusal), st.Fault)})
 }
 
-// follows passes l to the loop.
-func (s *Session) follows(l link) {
+// report passes l to the loop.
+func (s *Session) report(l link) {
 	s.mu.Lock()
 	s.links = append(s.links, l)
 	s.mu.Unlock()
@@ -55,9 +55,8 @@ func refusal(err error) error {
 	return err
 }
 
-// follow acts on the reports of the wire. If they end the session, it returns the
-// cause.
-func (s *Session) follow() error {
+// handleReports acts on the reports of the wire. If they end the session, it returns the cause.
+func (s *Session) handleReports() error {
 	s.mu.Lock()
 	links := s.links
 	s.links = nil
@@ -80,7 +79,7 @@ func (s *Session) follow() error {
 	waiting := !s.up.IsZero() && !s.linked
 	s.mu.Unlock()
 	if waiting {
-		s.admit()
+		s.putIntoService()
 	}
 	if s.departs() {
 		s.cfg.Client.Suspended(s, errRemoved) // again at the connection's end, which changes nothing
@@ -154,8 +153,8 @@ func (s *Session) checkTimeout() {
 		zap.Duration(FieldTimeout, timeout))
 }
 
-// admit puts a connection into service unless the server has refused a credential on it.
-func (s *Session) admit() {
+// putIntoService puts a connection into service unless the server has refused a credential on it.
+func (s *Session) putIntoService() {
 	refused := refusal(s.wire.Status().Refusal)
 	switch {
 	case refused != nil:

@@ -92,8 +92,8 @@ func (s *Session) beatsLocked(held heldNow, st wire.Status) (beat, touch time.Ti
 	timeout := st.Timeout
 	p := paceOf(timeout, s.cfg.Margin(timeout))
 	beat = st.Proven.Add(p.beat)
-	if again := s.beaten.Add(timeout / graceFraction); again.After(beat) {
-		beat = again // the reply to the last heartbeat proved nothing
+	if next := s.beaten.Add(timeout / graceFraction); next.After(beat) {
+		beat = next // the reply to the last heartbeat proved nothing
 	}
 	if grace := held.since.Add(timeout / graceFraction); held.secured == 0 && grace.After(beat) {
 		beat = grace

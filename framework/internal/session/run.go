@@ -41,7 +41,7 @@ func (s *Session) Run() error {
 		case <-s.ctx.Done():
 			return s.finish(context.Cause(s.ctx))
 		}
-		if err := s.follow(); err != nil {
+		if err := s.handleReports(); err != nil {
 			return s.finish(err)
 		}
 		if wait := s.tend(time.Now()); wait > 0 {

@@ -35,11 +35,11 @@ func (s *Session) tendTrees() {
 		return
 	}
 	s.sent.tree = s.spawn(func() { // ends with the reply or the connection, or after a pause
-		again := s.tendTree(job)
+		more := s.tendTree(job)
 		s.mu.Lock()
 		s.sent.tree = false
 		s.mu.Unlock()
-		if again {
+		if more {
 			s.Wake()
 		}
 	})
@@ -47,7 +47,7 @@ func (s *Session) tendTrees() {
 
 // tendTree does one job, and reports whether to look for more. It returns false if the connection
 // broke, because the next connection wakes the loop.
-func (s *Session) tendTree(job watchreg.TreeJob) (again bool) {
+func (s *Session) tendTree(job watchreg.TreeJob) (more bool) {
 	rq := removeRequest(job.Path)
 	if job.Set {
 		rq = wire.Request{Opcode: proto.OpAddWatch, Body: binary.BigEndian.AppendUint32(proto.AppendString(nil, job.Path), modeRecursive)}
