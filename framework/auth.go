@@ -44,8 +44,8 @@ func (cs *credentials) drop(addition int) {
 	cs.kept = slices.DeleteFunc(cs.kept, func(c credential) bool { return c.addition == addition && addition > 0 })
 }
 
-// settle forgets what an addition that will not be undone has replaced.
-func (cs *credentials) settle(addition int) {
+// commit forgets what an addition that will not be undone has replaced.
+func (cs *credentials) commit(addition int) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	i := slices.IndexFunc(cs.kept, func(c credential) bool { return c.addition == addition && addition > 0 })
@@ -136,7 +136,7 @@ func (c *core) addAuth(ctx context.Context, added credential) error {
 		return err
 	}
 	a := &addition{core: c, added: added}
-	defer func() { c.credentials.settle(a.number) }()
+	defer func() { c.credentials.commit(a.number) }()
 	for {
 		presented, refused, heard := c.credentials.news() // before the state: a connection presents, then serves
 		c.mu.Lock()

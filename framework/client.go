@@ -54,7 +54,7 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 		c.onState(fn)
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background()) // the client's own life
-	c.hurry = []retry.DoOption{retry.Hurry(c.nextConnection)}
+	c.baseRetry = []retry.DoOption{retry.Hurry(c.nextConnection)}
 	c.deletes = newDeletes(c)
 	c.telemetry = newTelemetry(c)
 	c.wg.Go(c.run)

@@ -25,7 +25,7 @@ import (
 // A core is what all views of one client share: its state and its sessions, one after another.
 type core struct {
 	cfg         config           // immutable
-	hurry       []retry.DoOption // of every operation; immutable
+	baseRetry   []retry.DoOption // of every operation; immutable
 	log         *zap.Logger
 	listeners   *listeners.Queued[StateChange]
 	deletes     *deletes

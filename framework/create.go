@@ -165,7 +165,7 @@ func (cr *creation) run(ctx context.Context) (path string, err error) {
 }
 
 // attempt makes one attempt. It looks for what an earlier one has left, sends the create, and removes what
-// was in its way: then errAgain has it begin again.
+// was in its way: then errRestart makes it begin again.
 func (cr *creation) attempt(ctx context.Context, s *session.Session) (*znode, error) {
 	made, err := cr.findEarlier(ctx, s)
 	if err == nil && made == nil {
@@ -175,9 +175,9 @@ func (cr *creation) attempt(ctx context.Context, s *session.Session) (*znode, er
 	case cr.has(withIdempotent) && (errors.Is(err, ErrNodeExists) || errors.Is(err, zkerr.ErrEarlierAttempt)):
 		return cr.findAlike(ctx, s, err)
 	case errors.Is(err, errNoEpoch):
-		err = again(cr.makeEpoch(ctx, s))
+		err = restartUnless(cr.makeEpoch(ctx, s))
 	case errors.Is(err, ErrNoNode) && cr.has(withParents):
-		err = again(cr.makeParent(ctx, s))
+		err = restartUnless(cr.makeParent(ctx, s))
 	case errors.Is(err, ErrNoNode):
 		if parent, _ := zkpath.Split(cr.path); cr.client.core.cfg.inChroot(parent) {
 			err = fmt.Errorf("%w, of the chroot: check the connect string", err)
@@ -300,7 +300,7 @@ func (cr *creation) findAlike(ctx context.Context, s *session.Session, exists er
 	earlier := errors.Is(exists, zkerr.ErrEarlierAttempt)
 	switch {
 	case errors.Is(err, ErrNoNode) && !earlier: // another client has just deleted it
-		return nil, errAgain
+		return nil, errRestart
 	case errors.Is(err, ErrNoNode):
 		return nil, exists
 	case err != nil && earlier:

@@ -103,7 +103,7 @@ func (g *group) attempt(ctx context.Context, s *session.Session) ([]znode, error
 	}
 	made, err = g.send(ctx, s)
 	if n, _ := culpritOf(err); n >= 0 && errors.Is(err, ErrNoNode) && g.creations[n].has(withParents) {
-		return nil, again(g.makeParents(ctx, s, n))
+		return nil, restartUnless(g.makeParents(ctx, s, n))
 	}
 	return made, err
 }

@@ -112,7 +112,7 @@ func (x deletion) deleteAtEpoch(ctx context.Context, s *session.Session, d *earl
 		return err
 	}
 	if err = e.delete(ctx, s, x.path); errors.Is(err, errEpochMoved) {
-		return errAgain
+		return errRestart
 	}
 	return err
 }
@@ -190,5 +190,5 @@ func (cr *creation) checkEpoch(ctx context.Context, s *session.Session, made *zn
 		*cr.epoch = e.version
 		return made, nil
 	}
-	return nil, again(unlessGone(e.delete(ctx, s, made.path)))
+	return nil, restartUnless(unlessGone(e.delete(ctx, s, made.path)))
 }

@@ -152,14 +152,14 @@ func (b *patientBackOff) NextBackOff() time.Duration {
 	return pause
 }
 
-// errAgain is returned by an attempt that a reply stopped, and that has removed the reason: it created a missing
+// errRestart is returned by an attempt that a reply stopped, and that has removed the reason: it created a missing
 // parent, for example, or deleted a znode. The attempt then begins again.
-var errAgain = errors.New("to be sent again")
+var errRestart = errors.New("to be sent again")
 
-// again returns err, or errAgain if what was in an attempt's way is gone.
-func again(err error) error {
+// restartUnless returns err, or errRestart if what was in an attempt's way is gone.
+func restartUnless(err error) error {
 	if err == nil {
-		return errAgain
+		return errRestart
 	}
 	return err
 }
@@ -182,7 +182,7 @@ func attemptOn[T any](ctx context.Context, s *session.Session, attempt func(cont
 	defer s.LeaveAttempt()
 	for rounds := pace.Rounds(); ; {
 		v, err := attempt(ctx, s)
-		if err != errAgain { //nolint:errorlint // this very error
+		if err != errRestart { //nolint:errorlint // this very error
 			return v, err
 		}
 		if err := rounds.Wait(ctx, 1); err != nil {
@@ -235,9 +235,9 @@ func Retryable(err error) bool { return zkerr.Retryable(err) }
 // retries.
 func (c *core) retryOptions(o *otelzk.Observation) []retry.DoOption {
 	if o == nil {
-		return c.hurry
+		return c.baseRetry
 	}
-	return []retry.DoOption{c.hurry[0], retry.OnRetry(o.Retrying)}
+	return append(slices.Clip(c.baseRetry), retry.OnRetry(o.Retrying))
 }
 
 // nextConnection is closed at the next transition to Connected, and to Closed. A retried operation
@@ -316,7 +316,7 @@ func (d *earlierAttempts) checkNoEffect(
 	ctx context.Context, s *session.Session, path string, shows func(found proto.Node) error,
 ) error {
 	if d.unknown {
-		found, err := d.look(ctx, s, path)
+		found, err := d.read(ctx, s, path)
 		if err == nil {
 			err = shows(found)
 		}
@@ -363,9 +363,9 @@ func unwritten(ctx context.Context, err error) error {
 	return err
 }
 
-// look reads the znode at the path once the earlier attempt is over. It returns an error if the
+// read reads the znode at the path once the earlier attempt is over. It returns an error if the
 // znode's Stat could not be compared with d.before.
-func (d *earlierAttempts) look(ctx context.Context, s *session.Session, path string) (proto.Node, error) {
+func (d *earlierAttempts) read(ctx context.Context, s *session.Session, path string) (proto.Node, error) {
 	if s.ID() != d.session {
 		return proto.Node{}, errOtherSession
 	}

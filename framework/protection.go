@@ -230,7 +230,7 @@ func (x deletion) attemptProtected(ctx context.Context, c *core, before int64) e
 			err = session.Effect(ctx, s, requests.Delete(found.path, AnyVersion))
 		}
 		// Again until there is none: two attempts may each have created one.
-		return struct{}{}, again(unlessGone(err))
+		return struct{}{}, restartUnless(unlessGone(err))
 	})
 	return err
 }
