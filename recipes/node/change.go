@@ -40,8 +40,8 @@ func (k ChangeKind) String() string {
 	return [...]string{"Made", "Away", "Taken", "Overwritten"}[k-1]
 }
 
-// A record is what a Node knows of its znode, and what it is to write there.
-type record struct {
+// A znodeState is what a Node knows of its znode, and what it is to write there.
+type znodeState struct {
 	tel     instruments
 	changes *listeners.Queued[Change]
 	poke    chan struct{} // capacity 1: the keeper has something to do
@@ -60,8 +60,8 @@ type record struct {
 	news    chan struct{} // closed and replaced when one of these has changed
 }
 
-func newRecord(tel instruments, data []byte) *record {
-	return &record{
+func newZnodeState(tel instruments, data []byte) *znodeState {
+	return &znodeState{
 		tel: tel, changes: listeners.NewQueued[Change](tel.panicked),
 		poke: make(chan struct{}, 1), news: make(chan struct{}),
 		want: membership.Content{Data: append([]byte{}, data...), Number: 1},
@@ -69,54 +69,54 @@ func newRecord(tel instruments, data []byte) *record {
 }
 
 // latest returns the latest data.
-func (r *record) latest() membership.Content {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.want
+func (s *znodeState) latest() membership.Content {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.want
 }
 
 // attempted records what an attempt to write the content to the znode at path came to.
-func (r *record) attempted(want membership.Content, path string, err error) {
+func (s *znodeState) attempted(want membership.Content, path string, err error) {
 	cond := conditionOf(err)
-	r.mu.Lock()
-	r.tried, r.problem, r.reason = want.Number, err, err
-	r.lasts = err != nil && !cond.passes
+	s.mu.Lock()
+	s.tried, s.problem, s.reason = want.Number, err, err
+	s.lasts = err != nil && !cond.passes
 	var was turn
 	switch {
 	case err == nil:
-		r.written, r.znode = want.Number, path
-		if !r.exists {
-			was = r.turnLocked(Made, cond)
+		s.written, s.znode = want.Number, path
+		if !s.exists {
+			was = s.turnLocked(Made, cond)
 		}
 	case cond.taken:
-		was = r.turnLocked(Taken, cond)
-	case !r.exists:
-		was = r.turnLocked(Away, cond)
+		was = s.turnLocked(Taken, cond)
+	case !s.exists:
+		was = s.turnLocked(Away, cond)
 	}
-	close(r.news)
-	r.news = make(chan struct{})
-	r.mu.Unlock()
-	r.tell(was)
+	close(s.news)
+	s.news = make(chan struct{})
+	s.mu.Unlock()
+	s.tell(was)
 }
 
 // gone notes that the znode does not exist, or may not.
-func (r *record) gone(why error) {
+func (s *znodeState) gone(why error) {
 	cond := conditionOf(why)
-	r.mu.Lock()
+	s.mu.Lock()
 	var was turn
-	if r.exists {
-		was = r.turnLocked(Away, cond)
+	if s.exists {
+		was = s.turnLocked(Away, cond)
 	}
-	r.mu.Unlock()
-	r.tell(was)
+	s.mu.Unlock()
+	s.tell(was)
 }
 
 // overwritten notes that another client has written to the znode.
-func (r *record) overwritten() {
-	r.mu.Lock()
-	was := r.turnLocked(Overwritten, condition{})
-	r.mu.Unlock()
-	r.tell(was)
+func (s *znodeState) overwritten() {
+	s.mu.Lock()
+	was := s.turnLocked(Overwritten, condition{})
+	s.mu.Unlock()
+	s.tell(was)
 }
 
 // A condition is what is to be known of an error. It is read without mu, because the error may be of a
@@ -145,39 +145,39 @@ type turn struct {
 
 // turnLocked notifies of a change; of an obstacle only once. It needs mu. Its caller has to call tell
 // with what it returns, without mu.
-func (r *record) turnLocked(kind ChangeKind, cond condition) turn {
-	if cond.err != nil && kind == r.last.Kind && cond.kind == r.kind {
+func (s *znodeState) turnLocked(kind ChangeKind, cond condition) turn {
+	if cond.err != nil && kind == s.last.Kind && cond.kind == s.kind {
 		return turn{}
 	}
-	r.last, r.kind = Change{kind, r.znode, cond.err}, cond.kind
+	s.last, s.kind = Change{kind, s.znode, cond.err}, cond.kind
 	exists := kind.exists()
-	flipped := exists != r.exists
-	r.exists = exists
-	r.changes.Notify(r.last)
+	flipped := exists != s.exists
+	s.exists = exists
+	s.changes.Notify(s.last)
 	return turn{kind, cond, flipped}
 }
 
 // tell tells the user's meter and log of the change.
-func (r *record) tell(was turn) {
+func (s *znodeState) tell(was turn) {
 	if was.kind == 0 {
 		return
 	}
 	if was.flipped {
-		r.tel.exists(was.kind.exists())
+		s.tel.exists(was.kind.exists())
 	}
 	c := was.cond
-	r.tel.changed(was.kind, c.err, was.kind == Taken || c.err != nil && !c.passes && !c.closed)
+	s.tel.changed(was.kind, c.err, was.kind == Taken || c.err != nil && !c.passes && !c.closed)
 }
 
 // exists reports whether the znode exists after the change.
 func (k ChangeKind) exists() bool { return k == Made || k == Overwritten }
 
 // observe follows the client's states: without a connection, the znode may not exist.
-func (r *record) observe(change framework.StateChange) {
+func (s *znodeState) observe(change framework.StateChange) {
 	why := framework.ErrNotConnected
 	switch change.To {
 	case framework.Connected:
-		r.wake()
+		s.wake()
 		return
 	case framework.Lost, framework.Closed:
 		why = framework.ErrSessionEnded
@@ -186,16 +186,16 @@ func (r *record) observe(change framework.StateChange) {
 	if change.Cause != nil {
 		why = fmt.Errorf("%w: %w", why, change.Cause)
 	}
-	r.mu.Lock()
-	r.reason = why
-	r.mu.Unlock()
-	r.gone(why)
+	s.mu.Lock()
+	s.reason = why
+	s.mu.Unlock()
+	s.gone(why)
 }
 
 // wake has the keeper look whether there is something to do.
-func (r *record) wake() {
+func (s *znodeState) wake() {
 	select {
-	case r.poke <- struct{}{}:
+	case s.poke <- struct{}{}:
 	default: // the keeper has yet to look, and will see this too
 	}
 }

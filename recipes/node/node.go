@@ -22,7 +22,7 @@ var ErrTaken = membership.ErrTaken
 
 // A Node is a znode that exists as long as the Node is open. Its methods may be called concurrently.
 type Node struct {
-	*record
+	*znodeState
 	client  *framework.Client
 	path    string // as its user gave it
 	cfg     config
@@ -51,7 +51,7 @@ func New(c *framework.Client, path string, data []byte, opts ...Option) (*Node, 
 	}
 	n := &Node{
 		client: c, path: path, cfg: cfg, done: make(chan struct{}), leave: leave,
-		record: newRecord(newInstruments(c, cfg.Name, c.AbsolutePath(path)), data),
+		znodeState: newZnodeState(newInstruments(c, cfg.Name, c.AbsolutePath(path)), data),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background()) // the Node's own life
 	n.keeper = membership.New(membership.Options{

@@ -18,9 +18,9 @@ import (
 // members returns the directory of the members.
 func (p *Partition) members() string { return zkpath.Join(p.path, "members") }
 
-// A follower divides the keys whenever the members change, until the run ends. While another process has
+// A rebalancer divides the keys whenever the members change, until the run ends. While another process has
 // the id, it serves no key. One goroutine uses it.
-type follower struct {
+type rebalancer struct {
 	*run
 	digest  string
 	divider divider
@@ -34,9 +34,9 @@ type follower struct {
 	refusals int        // of writes in a row
 }
 
-// follow divides the keys until the run ends. If this process may not join, or list the members, that
+// rebalance divides the keys until the run ends. If this process may not join, or list the members, that
 // ends the run at first; later it is logged. Without a list the division stays for maxBlind, and then the run ends.
-func (r *run) follow(members *cache.Cache, self *node.Node) {
+func (r *run) rebalance(members *cache.Cache, self *node.Node) {
 	own := make(chan node.Change)
 	defer self.OnChange(func(c node.Change) {
 		select {
@@ -50,31 +50,31 @@ func (r *run) follow(members *cache.Cache, self *node.Node) {
 		}
 	})
 	keys := r.Partition.keys
-	f := &follower{run: r, digest: digestOf(keys), divider: divider{keys: keys}, settled: make(chan error, 1)}
+	b := &rebalancer{run: r, digest: digestOf(keys), divider: divider{keys: keys}, settled: make(chan error, 1)}
 	views := r.views(members)
 	for r.ctx.Err() == nil {
-		f.step(own, views)
+		b.step(own, views)
 	}
 }
 
 // step waits for what comes next, and divides the keys if the members may have changed.
-func (f *follower) step(own <-chan node.Change, views <-chan view) {
+func (b *rebalancer) step(own <-chan node.Change, views <-chan view) {
 	select {
 	case change := <-own:
-		f.changed(change)
-		f.divide()
+		b.changed(change)
+		b.divide()
 	case v, open := <-views:
 		if !open {
-			f.stop(framework.ErrClosed) // unless the run has ended: then it has its cause
+			b.stop(framework.ErrClosed) // unless the run has ended: then it has its cause
 			return
 		}
-		f.look(v)
-		f.divide()
-	case <-f.due():
-		f.settle()
-	case err := <-f.settled:
-		f.wrote(err)
-	case <-f.ctx.Done():
+		b.noteMembers(v)
+		b.divide()
+	case <-b.due():
+		b.settle()
+	case err := <-b.settled:
+		b.wrote(err)
+	case <-b.ctx.Done():
 	}
 }
 
@@ -96,8 +96,8 @@ func (r *run) views(members *cache.Cache) <-chan view {
 			}
 		}
 		defer see()
-		of := func(s *cache.Snapshot) view { return viewOf(s, r.members()) }
-		for v, err := range membership.Changes(r.ctx, members.Snapshots, of, view.same, 0) {
+		toView := func(s *cache.Snapshot) view { return viewOf(s, r.members()) }
+		for v, err := range membership.Changes(r.ctx, members.Snapshots, toView, view.same, 0) {
 			switch {
 			case err != nil && !listed:
 				r.stop(err)
@@ -121,47 +121,47 @@ func (r *run) views(members *cache.Cache) <-chan view {
 }
 
 // changed notes a change of this process's own member.
-func (f *follower) changed(c node.Change) {
+func (b *rebalancer) changed(c node.Change) {
 	switch {
 	case c.Kind == node.Made:
-		f.joined, f.before = true, true
+		b.joined, b.before = true, true
 	case c.Kind == node.Taken:
-		f.joined = false
-		f.warn("another process has the id: waiting until it has left", f.path, c.Err)
+		b.joined = false
+		b.warn("another process has the id: waiting until it has left", b.path, c.Err)
 	case errors.Is(c.Err, framework.ErrClosed):
-		f.stop(framework.ErrClosed)
+		b.stop(framework.ErrClosed)
 	case !errors.Is(c.Err, framework.ErrNoAuth) && !errors.As(c.Err, new(*errtype.ChildlessError)): // it has joined, or will
-	case !f.before:
-		f.stop(c.Err)
+	case !b.before:
+		b.stop(c.Err)
 	default:
-		f.warn("this process may not join again: it tries to", f.path, c.Err)
+		b.warn("this process may not join again: it tries to", b.path, c.Err)
 	}
 }
 
-// look notes what the members are.
-func (f *follower) look(v view) {
-	if v.fault != nil && f.seen.fault == nil {
-		f.warn("the members don't know which keys are served: each change moves keys at once", f.members(), v.fault)
+// noteMembers notes what the members are.
+func (b *rebalancer) noteMembers(v view) {
+	if v.fault != nil && b.seen.fault == nil {
+		b.warn("the members don't know which keys are served: each change moves keys at once", b.members(), v.fault)
 	}
-	f.seen = v
-	f.clock.note(v.peers(f.digest), time.Now())
+	b.seen = v
+	b.clock.note(v.peers(b.digest), time.Now())
 }
 
 // divide begins to serve the keys that fall to this member, and ends the service of all others.
-func (f *follower) divide() {
+func (b *rebalancer) divide() {
 	var mine []string
-	if f.joined && f.ctx.Err() == nil {
-		mine = f.divider.share(f.seen.peers(f.digest), f.cfg.id)
+	if b.joined && b.ctx.Err() == nil {
+		mine = b.divider.share(b.seen.peers(b.digest), b.cfg.id)
 	}
-	for key, end := range f.served {
+	for key, end := range b.served {
 		if _, found := slices.BinarySearch(mine, key); !found {
 			end(ErrMoved)
-			delete(f.served, key)
+			delete(b.served, key)
 		}
 	}
 	for _, key := range mine {
-		if f.served[key] == nil {
-			f.begin(key)
+		if b.served[key] == nil {
+			b.begin(key)
 		}
 	}
 }
@@ -182,41 +182,41 @@ func (r *run) begin(key string) {
 }
 
 // due returns a channel that is ready when this member is to settle the members; nil if it is not to.
-func (f *follower) due() <-chan time.Time {
-	p := f.seen.peers(f.digest)
-	turn := p.turn(f.cfg.id)
-	if f.writing || f.seen.fault != nil || turn < 0 || !p.unsettled() {
+func (b *rebalancer) due() <-chan time.Time {
+	p := b.seen.peers(b.digest)
+	turn := p.turn(b.cfg.id)
+	if b.writing || b.seen.fault != nil || turn < 0 || !p.unsettled() {
 		return nil
 	}
-	at := f.clock.at(f.cfg.Settle, p.halved()).Add(time.Duration(min(turn, maxTurns)) * turnPause)
+	at := b.clock.at(b.cfg.Settle, p.halved()).Add(time.Duration(min(turn, maxTurns)) * turnPause)
 	return time.After(time.Until(at))
 }
 
 // settle writes that the keys are divided among the members that there are. Whichever member writes
 // first decides, and all follow.
-func (f *follower) settle() {
-	f.writing = true
-	data, version := f.seen.next(f.digest), f.seen.version
-	f.keys.Go(func() { // ends with the run
-		_, err := f.client.Set(f.ctx, f.members(), data, version)
-		f.settled <- err // it has room for the one write
+func (b *rebalancer) settle() {
+	b.writing = true
+	data, version := b.seen.next(b.digest), b.seen.version
+	b.keys.Go(func() { // ends with the run
+		_, err := b.client.Set(b.ctx, b.members(), data, version)
+		b.settled <- err // it has room for the one write
 	})
 }
 
 // wrote notes the result of a write. Another one follows in a while, unless the members are seen settled.
-func (f *follower) wrote(err error) {
-	f.writing = false
+func (b *rebalancer) wrote(err error) {
+	b.writing = false
 	switch {
 	case err == nil, framework.Retryable(err), errors.Is(err, framework.ErrBadVersion), errors.Is(err, framework.ErrNoNode):
-		f.clock.retry, f.refusals = time.Now().Add(again), 0
+		b.clock.retry, b.refusals = time.Now().Add(serveInterval), 0
 		return
-	case f.ctx.Err() != nil:
+	case b.ctx.Err() != nil:
 		return
 	}
-	if f.refusals++; f.refusals == 1 {
-		f.warn("this member can't write which keys are served, and leaves it to others", f.members(), err)
+	if b.refusals++; b.refusals == 1 {
+		b.warn("this member can't write which keys are served, and leaves it to others", b.members(), err)
 	}
-	f.clock.retry = time.Now().Add(maxDelays * again)
+	b.clock.retry = time.Now().Add(maxDelays * serveInterval)
 }
 
 // turn returns how many members are to settle the members before the one with the id: those that came
