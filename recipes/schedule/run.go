@@ -24,7 +24,7 @@ import (
 const markWait = time.Second
 
 var (
-	errAgain = errors.New("the state has changed, or may have: look again")
+	errAgain = errors.New("the state has changed, or may have: read again")
 	errGone  = errors.New("the lock is no longer held")
 )
 
@@ -106,10 +106,10 @@ func passes(err error) bool {
 	return framework.Retryable(err) || errors.Is(err, framework.ErrReadOnly) || errors.Is(err, framework.ErrUnknownOutcome)
 }
 
-// try looks, and tries the lock if the slot may begin. If another run has the lock, try returns errAgain after a
+// try reads the state, and tries the lock if the slot may begin. If another run has the lock, try returns errAgain after a
 // change.
 func (c *call) try(ctx context.Context) (*lease.Lease, *state, error) {
-	seen, watches, err := c.look(ctx)
+	seen, watches, err := c.read(ctx)
 	defer func() {
 		for _, w := range watches {
 			w.Close()
@@ -130,8 +130,8 @@ func (c *call) try(ctx context.Context) (*lease.Lease, *state, error) {
 	return l, seen, err
 }
 
-// look reads the lock, then the marks, and watches those that exist, even if it returns an error.
-func (c *call) look(ctx context.Context) (*state, []*framework.Watch, error) {
+// read reads the lock, then the marks, and watches those that exist, even if it returns an error.
+func (c *call) read(ctx context.Context) (*state, []*framework.Watch, error) {
 	var found [2]*framework.Watch
 	var errs [2]error
 	for i, path := range []string{c.lock.Path(), c.path} {

@@ -100,7 +100,7 @@ func (k *Keeper) bring(ctx context.Context, want Content) error {
 		case k.znode.Czxid == 0:
 			err = k.create(ctx, want)
 		case k.watch == nil || !k.watch.Valid():
-			err = k.look(ctx, want)
+			err = k.inspect(ctx, want)
 		case k.written != want.Number:
 			err = k.write(ctx, want)
 		case k.opts.TTL > 0 && time.Since(k.touched) >= k.opts.TTL/2:

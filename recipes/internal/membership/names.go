@@ -134,24 +134,24 @@ func (n *Names) created(given string, c unknownCreate, done, unknown bool) {
 }
 
 // dropLocked forgets the name unless there is, or may be, a znode. It needs the lock.
-func (n *Names) dropLocked(of string) {
-	if one := n.names[of]; one != nil && one.session == 0 && len(one.unknown) == 0 {
-		delete(n.names, of)
+func (n *Names) dropLocked(znode string) {
+	if one := n.names[znode]; one != nil && one.session == 0 && len(one.unknown) == 0 {
+		delete(n.names, znode)
 	}
 }
 
 // Delete returns the options for the deletion of the session's znode of the name. The znode must not be
 // deleted otherwise.
-func (n *Names) Delete(of string, session int64) []framework.DeleteOption {
+func (n *Names) Delete(znode string, session int64) []framework.DeleteOption {
 	over := make(chan struct{})
 	n.change(func() {
-		if one := n.names[of]; one != nil && one.session == session {
+		if one := n.names[znode]; one != nil && one.session == session {
 			one.over = over
 		}
 	})
 	return []framework.DeleteOption{framework.Guaranteed(), framework.WhenOver(func(gone bool) {
 		if gone {
-			n.gone(of, session)
+			n.gone(znode, session)
 		}
 		close(over)
 	})}
@@ -160,28 +160,28 @@ func (n *Names) Delete(of string, session int64) []framework.DeleteOption {
 // AwaitGone returns when the znode of the name is gone, whose deletion has begun. If that deletion ended
 // with its session, AwaitGone deletes the znode, because the ensemble may have that session for a while
 // longer. c must not be bound to it.
-func (n *Names) AwaitGone(ctx context.Context, c *framework.Client, of string) error {
-	if err := n.await(ctx, of); err != nil {
+func (n *Names) AwaitGone(ctx context.Context, c *framework.Client, znode string) error {
+	if err := n.await(ctx, znode); err != nil {
 		return err
 	}
 	if err := n.takeTurn(ctx); err != nil { // else a create could reuse the name before the deletion
 		return err
 	}
 	defer n.endTurn()
-	one := n.state(of)
+	one := n.state(znode)
 	if one.session == 0 || one.over == nil {
 		return nil // it is gone, and the name may be in use again
 	}
-	return n.end(ctx, c, of, one.session)
+	return n.end(ctx, c, znode, one.session)
 }
 
 // gone records that the znode of the session is gone.
-func (n *Names) gone(of string, session int64) {
+func (n *Names) gone(znode string, session int64) {
 	n.change(func() {
-		if one := n.names[of]; one != nil && one.session == session {
+		if one := n.names[znode]; one != nil && one.session == session {
 			one.session = 0
 		}
-		n.dropLocked(of)
+		n.dropLocked(znode)
 	})
 }
 
@@ -189,26 +189,26 @@ func (n *Names) gone(of string, session int64) {
 func (n *Names) nextName(ctx context.Context, c *framework.Client, present int64) (next string, err error) {
 	var known []string
 	n.change(func() { known = slices.Sorted(maps.Keys(n.names)) })
-	for _, of := range known {
-		if err := n.await(ctx, of); err != nil {
+	for _, znode := range known {
+		if err := n.await(ctx, znode); err != nil {
 			return "", err
 		}
-		one := n.state(of)
+		one := n.state(znode)
 		switch {
 		case one.session == 0 && len(one.unknown) == 0:
 			continue // it is gone
 		case one.session == present && one.over == nil:
 			continue // it is in use, and while it exists a create of unknown outcome is not applied
 		}
-		if err := n.deleteFormer(ctx, c, of, present); err != nil {
+		if err := n.deleteFormer(ctx, c, znode, present); err != nil {
 			return "", err
 		}
-		switch unknown := n.state(of).unknown; {
+		switch unknown := n.state(znode).unknown; {
 		case len(unknown) == 0:
 		case next == "":
-			next = of
+			next = znode
 		default:
-			if err := n.awaitSessions(ctx, c, of, unknown); err != nil {
+			if err := n.awaitSessions(ctx, c, znode, unknown); err != nil {
 				return "", err
 			}
 		}
@@ -228,8 +228,8 @@ func (n *Names) draw() string {
 
 // deleteFormer deletes a znode of the name. Then an earlier create of the present session is over, because the
 // ensemble serves the requests of a session in order.
-func (n *Names) deleteFormer(ctx context.Context, c *framework.Client, of string, present int64) error {
-	one := n.state(of)
+func (n *Names) deleteFormer(ctx context.Context, c *framework.Client, znode string, present int64) error {
+	one := n.state(znode)
 	for _, d := range one.unknown {
 		if d.session != present || d.over == nil {
 			continue
@@ -240,36 +240,36 @@ func (n *Names) deleteFormer(ctx context.Context, c *framework.Client, of string
 			return ctx.Err()
 		}
 	}
-	if err := unless(n.delete(ctx, c, of), ErrTaken); err != nil {
+	if err := unless(n.delete(ctx, c, znode), ErrTaken); err != nil {
 		return err
 	}
-	n.change(func() { n.forgetLocked(of, present) })
-	n.gone(of, one.session)
+	n.change(func() { n.forgetLocked(znode, present) })
+	n.gone(znode, one.session)
 	return nil
 }
 
 // awaitSessions waits until the creates of unknown outcome can't be applied any more.
-func (n *Names) awaitSessions(ctx context.Context, c *framework.Client, of string, creates []unknownCreate) error {
+func (n *Names) awaitSessions(ctx context.Context, c *framework.Client, znode string, creates []unknownCreate) error {
 	for _, d := range creates {
 		if err := c.AwaitSessionEnd(ctx, d.session); err != nil {
 			return err
 		}
-		n.change(func() { n.forgetLocked(of, d.session) })
+		n.change(func() { n.forgetLocked(znode, d.session) })
 	}
 	return nil
 }
 
 // forgetLocked records that the create of the session is over. It needs the lock.
-func (n *Names) forgetLocked(of string, session int64) {
-	if one := n.names[of]; one != nil {
+func (n *Names) forgetLocked(znode string, session int64) {
+	if one := n.names[znode]; one != nil {
 		one.unknown = without(one.unknown, session)
 	}
-	n.dropLocked(of)
+	n.dropLocked(znode)
 }
 
 // await waits until the deletion of a znode of the name is over, if one has begun.
-func (n *Names) await(ctx context.Context, of string) error {
-	over := n.state(of).over
+func (n *Names) await(ctx context.Context, znode string) error {
+	over := n.state(znode).over
 	if over == nil {
 		return nil
 	}
@@ -294,9 +294,9 @@ func (n *Names) takeTurn(ctx context.Context) error {
 func (n *Names) endTurn() { <-n.turn }
 
 // state returns what is known of the name.
-func (n *Names) state(of string) (one name) {
+func (n *Names) state(znode string) (one name) {
 	n.change(func() {
-		if known := n.names[of]; known != nil {
+		if known := n.names[znode]; known != nil {
 			one = *known
 		}
 	})
@@ -304,18 +304,18 @@ func (n *Names) state(of string) (one name) {
 }
 
 // end deletes the session's znode of the name, in the present session.
-func (n *Names) end(ctx context.Context, c *framework.Client, of string, session int64) error {
-	if err := unless(n.delete(ctx, c, of), ErrTaken); err != nil {
+func (n *Names) end(ctx context.Context, c *framework.Client, znode string, session int64) error {
+	if err := unless(n.delete(ctx, c, znode), ErrTaken); err != nil {
 		return err
 	}
-	n.gone(of, session)
+	n.gone(znode, session)
 	return nil
 }
 
 // delete deletes the znode of the name, if it is the client's own: of one of the sessions in which it may have
 // made it. Otherwise it returns ErrTaken.
-func (n *Names) delete(ctx context.Context, c *framework.Client, of string) error {
-	c, path, one := c.Root(), zkpath.Join(n.dir, of), n.state(of)
+func (n *Names) delete(ctx context.Context, c *framework.Client, znode string) error {
+	c, path, one := c.Root(), zkpath.Join(n.dir, znode), n.state(znode)
 	st, exists, err := ExistsBehind(ctx, c, path)
 	switch {
 	case err != nil || !exists:

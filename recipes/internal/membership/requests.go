@@ -37,7 +37,7 @@ func (k *Keeper) bind(ctx context.Context) error {
 	return nil
 }
 
-// create creates the znode. look watches it next.
+// create creates the znode. inspect watches it next.
 func (k *Keeper) create(ctx context.Context, want Content) error {
 	k.past.Creates(k.session)
 	var st framework.Stat
@@ -53,7 +53,7 @@ func (k *Keeper) create(ctx context.Context, want Content) error {
 	k.noteSent(want, err)
 	if errors.Is(err, framework.ErrNodeExists) {
 		k.past.Refused(k.session)
-		return k.look(ctx, want)
+		return k.inspect(ctx, want)
 	}
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (k *Keeper) create(ctx context.Context, want Content) error {
 	if st.Version == 1 && st.Czxid == st.Mzxid { // it is that of a succession of unknown outcome, with what that wrote
 		written = 0
 	}
-	st.Mzxid = st.Czxid // look reports what another client has written since
+	st.Mzxid = st.Czxid // inspect reports what another client has written since
 	k.made(ctx, st, written)
 	return nil
 }
@@ -76,8 +76,8 @@ func (k *Keeper) made(ctx context.Context, st framework.Stat, number int64) {
 	k.opts.Created(ctx)
 }
 
-// look watches the path and looks at the znode that is there. It deletes one of a former session.
-func (k *Keeper) look(ctx context.Context, want Content) error {
+// inspect watches the path and judges the znode that is there. It deletes one of a former session.
+func (k *Keeper) inspect(ctx context.Context, want Content) error {
 	watch, err := k.client.Watch(ctx, k.path, framework.WatchExists)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (k *Keeper) look(ctx context.Context, want Content) error {
 	k.replace(watch)
 	st, exists := watch.Stat()
 	if behind, err := k.readBehind(ctx, st, exists); behind || err != nil {
-		k.replace(nil) // to look again
+		k.replace(nil) // to inspect again
 		return err
 	}
 	found, known := k.judge(st, exists), k.knows(st)
@@ -205,7 +205,7 @@ func (k *Keeper) adopt(ctx context.Context, st framework.Stat, known bool) error
 	if k.opts.Adopt != nil && !known {
 		data, read, err := k.client.Get(ctx, k.path)
 		if err != nil {
-			k.replace(nil) // to look again
+			k.replace(nil) // to inspect again
 			return unless(err, framework.ErrNoNode)
 		}
 		own := slices.ContainsFunc(k.sent, func(sent []byte) bool { return bytes.Equal(sent, data) })

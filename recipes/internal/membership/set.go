@@ -32,12 +32,12 @@ var ErrOpen = errtype.New("is open already", errtype.Other)
 // Open calls open, which sends nothing, and adds the member that it returns. It returns ErrOpen if
 // the key's member is open, and framework.ErrClosed after Close. open is not called then.
 func Open[M Member](s *Set, key any, open func() (M, error)) (made M, err error) {
-	place := &opening{set: s, made: make(chan struct{})}
-	if err := s.reserve(key, place); err != nil {
+	slot := &opening{set: s, made: make(chan struct{})}
+	if err := s.reserve(key, slot); err != nil {
 		return made, err
 	}
 	var member Member
-	defer func() { s.settle(key, place, member) }() // even if a function of the user's panics
+	defer func() { s.complete(key, slot, member) }() // even if a function of the user's panics
 	if made, err = open(); err == nil {
 		member = made
 	}
@@ -45,7 +45,7 @@ func Open[M Member](s *Set, key any, open func() (M, error)) (made M, err error)
 }
 
 // reserve adds the place of a member that is yet to be opened.
-func (s *Set) reserve(key any, place *opening) error {
+func (s *Set) reserve(key any, slot *opening) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -54,13 +54,13 @@ func (s *Set) reserve(key any, place *opening) error {
 	if other := s.members[key]; other != nil && !other.Closed() {
 		return ErrOpen
 	}
-	s.addLocked(key, place)
+	s.addLocked(key, slot)
 	return nil
 }
 
-// settle puts the member at its place. If it is nil, settle removes the place. If Close could not wait for the
-// member, settle closes it: the error is that of Close's context, which Close has returned.
-func (s *Set) settle(key any, place *opening, m Member) {
+// complete puts the member at its place. If it is nil, complete removes the place. If Close could not wait for the
+// member, complete closes it: the error is that of Close's context, which Close has returned.
+func (s *Set) complete(key any, slot *opening, m Member) {
 	s.mu.Lock()
 	switch {
 	case s.closed: // Close has the place, and closes the member, unless it has left
@@ -69,9 +69,9 @@ func (s *Set) settle(key any, place *opening, m Member) {
 	default:
 		s.members[key] = m
 	}
-	left := place.left
-	place.member = m
-	close(place.made)
+	left := slot.left
+	slot.member = m
+	close(slot.made)
 	s.mu.Unlock()
 	if left != nil && m != nil {
 		_ = m.Close(left)
@@ -89,7 +89,7 @@ type opening struct {
 // Closed is part of [Member].
 func (*opening) Closed() bool { return false }
 
-// Close closes the member once it is open. If ctx ends first, settle does that.
+// Close closes the member once it is open. If ctx ends first, complete does that.
 func (o *opening) Close(ctx context.Context) error {
 	select {
 	case <-o.made:
@@ -104,7 +104,7 @@ func (o *opening) Close(ctx context.Context) error {
 	return o.member.Close(ctx)
 }
 
-// leave has settle close the member, and returns false if the member is made already.
+// leave lets complete close the member, and returns false if the member is made already.
 func (o *opening) leave(ctx context.Context) bool {
 	o.set.mu.Lock()
 	defer o.set.mu.Unlock()

@@ -12,15 +12,15 @@ import (
 // maxDelays is how many times the delay changes can delay each other.
 const maxDelays = 10
 
-// Changes maps each snapshot through of and yields a value whenever it differs from the one before. It
+// Changes maps each snapshot by valueOf and yields a value whenever it differs from the one before. It
 // yields the first value at once, and a later one when the values have not changed for the delay, or after
 // ten times the delay. It yields a snapshot with an error at once, and so the next one without. The
 // sequence that snapshots returns must end with its context, which ends when the caller leaves the loop.
 func Changes[S, T any](
-	ctx context.Context, snapshots func(context.Context) iter.Seq2[S, error], of func(S) T,
+	ctx context.Context, snapshots func(context.Context) iter.Seq2[S, error], valueOf func(S) T,
 	same func(a, b T) bool, delay time.Duration,
 ) iter.Seq2[T, error] {
-	all := func(ctx context.Context) iter.Seq[element[T]] { return each(snapshots(ctx), of) }
+	all := func(ctx context.Context) iter.Seq[element[T]] { return each(snapshots(ctx), valueOf) }
 	alike := func(a, b element[T]) bool { return a.err == nil && b.err == nil && same(a.value, b.value) }
 	return func(yield func(T, error) bool) {
 		var last *element[T]
@@ -41,11 +41,11 @@ type element[T any] struct {
 	err   error
 }
 
-// each returns what of makes of each snapshot.
-func each[S, T any](all iter.Seq2[S, error], of func(S) T) iter.Seq[element[T]] {
+// each returns the value of each snapshot.
+func each[S, T any](all iter.Seq2[S, error], valueOf func(S) T) iter.Seq[element[T]] {
 	return func(yield func(element[T]) bool) {
 		for s, err := range all {
-			if !yield(element[T]{of(s), err}) {
+			if !yield(element[T]{valueOf(s), err}) {
 				return
 			}
 		}
