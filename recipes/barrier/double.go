@@ -53,7 +53,7 @@ func (d *Double) enter(ctx context.Context) (*lease.Lease, error) {
 		return nil, ctx.Err()
 	}
 	ctx, seen := d.tel.Begin(ctx)
-	return contender.Observed(ctx, seen, func() (*lease.Lease, error) {
+	return contender.Observe(ctx, seen, func() (*lease.Lease, error) {
 		grant, err := d.gate.enter(ctx, seen)
 		if err != nil {
 			return nil, contender.WaitError(ctx, d.gate.client, d.gate.path, -1, nil, err)

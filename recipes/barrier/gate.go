@@ -41,7 +41,7 @@ func (g *gate) enter(ctx context.Context, seen *telemetry.Acquire) (*waitqueue.G
 	}
 	for rounds := pace.Rounds(); ; {
 		e := &entry{gate: g, seen: seen, long: &long}
-		_, err := contender.Attempt(ctx, func() error {
+		_, err := contender.RunAttempt(ctx, func() error {
 			return e.run(ctx)
 		}, func() *waitqueue.Grant {
 			return e.grant

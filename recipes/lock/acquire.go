@@ -52,7 +52,7 @@ func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, er
 		return reentered(admitted.lease), nil // which has no span
 	}
 	ctx, seen := q.tel.Begin(ctx)
-	return contender.Observed(ctx, seen, func() (*Lease, error) {
+	return contender.Observe(ctx, seen, func() (*Lease, error) {
 		switch {
 		case err != nil:
 			return nil, err
@@ -110,7 +110,7 @@ func reentered(l *Lease) *Lease {
 // Otherwise the attempt is withdrawn.
 func (q *queueLock) attempt(ctx context.Context, e *entry, try bool) (*Lease, error) {
 	var grant *waitqueue.Grant
-	return contender.Attempt(ctx, func() (err error) {
+	return contender.RunAttempt(ctx, func() (err error) {
 		if try {
 			grant, err = e.attempt.Try(ctx)
 			return contender.HeldError(err)

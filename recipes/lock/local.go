@@ -109,7 +109,7 @@ func (l *Local) waitError(ctx context.Context, err error) error {
 func (l *Local) lock(
 	ctx context.Context, op string, of *Lease, lock func(context.Context) (*Lease, error),
 ) (*Lease, error) {
-	return contender.Attempt(ctx, func() (err error) {
+	return contender.RunAttempt(ctx, func() (err error) {
 		if of != nil && of.Err() != nil { // lost during the hand-off
 			contender.ShareOf(of).Discard()
 			of = nil

@@ -88,7 +88,7 @@ func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
 		return m.bounded(ctx, nil, a) // a hold may be lost meanwhile: then it is locked again
 	}
 	ctx, seen := m.tel.Begin(ctx)
-	return contender.Observed(ctx, seen, func() (*Lease, error) { return m.bounded(ctx, seen, a) })
+	return contender.Observe(ctx, seen, func() (*Lease, error) { return m.bounded(ctx, seen, a) })
 }
 
 // bounded locks the members. A try is bounded, as [Multi.TryLock] says.

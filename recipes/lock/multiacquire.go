@@ -29,7 +29,7 @@ type acquisition struct {
 
 // run returns a lease of each member, or none and an error.
 func (a *acquisition) run(ctx context.Context) ([]*Lease, error) {
-	return contender.Attempt(ctx, func() error {
+	return contender.RunAttempt(ctx, func() error {
 		return a.repeat(ctx)
 	}, func() []*Lease {
 		return a.leases
@@ -247,7 +247,7 @@ func (a *acquisition) takeGrants(ctx context.Context, batch []batchMember, busy 
 		lease := e.lease
 		if e.entry != nil {
 			q := e.member.queueLock
-			granted, err := contender.Attempt(ctx, func() error {
+			granted, err := contender.RunAttempt(ctx, func() error {
 				return nil
 			}, func() *Lease {
 				return q.lease(ctx, e.entry, e.grant)
@@ -273,7 +273,7 @@ func (a *acquisition) takeGrants(ctx context.Context, batch []batchMember, busy 
 	_ = a.quit(ctx, batch[busy+1:], nil)
 	a.batch = nil // the one that is left withdraws by itself
 	e := batch[busy]
-	lease, err := contender.Observed(ctx, e.seen, func() (*Lease, error) {
+	lease, err := contender.Observe(ctx, e.seen, func() (*Lease, error) {
 		return e.member.queueLock.attempt(e.seen.Within(ctx), e.entry, false)
 	})
 	if err != nil {

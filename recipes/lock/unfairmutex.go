@@ -123,7 +123,7 @@ func (m *UnfairMutex) acquire(ctx context.Context, try bool) (*Lease, error) {
 		return nil, ctx.Err()
 	}
 	ctx, seen := m.tel.Begin(ctx)
-	return contender.Observed(ctx, seen, func() (*Lease, error) {
+	return contender.Observe(ctx, seen, func() (*Lease, error) {
 		if !try {
 			return m.contend(ctx, seen, false)
 		}
@@ -133,7 +133,7 @@ func (m *UnfairMutex) acquire(ctx context.Context, try bool) (*Lease, error) {
 
 func (m *UnfairMutex) contend(ctx context.Context, seen *telemetry.Acquire, try bool) (*Lease, error) {
 	a := &unfairAttempt{mutex: m, gate: m.gates.want(m.full), seen: seen, long: waitqueue.LongWait{Report: m.longWait}}
-	return contender.Attempt(ctx, func() error {
+	return contender.RunAttempt(ctx, func() error {
 		if err := a.enter(ctx, try); err != nil {
 			return err
 		}

@@ -174,8 +174,8 @@ func ReleaseError(c *framework.Client, path string, session *framework.SessionHo
 // goroutine.
 var errPanicked = errors.New("a function of the user's panicked")
 
-// Observed calls get, the rest of an acquire, and reports its end.
-func Observed(
+// Observe calls get, the rest of an acquire, and reports its end.
+func Observe(
 	ctx context.Context, seen *telemetry.Acquire, get func() (*lease.Lease, error),
 ) (l *lease.Lease, err error) {
 	if seen == nil {
@@ -186,11 +186,11 @@ func Observed(
 	return get()
 }
 
-// Attempt calls run, which returns nil when the attempt has its grant, and returns what granted makes of
+// RunAttempt calls run, which returns nil when the attempt has its grant, and returns what granted makes of
 // it. If ctx ends at the same moment as the grant comes, ctx wins. Without a grant, and also if a user's
-// function panics or ends the goroutine, Attempt calls fail. fail withdraws the attempt and returns the
+// function panics or ends the goroutine, RunAttempt calls fail. fail withdraws the attempt and returns the
 // caller's error for err, which is nil in a panic.
-func Attempt[T any](
+func RunAttempt[T any](
 	ctx context.Context, run func() error, granted func() T, fail func(err error) error,
 ) (made T, err error) {
 	done := false

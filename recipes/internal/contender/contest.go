@@ -36,12 +36,12 @@ func (c *Contest) Acquire(ctx context.Context) (*lease.Lease, error) {
 		return nil, ctx.Err()
 	}
 	ctx, seen := c.Telemetry.Begin(ctx)
-	return Observed(ctx, seen, func() (*lease.Lease, error) {
+	return Observe(ctx, seen, func() (*lease.Lease, error) {
 		owner, party := OwnerOf(ctx, c.Queue.Client)
 		a := c.Queue.NewAttempt(c.Queue.Kinds[0], func() []byte { return c.Data(owner, party, seen) })
 		a.Observer = ObserverOf(seen)
 		var grant *waitqueue.Grant
-		return Attempt(ctx, func() (err error) {
+		return RunAttempt(ctx, func() (err error) {
 			grant, err = a.Run(ctx)
 			return err
 		}, func() *lease.Lease {

@@ -149,13 +149,13 @@ func ObserveFirst(
 		o.enter(q.Client.State() == framework.Connected)
 		defer o.close()
 		defer q.Client.OnState(o.onState)()
-		var shown *sight
+		var shown *observation
 		for {
-			now := o.look()
+			now := o.observe()
 			if o.over() {
 				return
 			}
-			if shown == nil || !reflect.DeepEqual(*shown, now) { //nolint:govet // errors of one text are one sight
+			if shown == nil || !reflect.DeepEqual(*shown, now) { //nolint:govet // errors of one text are one observation
 				shown = &now
 				if !yield(now.first, now.known) {
 					return
@@ -166,21 +166,21 @@ func ObserveFirst(
 	}
 }
 
-// A sight is what an observer shows.
-type sight struct {
+// An observation is what an observer yields.
+type observation struct {
 	first lease.Participant
 	known bool
 }
 
-// An observer looks which contender is first. It belongs to one goroutine, but for onState.
+// An observer finds out which contender is first. It belongs to one goroutine, but for onState.
 type observer struct {
 	queue  *waitqueue.Queue
 	ctx    context.Context // of the loop
 	waits  backoff.BackOff // after requests that failed
 	warn   func(error)
-	rounds pace.Pace // of looks that have to be repeated
+	rounds pace.Pace // of observations that have to be repeated
 
-	// of the latest look
+	// of the latest observation
 	state  context.Context  // of the client at that time
 	watch  *framework.Watch // fires when another is first; nil for none
 	failed bool
@@ -220,8 +220,8 @@ func (o *observer) over() bool {
 	return o.ctx.Err() != nil || o.queue.Client.State() == framework.Closed
 }
 
-// look returns the contender that is first now, and watches for a change.
-func (o *observer) look() sight {
+// observe returns the contender that is first now, and watches for a change.
+func (o *observer) observe() observation {
 	for {
 		o.unwatch()
 		o.mu.Lock()
@@ -229,17 +229,17 @@ func (o *observer) look() sight {
 		o.state = o.present //nolint:fatcontext // it replaces the context of the round before
 		o.mu.Unlock()
 		if !connected {
-			return sight{}
+			return observation{}
 		}
 		first, known, err := firstOf(o.state, o.queue, o.read)
-		again := false
+		there := false
 		if err == nil && !known {
-			again, err = o.awaitFirst()
+			there, err = o.awaitFirst()
 		}
 		switch {
 		case o.over():
-			return sight{}
-		case o.state.Err() != nil, again:
+			return observation{}
+		case o.state.Err() != nil, there:
 			_ = o.rounds.Wait(o.ctx, 1) // ends with ctx: then it is over
 			continue
 		case err != nil && !o.failed:
@@ -248,7 +248,7 @@ func (o *observer) look() sight {
 			o.waits.Reset()
 		}
 		o.failed = err != nil
-		return sight{first, known}
+		return observation{first, known}
 	}
 }
 
@@ -310,21 +310,21 @@ func (o *observer) awaitFirst() (there bool, err error) {
 	return there || len(queuenode.Sort(watch.Children(), o.queue.Kinds...)) > 0, nil
 }
 
-// wait returns when it is time to look again.
+// wait returns when it is time to observe again.
 func (o *observer) wait() {
 	var fired <-chan struct{}
 	if o.watch != nil {
 		o.watch.Recheck()
 		fired = o.watch.Fired()
 	}
-	var again <-chan time.Time
+	var retry <-chan time.Time
 	if o.failed {
-		again = time.After(o.waits.NextBackOff())
+		retry = time.After(o.waits.NextBackOff())
 	}
 	select {
 	case <-fired:
 	case <-o.state.Done():
-	case <-again:
+	case <-retry:
 	}
 }
 

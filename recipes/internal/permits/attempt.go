@@ -35,8 +35,8 @@ type attempt struct {
 	number numberWatch
 	long   waitqueue.LongWait // for the holders
 
-	above    []string // children of the semaphore's path, listed after nodes were created; nil for none
-	admitted bool     // there was no contender of another kind ahead among them
+	above        []string // children of the semaphore's path, listed after nodes were created; nil for none
+	kindsChecked bool     // there was no contender of another kind ahead among them
 
 	rounds pace.Pace // of restarts and listings
 }
@@ -145,7 +145,7 @@ func (a *attempt) takeAtOnce(ctx context.Context) error {
 	if !alone {
 		return errContended
 	}
-	switch behind, err := a.admit(ctx, names); {
+	switch behind, err := a.checkKinds(ctx, names); {
 	case err != nil:
 		return err
 	case behind != "":
@@ -178,14 +178,14 @@ func (a *attempt) take(ctx context.Context) error {
 		if err := a.rounds.Wait(ctx, 1); err != nil {
 			return err
 		}
-		switch a.sees(ctx, names, err).next() {
+		switch a.situation(ctx, names, err).next() {
 		case toFail:
 			return err
 		case toRenew:
 			a.discardNodes()
 			names, err = a.createPermits(ctx)
-		case toAsk:
-			names, err = a.askAdmission(ctx, names)
+		case toCheckKinds:
+			names, err = a.awaitOtherKind(ctx, names)
 		case toRecount:
 			names, err = a.createPermits(ctx)
 		case toGrant:
@@ -203,9 +203,9 @@ func (a *attempt) take(ctx context.Context) error {
 	}
 }
 
-// askAdmission asks whether a contender of another kind was first. If that one is to go, it waits for that.
-func (a *attempt) askAdmission(ctx context.Context, names []string) ([]string, error) {
-	behind, err := a.admit(ctx, names)
+// awaitOtherKind checks whether a contender of another kind was first. If that one is to go, it waits for that.
+func (a *attempt) awaitOtherKind(ctx context.Context, names []string) ([]string, error) {
+	behind, err := a.checkKinds(ctx, names)
 	if err != nil || behind == "" {
 		return names, err
 	}
@@ -215,19 +215,19 @@ func (a *attempt) askAdmission(ctx context.Context, names []string) ([]string, e
 	return a.createPermits(ctx)
 }
 
-// A sight is what an attempt with the turn knows.
-type sight struct {
+// A situation is what an attempt with the turn knows.
+type situation struct {
 	failed, passes bool // the latest request; that is repeated
 	stands         bool // all of its znodes exist
-	admitted       bool // no contender of another kind was there before
+	kindsChecked   bool // no contender of another kind was there before
 	free           bool // there are permits for all children
 	known          bool // the number of permits has not changed since it was read
 }
 
-func (a *attempt) sees(ctx context.Context, names []string, err error) sight {
-	return sight{
+func (a *attempt) situation(ctx context.Context, names []string, err error) situation {
+	return situation{
 		failed: err != nil, passes: ctx.Err() == nil && waitqueue.Disconnected(err),
-		stands: err == nil && a.among(names), admitted: a.admitted,
+		stands: err == nil && a.among(names), kindsChecked: a.kindsChecked,
 		free: len(names) <= a.number.permits, known: a.number.isKnown(),
 	}
 }
@@ -236,17 +236,17 @@ func (a *attempt) sees(ctx context.Context, names []string, err error) sight {
 type step int
 
 const (
-	toFail    step = iota + 1
-	toRetry        // look again, since the connection was lost
-	toRenew        // create the znodes again: another client deleted some of them
-	toAsk          // whether the attempt is admitted
-	toRecount      // read the number of permits again
+	toFail       step = iota + 1
+	toRetry           // look again, since the connection was lost
+	toRenew           // create the znodes again: another client deleted some of them
+	toCheckKinds      // whether a contender of another kind was first
+	toRecount         // read the number of permits again
 	toGrant
 	toAwait
 )
 
-// next decides by what was seen, and by nothing else.
-func (s sight) next() step {
+// next decides by the situation, and by nothing else.
+func (s situation) next() step {
 	switch {
 	case s.failed && !s.passes:
 		return toFail
@@ -254,8 +254,8 @@ func (s sight) next() step {
 		return toRetry
 	case !s.stands:
 		return toRenew
-	case !s.admitted:
-		return toAsk
+	case !s.kindsChecked:
+		return toCheckKinds
 	case !s.free:
 		return toAwait
 	case !s.known:
@@ -317,7 +317,7 @@ func (a *attempt) tryOnce(ctx context.Context) error {
 	case !a.among(names):
 		return errTurnLost
 	}
-	behind, err := a.admit(ctx, names)
+	behind, err := a.checkKinds(ctx, names)
 	if err != nil {
 		return err
 	}

@@ -12,20 +12,20 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 )
 
-// A grant is the grant of permits: a znode for each, and the rest of the attempt.
+// A grant is the grant of permits: a znode for each, and the deletion of the znode in the queue.
 type grant struct {
 	contender.Grant // of the first permit
 	nodes           []*waitqueue.Grant
-	rest            *rest
+	cleanup         *cleanup
 }
 
 // lease returns a lease of the grant, and starts the deletion of the znode in the queue, if there is one.
-// The call does not wait for it. The release waits for it: see rest.
+// The call does not wait for it. The release waits for it: see cleanup.
 func (a *attempt) lease(ctx context.Context) *lease.Lease {
 	closeWatch(a.own)
 	closeWatch(a.number.watch)
 	closeWatch(a.turn.Own)
-	rest := &rest{gone: make(chan struct{})}
+	cleanup := &cleanup{gone: make(chan struct{})}
 	p, first := a.pool, a.nodes[0]
 	more := make([]*hold.Znode, len(a.nodes)-1)
 	for i, node := range a.nodes[1:] {
@@ -34,18 +34,18 @@ func (a *attempt) lease(ctx context.Context) *lease.Lease {
 	l := contender.NewLease(hold.Options{
 		Client: first.Client,
 		Path:   p.Path,
-		Grant:  &grant{contender.Grant{Grant: first, Of: p.Path, Recipe: p.Recipe}, a.nodes, rest},
+		Grant:  &grant{contender.Grant{Grant: first, Of: p.Path, Recipe: p.Recipe}, a.nodes, cleanup},
 		Znode:  &first.Znode,
 		More:   more,
 		Hooks:  a.seen.Granted(ctx, first.Fence(), first.Session.Session()),
 	}, p.LossPolicy, p.Revoked)
 	switch {
 	case a.outOfTurn():
-		close(rest.gone)
+		close(cleanup.gone)
 	case p.Revoked == nil:
-		go rest.leave(a.turn)
+		go cleanup.run(a.turn)
 	default:
-		go rest.leaveRevocable(a.turn, contender.ShareOf(l).Hold().RequestRelease)
+		go cleanup.runRevocable(a.turn, contender.ShareOf(l).Hold().RequestRelease)
 	}
 	return l
 }
@@ -64,7 +64,7 @@ func (g *grant) Release(ctx context.Context) error {
 	if err := g.Released(deleteNodes(ctx, g.nodes)); err != nil {
 		return err
 	}
-	return g.Recipe.Error(g.Client, "release", g.Of, g.rest.wait(ctx))
+	return g.Recipe.Error(g.Client, "release", g.Of, g.cleanup.wait(ctx))
 }
 
 // Discard deletes the permits' znodes in the background.
@@ -86,28 +86,28 @@ func deleteNodes(ctx context.Context, nodes []*waitqueue.Grant) (err error) {
 	return err
 }
 
-// A rest is what a granted attempt leaves behind: its znode in the queue.
-type rest struct {
+// A cleanup is the deletion of what a granted attempt leaves behind: its znode in the queue.
+type cleanup struct {
 	gone chan struct{} // closed when err is set
 	err  error         // why the znode may still exist
 }
 
-// leave deletes the turn's znode. It is started with the grant, and the release waits for it. It
+// run deletes the turn's znode. It is started with the grant, and the release waits for it. It
 // ends with the reply to the deletion, or with the client or the session.
-func (r *rest) leave(turn *waitqueue.Grant) {
-	defer close(r.gone)
+func (c *cleanup) run(turn *waitqueue.Grant) {
+	defer close(c.gone)
 	// If this fails, the client continues until the znode is gone.
 	err := turn.Client.Delete(context.Background(), turn.Path, framework.Guaranteed()) //nolint:forbidigo // the caller has the permits by now, and does not wait
 	if !over(err) {
-		r.err = err
+		c.err = err
 	}
 }
 
-// leaveRevocable is leave for a contender that may have been asked to release while it waited: by its
+// runRevocable is run for a contender that may have been asked to release while it waited: by its
 // znode in the queue, the only one that others then saw. It deletes the data that it has read, so no
 // request gets lost in between.
-func (r *rest) leaveRevocable(turn *waitqueue.Grant, requested func()) {
-	ctx := context.Background() //nolint:forbidigo // as leave
+func (c *cleanup) runRevocable(turn *waitqueue.Grant, requested func()) {
+	ctx := context.Background() //nolint:forbidigo // as run
 	for {
 		data, st, err := turn.Client.Get(ctx, turn.Path)
 		if err != nil {
@@ -121,14 +121,14 @@ func (r *rest) leaveRevocable(turn *waitqueue.Grant, requested func()) {
 			break
 		}
 	}
-	r.leave(turn)
+	c.run(turn)
 }
 
 // wait returns when the znode is gone, or why it may still exist.
-func (r *rest) wait(ctx context.Context) error {
+func (c *cleanup) wait(ctx context.Context) error {
 	select {
-	case <-r.gone:
-		return r.err
+	case <-c.gone:
+		return c.err
 	case <-ctx.Done():
 		return ctx.Err()
 	}

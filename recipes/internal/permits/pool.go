@@ -126,7 +126,7 @@ func (p *Pool) observed(
 		return nil, ctx.Err()
 	}
 	ctx, seen := p.Telemetry.Begin(ctx)
-	return contender.Observed(ctx, seen, func() (*lease.Lease, error) { return get(ctx, seen) })
+	return contender.Observe(ctx, seen, func() (*lease.Lease, error) { return get(ctx, seen) })
 }
 
 func (p *Pool) acquire(
@@ -137,7 +137,7 @@ func (p *Pool) acquire(
 	if try {
 		run = a.try
 	}
-	return contender.Attempt(ctx, func() error {
+	return contender.RunAttempt(ctx, func() error {
 		return run(ctx)
 	}, func() *lease.Lease {
 		return a.lease(ctx)

@@ -21,7 +21,7 @@ func (a *attempt) createPermits(ctx context.Context) (names []string, err error)
 	leases := a.pool.leases()
 	if a.nodes == nil {
 		a.nodes, names, a.above, err = a.addNodes(ctx, a.n)
-		a.admitted = false
+		a.kindsChecked = false
 		if err != nil || names != nil {
 			return names, err
 		}
@@ -71,11 +71,11 @@ func (a *attempt) addNodes(
 	return added, names, above, nil
 }
 
-// admit returns [waitqueue.ErrMixed] if a contender of another kind came to the directory at the
+// checkKinds returns [waitqueue.ErrMixed] if a contender of another kind came to the directory at the
 // semaphore's path before the attempt, which has its znodes. If that contender is to be refused itself,
-// because one of permits, the children of the permits' directory, is older, admit returns its path: it
+// because one of permits, the children of the permits' directory, is older, checkKinds returns its path: it
 // has to be gone first.
-func (a *attempt) admit(ctx context.Context, permits []string) (behind string, err error) {
+func (a *attempt) checkKinds(ctx context.Context, permits []string) (behind string, err error) {
 	names := a.above
 	if names == nil {
 		if names, _, err = a.turn.Client.Children(ctx, a.pool.Path); err != nil {
@@ -94,7 +94,7 @@ func (a *attempt) admit(ctx context.Context, permits []string) (behind string, e
 	if err != nil || behind != "" {
 		return zkpath.Join(a.pool.Path, behind), err
 	}
-	a.admitted = true
+	a.kindsChecked = true
 	return "", nil
 }
 

@@ -229,14 +229,14 @@ func (a *Acquire) Waits(ahead int) {
 	if a.counts() {
 		a.count.Add(ctx, 1, a.waitCount...)
 	}
-	place := zap.Skip()
+	field := zap.Skip()
 	if ahead >= 0 {
 		position := ahead + a.beyond
 		a.wait.SetAttributes(attribute.Int(locktel.AttrQueuePosition, position))
-		place = zap.Int(locktel.AttrQueuePosition, position)
+		field = zap.Int(locktel.AttrQueuePosition, position)
 	}
 	if line := a.log.Check(zapcore.DebugLevel, "queued"); line != nil {
-		line.Write(a.fields(place, slogcore.Context(ctx))...)
+		line.Write(a.fields(field, slogcore.Context(ctx))...)
 	}
 }
 

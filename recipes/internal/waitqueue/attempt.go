@@ -36,7 +36,7 @@ var errGone = errtype.New("waitqueue: own node is gone", errtype.Other)
 //     third client deletes it, A's hold is lost as soon as A's client sees that.
 //  4. B holds only while its session certainly exists, and so B's node, for all behind B to find.
 //
-// Contenders of another kind are refused, or waited for, by the same listing: see admit. No event grants, it
+// Contenders of another kind are refused, or waited for, by the same listing: see checkKinds. No event grants, it
 // is a reason to list again: one that is late or lost costs time. What saves a request is behind [shortcuts],
 // and has to show the same.
 type Attempt struct {
@@ -45,9 +45,9 @@ type Attempt struct {
 	data  func() []byte
 	write *Grant // of a downgrade; nil if the attempt queues as others do
 
-	znode    hold.Znode     // the node, with the session that it is bound to; without a Path if there is none
-	self     queuenode.Node // the node
-	admitted bool           // a listing showed the node, and no contender of another kind ahead of it
+	znode        hold.Znode     // the node, with the session that it is bound to; without a Path if there is none
+	self         queuenode.Node // the node
+	kindsChecked bool           // a listing showed the node, and no contender of another kind ahead of it
 
 	waiter    *waiter   // since it began to wait
 	rounds    pace.Pace // of restarts and listings
@@ -272,7 +272,7 @@ func (a *Attempt) created(path string) {
 	_, name := zkpath.Split(path)
 	a.znode.Path = path
 	a.self, _ = queuenode.Parse(name, a.queue.Kinds) // it has the name that was asked for
-	a.admitted = a.write != nil                      // a downgrade's owner has been admitted as a writer
+	a.kindsChecked = a.write != nil                  // a downgrade's owner was checked as a writer
 }
 
 // position returns what the attempt has to wait for, by a listing. A node that is not listed is gone: the
@@ -286,7 +286,7 @@ func (a *Attempt) position(ctx context.Context) (position, error) {
 	if own < 0 {
 		return position{}, errGone
 	}
-	if other, err := a.admit(ctx, v); err != nil || other != "" {
+	if other, err := a.checkKinds(ctx, v); err != nil || other != "" {
 		pos := position{ahead: own + 1, predecessor: other}
 		if own > 0 {
 			pos.also = v.nodes[0].Name // if it goes first, the other is not refused any more
@@ -302,16 +302,16 @@ func (a *Attempt) position(ctx context.Context) (position, error) {
 	return a.shortcuts.prepare(a.queue.position(v.nodes, own), v.nodes, own), nil
 }
 
-// admit returns ErrMixed if a contender of another kind is ahead of the attempt, or the name of one that
+// checkKinds returns ErrMixed if a contender of another kind is ahead of the attempt, or the name of one that
 // has to be gone first: see otherAhead. Those that come later do not end the wait, and cost one line of
-// the log. All grants come after a position, and so after admit.
-func (a *Attempt) admit(ctx context.Context, v view) (other string, err error) {
-	if a.admitted {
+// the log. All grants come after a position, and so after checkKinds.
+func (a *Attempt) checkKinds(ctx context.Context, v view) (other string, err error) {
+	if a.kindsChecked {
 		a.warnOfOthers(v)
 		return "", nil
 	}
 	other, err = a.queue.otherAhead(ctx, a.znode.Client, v, &a.self, a.znode.Stat.Czxid)
-	a.admitted = err == nil && other == ""
+	a.kindsChecked = err == nil && other == ""
 	return other, err
 }
 

@@ -33,10 +33,10 @@ type listingKey struct {
 
 // underway is what is on its way for one key.
 type underway struct {
-	along  []*alongListing            // sent behind creations, in the order in which these began
-	few    [alongAtMost]*alongListing // the memory of along
-	latest *alongListing              // of those that have ended, the last one with names; nil for none
-	shared *sharedListing             // nil for none
+	inFlight []*alongListing         // sent behind creations, in the order in which these began
+	buffer   [maxAlong]*alongListing // the memory of inFlight
+	latest   *alongListing           // of those that have ended, the last one with names; nil for none
+	shared   *sharedListing          // nil for none
 }
 
 // An alongListing is a listing that is sent along with the creation of an attempt's node, right
@@ -49,9 +49,9 @@ type alongListing struct {
 	view view // set by sort
 }
 
-// alongAtMost is how many attempts of a session list along with their creations at one time, which
+// maxAlong is how many attempts of a session list along with their creations at one time, which
 // costs them no round trip. Those beyond use these listings, or share one that is sent later.
-const alongAtMost = 4
+const maxAlong = 4
 
 // A sharedListing is one request that several attempts wait for.
 type sharedListing struct {
@@ -74,14 +74,14 @@ func (ls *listings) begin(key listingKey) *alongListing {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	u := ls.underwayLocked(key)
-	if len(u.along) >= alongAtMost || u.shared != nil {
+	if len(u.inFlight) >= maxAlong || u.shared != nil {
 		return nil
 	}
-	if u.along == nil {
-		u.along = u.few[:0]
+	if u.inFlight == nil {
+		u.inFlight = u.buffer[:0]
 	}
 	l := &alongListing{ended: make(chan struct{})}
-	u.along = append(u.along, l)
+	u.inFlight = append(u.inFlight, l)
 	return l
 }
 
@@ -97,8 +97,8 @@ func (ls *listings) end(key listingKey, l *alongListing, names []string) {
 		u.latest = l
 	}
 	close(l.ended)
-	i := slices.Index(u.along, l)
-	u.along = slices.Delete(u.along, i, i+1)
+	i := slices.Index(u.inFlight, l)
+	u.inFlight = slices.Delete(u.inFlight, i, i+1)
 	ls.forgetLocked(key)
 }
 
@@ -109,7 +109,7 @@ func (ls *listings) end(key listingKey, l *alongListing, names []string) {
 func (ls *listings) listedAlong(
 	ctx context.Context, key listingKey, q *Queue, name string, most time.Duration,
 ) (view, error) {
-	others := ls.alongs(key)
+	others := ls.alongListings(key)
 	if len(others) == 0 {
 		return view{}, nil
 	}
@@ -133,8 +133,8 @@ func (ls *listings) listedAlong(
 	return view{}, nil
 }
 
-// alongs returns the latest listing that has ended, if it is known, and those on their way.
-func (ls *listings) alongs(key listingKey) []*alongListing {
+// alongListings returns the latest listing that has ended, if it is known, and those on their way.
+func (ls *listings) alongListings(key listingKey) []*alongListing {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	u := ls.all[key]
@@ -142,9 +142,9 @@ func (ls *listings) alongs(key listingKey) []*alongListing {
 		return nil
 	}
 	if u.latest == nil {
-		return slices.Clone(u.along)
+		return slices.Clone(u.inFlight)
 	}
-	return append([]*alongListing{u.latest}, u.along...)
+	return append([]*alongListing{u.latest}, u.inFlight...)
 }
 
 // ordered returns what the listing shows. Its nodes are nil if requests are needed for their order.
@@ -168,7 +168,7 @@ func (ls *listings) underwayLocked(key listingKey) *underway {
 
 // forgetLocked forgets the key if nothing is on its way.
 func (ls *listings) forgetLocked(key listingKey) {
-	if u := ls.all[key]; len(u.along) == 0 && u.shared == nil {
+	if u := ls.all[key]; len(u.inFlight) == 0 && u.shared == nil {
 		delete(ls.all, key)
 	}
 }

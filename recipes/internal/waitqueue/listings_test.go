@@ -167,9 +167,9 @@ func TestListings(t *testing.T) {
 	})
 	inListings(t, "only so many list along with their creations", func(t *testing.T, _ *ensembleOfOne, ls *listings) {
 		var begun []*alongListing
-		for i := range 2 * alongAtMost {
+		for i := range 2 * maxAlong {
 			along := ls.begin(sharedKey)
-			if begun = append(begun, along); (along != nil) != (i < alongAtMost) {
+			if begun = append(begun, along); (along != nil) != (i < maxAlong) {
 				t.Errorf("attempt %d lists along: %v", i, along)
 			}
 		}

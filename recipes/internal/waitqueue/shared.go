@@ -21,12 +21,12 @@ import (
 type sharing struct {
 	*Attempt
 
-	begun time.Time // of the node's creation
-	key   listingKey
-	along *alongListing // sent behind the creation; nil for none
-	names []string      // of the directory's children, as listed then; nil once used
-	fresh bool          // the node has not been listed yet
-	took  time.Duration // from the creation to the return of its call
+	begun   time.Time // of the node's creation
+	key     listingKey
+	listing *alongListing // sent behind the creation; nil for none
+	names   []string      // of the directory's children, as listed then; nil once used
+	fresh   bool          // the node has not been listed yet
+	took    time.Duration // from the creation to the return of its call
 
 	deletionGrants     bool // the deletion of the predecessor grants the lock; see Queue.MayReplace
 	bothDeletionsGrant bool // the deletion of the predecessor and of the second grants the lock
@@ -47,8 +47,8 @@ func newAttempt() *Attempt {
 func (s *sharing) creating(opts []framework.CreateOption) []framework.CreateOption {
 	c := s.znode.Client
 	s.key = listingKey{s.znode.Session.Session(), c.AbsolutePath(s.queue.Dir), s.queue.Kinds[0]}
-	s.begun, s.names, s.along = time.Now(), nil, listingsOf(c).begin(s.key)
-	if s.along == nil {
+	s.begun, s.names, s.listing = time.Now(), nil, listingsOf(c).begin(s.key)
+	if s.listing == nil {
 		return opts
 	}
 	return append(opts, framework.ListTo("", &s.names))
@@ -57,7 +57,7 @@ func (s *sharing) creating(opts []framework.CreateOption) []framework.CreateOpti
 func (s *sharing) answered() {
 	s.fresh, s.took = true, time.Since(s.begun)
 	ls := listingsOf(s.znode.Client)
-	ls.end(s.key, s.along, s.names)
+	ls.end(s.key, s.listing, s.names)
 	if s.znode.Path != "" {
 		ls.add(s.self.Name)
 	}
