@@ -257,16 +257,12 @@ func (q *queueLock) enlist(key ownerKey, awaited *entry, try bool) admission {
 		e.live = true
 		o.entries[key] = e
 	}
-	if try && !e.driven && e.lockers > 0 { // a try would lose their place in the queue
-		e.waiting++
-		return admission{entry: e, outcome: e.outcomeLocked(), attempt: e.attempt}
-	}
-	if e.driven {
+	if e.driven || try && e.lockers > 0 { // a try that drives would lose their place in the queue
 		e.waiting++
 		if !try {
 			e.lockers++
 		}
-		return admission{entry: e, outcome: e.outcomeLocked(), attempt: e.attempt, trying: e.trying}
+		return admission{entry: e, outcome: e.outcomeLocked(), attempt: e.attempt, trying: e.driven && e.trying}
 	}
 	e.driven, e.trying = true, try
 	return admission{entry: e}

@@ -317,11 +317,10 @@ func (a *attempt) tryOnce(ctx context.Context) error {
 	case !a.among(names):
 		return errTurnLost
 	}
-	behind, err := a.checkKinds(ctx, names)
-	if err != nil {
+	switch behind, err := a.checkKinds(ctx, names); {
+	case err != nil:
 		return err
-	}
-	if behind != "" || len(names) > a.number.permits {
+	case behind != "" || len(names) > a.number.permits:
 		return a.cancel(ctx)
 	}
 	a.countBreaks()
