@@ -26,6 +26,9 @@ const (
 	unreadData  = 512 << 10
 	perAnswered = 2
 	longest     = 1 << 20 // data of this length, or more, are read one by one
+
+	// enough is how many answers of a directory say more about its data than the latest answers of any directory do.
+	enough = 16
 )
 
 // A readPlan has the order of the reads of one call. A server makes the reply to one request as a whole, and needs memory
@@ -93,13 +96,20 @@ func (p *readPlan) next(answered int) []string {
 // uncertain returns how much longer data may be than those that so many reads had.
 func uncertain(answered int) int { return unreadData / (1 + perAnswered*answered) }
 
-// together returns how many of the first paths are read by one request: their data are expected to have unreadData at
-// most, with what is uncertain. That shrinks with the reads that were answered in these directories, and with the number
-// of directories that are known. It returns the mean of both, too, and the mean without the uncertainty.
-func (d *dirsRead) together(paths []string) (n, most, mean int) {
+// lengths are what the data of the reads of one request are expected to have, in bytes.
+type lengths struct {
+	mean, most int  // of one read; most has what is uncertain about it, too
+	known      bool // by the directories of these reads alone
+}
+
+// together returns how many of the first paths are read by one request, and how long their data are: unreadData at most,
+// with what is uncertain. That shrinks with the reads that were answered in these directories, and with the number of
+// directories that are known.
+func (d *dirsRead) together(paths []string) (n int, each lengths) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var here *dirRead
+	known := true
 	dir, length, answered := "", 0, len(d.dirs)
 	for i, path := range paths {
 		if of, _ := zkpath.Split(path); i == 0 || of != dir {
@@ -108,14 +118,15 @@ func (d *dirsRead) together(paths []string) (n, most, mean int) {
 			}
 			answered += here.answered
 		}
+		known = known && here.answered >= enough && here.mean > 0 // data of 0 bytes may be those of absent znodes
 		length += here.mean
 		sum := length + (i+1)*uncertain(answered)
 		if i > 0 && sum > unreadData {
 			break
 		}
-		n, most, mean = i+1, sum/(i+1), length/(i+1)
+		n, each = i+1, lengths{mean: length / (i + 1), most: sum / (i + 1), known: known}
 	}
-	return n, most, mean
+	return n, each
 }
 
 // add records the length of a znode's data; 0 if it does not exist.

@@ -22,15 +22,15 @@ const readsTogether = 64
 // readsSent are reads of one kind that were sent: of znodes' data and Stats, or of the names of their
 // children. Several are one request (multiRead), in which each read fails by itself.
 type readsSent struct {
-	session  *session.Session
-	limits   limits
-	opcode   proto.Opcode // getData, getChildren, or getChildren2, which is always a request of its own
-	class    wire.Class
-	call     *wire.Call                   // nil if there is one request
-	by       time.Time                    // when their caller leaves; zero for never
-	expected int                          // the mean length of data that is known; 0 if none is
-	single   *session.Pending[proto.Node] // the only read; nil if there are others
-	parts    []partSent
+	session *session.Session
+	limits  limits
+	opcode  proto.Opcode // getData, getChildren, or getChildren2, which is always a request of its own
+	class   wire.Class
+	call    *wire.Call                   // nil if there is one request
+	by      time.Time                    // when their caller leaves; zero for never
+	each    lengths                      // of the data of one read; 0 if nothing is known
+	single  *session.Pending[proto.Node] // the only read; nil if there are others
+	parts   []partSent
 }
 
 // limits are the greatest sizes of a request and of the reply to one read, in bytes.
@@ -59,7 +59,7 @@ func sendReads(s *session.Session, most limits, opcode proto.Opcode, paths []str
 		return sent
 	}
 	for len(paths) > 0 {
-		n := sent.together(paths, 0)
+		n := sent.together(paths)
 		sent.parts = append(sent.parts, sent.send(paths[:n]))
 		paths = paths[n:]
 	}
@@ -105,19 +105,19 @@ func (c *core) sendPart(r *readsSent, plan *readPlan, answered int) bool {
 	if len(paths) == 0 {
 		return false
 	}
-	n, most, mean := c.dirsRead.together(paths[:min(len(paths), readsTogether)])
+	n, each := c.dirsRead.together(paths[:min(len(paths), readsTogether)])
 	if plan.atOnce {
-		n, most = len(paths), mean
+		n, each.most = len(paths), each.mean
 	}
-	r.expected = mean
+	r.each = each
 	if plan.atOnce && n > fewTogether {
 		r.parts = append(r.parts, r.sendEach(paths))
 		plan.sent += n
 		return true
 	}
-	n = r.together(paths[:n], mean)
-	ahead := min(partsAhead, r.session.Wire().Ahead(r.opcode, n, most))
-	if n < min(len(paths), readsTogether) && most > 2*mean { // after its reply, the next one may have far more reads
+	n = r.together(paths[:n])
+	ahead := min(partsAhead, r.session.Wire().Ahead(r.opcode, n, wire.Length{Bytes: each.most, Known: each.known}))
+	if n < min(len(paths), readsTogether) && each.most > 2*each.mean { // after its reply, the next one may have far more reads
 		ahead = 1
 	}
 	if len(r.parts) >= ahead {
@@ -142,9 +142,9 @@ func (c *core) learn(paths []string, found []outcomeOfRead) {
 	}
 }
 
-// together returns how many of the first paths have one request, if each has so many bytes or more.
-func (r *readsSent) together(paths []string, each int) (n int) {
-	size, most := headSize+multiOpSize, min(len(paths), readsTogether, r.session.Wire().Together(r.opcode, each))
+// together returns how many of the first paths have one request.
+func (r *readsSent) together(paths []string) (n int) {
+	size, most := headSize+multiOpSize, min(len(paths), readsTogether, r.session.Wire().Together(r.opcode, r.expect(1)))
 	for ; n < most; n++ {
 		size += multiOpSize + readSize - headSize + len(paths[n])
 		if n > 0 && size > r.limits.request {
@@ -152,6 +152,11 @@ func (r *readsSent) together(paths []string, each int) (n int) {
 		}
 	}
 	return n
+}
+
+// expect returns how long the data of so many reads are expected to be together.
+func (r *readsSent) expect(reads int) wire.Length {
+	return wire.Length{Bytes: reads * r.each.mean, Known: r.each.known}
 }
 
 func (r *readsSent) send(paths []string) partSent {
@@ -162,7 +167,7 @@ func (r *readsSent) send(paths []string) partSent {
 		return r.decode(d, len(paths))
 	})
 	rq.Class, rq.Call, rq.By, rq.Reads, rq.Read = r.class, r.call, r.by, len(paths), r.opcode
-	rq.Expect = len(paths) * r.expected
+	rq.Expect = r.expect(len(paths))
 	rq.Limit = math.MaxInt32 - proto.ReplyHeadSize
 	if r.limits.reply < rq.Limit/len(paths) {
 		rq.Limit = r.limits.reply * len(paths)
@@ -183,7 +188,7 @@ func (r *readsSent) sendOne(path string) *session.Pending[proto.Node] {
 	if r.opcode == proto.OpGetData {
 		rq = requests.Get(path)
 	}
-	rq.Class, rq.Call, rq.By, rq.Expect, rq.Limit = r.class, r.call, r.by, r.expected, r.limits.reply
+	rq.Class, rq.Call, rq.By, rq.Expect, rq.Limit = r.class, r.call, r.by, r.expect(1), r.limits.reply
 	return session.Begin(r.session, rq)
 }
 

@@ -214,6 +214,7 @@ func TestKnownLengthsCostFewRoundTrips(t *testing.T) {
 		c := connect(t, srv.Addr(), framework.WithSessionTimeout(30*time.Second), l.over(t, srv))
 		small, large := fillDir(t, srv, "/small", count, 10), fillDir(t, srv, "/large", 1, size)
 		among := append([]string{mustCreate(t, c, "/among/large", string(make([]byte, size)))}, fillDir(t, srv, "/among", count, 10)...)
+		ends := slices.Concat(among[1:], among[:1])
 		apart, absent := make([]string, count), make([]string, count)
 		for i := range count {
 			apart[i] = fillDir(t, srv, fmt.Sprintf("/apart/%d", i), 1, 10)[0]
@@ -228,7 +229,7 @@ func TestKnownLengthsCostFewRoundTrips(t *testing.T) {
 			}
 		}
 		for name, call := range map[string]func(){
-			"small": each(small, nil), "among": each(among, nil), "apart": each(apart, nil), "absent": each(absent, framework.ErrNoNode),
+			"small": each(small, nil), "among": each(among, nil), "ends": each(ends, nil), "apart": each(apart, nil), "absent": each(absent, framework.ErrNoNode),
 			"more": each(slices.Concat(small, small[:1]), nil),
 			"children": func() {
 				_, _, errs := c.ChildrenEach(t.Context(), slices.Repeat(large, count)...)

@@ -368,10 +368,10 @@ func txnRequest(ops []TxnOp) requests.Request[txnAnswer] {
 		e.Int32(op.version)
 	}
 	e.OpHead(proto.OpError, true, -1)
-	rq := requests.Request[txnAnswer]{Opcode: proto.OpMulti, Body: e.Body(), Expect: proto.OpHeadSize, Decode: decodeTxn}
+	rq := requests.Request[txnAnswer]{Opcode: proto.OpMulti, Body: e.Body(), Expect: wire.Length{Bytes: proto.OpHeadSize}, Decode: decodeTxn}
 	deletes, others := false, false
 	for _, op := range ops {
-		rq.Expect += op.resultSize()
+		rq.Expect.Bytes += op.resultSize()
 		deletes = deletes || op.kind == txnDelete
 		others = others || op.kind == txnCreate || op.kind == txnSet
 	}

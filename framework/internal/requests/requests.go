@@ -25,7 +25,7 @@ type Request[T any] struct {
 	Body   []byte
 	Watch  bool                         // it is a read that leaves a watch
 	Limit  int                          // the length that the reply's body may have, in bytes; 0 for the client's, or Expect if that is more
-	Expect int                          // the length that it is expected to have, or more if such replies had more lately
+	Expect wire.Length                  // of the reply's body
 	Reads  int                          // how many reads a multiRead has
 	Read   proto.Opcode                 // what they are
 	Class  wire.Class                   // what it goes ahead of

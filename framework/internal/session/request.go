@@ -33,7 +33,7 @@ type Pending[T any] struct {
 func Begin[T any](s *Session, rq requests.Request[T]) *Pending[T] {
 	limit := rq.Limit
 	if limit == 0 {
-		limit = max(s.cfg.MaxReply, rq.Expect)
+		limit = max(s.cfg.MaxReply, rq.Expect.Bytes)
 	}
 	p := &Pending[T]{session: s, decode: rq.Decode, answered: rq.Answered}
 	p.request = wire.Request{

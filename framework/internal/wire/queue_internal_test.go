@@ -12,7 +12,7 @@ import (
 func TestAnIdleLaneGainsNoClaim(t *testing.T) {
 	var q queue
 	w, now := newWindow(10*time.Second, new(sizes)), time.Now()
-	add := func(class Class) { q.add(&Request{Class: class, Expect: 1000}) }
+	add := func(class Class) { q.add(&Request{Class: class, Expect: Length{Bytes: 1000}}) }
 	for range 10_000 { // each goes out at once
 		add(Ordinary)
 		q.next(&w, now)
@@ -91,11 +91,11 @@ func TestManyRemovalsTakeTurns(t *testing.T) {
 				n += 100
 			}
 			for range n {
-				q.add(&Request{Class: Last, Expect: 10})
+				q.add(&Request{Class: Last, Expect: Length{Bytes: 10}})
 			}
 			removals := 0
 			for others := 0; others < 200; {
-				q.add(&Request{Class: class, Expect: 10})
+				q.add(&Request{Class: class, Expect: Length{Bytes: 10}})
 				if q.next(&w, now).Class == Last {
 					removals++
 				} else {
@@ -169,8 +169,8 @@ func TestReleasesStarveNothing(t *testing.T) {
 	for _, callers := range []int{2, 100, 1000} {
 		for _, class := range []Class{Ordinary, Apart} {
 			for _, cost := range []int{200, minWindow - 1000, unknownData} {
-				rq := &Request{Class: class, Expect: cost}
-				if !goesWithin(2*time.Second, time.Millisecond, rq, callers, Request{Class: Release, Expect: 330}) {
+				rq := &Request{Class: class, Expect: Length{Bytes: cost}}
+				if !goesWithin(2*time.Second, time.Millisecond, rq, callers, Request{Class: Release, Expect: Length{Bytes: 330}}) {
 					t.Errorf("a request of class %d and %d bytes did not go, with %d callers that delete", class, cost, callers)
 				}
 			}
@@ -183,7 +183,7 @@ func TestReleasesAreBounded(t *testing.T) {
 	var q queue
 	w, now := newWindow(10*time.Second, new(sizes)), time.Now()
 	for range 100 {
-		q.add(&Request{Class: Release, Expect: 30 << 10})
+		q.add(&Request{Class: Release, Expect: Length{Bytes: 30 << 10}})
 	}
 	if pump(&q, &w, now); w.down.bytes > w.down.limit(w.span) {
 		t.Errorf("%d bytes in flight, and the limit is %d", w.down.bytes, w.down.limit(w.span))
@@ -204,8 +204,8 @@ func TestADeadlineIsNoReasonToWaitOnAnIdleLink(t *testing.T) {
 		{320, 20 * time.Millisecond, 50 * time.Millisecond},
 	} {
 		for _, callers := range []int{2, 5} {
-			rq := &Request{Class: Apart, By: time.Now(), Expect: tc.cost}
-			if !goesWithin(tc.by, tc.rtt, rq, callers, Request{Class: Apart, Expect: 320}) {
+			rq := &Request{Class: Apart, By: time.Now(), Expect: Length{Bytes: tc.cost}}
+			if !goesWithin(tc.by, tc.rtt, rq, callers, Request{Class: Apart, Expect: Length{Bytes: 320}}) {
 				t.Errorf("%d bytes did not go within %v, with a round trip of %v and %d callers", tc.cost, tc.by, tc.rtt, callers)
 			}
 		}
@@ -218,7 +218,7 @@ func TestAWriteWithoutTimeGivesWay(t *testing.T) {
 	w, now := newWindow(10*time.Second, new(sizes)), time.Now()
 	const size = 1 << 20
 	write := func(left time.Duration) *Request {
-		return &Request{Expect: 100, By: now.Add(left), sending: sending{size: size}}
+		return &Request{Expect: Length{Bytes: 100}, By: now.Add(left), sending: sending{size: size}}
 	}
 	former := write(time.Minute)
 	q.add(former)
@@ -247,7 +247,7 @@ func TestNoneOfManyHopelessRequestsGoes(t *testing.T) {
 	w, now := newWindow(10*time.Second, new(sizes)), time.Now()
 	w.enter(weighing(0, minWindow/2), now) // by the first rate, a quarter of a second
 	for range 2 * maxPassed {
-		q.add(&Request{Class: Apart, Expect: 200, By: now.Add(100 * time.Millisecond)})
+		q.add(&Request{Class: Apart, Expect: Length{Bytes: 200}, By: now.Add(100 * time.Millisecond)})
 	}
 	if sent := pump(&q, &w, now); len(sent) > 0 {
 		t.Errorf("%d requests went out that can't have their replies in time", len(sent))
@@ -261,8 +261,8 @@ func TestHopelessRequestsHoldUpNoOtherLane(t *testing.T) {
 		expected := unknownSizes()
 		w, now := newWindow(10*time.Second, &expected), time.Now()
 		w.enter(weighing(0, minWindow/2), now) // by the first rate, a quarter of a second
-		q.add(&Request{Class: hopeless, Expect: 200, By: now.Add(100 * time.Millisecond)})
-		other := &Request{Class: Ordinary + Apart - hopeless, Expect: 200}
+		q.add(&Request{Class: hopeless, Expect: Length{Bytes: 200}, By: now.Add(100 * time.Millisecond)})
+		other := &Request{Class: Ordinary + Apart - hopeless, Expect: Length{Bytes: 200}}
 		q.add(other)
 		q.lanes[other.Class].sent = q.lanes[hopeless].sent + 1 // it is the hopeless request's turn
 		if sent := pump(&q, &w, now); len(sent) != 1 || sent[0] != other {
@@ -277,17 +277,17 @@ func TestAHopelessLaneGainsNoClaim(t *testing.T) {
 		var q queue
 		w, now := newWindow(10*time.Second, new(sizes)), time.Now()
 		w.enter(weighing(0, minWindow/2), now) // by the first rate, a quarter of a second
-		q.add(&Request{Class: hopeless, Expect: 1000, By: now.Add(100 * time.Millisecond)})
+		q.add(&Request{Class: hopeless, Expect: Length{Bytes: 1000}, By: now.Add(100 * time.Millisecond)})
 		other := Ordinary + Apart - hopeless
 		for range 100 { // each goes out at once
-			q.add(&Request{Class: other, Expect: 1000})
+			q.add(&Request{Class: other, Expect: Length{Bytes: 1000}})
 			q.next(&w, now)
 		}
-		q.add(&Request{Class: other, Expect: 1000})
+		q.add(&Request{Class: other, Expect: Length{Bytes: 1000}})
 		n := 0
-		q.add(&Request{Class: hopeless, Expect: 1000})
+		q.add(&Request{Class: hopeless, Expect: Length{Bytes: 1000}})
 		for ; q.next(&w, now).Class == hopeless; n++ {
-			q.add(&Request{Class: hopeless, Expect: 1000})
+			q.add(&Request{Class: hopeless, Expect: Length{Bytes: 1000}})
 		}
 		if n > 2 {
 			t.Errorf("%d requests of class %d went ahead of one of the other lane", n, hopeless)

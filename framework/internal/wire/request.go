@@ -38,7 +38,7 @@ type Request struct {
 	Opcode proto.Opcode
 	Body   []byte       // must not be changed
 	Limit  int          // the length that the answer's body may have, in bytes
-	Expect int          // the length that it is expected to have, or more if such answers had more lately
+	Expect Length       // of the answer's body
 	Reads  int          // how many reads a multiRead has
 	Read   proto.Opcode // what they are
 	Class  Class
@@ -52,6 +52,12 @@ type Request struct {
 	done           chan struct{} // closed when answer and err are set
 	answer         Answer
 	err            error
+}
+
+// A Length is what an answer's body is expected to have.
+type Length struct {
+	Bytes int
+	Known bool // else more, if such answers had more lately
 }
 
 // An Owner has a Request. Ended is called, without a lock, when the request was sent and has ended. It must not block.
@@ -176,33 +182,32 @@ const (
 )
 
 // Together returns how many reads one request should have at most: their replies are what the connection carries
-// soon, because a heartbeat has to wait for the rest of a reply. Each is expected to have known bytes or more.
-func (w *Wire) Together(op proto.Opcode, known int) int {
+// soon, because a heartbeat has to wait for the rest of a reply. Each is expected to have such a length.
+func (w *Wire) Together(op proto.Opcode, each Length) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	most := minWindow
 	if w.conn != nil {
 		most = w.conn.window.down.limit(w.conn.window.span)
 	}
-	lengths := w.sizes.of(op)
-	if lengths.guess > 0 { // errors alone: the guess is careful enough
+	if !each.Known && w.sizes.of(op).guess > 0 { // errors alone: the guess is careful enough
 		most = min(most, maxAhead)
 	} else {
 		most = min(most, maxTogether)
 	}
-	return max(1, most/max(1, known, lengths.expected()))
+	return max(1, most/max(1, w.sizes.expected(op, 1, each)))
 }
 
 // Ahead returns how many requests of so many reads a call should have under way at most: other requests wait for them.
-// The reply to each read is expected to have known bytes or more.
-func (w *Wire) Ahead(op proto.Opcode, reads, known int) int {
+// The reply to each read is expected to have such a length.
+func (w *Wire) Ahead(op proto.Opcode, reads int, each Length) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	soon := 0
 	if w.conn != nil {
 		soon = w.conn.window.down.limit(aheadSpan)
 	}
-	replies := max(1, reads*max(known, w.sizes.of(op).expected()))
+	replies := max(1, reads*w.sizes.expected(op, 1, each))
 	ahead := max(1, (soon+replies/2)/replies, maxAhead/replies) // to the nearest
 	if op == proto.OpGetData && reads >= perSeen*w.sizes.seen { // the next ones may have far more reads
 		return min(ahead, firstAhead)

@@ -221,7 +221,7 @@ func TestClasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
 		send := func(class wire.Class, body string, expect int) {
-			p.wire.Send(&wire.Request{Opcode: opSetData, Body: []byte(body), Expect: expect, Class: class})
+			p.wire.Send(&wire.Request{Opcode: opSetData, Body: []byte(body), Expect: wire.Length{Bytes: expect}, Class: class})
 		}
 		send(wire.Ordinary, "large", 8<<20) // fills the window, for which a release waits, too
 		p.receive()
@@ -271,11 +271,11 @@ func TestClasses(t *testing.T) {
 func TestBulkAndSmallRequestsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
-		p.wire.Send(&wire.Request{Opcode: opSetData, Expect: 8 << 20})
+		p.wire.Send(&wire.Request{Opcode: opSetData, Expect: wire.Length{Bytes: 8 << 20}})
 		p.receive()
 		for range 100 {
-			p.wire.Send(&wire.Request{Opcode: opSetData, Expect: 64 << 10})
-			p.wire.Send(&wire.Request{Opcode: opExists, Expect: 1 << 20, Class: wire.Apart})
+			p.wire.Send(&wire.Request{Opcode: opSetData, Expect: wire.Length{Bytes: 64 << 10}})
+			p.wire.Send(&wire.Request{Opcode: opExists, Expect: wire.Length{Bytes: 1 << 20}, Class: wire.Apart})
 		}
 		synctest.Wait()
 		xid, small := int32(-1000), 0

@@ -57,8 +57,7 @@ func newWindow(timeout time.Duration, expected *sizes) window {
 
 // weigh says how long the reply's frame is expected to be of a request that is sent now.
 func (w *window) weigh(rq *Request) {
-	reply := max(rq.Expect, max(1, rq.Reads)*w.sizes.of(rq.kind()).expected())
-	rq.reply = proto.LengthSize + proto.ReplyHeadSize + reply
+	rq.reply = proto.LengthSize + proto.ReplyHeadSize + w.sizes.expected(rq.kind(), max(1, rq.Reads), rq.Expect)
 }
 
 // limit returns how many bytes may be in flight.
@@ -236,6 +235,14 @@ func (s *sizes) of(op proto.Opcode) *recent {
 		return &s.names
 	}
 	return &s.others
+}
+
+// expected returns how many bytes the replies to so many operations are expected to have together.
+func (s *sizes) expected(op proto.Opcode, n int, together Length) int {
+	if together.Known {
+		return together.Bytes
+	}
+	return max(together.Bytes, n*s.of(op).expected())
 }
 
 // perSeen is how many reads of data may be in flight for each that was answered: the first replies say little about the

@@ -198,17 +198,19 @@ func TestShortRepliesOverALongWay(t *testing.T) {
 // is one read; on a slow link, what that carries soon. Those of a call have twice as much, or about what the link carries
 // very soon.
 func TestReadsTogetherAreBoundedByBytes(t *testing.T) {
-	for _, tc := range []struct{ size, rate, most, ahead int }{
-		{1000 << 10, 1 << 30, 1, 4},
-		{100 << 10, 1 << 30, 5, 8},
-		{1 << 10, 1 << 30, 512, 8},
-		{100 << 10, 10_000_000, 5, 2},
-		{64<<10 + 80, 10_000_000, 7, 2},
-		{1000 << 10, 20_000_000, 1, 2},
-		{1000 << 10, 10_000_000, 1, 1},
-		{100 << 10, 200_000, 1, 10},
-		{1 << 10, 200_000, 122, 8},
-		{0, 1 << 30, 1, 2}, // of unknown size, so the next ones may have more reads
+	for _, tc := range []struct{ size, rate, known, most, ahead int }{
+		{1000 << 10, 1 << 30, 0, 1, 4},
+		{100 << 10, 1 << 30, 0, 5, 8},
+		{1 << 10, 1 << 30, 0, 512, 8},
+		{100 << 10, 10_000_000, 0, 5, 2},
+		{64<<10 + 80, 10_000_000, 0, 7, 2},
+		{1000 << 10, 20_000_000, 0, 1, 2},
+		{1000 << 10, 10_000_000, 0, 1, 1},
+		{100 << 10, 200_000, 0, 1, 10},
+		{1 << 10, 200_000, 0, 122, 8},
+		{1000 << 10, 1 << 30, 1 << 10, 512, 8}, // known, whatever other replies had
+		{1 << 10, 1 << 30, 1000 << 10, 1, 4},
+		{0, 1 << 30, 0, 1, 2}, // of unknown size, so the next ones may have more reads
 	} {
 		w := New(Config{})
 		w.conn = &Conn{window: newWindow(10*time.Second, &w.sizes)}
@@ -216,9 +218,10 @@ func TestReadsTogetherAreBoundedByBytes(t *testing.T) {
 		if tc.size > 0 {
 			w.sizes.learn(proto.OpGetData, tc.size, tc.size*1000, 1000)
 		}
-		got := w.Together(proto.OpGetData, 0)
-		if ahead := w.Ahead(proto.OpGetData, got, 0); got != tc.most || ahead != tc.ahead {
-			t.Errorf("%d reads of %d bytes go together at %d bytes/s, want %d; %d requests, want %d", got, tc.size, tc.rate, tc.most, ahead, tc.ahead)
+		known := Length{Bytes: tc.known, Known: tc.known > 0}
+		got := w.Together(proto.OpGetData, known)
+		if ahead := w.Ahead(proto.OpGetData, got, known); got != tc.most || ahead != tc.ahead {
+			t.Errorf("%d reads of %d bytes (known: %d) go together at %d bytes/s, want %d; %d requests, want %d", got, tc.size, tc.known, tc.rate, tc.most, ahead, tc.ahead)
 		}
 	}
 }
