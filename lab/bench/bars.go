@@ -8,11 +8,14 @@ import (
 // A bar is what docent has to reach, mostly compared with another contender. Bars are judged on
 // one server alone.
 type bar struct {
-	against string  // "" for an absolute one
+	against string  // or absolute
 	measure string  // what of
 	limit   float64 // at the most, but for rates: at the least
 	where   func(setting) bool
 }
+
+// absolute bars are against no contender.
+const absolute = ""
 
 // The measures of bars.
 const (
@@ -23,33 +26,19 @@ const (
 	ofCPU    = "processor time"
 )
 
-func p50AtMost(against string, limit float64) bar {
-	return bar{against: against, measure: ofP50, limit: limit, where: loopback}
+// atMost is a bar on the loopback, as is rateAtLeast.
+func atMost(measure string, limit float64, against string) bar {
+	return bar{against: against, measure: measure, limit: limit, where: loopback}
 }
 
-func rateAtLeast(against string, limit float64) bar {
+// rateAtLeast is for operations per second. An absolute one depends on the machine.
+func rateAtLeast(limit float64, against string) bar {
 	return bar{against: against, measure: ofRate, limit: limit, where: loopback}
 }
 
-// perSecond is a bar for operations per second, whatever others reach. It depends on the machine.
-func perSecond(limit float64) bar { return rateAtLeast("", limit) }
-
-func allocsAtMost(limit float64) bar { return bar{measure: ofAllocs, limit: limit, where: loopback} }
-
-func memoryAtMost(limit float64) bar { return bar{measure: ofMemory, limit: limit, where: loopback} }
-
-// allocsOf and cpuOf are bars against the same operation of another contender.
-func allocsOf(against string, limit float64) bar {
-	return bar{against: against, measure: ofAllocs, limit: limit, where: loopback}
-}
-
-func cpuOf(against string, limit float64) bar {
-	return bar{against: against, measure: ofCPU, limit: limit, where: loopback}
-}
-
-// on returns the bar for another setting than the loopback.
-func (b bar) on(where func(setting) bool) bar {
-	b.where = where
+// remotely returns the bar for where a round trip is added.
+func (b bar) remotely() bar {
+	b.where = remote
 	return b
 }
 
@@ -64,16 +53,28 @@ type verdict struct {
 	Met      bool    `json:"met"`
 }
 
+// word returns the verdict in a word.
+func (v verdict) word() string {
+	switch {
+	case !v.Judged:
+		return "not judged"
+	case v.Met:
+		return "met"
+	default:
+		return "**missed**"
+	}
+}
+
 // String returns the bar in words.
 func (b bar) String() string {
 	switch {
 	case b.measure == ofP50:
 		return fmt.Sprintf("p50 ≤ %.2f × %s", b.limit, b.against)
-	case b.measure == ofRate && b.against == "":
+	case b.measure == ofRate && b.against == absolute:
 		return fmt.Sprintf("≥ %.0f per second", b.limit)
 	case b.measure == ofRate:
 		return fmt.Sprintf("≥ %.2f × %s's throughput", b.limit, b.against)
-	case b.against != "":
+	case b.against != absolute:
 		return fmt.Sprintf("%s ≤ %.2f × %s", b.measure, b.limit, b.against)
 	default:
 		return fmt.Sprintf("≤ %g %s", b.limit, b.measure)
@@ -88,7 +89,7 @@ func (b bar) judge(all map[string]figures) verdict {
 		return v
 	}
 	measured, known := b.of(own)
-	if b.against != "" {
+	if b.against != absolute {
 		other, ok := all[b.against]
 		if !ok || other.Error != "" {
 			return v

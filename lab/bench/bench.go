@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"time"
+
+	"github.com/docent-go/docent/lab/bench/contender"
 )
 
 const (
@@ -61,41 +64,39 @@ func (b *bench) measure(ctx context.Context, s setting, r *report) (_ settingRes
 	}
 	result.RoundTrip = int64(trip)
 
-	var teams []*team
-	for _, p := range b.peers {
-		if p.skip == nil {
-			teams = append(teams, &team{peer: p, site: site, versions: r.Versions})
-		}
-	}
 	defer func() {
-		for _, t := range teams {
-			err = errors.Join(err, t.dismiss())
+		for _, p := range b.peers {
+			err = errors.Join(err, p.dismiss())
 		}
 	}()
 	for _, sc := range b.scenarios {
 		fmt.Fprintf(b.log, "   %-18s", sc.name)
 		begun := time.Now()
-		scenario, err := b.play(ctx, sc, s, teams)
+		scenario, err := b.play(ctx, sc, site)
 		if err != nil {
 			return result, fmt.Errorf("%s: %w", sc.name, err)
 		}
 		result.Scenarios = append(result.Scenarios, scenario)
 		fmt.Fprintf(b.log, "%6.1f s\n", time.Since(begun).Seconds())
 	}
+	for _, p := range b.peers {
+		if p.version != "" {
+			r.Versions[p.name] = p.version
+		}
+	}
 	return result, nil
 }
 
 // play has all that take part play one scenario, in turns. A contender that fails is out
 // of the scenario, which is said in its figures; an error is for the end of ctx.
-func (b *bench) play(ctx context.Context, sc scenario, s setting, teams []*team) (scenarioResult, error) {
-	sc = b.scaled(sc, s)
+func (b *bench) play(ctx context.Context, sc scenario, site *site) (scenarioResult, error) {
+	sc = b.scaled(sc, site.setting)
 	var in []*entrant
-	for _, t := range teams {
-		if kind := sc.kinds[t.peer.name]; kind != "" {
-			in = append(in, &entrant{team: t, plan: sc.planFor(t.peer.name, kind)})
+	for _, p := range b.peers {
+		if kind := sc.kinds[p.name]; p.skip == nil && kind != "" {
+			in = append(in, &entrant{peer: p, site: site, plan: sc.planFor(p.name, kind, site.settle())})
 		}
 	}
-	site := teams[0].site
 	if sc.tree {
 		if err := site.makeTree(sc.treePath(), sc.workers); err != nil {
 			return scenarioResult{}, err
@@ -121,7 +122,7 @@ func (b *bench) play(ctx context.Context, sc scenario, s setting, teams []*team)
 			}
 		}
 	}
-	return summarize(sc, s, in), ctx.Err()
+	return summarize(sc, site.setting, in), ctx.Err()
 }
 
 // scaled makes runs shorter where each operation is longer, or no figures are wanted.
@@ -149,29 +150,24 @@ func (b *bench) scaled(sc scenario, s setting) scenario {
 	return sc
 }
 
-// A plan is the words of the command "run", without the settle time.
-type plan struct {
-	load, kind, path string
-	workers, ops     int
-}
-
 // treePath is where all contenders have their tree.
 func (s scenario) treePath() string { return "/bench/" + s.name }
 
-func (s scenario) planFor(name, kind string) plan {
+// planFor returns what the contender of the name has to do.
+func (s scenario) planFor(name, kind string, settle time.Duration) contender.Plan {
 	own := name
 	if name == before {
 		own = "before" // as long as docent: the length of a path counts
 	}
-	p := plan{s.load, kind, "/bench/" + s.name + "/" + own, s.workers, s.ops}
+	p := contender.Plan{
+		Load: cmp.Or(s.loads[name], s.load), Kind: kind, Path: "/bench/" + s.name + "/" + own,
+		Workers: s.workers, Ops: s.ops, Settle: settle,
+	}
 	if s.tree {
-		p.path = s.treePath()
+		p.Path = s.treePath()
 	}
-	if load := s.loads[name]; load != "" {
-		p.load = load
-	}
-	if p.load == "sequence" {
-		p.workers = 1
+	if p.Load == "sequence" {
+		p.Workers = 1
 	}
 	return p
 }

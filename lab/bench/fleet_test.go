@@ -218,13 +218,11 @@ func (f *fleet) measure(t testing.TB, fail, accept func()) (r fleetResult) {
 	return r
 }
 
-// A traffic counts what the clients of a fleet send and receive.
+// A traffic counts what the clients of a fleet send.
 type traffic struct {
 	mu       sync.Mutex // guards following
 	began    time.Time
 	requests []int // in each interval of trafficInterval
-	sent     int64 // bytes
-	received int64
 	dials    int
 	commits  *atomic.Int64 // transactions that the leader has committed; nil if they are not counted
 	earlier  int64         // of those, before began
@@ -234,30 +232,29 @@ const trafficInterval = 100 * time.Millisecond
 
 // A load is the traffic of a span of time.
 type load struct {
-	requests       int
-	mean, peak     float64 // requests per second; the peak is that of an interval
-	sent, received int64   // bytes
-	commits        float64 // transactions per second at the leader
+	requests   int
+	mean, peak float64 // requests per second; the peak is that of an interval
+	commits    float64 // transactions per second at the leader
 }
 
 func (l load) String() string {
-	return fmt.Sprintf("%d requests, %.0f/s, %.0f/s in the busiest %v, %d KiB sent, %d KiB received, %.0f transactions/s at the leader",
-		l.requests, l.mean, l.peak, trafficInterval, l.sent>>10, l.received>>10, l.commits)
+	return fmt.Sprintf("%d requests, %.0f/s, %.0f/s in the busiest %v, %.0f transactions/s at the leader",
+		l.requests, l.mean, l.peak, trafficInterval, l.commits)
 }
 
 func (c *traffic) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.began, c.requests, c.sent, c.received, c.dials = time.Now(), nil, 0, 0, 0
+	c.began, c.requests, c.dials = time.Now(), nil, 0
 	if c.commits != nil {
 		c.earlier = c.commits.Load()
 	}
 }
 
 func (c *traffic) load() load {
+	var l load
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := load{sent: c.sent, received: c.received}
 	for _, n := range c.requests {
 		l.requests += n
 		l.peak = max(l.peak, float64(n)/trafficInterval.Seconds())
@@ -301,15 +298,6 @@ func (c *countedConn) Write(p []byte) (int, error) {
 		c.traffic.requests = append(c.traffic.requests, 0)
 	}
 	c.traffic.requests[i]++
-	c.traffic.sent += int64(len(p))
 	c.traffic.mu.Unlock()
 	return c.Conn.Write(p)
-}
-
-func (c *countedConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.traffic.mu.Lock()
-	c.traffic.received += int64(n)
-	c.traffic.mu.Unlock()
-	return n, err
 }

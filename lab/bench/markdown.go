@@ -43,16 +43,15 @@ func (r *report) bars(w io.Writer) {
 	for _, s := range r.Settings {
 		for _, sc := range s.Scenarios {
 			for _, v := range sc.Bars {
-				measured, verdict := "—", "not judged"
+				measured := "—"
 				if v.Judged {
 					judged++
-					measured, verdict = fmt.Sprintf("%.2f", v.Measured), "**missed**"
-					if v.Met {
-						met++
-						verdict = "met"
-					}
+					measured = fmt.Sprintf("%.2f", v.Measured)
 				}
-				fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", sc.Title, s.Setting, v.Bar, measured, verdict)
+				if v.Met {
+					met++
+				}
+				fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", sc.Title, s.Setting, v.Bar, measured, v.word())
 			}
 		}
 	}

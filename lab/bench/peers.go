@@ -26,10 +26,44 @@ const warmJava = 3000
 
 // A peer is a contender and how to start it.
 type peer struct {
-	name   string
-	warm   int                                         // operations before a scenario counts, at the least
-	launch func(ctx context.Context) (*process, error) // nil where it is missing
-	skip   error                                       // why it is missing
+	name    string
+	warm    int                                         // operations before a scenario counts, at the least
+	launch  func(ctx context.Context) (*process, error) // nil where it is missing
+	skip    error                                       // why it is missing
+	version string                                      // of the library, as its latest process has said
+	process *process                                    // nil until it is needed, and once it has died
+}
+
+// field returns a process that is connected to the servers.
+func (p *peer) field(ctx context.Context, addrs []string) (*process, error) {
+	if p.process != nil {
+		return p.process, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	started, err := p.launch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := started.do(ctx, "connect", strings.Join(addrs, ","), sessionTimeout.Milliseconds()); err != nil {
+		started.kill()
+		return nil, errors.Join(err, started.wait())
+	}
+	p.process, p.version = started, started.version
+	return started, nil
+}
+
+// dismiss ends the process, if there is one.
+func (p *peer) dismiss() error {
+	if p.process == nil {
+		return nil
+	}
+	err := p.process.end()
+	p.process = nil
+	if err != nil && !strings.Contains(err.Error(), "killed") {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	return nil
 }
 
 // locatePeers returns all contenders, those that are not installed too. It uses dir

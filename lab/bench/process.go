@@ -79,12 +79,30 @@ func (p *process) do(ctx context.Context, words ...any) (contender.Answer, error
 	return p.answer(ctx)
 }
 
-// used returns what it has used so far. One that is no process uses nothing.
-func (p *process) used() (usage, error) {
+// The following know nothing of one that is no process.
+
+// memory returns its resident memory and the most that this has been since resetPeak, in bytes.
+func (p *process) memory() (now, peak int64, err error) {
 	if p.pid == 0 {
-		return usage{}, nil
+		return 0, 0, nil
 	}
-	return usageOf(p.pid)
+	return resident(p.pid)
+}
+
+func (p *process) resetPeak() error {
+	if p.pid == 0 {
+		return nil
+	}
+	return resetPeak(p.pid)
+}
+
+// weigh returns its resident memory without what is garbage, in bytes.
+func (p *process) weigh(ctx context.Context) (int64, error) {
+	if _, err := p.do(ctx, "gc"); err != nil {
+		return 0, err
+	}
+	now, _, err := p.memory()
+	return now, err
 }
 
 func (p *process) answer(ctx context.Context) (contender.Answer, error) {

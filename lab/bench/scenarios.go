@@ -45,55 +45,53 @@ func scenarios() []scenario {
 			kinds: map[string]string{wire: "along", docent: "mutex", gozk: "mutex", curator: "mutex", kazoo: "mutex"},
 			floor: "create, children (sent behind it), delete",
 			bars: []bar{
-				p50AtMost(wire, 1.12).on(loopback),
-				p50AtMost(wire, 1.05).on(remote),
-				rateAtLeast(curator, 1),
-				rateAtLeast(gozk, 1), rateAtLeast(kazoo, 1), allocsOf(before, 0.5), cpuOf(before, 0.67),
+				atMost(ofP50, 1.12, wire),
+				atMost(ofP50, 1.05, wire).remotely(),
+				rateAtLeast(1, curator), rateAtLeast(1, gozk), rateAtLeast(1, kazoo),
+				atMost(ofAllocs, 0.5, before), atMost(ofCPU, 0.67, before),
 			},
 		},
 		{
 			name: "reentry-goroutine", title: "re-entry by the goroutine, acquire and release", load: "reentry", workers: 1, ops: 200_000,
 			kinds: map[string]string{docent: "mutex", curator: "mutex"},
 			lacks: "the others' locks are not reentrant",
-			bars:  []bar{p50AtMost(curator, 1), allocsAtMost(1), perSecond(6_000_000)},
+			bars:  []bar{atMost(ofP50, 1, curator), atMost(ofAllocs, 1, absolute), rateAtLeast(6_000_000, absolute)},
 		},
 		{
 			name: "reentry-owner", title: "re-entry by an explicit owner, acquire and release", load: "reentry", workers: 1, ops: 200_000,
 			kinds: map[string]string{docent: "mutex-owner", curator: "mutex"},
-			bars:  []bar{p50AtMost(curator, 1), allocsAtMost(1), perSecond(6_000_000)},
+			bars:  []bar{atMost(ofP50, 1, curator), atMost(ofAllocs, 1, absolute), rateAtLeast(6_000_000, absolute)},
 		},
 		{
 			name: "handoff", title: "hand-off between two sessions", load: "handoff", workers: 2, ops: 100,
 			kinds: map[string]string{wire: "watched", docent: "mutex", gozk: "mutex", curator: "mutex", kazoo: "mutex"},
 			floor: "delete until the other session's watch event",
-			bars:  []bar{p50AtMost(wire, 1.25)},
+			bars:  []bar{atMost(ofP50, 1.25, wire)},
 		},
 		{
 			name: "leader-handoff", title: "hand-off of leadership between two sessions", load: "handoff", workers: 2, ops: 100,
 			kinds: map[string]string{wire: "watched", docent: "leader", curator: "leader"},
 			lacks: "go-zookeeper has no election, and kazoo's is its Lock",
 			floor: "delete until the other session's watch event",
-			bars:  []bar{p50AtMost(wire, 1.25)},
+			bars:  []bar{atMost(ofP50, 1.25, wire)},
 		},
 		{
 			name: "paths-64", title: "64 workers on 64 paths", load: "paths", workers: 64, ops: 3000, byRate: true,
 			kinds: map[string]string{wire: "listed", docent: "mutex", gozk: "mutex", curator: "mutex", kazoo: "mutex"},
 			floor: "create, children, delete by 64 workers",
-			bars:  []bar{rateAtLeast(curator, 1.5), rateAtLeast(wire, 1)},
+			bars:  []bar{rateAtLeast(1.5, curator), rateAtLeast(1, wire)},
 		},
 		{
 			name: "multi-10", title: "a multi-lock of 10", load: "sequence", workers: 1, ops: 100,
 			kinds: map[string]string{wire: "multi", docent: "multi", gozk: "multi", curator: "multi", kazoo: "multi"},
 			floor: "a multi of 10 creates, a multi of 10 deletes",
-			bars:  []bar{rateAtLeast(curator, 4), rateAtLeast(wire, 0.76)},
+			bars:  []bar{rateAtLeast(4, curator), rateAtLeast(0.76, wire)},
 		},
 		{
 			name: "semaphore", title: "a semaphore mutex, acquire and release", load: "sequence", workers: 1, ops: 200,
 			kinds: map[string]string{wire: "semaphore", pipelined: "semaphore-once", docent: "semaphore", curator: "semaphore", kazoo: "semaphore"},
 			floor: "create, create, two deletes at once", pipelined: "create, create, one transaction of two deletes",
-			bars: []bar{
-				rateAtLeast(curator, 1.7), rateAtLeast(pipelined, 0.79),
-			},
+			bars: []bar{rateAtLeast(1.7, curator), rateAtLeast(0.79, pipelined)},
 		},
 		{
 			name: "trylock-refused", title: "an attempt at a lock that is held", load: "refused", workers: 1, ops: 300,
@@ -116,40 +114,38 @@ func contended() []scenario {
 			name: "queue-100", title: "100 waiters drained", load: "queue", workers: 100, byRate: true,
 			kinds: queue, loads: queueLoads, ops: 100,
 			floor: "create, children, delete, 100 times one after another", pipelined: behind,
-			bars: []bar{rateAtLeast(curator, 3), rateAtLeast(gozk, 1.3), rateAtLeast(pipelined, 0.9)},
+			bars: []bar{rateAtLeast(3, curator), rateAtLeast(1.3, gozk), rateAtLeast(0.9, pipelined)},
 		},
 		{
 			name: "queue-1000", title: "1,000 waiters drained", load: "queue", workers: 1000, byRate: true, rounds: 3,
 			kinds: queue, loads: queueLoads, ops: 1000,
 			floor: "create, children, delete, 1,000 times one after another", pipelined: behind,
-			bars: []bar{rateAtLeast(curator, 4), rateAtLeast(gozk, 1.5), rateAtLeast(pipelined, 0.9)},
+			bars: []bar{rateAtLeast(4, curator), rateAtLeast(1.5, gozk), rateAtLeast(0.9, pipelined)},
 		},
 		{
 			name: "path-16", title: "16 workers of one process on one path", load: "shared", workers: 16, ops: 600, byRate: true,
 			kinds: mutex, loads: map[string]string{wire: "sequence"},
 			floor: "create, children, delete, one after another",
-			bars:  []bar{rateAtLeast(curator, 1.3)},
+			bars:  []bar{rateAtLeast(1.3, curator)},
 		},
 		{
 			name: "path-16-local", title: "16 workers of one process on one path, docent with local hand-off", load: "shared", workers: 16, ops: 2000, byRate: true,
 			kinds: map[string]string{wire: "listed", docent: "mutex-local", gozk: "mutex", curator: "mutex", kazoo: "mutex"}, loads: map[string]string{wire: "sequence"},
 			floor: "create, children, delete, one after another",
-			bars:  []bar{rateAtLeast(curator, 50)},
+			bars:  []bar{rateAtLeast(50, curator)},
 		},
 		{
 			name: "readers-16", title: "16 readers on one path", load: "shared", workers: 16, ops: 1500, byRate: true,
 			kinds: map[string]string{wire: "listed", docent: "read", curator: "read", kazoo: "read"},
 			floor: "create, children, delete by 16 workers",
-			bars: []bar{
-				rateAtLeast(curator, 1.3), rateAtLeast(wire, 1.2),
-			},
+			bars:  []bar{rateAtLeast(1.3, curator), rateAtLeast(1.2, wire)},
 		},
 		{
 			name: "mix-90-10", title: "16 workers on one path, 90 % reads, 10 % writes", load: "mix", workers: 16, ops: 800, byRate: true,
 			kinds: map[string]string{wire: "listed", docent: "rw", curator: "rw"}, loads: map[string]string{wire: "shared"},
 			lacks: "kazoo's ReadLock also waits for writers behind it, so it deadlocks with its WriteLock under this load",
 			floor: "create, children, delete by 16 workers",
-			bars:  []bar{rateAtLeast(curator, 1.5)},
+			bars:  []bar{rateAtLeast(1.5, curator)},
 		},
 	}
 }
@@ -161,13 +157,13 @@ func shared() []scenario {
 		{
 			name: "counter-16", title: "16 workers of one process add to one counter", load: "shared", workers: 16, ops: 3000, byRate: true,
 			kinds: kinds, lacks: "go-zookeeper has no counter, and a thread of kazoo's retries alone",
-			bars: []bar{rateAtLeast(curator, 8)},
+			bars: []bar{rateAtLeast(8, curator)},
 		},
 		{
 			name: "permits-2", title: "two sessions acquire 2 of 2 permits at the same time", load: "pair", workers: 2, ops: 20, byRate: true,
 			kinds: map[string]string{docent: "permits", curator: "permits"},
 			lacks: "kazoo's Semaphore acquires one permit at a time, and go-zookeeper has none",
-			bars:  []bar{rateAtLeast(curator, 2)},
+			bars:  []bar{rateAtLeast(2, curator)},
 		},
 	}
 }
@@ -178,7 +174,7 @@ func memory() []scenario {
 	return []scenario{
 		{
 			name: "memory-waiters", title: "memory of 1,000 waiters, each", load: "queue", workers: memories, rounds: 3, byRate: true, fresh: true,
-			kinds: kinds, bars: []bar{memoryAtMost(12)},
+			kinds: kinds, bars: []bar{atMost(ofMemory, 12, absolute)},
 		},
 		{
 			name: "memory-held", title: "memory of 1,000 held locks, each", load: "hold", workers: memories, rounds: 3, byRate: true, fresh: true,
@@ -196,13 +192,13 @@ func caches() []scenario {
 			name: "cache-fill", title: "a cache of 10,000 znodes filled", load: "fill", workers: size, ops: 2, tree: true,
 			kinds: map[string]string{wire: "cache", docent: "cache", curator: "cache"}, lacks: lacks,
 			floor: "get of each znode, children of each directory, at most 1,000 at a time",
-			bars:  []bar{rateAtLeast(curator, 2)},
+			bars:  []bar{rateAtLeast(2, curator)},
 		},
 		{
 			name: "cache-change", title: "a change delivered by a cache of 10,000 znodes", load: "change", workers: size, ops: 200, tree: true,
 			kinds: map[string]string{wire: "cache", docent: "cache", curator: "cache"}, lacks: lacks,
 			floor: "the event of a bare watch, and a get",
-			bars:  []bar{p50AtMost(wire, 1.15)},
+			bars:  []bar{atMost(ofP50, 1.15, wire)},
 		},
 		{
 			name: "memory-cache", title: "memory of a cache of 10,000 znodes, each", load: "cached", workers: size, rounds: 3,

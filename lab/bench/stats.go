@@ -22,7 +22,7 @@ func median(values []float64) float64 { return quantile(values, 0.5) }
 
 // figuresOf sums up an entrant's turns.
 func figuresOf(e *entrant) figures {
-	f := figures{Contender: e.team.peer.name}
+	f := figures{Contender: e.name}
 	if e.err != nil {
 		f.Error = e.err.Error()
 		return f
@@ -37,11 +37,11 @@ func figuresOf(e *entrant) figures {
 		ops := float64(t.Ops)
 		all = append(all, samples...)
 		p50s = append(p50s, median(samples))
-		rates = append(rates, ops/(float64(t.Elapsed)/1e9))
+		rates = append(rates, ops/(t.Elapsed.Seconds()))
 		allocs = append(allocs, float64(t.Mallocs)/ops)
 		requests = append(requests, float64(t.requests)/ops)
 		grown = append(grown, float64(t.grown)/1024/ops)
-		cpu += float64(t.client.cpu)
+		cpu += float64(t.cpu)
 		total += ops
 		f.PeakMiB = max(f.PeakMiB, float64(t.peak)/(1<<20))
 	}
@@ -58,10 +58,10 @@ func summarize(sc scenario, s setting, in []*entrant) scenarioResult {
 	result := scenarioResult{Name: sc.name, Title: sc.title, Floor: sc.floor, Pipelined: sc.pipelined, Lacks: sc.lacks, ByRate: sc.byRate, Weighed: sc.fresh}
 	all := make(map[string]figures)
 	for _, e := range in {
-		all[e.team.peer.name] = figuresOf(e)
+		all[e.name] = figuresOf(e)
 	}
 	for _, e := range in {
-		f := all[e.team.peer.name]
+		f := all[e.name]
 		if f.Error == "" {
 			f.OfFloor = ratio(f.cost(sc.byRate), all[wire], sc.byRate)
 			f.OfDocent = ratio(f.cost(sc.byRate), all[docent], sc.byRate)

@@ -36,45 +36,45 @@ func (s *stage) cacher(session int) (Cacher, error) {
 	return c, nil
 }
 
-// filled returns a filled cache of a tree with p.workers znodes below its path.
-func (s *stage) filled(ctx context.Context, p plan) (Cache, error) {
+// filled returns a filled cache of a tree with p.Workers znodes below its path.
+func (s *stage) filled(ctx context.Context, p Plan) (Cache, error) {
 	session, err := s.cacher(0)
 	if err != nil {
 		return nil, err
 	}
-	c, err := session.Cache(ctx, p.path)
+	c, err := session.Cache(ctx, p.Path)
 	if err != nil {
 		return nil, err
 	}
-	if n := c.Len(); n != p.workers+1 {
-		return nil, fmt.Errorf("the cache has %d znodes, want %d", n, p.workers+1)
+	if n := c.Len(); n != p.Workers+1 {
+		return nil, fmt.Errorf("the cache has %d znodes, want %d", n, p.Workers+1)
 	}
 	return c, nil
 }
 
-// fill fills one cache after another.
-func (s *stage) fill(ctx context.Context, p plan) (result, error) {
-	r := result{ops: p.ops}
+// fill fills one cache after another. Only that counts.
+func (s *stage) fill(ctx context.Context, p Plan) (Answer, error) {
+	r := Answer{Ops: p.Ops}
 	before := mallocs()
-	for range p.ops {
+	for range p.Ops {
 		begun := time.Now()
 		c, err := s.filled(ctx, p)
 		if err != nil {
-			return result{}, err
+			return Answer{}, err
 		}
-		r.samples = append(r.samples, time.Since(begun))
-		r.elapsed += time.Since(begun)
+		r.Samples = append(r.Samples, time.Since(begun))
+		r.Elapsed += time.Since(begun)
 		if err := c.Close(); err != nil {
-			return result{}, err
+			return Answer{}, err
 		}
 	}
-	r.mallocs = mallocs() - before
+	r.Mallocs = mallocs() - before
 	return r, nil
 }
 
 // change has the second session write a znode that the first session has in a cache. Only the time
 // until the cache has the data counts.
-func (s *stage) change(ctx context.Context, p plan) (r result, err error) {
+func (s *stage) change(ctx context.Context, p Plan) (r Answer, err error) {
 	c, err := s.filled(ctx, p)
 	if err != nil {
 		return r, err
@@ -83,15 +83,15 @@ func (s *stage) change(ctx context.Context, p plan) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	path := p.path + "/0/7"
-	r.ops = p.ops
+	path := p.Path + "/0/7"
+	r.Ops = p.Ops
 	before := mallocs()
-	for i := range p.ops {
+	for i := range p.Ops {
 		wait, err := c.Next(ctx, path)
 		if err != nil {
 			return r, err
 		}
-		if err := pause(ctx, p.settle); err != nil {
+		if err := pause(ctx, p.Settle); err != nil {
 			return r, err
 		}
 		written := make(chan error, 1)
@@ -101,27 +101,31 @@ func (s *stage) change(ctx context.Context, p plan) (r result, err error) {
 		if err != nil {
 			return r, err
 		}
-		r.samples = append(r.samples, changed.Sub(begun))
-		r.elapsed += changed.Sub(begun)
+		r.Samples = append(r.Samples, changed.Sub(begun))
+		r.Elapsed += changed.Sub(begun)
 		if err := <-written; err != nil {
 			return r, err
 		}
 	}
-	r.mallocs = mallocs() - before
+	r.Mallocs = mallocs() - before
 	return r, c.Close()
 }
 
 // cached keeps a filled cache.
-func (s *stage) cached(ctx context.Context, p plan) (result, error) {
-	before, start := mallocs(), time.Now()
-	c, err := s.filled(ctx, p)
+func (s *stage) cached(ctx context.Context, p Plan) (Answer, error) {
+	var c Cache
+	samples := make([]time.Duration, 1)
+	a, err := measured(p.Workers, samples, func() (err error) {
+		begun := time.Now()
+		c, err = s.filled(ctx, p)
+		samples[0] = time.Since(begun)
+		return err
+	})
+	if err == nil {
+		err = s.gate()
+	}
 	if err != nil {
-		return result{}, err
+		return Answer{}, err
 	}
-	elapsed := time.Since(start)
-	if err := s.gate(ctx); err != nil {
-		return result{}, err
-	}
-	r := result{elapsed, p.workers, []time.Duration{elapsed}, mallocs() - before}
-	return r, c.Close()
+	return a, c.Close()
 }

@@ -19,7 +19,7 @@
 //
 // A lock object belongs to one worker, a goroutine or thread, and the kind says which
 // recipe it is. A lock of the kind "counter" is an addition, whose release does nothing. One of the
-// kind "permits" is all of 2 permits. The kind "multi-N" is a multi-lock of N members.
+// kind "permits" is all of 2 permits, and one of the kind "multi" is of 10 members.
 //
 //	sequence   one worker acquires and releases one lock, OPS times; a sample is both together
 //	reentry    the same while it holds the lock already; a sample is the mean of a batch

@@ -14,7 +14,7 @@ import (
 	"github.com/docent-go/docent/recipes/semaphore"
 )
 
-// multiSize is how many members a multi-lock has whose kind has no number.
+// multiSize is how many members a multi-lock has.
 const multiSize = 10
 
 // permits is how many permits a semaphore has.
@@ -87,7 +87,6 @@ func (s docentSession) Lock(kind, path string) (Lock, error) {
 }
 
 func (s docentSession) locker(kind, path string) (lock.Locker, error) {
-	kind, members := sized(kind)
 	switch kind {
 	case "mutex", "mutex-owner":
 		return lock.NewMutex(s.client, path)
@@ -115,7 +114,7 @@ func (s docentSession) locker(kind, path string) (lock.Locker, error) {
 		return permitsLock{all}, err
 	case "multi":
 		var all []lock.Locker
-		for i := range members {
+		for i := range multiSize {
 			m, err := lock.NewMutex(s.client, fmt.Sprintf("%s/%d", path, i))
 			if err != nil {
 				return nil, err

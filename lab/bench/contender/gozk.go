@@ -44,13 +44,12 @@ func (s goZookeeperSession) Close() error { return closeWire(s.conn) }
 // Lock knows the kinds mutex and multi: as many mutexes, one after another.
 func (s goZookeeperSession) Lock(kind, path string) (Lock, error) {
 	acl := zk.WorldACL(zk.PermAll)
-	kind, members := sized(kind)
 	switch kind {
 	case "mutex":
 		return goZookeeperLock{zk.NewLock(s.conn, path, acl)}, nil
 	case "multi":
 		var locks goZookeeperLock
-		for i := range members {
+		for i := range multiSize {
 			locks = append(locks, zk.NewLock(s.conn, fmt.Sprintf("%s/%d", path, i), acl))
 		}
 		return locks, nil

@@ -3,8 +3,6 @@ package contender
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -36,17 +34,6 @@ type Lock interface {
 // Libraries returns the libraries by the names that the benchmark has for them.
 func Libraries() map[string]Library {
 	return map[string]Library{"docent": docent{}, "go-zookeeper": goZookeeper{}, "wire": wire{}, "wire-pipelined": wire{}}
-}
-
-// sized splits the kind "multi-N" into "multi" and the number of members. Of other kinds the number
-// is that of a multi-lock without one.
-func sized(kind string) (string, int) {
-	if digits, ok := strings.CutPrefix(kind, "multi-"); ok {
-		if n, err := strconv.Atoi(digits); err == nil {
-			return "multi", n
-		}
-	}
-	return kind, multiSize
 }
 
 func errKind(kind string) error { return fmt.Errorf("no such kind of lock: %s", kind) }

@@ -14,80 +14,82 @@ import (
 // too short for a clock.
 const reentryBatch = 1000
 
-// A plan is what one run has to do.
-type plan struct {
-	load, kind, path string
-	workers, ops     int
-	settle           time.Duration
+// A Plan is what one run has to do: see the command "run".
+type Plan struct {
+	Load, Kind, Path string
+	Workers, Ops     int
+	Settle           time.Duration
 }
 
-// A result is what came of it.
-type result struct {
-	elapsed time.Duration
-	ops     int
-	samples []time.Duration
-	mallocs int64 // meanwhile, of the whole process
+// String returns the command.
+func (p Plan) String() string {
+	return fmt.Sprintf("run %s %s %s %d %d %d", p.Load, p.Kind, p.Path, p.Workers, p.Ops, p.Settle.Milliseconds())
 }
 
 // A stage is what loads have to play on.
 type stage struct {
 	sessions [2]Session
-	connect  func(ctx context.Context, i int) (Session, error) // makes one more session
-	gate     func(ctx context.Context) error                   // says that a run waits, and returns when it may go on
+	gate     func() error // says that a run waits, and returns when it may go on
 }
 
-func (s *stage) play(ctx context.Context, p plan) (result, error) {
-	loads := map[string]func(context.Context, plan) (result, error){
+func (s *stage) play(ctx context.Context, p Plan) (Answer, error) {
+	loads := map[string]func(context.Context, Plan) (Answer, error){
 		"sequence": s.workers, "paths": s.workers, "shared": s.workers, "mix": s.workers,
 		"reentry": s.reentry, "handoff": s.handoff, "queue": s.queue, "hold": s.hold, "refused": s.refused, "pair": s.pair,
 		"fill": s.fill, "change": s.change, "cached": s.cached,
 	}
-	load := loads[p.load]
+	load := loads[p.Load]
 	if load == nil {
-		return result{}, fmt.Errorf("no such load: %s", p.load)
+		return Answer{}, fmt.Errorf("no such load: %s", p.Load)
 	}
 	return load(ctx, p)
 }
 
+// measured does the work that counts. Its samples are complete when it returns.
+func measured(ops int, samples []time.Duration, work func() error) (Answer, error) {
+	before, start := mallocs(), time.Now()
+	err := work()
+	return Answer{Ops: ops, Elapsed: time.Since(start), Samples: samples, Mallocs: mallocs() - before}, err
+}
+
 // workers has each worker acquire and release, until all operations are made.
-func (s *stage) workers(ctx context.Context, p plan) (result, error) {
-	locks := make([]Lock, p.workers)
+func (s *stage) workers(ctx context.Context, p Plan) (Answer, error) {
+	locks := make([]Lock, p.Workers)
 	for i := range locks {
 		var err error
-		switch p.load {
+		switch p.Load {
 		case "paths":
-			locks[i], err = s.sessions[0].Lock(p.kind, fmt.Sprintf("%s/%d", p.path, i))
+			locks[i], err = s.sessions[0].Lock(p.Kind, fmt.Sprintf("%s/%d", p.Path, i))
 		case "mix":
-			locks[i], err = newMixed(s.sessions[0], p.path, i)
+			locks[i], err = newMixed(s.sessions[0], p.Path, i)
 		default:
-			locks[i], err = s.sessions[0].Lock(p.kind, p.path)
+			locks[i], err = s.sessions[0].Lock(p.Kind, p.Path)
 		}
 		if err != nil {
-			return result{}, err
+			return Answer{}, err
 		}
 	}
-	samples := make([]time.Duration, p.ops)
+	samples := make([]time.Duration, p.Ops)
 	var next atomic.Int64
-	before, start := mallocs(), time.Now()
-	err := together(p.workers, func(worker int) error {
-		l := locks[worker]
-		for {
-			i := next.Add(1) - 1
-			if i >= int64(p.ops) {
-				return nil
+	return measured(p.Ops, samples, func() error {
+		return together(p.Workers, func(worker int) error {
+			l := locks[worker]
+			for {
+				i := next.Add(1) - 1
+				if i >= int64(p.Ops) {
+					return nil
+				}
+				begun := time.Now()
+				if err := l.Acquire(ctx); err != nil {
+					return err
+				}
+				if err := l.Release(ctx); err != nil {
+					return err
+				}
+				samples[i] = time.Since(begun)
 			}
-			begun := time.Now()
-			if err := l.Acquire(ctx); err != nil {
-				return err
-			}
-			if err := l.Release(ctx); err != nil {
-				return err
-			}
-			samples[i] = time.Since(begun)
-		}
+		})
 	})
-	elapsed := time.Since(start)
-	return result{elapsed, p.ops, samples, mallocs() - before}, err
 }
 
 // together runs fn for each number on a goroutine of its own, and returns one of
@@ -140,86 +142,90 @@ func (m *mixed) Release(ctx context.Context) error {
 
 func (m *mixed) Refused(context.Context) error { return errNotOffered }
 
-func (s *stage) reentry(ctx context.Context, p plan) (result, error) {
-	l, err := s.sessions[0].Lock(p.kind, p.path)
+func (s *stage) reentry(ctx context.Context, p Plan) (Answer, error) {
+	l, err := s.holding(ctx, p)
 	if err != nil {
-		return result{}, err
+		return Answer{}, err
 	}
-	if err := l.Acquire(ctx); err != nil {
-		return result{}, err
-	}
-	samples := make([]time.Duration, max(1, p.ops/reentryBatch))
-	before, start := mallocs(), time.Now()
-	for i := range samples {
-		begun := time.Now()
-		for range reentryBatch {
-			if err := l.Acquire(ctx); err != nil {
-				return result{}, err
+	samples := make([]time.Duration, max(1, p.Ops/reentryBatch))
+	a, err := measured(len(samples)*reentryBatch, samples, func() error {
+		for i := range samples {
+			begun := time.Now()
+			for range reentryBatch {
+				if err := l.Acquire(ctx); err != nil {
+					return err
+				}
+				if err := l.Release(ctx); err != nil {
+					return err
+				}
 			}
-			if err := l.Release(ctx); err != nil {
-				return result{}, err
-			}
+			samples[i] = time.Since(begun) / reentryBatch
 		}
-		samples[i] = time.Since(begun) / reentryBatch
-	}
-	elapsed := time.Since(start)
-	r := result{elapsed, len(samples) * reentryBatch, samples, mallocs() - before}
-	return r, l.Release(ctx)
+		return nil
+	})
+	return a, errors.Join(err, l.Release(ctx))
 }
 
-func (s *stage) refused(ctx context.Context, p plan) (result, error) {
-	holder, err := s.sessions[0].Lock(p.kind, p.path)
+// holding returns a lock that the first session holds.
+func (s *stage) holding(ctx context.Context, p Plan) (Lock, error) {
+	l, err := s.sessions[0].Lock(p.Kind, p.Path)
 	if err != nil {
-		return result{}, err
+		return nil, err
 	}
-	other, err := s.sessions[1].Lock(p.kind, p.path)
+	return l, l.Acquire(ctx)
+}
+
+func (s *stage) refused(ctx context.Context, p Plan) (Answer, error) {
+	holder, err := s.holding(ctx, p)
 	if err != nil {
-		return result{}, err
+		return Answer{}, err
 	}
-	if err := holder.Acquire(ctx); err != nil {
-		return result{}, err
+	other, err := s.sessions[1].Lock(p.Kind, p.Path)
+	if err != nil {
+		return Answer{}, err
 	}
-	samples := make([]time.Duration, p.ops)
-	before, start := mallocs(), time.Now()
-	for i := range samples {
-		begun := time.Now()
-		if err := other.Refused(ctx); err != nil {
-			return result{}, err
+	samples := make([]time.Duration, p.Ops)
+	a, err := measured(p.Ops, samples, func() error {
+		for i := range samples {
+			begun := time.Now()
+			if err := other.Refused(ctx); err != nil {
+				return err
+			}
+			samples[i] = time.Since(begun)
 		}
-		samples[i] = time.Since(begun)
-	}
-	elapsed := time.Since(start)
-	r := result{elapsed, p.ops, samples, mallocs() - before}
-	return r, holder.Release(ctx)
+		return nil
+	})
+	return a, errors.Join(err, holder.Release(ctx))
 }
 
 // pairLimit is how long a session waits in the load "pair".
 const pairLimit = time.Second
 
 // pair has both sessions acquire at the same time. A session that can't withdraws after a second.
-func (s *stage) pair(ctx context.Context, p plan) (result, error) {
-	samples := make([]time.Duration, p.ops)
-	before, start := mallocs(), time.Now()
-	for i := range samples {
-		begun := time.Now()
-		err := together(len(s.sessions), func(side int) error {
-			l, err := s.sessions[side].Lock(p.kind, fmt.Sprintf("%s/%d", p.path, i))
-			if err != nil {
+func (s *stage) pair(ctx context.Context, p Plan) (Answer, error) {
+	samples := make([]time.Duration, p.Ops)
+	return measured(p.Ops, samples, func() error {
+		for i := range samples {
+			begun := time.Now()
+			err := together(len(s.sessions), func(side int) error {
+				l, err := s.sessions[side].Lock(p.Kind, fmt.Sprintf("%s/%d", p.Path, i))
+				if err != nil {
+					return err
+				}
+				ctx, cancel := context.WithTimeout(ctx, pairLimit)
+				defer cancel()
+				if err := l.Acquire(ctx); err != nil {
+					return err
+				}
+				return l.Release(ctx)
+			})
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(ctx, pairLimit)
-			defer cancel()
-			if err := l.Acquire(ctx); err != nil {
-				return err
-			}
-			return l.Release(ctx)
-		})
-		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-			return result{}, err
+			samples[i] = time.Since(begun)
 		}
-		samples[i] = time.Since(begun)
-	}
-	return result{time.Since(start), p.ops, samples, mallocs() - before}, nil
+		return nil
+	})
 }
 
 // sinceLast turns moments into the intervals between them, the first one from start.

@@ -17,15 +17,17 @@ import (
 // An Answer is what a contender says to a command, and once of itself at the start.
 // A contender of any language leaves out what it can't tell.
 type Answer struct {
-	Version string  `json:"version,omitempty"` // of the library: the first line
-	Waiting bool    `json:"waiting,omitempty"` // a run has stopped half-way
-	Heap    int64   `json:"heap,omitempty"`    // bytes that live, after "gc"
-	Stack   int64   `json:"stack,omitempty"`   // bytes of stacks within them, after "gc"
-	Ops     int     `json:"ops,omitempty"`     // acquires with their releases
-	Elapsed int64   `json:"elapsed,omitempty"` // nanoseconds of the part that counts
-	Samples []int64 `json:"samples,omitempty"` // nanoseconds each
-	Mallocs int64   `json:"mallocs,omitempty"` // meanwhile
-	Error   string  `json:"error,omitempty"`
+	Version string `json:"version,omitempty"` // of the library: the first line
+	Waiting bool   `json:"waiting,omitempty"` // a run has stopped half-way
+	Heap    int64  `json:"heap,omitempty"`    // bytes that live, after "gc"
+	Ops     int    `json:"ops,omitempty"`     // acquires with their releases
+	Mallocs int64  `json:"mallocs,omitempty"` // meanwhile, of the whole process
+
+	// In nanoseconds: the part that counts, and each sample.
+	Elapsed time.Duration   `json:"elapsed,omitempty"`
+	Samples []time.Duration `json:"samples,omitempty"`
+
+	Error string `json:"error,omitempty"`
 }
 
 // Serve does what the lines of in ask of the library, and answers on out. It returns
@@ -89,36 +91,28 @@ func (s *server) connect(ctx context.Context, servers []string, timeout string) 
 	if err != nil {
 		return err
 	}
-	s.stage.connect = func(ctx context.Context, i int) (Session, error) {
-		return s.lib.Connect(ctx, servers[i%len(servers)], time.Duration(millis)*time.Millisecond)
-	}
 	for i := range s.stage.sessions {
-		session, err := s.stage.connect(ctx, i)
+		s.stage.sessions[i], err = s.lib.Connect(ctx, servers[i%len(servers)], time.Duration(millis)*time.Millisecond)
 		if err != nil {
 			return err
 		}
-		s.stage.sessions[i] = session
 	}
 	return nil
 }
 
-func (s *server) run(ctx context.Context, p plan) (Answer, error) {
+func (s *server) run(ctx context.Context, p Plan) (Answer, error) {
 	if s.stage.sessions[0] == nil {
 		return Answer{}, errors.New("not connected")
 	}
-	r, err := s.stage.play(ctx, p)
+	a, err := s.stage.play(ctx, p)
 	if err != nil {
-		return Answer{}, fmt.Errorf("%s of %s: %w", p.load, p.kind, err)
-	}
-	a := Answer{Ops: r.ops, Elapsed: int64(r.elapsed), Mallocs: r.mallocs}
-	for _, sample := range r.samples {
-		a.Samples = append(a.Samples, int64(sample))
+		return Answer{}, fmt.Errorf("%s of %s: %w", p.Load, p.Kind, err)
 	}
 	return a, nil
 }
 
 // waitForGo says that the run waits.
-func (s *server) waitForGo(context.Context) error {
+func (s *server) waitForGo() error {
 	if err := s.out.Encode(Answer{Waiting: true}); err != nil {
 		return err
 	}
@@ -137,18 +131,18 @@ func (s *server) waitForGo(context.Context) error {
 	return errors.Join(io.ErrUnexpectedEOF, s.in.Err())
 }
 
-func parsePlan(words []string) (plan, error) {
+func parsePlan(words []string) (Plan, error) {
 	var numbers [3]int
 	for i, word := range words[3:] {
 		n, err := strconv.Atoi(word)
 		if err != nil {
-			return plan{}, err
+			return Plan{}, err
 		}
 		numbers[i] = n
 	}
-	return plan{
-		load: words[0], kind: words[1], path: words[2],
-		workers: numbers[0], ops: numbers[1], settle: time.Duration(numbers[2]) * time.Millisecond,
+	return Plan{
+		Load: words[0], Kind: words[1], Path: words[2],
+		Workers: numbers[0], Ops: numbers[1], Settle: time.Duration(numbers[2]) * time.Millisecond,
 	}, nil
 }
 
@@ -157,7 +151,7 @@ func collect() Answer {
 	debug.FreeOSMemory()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return Answer{Heap: int64(m.HeapAlloc + m.StackInuse), Stack: int64(m.StackInuse)}
+	return Answer{Heap: int64(m.HeapAlloc + m.StackInuse)}
 }
 
 func mallocs() int64 {

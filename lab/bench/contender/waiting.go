@@ -8,41 +8,41 @@ import (
 
 // handoff has two sessions take turns. Only the time between a release and the
 // grant that follows it counts.
-func (s *stage) handoff(ctx context.Context, p plan) (result, error) {
+func (s *stage) handoff(ctx context.Context, p Plan) (Answer, error) {
 	var sides [2]*side
 	for i := range sides {
-		l, err := s.sessions[i].Lock(p.kind, p.path)
+		l, err := s.sessions[i].Lock(p.Kind, p.Path)
 		if err != nil {
-			return result{}, err
+			return Answer{}, err
 		}
 		sides[i] = newSide(l)
 		defer sides[i].end()
 	}
 	if _, err := sides[0].acquire(ctx)(); err != nil {
-		return result{}, err
+		return Answer{}, err
 	}
-	r := result{ops: p.ops}
+	r := Answer{Ops: p.Ops}
 	before := mallocs()
-	for i := range p.ops {
+	for i := range p.Ops {
 		holder, waiter := sides[i%2], sides[(i+1)%2]
 		granted := waiter.acquire(ctx)
-		if err := pause(ctx, p.settle); err != nil {
-			return result{}, err
+		if err := pause(ctx, p.Settle); err != nil {
+			return Answer{}, err
 		}
 		released := holder.release(ctx)
 		grant, err := granted()
 		if err != nil {
-			return result{}, err
+			return Answer{}, err
 		}
 		release, err := released()
 		if err != nil {
-			return result{}, err
+			return Answer{}, err
 		}
-		r.samples = append(r.samples, grant.end.Sub(release.start))
-		r.elapsed += grant.end.Sub(release.start)
+		r.Samples = append(r.Samples, grant.end.Sub(release.start))
+		r.Elapsed += grant.end.Sub(release.start)
 	}
-	r.mallocs = mallocs() - before
-	_, err := sides[p.ops%2].release(ctx)()
+	r.Mallocs = mallocs() - before
+	_, err := sides[p.Ops%2].release(ctx)()
 	return r, err
 }
 
@@ -103,30 +103,22 @@ func (s *side) do(ctx context.Context, fn func(context.Context) error) func() (s
 }
 
 // queue lets the workers wait for one lock, and measures how they drain.
-func (s *stage) queue(ctx context.Context, p plan) (result, error) {
-	return s.drain(ctx, p, func(int) Session { return s.sessions[0] })
-}
-
-// drain lets a worker of each session wait for one lock, and measures how they drain.
-func (s *stage) drain(ctx context.Context, p plan, session func(i int) Session) (result, error) {
-	holder, err := s.sessions[0].Lock(p.kind, p.path)
+func (s *stage) queue(ctx context.Context, p Plan) (Answer, error) {
+	holder, err := s.holding(ctx, p)
 	if err != nil {
-		return result{}, err
+		return Answer{}, err
 	}
-	if err := holder.Acquire(ctx); err != nil {
-		return result{}, err
-	}
-	locks := make([]Lock, p.workers)
+	locks := make([]Lock, p.Workers)
 	for i := range locks {
-		if locks[i], err = session(i).Lock(p.kind, p.path); err != nil {
-			return result{}, err
+		if locks[i], err = s.sessions[0].Lock(p.Kind, p.Path); err != nil {
+			return Answer{}, err
 		}
 	}
-	moments := make([]time.Time, p.workers)
+	moments := make([]time.Time, p.Workers)
 	before := mallocs()
 	drained := make(chan error, 1)
 	go func() {
-		drained <- together(p.workers, func(i int) error {
+		drained <- together(p.Workers, func(i int) error {
 			if err := locks[i].Acquire(ctx); err != nil {
 				return err
 			}
@@ -134,42 +126,42 @@ func (s *stage) drain(ctx context.Context, p plan, session func(i int) Session) 
 			return locks[i].Release(ctx)
 		})
 	}()
-	if err := s.gate(ctx); err != nil {
-		return result{}, err
+	if err := s.gate(); err != nil {
+		return Answer{}, err
 	}
 	start := time.Now()
 	if err := holder.Release(ctx); err != nil {
-		return result{}, err
+		return Answer{}, err
 	}
 	err = <-drained
 	elapsed := time.Since(start)
-	return result{elapsed, p.workers, sinceLast(start, moments), mallocs() - before}, err
+	return Answer{Ops: p.Workers, Elapsed: elapsed, Samples: sinceLast(start, moments), Mallocs: mallocs() - before}, err
 }
 
 // hold has one worker hold many locks.
-func (s *stage) hold(ctx context.Context, p plan) (result, error) {
-	locks := make([]Lock, p.workers)
-	samples := make([]time.Duration, p.workers)
-	before, start := mallocs(), time.Now()
-	for i := range locks {
-		begun := time.Now()
-		var err error
-		if locks[i], err = s.sessions[0].Lock(p.kind, fmt.Sprintf("%s/%d", p.path, i)); err != nil {
-			return result{}, err
+func (s *stage) hold(ctx context.Context, p Plan) (Answer, error) {
+	locks := make([]Lock, p.Workers)
+	samples := make([]time.Duration, p.Workers)
+	a, err := measured(p.Workers, samples, func() (err error) {
+		for i := range locks {
+			begun := time.Now()
+			if locks[i], err = s.sessions[0].Lock(p.Kind, fmt.Sprintf("%s/%d", p.Path, i)); err != nil {
+				return err
+			}
+			if err := locks[i].Acquire(ctx); err != nil {
+				return err
+			}
+			samples[i] = time.Since(begun)
 		}
-		if err := locks[i].Acquire(ctx); err != nil {
-			return result{}, err
-		}
-		samples[i] = time.Since(begun)
-	}
-	elapsed := time.Since(start)
-	if err := s.gate(ctx); err != nil {
-		return result{}, err
+		return nil
+	})
+	if err == nil {
+		err = s.gate()
 	}
 	for _, l := range locks {
-		if err := l.Release(ctx); err != nil {
-			return result{}, err
+		if err == nil {
+			err = l.Release(ctx)
 		}
 	}
-	return result{elapsed, p.workers, samples, mallocs() - before}, nil
+	return a, err
 }

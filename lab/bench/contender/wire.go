@@ -34,7 +34,6 @@ func (s wireSession) Close() error { return closeWire(s.conn) }
 
 // Lock knows the kinds
 //
-//	bare        create | delete
 //	along       create, with children sent behind it | delete
 //	listed      create, children | delete
 //	watched     create, exists with a watch on the other one's znode, its event | delete
@@ -49,9 +48,8 @@ func (s wireSession) Lock(kind, path string) (Lock, error) {
 		return nil, err
 	}
 	l := &wireLock{conn: s.conn, path: path}
-	kind, members := sized(kind)
 	switch kind {
-	case "bare", "children":
+	case "children":
 		return l, nil
 	case "along":
 		return along{l}, nil
@@ -60,7 +58,7 @@ func (s wireSession) Lock(kind, path string) (Lock, error) {
 	case "watched":
 		return &watched{conn: s.conn, path: path, id: s.conn.SessionID()}, nil
 	case "multi":
-		return &multi{conn: s.conn, path: path, members: members}, nil
+		return &multi{conn: s.conn, path: path}, nil
 	case "semaphore", "semaphore-once":
 		l := wireSemaphore{lock: wireLock{conn: s.conn, path: path + "/0"}, lease: wireLock{conn: s.conn, path: path + "/1"}}
 		if kind == "semaphore-once" {
@@ -74,8 +72,7 @@ func (s wireSession) Lock(kind, path string) (Lock, error) {
 
 // makeParents makes path and, for kinds of several directories, those below.
 func (s wireSession) makeParents(kind, path string) error {
-	kind, members := sized(kind)
-	below := map[string]int{"multi": members, "semaphore": 2, "semaphore-once": 2}[kind]
+	below := map[string]int{"multi": multiSize, "semaphore": 2, "semaphore-once": 2}[kind]
 	var dirs []string
 	for i := range path[1:] {
 		if path[i+1] == '/' {
@@ -177,15 +174,14 @@ func (l *watched) Refused(context.Context) error { return errNotOffered }
 
 // A multi is many creates in one transaction, and as many deletes.
 type multi struct {
-	conn    *zk.Conn
-	path    string
-	members int
-	nodes   []string
+	conn  *zk.Conn
+	path  string
+	nodes []string
 }
 
 func (l *multi) Acquire(context.Context) error {
 	var ops []any
-	for i := range l.members {
+	for i := range multiSize {
 		ops = append(ops, &zk.CreateRequest{
 			Path: fmt.Sprintf("%s/%d/n-", l.path, i), Data: []byte{},
 			Flags: zk.FlagEphemeral | zk.FlagSequence, Acl: zk.WorldACL(zk.PermAll),
@@ -204,8 +200,8 @@ func (l *multi) Release(context.Context) error {
 	for _, node := range l.nodes {
 		ops = append(ops, &zk.DeleteRequest{Path: node, Version: -1})
 	}
-	if len(ops) != l.members {
-		return fmt.Errorf("created %s, want %d", strings.Join(l.nodes, ", "), l.members)
+	if len(ops) != multiSize {
+		return fmt.Errorf("created %s, want %d", strings.Join(l.nodes, ", "), multiSize)
 	}
 	_, err := l.conn.Multi(ops...)
 	return err

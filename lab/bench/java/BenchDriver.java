@@ -249,8 +249,7 @@ public final class BenchDriver {
 
     private static InterProcessLock lock(int session, String kind, String path) {
         CuratorFramework client = SESSIONS[session];
-        int members = kind.startsWith("multi-") ? Integer.parseInt(kind.substring(6)) : MULTI_SIZE;
-        switch (kind.startsWith("multi-") ? "multi" : kind) {
+        switch (kind) {
             case "mutex":
                 return new InterProcessMutex(client, path);
             case "read":
@@ -268,7 +267,7 @@ public final class BenchDriver {
             case "multi":
                 return new InterProcessMultiLock(
                         client,
-                        IntStream.range(0, members).mapToObj(i -> path + "/" + i).collect(Collectors.toList()));
+                        IntStream.range(0, MULTI_SIZE).mapToObj(i -> path + "/" + i).collect(Collectors.toList()));
             default:
                 throw new IllegalArgumentException("no such kind of lock: " + kind);
         }
