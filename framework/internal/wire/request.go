@@ -17,9 +17,9 @@ var (
 	// ErrWithdrawn is the error of a request that was taken back before it was written.
 	ErrWithdrawn = errors.New("not sent")
 	// ErrRequestTooLarge is the error of a request that is longer than servers accept: nothing was sent.
-	ErrRequestTooLarge = errors.New("request too large")
+	ErrRequestTooLarge = errors.New("request longer than servers accept")
 	// ErrTooLarge is the error if the answer is longer than the limit. The connection remains.
-	ErrTooLarge = errors.New("answer too large")
+	ErrTooLarge = errors.New("answer longer than its limit")
 )
 
 // firstXid is the xid of the first Request; each next xid is less by one. The servers treat those from -1 down to
