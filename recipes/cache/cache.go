@@ -64,7 +64,7 @@ func start(client *framework.Client, path string, cfg config) *Cache {
 	c.loop = newLoop(loopOptions{
 		client: client, log: c.log, bounds: cfg.bounds,
 		extent:  extent{root: path, depth: cfg.depth, keep: cfg.keep, log: c.log},
-		publish: c.publish, unseen: c.unseen, filled: c.becomeReady, failed: c.trouble, refused: c.setFault,
+		publish: c.publish, unseen: c.unseen, filled: c.becomeReady, failed: c.setCause, refused: c.setFault,
 	})
 	c.listeners = listeners.NewQueued[notice](func(p *listeners.PanicError) {
 		c.log.Error("a listener panicked", zap.Error(p))
@@ -80,7 +80,7 @@ func start(client *framework.Client, path string, cfg config) *Cache {
 func (c *Cache) run() {
 	c.caller.Store(goid.ID())
 	defer c.client.OnState(c.onState)()
-	defer c.ends()
+	defer c.endTelemetry()
 	if c.loop.run(c.ctx) != nil { // the client is closed
 		c.unseen()
 		c.cancel(framework.ErrClosed)

@@ -44,7 +44,7 @@ func (c *Cache) onState(change framework.StateChange) {
 	// If the server notifies of every change nevertheless, the loop will be told, and ends the state.
 	stale := c.state.ready && !c.current() && c.becomeStaleLocked(change.At, cause)
 	c.mu.Unlock()
-	c.tellStale(stale, cause)
+	c.reportStale(stale, cause)
 }
 
 func downCause(change framework.StateChange) error {
@@ -63,11 +63,11 @@ func (c *Cache) unseen() {
 	}
 	stale := c.becomeStaleLocked(since, cause)
 	c.mu.Unlock()
-	c.tellStale(stale, cause)
+	c.reportStale(stale, cause)
 }
 
 // becomeStaleLocked ends the state of being ready, if that is the state. It needs mu. Its caller has to
-// call tellStale with what it returns, without mu.
+// call reportStale with what it returns, without mu.
 func (c *Cache) becomeStaleLocked(since time.Time, cause error) (stale bool) {
 	if !c.state.ready {
 		return false
@@ -78,8 +78,8 @@ func (c *Cache) becomeStaleLocked(since time.Time, cause error) (stale bool) {
 	return true
 }
 
-// tellStale tells the user's meter and log that the cache has become stale, if it has.
-func (c *Cache) tellStale(stale bool, cause error) {
+// reportStale tells the user's meter and log that the cache has become stale, if it has.
+func (c *Cache) reportStale(stale bool, cause error) {
 	if stale {
 		c.telemetry.became(c.ctx, int(Stale), true)
 		c.log.Info("cache is stale", c.fields(zap.Error(cause))...)
@@ -118,8 +118,8 @@ func (c *Cache) nowReady() (n, had int, is bool) {
 	return c.view.Load().Len(), c.state.had, true
 }
 
-// trouble keeps why the cache is not ready yet.
-func (c *Cache) trouble(err error) {
+// setCause keeps why the cache is not ready yet.
+func (c *Cache) setCause(err error) {
 	c.log.Debug("cannot fill the cache", c.fields(zap.Error(err))...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +136,7 @@ func (c *Cache) setFault(err error) {
 	c.state.fault = err
 	c.signalLocked()
 	c.mu.Unlock()
-	c.tellStale(stale, err)
+	c.reportStale(stale, err)
 }
 
 // publish makes now what the cache has.
@@ -168,8 +168,8 @@ func (c *Cache) replace(now treeCopy, events []Event) (more int, is bool) {
 	return now.tree.len() - old.copied.tree.len(), true
 }
 
-// ends takes back what the cache counts for in metrics.
-func (c *Cache) ends() {
+// endTelemetry takes back what the cache counts for in metrics.
+func (c *Cache) endTelemetry() {
 	c.mu.Lock()
 	n, stale := c.view.Load().Len(), !c.state.ready
 	c.mu.Unlock()

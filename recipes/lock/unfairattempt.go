@@ -122,7 +122,7 @@ func (a *unfairAttempt) withdraw() {
 	case a.stat.Czxid == 0:
 		a.gate.leave()
 	default:
-		a.client.Discard(a.mutex.path, a.grant().which()...)
+		a.client.Discard(a.mutex.path, a.grant().deletion()...)
 	}
 	a.unbind()
 }

@@ -132,7 +132,7 @@ func (m *UnfairMutex) acquire(ctx context.Context, try bool) (*Lease, error) {
 }
 
 func (m *UnfairMutex) contend(ctx context.Context, seen *telemetry.Acquire, try bool) (*Lease, error) {
-	a := &unfairAttempt{mutex: m, gate: m.gates.want(m.full), seen: seen, long: waitqueue.LongWait{Report: m.longWait}}
+	a := &unfairAttempt{mutex: m, gate: m.gates.reserve(m.full), seen: seen, long: waitqueue.LongWait{Report: m.longWait}}
 	return contender.RunAttempt(ctx, func() error {
 		if err := a.enter(ctx, try); err != nil {
 			return err
@@ -165,20 +165,20 @@ func (g *unfairGrant) Guards() []framework.TxnOp {
 
 // Release deletes the znode.
 func (g *unfairGrant) Release(ctx context.Context) error {
-	err := g.Client.Delete(ctx, g.Path, append(g.which(), framework.Guaranteed())...)
+	err := g.Client.Delete(ctx, g.Path, append(g.deletion(), framework.Guaranteed())...)
 	return recipe.Error(g.Client, "release", g.Path, contender.ReleaseError(g.Client, g.Path, g.Session, err))
 }
 
 // Discard deletes the znode in the background.
 func (g *unfairGrant) Discard() {
-	g.Client.Discard(g.Path, g.which()...)
+	g.Client.Discard(g.Path, g.deletion()...)
 	g.Session.Release()
 }
 
-// which returns options that delete only the granted znode. The gate opens when the znode is gone.
+// deletion returns options that delete only the granted znode. The gate opens when the znode is gone.
 // Until then the client must not create another one, because it could not distinguish the two after
 // a lost reply.
-func (g *unfairGrant) which() []framework.DeleteOption {
+func (g *unfairGrant) deletion() []framework.DeleteOption {
 	return []framework.DeleteOption{
 		framework.AtEpoch(g.epoch), framework.CreatedBy(g.Stat.Czxid), framework.WhenOver(func(bool) { g.gate.leave() }),
 	}
@@ -240,8 +240,8 @@ func (a *unfairAttempt) enter(ctx context.Context, try bool) error {
 	return nil
 }
 
-// want returns the gate of the path for a call that has to leave it, or to forget it before it has entered.
-func (s *gates) want(path string) *gate {
+// reserve returns the gate of the path for a call that has to leave it, or to forget it before it has entered.
+func (s *gates) reserve(path string) *gate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := s.byPath[path]

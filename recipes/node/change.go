@@ -81,42 +81,42 @@ func (s *znodeState) attempted(want membership.Content, path string, err error) 
 	s.mu.Lock()
 	s.tried, s.problem, s.reason = want.Number, err, err
 	s.lasts = err != nil && !cond.passes
-	var was turn
+	var was transition
 	switch {
 	case err == nil:
 		s.written, s.znode = want.Number, path
 		if !s.exists {
-			was = s.turnLocked(Made, cond)
+			was = s.transitionLocked(Made, cond)
 		}
 	case cond.taken:
-		was = s.turnLocked(Taken, cond)
+		was = s.transitionLocked(Taken, cond)
 	case !s.exists:
-		was = s.turnLocked(Away, cond)
+		was = s.transitionLocked(Away, cond)
 	}
 	close(s.news)
 	s.news = make(chan struct{})
 	s.mu.Unlock()
-	s.tell(was)
+	s.report(was)
 }
 
 // gone notes that the znode does not exist, or may not.
 func (s *znodeState) gone(why error) {
 	cond := conditionOf(why)
 	s.mu.Lock()
-	var was turn
+	var was transition
 	if s.exists {
-		was = s.turnLocked(Away, cond)
+		was = s.transitionLocked(Away, cond)
 	}
 	s.mu.Unlock()
-	s.tell(was)
+	s.report(was)
 }
 
 // overwritten notes that another client has written to the znode.
 func (s *znodeState) overwritten() {
 	s.mu.Lock()
-	was := s.turnLocked(Overwritten, condition{})
+	was := s.transitionLocked(Overwritten, condition{})
 	s.mu.Unlock()
-	s.tell(was)
+	s.report(was)
 }
 
 // A condition is what is to be known of an error. It is read without mu, because the error may be of a
@@ -136,29 +136,29 @@ func conditionOf(err error) condition {
 	return condition{err, zktel.ErrorType(err), errors.Is(err, membership.ErrTaken), passing(err), errors.Is(err, framework.ErrClosed)}
 }
 
-// A turn is a change that listeners are notified of, for the user's meter and log. The zero turn is none.
-type turn struct {
+// A transition is a change that listeners are notified of, for the user's meter and log. The zero transition is none.
+type transition struct {
 	kind    ChangeKind
 	cond    condition
 	flipped bool // the znode exists, and did not, or the other way round
 }
 
-// turnLocked notifies of a change; of an obstacle only once. It needs mu. Its caller has to call tell
+// transitionLocked notifies of a change; of an obstacle only once. It needs mu. Its caller has to call report
 // with what it returns, without mu.
-func (s *znodeState) turnLocked(kind ChangeKind, cond condition) turn {
+func (s *znodeState) transitionLocked(kind ChangeKind, cond condition) transition {
 	if cond.err != nil && kind == s.last.Kind && cond.kind == s.kind {
-		return turn{}
+		return transition{}
 	}
 	s.last, s.kind = Change{kind, s.znode, cond.err}, cond.kind
 	exists := kind.exists()
 	flipped := exists != s.exists
 	s.exists = exists
 	s.changes.Notify(s.last)
-	return turn{kind, cond, flipped}
+	return transition{kind, cond, flipped}
 }
 
-// tell tells the user's meter and log of the change.
-func (s *znodeState) tell(was turn) {
+// report tells the user's meter and log of the change.
+func (s *znodeState) report(was transition) {
 	if was.kind == 0 {
 		return
 	}

@@ -37,8 +37,8 @@ type Key struct {
 	Path string
 }
 
-// concerns returns the kinds of watches that a server's event ends.
-func (e Event) concerns() []Kind {
+// firedKinds returns the kinds of watches that a server's event ends.
+func (e Event) firedKinds() []Kind {
 	switch e {
 	case Created:
 		return []Kind{Exists}

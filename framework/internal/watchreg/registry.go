@@ -77,7 +77,7 @@ func (r *Registry) Sever() {
 // Fire notifies the Subscriptions that a server's event concerns. Call it in the order of the
 // connection.
 func (r *Registry) Fire(event Event, path string) {
-	r.fire(event, path, event.concerns())
+	r.fire(event, path, event.firedKinds())
 }
 
 // FireAt notifies the Subscriptions on path, of all kinds, if their watch at the server is gone for

@@ -106,7 +106,7 @@ func (q *queue) next(w *window, now time.Time) *Request {
 	for _, class := range [...]Class{Proof, Closing} {
 		if rq := q.lanes[class].first; rq != nil {
 			q.remove(rq)
-			w.weigh(rq)
+			w.estimate(rq)
 			return rq
 		}
 	}
@@ -116,11 +116,11 @@ func (q *queue) next(w *window, now time.Time) *Request {
 	}
 	if release := q.lanes[Release].first; release != nil && !q.overdue(w, now) {
 		l, rq = &q.lanes[Release], release
-		w.weigh(rq)
+		w.estimate(rq)
 	}
 	if last := &q.lanes[Last]; last.first != nil && (rq == nil && w.count < maxLast || q.other && last.count > maxLast) {
 		l, rq = last, last.first
-		w.weigh(rq)
+		w.estimate(rq)
 	}
 	if rq == nil || !w.admits(rq) {
 		return nil // what is in flight drains until the window admits it
@@ -167,7 +167,7 @@ func (q *queue) turn(w *window, now time.Time) (*lane, *Request) {
 func (l *lane) choose(w *window, now time.Time) *Request {
 	var late *Request
 	for rq, n := l.first, 0; rq != nil && n < maxPassed; rq, n = rq.behind, n+1 {
-		w.weigh(rq)
+		w.estimate(rq)
 		switch hasTime := rq.By.IsZero() || w.guesses(rq) || !w.answered(rq, now).After(rq.By); {
 		case !hasTime:
 			w.fill()

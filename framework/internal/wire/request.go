@@ -69,7 +69,7 @@ type sending struct {
 	xid   int32
 	sent  time.Time // when its write began
 	size  int       // of its frame
-	reply int       // of its reply's frame, see window.weigh
+	reply int       // of its reply's frame, see window.estimate
 	tree  string    // path of a recursive watch that it sets; else ""
 }
 

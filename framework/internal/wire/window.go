@@ -55,8 +55,8 @@ func newWindow(timeout time.Duration, expected *sizes) window {
 	return window{span: timeout / windowFraction, sizes: expected, up: first, down: first}
 }
 
-// weigh says how long the reply's frame is expected to be of a request that is sent now.
-func (w *window) weigh(rq *Request) {
+// estimate says how long the reply's frame is expected to be of a request that is sent now.
+func (w *window) estimate(rq *Request) {
 	rq.reply = proto.LengthSize + proto.ReplyHeadSize + w.sizes.expected(rq.kind(), max(1, rq.Reads), rq.Expect)
 }
 

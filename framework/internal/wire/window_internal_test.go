@@ -138,9 +138,9 @@ func TestAReadOfManyIsWeighedWhenItGoes(t *testing.T) {
 	known := unknownSizes()
 	w := newWindow(10*time.Second, &known)
 	rq := &Request{Opcode: proto.OpMultiRead, Read: proto.OpGetData, Reads: 10}
-	w.weigh(rq)
+	w.estimate(rq)
 	known.learn(proto.OpGetData, 100_000, 100_000, 1)
-	w.weigh(rq)
+	w.estimate(rq)
 	if least := 10 * 100_000; rq.reply < least || rq.reply > 3*least {
 		t.Errorf("%d bytes, want %d to %d", rq.reply, least, 3*least)
 	}

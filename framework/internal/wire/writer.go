@@ -34,7 +34,7 @@ func (c *Conn) write() {
 		if err != nil {
 			c.close(err)
 		}
-		endAll(c.gave(batch, n))
+		endAll(c.recordWritten(batch, n))
 		clear(batch)
 		if cap(buf) > 2*maxWrite {
 			buf = nil
@@ -88,9 +88,9 @@ func (c *Conn) writeAll(frames []byte) (n int, err error) {
 	return n, nil
 }
 
-// gave records that the socket has n bytes of the batch. If the connection has ended, it returns the
+// recordWritten records that the socket has n bytes of the batch. If the connection has ended, it returns the
 // requests for their end. What the socket does not have as a whole has no effect.
-func (c *Conn) gave(batch []*Request, n int) (left []*Request) {
+func (c *Conn) recordWritten(batch []*Request, n int) (left []*Request) {
 	c.wire.mu.Lock()
 	defer c.wire.mu.Unlock()
 	for _, rq := range batch {

@@ -76,7 +76,7 @@ func New(opts Options) *Keeper {
 func (k *Keeper) Run(ctx context.Context) {
 	for {
 		want := k.opts.Want()
-		err := k.bring(ctx, want)
+		err := k.reconcile(ctx, want)
 		if ctx.Err() != nil || errors.Is(err, framework.ErrClosed) {
 			k.opts.Gone(framework.ErrClosed)
 			return
@@ -86,8 +86,8 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// bring returns nil once the znode exists with the content and is watched.
-func (k *Keeper) bring(ctx context.Context, want Content) error {
+// reconcile returns nil once the znode exists with the content and is watched.
+func (k *Keeper) reconcile(ctx context.Context, want Content) error {
 	for rounds := pace.Rounds(); ; {
 		if err := rounds.Wait(ctx, 1); err != nil {
 			return err

@@ -27,7 +27,7 @@ func (k *Keeper) bind(ctx context.Context) error {
 	k.session, k.client = id, c.InSession(id)
 	if k.opts.Sequential && k.znode.Czxid != 0 {
 		over := make(chan struct{})
-		k.ends(over)
+		k.track(over)
 		c.Discard(k.path, framework.CreatedBy(k.znode.Czxid), // no other client creates a znode of its name
 			framework.WhenOver(func(bool) { close(over) }))
 	}
@@ -48,7 +48,7 @@ func (k *Keeper) create(ctx context.Context, want Content) error {
 		more = append(more, framework.WhenOver(func(bool) { close(over) }), framework.UntilKnown())
 	}
 	path, err := k.client.Create(ctx, k.path, want.Data, k.opts.Create(more...)...)
-	k.ends(over)
+	k.track(over)
 	k.replace(nil)
 	k.noteSent(want, err)
 	if errors.Is(err, framework.ErrNodeExists) {
@@ -277,8 +277,8 @@ func (k *Keeper) replace(watch *framework.Watch) {
 	k.watch = watch
 }
 
-// ends adds a deletion in the background, unless over is nil: it is closed when the deletion has ended.
-func (k *Keeper) ends(over <-chan struct{}) {
+// track adds a deletion in the background, unless over is nil: it is closed when the deletion has ended.
+func (k *Keeper) track(over <-chan struct{}) {
 	k.ending = slices.DeleteFunc(k.ending, func(over <-chan struct{}) bool {
 		select {
 		case <-over:
