@@ -101,30 +101,30 @@ func (cfg *createConfig) combined() error {
 		faults = append(faults, err)
 	}
 	for _, rule := range [...]struct {
-		of, needs, excludes createSet
-		fault               string
+		option, needs, excludes createSet
+		fault                   string
 	}{
 		{
-			of: withContainer, excludes: withEphemeral | withSequential | withTTL,
+			option: withContainer, excludes: withEphemeral | withSequential | withTTL,
 			fault: "option Container: cannot be combined with Ephemeral, Sequential or TTL",
 		},
-		{of: withTTL, excludes: withEphemeral, fault: "option TTL: cannot be combined with Ephemeral"},
-		{of: withProtected, needs: withEphemeral, fault: "option Protected: must be combined with Ephemeral"},
+		{option: withTTL, excludes: withEphemeral, fault: "option TTL: cannot be combined with Ephemeral"},
+		{option: withProtected, needs: withEphemeral, fault: "option Protected: must be combined with Ephemeral"},
 		{
-			of: withSession, needs: withEphemeral, excludes: withSequential | withProtected | withIdempotent,
+			option: withSession, needs: withEphemeral, excludes: withSequential | withProtected | withIdempotent,
 			fault: "option KnownBySession: must be combined with Ephemeral, " +
 				"and with none of Sequential, Protected and Idempotent",
 		},
 		{
-			of: withEpoch, needs: withSession, excludes: withList,
+			option: withEpoch, needs: withSession, excludes: withList,
 			fault: "option WithEpoch: must be combined with KnownBySession, and not with ListTo",
 		},
 		{
-			of: withIdempotent, excludes: withSequential | withProtected,
+			option: withIdempotent, excludes: withSequential | withProtected,
 			fault: "option Idempotent: cannot be combined with Sequential or Protected",
 		},
 	} {
-		if cfg.has(rule.of) && (cfg.given&rule.needs != rule.needs || cfg.has(rule.excludes)) {
+		if cfg.has(rule.option) && (cfg.given&rule.needs != rule.needs || cfg.has(rule.excludes)) {
 			faults = append(faults, errors.New(rule.fault))
 		}
 	}

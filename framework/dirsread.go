@@ -112,8 +112,8 @@ func (d *dirsRead) together(paths []string) (n int, each lengths) {
 	known := true
 	dir, length, answered := "", 0, len(d.dirs)
 	for i, path := range paths {
-		if of, _ := zkpath.Split(path); i == 0 || of != dir {
-			if dir, here = of, d.dirs[of]; here == nil {
+		if parent, _ := zkpath.Split(path); i == 0 || parent != dir {
+			if dir, here = parent, d.dirs[parent]; here == nil {
 				here = new(dirRead)
 			}
 			answered += here.answered

@@ -40,11 +40,11 @@ type TxnOp struct {
 	view    *Client // whose path it is; nil for that of the client that runs the transaction
 
 	// set by Txn
-	czxid int64  // of [CreatedBy]; 0 for any
-	epoch *int32 // of [AtEpoch]; nil for any
-	flags int32
-	acl   []acl.Entry
-	of    int // of an epoch's check: the index of the operation that it belongs to
+	czxid   int64  // of [CreatedBy]; 0 for any
+	epoch   *int32 // of [AtEpoch]; nil for any
+	flags   int32
+	acl     []acl.Entry
+	opIndex int // of an epoch's check: the index of the operation that it belongs to
 }
 
 // A TxnResult is the result of one operation of a successful transaction.
@@ -189,8 +189,8 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 		return got.outcome(named, err)
 	})
 	if n, reason := culpritOf(err); n >= len(ops) {
-		of := full[n].of
-		err = ops[of].fault(of, reason)
+		opIndex := full[n].opIndex
+		err = ops[opIndex].fault(opIndex, reason)
 	}
 	if err != nil {
 		return nil, c.callError(ctx, "txn", "", err)
@@ -282,7 +282,7 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 	}
 	for i, op := range full {
 		if op.epoch != nil {
-			check := TxnOp{kind: txnCheck, path: zkpath.Epoch(op.path), version: *op.epoch, of: i}
+			check := TxnOp{kind: txnCheck, path: zkpath.Epoch(op.path), version: *op.epoch, opIndex: i}
 			size += check.size()
 			full = append(full, check)
 		}

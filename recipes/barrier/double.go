@@ -52,24 +52,24 @@ func (d *Double) enter(ctx context.Context) (*lease.Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	ctx, seen := d.tel.Begin(ctx)
-	return contender.Observe(ctx, seen, func() (*lease.Lease, error) {
-		grant, err := d.gate.enter(ctx, seen)
+	ctx, acq := d.tel.Begin(ctx)
+	return contender.Observe(ctx, acq, func() (*lease.Lease, error) {
+		grant, err := d.gate.enter(ctx, acq)
 		if err != nil {
 			return nil, contender.WaitError(ctx, d.gate.client, d.gate.path, -1, nil, err)
 		}
-		return d.lease(ctx, grant, seen), nil
+		return d.lease(ctx, grant, acq), nil
 	})
 }
 
 // lease returns the lease of a place.
-func (d *Double) lease(ctx context.Context, grant *waitqueue.Grant, seen *telemetry.Acquire) *lease.Lease {
+func (d *Double) lease(ctx context.Context, grant *waitqueue.Grant, acq *telemetry.Acquire) *lease.Lease {
 	return contender.NewLease(hold.Options{
 		Client: grant.Client,
 		Path:   d.gate.path,
 		Grant:  &place{Grant: contender.Grant{Grant: grant, Of: d.gate.path, Recipe: recipe}, gate: &d.gate},
 		Znode:  &grant.Znode,
-		Hooks:  seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
+		Hooks:  acq.Granted(ctx, grant.Fence(), grant.Session.Session()),
 	}, lease.AtDeadline, nil)
 }
 

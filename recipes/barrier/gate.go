@@ -33,14 +33,14 @@ func (g *gate) full() string { return g.client.AbsolutePath(g.path) }
 // enter waits until all members are in, and returns the caller's place. If the session ends
 // meanwhile, it enters again in the next session. If it fails, the place is gone, or its deletion
 // continues in the background.
-func (g *gate) enter(ctx context.Context, seen *telemetry.Acquire) (*waitqueue.Grant, error) {
+func (g *gate) enter(ctx context.Context, acq *telemetry.Acquire) (*waitqueue.Grant, error) {
 	long := waitqueue.LongWait{Report: contender.LogLongWait(g.client, "other members to enter", g.path, "")}
 	leaving := waitqueue.LongWait{Report: contender.LogLongWait(g.client, "members of the former round to leave", g.path, "")}
 	if err := g.awaitFormer(ctx, &leaving); err != nil {
 		return nil, err
 	}
 	for rounds := pace.Rounds(); ; {
-		e := &entry{gate: g, seen: seen, long: &long}
+		e := &entry{gate: g, acq: acq, long: &long}
 		_, err := contender.RunAttempt(ctx, func() error {
 			return e.run(ctx)
 		}, func() *waitqueue.Grant {
@@ -76,7 +76,7 @@ func except(err, noFailure error) error {
 // leaving, or was left behind by one that died.
 type entry struct {
 	gate   *gate
-	seen   *telemetry.Acquire
+	acq    *telemetry.Acquire
 	grant  *waitqueue.Grant // the member's znode; nil before
 	name   string           // of the znode
 	listed []string         // names that were listed along with its creation; nil once used
@@ -139,7 +139,7 @@ func (e *entry) step(ctx context.Context) (in bool, err error) {
 	case len(members) >= e.gate.members:
 		return e.gate.open(ctx, e.grant, d)
 	}
-	e.seen.Waits(e.gate.members - len(members))
+	e.acq.Waits(e.gate.members - len(members))
 	watch, err := e.grant.Client.Watch(ctx, e.gate.ready(), framework.WatchExists)
 	if err != nil {
 		return false, err

@@ -61,7 +61,7 @@ func (v *Values[T]) Get(path string) (T, error) {
 		var none T
 		return none, err
 	}
-	found := v.of(n)
+	found := v.valueOf(n)
 	return found.Value, recipe.Error(v.cache.client, "get", path, found.Err)
 }
 
@@ -87,7 +87,7 @@ func (v *Values[T]) In(s *Snapshot) []Value[T] {
 	usercall.Require("s", s != nil)
 	all := make([]Value[T], 0, s.Len())
 	for _, n := range s.All() {
-		if value := v.of(n); value.Err == nil || !v.isDirectory(s, n) {
+		if value := v.valueOf(n); value.Err == nil || !v.isDirectory(s, n) {
 			all = append(all, value)
 		}
 	}
@@ -129,8 +129,8 @@ func sameState[T any](a, b Value[T]) bool {
 	return a.Stat.Czxid == b.Stat.Czxid && a.Stat.Mzxid == b.Stat.Mzxid && a.data == b.data
 }
 
-// of returns the value of a znode. It decodes a state that it does not know.
-func (v *Values[T]) of(n Node) Value[T] {
+// valueOf returns the value of a znode. It decodes a state that it does not know.
+func (v *Values[T]) valueOf(n Node) Value[T] {
 	value := Value[T]{Path: n.Path, Stat: n.Stat}
 	if len(n.Data) > 0 {
 		value.data = &n.Data[0]

@@ -38,10 +38,10 @@ type key struct {
 	acl   string
 }
 
-// of returns the combiner of the number at path, of 4 bytes if int32 is true and of 8 otherwise. The
+// combinerOf returns the combiner of the number at path, of 4 bytes if int32 is true and of 8 otherwise. The
 // ACL is that of a znode that the combiner creates; nil is the client's. Callers with the same
 // arguments share a combiner as long as one of them keeps it.
-func of(c *framework.Client, path string, int32 bool, list []acl.Entry) *combiner {
+func combinerOf(c *framework.Client, path string, int32 bool, list []acl.Entry) *combiner {
 	k := key{view: c, path: path, int32: int32}
 	for _, e := range list {
 		k.acl += fmt.Sprintf("%d %q %q ", e.Perms, e.Scheme, e.ID)

@@ -30,7 +30,7 @@ func virtually(t *testing.T, body func(t *testing.T, f *fixture)) {
 		f := &fixture{server: zkserver.Run(t, zkenv.DrawVersion(t)...)}
 		f.client = must.Get(framework.NewClient(f.server.Addr(), framework.WithDialer(f.server.Dial)))(t)
 		t.Cleanup(func() { _ = f.client.Close() })
-		f.combiner = of(f.client, path, false, nil)
+		f.combiner = combinerOf(f.client, path, false, nil)
 		f.mustAdd(t, 1, 1)
 		body(t, f)
 	})

@@ -22,7 +22,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Counter, error) {
 	if err != nil {
 		return nil, recipe.Error(c, "new counter", path, err)
 	}
-	return &Counter{of(c, path, cfg.int32, cfg.ACL), path}, nil
+	return &Counter{combinerOf(c, path, cfg.int32, cfg.ACL), path}, nil
 }
 
 // Get returns the number, 0 if there is no znode. It shows what the client's server knows, which may

@@ -82,12 +82,12 @@ func newConfig(c *framework.Client, path string, opts []Option) (config, error) 
 	return cfg, errors.Join(faults...)
 }
 
-// data returns what a candidate's znode holds. owner and party are those of its caller. seen is what telemetry
+// data returns what a candidate's znode holds. owner and party are those of its caller. acq is what telemetry
 // follows of its campaign.
-func (cfg *config) data(owner, party string, seen *telemetry.Acquire) []byte {
+func (cfg *config) data(owner, party string, acq *telemetry.Acquire) []byte {
 	switch {
 	case cfg.metadata || cfg.id == nil:
-		return contender.Metadata(owner, party, cfg.id, seen).Encode()
+		return contender.Metadata(owner, party, cfg.id, acq).Encode()
 	case len(cfg.id) == 0 && cfg.format == Selector:
 		return contender.LocalAddress()
 	}

@@ -51,36 +51,36 @@ func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, er
 	if admitted.lease != nil {
 		return reentered(admitted.lease), nil // which has no span
 	}
-	ctx, seen := q.tel.Begin(ctx)
-	return contender.Observe(ctx, seen, func() (*Lease, error) {
+	ctx, acq := q.tel.Begin(ctx)
+	return contender.Observe(ctx, acq, func() (*Lease, error) {
 		switch {
 		case err != nil:
 			return nil, err
 		case try:
-			return q.try(ctx, key, admitted, seen)
+			return q.try(ctx, key, admitted, acq)
 		}
-		return q.contend(ctx, key, admitted, seen, false)
+		return q.contend(ctx, key, admitted, acq, false)
 	})
 }
 
 // try is contend for a call that waits for no other owner.
-func (q *queueLock) try(ctx context.Context, key ownerKey, admitted admission, seen *telemetry.Acquire) (*Lease, error) {
+func (q *queueLock) try(ctx context.Context, key ownerKey, admitted admission, acq *telemetry.Acquire) (*Lease, error) {
 	return contender.Try(ctx, q.queue.Client, func(ctx context.Context) (*Lease, error) {
-		return q.contend(ctx, key, admitted, seen, true)
+		return q.contend(ctx, key, admitted, acq, true)
 	})
 }
 
 // contend is the rest of acquire for a call that was admitted.
 func (q *queueLock) contend(
-	ctx context.Context, key ownerKey, admitted admission, seen *telemetry.Acquire, try bool,
+	ctx context.Context, key ownerKey, admitted admission, acq *telemetry.Acquire, try bool,
 ) (*Lease, error) {
 	for {
 		switch {
 		case admitted.lease != nil:
-			seen.Join()
+			acq.Join()
 			return reentered(admitted.lease), nil
 		case admitted.outcome == nil:
-			admitted.entry.observe(seen)
+			admitted.entry.observe(acq)
 			return q.attempt(ctx, admitted.entry, try)
 		case try && !admitted.trying:
 			q.leave(admitted.entry, try)
@@ -135,7 +135,7 @@ func (q *queueLock) lease(ctx context.Context, e *entry, grant *waitqueue.Grant)
 		Path:   q.path,
 		Grant:  &contender.Grant{Grant: grant, Of: q.path, Recipe: recipe},
 		Znode:  &grant.Znode,
-		Hooks:  e.seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
+		Hooks:  e.acq.Granted(ctx, grant.Fence(), grant.Session.Session()),
 		Ended:  func(h *hold.Hold, lost error) { q.owners.ended(e, h, lost) },
 	})
 	e.observe(nil)
@@ -147,7 +147,7 @@ func (q *queueLock) lease(ctx context.Context, e *entry, grant *waitqueue.Grant)
 // of the write side, which it holds; otherwise write is nil.
 func (q *queueLock) newEntry(key ownerKey, write *entry) *entry {
 	e := &entry{lock: q, key: key}
-	data := func() []byte { return q.cfg.nodeData(q.queue.Client, key.caller, e.seen) }
+	data := func() []byte { return q.cfg.nodeData(q.queue.Client, key.caller, e.acq) }
 	if write != nil {
 		e.attempt = q.queue.NewDowngrade(write.grant, q.kind, data)
 	} else {
@@ -157,9 +157,9 @@ func (q *queueLock) newEntry(key ownerKey, write *entry) *entry {
 }
 
 // observe sets the telemetry of the attempt that the caller drives; nil means none.
-func (e *entry) observe(seen *telemetry.Acquire) {
-	e.seen = seen
-	e.attempt.Observer = contender.ObserverOf(seen)
+func (e *entry) observe(acq *telemetry.Acquire) {
+	e.acq = acq
+	e.attempt.Observer = contender.ObserverOf(acq)
 }
 
 // unlock releases the caller's latest lease, or returns ErrNotOwner for the operation. If another

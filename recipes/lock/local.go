@@ -64,7 +64,7 @@ func NewLocal(m *Mutex, max int) (*Local, error) {
 	l := &Local{mutex: *m, max: max}
 	l.mutex.queueLock.cfg.handoff = true
 	if revoked := m.queueLock.cfg.Revocation; revoked != nil {
-		l.mutex.queueLock.cfg.Revocation = func(of *Lease) { l.revoke(of, revoked) }
+		l.mutex.queueLock.cfg.Revocation = func(inner *Lease) { l.revoke(inner, revoked) }
 	}
 	return l, nil
 }
@@ -107,34 +107,34 @@ func (l *Local) waitError(ctx context.Context, err error) error {
 // lock returns a lease of the mutex's, for a call that has the turn. Unless that lease was handed on, and is
 // still held, lock locks the mutex.
 func (l *Local) lock(
-	ctx context.Context, op string, of *Lease, lock func(context.Context) (*Lease, error),
+	ctx context.Context, op string, inner *Lease, lock func(context.Context) (*Lease, error),
 ) (*Lease, error) {
 	return contender.RunAttempt(ctx, func() (err error) {
-		if of != nil && of.Err() != nil { // lost during the hand-off
-			contender.ShareOf(of).Discard()
-			of = nil
+		if inner != nil && inner.Err() != nil { // lost during the hand-off
+			contender.ShareOf(inner).Discard()
+			inner = nil
 			l.ended()
 		}
-		if of == nil {
-			of, err = lock(ContextWithOwner(ctx, NewOwner("local")))
+		if inner == nil {
+			inner, err = lock(ContextWithOwner(ctx, NewOwner("local")))
 		}
 		return err
 	}, func() *Lease {
-		return l.lease(of)
+		return l.lease(inner)
 	}, func(err error) error {
-		if of != nil { // ctx has ended
+		if inner != nil { // ctx has ended
 			err = recipe.CallError(ctx, l.mutex.queueLock.queue.Client, op, l.Path(), l.waitError(ctx, err))
 		}
-		l.withdraw(of)
+		l.withdraw(inner)
 		return err
 	})
 }
 
 // lease returns a lease of the mutex's lease.
-func (l *Local) lease(of *Lease) *Lease {
-	g := &localGrant{Lease: of, local: l}
+func (l *Local) lease(inner *Lease) *Lease {
+	g := &localGrant{Lease: inner, local: l}
 	granted := contender.NewLease(hold.Options{
-		Client: contender.ShareOf(of).Hold().Client,
+		Client: contender.ShareOf(inner).Hold().Client,
 		Path:   l.Path(),
 		Grant:  g,
 		Hooks:  hold.NoHooks{}, // the mutex's hooks report
@@ -142,7 +142,7 @@ func (l *Local) lease(of *Lease) *Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !g.passed { // otherwise it was lost at once
-		l.present, l.under = granted, contender.ShareOf(of).Hold()
+		l.present, l.under = granted, contender.ShareOf(inner).Hold()
 	}
 	l.moveLocked()
 	return granted
@@ -151,11 +151,11 @@ func (l *Local) lease(of *Lease) *Lease {
 // revoke calls the user's function with the present lease of the mutex's lease. If that is being handed
 // on, or was granted a moment ago, revoke waits for the next lease of the Local, or the end of the
 // mutex's. It runs on the goroutine of the mutex's revocations.
-func (l *Local) revoke(of *Lease, fn func(*Lease)) {
+func (l *Local) revoke(inner *Lease, fn func(*Lease)) {
 	for {
 		l.mu.Lock()
 		present := l.present
-		if present != nil && l.under != contender.ShareOf(of).Hold() {
+		if present != nil && l.under != contender.ShareOf(inner).Hold() {
 			present = nil
 		}
 		if l.moved == nil {
@@ -167,7 +167,7 @@ func (l *Local) revoke(of *Lease, fn func(*Lease)) {
 		case present != nil:
 			fn(present)
 			return
-		case of.Err() != nil: // released, or lost
+		case inner.Err() != nil: // released, or lost
 			return
 		}
 		<-moved
@@ -231,15 +231,15 @@ func (l *Local) withdraw(handed *Lease) {
 }
 
 // pass gives the turn to the call that has waited longest, with the mutex's lease if that may be
-// handed on. of is nil for none. pass reports whether the lease was handed on.
-func (l *Local) pass(of *Lease) (handed bool) {
-	valid := of != nil && of.Err() == nil && contender.ShareOf(of).Hold().Untouched()
+// handed on. inner is nil for none. pass reports whether the lease was handed on.
+func (l *Local) pass(inner *Lease) (handed bool) {
+	valid := inner != nil && inner.Err() == nil && contender.ShareOf(inner).Hold().Untouched()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	handed = valid && len(l.waiting) > 0 && l.handed < l.max
 	l.handed++
 	if !handed {
-		of, l.handed = nil, 0
+		inner, l.handed = nil, 0
 	}
 	if len(l.waiting) == 0 {
 		l.busy = false
@@ -247,7 +247,7 @@ func (l *Local) pass(of *Lease) (handed bool) {
 	}
 	next := l.waiting[0]
 	l.waiting = slices.Delete(l.waiting, 0, 1)
-	next.lease = of
+	next.lease = inner
 	close(next.turn)
 	return handed
 }
@@ -260,12 +260,12 @@ type localGrant struct {
 	passed bool // it has no turn any more; guarded by local.mu
 }
 
-// pass passes the turn on, with the mutex's lease or, if of is nil, without.
-func (g *localGrant) pass(of *Lease) (handed bool) {
+// pass passes the turn on, with the mutex's lease or, if inner is nil, without.
+func (g *localGrant) pass(inner *Lease) (handed bool) {
 	g.local.mu.Lock()
 	g.passed, g.local.present, g.local.under = true, nil, nil
 	g.local.mu.Unlock()
-	return g.local.pass(of)
+	return g.local.pass(inner)
 }
 
 // Err returns why the mutex's lease is over.

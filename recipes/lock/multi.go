@@ -87,18 +87,18 @@ func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
 	if m.reenters(a.caller) {
 		return m.bounded(ctx, nil, a) // a hold may be lost meanwhile: then it is locked again
 	}
-	ctx, seen := m.tel.Begin(ctx)
-	return contender.Observe(ctx, seen, func() (*Lease, error) { return m.bounded(ctx, seen, a) })
+	ctx, acq := m.tel.Begin(ctx)
+	return contender.Observe(ctx, acq, func() (*Lease, error) { return m.bounded(ctx, acq, a) })
 }
 
 // bounded locks the members. A try is bounded, as [Multi.TryLock] says.
-func (m *Multi) bounded(ctx context.Context, seen *telemetry.Acquire, a *acquisition) (*Lease, error) {
+func (m *Multi) bounded(ctx context.Context, acq *telemetry.Acquire, a *acquisition) (*Lease, error) {
 	slowest := m.slowest()
 	if !a.try || slowest == nil {
-		return m.lock(seen.Around(ctx), seen, a)
+		return m.lock(acq.Around(ctx), acq, a)
 	}
 	return contender.Try(ctx, slowest, func(ctx context.Context) (*Lease, error) {
-		return m.lock(seen.Around(ctx), seen, a)
+		return m.lock(acq.Around(ctx), acq, a)
 	})
 }
 
@@ -113,7 +113,7 @@ func (m *Multi) slowest() (slowest *framework.Client) {
 	return slowest
 }
 
-func (m *Multi) lock(ctx context.Context, seen *telemetry.Acquire, a *acquisition) (*Lease, error) {
+func (m *Multi) lock(ctx context.Context, acq *telemetry.Acquire, a *acquisition) (*Lease, error) {
 	leases, err := a.run(ctx)
 	if err != nil {
 		return nil, a.waitError(ctx, err)
@@ -124,7 +124,7 @@ func (m *Multi) lock(ctx context.Context, seen *telemetry.Acquire, a *acquisitio
 		Path:   m.name,
 		Shown:  m.shown,
 		Grant:  &multiGrant{leases},
-		Hooks:  seen.Granted(ctx, 0, sessionOf(first)),
+		Hooks:  acq.Granted(ctx, 0, sessionOf(first)),
 	}, lease.AtDeadline, nil, leases...), nil
 }
 
@@ -375,13 +375,13 @@ func membersOf(l Locker) ([]member, error) {
 	case *Multi:
 		return l.members, nil
 	case *Mutex:
-		m.of(&l.queueLock, "", rankMutex)
+		m.setLock(&l.queueLock, "", rankMutex)
 	case *Side:
 		rank := rankRead
 		if l.queueLock.kind == writeKind {
 			rank = rankWrite
 		}
-		m.of(&l.queueLock, l.name+" side of ", rank)
+		m.setLock(&l.queueLock, l.name+" side of ", rank)
 	case *SemaphoreMutex:
 		p := &l.pool
 		m.name, m.path, m.rank = p.Path, p.Client.AbsolutePath(p.Path), rankSemaphoreMutex
@@ -390,7 +390,7 @@ func membersOf(l Locker) ([]member, error) {
 		m.name, m.path, m.rank = l.path, l.full, rankUnfairMutex
 		m.client, m.owners, m.tel = l.client, ownersOf(l.client), l.tel
 	case *Local: // of the mutex's rank: with that mutex, a Multi would wait for itself
-		m.of(&l.mutex.queueLock, "", rankMutex)
+		m.setLock(&l.mutex.queueLock, "", rankMutex)
 		m.queueLock = nil
 	case pather:
 		m.name, m.path, m.rank = l.Path(), ensemblePath(l), rankForeign
@@ -400,7 +400,7 @@ func membersOf(l Locker) ([]member, error) {
 	return []member{m}, nil
 }
 
-func (m *member) of(q *queueLock, side string, rank int) {
+func (m *member) setLock(q *queueLock, side string, rank int) {
 	m.name, m.side, m.path, m.rank = side+q.path, side, q.full, rank
 	m.client, m.owners, m.queueLock, m.tel = q.queue.Client, q.owners, q, q.tel
 }

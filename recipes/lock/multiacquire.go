@@ -188,7 +188,7 @@ type batchMember struct {
 	lease  *Lease             // of a re-entry; nil for none
 	entry  *entry             // with the attempt that is driven; nil for none
 	grant  *waitqueue.Grant   // of the attempt; nil for none yet
-	seen   *telemetry.Acquire // telemetry of the attempt
+	acq    *telemetry.Acquire // telemetry of the attempt
 }
 
 // join finds the caller's entries of the members, up to a member that another goroutine of the
@@ -208,8 +208,8 @@ func (a *acquisition) join(ctx context.Context, members []member) ([]batchMember
 		}
 		e := batchMember{member: m, lease: found.lease, entry: found.entry}
 		if e.entry != nil {
-			_, e.seen = m.tel.Begin(ctx)
-			e.entry.observe(e.seen)
+			_, e.acq = m.tel.Begin(ctx)
+			e.entry.observe(e.acq)
 		}
 		batch = append(batch, e)
 	}
@@ -256,7 +256,7 @@ func (a *acquisition) takeGrants(ctx context.Context, batch []batchMember, busy 
 				return err
 			})
 			lease = granted
-			contender.EndAcquire(ctx, e.seen, lease, err)
+			contender.EndAcquire(ctx, e.acq, lease, err)
 			if err != nil {
 				return a.quit(ctx, batch[i+1:], a.opError(e.member.shown(), err))
 			}
@@ -273,8 +273,8 @@ func (a *acquisition) takeGrants(ctx context.Context, batch []batchMember, busy 
 	_ = a.quit(ctx, batch[busy+1:], nil)
 	a.batch = nil // the one that is left withdraws by itself
 	e := batch[busy]
-	lease, err := contender.Observe(ctx, e.seen, func() (*Lease, error) {
-		return e.member.queueLock.attempt(e.seen.Within(ctx), e.entry, false)
+	lease, err := contender.Observe(ctx, e.acq, func() (*Lease, error) {
+		return e.member.queueLock.attempt(e.acq.Within(ctx), e.entry, false)
 	})
 	if err != nil {
 		return a.opError(e.member.shown(), err)
@@ -291,7 +291,7 @@ func (a *acquisition) refused(ctx context.Context, batch []batchMember, busy bat
 		err = nil
 	case errors.Is(err, waitqueue.ErrBusy):
 		err = a.opError(busy.member.shown(), ErrHeld)
-		contender.EndAcquire(ctx, busy.seen, nil, ErrHeld)
+		contender.EndAcquire(ctx, busy.acq, nil, ErrHeld)
 	default:
 		err = a.opError(busy.member.shown(), err)
 	}
@@ -308,14 +308,14 @@ func (a *acquisition) quit(ctx context.Context, batch []batchMember, err error) 
 	o := batch[0].member.owners
 	var unwanted []*waitqueue.Attempt
 	var leases []*Lease
-	var seen []*telemetry.Acquire
+	var acquires []*telemetry.Acquire
 	o.mu.Lock()
 	for _, e := range batch {
 		if e.lease != nil {
 			leases = append(leases, e.lease)
 			continue
 		}
-		seen = append(seen, e.seen)
+		acquires = append(acquires, e.acq)
 		e.entry.undrivenLocked()
 		if o.unwantedLocked(e.entry) {
 			unwanted = append(unwanted, e.entry.attempt)
@@ -323,7 +323,7 @@ func (a *acquisition) quit(ctx context.Context, batch []batchMember, err error) 
 	}
 	o.mu.Unlock()
 	undone := waitqueue.WithdrawAll(ctx, unwanted)
-	for _, acquire := range seen {
+	for _, acquire := range acquires {
 		acquire.Withdraw(ctx, err)
 	}
 	if undone != nil && ctx.Err() == nil {

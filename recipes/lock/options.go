@@ -67,14 +67,14 @@ func (cfg *config) newLease(o hold.Options, members ...*Lease) *Lease {
 	return contender.NewLease(o, cfg.LossPolicy, cfg.Revocation, members...)
 }
 
-// nodeData returns the data for the znode of c's attempt. by is the telemetry of the call.
-func (cfg *config) nodeData(client *framework.Client, c caller, by *telemetry.Acquire) []byte {
-	return cfg.attemptData(client, c, "", by)
+// nodeData returns the data for the znode of c's attempt. acq is the telemetry of the call.
+func (cfg *config) nodeData(client *framework.Client, c caller, acq *telemetry.Acquire) []byte {
+	return cfg.attemptData(client, c, "", acq)
 }
 
 // attemptData is nodeData with the id of the attempt.
 func (cfg *config) attemptData(
-	client *framework.Client, c caller, attempt string, by *telemetry.Acquire,
+	client *framework.Client, c caller, attempt string, acq *telemetry.Acquire,
 ) []byte {
 	switch {
 	case cfg.NoMetadata && cfg.Data != nil:
@@ -83,9 +83,9 @@ func (cfg *config) attemptData(
 		return contender.LocalAddress()
 	}
 	if cfg.noTraceparent {
-		by = nil
+		acq = nil
 	}
-	m := contender.Metadata(c.owner.String(), c.party(client), cfg.Data, by)
+	m := contender.Metadata(c.owner.String(), c.party(client), cfg.Data, acq)
 	m.Attempt, m.Handoff = attempt, cfg.handoff
 	return m.Encode()
 }

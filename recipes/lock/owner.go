@@ -70,7 +70,7 @@ type entry struct {
 	key  ownerKey
 
 	attempt *waitqueue.Attempt // used only by the goroutine that drives
-	seen    *telemetry.Acquire // telemetry of the attempt; used only by that goroutine
+	acq     *telemetry.Acquire // telemetry of the attempt; used only by that goroutine
 
 	// guarded by owners.mu
 	live    bool // it is in owners.entries

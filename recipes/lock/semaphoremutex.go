@@ -68,6 +68,6 @@ func (m *SemaphoreMutex) Path() string { return m.pool.Path }
 
 // dataFor returns the data of the znodes of a call with ctx.
 func (m *SemaphoreMutex) dataFor(ctx context.Context) func(*telemetry.Acquire) []byte {
-	of := callerOf(ctx)
-	return func(by *telemetry.Acquire) []byte { return m.cfg.nodeData(m.pool.Client, of, by) }
+	c := callerOf(ctx)
+	return func(acq *telemetry.Acquire) []byte { return m.cfg.nodeData(m.pool.Client, c, acq) }
 }

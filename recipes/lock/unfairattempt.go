@@ -22,7 +22,7 @@ type unfairAttempt struct {
 	gate    *gate
 	entered bool // it occupies the gate
 	data    []byte
-	seen    *telemetry.Acquire // telemetry of the call
+	acq     *telemetry.Acquire // telemetry of the call
 	held    bool               // it has seen another holder
 	holder  *Participant       // the one that it waited for last; nil for none
 	wakes   int                // how often it has woken
@@ -36,8 +36,8 @@ type unfairAttempt struct {
 }
 
 // attemptData returns the data for the znode of an attempt. Nothing is recognised by it.
-func (m *UnfairMutex) attemptData(ctx context.Context, seen *telemetry.Acquire) []byte {
-	return m.cfg.attemptData(m.client, callerOf(ctx), crand.Text(), seen)
+func (m *UnfairMutex) attemptData(ctx context.Context, acq *telemetry.Acquire) []byte {
+	return m.cfg.attemptData(m.client, callerOf(ctx), crand.Text(), acq)
 }
 
 // run continues until the znode is created, ctx ends or there is an error. A try ends if the znode
@@ -142,7 +142,7 @@ func (a *unfairAttempt) lease(ctx context.Context) *Lease {
 		Path:   m.path,
 		Grant:  grant,
 		Znode:  &grant.Znode,
-		Hooks:  a.seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
+		Hooks:  a.acq.Granted(ctx, grant.Fence(), grant.Session.Session()),
 	})
 }
 
@@ -156,8 +156,8 @@ func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 		case errors.Is(err, framework.ErrNoNode):
 			return nil
 		case err == nil:
-			a.seen.Waits(telemetry.NoQueue)
-			a.seen.Behind(watch.Data())
+			a.acq.Waits(telemetry.NoQueue)
+			a.acq.Behind(watch.Data())
 			a.sees(watch)
 			st, _ := watch.Stat()
 			if err = checkKind(a.mutex.full, st); err == nil {

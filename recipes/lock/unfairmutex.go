@@ -122,22 +122,22 @@ func (m *UnfairMutex) acquire(ctx context.Context, try bool) (*Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	ctx, seen := m.tel.Begin(ctx)
-	return contender.Observe(ctx, seen, func() (*Lease, error) {
+	ctx, acq := m.tel.Begin(ctx)
+	return contender.Observe(ctx, acq, func() (*Lease, error) {
 		if !try {
-			return m.contend(ctx, seen, false)
+			return m.contend(ctx, acq, false)
 		}
-		return contender.Try(ctx, m.client, func(ctx context.Context) (*Lease, error) { return m.contend(ctx, seen, true) })
+		return contender.Try(ctx, m.client, func(ctx context.Context) (*Lease, error) { return m.contend(ctx, acq, true) })
 	})
 }
 
-func (m *UnfairMutex) contend(ctx context.Context, seen *telemetry.Acquire, try bool) (*Lease, error) {
-	a := &unfairAttempt{mutex: m, gate: m.gates.reserve(m.full), seen: seen, long: waitqueue.LongWait{Report: m.longWait}}
+func (m *UnfairMutex) contend(ctx context.Context, acq *telemetry.Acquire, try bool) (*Lease, error) {
+	a := &unfairAttempt{mutex: m, gate: m.gates.reserve(m.full), acq: acq, long: waitqueue.LongWait{Report: m.longWait}}
 	return contender.RunAttempt(ctx, func() error {
 		if err := a.enter(ctx, try); err != nil {
 			return err
 		}
-		a.data = m.attemptData(ctx, seen)
+		a.data = m.attemptData(ctx, acq)
 		return a.run(ctx, try)
 	}, func() *Lease {
 		return a.lease(ctx)
@@ -219,8 +219,8 @@ func (a *unfairAttempt) enter(ctx context.Context, try bool) error {
 			return ErrHeld
 		}
 		a.held = true
-		a.seen.Waits(telemetry.NoQueue)
-		a.seen.BehindAcquire(g.occupant.Load())
+		a.acq.Waits(telemetry.NoQueue)
+		a.acq.BehindAcquire(g.occupant.Load())
 	}
 	for !a.entered {
 		select {
@@ -235,7 +235,7 @@ func (a *unfairAttempt) enter(ctx context.Context, try bool) error {
 			return ctx.Err()
 		}
 	}
-	g.occupant.Store(a.seen)
+	g.occupant.Store(a.acq)
 	g.holder.Store(nil)
 	return nil
 }

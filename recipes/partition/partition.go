@@ -93,8 +93,8 @@ func (p *Partition) contest(key string) *contender.Contest {
 	return &contender.Contest{
 		Queue: q, Path: q.Dir, LossPolicy: p.cfg.LossPolicy, Recipe: recipe,
 		Telemetry: telemetry.Of(p.client, telemetry.TypePartition, p.cfg.Name, p.client.AbsolutePath(q.Dir)),
-		Data: func(_, party string, seen *telemetry.Acquire) []byte {
-			return contender.Metadata(p.cfg.id, party, nil, seen).Encode()
+		Data: func(_, party string, acq *telemetry.Acquire) []byte {
+			return contender.Metadata(p.cfg.id, party, nil, acq).Encode()
 		},
 	}
 }

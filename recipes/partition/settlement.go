@@ -111,10 +111,10 @@ func (d *divider) share(p peers, id string) []string {
 	}
 	remaining, shares := p.remaining(), d.divide(p.settled)
 	var mine []string
-	for of, keys := range shares {
-		_, there := slices.BinarySearch(remaining, of)
+	for member, keys := range shares {
+		_, there := slices.BinarySearch(remaining, member)
 		switch {
-		case there && of == id:
+		case there && member == id:
 			mine = append(mine, keys...)
 		case !there:
 			mine = append(mine, inherited(keys, remaining, id)...)

@@ -68,8 +68,8 @@ func (m marks) encode() []byte {
 	return data
 }
 
-// of returns the last run of the slot.
-func (m marks) of(slot time.Time) (Run, bool) {
+// runOf returns the last run of the slot.
+func (m marks) runOf(slot time.Time) (Run, bool) {
 	for _, r := range slices.Backward(m.Runs) {
 		if r.Slot.Equal(slot) {
 			return r, true
@@ -132,7 +132,7 @@ const (
 // marks never reached the function. Another run that has no end is lost only when a call that holds the lock has
 // recorded that: what was read may be older than its end.
 func (m marks) judge(slot time.Time, holder int64, rerun bool, call string) (verdict, Outcome, Run) {
-	run, marked := m.of(slot)
+	run, marked := m.runOf(slot)
 	own, passed := run.Call == call, m.passed(slot)
 	switch {
 	case !marked && passed:

@@ -53,14 +53,14 @@ func newConfig(c *framework.Client, path string, number int, opts []Option) (con
 	return cfg, errors.Join(faults...)
 }
 
-// nodeData returns the data of the znodes of an attempt. by is the telemetry of its call, owner and
+// nodeData returns the data of the znodes of an attempt. acq is the telemetry of its call, owner and
 // party are those of its caller.
-func (cfg *config) nodeData(owner, party string, by *telemetry.Acquire) []byte {
+func (cfg *config) nodeData(owner, party string, acq *telemetry.Acquire) []byte {
 	switch {
 	case cfg.NoMetadata && cfg.Data != nil:
 		return cfg.Data
 	case cfg.NoMetadata:
 		return contender.LocalAddress()
 	}
-	return contender.Metadata(owner, party, cfg.Data, by).Encode()
+	return contender.Metadata(owner, party, cfg.Data, acq).Encode()
 }

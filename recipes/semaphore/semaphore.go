@@ -93,7 +93,7 @@ func (s *Semaphore) Participants(ctx context.Context) ([]lease.Participant, erro
 // dataFor returns the data of the znodes of a call with ctx.
 func (s *Semaphore) dataFor(ctx context.Context) func(*telemetry.Acquire) []byte {
 	owner, party := contender.OwnerOf(ctx, s.pool.Client)
-	return func(by *telemetry.Acquire) []byte { return s.cfg.nodeData(owner, party, by) }
+	return func(acq *telemetry.Acquire) []byte { return s.cfg.nodeData(owner, party, acq) }
 }
 
 // Path returns the semaphore's path.

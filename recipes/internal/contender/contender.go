@@ -31,8 +31,8 @@ import (
 )
 
 // Metadata returns the metadata of a contender of this process, which starts now. owner and party
-// are those of [OwnerOf]. by is the telemetry of the call, for the traceparent; it may be nil.
-func Metadata(owner, party string, data []byte, by *telemetry.Acquire) lease.Metadata {
+// are those of [OwnerOf]. acq is the telemetry of the call, for the traceparent; it may be nil.
+func Metadata(owner, party string, data []byte, acq *telemetry.Acquire) lease.Metadata {
 	return lease.Metadata{
 		Version: lease.MetadataVersion,
 		Owner:   owner,
@@ -42,7 +42,7 @@ func Metadata(owner, party string, data []byte, by *telemetry.Acquire) lease.Met
 		Since:   time.Now().UTC().Truncate(time.Millisecond),
 		Data:    data,
 
-		Traceparent: by.Traceparent(),
+		Traceparent: acq.Traceparent(),
 		Party:       party,
 	}
 }
@@ -176,13 +176,13 @@ var errPanicked = errors.New("a function of the user's panicked")
 
 // Observe calls get, the rest of an acquire, and reports its end.
 func Observe(
-	ctx context.Context, seen *telemetry.Acquire, get func() (*lease.Lease, error),
+	ctx context.Context, acq *telemetry.Acquire, get func() (*lease.Lease, error),
 ) (l *lease.Lease, err error) {
-	if seen == nil {
+	if acq == nil {
 		return get()
 	}
 	err = errPanicked // if get does not return
-	defer func() { EndAcquire(ctx, seen, l, err) }()
+	defer func() { EndAcquire(ctx, acq, l, err) }()
 	return get()
 }
 
@@ -207,7 +207,7 @@ func RunAttempt[T any](
 }
 
 // EndAcquire reports the end of an acquire, with the lease or with err.
-func EndAcquire(ctx context.Context, seen *telemetry.Acquire, l *lease.Lease, err error) {
+func EndAcquire(ctx context.Context, acq *telemetry.Acquire, l *lease.Lease, err error) {
 	var fence int64
 	if l != nil {
 		fence = l.Fence()
@@ -216,15 +216,15 @@ func EndAcquire(ctx context.Context, seen *telemetry.Acquire, l *lease.Lease, er
 	if errors.As(err, &wait) {
 		err = wait.Err // without the blocking contender, for which a span has links
 	}
-	seen.End(ctx, fence, err)
+	acq.End(ctx, fence, err)
 }
 
 // ObserverOf returns the observer of an attempt's waiting; nil for none.
-func ObserverOf(seen *telemetry.Acquire) waitqueue.Observer {
-	if seen == nil {
+func ObserverOf(acq *telemetry.Acquire) waitqueue.Observer {
+	if acq == nil {
 		return nil
 	}
-	return seen
+	return acq
 }
 
 // Try calls try, an attempt that waits for no other contender, with a context that ends after the

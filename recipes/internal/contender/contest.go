@@ -22,7 +22,7 @@ type Contest struct {
 	Queue      *waitqueue.Queue
 	Path       string // of the recipe
 	Telemetry  telemetry.Lock
-	Data       func(owner, party string, seen *telemetry.Acquire) []byte // of a contender's znode
+	Data       func(owner, party string, acq *telemetry.Acquire) []byte // of a contender's znode
 	LossPolicy lease.LossPolicy
 	Revoked    func(*lease.Lease) // nil to ignore requests
 	Recipe     args.Recipe        // begins the text of the errors of releases
@@ -35,17 +35,17 @@ func (c *Contest) Acquire(ctx context.Context) (*lease.Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	ctx, seen := c.Telemetry.Begin(ctx)
-	return Observe(ctx, seen, func() (*lease.Lease, error) {
+	ctx, acq := c.Telemetry.Begin(ctx)
+	return Observe(ctx, acq, func() (*lease.Lease, error) {
 		owner, party := OwnerOf(ctx, c.Queue.Client)
-		a := c.Queue.NewAttempt(c.Queue.Kinds[0], func() []byte { return c.Data(owner, party, seen) })
-		a.Observer = ObserverOf(seen)
+		a := c.Queue.NewAttempt(c.Queue.Kinds[0], func() []byte { return c.Data(owner, party, acq) })
+		a.Observer = ObserverOf(acq)
 		var grant *waitqueue.Grant
 		return RunAttempt(ctx, func() (err error) {
 			grant, err = a.Run(ctx)
 			return err
 		}, func() *lease.Lease {
-			return c.lease(ctx, grant, seen)
+			return c.lease(ctx, grant, acq)
 		}, func(err error) error {
 			defer a.Withdraw()
 			return WaitErrorOf(ctx, c.Queue, c.Path, a, 0, err)
@@ -53,13 +53,13 @@ func (c *Contest) Acquire(ctx context.Context) (*lease.Lease, error) {
 	})
 }
 
-func (c *Contest) lease(ctx context.Context, grant *waitqueue.Grant, seen *telemetry.Acquire) *lease.Lease {
+func (c *Contest) lease(ctx context.Context, grant *waitqueue.Grant, acq *telemetry.Acquire) *lease.Lease {
 	return NewLease(hold.Options{
 		Client: grant.Client,
 		Path:   c.Path,
 		Grant:  &Grant{Grant: grant, Of: c.Path, Recipe: c.Recipe},
 		Znode:  &grant.Znode,
-		Hooks:  seen.Granted(ctx, grant.Fence(), grant.Session.Session()),
+		Hooks:  acq.Granted(ctx, grant.Fence(), grant.Session.Session()),
 	}, c.LossPolicy, c.Revoked)
 }
 

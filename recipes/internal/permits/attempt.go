@@ -25,7 +25,7 @@ type attempt struct {
 	pool  *Pool
 	n     int
 	data  []byte
-	seen  *telemetry.Acquire // telemetry of the call
+	acq   *telemetry.Acquire // telemetry of the call
 	queue *waitqueue.Attempt
 	ahead int // contenders, as reported last
 
@@ -52,8 +52,8 @@ type numberWatch struct {
 // before it replies from the new state.
 func (n *numberWatch) isKnown() bool { return n.known && (n.watch == nil || n.watch.Valid()) }
 
-func (p *Pool) newAttempt(n int, data []byte, seen *telemetry.Acquire) *attempt {
-	a := &attempt{pool: p, n: n, data: data, seen: seen, ahead: -1, rounds: pace.Rounds()}
+func (p *Pool) newAttempt(n int, data []byte, acq *telemetry.Acquire) *attempt {
+	a := &attempt{pool: p, n: n, data: data, acq: acq, ahead: -1, rounds: pace.Rounds()}
 	a.long.Report = p.LongWait
 	turns := p.turns()
 	if p.LongWait != nil {
@@ -70,8 +70,8 @@ func (p *Pool) newAttempt(n int, data []byte, seen *telemetry.Acquire) *attempt 
 		}
 	}
 	a.queue = turns.NewAttempt(turnKind, func() []byte { return data })
-	seen.Beyond(1)
-	a.queue.Observer = contender.ObserverOf(seen)
+	acq.Beyond(1)
+	a.queue.Observer = contender.ObserverOf(acq)
 	return a
 }
 

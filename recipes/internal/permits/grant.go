@@ -37,7 +37,7 @@ func (a *attempt) lease(ctx context.Context) *lease.Lease {
 		Grant:  &grant{contender.Grant{Grant: first, Of: p.Path, Recipe: p.Recipe}, a.nodes, cleanup},
 		Znode:  &first.Znode,
 		More:   more,
-		Hooks:  a.seen.Granted(ctx, first.Fence(), first.Session.Session()),
+		Hooks:  a.acq.Granted(ctx, first.Fence(), first.Session.Session()),
 	}, p.LossPolicy, p.Revoked)
 	switch {
 	case a.outOfTurn():

@@ -101,8 +101,8 @@ func (p *Pool) queue(dir, kind string) *waitqueue.Queue {
 func (p *Pool) Acquire(
 	ctx context.Context, n int, data func(*telemetry.Acquire) []byte,
 ) (*lease.Lease, error) {
-	return p.observed(ctx, func(ctx context.Context, seen *telemetry.Acquire) (*lease.Lease, error) {
-		return p.acquire(ctx, n, data(seen), seen, false)
+	return p.observed(ctx, func(ctx context.Context, acq *telemetry.Acquire) (*lease.Lease, error) {
+		return p.acquire(ctx, n, data(acq), acq, false)
 	})
 }
 
@@ -111,9 +111,9 @@ func (p *Pool) Acquire(
 func (p *Pool) TryAcquire(
 	ctx context.Context, n int, data func(*telemetry.Acquire) []byte,
 ) (*lease.Lease, error) {
-	return p.observed(ctx, func(ctx context.Context, seen *telemetry.Acquire) (*lease.Lease, error) {
+	return p.observed(ctx, func(ctx context.Context, acq *telemetry.Acquire) (*lease.Lease, error) {
 		return contender.Try(ctx, p.Client, func(ctx context.Context) (*lease.Lease, error) {
-			return p.acquire(ctx, n, data(seen), seen, true)
+			return p.acquire(ctx, n, data(acq), acq, true)
 		})
 	})
 }
@@ -125,14 +125,14 @@ func (p *Pool) observed(
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	ctx, seen := p.Telemetry.Begin(ctx)
-	return contender.Observe(ctx, seen, func() (*lease.Lease, error) { return get(ctx, seen) })
+	ctx, acq := p.Telemetry.Begin(ctx)
+	return contender.Observe(ctx, acq, func() (*lease.Lease, error) { return get(ctx, acq) })
 }
 
 func (p *Pool) acquire(
-	ctx context.Context, n int, data []byte, seen *telemetry.Acquire, try bool,
+	ctx context.Context, n int, data []byte, acq *telemetry.Acquire, try bool,
 ) (*lease.Lease, error) {
-	a := p.newAttempt(n, data, seen)
+	a := p.newAttempt(n, data, acq)
 	run := a.run
 	if try {
 		run = a.try

@@ -136,15 +136,15 @@ func (a *attempt) owns(path string) bool {
 
 // observe reports the holders to telemetry, while the attempt is the first in the queue.
 func (a *attempt) observe(ctx context.Context, leases []string) {
-	if a.seen == nil {
+	if a.acq == nil {
 		return
 	}
-	a.seen.Waits(0)
+	a.acq.Waits(0)
 	dir := LeasesDir(a.pool.Path)
 	for _, name := range leases {
 		path := zkpath.Join(dir, name)
 		if !a.owns(path) {
-			a.seen.BehindNode(ctx, a.turn.Client, path)
+			a.acq.BehindNode(ctx, a.turn.Client, path)
 		}
 	}
 }
