@@ -91,8 +91,8 @@ const hintGone = "the path was deleted, or the servers lost their data: restore 
 
 // becomeReady says that the cache is filled, unless the connection has been lost since.
 func (c *Cache) becomeReady(took time.Duration) {
-	n, had, is := c.nowReady()
-	if !is {
+	n, had, became := c.nowReady()
+	if !became {
 		return
 	}
 	c.telemetry.became(c.ctx, int(Ready), false)
@@ -106,7 +106,7 @@ func (c *Cache) becomeReady(took time.Duration) {
 
 // nowReady makes the cache ready. It returns how many znodes the cache has, and had when it was last
 // ready.
-func (c *Cache) nowReady() (n, had int, is bool) {
+func (c *Cache) nowReady() (n, had int, became bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state.ready || c.state.fault != nil || !c.current() {
@@ -145,14 +145,14 @@ func (c *Cache) publish(now treeCopy, changes []change) {
 		tell(now.leftOut)
 	}
 	events, counts := eventsOf(changes)
-	if more, is := c.replace(now, events); is && len(changes) > 0 {
+	if more, changed := c.replace(now, events); changed && len(changes) > 0 {
 		c.telemetry.changed(c.ctx, counts[:], more)
 	}
 }
 
-// replace makes now what the cache has, and returns how many znodes more that are. is is false if that
+// replace makes now what the cache has, and returns how many znodes more that are. changed is false if that
 // is what the cache had.
-func (c *Cache) replace(now treeCopy, events []Event) (more int, is bool) {
+func (c *Cache) replace(now treeCopy, events []Event) (more int, changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.view.Load()
