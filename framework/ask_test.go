@@ -43,14 +43,22 @@ type oldConn struct {
 
 func (c *oldConn) Write(p []byte) (int, error) {
 	p = slices.Clone(p)
-	for rest := p; len(rest) >= 12 && !c.server.renewed.Load(); { // the client writes whole frames
-		if slices.Contains(c.server.unknown, binary.BigEndian.Uint32(rest[8:])) {
+	for _, request := range requestsOf(p) {
+		if slices.Contains(c.server.unknown, binary.BigEndian.Uint32(request[8:])) && !c.server.renewed.Load() {
 			c.server.asked.Add(1)
-			binary.BigEndian.PutUint32(rest[8:], 999)
+			binary.BigEndian.PutUint32(request[8:], 999)
 		}
-		rest = rest[min(len(rest), 4+int(binary.BigEndian.Uint32(rest))):]
 	}
 	return c.Conn.Write(p)
+}
+
+// requestsOf returns the requests in p, each with its length: the client writes whole frames.
+func requestsOf(p []byte) (requests [][]byte) {
+	for len(p) >= 12 {
+		n := min(len(p), 4+int(binary.BigEndian.Uint32(p)))
+		requests, p = append(requests, p[:n]), p[n:]
+	}
+	return requests
 }
 
 func TestWhoAmI(t *testing.T) {

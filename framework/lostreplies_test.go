@@ -19,11 +19,9 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -263,128 +261,62 @@ func tableZnodes(t testing.TB, c *framework.Client, in tableRow) []string {
 	return paths
 }
 
-// A tableServer is the server of the table.
+// A tableServer is the server of the table, and counts what the calls come to.
 type tableServer struct {
 	*zkserver.Server
 	observer *framework.Client
 	other    *framework.Client
-}
 
-// A tableCount counts the effects that a client had.
-type tableCount struct {
-	mu     sync.Mutex
-	server map[int32]proto.Opcode // the requests under way, by xid
-	paths  map[int32]string
-	of     func(path string) bool
-	op     fault.Op
+	mu     sync.Mutex // guards following
+	dir    string
+	exists bool // see tableWrite
 	n      int
 }
 
-// proxy returns a proxy to the server, which counts, and what closes it.
-func (tc *tableCount) proxy(t testing.TB, srv *zkserver.Server) (proxy *zkproxy.Proxy, stop func()) {
+// withTable runs fn in virtual time with the server of the table. The options are of the other client.
+func withTable(t *testing.T, fn func(t *testing.T, srv *tableServer), opts ...framework.Option) {
 	t.Helper()
-	tc.server, tc.paths = make(map[int32]proto.Opcode), make(map[int32]string)
-	proxy = zkproxy.StartPipe(func(ctx context.Context) (net.Conn, error) {
-		conn, err := srv.Dial(ctx, "tcp", srv.Addr())
-		return &countedConn{Conn: conn, count: tc}, err
-	})
-	return proxy, func() { must.OK(t, proxy.Close()) }
+	table := new(tableServer)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		table.Server, table.observer, table.other = srv, virtual(t, srv), virtual(t, srv, opts...)
+		fn(t, table)
+	}, zkserver.WithObserver(table.count))
 }
 
-// A countedConn is the proxy's connection to the server: it sees replies that are lost later.
-type countedConn struct {
-	net.Conn
-	count   *tableCount
-	out, in bytes.Buffer
-	sent    int // frames
-	got     int
+// begin has the server count the effects that a client under test has in a directory.
+func (srv *tableServer) begin(dir string, exists bool) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	srv.dir, srv.exists, srv.n = dir, exists, 0
 }
 
-func (c *countedConn) Write(p []byte) (int, error) {
-	c.out.Write(p)
-	for frame := nextFrame(&c.out); frame != nil; frame = nextFrame(&c.out) {
-		if c.sent++; c.sent > 1 {
-			c.count.request(frame)
-		}
-	}
-	return c.Conn.Write(p)
-}
-
-func (c *countedConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.in.Write(p[:n])
-	for frame := nextFrame(&c.in); frame != nil; frame = nextFrame(&c.in) {
-		if c.got++; c.got > 1 {
-			c.count.reply(frame)
-		}
-	}
-	return n, err
-}
-
-// nextFrame takes a whole frame from b, and returns nil if there is none yet.
-func nextFrame(b *bytes.Buffer) []byte {
-	if b.Len() < 4 {
-		return nil
-	}
-	n := int(binary.BigEndian.Uint32(b.Bytes()))
-	if b.Len() < 4+n {
-		return nil
-	}
-	b.Next(4)
-	return bytes.Clone(b.Next(n))
-}
-
-func (tc *tableCount) request(frame []byte) {
-	d := proto.NewDecoder(frame)
-	xid, opcode := d.Int32(), proto.Opcode(d.Int32())
-	path := ""
-	if opcode != proto.OpMulti {
-		path = d.Path()
-	}
-	tc.mu.Lock()
-	defer tc.mu.Unlock()
-	tc.server[xid], tc.paths[xid] = opcode, path
-}
-
-func (tc *tableCount) reply(frame []byte) {
-	d := proto.NewDecoder(frame)
-	xid := d.Int32()
-	d.Int64()
-	code := d.Int32()
-	tc.mu.Lock()
-	defer tc.mu.Unlock()
-	opcode, path := tc.server[xid], tc.paths[xid]
-	delete(tc.server, xid)
-	if opcode == proto.OpMulti { // a failed one begins with an error
-		first, _, _ := d.OpHead()
-		code |= int32(min(first, 0))
-	}
-	if code == 0 && tc.changes(opcode) && tc.of(path) {
-		tc.n++
+// count counts a transaction of the client under test that had an effect.
+func (srv *tableServer) count(x zkserver.Transaction) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if srv.dir != "" && x.By != srv.observer.Session().ID && x.By != srv.other.Session().ID && slices.ContainsFunc(x.Changes, srv.isEffect) {
+		srv.n++
 	}
 }
 
-// changes reports whether a request with the opcode is of the kind that is counted.
-func (tc *tableCount) changes(opcode proto.Opcode) bool {
-	switch opcode {
-	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
-		return tc.op == fault.Create
-	case proto.OpSetData:
-		return tc.op == fault.SetData || tc.op == fault.Create // CreateOrSet
-	case proto.OpSetACL:
-		return tc.op == fault.SetACL
-	case proto.OpDelete:
-		return tc.op == fault.Delete
-	case proto.OpMulti:
-		return tc.op == fault.Multi
+// isEffect reports whether a change is of the znode that the call is about: that is created, or exists and is changed.
+func (srv *tableServer) isEffect(change zkserver.Change) bool {
+	if !strings.HasPrefix(change.Path, srv.dir+"/") || !strings.Contains(change.Path, "znode") || zkpath.IsEpoch(change.Path) {
+		return false
 	}
-	return false
+	switch change.Kind {
+	case zkserver.Created:
+		return !srv.exists
+	case zkserver.Deleted, zkserver.ACLSet:
+		return srv.exists
+	}
+	return change.Kind == zkserver.DataSet // by CreateOrSet, too, where none exists
 }
 
-func (tc *tableCount) applied() int {
-	tc.mu.Lock()
-	defer tc.mu.Unlock()
-	return tc.n
+func (srv *tableServer) applied() int {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.n
 }
 
 // A tableCase is one call of the table.
@@ -408,7 +340,7 @@ func (tt tableCase) String() string {
 }
 
 // run makes the call and returns how it ended, and how often it was applied.
-func (tt tableCase) run(t testing.TB, srv tableServer, dir string, opts ...framework.Option) (applied int, err error) {
+func (tt tableCase) run(t testing.TB, srv *tableServer, dir string, opts ...framework.Option) (applied int, err error) {
 	t.Helper()
 	in := tableRow{dir: dir, path: dir + "/znode"}
 	must.Get(srv.observer.Create(t.Context(), dir, nil, framework.WithParents()))(t)
@@ -417,19 +349,17 @@ func (tt tableCase) run(t testing.TB, srv tableServer, dir string, opts ...frame
 	} else {
 		must.Get(srv.observer.Create(t.Context(), zkpath.Epoch(in.path), nil))(t)
 	}
-	count := &tableCount{op: tt.write.op, of: func(path string) bool { return path == "" || strings.HasPrefix(path, dir+"/") }}
-	proxy, stop := count.proxy(t, srv.Server)
-	defer stop()
+	srv.begin(dir, tt.write.exists)
 	g := new(gate)
 	c := must.Get(framework.NewClient(srv.Addr(), append([]framework.Option{
-		framework.WithSessionTimeout(10 * time.Second), framework.WithDialer(g.around(proxy.Dial)),
+		framework.WithSessionTimeout(10 * time.Second), framework.WithDialer(g.around(srv.Dial)),
 	}, opts...)...))(t)
 	defer func() { _ = c.Close() }() // what is pending is not of interest
 	must.OK(t, c.AwaitConnected(t.Context()))
 	if !tt.fresh {
 		must.Get2(c.Exists(t.Context(), "/"))(t)
 	}
-	lost := proxy.Rules().Add(fault.Rule{Op: tt.write.op, Path: dir + "/**", Action: tt.loss})
+	lost := srv.Rules().Add(fault.Rule{Session: c.Session().ID, Op: tt.write.op, Path: dir + "/**", Action: tt.loss})
 	g.shut()
 	done := background(func() error { return tt.write.do(tableCall{in, t.Context(), c}) })
 	await(t, lost.Hit(), "the loss")
@@ -447,7 +377,7 @@ func (tt tableCase) run(t testing.TB, srv tableServer, dir string, opts ...frame
 			t.Errorf("%v: %q, %+v, %v, want what others created", tt, data, st, err)
 		}
 	}
-	return count.applied(), err
+	return srv.applied(), err
 }
 
 // check returns what is wrong with the outcome of a call, or "".
@@ -507,7 +437,7 @@ func tableCases(writes []tableWrite, ends bool) []tableCase {
 }
 
 // runTable runs the cases and reports the size of the table.
-func runTable(t *testing.T, srv tableServer, cases []tableCase, opts ...framework.Option) {
+func runTable(t *testing.T, srv *tableServer, cases []tableCase, opts ...framework.Option) {
 	t.Helper()
 	answers := make(map[string]int)
 	for i, tt := range cases {
@@ -528,22 +458,19 @@ func runTable(t *testing.T, srv tableServer, cases []tableCase, opts ...framewor
 }
 
 func TestLostReplies(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtual(t, srv)
-		runTable(t, tableServer{srv, c, virtual(t, srv)}, tableCases(tableWrites(t, c), true))
+	withTable(t, func(t *testing.T, srv *tableServer) {
+		runTable(t, srv, tableCases(tableWrites(t, srv.observer), true))
 	})
 }
 
 // With compression, calls that compare data compare what they have sent.
 func TestLostReplies_with_compression(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtual(t, srv)
-		writes := slices.DeleteFunc(tableWrites(t, c), func(w tableWrite) bool {
+	withTable(t, func(t *testing.T, srv *tableServer) {
+		writes := slices.DeleteFunc(tableWrites(t, srv.observer), func(w tableWrite) bool {
 			return !strings.Contains(w.name, "Idempotent") && !strings.Contains(w.name, "KnownBySession")
 		})
-		table := tableServer{srv, c, virtual(t, srv, framework.WithCompression())}
-		runTable(t, table, tableCases(writes, false), framework.WithCompression())
-	})
+		runTable(t, srv, tableCases(writes, false), framework.WithCompression())
+	}, framework.WithCompression())
 }
 
 // TestLostReplies_of_every_request has every writing call fail at each of its requests, and not only at the write:
@@ -551,9 +478,8 @@ func TestLostReplies_with_compression(t *testing.T) {
 // behind the reply, so that the next request is never sent. If the write was applied by then, no later failure of
 // the call may say that it was never sent, or that only the context has ended.
 func TestLostReplies_of_every_request(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		observer := virtual(t, srv)
-		writes := tableWrites(t, observer)
+	withTable(t, func(t *testing.T, srv *tableServer) {
+		writes := tableWrites(t, srv.observer)
 		for _, w := range writes {
 			if strings.Contains(w.name, "WithParents") {
 				do := w.do
@@ -576,7 +502,7 @@ func TestLostReplies_of_every_request(t *testing.T) {
 			} {
 				for hit := true; hit; f.at++ {
 					cases++
-					hit = f.inject(t, srv, observer, w, fmt.Sprintf("/t%d", cases))
+					hit = f.inject(t, srv, w, fmt.Sprintf("/t%d", cases))
 				}
 			}
 		}
@@ -592,25 +518,24 @@ type failure struct {
 }
 
 // inject has the call fail, and returns false if it has fewer requests.
-func (f failure) inject(t testing.TB, srv *zkserver.Server, observer *framework.Client, w tableWrite, dir string) bool {
+func (f failure) inject(t testing.TB, srv *tableServer, w tableWrite, dir string) bool {
 	t.Helper()
 	in := tableRow{dir: dir, path: dir + "/znode"}
-	must.Get(observer.Create(t.Context(), dir, nil))(t)
+	must.Get(srv.observer.Create(t.Context(), dir, nil))(t)
 	if w.exists {
-		in.epoch, in.st = mustCreateAtEpoch(t, observer, in.path)
+		in.epoch, in.st = mustCreateAtEpoch(t, srv.observer, in.path)
 	}
-	count := &tableCount{op: w.op, of: func(path string) bool {
-		return path == "" || strings.Contains(path, "znode") && !zkpath.IsEpoch(path)
-	}}
-	proxy, stop := count.proxy(t, srv)
-	defer stop()
+	srv.begin(dir, w.exists)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	g := new(gate)
-	conn := &failingConn{cancel: cancel, ctx: f.ctx}
+	conn := new(failingConn)
+	if conn.end = func() { _ = conn.Close() }; f.ctx {
+		conn.end = cancel
+	}
 	c := must.Get(framework.NewClient(srv.Addr(), framework.WithRetry(retry.Never()), framework.WithDialer(g.around(
 		func(ctx context.Context, network, addr string) (_ net.Conn, err error) {
-			conn.Conn, err = proxy.Dial(ctx, network, addr)
+			conn.Conn, err = srv.Dial(ctx, network, addr)
 			return conn, err
 		}))))(t)
 	defer func() { _ = c.Close() }() // what is pending is not of interest
@@ -620,7 +545,8 @@ func (f failure) inject(t testing.TB, srv *zkserver.Server, observer *framework.
 	if f.action == 0 {
 		conn.left.Store(int64(f.at + 1))
 	} else {
-		rule := proxy.Rules().Add(fault.Rule{Path: dir + "**", Action: f.action, Skip: f.at})
+		rule := srv.Rules().Add(fault.Rule{Session: c.Session().ID, Path: dir + "**", Action: f.action, Skip: f.at})
+		defer rule.Remove()
 		hit = func() bool { return rule.Hits() > 0 }
 	}
 	g.shut()
@@ -635,7 +561,7 @@ func (f failure) inject(t testing.TB, srv *zkserver.Server, observer *framework.
 	}
 	err := <-done
 	later := f.ctx && strings.Contains(w.name, "Guaranteed") // the client deletes it after the call
-	if err != nil && !errors.Is(err, framework.ErrUnknownOutcome) && count.applied() > 0 && !w.checks && !later {
+	if err != nil && !errors.Is(err, framework.ErrUnknownOutcome) && srv.applied() > 0 && !w.checks && !later {
 		t.Errorf("%s: failure %+v: applied, and the error does not say so: %v", w.name, f, err)
 	}
 	return true
@@ -644,11 +570,9 @@ func (f failure) inject(t testing.TB, srv *zkserver.Server, observer *framework.
 // A failingConn fails right behind a reply.
 type failingConn struct {
 	net.Conn
-	in     bytes.Buffer
-	left   atomic.Int64 // replies until then; it has failed at 0 once it was set
-	mute   atomic.Bool
-	cancel context.CancelFunc
-	ctx    bool // the call's context ends; else nothing more is written
+	in   bytes.Buffer
+	left atomic.Int64 // replies until then; it has failed at 0 once it was set
+	end  func()       // is called then
 }
 
 func (c *failingConn) Read(p []byte) (int, error) {
@@ -656,21 +580,23 @@ func (c *failingConn) Read(p []byte) (int, error) {
 	c.in.Write(p[:n])
 	for frame := nextFrame(&c.in); frame != nil; frame = nextFrame(&c.in) {
 		if c.left.Load() > 0 && c.left.Add(-1) == 0 {
-			if c.ctx {
-				c.cancel()
-			} else {
-				c.mute.Store(true)
-			}
+			c.end()
 		}
 	}
 	return n, err
 }
 
-func (c *failingConn) Write(p []byte) (int, error) {
-	if c.mute.Load() {
-		return 0, errors.New("the connection has ended")
+// nextFrame takes a whole frame from b, and returns nil if there is none yet.
+func nextFrame(b *bytes.Buffer) []byte {
+	if b.Len() < 4 {
+		return nil
 	}
-	return c.Conn.Write(p)
+	n := int(binary.BigEndian.Uint32(b.Bytes()))
+	if b.Len() < 4+n {
+		return nil
+	}
+	b.Next(4)
+	return bytes.Clone(b.Next(n))
 }
 
 // A deafConn is a connection whose socket takes nothing from some time on.

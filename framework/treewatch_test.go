@@ -9,7 +9,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -282,14 +281,10 @@ func TestGetEach_takes_the_time_of_one(t *testing.T) {
 
 // A refusal is not hidden behind the end of the context.
 func TestWatchTree_that_a_server_refuses(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := raw(t, &rawServer{answer: func(xid, opcode int32) [][]byte {
-			if proto.Opcode(opcode) != proto.OpAddWatch {
-				return nil
-			}
-			return [][]byte{be(xid, int64(1), int(proto.CodeNoAuth))}
-		}})
-		wantErr(t, "WatchTree", last(c.WatchTree(within(t, patience), "/a")), context.DeadlineExceeded, framework.ErrNoAuth)
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		srv.Rules().Add(throttled(fault.AddWatch))
+		wantErr(t, "WatchTree", last(c.WatchTree(within(t, patience), "/a")), context.DeadlineExceeded, framework.ErrNotConnected)
+		wantEqual(t, "state", c.State(), connected) // so the error is of the refusal
 	})
 }
