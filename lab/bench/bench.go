@@ -174,12 +174,8 @@ func (s scenario) planFor(name, kind string, settle time.Duration) contender.Pla
 
 // newReport returns a report with what doesn't depend on the settings.
 func newReport(ctx context.Context, b *bench) *report {
-	r := &report{
+	return &report{
 		Date: time.Now().UTC().Format(time.DateTime), Machine: describeMachine(), Rounds: b.rounds, Quick: b.quick,
 		Versions: map[string]string{docent: commit(ctx), "Go": runtime.Version()},
 	}
-	for _, s := range b.scenarios {
-		r.Bars += len(s.bars)
-	}
-	return r
 }

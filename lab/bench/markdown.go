@@ -35,9 +35,6 @@ func (r *report) markdown(w io.Writer) {
 
 // bars writes what was to be reached, and what was.
 func (r *report) bars(w io.Writer) {
-	if r.Bars == 0 {
-		return
-	}
 	fmt.Fprintf(w, "\n### Bars\n\n| scenario | setting | bar | measured | |\n|---|---|---|--:|---|\n")
 	met, judged := 0, 0
 	for _, s := range r.Settings {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -107,26 +106,9 @@ func (p *peer) locate(ctx context.Context, dir string) ([]string, error) {
 // locateCurator compiles Curator's driver. Java has the collector that it chooses by
 // itself, and is not short of memory.
 func locateCurator(ctx context.Context, dir string) ([]string, error) {
-	java, javac, err := peers.Java()
-	if err != nil {
-		return nil, err
-	}
-	jars, err := peers.Curator()
-	if err != nil {
-		return nil, err
-	}
-	source := filepath.Join(dir, "BenchDriver.java")
-	if err := os.WriteFile(source, javaDriver, 0o644); err != nil {
-		return nil, err
-	}
-	path := strings.Join(append(jars, dir), string(os.PathListSeparator))
-	if out, err := exec.CommandContext(ctx, javac, "-cp", path, "-d", dir, source).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("javac: %w: %s", err, out)
-	}
-	return []string{
-		java, "-Xmx1g", "-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true",
-		"-Dorg.slf4j.simpleLogger.defaultLogLevel=ERROR", "-cp", path, "BenchDriver", peers.CuratorVersion(),
-	}, nil
+	command, err := peers.Compile(ctx, dir, "BenchDriver", javaDriver, "-Xmx1g", "-XX:-UsePerfData",
+		"-Djava.net.preferIPv4Stack=true", "-Dorg.slf4j.simpleLogger.defaultLogLevel=ERROR")
+	return append(command, peers.CuratorVersion()), err
 }
 
 func locateKazoo(ctx context.Context, dir string) ([]string, error) {

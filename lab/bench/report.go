@@ -18,7 +18,6 @@ type report struct {
 	Versions map[string]string `json:"versions"`
 	Rounds   int               `json:"rounds"`
 	Quick    bool              `json:"quick"`
-	Bars     int               `json:"bars"` // of the scenarios that were run, in whatever setting
 	Skipped  []string          `json:"skipped,omitempty"`
 	Settings []settingResult   `json:"settings"`
 }

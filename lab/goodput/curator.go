@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/docent-go/docent/lab/peers"
@@ -22,24 +20,9 @@ var driver []byte
 type curatorProcess struct{ command []string }
 
 // compile compiles the driver into dir.
-func compile(ctx context.Context, dir string) (curatorProcess, error) {
-	java, javac, err := peers.Java()
-	if err != nil {
-		return curatorProcess{}, err
-	}
-	jars, err := peers.Curator()
-	if err != nil {
-		return curatorProcess{}, err
-	}
-	source := filepath.Join(dir, "GoodputDriver.java")
-	if err := os.WriteFile(source, driver, 0o600); err != nil {
-		return curatorProcess{}, err
-	}
-	path := strings.Join(append(jars, dir), string(os.PathListSeparator))
-	if out, err := exec.CommandContext(ctx, javac, "-cp", path, "-d", dir, source).CombinedOutput(); err != nil {
-		return curatorProcess{}, fmt.Errorf("javac: %w: %s", err, out)
-	}
-	return curatorProcess{[]string{java, "-Xmx2g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=OFF", "-cp", path, "GoodputDriver"}}, nil
+func compile(ctx context.Context, dir string) (c curatorProcess, err error) {
+	c.command, err = peers.Compile(ctx, dir, "GoodputDriver", driver, "-Xmx2g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=OFF")
+	return c, err
 }
 
 // run exchanges lines with the driver: it says "locked", and is told to go on; it says what came of the load, and

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/lab/bench/contender"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -53,8 +54,8 @@ type result struct {
 	Kept  bool          // the lock
 }
 
-// A contender runs a load and calls locked when it has its lock, and done when the load has ended.
-type contender interface {
+// A player runs a load and calls locked when it has its lock, and done when the load has ended.
+type player interface {
 	run(ctx context.Context, addr string, l load, locked, done func() error) (result, error)
 }
 
@@ -85,10 +86,11 @@ func play(ctx context.Context, loads []load) error {
 	if err != nil {
 		return err
 	}
+	libraries := contender.Libraries()
 	contenders := []struct {
 		name string
-		contender
-	}{{"docent", library{openDocent}}, {"go-zookeeper", library{openGoZookeeper}}, {"Curator", curator}}
+		player
+	}{{"docent", library{libraries["docent"]}}, {"go-zookeeper", library{libraries["go-zookeeper"]}}, {"Curator", curator}}
 	fmt.Println("| load | | in time | took | usable again after | lock kept |\n|---|---|--:|--:|--:|---|")
 	for _, l := range loads {
 		for _, c := range contenders {
@@ -103,7 +105,7 @@ func play(ctx context.Context, loads []load) error {
 }
 
 // measure runs a load on a server of its own.
-func measure(ctx context.Context, c contender, l load) (_ result, err error) {
+func measure(ctx context.Context, c player, l load) (_ result, err error) {
 	server, err := zktest.Start(ctx)
 	if err != nil {
 		return result{}, err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -72,6 +73,27 @@ func Java() (java, javac string, err error) {
 		}
 	}
 	return java, javac, nil
+}
+
+// Compile compiles a driver of Curator into dir, and returns the command that runs its class.
+func Compile(ctx context.Context, dir, class string, source []byte, options ...string) ([]string, error) {
+	java, javac, err := Java()
+	if err != nil {
+		return nil, err
+	}
+	jars, err := Curator()
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, class+".java")
+	if err := os.WriteFile(file, source, 0o600); err != nil {
+		return nil, err
+	}
+	path := strings.Join(append(jars, dir), string(os.PathListSeparator))
+	if out, err := exec.CommandContext(ctx, javac, "-cp", path, "-d", dir, file).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("javac: %w: %s", err, out)
+	}
+	return slices.Concat([]string{java}, options, []string{"-cp", path, class}), nil
 }
 
 // Kazoo returns the command of a Python that has kazoo. The system's has it from

@@ -71,6 +71,11 @@ func (l *locals) of(c *framework.Client, path string) (lock.Locker, error) {
 
 func (s docentSession) Close() error { return s.client.Close() }
 
+func (s docentSession) Get(ctx context.Context, path string) error {
+	_, _, err := s.client.Get(ctx, path)
+	return err
+}
+
 // Lock knows the kinds mutex, mutex-owner (re-entered by an explicit owner),
 // mutex-local (with local hand-off), read, write, semaphore, multi, leader, counter and
 // permits.

@@ -41,6 +41,21 @@ type goZookeeperSession struct{ conn *zk.Conn }
 
 func (s goZookeeperSession) Close() error { return closeWire(s.conn) }
 
+// Get leaves the call when ctx ends: the wire client has no contexts.
+func (s goZookeeperSession) Get(ctx context.Context, path string) error {
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := s.conn.Get(path)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // Lock knows the kinds mutex and multi: as many mutexes, one after another.
 func (s goZookeeperSession) Lock(kind, path string) (Lock, error) {
 	acl := zk.WorldACL(zk.PermAll)

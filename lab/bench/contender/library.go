@@ -21,6 +21,12 @@ type Session interface {
 	Close() error
 }
 
+// A Reader is a session that reads a znode. Get returns when ctx ends.
+type Reader interface {
+	Session
+	Get(ctx context.Context, path string) error
+}
+
 // A Lock is one worker's stake in a lock. Its methods are called by one goroutine
 // at a time.
 type Lock interface {
