@@ -57,9 +57,9 @@
 //
 // # The oracle
 //
-// When a client is granted a lock, the test enters it in a list. It removes the client before it asks
-// it to release the lock. So the list knows no more than what was held. Two clients that exclude each
-// other are never in it unless the lock has failed. Nothing of it is in ZooKeeper.
+// The test notes when a client asks for a lock, is granted it, and is asked to release it, with the lock's
+// fence. Package history then finds an order of these moments that a lock allows, or the lock has failed.
+// Nothing of it is in ZooKeeper.
 //
 // # What is needed
 //

@@ -44,35 +44,20 @@ func lastingPathOf(t testing.TB) string {
 // leave nothing below the path.
 func contend(t testing.TB, path string, rounds int, contenders ...contender) {
 	t.Helper()
-	o := new(oracle)
+	o := &oracle{path: path}
 	var wg sync.WaitGroup
 	for _, c := range contenders {
 		wg.Go(func() {
 			for range rounds {
-				if held, err := c.lock(noLimit); err != nil || !held {
-					t.Errorf("lock: %v, %v; want it held", held, err)
-					return
-				}
-				e := c.entry()
-				o.enter(e)
-				// Others get the time to come in, if the lock lets them.
-				<-time.After(time.Millisecond)
-				o.leave(e)
-				if err := c.unlock(); err != nil {
-					t.Errorf("unlock: %v", err)
+				if err := o.turn(c); err != nil {
+					t.Error(err)
 					return
 				}
 			}
 		})
 	}
 	wg.Wait()
-	o.check(t)
-	if want := rounds * len(contenders); len(o.turns) != want {
-		t.Errorf("%d turns, want %d", len(o.turns), want)
-	}
-	if o.handovers == 0 {
-		t.Error("no library ever followed the other: that was no contest")
-	}
+	o.check(t, rounds*len(contenders))
 	awaitFree(t, newClient(t), path)
 }
 
