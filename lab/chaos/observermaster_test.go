@@ -1,7 +1,6 @@
 package chaos_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -94,27 +93,13 @@ func masterOf(t *testing.T, e *zktest.Ensemble) (master *zktest.Server) {
 			return false
 		}
 		for _, s := range followers {
-			if n, err := syncedObservers(t.Context(), s); err == nil && n > 0 {
+			if hasObserver(t.Context(), s) {
 				master = s
 			}
 		}
 		return master != nil
 	})
 	return master
-}
-
-// syncedObservers returns how many observers a server keeps up to date.
-func syncedObservers(ctx context.Context, s *zktest.Server) (int, error) {
-	text, err := s.FourLetter(ctx, "mntr")
-	if err != nil {
-		return 0, err
-	}
-	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
-		if n, found := strings.CutPrefix(lines.Text(), "zk_synced_observers\t"); found {
-			return strconv.Atoi(n)
-		}
-	}
-	return 0, errors.New("the server does not say how many observers it has")
 }
 
 // restart starts servers again, all at once.

@@ -64,16 +64,19 @@ func (r *run) withMaster(name string, do func(s *zktest.Server) error) fault {
 func (r *run) master(ctx context.Context, _ dice) (master *zktest.Server) {
 	voters, _ := r.members()
 	await(ctx, repairLimit, func() bool {
-		i := slices.IndexFunc(voters, func(s *zktest.Server) bool {
-			answer, err := s.FourLetter(ctx, "mntr")
-			return err == nil && strings.Contains(answer, "zk_synced_observers\t1")
-		})
+		i := slices.IndexFunc(voters, func(s *zktest.Server) bool { return hasObserver(ctx, s) })
 		if i >= 0 {
 			master = voters[i]
 		}
 		return master != nil
 	})
 	return master
+}
+
+// hasObserver reports whether the server keeps the observer up to date.
+func hasObserver(ctx context.Context, s *zktest.Server) bool {
+	answer, err := s.FourLetter(ctx, "mntr")
+	return err == nil && strings.Contains(answer, "zk_synced_observers\t1")
 }
 
 // harm does something to the leader or to a follower, and heals it a while later.

@@ -14,8 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/zap/zapcore"
-
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/lab/history"
 	"github.com/docent-go/docent/recipes/lock"
@@ -51,7 +49,6 @@ type worker struct {
 	client   *framework.Client
 	recorder *history.Recorder
 	store    *rpc.Client
-	around   surroundings
 	outages  outages
 
 	mu  sync.Mutex // guards following
@@ -70,14 +67,13 @@ func runWorker(config string) int {
 	if w.store, err = rpc.Dial("tcp4", w.Store); err != nil {
 		return complain(err)
 	}
-	level := []zapcore.Level{zapcore.DebugLevel, zapcore.InfoLevel}[w.Seed%2]
-	options := append(w.around.options(level), framework.WithSessionTimeout(w.Session), framework.WithStateListener(w.changed))
-	if w.client, err = framework.NewClient(w.Connect, options...); err != nil {
+	w.client, err = framework.NewClient(w.Connect, framework.WithSessionTimeout(w.Session), framework.WithStateListener(w.changed))
+	if err != nil {
 		return complain(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		w.around.obeyLoop(os.Stdin)
+		_, _ = io.Copy(io.Discard, os.Stdin) // the run closes it at its end
 		cancel()
 	}()
 	w.work(ctx)

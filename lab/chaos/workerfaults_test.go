@@ -21,9 +21,6 @@ func (r *run) workerFaults() []fault {
 		{killedName, r.onHolder(r.rarelyLost, r.killHolder)},
 		{"session closed by somebody else", r.onHolder(r.rarelyLost, r.closeSession)},
 		{"worker cut off until it lost its session", r.onHolder(r.rarelyLost, r.cutOff)},
-		{"log blocked, and cut off until it lost its session", r.onHolder(r.rarelyLost, r.blocked(logSink))},
-		{"Close of connections blocked, and cut off until it lost its session", r.onHolder(r.rarelyLost, r.blocked(closing))},
-		{"exporter blocked, and cut off until it lost its session", r.onHolder(r.rarelyLost, r.blocked(exporting))},
 	}
 }
 
