@@ -248,7 +248,7 @@ func (c *conn) change(kind int, frame []byte, greeting bool, opcode proto.Opcode
 		c.server.silence(opcode)
 		return nil
 	}
-	return mutateField(s, frame, fieldsOf(frame, greeting, opcode), greeting)
+	return mutateField(s, frame, greeting)
 }
 
 // otherXid returns the frame with the number of another request, or of none.
