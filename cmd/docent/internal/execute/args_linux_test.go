@@ -2,7 +2,6 @@ package execute_test
 
 import (
 	"bytes"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -54,8 +53,7 @@ type outcome struct {
 func runProgram(t *testing.T, args []string) outcome {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	cmd := exec.Command(testBinary(), args...)
-	cmd.Env = append(cmd.Environ(), apptest.ProgramVariable+"=1")
+	cmd := apptest.Program(testBinary(), args...)
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	_ = cmd.Run()
 	return outcome{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}

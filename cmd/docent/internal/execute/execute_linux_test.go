@@ -68,16 +68,11 @@ func TestExitCode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := run(t, addr, append([]string{"/exit/" + strings.ReplaceAll(name, " ", "-")}, c.args...)...)
-			if got := p.ProcessState.ExitCode(); got != c.code {
-				t.Errorf("exit code %d, want %d\n%s", got, c.code, p.err.String())
-			}
 			if c.outcome == "" {
+				p.ends(t, name, c.code)
 				return
 			}
-			status := p.readStatus(t)
-			if status.Outcome != c.outcome || status.Reason != c.reason {
-				t.Errorf("status %+v, want %s, %s", status, c.outcome, c.reason)
-			}
+			status := p.concludes(t, name, c.code, c.outcome, c.reason)
 			if status.Child.Signal != nil && !slices.Contains([]string{"USR1", "SEGV"}, *status.Child.Signal) {
 				t.Errorf("signal %s", *status.Child.Signal)
 			}
@@ -145,9 +140,7 @@ func TestWait_in_seconds(t *testing.T) {
 func TestNames_of_processes(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	ready := tempFile(t)
-	p := start(t, addr, "/names", "--", "sh", "-c", "echo >"+quoted(ready)+"; exec sleep 60")
-	await(t, ready)
+	p, _ := begin(t, addr, "", "exec sleep 60", "/names")
 	for pid, want := range map[int]string{p.Process.Pid: "docent exec\n", workerOf(p): "docent-child\n"} {
 		if got := contents(fmt.Sprintf("/proc/%d/comm", pid)); got != want {
 			t.Errorf("process %d is called %q, want %q", pid, got, want)
@@ -164,13 +157,13 @@ func TestStatus_has_the_code_of_the_command(t *testing.T) {
 		t.Run(strconv.Itoa(code), func(t *testing.T) {
 			t.Parallel()
 			p := run(t, addr, fmt.Sprintf("/status/%d", code), "--", "sh", "-c", fmt.Sprintf("exit %d", code))
-			status := p.readStatus(t)
-			if p.ProcessState.ExitCode() != code || status.Outcome != "done" || status.Child.Code == nil || *status.Child.Code != code {
-				t.Errorf("exit code %d, status %+v", p.ProcessState.ExitCode(), status)
+			if child := p.concludes(t, "a program", code, "done", "").Child; child.Code == nil || *child.Code != code {
+				t.Errorf("the program's code %v, want %d", child.Code, code)
 			}
 			again := run(t, addr, "--status-file", p.status, "/status/again", "--", filepath.Join(t.TempDir(), "absent"))
-			if status := p.readStatus(t); again.ProcessState.ExitCode() != 127 || status.Outcome != "failed" || status.Child.Code != nil {
-				t.Errorf("a program that is not found: exit code %d, status %+v", again.ProcessState.ExitCode(), status)
+			again.status = p.status
+			if child := again.concludes(t, "a program that is not found", 127, "failed", "not_found").Child; child.Code != nil {
+				t.Errorf("the code %d of a program that is not found", *child.Code)
 			}
 		})
 	}
@@ -208,15 +201,10 @@ func TestKind(t *testing.T) {
 			holder := start(t, addr, append(c.flags, path, "--", "sh", "-c", script+"; touch "+quoted(ready)+"; while ! [ -e "+quoted(end)+" ]; do sleep 0.01; done")...)
 			eventually(t, "the command runs", func() bool { _, err := os.Stat(ready); return err == nil })
 			if c.held >= 0 {
-				other := run(t, addr, append(c.flags, "-n", path, "--", "true")...)
-				if got := other.ProcessState.ExitCode(); got != c.held {
-					t.Errorf("a second exec with -n: exit code %d, want %d\n%s", got, c.held, other.err.String())
-				}
+				run(t, addr, append(c.flags, "-n", path, "--", "true")...).ends(t, "a second exec with -n", c.held)
 			}
 			must.OK(t, os.WriteFile(end, nil, 0o600))
-			if code := holder.end(t); code != 0 {
-				t.Fatalf("exit code %d\n%s", code, holder.err.String())
-			}
+			holder.ends(t, "the holder", 0)
 			out := holder.out.String()
 			fence := holder.readStatus(t).Fence
 			if !strings.HasPrefix(out, c.kind+" "+path+" ") || !strings.Contains(out, c.node) || fence == "" || !strings.Contains(out, " "+fence+" 0x") {
@@ -230,24 +218,16 @@ func TestKind(t *testing.T) {
 func TestSignal_ends_the_wait(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	ready := tempFile(t)
-	holder := start(t, addr, "/conflict", "--", "sh", "-c", "touch "+quoted(ready)+"; exec sleep 60")
-	eventually(t, "the command runs", func() bool { _, err := os.Stat(ready); return err == nil })
+	holder, _ := begin(t, addr, "", "exec sleep 60", "/conflict")
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		p := start(t, addr, "-v", "/conflict", "--", "true")
 		eventually(t, "it waits", func() bool { return strings.Contains(p.err.String(), "waiting behind") })
 		must.OK(t, p.Process.Signal(sig))
-		if code := p.end(t); code != 128+int(sig) || p.readStatus(t).Outcome != execute.OutcomeInterrupted {
-			t.Errorf("%v while it waits: exit code %d; %+v", sig, code, p.readStatus(t))
-		}
+		p.concludes(t, sig.String()+" while it waits", 128+int(sig), execute.OutcomeInterrupted, "")
 	}
 	must.OK(t, holder.Process.Signal(syscall.SIGTERM))
-	if code := holder.end(t); code != 143 {
-		t.Errorf("exit code %d of the holder, want 143", code)
-	}
-	if p := run(t, addr, "-n", "/conflict", "--", "true"); p.ProcessState.ExitCode() != 0 {
-		t.Errorf("the lock is not free: %s", p.err.String())
-	}
+	holder.ends(t, "the holder", 143)
+	run(t, addr, "-n", "/conflict", "--", "true").ends(t, "the next one", 0)
 }
 
 func TestSeveralPaths_are_locked_together(t *testing.T) {
@@ -273,9 +253,7 @@ func TestReentry_is_refused(t *testing.T) {
 	}{{"--read", "--read", 0}, {"--read", "--write -w 10s", 125}, {"--write", "--read -w 10s", 125}} {
 		path := "/re" + strings.Fields(c.outer + c.inner)[0]
 		p := run(t, addr, c.outer, path, "--", "sh", "-c", inner(c.inner+" "+path))
-		if got := p.ProcessState.ExitCode(); got != c.want {
-			t.Errorf("inner exec %s in %s: exit code %d, want %d\n%s", c.inner, c.outer, got, c.want, p.err.String())
-		}
+		p.ends(t, "inner exec "+c.inner+" in "+c.outer, c.want)
 	}
 	for flags, want := range map[string]int{
 		"/re/a": 125, "/re/b /re/a": 125, "/re/c": 0, "--reenter -w BOUND /re/a": 124, "--namespace re /a": 125,
@@ -285,9 +263,7 @@ func TestReentry_is_refused(t *testing.T) {
 			p = run(t, addr, "/re/a", "/re/d", "--", "sh", "-c", inner(strings.ReplaceAll(flags, "BOUND", bound.String())))
 			got = p.ProcessState.ExitCode()
 		}
-		if got != want {
-			t.Errorf("inner exec %s: exit code %d, want %d\n%s", flags, got, want, p.err.String())
-		}
+		p.ends(t, "inner exec "+flags, want)
 	}
 }
 
@@ -314,16 +290,13 @@ func TestReentry_is_refused_while_the_hold_stands(t *testing.T) {
 		"readers":           {[]string{"--read"}, fmt.Sprintf(other, "exec") + " --read -w 10s /held/PATH -- true", 0},
 	} {
 		path := strings.ReplaceAll(name, " ", "-")
-		p := run(t, addr, append(c.outer, "/held/"+path, "--", "sh", "-c", strings.ReplaceAll(c.inner, "PATH", path))...)
-		if got := p.ProcessState.ExitCode(); got != c.want {
-			t.Errorf("%s: exit code %d, want %d\n%s", name, got, c.want, p.err.String())
-		}
+		run(t, addr, append(c.outer, "/held/"+path, "--", "sh", "-c", strings.ReplaceAll(c.inner, "PATH", path))...).ends(t, name, c.want)
 	}
 	got := tempFile(t)
 	daemon := fmt.Sprintf("(sleep 1; %s -w 20s /held/later -- sh -c 'echo got >\"%s\"') >/dev/null 2>&1 &", fmt.Sprintf(other, "exec"), got)
-	p := run(t, addr, "--leftovers", "ignore", "/held/later", "--", "sh", "-c", daemon)
-	if code := p.ProcessState.ExitCode(); code != 0 || await(t, got) != "got" {
-		t.Errorf("exit code %d\n%s", code, p.err.String())
+	run(t, addr, "--leftovers", "ignore", "/held/later", "--", "sh", "-c", daemon).ends(t, "a daemon", 0)
+	if text := await(t, got); text != "got" {
+		t.Errorf("the daemon wrote %q", text)
 	}
 }
 
@@ -412,10 +385,7 @@ func TestWait_under_its_own_lock_is_refused(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	for path, want := range map[string]int{"/own": 2, "/other": 0} {
-		p := run(t, addr, "/own", "--", testBinary(), "wait", "--connect", addr, "--timeout", "10s", path)
-		if got := p.ProcessState.ExitCode(); got != want {
-			t.Errorf("%s: exit code %d, want %d\n%s", path, got, want, p.err.String())
-		}
+		run(t, addr, "/own", "--", testBinary(), "wait", "--connect", addr, "--timeout", "10s", path).ends(t, path, want)
 	}
 }
 

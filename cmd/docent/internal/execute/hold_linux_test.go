@@ -1,11 +1,8 @@
 package execute_test
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -20,45 +17,25 @@ import (
 	"github.com/docent-go/docent/testing/zkproxy"
 )
 
-// A holder is a docent hold that runs.
-type holder struct {
-	*exec.Cmd
-	in       io.Closer // its standard input, a pipe
-	out, err apptest.Buffer
-}
-
 // hold starts "docent hold" with the arguments, with a pipe as its standard input.
-func hold(t *testing.T, addr string, args ...string) *holder {
+func hold(t *testing.T, addr string, args ...string) *program {
 	t.Helper()
-	h := &holder{Cmd: exec.Command(os.Args[0], append([]string{"hold", "--connect", addr}, args...)...)}
-	h.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
-	h.Stdout, h.Stderr, h.WaitDelay = &h.out, &h.err, 5*time.Second
-	in := must.Get(h.StdinPipe())(t)
+	cmd := apptest.Program(os.Args[0], append([]string{"hold", "--connect", addr}, args...)...)
+	in := must.Get(cmd.StdinPipe())(t)
+	h := launch(t, cmd)
 	h.in = in
-	must.OK(t, h.Start())
-	t.Cleanup(func() { _ = h.Process.Kill(); _ = h.Wait() })
 	return h
 }
 
 // held waits until it says that it holds the lock, and returns the fence.
-func (h *holder) held(t *testing.T) string {
+func (p *program) held(t *testing.T) string {
 	t.Helper()
-	eventually(t, "the lock is held", func() bool { return strings.Contains(h.out.String(), "\n") })
+	eventually(t, "the lock is held", func() bool { return strings.Contains(p.out.String(), "\n") })
 	var fence, path string
-	if _, err := fmt.Sscanf(h.out.String(), "held %s %s", &fence, &path); err != nil {
-		t.Fatalf("%v: %q", err, h.out.String())
+	if _, err := fmt.Sscanf(p.out.String(), "held %s %s", &fence, &path); err != nil {
+		t.Fatalf("%v: %q", err, p.out.String())
 	}
 	return fence
-}
-
-// code waits for the end and returns the exit code.
-func (h *holder) code(t *testing.T) int {
-	t.Helper()
-	err := h.Wait()
-	if failed := (*exec.ExitError)(nil); err != nil && !errors.As(err, &failed) {
-		t.Fatalf("%v\n%s", err, h.err.String())
-	}
-	return h.ProcessState.ExitCode()
 }
 
 // contenders returns the lock's contenders.
@@ -100,13 +77,11 @@ func TestHold(t *testing.T) {
 			if test.other >= 0 {
 				other := hold(t, addr, append(test.flags, "-n", path)...)
 				_ = other.in.Close()
-				if code := other.code(t); code != test.other {
-					t.Errorf("another one with -n: exit code %d, want %d\n%s", code, test.other, other.err.String())
-				}
+				other.ends(t, "another one with -n", test.other)
 			}
 			must.OK(t, h.in.Close())
-			if code := h.code(t); code != 0 || h.err.String() != "" {
-				t.Errorf("exit code %d\n%s", code, h.err.String())
+			if h.ends(t, "it", 0); h.err.String() != "" {
+				t.Errorf("it says %s", h.err.String())
 			}
 			if all := contenders(t, c, path); len(all) > 0 {
 				t.Errorf("after the end: %+v", all)
@@ -128,11 +103,9 @@ func TestHold_ends_at_a_signal(t *testing.T) {
 			h.held(t)
 			waiter := hold(t, addr, "-v", path)
 			eventually(t, "it waits", func() bool { return strings.Contains(waiter.err.String(), "waiting behind") })
-			for _, one := range []*holder{waiter, h} {
+			for _, one := range []*program{waiter, h} {
 				must.OK(t, one.Process.Signal(sig))
-				if code := one.code(t); code != 128+int(sig) {
-					t.Errorf("exit code %d, want %d\n%s", code, 128+int(sig), one.err.String())
-				}
+				one.ends(t, "it", 128+int(sig))
 			}
 			if all := contenders(t, c, path); len(all) > 0 || waiter.out.String() != "" {
 				t.Errorf("contenders %+v; the waiter wrote %q", all, waiter.out.String())
@@ -152,8 +125,8 @@ func TestHold_of_a_lock_that_is_lost(t *testing.T) {
 		h := hold(t, addr, "/lost/deleted")
 		h.held(t)
 		must.OK(t, c.Delete(t.Context(), contenders(t, c, "/lost/deleted")[0].Znode))
-		if code := h.code(t); code != 121 || !strings.Contains(h.err.String(), "node_deleted") {
-			t.Errorf("exit code %d, want 121\n%s", code, h.err.String())
+		if h.ends(t, "it", 121); !strings.Contains(h.err.String(), "node_deleted") {
+			t.Errorf("it says %s", h.err.String())
 		}
 	})
 	t.Run("silence", func(t *testing.T) {
@@ -162,9 +135,8 @@ func TestHold_of_a_lock_that_is_lost(t *testing.T) {
 		h := hold(t, proxy.Addr(), "--session-timeout", "8s", "/lost/silence", "/lost/other")
 		h.held(t)
 		proxy.Blackhole(zkproxy.ToServer)
-		code := h.code(t)
-		if code != 121 || !strings.Contains(h.err.String(), "lease_deadline") {
-			t.Errorf("exit code %d, want 121\n%s", code, h.err.String())
+		if h.ends(t, "it", 121); !strings.Contains(h.err.String(), "lease_deadline") {
+			t.Errorf("it says %s", h.err.String())
 		}
 		for _, path := range []string{"/lost/silence", "/lost/other"} {
 			if all := contenders(t, c, path); len(all) != 1 {
@@ -183,19 +155,11 @@ func TestHold_without_an_input(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			script := fmt.Sprintf(`exec %s hold --connect %s /input/%s %s >%s/out`, quoted(os.Args[0]), addr, name, redirection, quoted(dir))
-			cmd := exec.Command("sh", "-c", script)
-			cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
-			must.OK(t, cmd.Start())
-			t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+			h := launch(t, apptest.Program("sh", "-c", script))
 			eventually(t, "the lock is held", func() bool { return strings.HasPrefix(contents(dir+"/out"), "held ") })
-			if p := run(t, addr, "-n", "/input/"+name, "--", "true"); p.ProcessState.ExitCode() != 123 {
-				t.Errorf("the lock is free: exit code %d\n%s", p.ProcessState.ExitCode(), p.err.String())
-			}
-			must.OK(t, cmd.Process.Signal(syscall.SIGTERM))
-			_ = cmd.Wait() // the code says it
-			if code := cmd.ProcessState.ExitCode(); code != 143 {
-				t.Errorf("exit code %d, want 143", code)
-			}
+			run(t, addr, "-n", "/input/"+name, "--", "true").ends(t, "an exec", 123)
+			must.OK(t, h.Process.Signal(syscall.SIGTERM))
+			h.ends(t, "it", 143)
 		})
 	}
 }
@@ -207,9 +171,7 @@ func TestHold_in_the_background_of_a_terminal(t *testing.T) {
 	_, addr := serve(t)
 	out := tempFile(t)
 	script := fmt.Sprintf(`set -m; %s hold --connect %s /background >%s & read line; kill %%1; wait %%1; echo "code $?"`, quoted(os.Args[0]), addr, quoted(out))
-	cmd := exec.Command("bash", "-c", script)
-	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
-	terminal, output := startInTerminal(t, cmd)
+	terminal, output := startInTerminal(t, apptest.Program("bash", "-c", script))
 	eventually(t, "the lock is held", func() bool { return strings.HasPrefix(contents(out), "held ") })
 	eventually(t, "docent says what releases it", func() bool { return strings.Contains(output(), "only a signal releases the lock") })
 	must.Get(terminal.WriteString("\n"))(t)
@@ -231,21 +193,18 @@ eval "$3"
 exec {input}>&-
 wait "$pid"
 echo released`
-	begin := func(path, work string) (*exec.Cmd, *apptest.Buffer) {
-		cmd, out := exec.Command("bash", "-c", script, "script", addr, path, work), new(apptest.Buffer)
-		cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1", "DOCENT="+os.Args[0])
-		cmd.Stdout, cmd.Stderr = out, out
-		must.OK(t, cmd.Start())
-		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-		return cmd, out
+	begin := func(path, work string) *program {
+		cmd := apptest.Program("bash", "-c", script, "script", addr, path, work)
+		cmd.Env = append(cmd.Env, "DOCENT="+os.Args[0])
+		return launch(t, cmd)
 	}
-	cmd, out := begin("/script/whole", "true")
-	if err := cmd.Wait(); err != nil || !strings.HasPrefix(out.String(), "fence ") || !strings.HasSuffix(out.String(), "\nreleased\n") {
-		t.Errorf("%v: %q", err, out.String())
+	p := begin("/script/whole", "true")
+	if p.ends(t, "the script", 0); !strings.HasPrefix(p.out.String(), "fence ") || !strings.HasSuffix(p.out.String(), "\nreleased\n") || p.err.String() != "" {
+		t.Errorf("the script writes %q, %q", p.out.String(), p.err.String())
 	}
-	cmd, out = begin("/script/killed", "exec sleep 300")
-	eventually(t, "the script has the lock", func() bool { return strings.HasPrefix(out.String(), "fence ") })
-	must.OK(t, cmd.Process.Kill())
+	p = begin("/script/killed", "exec sleep 300")
+	eventually(t, "the script has the lock", func() bool { return strings.HasPrefix(p.out.String(), "fence ") })
+	must.OK(t, p.Process.Kill())
 	eventually(t, "docent notices the end of the script", func() bool { return len(contenders(t, c, "/script/killed")) == 0 })
 }
 
@@ -270,21 +229,20 @@ func TestHold_fails(t *testing.T) {
 		"held, own code":   {[]string{"-n", "-E", "9", "/fails/held"}, 9},
 		"time over":        {[]string{"-w", "", "/fails/held"}, 124},
 	} {
-		h, code := (*holder)(nil), -1
+		h, code := (*program)(nil), -1
 		for bound := 200 * time.Millisecond; code != test.code && bound < time.Minute; bound *= 4 { // of -w, which includes the connection
 			args := slices.Clone(test.args)
 			if len(args) > 1 && args[1] == "" {
 				args[1] = bound.String()
 			}
 			h = hold(t, addr, args...)
-			code = h.code(t)
+			code = h.end(t)
 		}
 		if code != test.code || h.out.String() != "" || h.err.String() == "" {
 			t.Errorf("%s: exit code %d, want %d; %q, %s", name, code, test.code, h.out.String(), h.err.String())
 		}
 	}
-	cmd := exec.Command(os.Args[0], "hold", "--connect", addr, "/fails/output")
-	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
+	cmd := apptest.Program(os.Args[0], "hold", "--connect", addr, "/fails/output")
 	reader, writer := must.Get2(os.Pipe())(t)
 	_ = reader.Close()
 	cmd.Stdout = writer
@@ -302,9 +260,7 @@ func TestHold_as_JSON(t *testing.T) {
 	_, addr := serve(t)
 	h := hold(t, addr, "-o", "json", "/json/b", "/json/a")
 	_ = h.in.Close()
-	if code := h.code(t); code != 0 {
-		t.Errorf("exit code %d\n%s", code, h.err.String())
-	}
+	h.ends(t, "it", 0)
 	formtest.Check(t, "held", h.out.String())
 	if a, b := strings.Index(h.out.String(), `"/json/a"`), strings.Index(h.out.String(), `"/json/b"`); a < 0 || b < a {
 		t.Errorf("paths of %s", h.out.String())

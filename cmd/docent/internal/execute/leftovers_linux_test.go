@@ -26,8 +26,8 @@ func TestLeftovers_that_leave_the_group_get_the_signal(t *testing.T) {
 	for range 20 {
 		p := run(t, addr, "--leftovers", "kill", "--grace", "9s", "/leaving", "--", "sh", "-c",
 			"i=0; while [ $i -lt 60 ]; do setsid sleep 60 >/dev/null 2>&1 & i=$((i+1)); done; exit 6")
-		if status := p.readStatus(t); p.ProcessState.ExitCode() != 6 || status.KilledAt != nil {
-			t.Fatalf("exit code %d, want 6; killed at %v\n%s", p.ProcessState.ExitCode(), status.KilledAt, p.err.String())
+		if status := p.concludes(t, "it", 6, "done", ""); t.Failed() || status.KilledAt != nil {
+			t.Fatalf("killed at %v\n%s", status.KilledAt, p.err.String())
 		}
 	}
 }

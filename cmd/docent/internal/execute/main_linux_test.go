@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -68,11 +69,22 @@ func serve(t *testing.T, opts ...zkserver.Option) (*zkserver.Server, string) {
 	return srv, addr
 }
 
-// A program is a docent exec that runs.
+// A program is a docent exec or hold that runs.
 type program struct {
 	*exec.Cmd
+	in       io.Closer // the standard input of hold, a pipe
 	out, err apptest.Buffer
-	status   string // the path of the status file
+	status   string // the path of the status file of exec
+}
+
+// launch starts the process, which is docent or starts it, and keeps what it writes. It ends with the test.
+func launch(t *testing.T, cmd *exec.Cmd) *program {
+	t.Helper()
+	p := &program{Cmd: cmd}
+	p.Stdout, p.Stderr, p.WaitDelay = &p.out, &p.err, 5*time.Second
+	must.OK(t, p.Start())
+	t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
+	return p
 }
 
 // start starts "docent exec" with the arguments.
@@ -91,15 +103,21 @@ func startWithCgroup(t *testing.T, addr string, args ...string) *program {
 // other means.
 func startWith(t *testing.T, env []string, addr string, args ...string) *program {
 	t.Helper()
-	p := &program{status: filepath.Join(t.TempDir(), "status.json")}
-	args = append([]string{"exec", "--connect", addr, "--no-cgroup", "--status-file", p.status}, args...)
-	p.Cmd = exec.Command(os.Args[0], args...)
-	p.Env = append(append(os.Environ(), apptest.ProgramVariable+"=1"), env...)
-	p.Stdout, p.Stderr = &p.out, &p.err
-	p.WaitDelay = 5 * time.Second
-	must.OK(t, p.Start())
-	t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
+	status := tempFile(t)
+	cmd := apptest.Program(os.Args[0], append([]string{"exec", "--connect", addr, "--no-cgroup", "--status-file", status}, args...)...)
+	cmd.Env = append(cmd.Env, env...)
+	p := launch(t, cmd)
+	p.status = status
 	return p
+}
+
+// begin starts "docent exec" with the arguments and a script that writes the words and goes on with the rest. It
+// returns what the script has written.
+func begin(t *testing.T, addr, words, rest string, args ...string) (*program, string) {
+	t.Helper()
+	file := tempFile(t)
+	p := start(t, addr, append(args, "--", "sh", "-c", "echo "+words+" >"+quoted(file)+"; "+rest)...)
+	return p, await(t, file)
 }
 
 // run runs "docent exec" to its end.
@@ -135,6 +153,28 @@ func (p *program) end(t *testing.T) int {
 		t.Fatalf("%v\n%s", err, p.err.String())
 	}
 	return p.ProcessState.ExitCode()
+}
+
+// ends fails the test unless the program ends, or has ended, with the code. what names it.
+func (p *program) ends(t *testing.T, what string, code int) {
+	t.Helper()
+	if p.ProcessState == nil {
+		p.end(t)
+	}
+	if got := p.ProcessState.ExitCode(); got != code {
+		t.Errorf("%s: exit code %d, want %d\n%s", what, got, code, p.err.String())
+	}
+}
+
+// concludes is ends for a program whose status file has the outcome and the reason. It returns the status.
+func (p *program) concludes(t *testing.T, what string, code int, outcome, reason string) execute.Status {
+	t.Helper()
+	p.ends(t, what, code)
+	status := p.readStatus(t)
+	if status.Outcome != outcome || status.Reason != reason {
+		t.Errorf("%s: status %+v, want %s %s\n%s", what, status, outcome, reason, p.err.String())
+	}
+	return status
 }
 
 // readStatus returns what the status file says.
@@ -186,8 +226,8 @@ func alive(pid string) bool {
 // runWith runs "docent exec" with further variables, and returns all that it and CMD write.
 func runWith(t *testing.T, env []string, addr string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], append([]string{"exec", "--connect", addr}, args...)...)
-	cmd.Env = append(append(os.Environ(), apptest.ProgramVariable+"=1"), env...)
+	cmd := apptest.Program(os.Args[0], append([]string{"exec", "--connect", addr}, args...)...)
+	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -119,8 +119,8 @@ func TestNested_execs_end_at_a_second_INT(t *testing.T) {
 				must.OK(t, p.Process.Signal(syscall.SIGINT))
 				<-time.After(100 * time.Millisecond) // signals of one number may merge
 			}
-			if code := p.end(t); code != 137 || m.lives(t) {
-				t.Errorf("exit code %d, want 137; it lives: %v\n%s", code, m.lives(t), p.err.String())
+			if p.ends(t, "it", 137); m.lives(t) {
+				t.Errorf("it lives\n%s", p.err.String())
 			}
 		})
 	}
@@ -136,31 +136,25 @@ func TestSignals_to_docents_process_group(t *testing.T) {
 			t.Parallel()
 			m, set := newMark(t)
 			got, ready := tempFile(t), tempFile(t)
-			p := &program{status: tempFile(t)}
-			p.Cmd = exec.Command(testBinary(), "exec", "--connect", addr, "--no-cgroup", "--session-timeout", short, "--leftovers", "kill", "--status-file", p.status, fmt.Sprintf("/group/%d", sig), "--",
+			status := tempFile(t)
+			cmd := apptest.Program(testBinary(), "exec", "--connect", addr, "--no-cgroup", "--session-timeout", short, "--leftovers", "kill", "--status-file", status, fmt.Sprintf("/group/%d", sig), "--",
 				"sh", "-c", set+"trap 'echo got >>\""+got+"\"; exit 9' INT TERM; setsid sleep 60 & echo >"+quoted(ready)+"; while :; do sleep 0.05; done")
-			p.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
-			p.Stdout, p.Stderr, p.WaitDelay = &p.out, &p.err, 5*time.Second
-			p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			must.OK(t, p.Start())
-			t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			p := launch(t, cmd)
 			await(t, ready)
 			must.OK(t, syscall.Kill(-p.Process.Pid, sig))
 			switch sig {
 			case syscall.SIGKILL:
 				eventually(t, "all has ended", func() bool { return !m.lives(t) })
-				if other := run(t, addr, "-w", "15s", fmt.Sprintf("/group/%d", sig), "--", "true"); other.ProcessState.ExitCode() != 0 {
-					t.Errorf("the lock is not free: %s", other.err.String())
-				}
-				eventually(t, "the status says it", func() bool { return strings.Contains(contents(p.status), `"guard_ended"`) })
+				run(t, addr, "-w", "15s", fmt.Sprintf("/group/%d", sig), "--", "true").ends(t, "the next one", 0)
+				eventually(t, "the status says it", func() bool { return strings.Contains(contents(status), `"guard_ended"`) })
 				return
 			case syscall.SIGSTOP:
 				eventually(t, "docent says so", func() bool { return strings.Contains(p.err.String(), "it is continued") })
 				must.OK(t, p.Process.Signal(syscall.SIGTERM))
 			}
-			code := p.end(t)
-			if code != 9 || contents(got) != "got\n" || m.lives(t) {
-				t.Errorf("exit code %d, want 9; the command got %q; it lives: %v\n%s", code, contents(got), m.lives(t), p.err.String())
+			if p.ends(t, "it", 9); contents(got) != "got\n" || m.lives(t) {
+				t.Errorf("the command got %q; it lives: %v\n%s", contents(got), m.lives(t), p.err.String())
 			}
 		})
 	}
@@ -182,17 +176,14 @@ func TestDocent_dies_by_each_signal(t *testing.T) {
 				ready := tempFile(t)
 				p := start(t, addr, path, "--", "sh", "-c", set+"setsid sleep 60 & echo >"+quoted(ready)+"; wait")
 				await(t, ready)
-				victim, outcome := p, "failed"
+				victim := p
 				if phase == "waits" {
 					victim = start(t, addr, "-v", path, "--", "true")
 					eventually(t, "it waits", func() bool { return strings.Contains(victim.err.String(), "waiting behind") })
 				}
 				must.OK(t, syscall.Kill(workerOf(victim), sig))
-				code, status := victim.end(t), victim.readStatus(t)
-				if code != 125 || status.Outcome != outcome || status.Reason != "docent_ended" || len(status.NotEnded) > 0 {
-					t.Errorf("exit code %d, want 125; status %+v\n%s", code, status, victim.err.String())
-				}
-				if killed := status.KilledAt != nil && status.Child.Signal != nil && *status.Child.Signal == "KILL"; killed != (phase == "works") {
+				status := victim.concludes(t, "it", 125, "failed", "docent_ended")
+				if killed := status.KilledAt != nil && status.Child.Signal != nil && *status.Child.Signal == "KILL"; killed != (phase == "works") || len(status.NotEnded) > 0 {
 					t.Errorf("status %+v", status)
 				}
 				if phase == "works" && m.lives(t) {
@@ -215,10 +206,11 @@ func TestDocent_that_is_stopped_ends(t *testing.T) {
 		timeout string // of the session
 		code    int
 		outcome string
+		reason  string
 	}{
-		"TERM":             {func(p *program) error { return p.Process.Signal(syscall.SIGTERM) }, "10s", 143, "done"},
-		"at its time":      {func(*program) error { return nil }, short, 121, "lost"},
-		"held by a tracer": {func(p *program) error { return traceProcess(workerOf(p)) }, short, 121, "lost"},
+		"TERM":             {func(p *program) error { return p.Process.Signal(syscall.SIGTERM) }, "10s", 143, "done", ""},
+		"at its time":      {func(*program) error { return nil }, short, 121, "lost", "lease_deadline"},
+		"held by a tracer": {func(p *program) error { return traceProcess(workerOf(p)) }, short, 121, "lost", "lease_deadline"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -231,11 +223,11 @@ func TestDocent_that_is_stopped_ends(t *testing.T) {
 			}
 			begin := time.Now()
 			must.OK(t, c.act(p))
-			code, status := p.end(t), p.readStatus(t)
-			if code != c.code || status.Outcome != c.outcome || m.lives(t) {
-				t.Errorf("exit code %d, want %d; status %+v; it lives: %v\n%s", code, c.code, status, m.lives(t), p.err.String())
+			status := p.concludes(t, name, c.code, c.outcome, c.reason)
+			if m.lives(t) {
+				t.Errorf("it lives\n%s", p.err.String())
 			}
-			if c.outcome == "lost" && (status.Reason != "lease_deadline" || status.KilledAt == nil || status.KilledAt.After(begin.Add(4*time.Second))) {
+			if c.outcome == "lost" && (status.KilledAt == nil || status.KilledAt.After(begin.Add(4*time.Second))) {
 				t.Errorf("stopped at %v, status %+v", begin, status)
 			}
 		})

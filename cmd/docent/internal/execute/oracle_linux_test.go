@@ -137,16 +137,11 @@ func (o *oracle) start(t *testing.T, addr, path string, s setting) *program {
 			quoted(testBinary()), flags, path, level, quoted(script))
 	}
 	set := fmt.Sprintf("export FENCE=$DOCENT_FENCE DIR=%s TRACER=%s; exec 9>\"$DIR/mark.$FENCE\"; flock -s 9\n", quoted(o.dir), quoted(testBinary()))
-	p := &program{status: filepath.Join(t.TempDir(), "status.json")}
-	args := strings.Fields(s.around + " " + testBinary() + " " + flags + " --status-file")
-	args = append(args, p.status, path, "--", "sh", "-c", set+script)
-	p.Cmd = exec.Command(args[0], args[1:]...)
-	p.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
-	p.Stdout, p.Stderr, p.WaitDelay = &p.out, &p.err, 5*time.Second
-	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	must.OK(t, p.Start())
-	t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
-	return p
+	args := strings.Fields(s.around + " " + testBinary() + " " + flags)
+	args = append(args, path, "--", "sh", "-c", set+script)
+	cmd := apptest.Program(args[0], args[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return launch(t, cmd)
 }
 
 // program returns the contender's present program, or nil before its first one.

@@ -77,11 +77,8 @@ func TestSignal(t *testing.T) {
 				must.OK(t, p.Process.Signal(sig))
 				<-time.After(20 * time.Millisecond) // signals of one number may merge
 			}
-			code, status := p.end(t), p.readStatus(t)
-			if code != c.code || status.Outcome != "done" {
-				t.Errorf("exit code %d, want %d; status %+v\n%s", code, c.code, status, p.err.String())
-			}
-			if code > 128 && (status.Child.Signal == nil || status.Child.Code != nil) {
+			status := p.concludes(t, c.kind, c.code, "done", "")
+			if c.code > 128 && (status.Child.Signal == nil || status.Child.Code != nil) {
 				t.Errorf("the command's end by a signal is missing: %+v", status.Child)
 			}
 			for pid := range strings.FieldsSeq(list) {
@@ -109,9 +106,7 @@ func TestLeftovers(t *testing.T) {
 				child := await(t, pid)
 				if policy == "wait" {
 					eventually(t, "docent names the child", func() bool { return strings.Contains(p.err.String(), "left behind: sleep (pid "+child+")") })
-					if other := run(t, addr, "-n", path, "--", "true"); other.ProcessState.ExitCode() != 123 {
-						t.Errorf("another exec: exit code %d, want 123", other.ProcessState.ExitCode())
-					}
+					run(t, addr, "-n", path, "--", "true").ends(t, "another exec", 123)
 					must.OK(t, p.Process.Signal(syscall.SIGTERM))
 				}
 				code := p.end(t)
@@ -132,9 +127,7 @@ func TestSignal_ends_the_wait_for_the_connection(t *testing.T) {
 	p := start(t, "127.0.0.1:1", "--timeout", "60s", "/a", "--", "true")
 	eventually(t, "docent waits", func() bool { return len(childrenOf(workerOf(p))) == 1 }) // the starter
 	must.OK(t, p.Process.Signal(syscall.SIGTERM))
-	if code, status := p.end(t), p.readStatus(t); code != 143 || status.Outcome != "interrupted" {
-		t.Errorf("exit code %d, status %+v\n%s", code, status, p.err.String())
-	}
+	p.concludes(t, "it", 143, "interrupted", "")
 }
 
 func TestStopped_command_is_continued(t *testing.T) {
@@ -151,8 +144,7 @@ func TestStreams_are_inherited(t *testing.T) {
 	_, addr := serve(t)
 	const size = 10 << 20
 	text := bytes.Repeat([]byte("0123456789abcde\n"), size/16)
-	cmd := exec.Command(os.Args[0], "exec", "--connect", addr, "/streams", "--", "cat")
-	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
+	cmd := apptest.Program(os.Args[0], "exec", "--connect", addr, "/streams", "--", "cat")
 	cmd.Stdin = bytes.NewReader(text)
 	out, err := cmd.Output()
 	if err != nil || !bytes.Equal(out, text) {
@@ -213,13 +205,9 @@ func TestKilled(t *testing.T) {
 			for pid := range strings.FieldsSeq(list) {
 				eventually(t, "process "+pid+" ends", func() bool { return !alive(pid) })
 			}
-			if code := p.end(t); code != c.code {
-				t.Errorf("exit code %d, want %d\n%s", code, c.code, p.err.String())
-			}
+			p.ends(t, "it", c.code)
 			if c.released { // long before the session's end
-				if other := run(t, addr, "-w", "15s", path, "--", "true"); other.ProcessState.ExitCode() != 0 {
-					t.Errorf("the lock is not free: %s", other.err.String())
-				}
+				run(t, addr, "-w", "15s", path, "--", "true").ends(t, "the next one", 0)
 			} else if !strings.Contains(p.err.String(), "docent ended by KILL: KILL to the command; its lock ends with the session") {
 				t.Errorf("the guard says %q", p.err.String())
 			}
@@ -241,9 +229,9 @@ func TestGuard_kills_the_command_of_a_docent_that_is_stopped(t *testing.T) {
 	if other.ProcessState.ExitCode() != 0 || strings.Contains(other.out.String(), "alive") || contents(granted) == "" {
 		t.Errorf("exit code %d, output %q\n%s", other.ProcessState.ExitCode(), other.out.String(), other.err.String())
 	}
-	code, status, next := p.end(t), p.readStatus(t), other.readStatus(t)
-	if code != 121 || status.Outcome != "lost" || status.Reason != "lease_deadline" || status.KilledAt == nil || status.KilledAt.After(*next.Granted) {
-		t.Errorf("exit code %d, status %+v; the next one's %+v\n%s", code, status, next, p.err.String())
+	status, next := p.concludes(t, "it", 121, "lost", "lease_deadline"), other.readStatus(t)
+	if status.KilledAt == nil || status.KilledAt.After(*next.Granted) {
+		t.Errorf("status %+v; the next one's %+v", status, next)
 	}
 }
 
@@ -251,15 +239,11 @@ func TestGuard_kills_the_command_of_a_docent_that_is_stopped(t *testing.T) {
 func TestGuard_that_is_stopped_is_continued(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	ready := tempFile(t)
-	p := start(t, addr, "--session-timeout", short, "/guard/stopped", "--", "sh", "-c", "echo >"+quoted(ready)+"; sleep 60 & trap 'kill $!; exit 6' TERM; wait")
-	await(t, ready)
+	p, _ := begin(t, addr, "", "sleep 60 & trap 'kill $!; exit 6' TERM; wait", "--session-timeout", short, "/guard/stopped")
 	must.OK(t, p.Process.Signal(syscall.SIGSTOP))
 	eventually(t, "docent says so", func() bool { return strings.Contains(p.err.String(), "it is continued") })
 	must.OK(t, p.Process.Signal(syscall.SIGTERM))
-	if code := p.end(t); code != 6 {
-		t.Errorf("exit code %d, want 6\n%s", code, p.err.String())
-	}
+	p.ends(t, "it", 6)
 }
 
 // An outage that lasts stops the command before the lease ends; a shorter one does not disturb it.
@@ -288,22 +272,19 @@ func TestLoss(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv, addr := serve(t)
-			log := tempFile(t)
 			rounds, code := 400, 121
 			if c.outcome == "done" {
 				rounds, code = 40, 0
 			}
-			script := fmt.Sprintf("echo >%s; i=0; while [ $i -lt %d ]; do sleep 0.1; i=$((i+1)); done", log, rounds)
+			work := fmt.Sprintf("i=0; while [ $i -lt %d ]; do sleep 0.1; i=$((i+1)); done", rounds)
 			if name == "deaf" {
-				script = "trap '' TERM; " + script
+				work = "trap '' TERM; " + work
 			}
-			p := start(t, addr, append(c.args, "--session-timeout", short, "/loss", "--", "sh", "-c", script)...)
-			await(t, log)
+			p, _ := begin(t, addr, "", work, append(c.args, "--session-timeout", short, "/loss")...)
 			c.fault(t, srv)
-			got := p.end(t)
-			status := p.readStatus(t)
-			if got != code || status.Outcome != c.outcome || status.Reason != c.reason || (status.WarnedAt != nil) != c.warned || (status.KilledAt != nil) != c.killed {
-				t.Errorf("exit code %d, want %d; status %+v\n%s", got, code, status, p.err.String())
+			status := p.concludes(t, name, code, c.outcome, c.reason)
+			if (status.WarnedAt != nil) != c.warned || (status.KilledAt != nil) != c.killed {
+				t.Errorf("status %+v\n%s", status, p.err.String())
 			}
 		})
 	}
@@ -313,8 +294,6 @@ func TestLoss(t *testing.T) {
 func expire(t *testing.T, srv *zkserver.Server) {
 	t.Helper()
 	for _, s := range srv.Sessions() {
-		if err := srv.Expire(s.ID); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, srv.Expire(s.ID))
 	}
 }

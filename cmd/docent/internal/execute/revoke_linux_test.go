@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
@@ -13,8 +13,7 @@ import (
 func TestRevoke_and_deletion(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	c := must.Get(framework.NewClient(addr))(t)
-	t.Cleanup(func() { _ = c.Close() })
+	c := apptest.Client(t, addr)
 	revoke := func(node string) error { return lock.Revoke(t.Context(), c, node) }
 	remove := func(node string) error { return c.Delete(t.Context(), node) }
 	for name, c := range map[string]struct {
@@ -31,14 +30,10 @@ func TestRevoke_and_deletion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			node := tempFile(t)
 			path := "/revoke/" + strings.NewReplacer(" ", "-", ",", "").Replace(name)
-			p := start(t, addr, append(c.flags, path, "--", "sh", "-c", "echo $DOCENT_NODE >"+quoted(node)+"; exec sleep 60")...)
-			must.OK(t, c.act(await(t, node)))
-			code, status := p.end(t), p.readStatus(t)
-			if code != c.code || status.Outcome != c.outcome || status.Reason != c.reason {
-				t.Errorf("exit code %d, want %d; status %+v\n%s", code, c.code, status, p.err.String())
-			}
+			p, node := begin(t, addr, "$DOCENT_NODE", "exec sleep 60", append(c.flags, path)...)
+			must.OK(t, c.act(node))
+			status := p.concludes(t, name, c.code, c.outcome, c.reason)
 			signal := "KILL"
 			if c.outcome == "revoked" || len(c.flags) > 0 {
 				signal = "TERM"

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -46,22 +43,17 @@ func TestConflict_of_each_kind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ready := tempFile(t)
-			holder := start(t, addr, append(c.holder, "--", "sh", "-c", "echo >"+quoted(ready)+"; exec sleep 60")...)
-			await(t, ready)
+			holder, _ := begin(t, addr, "", "exec sleep 60", c.holder...)
 			ran := tempFile(t)
 			other := runBounded(t, addr, c.outcome, append(c.other, "--", "touch", ran)...)
-			status := other.readStatus(t)
-			if got := other.ProcessState.ExitCode(); got != c.code || status.Outcome != c.outcome || status.Child.Code != nil || status.Fence != "" {
-				t.Errorf("exit code %d, want %d; %+v\n%s", got, c.code, status, other.err.String())
+			if status := other.concludes(t, "another exec", c.code, c.outcome, ""); status.Child.Code != nil || status.Fence != "" {
+				t.Errorf("%+v\n%s", status, other.err.String())
 			}
 			if _, err := os.Stat(ran); err == nil {
 				t.Error("the command ran")
 			}
 			must.OK(t, holder.Process.Signal(syscall.SIGTERM))
-			if code := holder.end(t); code != 143 {
-				t.Errorf("the holder's exit code %d, want 143", code)
-			}
+			holder.ends(t, "the holder", 143)
 			if after := runBounded(t, addr, "done", append(c.other, "--", "true")...); after.readStatus(t).Outcome != "done" {
 				t.Errorf("the lock is not free: %s", after.err.String())
 			}
@@ -85,9 +77,7 @@ func TestGrace_and_a_server_that_shortens_the_timeout(t *testing.T) {
 			args = append([]string{"--grace", grace}, args...)
 		}
 		p := run(t, addr, args...)
-		if got, status := p.ProcessState.ExitCode(), p.readStatus(t); got != want.code || status.Outcome != want.outcome || status.Reason != want.reason {
-			t.Errorf("--grace %s: exit code %d; %+v\n%s", grace, got, status, p.err.String())
-		}
+		p.concludes(t, "--grace "+grace, want.code, want.outcome, want.reason)
 		if refused := strings.Contains(p.err.String(), "the servers granted a session timeout of 4s"); refused != (want.code == 125) {
 			t.Errorf("--grace %s: %s", grace, p.err.String())
 		}
@@ -103,9 +93,9 @@ func TestSignal_ends_an_attempt(t *testing.T) {
 		p := start(t, addr, flag, "/attempt", "--", "touch", ran)
 		eventually(t, "docent has a session", func() bool { return len(srv.Sessions()) == 1 })
 		must.OK(t, p.Process.Signal(syscall.SIGTERM))
-		code, status := p.end(t), p.readStatus(t)
-		if _, err := os.Stat(ran); err == nil || code != 143 || status.Outcome != "interrupted" || status.Child.Code != nil {
-			t.Errorf("%s: exit code %d, %+v, the command ran: %v\n%s", flag, code, status, err == nil, p.err.String())
+		status := p.concludes(t, flag, 143, "interrupted", "")
+		if _, err := os.Stat(ran); err == nil || status.Child.Code != nil {
+			t.Errorf("%s: %+v, the command ran: %v\n%s", flag, status, err == nil, p.err.String())
 		}
 	}
 }
@@ -124,9 +114,8 @@ func TestRevoked_program_that_is_deaf(t *testing.T) {
 		eventually(t, "the program is asked", func() bool { return strings.Contains(p.out.String(), "asked") })
 		<-time.After(300 * time.Millisecond) // six times the grace
 		must.OK(t, os.WriteFile(end, nil, 0o600))
-		code, status := p.end(t), p.readStatus(t)
-		if code != 4 || status.Outcome != "revoked" || status.Reason != "revoked" || status.KilledAt != nil || status.WarnedAt != nil {
-			t.Errorf("%s: exit code %d, %+v\n%s", flags, code, status, p.err.String())
+		if status := p.concludes(t, fmt.Sprint(flags), 4, "revoked", "revoked"); status.KilledAt != nil || status.WarnedAt != nil {
+			t.Errorf("%s: %+v\n%s", flags, status, p.err.String())
 		}
 	}
 }
@@ -139,9 +128,8 @@ func TestLeftovers_that_are_deaf(t *testing.T) {
 	deaf := `sh -c 'trap "" TERM; echo $$ >"$1"; while :; do sleep 1; done' sh ` + quoted(pid) + ` >/dev/null 2>&1 &`
 	p := start(t, addr, "--leftovers", "kill", "--grace", "50ms", "/deaf", "--", "sh", "-c", deaf+" while ! [ -s "+quoted(pid)+" ]; do sleep 0.01; done; exit 3")
 	child := await(t, pid)
-	code, status := p.end(t), p.readStatus(t)
-	if code != 3 || status.Outcome != "done" || status.Reason != "" || status.KilledAt == nil || alive(child) {
-		t.Errorf("exit code %d, %+v; the child lives: %v\n%s", code, status, alive(child), p.err.String())
+	if status := p.concludes(t, "it", 3, "done", ""); status.KilledAt == nil || alive(child) {
+		t.Errorf("%+v; the child lives: %v\n%s", status, alive(child), p.err.String())
 	}
 }
 
@@ -149,13 +137,12 @@ func TestLeftovers_that_are_deaf(t *testing.T) {
 func TestLeftovers_end_early(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	c := must.Get(framework.NewClient(addr))(t)
-	t.Cleanup(func() { _ = c.Close() })
+	c := apptest.Client(t, addr)
 	type end struct {
-		code    int
-		outcome string
+		code            int
+		outcome, reason string
 	}
-	for name, want := range map[string]end{"TERM": {3, "done"}, "INT twice": {3, "done"}, "loss": {121, "lost"}} {
+	for name, want := range map[string]end{"TERM": {3, "done", ""}, "INT twice": {3, "done", ""}, "loss": {121, "lost", "node_deleted"}} {
 		node := tempFile(t)
 		script := "sleep 60 >/dev/null 2>&1 & echo $DOCENT_NODE $! >" + quoted(node) + "; exit 3"
 		if name == "INT twice" {
@@ -174,9 +161,9 @@ func TestLeftovers_end_early(t *testing.T) {
 		default:
 			must.OK(t, c.Delete(t.Context(), where))
 		}
-		code, status := p.end(t), p.readStatus(t)
-		if code != want.code || status.Outcome != want.outcome || status.Child.Code == nil || *status.Child.Code != 3 || alive(child) {
-			t.Errorf("%s: exit code %d, %+v; the child lives: %v\n%s", name, code, status, alive(child), p.err.String())
+		status := p.concludes(t, name, want.code, want.outcome, want.reason)
+		if status.Child.Code == nil || *status.Child.Code != 3 || alive(child) {
+			t.Errorf("%s: %+v; the child lives: %v\n%s", name, status, alive(child), p.err.String())
 		}
 	}
 }
@@ -194,9 +181,7 @@ func TestLeftovers_are_not_missed_without_free_files(t *testing.T) {
 	must.OK(t, unix.Prlimit(workerOf(p), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: 1 << 10}, &before))
 	must.OK(t, os.WriteFile(end, nil, 0o600))
 	eventually(t, "docent says so", func() bool { return strings.Contains(p.err.String(), "perhaps others") })
-	if other := run(t, addr, "-n", "/files", "--", "true"); other.ProcessState.ExitCode() != 123 {
-		t.Errorf("another exec: exit code %d, want 123", other.ProcessState.ExitCode())
-	}
+	run(t, addr, "-n", "/files", "--", "true").ends(t, "another exec", 123)
 	must.OK(t, unix.Prlimit(workerOf(p), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1 << 10, Max: 1 << 10}, nil))
 	if number, err := strconv.Atoi(child); err == nil {
 		_ = syscall.Kill(number, syscall.SIGKILL)
@@ -218,18 +203,15 @@ func TestStandardError_without_a_reader(t *testing.T) {
 		"kill -STOP $$; exit 4": {4, ""}, // docent says that it continues the command
 		"kill -PIPE $$":         {141, "PIPE"},
 	} {
-		status := filepath.Join(t.TempDir(), "status")
-		cmd := exec.Command(os.Args[0], "exec", "--connect", addr, "--status-file", status, "-v", "/pipe", "--", "sh", "-c", script)
-		cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
+		p := &program{status: tempFile(t)}
+		p.Cmd = apptest.Program(os.Args[0], "exec", "--connect", addr, "--status-file", p.status, "-v", "/pipe", "--", "sh", "-c", script)
 		read, write := must.Get2(os.Pipe())(t)
 		read.Close()
-		cmd.Stderr = write
-		_ = cmd.Run()
+		p.Stderr = write
+		_ = p.Run()
 		write.Close()
-		p := &program{Cmd: cmd, status: status}
-		s := p.readStatus(t)
-		if got := cmd.ProcessState.ExitCode(); got != want.code || s.Outcome != "done" || (s.Child.Signal != nil) != (want.signal != "") {
-			t.Errorf("%s: exit code %d, want %d; %+v", script, got, want.code, s)
+		if s := p.concludes(t, script, want.code, "done", ""); (s.Child.Signal != nil) != (want.signal != "") {
+			t.Errorf("%s: %+v", script, s)
 		}
 	}
 }
@@ -238,9 +220,8 @@ func TestStandardError_without_a_reader(t *testing.T) {
 func TestChildren_of_a_shell_that_becomes_docent(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	cmd := exec.Command("sh", "-c", `sleep 60 >/dev/null 2>&1 & exec "$0" "$@"`, os.Args[0],
+	cmd := apptest.Program("sh", "-c", `sleep 60 >/dev/null 2>&1 & exec "$0" "$@"`, os.Args[0],
 		"exec", "--connect", addr, "/shell", "--", "sh", "-c", "exit 6")
-	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, _ := cmd.CombinedOutput()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the sleep
@@ -254,8 +235,7 @@ func TestStreams_that_are_closed(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	file := tempFile(t)
-	cmd := exec.Command("sh", "-c", `exec "$0" "$@" <&- >&- 2>&-`, os.Args[0], "exec", "--connect", addr, "-v", "/closed", "--", "sh", "-c", "echo ran >"+quoted(file)+"; exit 6")
-	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
+	cmd := apptest.Program("sh", "-c", `exec "$0" "$@" <&- >&- 2>&-`, os.Args[0], "exec", "--connect", addr, "-v", "/closed", "--", "sh", "-c", "echo ran >"+quoted(file)+"; exit 6")
 	_ = cmd.Run()
 	if code := cmd.ProcessState.ExitCode(); code != 6 || contents(file) != "ran\n" {
 		t.Errorf("exit code %d, want 6; %q", code, contents(file))
@@ -272,9 +252,8 @@ func TestStandardError_that_is_full(t *testing.T) {
 	size := must.Get(unix.FcntlInt(write.Fd(), unix.F_SETPIPE_SZ, 4<<10))(t)
 	must.Get(write.Write(make([]byte, size)))(t)
 	node := tempFile(t)
-	cmd := exec.Command(os.Args[0], "exec", "--connect", addr, "--no-guard", "-v", "/full", "--",
+	cmd := apptest.Program(os.Args[0], "exec", "--connect", addr, "--no-guard", "-v", "/full", "--",
 		"sh", "-c", "echo $DOCENT_NODE $$ >"+quoted(node)+"; exec sleep 60 2>/dev/null")
-	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
 	cmd.Stderr = write
 	must.OK(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })

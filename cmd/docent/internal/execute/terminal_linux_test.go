@@ -22,8 +22,7 @@ func testBinary() string { return os.Args[0] }
 // what the terminal has shown.
 func inTerminal(t *testing.T, addr string, args ...string) (cmd *exec.Cmd, terminal *os.File, output func() string) {
 	t.Helper()
-	cmd = exec.Command(testBinary(), append([]string{"exec", "--connect", addr}, args...)...)
-	cmd.Env = append(os.Environ(), apptest.ProgramVariable+"=1")
+	cmd = apptest.Program(testBinary(), append([]string{"exec", "--connect", addr}, args...)...)
 	terminal, output = startInTerminal(t, cmd)
 	return cmd, terminal, output
 }
@@ -115,39 +114,26 @@ func cats(shell int) bool {
 	return false
 }
 
-// In a pipeline, as to a pager, the command does not take the foreground at its start. When it reads
-// the terminal, it gets it.
-func TestTerminal_is_shared_in_a_pipeline(t *testing.T) {
+// In a pipeline, as to a pager, the command does not take the foreground at its start. When it reads the terminal, it
+// gets it. A script without job control, which does not take the terminal itself, reads it after docent.
+func TestTerminal_is_shared(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	shell := exec.Command("bash", "-c", fmt.Sprintf("%s=1 %s exec --connect %s /pipeline -- bash -c 'read line; echo got $line' | cat", apptest.ProgramVariable, quoted(testBinary()), addr))
-	terminal := must.Get(pty.Start(shell))(t)
-	defer terminal.Close()
-	must.Get(terminal.WriteString("it\n"))(t)
-	shown := readAll(terminal)
-	if err := shell.Wait(); err != nil || !strings.Contains(shown, "got it") {
-		t.Errorf("%v\n%s", err, shown)
+	for name, script := range map[string]string{
+		"in a pipeline": "exec --connect %s /pipeline -- bash -c 'read line; echo got $line' | cat",
+		"with a script": "exec --connect %s /script -- true; read line; echo got $line",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shell := apptest.Program("sh", "-c", quoted(testBinary())+" "+fmt.Sprintf(script, addr))
+			terminal := must.Get(pty.Start(shell))(t)
+			defer terminal.Close()
+			must.Get(terminal.WriteString("it\n"))(t)
+			var shown strings.Builder
+			_, _ = io.Copy(&shown, terminal) // EIO when the last process has closed the terminal
+			if err := shell.Wait(); err != nil || !strings.Contains(shown.String(), "got it") {
+				t.Errorf("%v\n%s", err, shown.String())
+			}
+		})
 	}
-}
-
-// A script without job control, which does not take the terminal itself, reads it after docent.
-func TestTerminal_is_given_back_to_a_script(t *testing.T) {
-	t.Parallel()
-	_, addr := serve(t)
-	script := fmt.Sprintf("%s=1 %s exec --connect %s /script -- true; read line; echo got $line", apptest.ProgramVariable, quoted(testBinary()), addr)
-	shell := exec.Command("sh", "-c", script)
-	terminal := must.Get(pty.Start(shell))(t)
-	defer terminal.Close()
-	must.Get(terminal.WriteString("it\n"))(t)
-	shown := readAll(terminal)
-	if err := shell.Wait(); err != nil || !strings.Contains(shown, "got it") {
-		t.Errorf("%v\n%s", err, shown)
-	}
-}
-
-// readAll returns all that is shown until the last process has closed the terminal.
-func readAll(terminal *os.File) string {
-	var shown strings.Builder
-	_, _ = io.Copy(&shown, terminal) // EIO at its end
-	return shown.String()
 }

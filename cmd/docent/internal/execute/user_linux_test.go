@@ -79,17 +79,15 @@ func TestCommand_of_another_user(t *testing.T) {
 	user := newUserPrograms(t)
 	dir, docent, setuid, pid := user.dir, user.docent, user.setuid, user.pid
 	status := filepath.Join(dir, "status")
-	p := &program{status: status}
-	p.Cmd = exec.Command(docent, "exec", "--connect", addr, "--session-timeout", short, "--status-file", status, "/user", "--",
+	cmd := exec.Command(docent, "exec", "--connect", addr, "--session-timeout", short, "--status-file", status, "/user", "--",
 		"env", becomeRootVariable+"="+pid, setuid)
-	p.Env = []string{apptest.ProgramVariable + "=1", "PATH=" + os.Getenv("PATH")}
-	p.Stderr, p.Dir = &p.err, dir
+	cmd.Env, cmd.Dir = []string{apptest.ProgramVariable + "=1", "PATH=" + os.Getenv("PATH")}, dir
 	if os.Getuid() == 0 {
-		p.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
-	in := must.Get(p.StdinPipe())(t)
-	must.OK(t, p.Start())
-	t.Cleanup(func() { in.Close(); _ = p.Process.Kill(); _ = p.Wait() })
+	in := must.Get(cmd.StdinPipe())(t)
+	p := launch(t, cmd)
+	t.Cleanup(func() { in.Close() })
 	root := await(t, pid)
 	named := "setuid (pid " + root + ")"
 	eventually(t, "docent warns", func() bool {
@@ -107,7 +105,5 @@ func TestCommand_of_another_user(t *testing.T) {
 		return strings.Contains(contents(status), `"not_ended":[{"pid":`+root+`,"name":"setuid"}]`)
 	})
 	in.Close() // the command ends
-	if code := p.end(t); code != 121 {
-		t.Errorf("exit code %d, want 121\n%s", code, p.err.String())
-	}
+	p.ends(t, "it", 121)
 }
