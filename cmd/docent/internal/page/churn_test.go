@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
@@ -44,9 +45,7 @@ func watched(t *testing.T, body func(t *testing.T, w *watcher)) {
 		t.Cleanup(func() {
 			cancel()
 			collecting.Wait()
-			if err := live.Close(); err != nil {
-				t.Error(err)
-			}
+			must.OK(t, live.Close())
 		})
 		body(t, w)
 	})
@@ -54,16 +53,7 @@ func watched(t *testing.T, body func(t *testing.T, w *watcher)) {
 
 func (w *watcher) client() *framework.Client {
 	w.t.Helper()
-	c, err := framework.NewClient(w.server.Addr(), framework.WithDialer(w.server.Dial))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			w.t.Error(err)
-		}
-	})
-	return c
+	return apptest.Client(w.t, w.server.Addr(), framework.WithDialer(w.server.Dial))
 }
 
 // A sample is the part of a snapshot that tells of deadlocks.
@@ -184,6 +174,18 @@ func (c *curator) acquire(path string) (znode string) {
 	}
 }
 
+// deadlock has two clients wait for each other, at /locks/one and /locks/two.
+func (w *watcher) deadlock() (one, two *curator) {
+	w.t.Helper()
+	one = &curator{w.t, w.client(), rand.New(rand.NewPCG(1, 1))}
+	two = &curator{w.t, w.client(), rand.New(rand.NewPCG(2, 2))}
+	one.acquire("/locks/one")
+	two.acquire("/locks/two")
+	one.contend("/locks/two")
+	two.contend("/locks/one")
+	return one, two
+}
+
 func (c *curator) release(znode string) {
 	c.t.Helper()
 	if err := c.client.Delete(c.t.Context(), znode); err != nil {
@@ -293,12 +295,7 @@ func lockBoth(ctx context.Context, t *testing.T, c *framework.Client, paths []st
 func TestPage_warns_of_a_deadlock_of_sessions(t *testing.T) {
 	t.Parallel()
 	watched(t, func(t *testing.T, w *watcher) {
-		one := &curator{t, w.client(), rand.New(rand.NewPCG(1, 1))}
-		two := &curator{t, w.client(), rand.New(rand.NewPCG(2, 2))}
-		one.acquire("/locks/one")
-		two.acquire("/locks/two")
-		one.contend("/locks/two")
-		two.contend("/locks/one")
+		w.deadlock()
 		begun, shown := time.Now(), time.Duration(0)
 		for ; time.Since(begun) < 10*time.Second; <-time.After(50 * time.Millisecond) {
 			s := w.sample()
@@ -324,12 +321,7 @@ func TestPage_warns_of_a_deadlock_of_sessions(t *testing.T) {
 func TestPage_warns_late_of_a_deadlock_of_threads(t *testing.T) {
 	t.Parallel()
 	watched(t, func(t *testing.T, w *watcher) {
-		one := &curator{t, w.client(), rand.New(rand.NewPCG(1, 1))}
-		two := &curator{t, w.client(), rand.New(rand.NewPCG(2, 2))}
-		one.acquire("/locks/one")
-		two.acquire("/locks/two")
-		one.contend("/locks/two")
-		two.contend("/locks/one")
+		one, two := w.deadlock()
 		two.acquire("/locks/three")
 		two.acquire("/locks/four")
 		one.contend("/locks/four")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -122,6 +121,7 @@ type snapshot struct {
 		Total, More      int
 		Contenders, Tail []struct{ Owner, Name, Session, Attempt string }
 	} `json:"queue"`
+	Holds []laneSeen `json:"holds"`
 }
 
 func (s *stand) snapshot(t *testing.T, query string) (got snapshot) {
@@ -274,7 +274,6 @@ func TestPage_moves_the_graph(t *testing.T) {
 func TestPage_cells_fit(t *testing.T) {
 	s := serve(t, nil)
 	locks := append(scenes()["1000-waiters"], scenes()["150-findings"][:2]...)
-	slices.SortFunc(locks, func(a, b inspect.Lock) int { return strings.Compare(a.Path, b.Path) })
 	s.published(locks...)
 	tb := openTab(t)
 	tb.do(chromedp.Navigate(s.base + "/?open=%2Flocks%2Fcrowd#token=" + token))

@@ -1,8 +1,6 @@
 package page_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/must"
 )
 
 // A laneSeen is a lane as a tab gets it.
@@ -24,15 +21,6 @@ type laneSeen struct {
 	Unseen []struct{ From, To int64 }
 }
 
-func (s *stand) lanes(t *testing.T) []laneSeen {
-	t.Helper()
-	message := readMessage(t, bufio.NewReader(s.ask(t, "GET", "/events", "").Body))
-	_, data, _ := strings.Cut(message, "\ndata: ")
-	var got struct{ Holds []laneSeen }
-	must.OK(t, json.Unmarshal([]byte(data), &got))
-	return got.Holds
-}
-
 // busy shows n holds of a lock, one after another, 100 ms each with no pause between two. It ends when begun is that
 // long ago.
 func (s *stand) busy(n int, begun time.Time) (last inspect.Lock) {
@@ -40,13 +28,13 @@ func (s *stand) busy(n int, begun time.Time) (last inspect.Lock) {
 		at := begun.Add(time.Duration(i) * 100 * time.Millisecond)
 		l := mutex("/locks/busy", fmt.Sprintf("holder-%d", i))
 		l.Contenders[0].Created, l.Contenders[0].Czxid = at, int64(1000+i)
-		s.script <- inspect.View{Snapshot: inspect.Snapshot{At: at, Locks: []inspect.Lock{l}, Complete: true}, State: inspect.Current, Since: at}
+		s.script <- current(at, l)
 		last = l
 	}
 	return last
 }
 
-// covered returns the milliseconds of the lock's life, since begun, for which the lane has neither a bar nor a mark.
+// bare returns the milliseconds of the lock's life, since begun, for which the lane has neither a bar nor a mark.
 func (l *laneSeen) bare(from, to int64) (bare int64) {
 	marked := func(ms int64) bool {
 		in := func(from, to int64) bool { return from <= ms && (to == 0 || ms <= to) }
@@ -78,18 +66,16 @@ func TestServer_marks_what_has_no_bar(t *testing.T) {
 	begun := time.Now().Add(-time.Minute)
 	last := s.busy(300, begun)
 	lost, again := begun.Add(30*time.Second), begun.Add(40*time.Second)
-	for _, view := range []inspect.View{
-		{Snapshot: inspect.Snapshot{At: lost, Locks: []inspect.Lock{last}, Complete: true}, State: inspect.Stale, Since: lost, Cause: framework.ErrNotConnected},
-		{Snapshot: inspect.Snapshot{At: again, Complete: true}, State: inspect.Current, Since: again},
-	} {
-		s.script <- view
-	}
+	stale := current(lost, last)
+	stale.State, stale.Cause = inspect.Stale, framework.ErrNotConnected
+	s.script <- stale
+	s.script <- current(again)
 	next := mutex("/locks/busy", "next")
 	next.Contenders[0].Created, next.Contenders[0].Czxid = again, 5000
 	for range 2 {
-		s.script <- inspect.View{Snapshot: inspect.Snapshot{At: again.Add(time.Second), Locks: []inspect.Lock{next}, Complete: true}, State: inspect.Current, Since: again}
+		s.script <- current(again.Add(time.Second), next)
 	}
-	lanes := s.lanes(t)
+	lanes := s.snapshot(t, "").Holds
 	if len(lanes) != 1 || lanes[0].More < 100 || lanes[0].Left == nil {
 		t.Fatalf("%d lanes, not one with holds that are left out: %+v", len(lanes), lanes)
 	}
@@ -137,7 +123,7 @@ func TestServer_shows_a_holder_that_could_not_be_read(t *testing.T) {
 	if metrics := text(t, s.ask(t, "GET", "/metrics", "")); !strings.Contains(metrics, "docent_locks_held 2\n") || strings.Contains(metrics, "docent_lock_oldest_hold_seconds 0\n") {
 		t.Errorf("not two locks that are held:\n%s", metrics)
 	}
-	for _, lane := range s.lanes(t) {
+	for _, lane := range s.snapshot(t, "").Holds {
 		for _, h := range lane.Holds {
 			if alice := l.Contenders[0].Created.UnixMilli(); h.From != alice && h.From < begun-1 {
 				t.Errorf("%s: a hold since %v", lane.Path, time.UnixMilli(h.From).UTC())

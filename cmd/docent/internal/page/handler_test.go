@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
@@ -32,6 +34,15 @@ func (s *stand) ask(t testing.TB, method, path, body string, headers ...string) 
 	reply := must.Get(http.DefaultClient.Do(r))(t)
 	t.Cleanup(func() { _ = reply.Body.Close() }) // read as far as the test wants
 	return reply
+}
+
+// dial connects to the page, for 20 s at most.
+func (s *stand) dial(t *testing.T) *net.TCPConn {
+	t.Helper()
+	conn := must.Get(net.Dial("tcp", strings.TrimPrefix(s.base, "http://")))(t).(*net.TCPConn)
+	t.Cleanup(func() { _ = conn.Close() })
+	must.OK(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	return conn
 }
 
 func text(t testing.TB, reply *http.Response) string {
@@ -158,7 +169,9 @@ func TestServer_revokes_only_when_the_page_asks(t *testing.T) {
 			return nil
 		}
 	})
-	s.show(mutex("/locks/a", "alice"))
+	unfair := mutex("/locks/u", "bob")
+	unfair.Kind = inspect.Exclusive
+	s.show(mutex("/locks/a", "alice"), unfair)
 	right := fmt.Sprintf(`{"znode":%q,"fence":"100"}`, "/locks/a/alice")
 	for name, c := range map[string]struct {
 		method, body string
@@ -173,6 +186,9 @@ func TestServer_revokes_only_when_the_page_asks(t *testing.T) {
 		"a znode of no lock":   {"POST", `{"znode":"/config","fence":"1"}`, []string{"Content-Type: application/json"}, 404},
 		"an earlier contender": {"POST", `{"znode":"/locks/a/alice","fence":"99"}`, []string{"Content-Type: application/json"}, 404},
 		"no JSON":              {"POST", `{`, []string{"Content-Type: application/json"}, 400},
+		"a large body":         {"POST", `{"znode":"` + strings.Repeat("x", 9<<10) + `"}`, []string{"Content-Type: application/json"}, 400},
+		// It has no revocation. A request would replace its metadata for nothing.
+		"an unfair mutex": {"POST", `{"znode":"/locks/u/bob","fence":"100"}`, []string{"Content-Type: application/json"}, 409},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := s.ask(t, c.method, "/revoke", c.body, c.headers...).StatusCode; got != c.want {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"net"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,32 +57,29 @@ func serve(t testing.TB, change func(*page.Config)) *stand {
 	go func() { served <- server.Serve(ctx, l) }() // the clean-up waits for it
 	t.Cleanup(func() {
 		cancel()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		must.OK(t, <-served)
 	})
 	return s
 }
 
+// current returns a current view of the locks, in the order of their paths.
+func current(at time.Time, locks ...inspect.Lock) inspect.View {
+	locks = slices.SortedFunc(slices.Values(locks), func(a, b inspect.Lock) int { return strings.Compare(a.Path, b.Path) })
+	return inspect.View{Snapshot: inspect.Snapshot{At: at, Locks: locks, Complete: true}, State: inspect.Current, Since: at}
+}
+
 // show shows a current view of the locks, twice: what is in both is confirmed.
 func (s *stand) show(locks ...inspect.Lock) {
-	at := time.Now()
-	for range 2 {
-		s.script <- inspect.View{
-			Snapshot: inspect.Snapshot{At: at, Locks: locks, Complete: true}, State: inspect.Current, Since: at,
-		}
-		at = at.Add(2 * time.Second)
-	}
+	now := time.Now()
+	s.script <- current(now, locks...)
+	s.script <- current(now.Add(2*time.Second), locks...)
 }
 
 // published shows the locks until the page has published them, confirmed: it takes a view when it has
 // published the one before.
 func (s *stand) published(locks ...inspect.Lock) {
 	s.show(locks...)
-	at := time.Now().Add(2 * time.Second)
-	s.script <- inspect.View{
-		Snapshot: inspect.Snapshot{At: at, Locks: locks, Complete: true}, State: inspect.Current, Since: at,
-	}
+	s.script <- current(time.Now().Add(2*time.Second), locks...)
 }
 
 // mutex returns a lock whose contenders are of these owners, the holder first.

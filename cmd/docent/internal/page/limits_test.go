@@ -38,24 +38,13 @@ func TestServer_cuts_a_slow_body(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn := must.Get(net.Dial("tcp", host))(t)
-			defer func() { _ = conn.Close() }()
-			must.OK(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+			conn := s.dial(t)
 			fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: %s\r\n%sContent-Length: 100\r\n\r\n{", c.line, c.host, c.headers)
 			reply, err := io.ReadAll(conn) // the server closes a connection whose body it has not read
 			if err != nil || !strings.HasPrefix(string(reply), "HTTP/1.1 "+c.want) {
 				t.Errorf("%v: %.100q, want %s", err, reply, c.want)
 			}
 		})
-	}
-}
-
-func TestServer_refuses_a_large_body(t *testing.T) {
-	t.Parallel()
-	s := serve(t, func(c *page.Config) { c.Revoke = func(context.Context, string) error { return nil } })
-	body := `{"znode":"` + strings.Repeat("x", 9<<10) + `"}`
-	if got := s.ask(t, "POST", "/revoke", body, "Content-Type: application/json").StatusCode; got != http.StatusBadRequest {
-		t.Errorf("status %d, want 400", got)
 	}
 }
 
@@ -82,27 +71,12 @@ func TestServer_revokes_for_longer_than_the_body_may_take(t *testing.T) {
 	}
 }
 
-// An unfair mutex has no revocation. A request would replace its metadata for nothing.
-func TestServer_does_not_revoke_an_unfair_mutex(t *testing.T) {
-	t.Parallel()
-	s := serve(t, func(c *page.Config) {
-		c.Revoke = func(context.Context, string) error { t.Error("revoked"); return nil }
-	})
-	l := mutex("/locks/a", "alice")
-	l.Kind = inspect.Exclusive
-	s.published(l)
-	if got := s.ask(t, "POST", "/revoke", `{"znode":"/locks/a/alice","fence":"100"}`, "Content-Type: application/json").StatusCode; got != http.StatusConflict {
-		t.Errorf("status %d, want 409", got)
-	}
-}
-
 // A client that asks and does not read is cut. It needs no token.
 func TestServer_cuts_who_does_not_read(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(c *page.Config) { c.Write = 100 * time.Millisecond })
-	conn := must.Get(net.Dial("tcp", strings.TrimPrefix(s.base, "http://")))(t)
-	defer func() { _ = conn.Close() }()
-	must.OK(t, conn.(*net.TCPConn).SetReadBuffer(4<<10))
+	conn := s.dial(t)
+	must.OK(t, conn.SetReadBuffer(4<<10))
 	request := "GET /app.js HTTP/1.1\r\nHost: " + strings.TrimPrefix(s.base, "http://") + "\r\n\r\n"
 	zktest.Eventually(t, 20*time.Second, "the connection's end", func() bool {
 		must.OK(t, conn.SetWriteDeadline(time.Now().Add(10*time.Millisecond)))
@@ -190,9 +164,7 @@ func TestServer_refuses_odd_requests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn := must.Get(net.Dial("tcp", host))(t)
-			defer func() { _ = conn.Close() }()
-			must.OK(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+			conn := s.dial(t)
 			_, _ = io.WriteString(conn, c.request) // the server may close before the end
 			line, err := bufio.NewReader(conn).ReadString('\n')
 			_, status, _ := strings.Cut(line, " ")
@@ -220,13 +192,7 @@ func TestServer_cuts_long_names(t *testing.T) {
 			}
 		}
 		s.published(locks...)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		r := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/events?open=/locks/a", nil))(t)
-		r.Header.Set("Authorization", "Bearer "+token)
-		reply := must.Get(http.DefaultClient.Do(r))(t)
-		defer func() { _ = reply.Body.Close() }()
-		message := readMessage(t, bufio.NewReader(reply.Body))
+		message := readMessage(t, bufio.NewReader(s.ask(t, "GET", "/events?open=/locks/a", "").Body))
 		if !strings.Contains(message, "é…") || len(message) > 256<<10 {
 			t.Errorf("%s: a message of %d bytes: %.300s", part, len(message), message)
 		}

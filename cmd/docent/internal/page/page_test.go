@@ -44,10 +44,9 @@ func TestPage_shows_locks_and_deadlocks(t *testing.T) {
 func TestPage_shows_what_could_not_be_read(t *testing.T) {
 	s := serve(t, nil)
 	tb := visit(t, s)
-	s.script <- inspect.View{State: inspect.Current, Snapshot: inspect.Snapshot{
-		At: time.Now(), Complete: true, Locks: []inspect.Lock{mutex("/locks/a", "alice")},
-		Unread: []inspect.Unread{{Path: "/locks/hr", Err: framework.ErrNoAuth}, {Path: "/locks/pay", Err: framework.ErrNoAuth}},
-	}}
+	view := current(time.Now(), mutex("/locks/a", "alice"))
+	view.Unread = []inspect.Unread{{Path: "/locks/hr", Err: framework.ErrNoAuth}, {Path: "/locks/pay", Err: framework.ErrNoAuth}}
+	s.script <- view
 	tb.awaitText("#unread-text", "2 paths could not be read: no_auth")
 	tb.do(chromedp.Click("#unread-text"))
 	tb.awaitText("#unread-list", "/locks/pay: no_auth")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,7 +100,6 @@ func TestScreenshots(t *testing.T) {
 		return
 	}
 	for name, locks := range scenes() {
-		slices.SortFunc(locks, func(a, b inspect.Lock) int { return strings.Compare(a.Path, b.Path) })
 		s := serve(t, func(c *page.Config) { c.Revoke = refuseAll })
 		s.published(locks...)
 		query := map[string]string{"1000-waiters": "?open=%2Flocks%2Fcrowd", "deadlock": "?open=%2Flocks%2Fstock"}[name]

@@ -22,7 +22,6 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/form"
@@ -156,15 +155,6 @@ func TestServe_revokes_from_the_page(t *testing.T) {
 	m := must.Get(lock.NewMutex(c, "/locks/a", recipes.WithRevocation(func(*lock.Lease) { asked <- struct{}{} })))(t)
 	held := must.Get(m.Lock(t.Context()))(t)
 	p := startProgram(t, "--connect", addr, "--allow-revoke", "/locks")
-	right := fmt.Sprintf(`{"znode":%q,"fence":"%d"}`, held.Node(), held.Fence())
-	for want, headers := range map[int][]string{
-		401: {"Authorization: ", "Content-Type: application/json"},
-		403: {"Origin: https://evil.example", "Content-Type: application/json"},
-	} {
-		if got := p.ask(t, "POST", "/revoke", right, headers...).StatusCode; got != want {
-			t.Errorf("status %d, want %d", got, want)
-		}
-	}
 	tb := openTab(t)
 	tb.do(chromedp.Navigate(p.url))
 	tb.awaitText("#rows tbody", "/locks/a")
@@ -190,9 +180,7 @@ func TestServe_revokes_from_the_page(t *testing.T) {
 		t.Error("the log has the token")
 	}
 	tb.check(p.base)
-	if err := held.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, held.Release(t.Context()))
 }
 
 // A tab that does not read ends after the time that a message may take. It delays no other tab.
@@ -200,9 +188,8 @@ func TestServer_cuts_a_slow_reader(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(c *page.Config) { c.Write = 300 * time.Millisecond })
 	host := strings.TrimPrefix(s.base, "http://")
-	conn := must.Get(net.Dial("tcp", host))(t)
-	defer func() { _ = conn.Close() }()
-	must.OK(t, conn.(*net.TCPConn).SetReadBuffer(4<<10))
+	conn := s.dial(t)
+	must.OK(t, conn.SetReadBuffer(4<<10))
 	fmt.Fprintf(conn, "GET /events?open=/locks/a HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", host, token)
 	other := bufio.NewReader(s.ask(t, "GET", "/events", "").Body)
 	readMessage(t, other)
@@ -220,9 +207,7 @@ func TestServer_cuts_a_slow_reader(t *testing.T) {
 		for k := range 200 {
 			all = append(all, owner+long+fmt.Sprint(k))
 		}
-		s.script <- inspect.View{
-			State: inspect.Current, Snapshot: inspect.Snapshot{At: time.Now(), Complete: true, Locks: []inspect.Lock{mutex("/locks/a", all...)}},
-		}
+		s.script <- current(time.Now(), mutex("/locks/a", all...))
 		for !strings.Contains(readMessage(t, other), owner) {
 		}
 	}

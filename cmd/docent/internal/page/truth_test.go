@@ -207,9 +207,7 @@ func (c *churn) run(s *stand, end <-chan struct{}) {
 		c.mu.Unlock()
 		at := time.Now()
 		select {
-		case s.script <- inspect.View{
-			Snapshot: inspect.Snapshot{At: at, Locks: []inspect.Lock{l}, Complete: true}, State: inspect.Current, Since: at,
-		}:
+		case s.script <- current(at, l):
 		case <-end:
 			return
 		}
@@ -365,10 +363,10 @@ func TestPage_paused_says_when_ZooKeeper_was_lost(t *testing.T) {
 	tb.do(chromedp.Click("#pause"))
 	tb.awaitText("#state-text", "paused, as of")
 	lost := time.Now().Add(-time.Hour)
+	view := current(lost, held)
+	view.State, view.Cause = inspect.Stale, framework.ErrNotConnected
 	for range 2 { // the second is taken once the first is published
-		s.script <- inspect.View{
-			Snapshot: inspect.Snapshot{At: lost, Locks: []inspect.Lock{held}, Complete: true}, State: inspect.Stale, Since: lost, Cause: framework.ErrNotConnected,
-		}
+		s.script <- view
 	}
 	tb.do(chromedp.Focus("#find"), chromedp.KeyEvent("apple"))
 	tb.awaitText("#banner", "docent has lost ZooKeeper since")

@@ -2,7 +2,6 @@ package page_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +60,6 @@ func schedulers() []inspect.Lock {
 			}
 		}
 	}
-	slices.SortFunc(locks, func(a, b inspect.Lock) int { return strings.Compare(a.Path, b.Path) })
 	return locks
 }
 
@@ -115,7 +113,6 @@ func TestPage_letters_of_the_pictures(t *testing.T) {
 	s := serve(t, nil)
 	tb := openTabFor(t, 2*time.Minute)
 	locks := append(scenes()["50-locks"], schedulers()...)
-	slices.SortFunc(locks, func(a, b inspect.Lock) int { return strings.Compare(a.Path, b.Path) })
 	s.published(locks...)
 	tb.do(chromedp.Navigate(s.base + "/#token=" + token))
 	tb.await("document.querySelectorAll('#graph .node').length > 20 && document.querySelectorAll('#timeline .bar').length > 5")
@@ -138,7 +135,6 @@ const lettersScript = `Math.min(...[...document.querySelectorAll('#graph text, #
 func TestPage_letters_beside_a_queue(t *testing.T) {
 	s := serve(t, nil)
 	locks := scenes()["1000-waiters"]
-	slices.SortFunc(locks, func(a, b inspect.Lock) int { return strings.Compare(a.Path, b.Path) })
 	s.published(locks...)
 	tb := openTab(t)
 	tb.do(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(s.base+"/?open=/locks/crowd#token="+token))
@@ -151,7 +147,6 @@ func TestPage_letters_beside_a_queue(t *testing.T) {
 func TestPage_parts_of_the_graph_have_room(t *testing.T) {
 	s := serve(t, nil)
 	locks := scenes()["deadlock"]
-	slices.SortFunc(locks, func(a, b inspect.Lock) int { return strings.Compare(a.Path, b.Path) })
 	s.published(locks...)
 	tb := openTabFor(t, 2*time.Minute)
 	tb.do(chromedp.Navigate(s.base + "/?open=/locks/stock#token=" + token))
@@ -186,7 +181,6 @@ func TestPage_texts_of_the_pictures_are_whole(t *testing.T) {
 			locks[i].Contenders[k].Created = time.Now().Add(-time.Minute) // before docent began to look
 		}
 	}
-	slices.SortFunc(locks, func(a, b inspect.Lock) int { return strings.Compare(a.Path, b.Path) })
 	s.published(locks...)
 	tb := visit(t, s)
 	tb.await("document.querySelectorAll('#graph .node').length > 8 && document.querySelectorAll('#timeline .gap.unseen').length > 4")
