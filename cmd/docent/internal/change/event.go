@@ -52,11 +52,14 @@ type Event struct {
 
 // Form returns the event as JSON has it.
 func (e Event) Form() form.Event {
-	f := form.EventOf(string(e.What), e.At, e.Path)
-	if e.What != Live && e.What != Stale {
-		f = f.WithContender(e.Kind, e.Contender)
+	f := form.Event{
+		Schema: form.Version, Event: string(e.What), At: form.Instant(e.At), Path: e.Path,
+		Waited: form.Seconds(e.Waited), Held: form.Seconds(e.Held), Before: e.Before, Unsure: e.Unsure,
 	}
-	f.Waited, f.Held, f.Before, f.Unsure = form.Seconds(e.Waited), form.Seconds(e.Held), e.Before, e.Unsure
+	if e.What != Live && e.What != Stale {
+		c := form.ContenderOf(e.Contender, false)
+		f.Kind, f.Contender = string(e.Kind), &c
+	}
 	if e.Cause != nil {
 		f.Cause = e.Cause.Error()
 	}

@@ -11,13 +11,8 @@ import (
 )
 
 // DurationVar defines a flag for a time: as Go writes it, such as 1m30s, or a number of seconds as flock and timeout
-// take it, such as 10 or 0.5. As with timeout, d is a day.
-func DurationVar(set *pflag.FlagSet, p *time.Duration, name string, value time.Duration, usage string) {
-	DurationVarP(set, p, name, "", value, usage)
-}
-
-// DurationVarP is DurationVar for a flag with a short name.
-func DurationVarP(set *pflag.FlagSet, p *time.Duration, name, short string, value time.Duration, usage string) {
+// take it, such as 10 or 0.5. As with timeout, d is a day. short is its name of one letter, "" for none.
+func DurationVar(set *pflag.FlagSet, p *time.Duration, name, short string, value time.Duration, usage string) {
 	*p = value
 	flag := set.VarPF((*duration)(p), name, short, usage)
 	if value == 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -185,10 +186,9 @@ func known(file contextFile) string {
 	if len(file.Contexts) == 0 {
 		return "no contexts"
 	}
-	names := make([]string, 0, len(file.Contexts))
-	for name := range file.Contexts {
-		names = append(names, strconv.Quote(name))
+	names := slices.Sorted(maps.Keys(file.Contexts))
+	for i, name := range names {
+		names[i] = strconv.Quote(name)
 	}
-	slices.Sort(names)
 	return strings.Join(names, ", ")
 }

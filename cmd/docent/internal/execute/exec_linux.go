@@ -51,8 +51,8 @@ func (r *execution) execute(ctx context.Context, o *options, args []string, dash
 		takeSignals(r.signals)
 	}
 	defer guard.end()
-	if r.file, err = openStatus(o.statusFile); err != nil {
-		return codeFailed, err
+	if r.file, err = openStatus(o.statusFile, beginStatus); err != nil {
+		return codeFailed, cli.Usage(err)
 	}
 	end := r.speak()
 	code, err := r.checked(ctx, o, args, dash)

@@ -328,7 +328,7 @@ func (g *guard) killAll() []processEntry {
 
 // write writes the status that docent could not write.
 func (g *guard) write(s Status) {
-	file, err := reopenStatus(g.statusPath)
+	file, err := openStatus(g.statusPath, renewStatus)
 	if err == nil {
 		err = file.write(s)
 	}

@@ -74,7 +74,7 @@ func (o *options) defineLock(set *pflag.FlagSet) {
 	set.IntVar(&o.semaphore, "semaphore", 0, "a permit of a semaphore with `N` permits")
 	set.BoolVar(&o.leader, "leader", false, "the leadership of an election")
 	set.BoolVarP(&o.nonblock, "nonblock", "n", false, "don't wait: exit code 123 if another owner holds the lock")
-	cli.DurationVarP(set, &o.wait, "wait", "w", 0, "wait so long at most: then exit code 124")
+	cli.DurationVar(set, &o.wait, "wait", "w", 0, "wait so long at most: then exit code 124")
 	set.IntVarP(&o.conflictCode, "conflict-exit-code", "E", 0, "exit code `N` instead of 123 and 124")
 	set.StringVar(&o.data, "data", "", "a `text` in the lock's znode")
 	set.StringVar(&o.acl, "acl", "", "who may use the lock's znodes: `open`, everybody; or creator, the identities of docent's credentials (default: creator with credentials, else open)")
@@ -86,7 +86,7 @@ func (o *options) define(set *pflag.FlagSet) {
 	o.defineLock(set)
 	o.use = execForm
 	set.StringVar(&o.owner, "owner", "", "the owner's `name`, for who and queue (default: the file name of CMD)")
-	cli.DurationVar(set, &o.grace, "grace", 0, "time from the stop signal to KILL (default: 5s, or less for a short session timeout)")
+	cli.DurationVar(set, &o.grace, "grace", "", 0, "time from the stop signal to KILL (default: 5s, or less for a short session timeout)")
 	set.StringVar(&o.stopSignal, "stop-signal", "TERM", "the `signal` that asks CMD to stop")
 	set.StringVar(&o.lostSignal, "on-lost-signal", "KILL", "the `signal` if the lock is gone already")
 	set.BoolVar(&o.revocable, "revocable", false, "a request to release the lock stops CMD")
@@ -103,7 +103,7 @@ func (o *options) defineHold(set *pflag.FlagSet) {
 	o.use = holdForm
 	o.stopSignal, o.lostSignal, o.leftovers, o.onSuspend = "TERM", "KILL", string(WaitForLeftovers), "keep"
 	set.StringVar(&o.owner, "owner", "docent hold", "the owner's `name`, for who and queue")
-	cli.DurationVar(set, &o.grace, "grace", 0, "time from docent's exit to the end of the lease, if the lock is about to be lost (default: as exec's)")
+	cli.DurationVar(set, &o.grace, "grace", "", 0, "time from docent's exit to the end of the lease, if the lock is about to be lost (default: as exec's)")
 }
 
 // job returns what the arguments of exec ask for, or all that is wrong with them. dash is the number of

@@ -18,17 +18,23 @@ type statusFile struct {
 	regular bool // it can be written again
 }
 
-func openStatus(path string) (*statusFile, error) {
+// openStatus opens the file with the mode, which is [beginStatus] or [renewStatus].
+func openStatus(path string, mode int) (*statusFile, error) {
 	if path == "" {
 		return nil, nil
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|mode, 0o644)
 	if err != nil {
-		return nil, cli.Usage(fmt.Errorf("--status-file: %w", err))
+		return nil, fmt.Errorf("--status-file: %w", err)
 	}
 	info, err := file.Stat()
 	return &statusFile{file, err == nil && info.Mode().IsRegular()}, nil
 }
+
+const (
+	beginStatus = os.O_TRUNC
+	renewStatus = syscall.O_NONBLOCK // after the docent that had opened it has died: the reader of a pipe may have gone
+)
 
 // interim writes the status of a run that goes on, if it can be written again.
 func (f *statusFile) interim(s Status) error {
@@ -65,17 +71,4 @@ func (f *statusFile) replace(s Status) error {
 		return fmt.Errorf("--status-file: %w", err)
 	}
 	return nil
-}
-
-// reopenStatus opens the status file after the docent that had opened it has died.
-func reopenStatus(path string) (*statusFile, error) {
-	if path == "" {
-		return nil, nil
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK, 0o644) // the reader of a pipe may have gone
-	if err != nil {
-		return nil, fmt.Errorf("--status-file: %w", err)
-	}
-	info, err := file.Stat()
-	return &statusFile{file, err == nil && info.Mode().IsRegular()}, nil
 }

@@ -120,7 +120,7 @@ type Edge struct {
 // Of returns the form of the snapshot. data says whether to show the contenders' data.
 func Of(s inspect.Snapshot, ensemble string, data bool) Snapshot {
 	f := Snapshot{
-		Schema: Version, At: instant(s.At), Ensemble: ensemble, Complete: s.Complete, Locks: []Lock{}, Unread: []Unread{},
+		Schema: Version, At: Instant(s.At), Ensemble: ensemble, Complete: s.Complete, Locks: []Lock{}, Unread: []Unread{},
 	}
 	for _, l := range s.Locks {
 		f.Locks = append(f.Locks, lockOf(l, data))
@@ -147,11 +147,11 @@ func lockOf(l inspect.Lock, data bool) Lock {
 
 func runOf(r schedule.Run) Run {
 	f := Run{
-		Slot: instant(r.Slot), State: string(r.State), From: instant(r.From),
+		Slot: Instant(r.Slot), State: string(r.State), From: Instant(r.From),
 		Host: r.Host, PID: r.PID, Owner: r.Owner, Fence: strconv.FormatInt(r.Fence, 10),
 	}
 	if !r.To.IsZero() {
-		f.To = optional(instant(r.To))
+		f.To = optional(Instant(r.To))
 	}
 	return f
 }
@@ -161,7 +161,7 @@ func ContenderOf(c inspect.Contender, data bool) Contender {
 	f := Contender{
 		Znode: c.Znode, Turn: optional(c.Turn), State: string(c.State), Side: string(c.Side), Sequence: c.Sequence,
 		By: string(c.By), Session: fmt.Sprintf("0x%x", uint64(c.Session)), Fence: strconv.FormatInt(c.Czxid, 10),
-		Created: instant(c.Created), Revoked: c.Revoked, Label: optional(c.Label), WaitsFor: c.WaitsFor, AnyOf: c.AnyOf,
+		Created: Instant(c.Created), Revoked: c.Revoked, Label: optional(c.Label), WaitsFor: c.WaitsFor, AnyOf: c.AnyOf,
 	}
 	if f.WaitsFor == nil {
 		f.WaitsFor = []string{}
@@ -204,4 +204,5 @@ func optional[T comparable](v T) *T {
 	return &v
 }
 
-func instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+// Instant returns the time as JSON has it.
+func Instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -38,8 +38,7 @@ type Route struct {
 type Drawing struct {
 	Width, Height int
 	Nodes         []Point
-	Ring          []bool // by node: the node is part of a cycle
-	Parts         []int  // by node: the connected part of the graph, from 0 in the order of their first nodes
+	Parts         []int // by node: the connected part of the graph, from 0 in the order of their first nodes
 	Routes        []Route
 }
 
@@ -54,11 +53,7 @@ func Draw(n int, edges []Edge, width int) Drawing {
 	d.findBlocks()
 	d.setLayers()
 	w, h := d.pack(width)
-	ring := make([]bool, n)
-	for i, b := range d.block {
-		ring[i] = len(b.nodes) > 1
-	}
-	return Drawing{Width: w, Height: h, Nodes: d.at, Ring: ring, Parts: d.part, Routes: d.routes(w, h)}
+	return Drawing{Width: w, Height: h, Nodes: d.at, Parts: d.part, Routes: d.routes(w, h)}
 }
 
 // A drawing is a graph that is being placed.

@@ -65,7 +65,7 @@ func TestDraw_random_graphs(t *testing.T) {
 		d := layout.Draw(n, edges, 640)
 		checkNodes(t, seed, d)
 		reaches := closure(n, edges)
-		for i, ring := range d.Ring {
+		for i, ring := range rings(d) {
 			cycle := false
 			for j := range n {
 				cycle = cycle || j != i && reaches[i][j] && reaches[j][i]
@@ -188,6 +188,15 @@ func checkNodes(t *testing.T, seed uint64, d layout.Drawing) {
 	}
 }
 
+// rings returns which nodes are part of a ring: an edge of one joins them.
+func rings(d layout.Drawing) []bool {
+	ring := make([]bool, len(d.Nodes))
+	for _, r := range d.Routes {
+		ring[r.From], ring[r.To] = ring[r.From] || r.Ring, ring[r.To] || r.Ring
+	}
+	return ring
+}
+
 // closure returns which nodes reach which.
 func closure(n int, edges []layout.Edge) [][]bool {
 	reaches := make([][]bool, n)
@@ -223,10 +232,11 @@ func parse(t *testing.T, text string) []layout.Edge {
 // svg is a plain picture of the drawing, to look at.
 func svg(d layout.Drawing) string {
 	var b strings.Builder
+	ring := rings(d)
 	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" fill=\"none\" stroke=\"gray\">\n", d.Width, d.Height)
 	for i, at := range d.Nodes {
 		fmt.Fprintf(&b, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"%d\"/>\n",
-			at.X, at.Y, layout.NodeWidth, layout.NodeHeight, map[bool]int{true: 20, false: 4}[d.Ring[i]])
+			at.X, at.Y, layout.NodeWidth, layout.NodeHeight, map[bool]int{true: 20, false: 4}[ring[i]])
 	}
 	for _, r := range d.Routes {
 		c := r.Curve

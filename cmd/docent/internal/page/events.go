@@ -20,8 +20,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	if !s.hub.open(s.cfg.Streams) {
-		s.refuse(w, r, http.StatusServiceUnavailable, "streams", fmt.Sprintf("%d pages are open already: close one", s.cfg.Streams))
+	if !s.hub.open() {
+		s.refuse(w, r, http.StatusServiceUnavailable, "streams", fmt.Sprintf("%d pages are open already: close one", maxStreams))
 		return
 	}
 	defer s.hub.close()

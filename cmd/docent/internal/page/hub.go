@@ -36,11 +36,14 @@ func (h *hub) board() (*board, <-chan struct{}) {
 	return h.latest, h.changed
 }
 
-// open counts a stream, unless there are limit already.
-func (h *hub) open(limit int) bool {
+// maxStreams is how many streams may be open.
+const maxStreams = 64
+
+// open counts a stream, unless there are too many already.
+func (h *hub) open() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.streams >= limit {
+	if h.streams >= maxStreams {
 		return false
 	}
 	h.streams++

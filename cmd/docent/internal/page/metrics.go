@@ -64,7 +64,7 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	m.perLock(b)
 	m.gauge("docent_lock_left_out_znodes", "Znodes that --max leaves out.", float64(b.view.LeftOut))
 	m.gauge("docent_lock_unread_paths", "Paths that could not be read.", float64(len(b.view.Unread)))
-	m.gauge("docent_view_live", "1 if the view follows the ensemble.", float64(boolInt(b.live())))
+	m.gauge("docent_view_live", "1 if the view follows the ensemble.", map[bool]float64{true: 1}[b.live()])
 	m.gauge("docent_view_timestamp_seconds", "When the view was last confirmed.", float64(millis(b.view.At))/1e3)
 	m.gauge("docent_page_streams", "Open pages.", float64(s.hub.count()))
 	m.family("docent_page_refused_total", "counter", "Requests that were refused, by reason.", "reason", s.refused.copy())
@@ -126,11 +126,4 @@ func age(t time.Time) float64 {
 		return 0
 	}
 	return max(0, time.Since(t).Seconds())
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -30,10 +30,9 @@ type Config struct {
 	// the page writes.
 	Revoke func(ctx context.Context, znode string) error
 
-	Streams int           // how many may be open; 0 is 64
-	Beat    time.Duration // between the signs of life on a stream; 0 is 1 s
-	Write   time.Duration // a reply, or a message of a stream, that takes longer is cut; 0 is 10 s
-	Read    time.Duration // a request's body that takes longer is cut; 0 is 10 s
+	Beat  time.Duration // between the signs of life on a stream; 0 is 1 s
+	Write time.Duration // a reply, or a message of a stream, that takes longer is cut; 0 is 10 s
+	Read  time.Duration // a request's body that takes longer is cut; 0 is 10 s
 }
 
 // A Server serves the page. Its methods may be called concurrently.
@@ -47,7 +46,6 @@ type Server struct {
 
 // NewServer returns a server.
 func NewServer(cfg Config) *Server {
-	cfg.Streams = cmp.Or(cfg.Streams, 64)
 	cfg.Beat = cmp.Or(cfg.Beat, time.Second)
 	cfg.Write, cfg.Read = cmp.Or(cfg.Write, 10*time.Second), cmp.Or(cfg.Read, 10*time.Second)
 	if cfg.Log == nil {

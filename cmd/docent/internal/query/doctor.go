@@ -46,8 +46,8 @@ func newDoctor(app *cli.App) *cobra.Command {
 		RunE:        d.run,
 	}
 	d.scan.define(cmd)
-	cli.DurationVar(cmd.Flags(), &d.confirm, "confirm", 2*time.Second, "look at waits that may last for ever again after this `time`")
-	cli.DurationVar(cmd.Flags(), &d.heldLonger, "held-longer", 0, "report holders that have held for longer than this")
+	cli.DurationVar(cmd.Flags(), &d.confirm, "confirm", "", 2*time.Second, "look at waits that may last for ever again after this `time`")
+	cli.DurationVar(cmd.Flags(), &d.heldLonger, "held-longer", "", 0, "report holders that have held for longer than this")
 	cmd.Flags().BoolVar(&d.servers, "servers", true, "ask each server how it is, by the four-letter word srvr")
 	cmd.Flags().IntVar(&d.adminPort, "admin-port", 0, "ask each server's AdminServer, too, at this `port`")
 	cmd.Flags().BoolVar(&d.acls, "acls", false, "read the ACL of each lock's directory: a request for each")

@@ -42,7 +42,7 @@ func newList(app *cli.App) *cobra.Command {
 	}
 	l.scan.define(cmd)
 	cmd.Flags().StringVar(&l.kind, "kind", "", "only locks of this `kind`: mutex, readwrite, semaphore, leader, exclusive or schedule")
-	cli.DurationVar(cmd.Flags(), &l.heldLonger, "held-longer", 0, "only locks that are held for longer than this")
+	cli.DurationVar(cmd.Flags(), &l.heldLonger, "held-longer", "", 0, "only locks that are held for longer than this")
 	cmd.Flags().BoolVar(&l.waiting, "waiting", false, "only locks with waiters")
 	cmd.Flags().StringVar(&l.sort, "sort", "path", "sort by this `key`: path, age (the longest hold first) or waiting (the most waiters first)")
 	cmd.Flags().BoolVar(&l.data, "data", false, "with -o json: the contenders' data, too")

@@ -24,7 +24,7 @@ type schema struct {
 	Ref         string            `json:"$ref"`
 	Defs        map[string]schema `json:"$defs"`
 	AnyOf       []schema          `json:"anyOf"` // of the whole; see Check's definition
-	Type        any               `json:"type"`  // a name, or several
+	Type        any               `json:"type"`  // a name, or several; nil for any
 	Required    []string          `json:"required"`
 	Properties  map[string]schema `json:"properties"`
 	Items       *schema           `json:"items"`
@@ -78,7 +78,8 @@ func (c *checker) check(s schema, at string, value any) {
 	if s.Ref != "" {
 		s = c.defs[path.Base(s.Ref)]
 	}
-	if types := typesOf(s.Type); types != nil && !slices.Contains(types, typeOf(value)) {
+	types := strings.Fields(strings.Trim(fmt.Sprint(s.Type), "[]"))
+	if s.Type != nil && !slices.Contains(types, typeOf(value)) {
 		c.say("%s: %v is a %s, and must be %v", at, value, typeOf(value), types)
 		return
 	}
@@ -125,21 +126,6 @@ func (c *checker) checkText(s schema, at, text string) {
 			c.say("%s: %v", at, err)
 		}
 	}
-}
-
-// typesOf returns the names of a type, nil for any.
-func typesOf(t any) []string {
-	switch t := t.(type) {
-	case string:
-		return []string{t}
-	case []any:
-		var all []string
-		for _, name := range t {
-			all = append(all, fmt.Sprint(name))
-		}
-		return all
-	}
-	return nil
 }
 
 // typeOf returns the schema's name of the value's type. A number without a fraction is an integer.
