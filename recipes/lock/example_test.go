@@ -80,7 +80,7 @@ func ExampleContextWithOwner() {
 	// Output: error: <nil>
 }
 
-func ExampleLease_Guard() {
+func ExampleLease_guard() {
 	client, closeAll := recipetest.ExampleClient()
 	defer closeAll()
 	ctx := context.Background()
@@ -140,4 +140,55 @@ func ExampleWithoutWaiting() {
 	err = lock.Do(ctx, mutex, func(context.Context, *lock.Lease) error { return nil }, lock.WithoutWaiting())
 	fmt.Println("another owner holds it:", errors.Is(err, lock.ErrHeld))
 	// Output: another owner holds it: true
+}
+
+// Any goroutine that has the lease may release it.
+func ExampleSemaphoreMutex() {
+	client, closeAll := recipetest.ExampleClient()
+	defer closeAll()
+	mutex, err := lock.NewSemaphoreMutex(client, "/locks/import")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	lease, err := mutex.Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- lease.Release(ctx) }()
+	fmt.Println("released:", <-done)
+
+	lease, err = mutex.TryLock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("locked again; released:", lease.Release(ctx))
+	// Output:
+	// released: <nil>
+	// locked again; released: <nil>
+}
+
+// One of several hosts is to do a job; the others go on with something else.
+func ExampleUnfairMutex() {
+	client, closeAll := recipetest.ExampleClient()
+	defer closeAll()
+	job, err := lock.NewUnfairMutex(client, "/jobs/nightly")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	lease, err := job.TryLock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = job.TryLock(ctx)
+	fmt.Println("held:", errors.Is(err, lock.ErrHeld))
+	fmt.Println("znode:", lease.Node())
+	if err := lease.Release(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// held: true
+	// znode: /jobs/nightly
 }

@@ -107,38 +107,3 @@ func ExampleRevoke() {
 	// asked: <nil>
 	// released: <nil>
 }
-
-func ExampleWithQueuePosition() {
-	client, closeAll := recipetest.ExampleClient()
-	defer closeAll()
-	ctx := context.Background()
-	first, err := lock.NewMutex(client, "/locks/counter")
-	if err != nil {
-		log.Fatal(err)
-	}
-	lease, err := first.Lock(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	queued := make(chan struct{})
-	second, err := lock.NewMutex(client, "/locks/counter", recipes.WithQueuePosition(func(position int) {
-		fmt.Println("ahead of us:", position)
-		if position == 1 {
-			close(queued)
-		}
-	}))
-	if err != nil {
-		log.Fatal(err)
-	}
-	done := make(chan error)
-	go func() { done <- lock.Do(ctx, second, func(context.Context, *lock.Lease) error { return nil }) }()
-	<-queued
-	if err := lease.Release(ctx); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println("error:", <-done)
-	// Output:
-	// ahead of us: 1
-	// ahead of us: 0
-	// error: <nil>
-}
