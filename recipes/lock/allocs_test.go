@@ -37,6 +37,37 @@ func TestAllocationsOfAFreeLock(t *testing.T) { //nolint:paralleltest // it coun
 	}
 }
 
+// TestReentryCostsNothingMore counts the allocations of a re-entry: the lease is the only one, and an event if a
+// span records the hold.
+func TestReentryCostsNothingMore(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
+	addr, dialer := serverInProcess(t)
+	clients := map[string]*framework.Client{
+		"nobody listens": newClient(t, addr, dialer),
+		"all is kept": newService("a", func(opts ...framework.Option) *framework.Client {
+			return newClient(t, addr, append(opts, dialer)...)
+		}).client,
+	}
+	const event = 4
+	for name, c := range clients {
+		most := map[string]float64{"nobody listens": 1, "all is kept": 1 + event}[name]
+		m := newMutex(t, c, "/cost")
+		for kind, ctx := range map[string]context.Context{
+			"goroutine": t.Context(),
+			"owner":     asOwner(t, "cost"),
+		} {
+			lease := must.Get(m.Lock(ctx))(t)
+			allocs := testing.AllocsPerRun(1000, func() {
+				again := must.Get(m.Lock(ctx))(t)
+				must.OK(t, again.Release(ctx))
+			})
+			if allocs > most {
+				t.Errorf("%s, by %s: %v allocations per re-entry, want %v", name, kind, allocs, most)
+			}
+			mustRelease(t, lease)
+		}
+	}
+}
+
 // TestStackOfAWaiter counts the stacks of waiters as large as they have been: no garbage collection has made them
 // smaller. Each is 8 KiB, and grew to 16 KiB when an attempt's frames had Stats and connection states by value.
 func TestStackOfAWaiter(t *testing.T) { //nolint:paralleltest // it counts the stacks of the process

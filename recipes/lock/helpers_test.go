@@ -447,3 +447,8 @@ type nameless struct{ locker lock.Locker }
 
 func (n nameless) Lock(ctx context.Context) (*lock.Lease, error)    { return n.locker.Lock(ctx) }
 func (n nameless) TryLock(ctx context.Context) (*lock.Lease, error) { return n.locker.TryLock(ctx) }
+
+func mustDo(t testing.TB, ctx context.Context, l lock.Locker) { //nolint:revive // t comes first in tests
+	t.Helper()
+	must.OK(t, lock.Do(ctx, l, func(context.Context, *lock.Lease) error { return nil }))
+}

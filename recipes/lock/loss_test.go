@@ -9,12 +9,10 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/recipes/locktel"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -253,30 +251,6 @@ func TestInspectionsOfManyHoldsAreBounded(t *testing.T) {
 		}
 		if c.State() != framework.Connected {
 			t.Errorf("state %v, want Connected", c.State())
-		}
-	})
-}
-
-// TestALossWhileWaitingForAnInnerLock looks at the spans of a wait that ends because the outer lock
-// is lost.
-func TestALossWhileWaitingForAnInnerLock(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		operator := virtualClient(t, srv)
-		s := newService("s", func(opts ...framework.Option) *framework.Client { return virtualClient(t, srv, opts...) })
-		mustLock(t, newMutex(t, operator, "/busy"))
-		outer := mustLock(t, newMutex(t, s.client, "/outer"))
-		held, cancel := outer.Context(t.Context())
-		defer cancel()
-		done := lockLater(held, newMutex(t, s.client, "/busy"))
-		synctest.Wait()
-		deleteNode(t, operator, outer.Node())
-		wantErr(t, "Lock", must.Receive(t, done, "the end of the wait").Err, context.Canceled, lock.ErrLost)
-		acquire, wait := spansNamed(s, "lock.acquire"), spansNamed(s, "lock.wait")
-		if len(acquire) != 2 || attr(acquire[1], locktel.AttrOutcome) != "canceled" || attr(acquire[1], zktel.AttrErrorType) != "lock_lost" {
-			t.Errorf("acquires %+v, want the second canceled by the loss", acquire)
-		}
-		if len(wait) != 1 || attr(wait[0], zktel.AttrErrorType) != "lock_lost" {
-			t.Errorf("waits %+v, want one that was ended by the loss", wait)
 		}
 	})
 }

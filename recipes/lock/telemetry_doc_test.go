@@ -46,17 +46,19 @@ func asSet(keys []string) map[string]bool {
 // everything, and compares what they emitted with the tables, both ways.
 func TestTheDocumentationNamesWhatLocksEmit(t *testing.T) {
 	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		operator := env.Client(t)
 		var services []*service
 		for _, k := range observedKinds() {
-			a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
-			services = append(services, a, b)
-			for _, m := range scenarios() {
-				if m.only == nil || m.only(k) {
-					m.happen(t, env, k, a, b)
+			for _, s := range scenarios() {
+				if s.of != nil && !s.of(k) {
+					continue
 				}
+				a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
+				services = append(services, a, b)
+				s.happen(t, env, k, a, b)
+				env.Quiesce()
+				must.OK(t, operator.DeleteTree(t.Context(), "/locks")) // another kind is refused where this one's directories are
 			}
-			env.Quiesce()
-			must.OK(t, a.client.DeleteTree(t.Context(), "/locks")) // another kind is refused where this one's directories are
 		}
 		checkSpanTables(t, services)
 		checkMetricTable(t, services)

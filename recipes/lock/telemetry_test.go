@@ -31,9 +31,12 @@ import (
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/locktel"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkproxy"
 )
 
 var update = flag.Bool("update", false, "write the golden files of telemetry anew; then read the difference")
@@ -41,12 +44,12 @@ var update = flag.Bool("update", false, "write the golden files of telemetry ane
 // A scenario is what happens to a lock of service a, which service b may want or harm.
 type scenario struct {
 	name   string
-	only   func(observedKind) bool // nil for all kinds
-	happen func(t *testing.T, env *zkenv.Env, k observedKind, a, b *service)
+	of     func(kind) bool // nil for all kinds
+	happen func(t *testing.T, env *zkenv.Env, k kind, a, b *service)
 }
 
 func scenarios() []scenario {
-	ofKind := func(name string) func(observedKind) bool { return func(k observedKind) bool { return k.name == name } }
+	ofKind := func(name string) func(kind) bool { return func(k kind) bool { return k.name == name } }
 	return []scenario{
 		{"acquired", nil, acquired},
 		{"queued", nil, queued},
@@ -55,13 +58,32 @@ func scenarios() []scenario {
 		{"refused", nil, refused},
 		{"lost", nil, lost},
 		{"lost unnoticed", nil, lostUnnoticed},
-		{"re-entered", func(k observedKind) bool { return k.reentrant }, reentered},
-		{"revoked", func(k observedKind) bool { return k.revocable }, revoked},
+		{"re-entered", func(k kind) bool { return k.reentrant }, reentered},
+		{"revoked", func(k kind) bool { return k.callbacks }, revoked},
 		{"acquired by two of one owner", ofKind("mutex"), acquiredByTwo},
 		{"release not confirmed", ofKind("mutex"), releaseNotConfirmed},
-		{"upgrade refused", ofKind("read"), upgradeRefused},
-		{"queued in one process", ofKind("unfair_mutex"), queuedInOneProcess},
+		{"upgrade refused", ofKind("read side"), upgradeRefused},
+		{"queued in one process", ofKind("unfair mutex"), queuedInOneProcess},
+		{"lost in other ways", ofKind("mutex"), lostInOtherWays},
+		{"release ended by another loss", ofKind("mutex"), releaseEndedByAnotherLoss},
+		{"outer lock lost", ofKind("mutex"), outerLockLost},
+		{"panic at the grant", ofKind("mutex"), panicAtTheGrant},
+		{"work in several traces", ofKind("mutex"), workInSeveralTraces},
 	}
+}
+
+// observedKinds are those that go through the scenarios.
+func observedKinds() []kind {
+	all := kindsThat(func(k kind) bool { return k.name != "local" && k.name != "multi" })
+	return append(all, kind{
+		name: "multi", reentrant: true,
+		lock: func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
+			return newMulti(t, newMutex(t, c, path+"/a", opts...), newMutex(t, c, path+"/b", opts...))
+		},
+		rival: func(t testing.TB, c *framework.Client, path string, _ ...lock.Option) lock.Locker {
+			return newMutex(t, c, path+"/a")
+		},
+	})
 }
 
 // long is how long locks are held and waited for: in the middle of a bucket of the durations, and before a
@@ -73,24 +95,20 @@ const long = 1500 * time.Millisecond
 // with the spans that they belong to, and a's metrics. All that is reported has no secret.
 func TestTelemetry(t *testing.T) {
 	t.Parallel()
-	for _, kind := range observedKinds() {
+	for _, k := range observedKinds() {
 		for _, s := range scenarios() {
-			if s.only != nil && !s.only(kind) {
+			if s.of != nil && !s.of(k) {
 				continue
 			}
-			t.Run(kind.name+" "+s.name, func(t *testing.T) {
+			t.Run(k.name+" "+s.name, func(t *testing.T) {
 				inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-					secretive := func(name string) *service {
-						return newService(name, func(opts ...framework.Option) *framework.Client {
-							return env.Client(t, append(opts, framework.WithAuth("digest", []byte(secretCredential)))...)
-						})
-					}
-					a, b := secretive("a"), secretive("b")
-					s.happen(t, env, kind.withData(secretData), a, b)
+					a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
+					s.happen(t, env, k, a, b)
 					env.Quiesce()
 					checkSecrets(t, a, b)
 					got := "Spans\n\n" + ended(a, b).String() + "\nLog\n\n" + a.logged() + "\nMetrics\n\n" + a.measurements(t)
-					checkGolden(t, filepath.Join("testdata", "telemetry", kind.name, strings.ReplaceAll(s.name, " ", "-")+".txt"), got)
+					file := strings.ReplaceAll(filepath.Join(k.name, s.name), " ", "-")
+					checkGolden(t, filepath.Join("testdata", "telemetry", file+".txt"), got)
 				}, zkenv.Only("in virtual time every run is told in the same way", zkenv.Embedded))
 			})
 		}
@@ -125,13 +143,13 @@ func checkGolden(t testing.TB, file, got string) {
 	}
 }
 
-func named(kind observedKind) lock.Option { return recipes.WithName("orders-" + kind.name) }
+func named(k kind) lock.Option { return recipes.WithName("orders-" + k.name) }
 
 // acquired: a gets a free lock, works under it and releases it.
-func acquired(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *service) {
+func acquired(t *testing.T, _ *zkenv.Env, k kind, a, _ *service) {
 	t.Helper()
 	ctx, request := a.request(t.Context())
-	err := lock.Do(ctx, k.newLocker(t, a.client, named(k)), func(ctx context.Context, _ *lock.Lease) error {
+	err := lock.Do(ctx, a.locker(t, k, named(k)), func(ctx context.Context, _ *lock.Lease) error {
 		a.work(ctx)
 		<-time.After(long)
 		return nil
@@ -143,13 +161,13 @@ func acquired(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *service) {
 }
 
 // queued: a waits until b releases the lock.
-func queued(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
+func queued(t *testing.T, env *zkenv.Env, k kind, a, b *service) {
 	t.Helper()
 	holding, theirs := b.request(t.Context())
-	blocker := must.Get(k.block(t, b.client).Lock(holding))(t)
+	blocker := must.Get(k.rivalOf(t, b.client, observedPath).Lock(holding))(t)
 	env.Quiesce() // a semaphore mutex leaves its queue after the grant
 	ctx, request := a.request(t.Context())
-	waiting := lockLater(ctx, k.newLocker(t, a.client))
+	waiting := lockLater(ctx, a.locker(t, k))
 	<-time.After(long)
 	a.note(t, "while it waits")
 	mustRelease(t, blocker)
@@ -162,12 +180,12 @@ func queued(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 }
 
 // waitInVain has a wait for the blocker's lock with a context that ends first.
-func waitInVain(t *testing.T, env *zkenv.Env, k observedKind, a *service, blocker *lock.Lease, end func(context.Context) (context.Context, func())) {
+func waitInVain(t *testing.T, env *zkenv.Env, k kind, a *service, blocker *lock.Lease, end func(context.Context) (context.Context, func())) {
 	t.Helper()
 	env.Quiesce()
 	ctx, request := a.request(t.Context())
 	ctx, stop := end(ctx)
-	waiting := lockLater(ctx, k.newLocker(t, a.client))
+	waiting := lockLater(ctx, a.locker(t, k))
 	<-time.After(long / 2)
 	stop()
 	if got := must.Receive(t, waiting, "the end of the wait"); got.Err == nil {
@@ -179,9 +197,9 @@ func waitInVain(t *testing.T, env *zkenv.Env, k observedKind, a *service, blocke
 
 // timedOut: an owner with a name is in the way, whose client has no telemetry. The span of the wait names the
 // process and the owner, and has no link.
-func timedOut(t *testing.T, env *zkenv.Env, k observedKind, a, _ *service) {
+func timedOut(t *testing.T, env *zkenv.Env, k kind, a, _ *service) {
 	t.Helper()
-	theirs := mustLockAs(asOwner(t, "nightly"), t, k.block(t, env.Client(t)))
+	theirs := mustLockAs(asOwner(t, "nightly"), t, k.rivalOf(t, env.Client(t), observedPath))
 	waitInVain(t, env, k, a, theirs, func(ctx context.Context) (context.Context, func()) {
 		ctx, cancel := context.WithTimeout(ctx, long)
 		return ctx, func() {
@@ -191,9 +209,9 @@ func timedOut(t *testing.T, env *zkenv.Env, k observedKind, a, _ *service) {
 	})
 }
 
-func cancelled(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
+func cancelled(t *testing.T, env *zkenv.Env, k kind, a, b *service) {
 	t.Helper()
-	waitInVain(t, env, k, a, mustLock(t, k.block(t, b.client)), func(ctx context.Context) (context.Context, func()) {
+	waitInVain(t, env, k, a, mustLock(t, k.rivalOf(t, b.client, observedPath)), func(ctx context.Context) (context.Context, func()) {
 		ctx, cancel := context.WithCancel(ctx)
 		return ctx, func() {
 			<-time.After(long / 2)
@@ -203,21 +221,21 @@ func cancelled(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 }
 
 // refused: a tries what b has.
-func refused(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
+func refused(t *testing.T, env *zkenv.Env, k kind, a, b *service) {
 	t.Helper()
-	blocker := mustLock(t, k.block(t, b.client))
+	blocker := mustLock(t, k.rivalOf(t, b.client, observedPath))
 	env.Quiesce()
 	ctx, request := a.request(t.Context())
-	wantErr(t, "try", errOf(k.newLocker(t, a.client).TryLock(ctx)), lock.ErrHeld)
+	wantErr(t, "try", errOf(a.locker(t, k).TryLock(ctx)), lock.ErrHeld)
 	request.End()
 	mustRelease(t, blocker)
 }
 
 // lost: b, an operator, deletes the znode of a's lock.
-func lost(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
+func lost(t *testing.T, env *zkenv.Env, k kind, a, b *service) {
 	t.Helper()
 	ctx, request := a.request(t.Context())
-	lease := must.Get(k.newLocker(t, a.client, named(k)).Lock(ctx))(t)
+	lease := must.Get(a.locker(t, k, named(k)).Lock(ctx))(t)
 	<-time.After(long) // the znode is watched by then
 	must.OK(t, b.client.Delete(t.Context(), firstOf(lease).Node()))
 	must.Receive(t, lease.Lost(), "the loss")
@@ -227,19 +245,19 @@ func lost(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 }
 
 // lostUnnoticed: a's release finds that its znode is gone.
-func lostUnnoticed(t *testing.T, _ *zkenv.Env, k observedKind, a, b *service) {
+func lostUnnoticed(t *testing.T, _ *zkenv.Env, k kind, a, b *service) {
 	t.Helper()
 	ctx, request := a.request(t.Context())
-	lease := must.Get(k.newLocker(t, a.client).Lock(ctx))(t)
+	lease := must.Get(a.locker(t, k).Lock(ctx))(t)
 	must.OK(t, b.client.Delete(t.Context(), firstOf(lease).Node()))
 	wantErr(t, "release", lease.Release(ctx), lock.ErrLost)
 	request.End()
 }
 
 // reentered: a takes the lock a second and a third time while it has it.
-func reentered(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *service) {
+func reentered(t *testing.T, _ *zkenv.Env, k kind, a, _ *service) {
 	t.Helper()
-	l := k.newLocker(t, a.client)
+	l := a.locker(t, k)
 	ctx, request := a.request(t.Context())
 	err := lock.Do(ctx, l, func(ctx context.Context, _ *lock.Lease) error {
 		a.work(ctx)
@@ -259,10 +277,10 @@ func reentered(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *service) {
 }
 
 // revoked: b requests a's release, and a releases.
-func revoked(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
+func revoked(t *testing.T, env *zkenv.Env, k kind, a, b *service) {
 	t.Helper()
 	released := make(chan error, 1)
-	l := k.newLocker(t, a.client, recipes.WithRevocation(func(lease *lock.Lease) { released <- lease.Release(context.Background()) }))
+	l := a.locker(t, k, recipes.WithRevocation(func(lease *lock.Lease) { released <- lease.Release(context.Background()) }))
 	ctx, request := a.request(t.Context())
 	lease := must.Get(l.Lock(ctx))(t)
 	env.Quiesce()
@@ -274,11 +292,11 @@ func revoked(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
 }
 
 // acquiredByTwo: two goroutines of one owner wait for b's lock.
-func acquiredByTwo(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) {
+func acquiredByTwo(t *testing.T, env *zkenv.Env, k kind, a, b *service) {
 	t.Helper()
-	theirs := mustLock(t, k.block(t, b.client))
+	theirs := mustLock(t, k.rivalOf(t, b.client, observedPath))
 	owner := asOwner(t, "both")
-	l := k.newLocker(t, a.client, named(k))
+	l := a.locker(t, k, named(k))
 	var waiting []<-chan result
 	for range 2 {
 		waiting = append(waiting, lockLater(owner, l))
@@ -292,25 +310,25 @@ func acquiredByTwo(t *testing.T, env *zkenv.Env, k observedKind, a, b *service) 
 
 // releaseNotConfirmed: a releases with a context that has ended. The release has failed as far as a knows,
 // and the lock is not lost.
-func releaseNotConfirmed(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *service) {
+func releaseNotConfirmed(t *testing.T, _ *zkenv.Env, k kind, a, _ *service) {
 	t.Helper()
-	lease := mustLock(t, k.newLocker(t, a.client))
+	lease := mustLock(t, a.locker(t, k))
 	wantErr(t, "release", lease.Release(dead(t)), context.Canceled)
 }
 
 // upgradeRefused: a's reader asks for the write side.
-func upgradeRefused(t *testing.T, _ *zkenv.Env, k observedKind, a, _ *service) {
+func upgradeRefused(t *testing.T, _ *zkenv.Env, k kind, a, _ *service) {
 	t.Helper()
-	lease := mustLock(t, k.newLocker(t, a.client))
+	lease := mustLock(t, a.locker(t, k))
 	wantErr(t, "lock", errOf(newReadWrite(t, a.client, lease.Path()).Write().Lock(t.Context())), lock.ErrUpgrade)
 	mustRelease(t, lease)
 }
 
 // queuedInOneProcess: two calls of a contend. They wait for each other without a request, and are linked
 // nevertheless.
-func queuedInOneProcess(t *testing.T, env *zkenv.Env, k observedKind, a, _ *service) {
+func queuedInOneProcess(t *testing.T, env *zkenv.Env, k kind, a, _ *service) {
 	t.Helper()
-	l := k.newLocker(t, a.client)
+	l := a.locker(t, k)
 	holding, request := a.request(t.Context())
 	lease := must.Get(l.Lock(holding))(t)
 	waiting := lockLater(t.Context(), l)
@@ -320,73 +338,109 @@ func queuedInOneProcess(t *testing.T, env *zkenv.Env, k observedKind, a, _ *serv
 	request.End()
 }
 
-// An observedKind is a kind of lock, as the tests of telemetry use it.
-type observedKind struct {
-	name      string
-	newLocker func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker
-	blocker   func(t testing.TB, c *framework.Client) lock.Locker // what keeps others from it; nil for its own kind
-	reentrant bool
-	revocable bool
-}
-
-// withData returns the kind with locks whose znodes have the data.
-func (k observedKind) withData(data string) observedKind {
-	newLocker := k.newLocker
-	k.newLocker = func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-		return newLocker(t, c, append(opts, recipes.WithData([]byte(data)))...)
-	}
-	return k
-}
-
-// block returns what c can keep others from the lock with.
-func (k observedKind) block(t testing.TB, c *framework.Client) lock.Locker {
+// lostInOtherWays: a's locks are lost for all reasons but a deleted znode.
+func lostInOtherWays(t *testing.T, env *zkenv.Env, k kind, a, _ *service) {
 	t.Helper()
-	if k.blocker != nil {
-		return k.blocker(t, c)
+	lose := func(policy lease.LossPolicy, harm func()) {
+		t.Helper()
+		must.OK(t, a.client.AwaitConnected(t.Context()))
+		a.sessions = append(a.sessions, a.client.Session().ID)
+		l := mustLock(t, a.locker(t, k, recipes.WithLossPolicy(policy)))
+		<-time.After(long)
+		harm()
+		must.Receive(t, l.Lost(), "the loss")
+		env.Quiesce()
+		a.route.Heal()
 	}
-	return k.newLocker(t, c)
+	lose(lease.AtDeadline, func() { a.route.Expire(t) })
+	lose(lease.OnSuspend, func() { a.route.Cut() })
+	lose(lease.AtDeadline, func() { a.route.Blackhole(zkproxy.Both) })
+	<-time.After(time.Minute) // a new session
+	lose(lease.AtDeadline, func() { must.OK(t, a.client.Close()) })
 }
 
-func observedKinds() []observedKind {
-	const path = "/locks/observed"
-	names := map[string]string{ // of the golden files
-		"mutex": "mutex", "read side": "read", "write side": "write", "semaphore mutex": "semaphore_mutex",
-	}
-	var all []observedKind
-	for _, k := range kinds {
-		if names[k.name] == "" {
-			continue
+// releaseEndedByAnotherLoss: a's release ends because its context does, with another lease's loss as the cause. Its
+// own lease was not lost.
+func releaseEndedByAnotherLoss(t *testing.T, env *zkenv.Env, k kind, a, _ *service) {
+	t.Helper()
+	l := mustLock(t, a.locker(t, k))
+	held := a.route.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.HoldReply})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	released := later(func() error { return l.Release(ctx) })
+	must.Receive(t, held.Hit(), "the deletion")
+	cancel(&lease.LostError{Path: "/other", Cause: framework.ErrSessionDeadline})
+	wantErr(t, "Release", must.Receive(t, released, "the end of Release"), context.Canceled)
+	held.Release()
+	env.Quiesce()
+}
+
+// outerLockLost: a waits for b's lock under another lock, and loses that. So the wait ends.
+func outerLockLost(t *testing.T, env *zkenv.Env, k kind, a, b *service) {
+	t.Helper()
+	theirs := mustLock(t, k.rivalOf(t, b.client, observedPath))
+	outer := mustLock(t, newMutex(t, a.client, "/locks/outer"))
+	held, cancel := outer.Context(t.Context())
+	defer cancel()
+	waiting := lockLater(held, a.locker(t, k))
+	env.Quiesce()
+	deleteNode(t, b.client, outer.Node())
+	wantErr(t, "Lock", failed(t, waiting, "the end of the wait"), context.Canceled, lock.ErrLost)
+	mustRelease(t, theirs)
+}
+
+// panicAtTheGrant: a user's function panics while a's Lock is about to return. No caller waits any more, and the
+// spans say so.
+func panicAtTheGrant(t *testing.T, env *zkenv.Env, k kind, a, b *service) {
+	t.Helper()
+	theirs := mustLock(t, k.rivalOf(t, b.client, observedPath))
+	l := a.locker(t, k, recipes.WithQueuePosition(func(position int) {
+		if position == 0 {
+			panic("the user's")
 		}
-		observed := observedKind{name: names[k.name], reentrant: k.reentrant, revocable: k.callbacks}
-		observed.newLocker = func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-			return k.lock(t, c, path, opts...)
-		}
-		observed.blocker = func(t testing.TB, c *framework.Client) lock.Locker { return k.rivalOf(t, c, path) }
-		all = append(all, observed)
+	}))
+	recovered := make(chan any)
+	go func() {
+		defer func() { recovered <- recover() }()
+		_, _ = l.Lock(t.Context()) // it does not return
+	}()
+	env.Quiesce()
+	mustRelease(t, theirs)
+	if got := must.Receive(t, recovered, "the panic"); got != "the user's" {
+		t.Errorf("recovered %v, want the user's panic", got)
 	}
-	return append(all, observedKind{
-		name: "unfair_mutex",
-		newLocker: func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-			return newUnfairMutex(t, c, path, opts...)
-		},
-	}, observedKind{
-		name: "multi", reentrant: true,
-		newLocker: func(t testing.TB, c *framework.Client, opts ...lock.Option) lock.Locker {
-			return newMulti(t, newMutex(t, c, path+"/a", opts...), newMutex(t, c, path+"/b", opts...))
-		},
-		blocker: func(t testing.TB, c *framework.Client) lock.Locker { return newMutex(t, c, path+"/a") },
-	})
+	a.note(t, "after the panic")
+}
+
+// workInSeveralTraces: contexts of the acquire's trace, or of none, carry the hold, and one of another trace stays
+// there.
+func workInSeveralTraces(t *testing.T, _ *zkenv.Env, k kind, a, _ *service) {
+	t.Helper()
+	acquiring, first := a.request(t.Context())
+	l := must.Get(a.locker(t, k).Lock(acquiring))(t)
+	<-time.After(long)
+	another, second := a.request(t.Context())
+	for _, parent := range []context.Context{acquiring, t.Context(), another} {
+		ctx, cancel := l.Context(parent)
+		a.work(ctx)
+		cancel()
+	}
+	mustRelease(t, l)
+	first.End()
+	second.End()
 }
 
 // A service is one process's client with all its telemetry.
 type service struct {
 	name   string
 	client *framework.Client
+	route  *zkenv.Route // of the client; nil for none
 	spans  *tracetest.InMemoryExporter
 	tracer trace.Tracer
 	reader *sdkmetric.ManualReader
 	logs   *observer.ObservedLogs
 	notes  []string // see note
+
+	sessions []int64 // that the client has had
 }
 
 // newService returns a service whose client connect makes.
@@ -399,13 +453,29 @@ func newService(name string, connect func(...framework.Option) *framework.Client
 		framework.WithTracerProvider(tracers),
 		framework.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(s.reader))),
 		framework.WithLogger(zap.New(core)))
+	s.sessions = []int64{s.client.Session().ID}
 	return s
 }
 
-// serviceIn returns a service of the environment.
+// serviceIn returns a service of the environment, which authenticates.
 func serviceIn(t testing.TB, env *zkenv.Env, name string) *service {
 	t.Helper()
-	return newService(name, func(opts ...framework.Option) *framework.Client { return env.Client(t, opts...) })
+	route := env.Route(t)
+	route.SetLatency(0)
+	s := newService(name, func(opts ...framework.Option) *framework.Client {
+		return route.Client(t, append(opts, framework.WithAuth("digest", []byte(secretCredential)))...)
+	})
+	s.route = route
+	return s
+}
+
+// observedPath is the path of the locks in scenarios.
+const observedPath = "/locks/observed"
+
+// locker returns a lock of the kind, whose znodes have data.
+func (s *service) locker(t testing.TB, k kind, opts ...lock.Option) lock.Locker {
+	t.Helper()
+	return k.lock(t, s.client, observedPath, append(opts, recipes.WithData([]byte(secretData)))...)
 }
 
 // request returns a context with the span of a request that the service serves.
@@ -450,7 +520,9 @@ func ended(services ...*service) *spanTree {
 		children: make(map[trace.SpanID][]tracetest.SpanStub),
 	}
 	for _, s := range services {
-		f.changing = append(f.changing, fmt.Sprintf("%#x", uint64(s.client.Session().ID)))
+		for _, id := range s.sessions {
+			f.changing = append(f.changing, fmt.Sprintf("%#x", uint64(id)))
+		}
 		for _, span := range s.spans.GetSpans() {
 			if span.InstrumentationScope.Name != zktel.ScopeName {
 				f.owner[span.SpanContext.SpanID()] = s.name
@@ -675,4 +747,62 @@ func everythingReportedBy(t testing.TB, s *service) string {
 		fmt.Fprintf(&out, "%s %s %s\n", e.LoggerName, e.Message, fields)
 	}
 	return out.String()
+}
+
+// TestTraceparentInTheNode looks for the trace of a lock's holder in its znode, in all
+// environments. It expects none if the trace is not wanted or not recorded.
+func TestTraceparentInTheNode(t *testing.T) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		a := serviceIn(t, env, "a")
+		cases := map[string]struct {
+			client *framework.Client
+			opts   []lock.Option
+			want   bool
+		}{
+			"traced":           {a.client, nil, true},
+			"switched off":     {a.client, []lock.Option{lock.WithoutTraceparent()}, false},
+			"without metadata": {a.client, []lock.Option{recipes.WithoutMetadata()}, false},
+			"nobody records":   {env.Client(t), nil, false},
+		}
+		for name, c := range cases {
+			m := newMutex(t, c.client, "/traceparent/"+strings.ReplaceAll(name, " ", "-"), c.opts...)
+			ctx, request := a.request(t.Context())
+			lease := must.Get(m.Lock(ctx))(t)
+			found, err := m.Participants(t.Context())
+			if err != nil || len(found) != 1 {
+				t.Fatalf("%s: participants: %v, %v", name, found, err)
+			}
+			trace := request.SpanContext().TraceID().String()
+			switch got := found[0].Metadata; {
+			case c.want && (got == nil || !strings.HasPrefix(got.Traceparent, "00-"+trace+"-")):
+				t.Errorf("%s: metadata %+v, want a traceparent of trace %s", name, got, trace)
+			case !c.want && got != nil && got.Traceparent != "":
+				t.Errorf("%s: traceparent %s, want none", name, got.Traceparent)
+			}
+			mustRelease(t, lease)
+			request.End()
+		}
+	})
+}
+
+// TestOperationsNestInTheirStep looks where the spans of the client's operations are.
+func TestOperationsNestInTheirStep(t *testing.T) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		a := serviceIn(t, env, "a")
+		ctx, request := a.request(t.Context())
+		mustDo(t, ctx, newMutex(t, a.client, "/nest"))
+		request.End()
+		for step, operation := range map[string]string{"lock.acquire": "create", "lock.release": "delete"} {
+			parent := spansNamed(a, step)[0].SpanContext.SpanID()
+			found := spansNamed(a, operation)
+			if len(found) == 0 || slices.ContainsFunc(found, func(s tracetest.SpanStub) bool { return s.Parent.SpanID() != parent }) {
+				t.Errorf("%s: %d spans, want at least one, and all below %s", operation, len(found), step)
+			}
+		}
+	}, zkenv.Only("the spans are the same in all environments", zkenv.Embedded))
+}
+
+// spansNamed returns the spans of a service that ended, by the name.
+func spansNamed(s *service, name string) []tracetest.SpanStub {
+	return slices.DeleteFunc(s.spans.GetSpans(), func(span tracetest.SpanStub) bool { return span.Name != name })
 }
