@@ -13,6 +13,7 @@ import (
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -87,29 +88,28 @@ func TestHarmAtTheGrant(t *testing.T) {
 	}
 }
 
-// While the monitor's read of the znode is retried, it obeys a broken connection.
-func TestLossOnSuspend_while_the_monitor_reads(t *testing.T) {
-	t.Parallel()
-	if lost, _ := cutOffAt(t, 0, lease.OnSuspend); lost > 20*time.Millisecond {
-		t.Errorf("the loss was reported %v after the connection broke, want at once", lost)
-	}
-}
-
 // If a broken connection costs the lock, it does so from the grant on. It does not begin only
-// after the time that the lock's znode may be unwatched.
+// after the time that the lock's znode may be unwatched, and not when the first read of the znode has ended.
 func TestABrokenConnectionCountsFromTheGrantOn(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		lease := mustLock(t, newMutex(t, virtualClient(t, srv), "/broken", recipes.WithLossPolicy(lease.OnSuspend)))
-		synctest.Wait()
-		if err := lease.Err(); err != nil {
-			t.Fatalf("while the connection stands: %v", err)
-		}
-		srv.Refuse()
-		srv.Cut()
-		<-time.After(time.Millisecond)
-		wantErr(t, "a moment after the connection broke", lease.Err(), errSuspended)
-		srv.Accept()
-	})
+	t.Parallel()
+	for name, held := range map[string]time.Duration{"unwatched": 0, "while the znode is read": 60 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+				read := srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/broken/*", Action: fault.HoldReply})
+				lease := mustLock(t, newMutex(t, virtualClient(t, srv), "/broken", recipes.WithLossPolicy(lease.OnSuspend)))
+				await(held)
+				synctest.Wait()
+				if err := lease.Err(); err != nil || (read.Hits() > 0) != (held > 0) {
+					t.Fatalf("while the connection stands: %v, and %d reads", err, read.Hits())
+				}
+				srv.Refuse()
+				srv.Cut()
+				<-time.After(time.Millisecond)
+				wantErr(t, "a moment after the connection broke", lease.Err(), errSuspended)
+				srv.Accept()
+			})
+		})
+	}
 }
 
 // At the deadline every goroutine sees the loss, whether or not the deadline's own timer has run: a process
@@ -156,38 +156,54 @@ func TestALeaseIsLostAtItsDeadlineWhoeverLooksFirst(t *testing.T) {
 	}
 }
 
-// TestLeaseDeadline compares what leases of all makes say with the moment of their loss.
+// leaseOfEachKind returns a lease of each kind, by the kind's name.
+func leaseOfEachKind(t *testing.T, c *framework.Client) map[string]*lock.Lease {
+	t.Helper()
+	leases := make(map[string]*lock.Lease)
+	for _, k := range kinds {
+		leases[k.name] = mustLock(t, k.lock(t, c, "/each/"+k.name))
+	}
+	return leases
+}
+
+// TestLeaseDeadline compares what leases of all makes say with the moment of their loss, whatever the policy by which
+// the client tries to read their znodes again in the outage.
 func TestLeaseDeadline(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtualClient(t, srv)
-		leases := make(map[string]*lock.Lease)
-		for _, k := range kinds {
-			leases[k.name] = mustLock(t, k.lock(t, c, "/deadline/"+k.name))
-		}
-		first := make(map[string]time.Time)
-		for name, l := range leases {
-			first[name] = l.Deadline()
-		}
-		await(time.Minute)
-		for name, l := range leases {
-			if d := l.Deadline(); !d.After(first[name]) || !d.After(time.Now()) {
-				t.Errorf("%s: deadline %v a minute after %v, at %v", name, d, first[name], time.Now())
-			}
-		}
-		srv.Refuse()
-		srv.Cut()
-		deadlines := make(map[string]time.Time)
-		for name, l := range leases {
-			deadlines[name] = l.Deadline()
-		}
-		for name, l := range leases {
-			<-l.Lost()
-			if now := time.Now(); !now.Equal(deadlines[name]) {
-				t.Errorf("%s: lost at %v, its deadline was %v", name, now, deadlines[name])
-			}
-		}
-		srv.Accept()
-	})
+	t.Parallel()
+	for name, opts := range map[string][]framework.Option{
+		"the default policy":    nil,
+		"an exponential policy": {framework.WithRetry(retry.Exponential(time.Second, 3)), framework.WithConnectTimeout(2 * time.Second)},
+		"a pause of a minute":   {framework.WithRetry(retry.Forever(time.Minute))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+				leases := leaseOfEachKind(t, virtualClient(t, srv, opts...))
+				first := make(map[string]time.Time)
+				for name, l := range leases {
+					first[name] = l.Deadline()
+				}
+				await(time.Minute)
+				for name, l := range leases {
+					if d := l.Deadline(); !d.After(first[name]) || !d.After(time.Now()) {
+						t.Errorf("%s: deadline %v a minute after %v, at %v", name, d, first[name], time.Now())
+					}
+				}
+				srv.Refuse()
+				srv.Cut()
+				deadlines := make(map[string]time.Time)
+				for name, l := range leases {
+					deadlines[name] = l.Deadline()
+				}
+				for name, l := range leases {
+					<-l.Lost()
+					if now := time.Now(); !now.Equal(deadlines[name]) {
+						t.Errorf("%s: lost at %v, its deadline was %v", name, now, deadlines[name])
+					}
+				}
+				srv.Accept()
+			})
+		})
+	}
 }
 
 // TestLostLeasesLeaveTheOwners never releases leases that were lost. Unlock reports the latest losses

@@ -10,10 +10,6 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/recipes"
-	"github.com/docent-go/docent/recipes/lease"
-	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -183,70 +179,6 @@ func TestLossBeforeSuccessionOnStalledRoute(t *testing.T) {
 	}, zkenv.Breakable(), zkenv.Only("the follower has to be isolated between two of its reports", zkenv.EmbeddedEnsemble))
 }
 
-// While the monitor's read of the znode is retried, it obeys the session's deadline.
-func TestLossBeforeSuccession_while_the_monitor_reads(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name    string
-		retries retry.Policy
-		connect time.Duration
-	}{
-		{"the default policy", retry.BoundedExponential(50*time.Millisecond, 2*time.Second, 5), 2 * time.Second},
-		{"an exponential policy", retry.Exponential(time.Second, 3), 2 * time.Second},
-		{"a pause of a minute", retry.Forever(time.Minute), connectTimeout},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			number, worst := 0, time.Duration(0)
-			for i := range 40 {
-				_, late := cutOffAt(t, time.Duration(i)*60*time.Millisecond, lease.AtDeadline,
-					framework.WithRetry(tt.retries), framework.WithConnectTimeout(tt.connect))
-				if late > 20*time.Millisecond {
-					number, worst = number+1, max(worst, late)
-				}
-			}
-			if number > 0 {
-				t.Errorf("in %d of 40 cases the loss was told after the znode was gone, by up to %v", number, worst)
-			}
-		})
-	}
-}
-
-// cutOffAt holds a mutex, made with the options, from a moment after the connection on. The server
-// vanishes while it reads the znode for the monitor. cutOffAt returns how long after that the loss
-// was reported, and how long the znode had been gone then.
-func cutOffAt(t *testing.T, moment time.Duration, policy lease.LossPolicy, opts ...framework.Option) (lost, late time.Duration) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		const path = "/interleaved/watchdog"
-		srv := virtualServer(t)
-		srv.Rules().Add(fault.Rule{
-			Op: fault.GetData, Path: path + "/*", Action: fault.DelayReply, Delay: 100 * time.Millisecond, Times: fault.Forever,
-		})
-		c := virtualClient(t, srv, opts...)
-		await(moment)
-		lease := mustLock(t, newMutex(t, c, path, recipes.WithLossPolicy(policy)))
-		await(60 * time.Millisecond) // the watch is asked for after 50 ms
-		srv.Refuse()
-		srv.Cut()
-		cut := time.Now()
-		gone := make(chan time.Time, 1)
-		go func() {
-			for len(znodesBelow(srv, path)) > 0 {
-				await(10 * time.Millisecond)
-			}
-			gone <- time.Now()
-		}()
-		<-lease.Lost()
-		lost = time.Since(cut)
-		if at := <-gone; at.Before(cut.Add(lost)) {
-			late = cut.Add(lost).Sub(at)
-		}
-		srv.Accept()
-	})
-	return lost, late
-}
-
 // A holder that abandons its session by its own clock is back, in a new session, as soon as the
 // network is. No client waits for the server to expire the old session.
 func TestAbandonedSessionDelaysNoClient(t *testing.T) {
@@ -295,10 +227,7 @@ func TestAbandonedSessionDelaysNoClient(t *testing.T) {
 func TestNoLeaseIsHeldWhileItsClientCloses(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
-		leases := make(map[string]*lock.Lease)
-		for _, k := range kinds {
-			leases[k.name] = mustLock(t, k.lock(t, c, "/closing/"+k.name))
-		}
+		leases := leaseOfEachKind(t, c)
 		ends := make(map[string]<-chan struct{})
 		for name, l := range leases {
 			ctx, cancel := l.Context(t.Context())
