@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
@@ -124,34 +125,42 @@ func TestSemaphoreMutexCountsAllLeases(t *testing.T) {
 	})
 }
 
-// TestSemaphoreMutexOperatorDeletesAWaiter deletes znodes of the first waiter. After its lease, it
-// makes another. After its znode in the queue, it queues again. The next waiter then is the first:
-// the two must not wait for each other's leases.
+// TestSemaphoreMutexOperatorDeletesAWaiter deletes znodes of the first waiter. After its place in the queue, it
+// queues again. Nothing happens to the leases, so only the watch on that znode notifies it. After its lease, it makes
+// another. If a second waiter has the turn then, the two must not wait for each other's leases.
 func TestSemaphoreMutexOperatorDeletesAWaiter(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/semaphore/operator"
-		operator := env.Client(t)
+		operator, c := virtualClient(t, srv), virtualClient(t, srv)
 		held := mustLock(t, newSemaphoreMutex(t, operator, path))
-		awaitQueued(t, operator, path, 0)
-		first := lockLater(t.Context(), newSemaphoreMutex(t, env.Client(t), path))
-		awaitContenders(t, operator, path+"/leases", 2)
-		for _, name := range contenders(t, operator, path+"/leases") {
-			if node := path + "/leases/" + name; node != held.Node() {
-				must.OK(t, operator.Delete(t.Context(), node))
+		first := lockLater(t.Context(), newSemaphoreMutex(t, c, path))
+		znodes := func() (lease, place string) {
+			t.Helper()
+			await(time.Second) // all watches are set, long before a recheck
+			own := ephemeralsOf(t, srv, c.Session().ID)
+			if len(own) != 2 {
+				t.Fatalf("the first waiter has %q, want its lease and its place", own)
 			}
+			return own[0], own[1]
 		}
-		awaitContenders(t, operator, path+"/leases", 2)
-		second := lockLater(t.Context(), newSemaphoreMutex(t, env.Client(t), path))
-		awaitQueued(t, operator, path, 2)
-		queued := contenders(t, operator, path+"/locks")
-		slices.SortFunc(queued, func(a, b string) int { return int(a[len(a)-1]) - int(b[len(b)-1]) })
-		must.OK(t, operator.Delete(t.Context(), path+"/locks/"+queued[0]))
-		awaitQueued(t, operator, path, 2)
+		lease, place := znodes()
+		deleteNode(t, operator, place)
+		newLease, newPlace := znodes()
+		if newLease == lease || newPlace == place {
+			t.Errorf("the first waiter has %s and %s still, want it to have queued again", newLease, newPlace)
+		}
+		deleteNode(t, operator, newLease)
+		if another, _ := znodes(); another == newLease {
+			t.Errorf("the first waiter has no other lease than %s", another)
+		}
+		second := lockLater(t.Context(), newSemaphoreMutex(t, virtualClient(t, srv), path))
+		await(time.Second)
+		deleteNode(t, operator, newPlace)
+		await(time.Second)
 		mustRelease(t, held)
 		mustRelease(t, granted(t, second, "the lock for the second"))
 		mustRelease(t, granted(t, first, "the lock for the first, behind the second"))
-		awaitQueued(t, operator, path, 0)
-		awaitContenders(t, operator, path+"/leases", 0)
+		mustLeaveNoContender(t, srv, path)
 	})
 }
 
@@ -209,59 +218,31 @@ func TestSemaphoreMutexTakesBackOnce(t *testing.T) {
 	})
 }
 
-// TestSemaphoreMutexReportsARefusedDeletion keeps the holder from deleting its znode in the
-// queue, behind which every other contender would wait.
-func TestSemaphoreMutexReportsARefusedDeletion(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		const path = "/semaphore-refused"
-		core, logs := observer.New(zap.ErrorLevel)
-		operator, c := virtualClient(t, srv), virtualClient(t, srv, framework.WithLogger(zap.New(core)))
-		createDirs(t, operator, path+"/leases")
-		noDelete := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Delete, Scheme: "world", ID: "anyone"})
-		must.Get(operator.Create(t.Context(), path+"/locks", nil, noDelete))(t)
-		m := newSemaphoreMutex(t, c, path)
-		wantErr(t, "Release", mustLock(t, m).Release(t.Context()), framework.ErrNoAuth)
-		zktest.Eventually(t, generous, "an error in the log", func() bool { return logs.Len() > 0 })
-		must.Get(operator.SetACL(t.Context(), path+"/locks", acl.Open(), framework.AnyVersion))(t)
-		zktest.Eventually(t, generous, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-		if n := logs.Len(); n != 1 {
-			t.Errorf("%d lines in the log, want one: %v", n, logs.All())
-		}
-		mustRelease(t, mustLock(t, newSemaphoreMutex(t, operator, path)))
-	})
-}
-
-// TestSemaphoreMutexTurnIsDeleted deletes the queue znode of the waiter that has the turn. Nothing
-// happens to the leases, so only the watch on that znode notifies the waiter. Without it, the next
-// contender would take the turn, too, and the two would wait for each other's leases.
-func TestSemaphoreMutexTurnIsDeleted(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		path := anyPath("/semaphore-turn")
-		operator, holder, c := virtualClient(t, srv), virtualClient(t, srv), virtualClient(t, srv)
-		held := mustLock(t, newSemaphoreMutex(t, holder, path))
-		waiter := lockLater(t.Context(), newSemaphoreMutex(t, c, path))
-		await(time.Second) // all watches are set, long before a recheck
-		before := ephemeralsOf(t, srv, c.Session().ID)
-		if len(before) != 2 {
-			t.Fatalf("the waiter has %q, want its turn and its lease", before)
-		}
-		for _, node := range before {
-			if strings.HasPrefix(node, path+"/locks/") {
-				deleteNode(t, operator, node)
-			}
-		}
-		await(time.Second)
-		after := ephemeralsOf(t, srv, c.Session().ID)
-		if len(after) != 2 || after[0] == before[0] || after[1] == before[1] {
-			t.Errorf("the waiter has %q after %q, want it to have queued again", after, before)
-		}
-		mustRelease(t, held)
-		mustRelease(t, granted(t, waiter, "the waiter"))
-		await(time.Second)
-		if left := ephemeralsOf(t, srv, c.Session().ID); len(left) != 0 {
-			t.Errorf("%q are left", left)
-		}
-	})
+// TestARefusedDeletionIsRepeated keeps a holder from deleting a znode behind which every other contender would wait:
+// that in a semaphore mutex's queue, and an unfair mutex's own.
+func TestARefusedDeletionIsRepeated(t *testing.T) {
+	t.Parallel()
+	for closed, newLock := range map[string]newKind{"/refused/locks": semaphoreMutexAt, "/refused": unfairMutexAt} {
+		t.Run(closed, func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+				const path = "/refused"
+				core, logs := observer.New(zap.ErrorLevel)
+				operator, c := virtualClient(t, srv), virtualClient(t, srv, framework.WithLogger(zap.New(core)))
+				createDirs(t, operator, closed)
+				recipetest.Permit(t, operator, closed, acl.All&^acl.Delete)
+				l := newLock(t, c, path)
+				wantErr(t, "Release", mustLock(t, l).Release(t.Context()), framework.ErrNoAuth)
+				mustRefuse(t, l)
+				zktest.Eventually(t, generous, "an error in the log", func() bool { return logs.Len() > 0 })
+				recipetest.Permit(t, operator, closed, acl.All)
+				zktest.Eventually(t, generous, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
+				if n := logs.Len(); n != 1 {
+					t.Errorf("%d lines in the log, want one: %v", n, logs.All())
+				}
+				mustRelease(t, mustLock(t, newLock(t, operator, path)))
+			})
+		})
+	}
 }
 
 // ephemeralsOf returns the paths of a session's znodes in ascending order.
@@ -274,4 +255,177 @@ func ephemeralsOf(t *testing.T, srv *zkserver.Server, session int64) []string {
 	}
 	t.Fatalf("session %#x is over", session)
 	return nil
+}
+
+// A SemaphoreMutex whose previous lock met no other contender takes the lease's znode without a place in
+// the queue. These tests put something in its way.
+
+// atOncePath is the path of the lock in these tests.
+const atOncePath = "/at-once/lock"
+
+// An atOnce has a SemaphoreMutex that has been locked, so that its next Lock begins without a place in the
+// queue.
+type atOnce struct {
+	srv      *zkserver.Server
+	c, other *framework.Client
+	m        *lock.SemaphoreMutex
+}
+
+func newAtOnce(t *testing.T, opts ...zkserver.Option) *atOnce {
+	t.Helper()
+	srv := zkserver.Run(t, opts...) // by the options alone: what a drawn server lacks, it might lack as well
+	a := &atOnce{srv: srv, c: virtualClient(t, srv), other: virtualClient(t, srv)}
+	createDirs(t, a.other, atOncePath+"/locks", atOncePath+"/leases")
+	a.m = newSemaphoreMutex(t, a.c, atOncePath)
+	mustRelease(t, mustLock(t, a.m))
+	return a
+}
+
+// creates returns a rule that matches the creates of a session in one of the lock's directories.
+func (a *atOnce) creates(dir string, by *framework.Client, action fault.Action) *fault.Handle {
+	return a.srv.Rules().Add(fault.Rule{
+		Session: by.Session().ID, Op: fault.Create, Path: atOncePath + dir + "/*", Action: action, Times: fault.Forever,
+	})
+}
+
+// put creates a znode that a client of another library might have.
+func (a *atOnce) put(t *testing.T, name string) (path string) {
+	t.Helper()
+	return createNode(t, a.other, atOncePath+name, framework.Ephemeral(), framework.Sequential())
+}
+
+const curatorsName = "/_c_01234567-89ab-cdef-0123-456789abcdef-"
+
+// mustLeaveNoContender fails the test if a semaphore mutex's contenders have znodes after a while.
+func mustLeaveNoContender(t *testing.T, srv *zkserver.Server, path string) {
+	t.Helper()
+	await(time.Minute)
+	for _, dir := range []string{"/locks", "/leases"} {
+		if left := znodesBelow(srv, path+dir); len(left) != 0 {
+			t.Errorf("%v are left", left)
+		}
+	}
+}
+
+// mustQueue fails the test unless a contender of the client waits in the queue, without a lease at first.
+func (a *atOnce) mustQueue(t *testing.T, done <-chan result) {
+	t.Helper()
+	await(time.Second)
+	if len(done) > 0 {
+		t.Fatal("Lock has returned")
+	}
+	own := ephemeralsOf(t, a.srv, a.c.Session().ID)
+	if !slices.ContainsFunc(own, func(path string) bool { return strings.HasPrefix(path, atOncePath+"/locks/") }) {
+		t.Errorf("it has %q, want a place in the queue", own)
+	}
+}
+
+func TestSemaphoreMutexAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, play := range map[string]func(t *testing.T, a *atOnce){
+		"alone, it does not queue": func(t *testing.T, a *atOnce) {
+			queued := a.creates("/locks", a.c, fault.Pass)
+			createNode(t, a.other, atOncePath+"/locks/foreign") // no contender
+			for range 3 {
+				mustRelease(t, mustLock(t, a.m))
+			}
+			if n := queued.Hits(); n != 0 {
+				t.Errorf("it has queued %d times", n)
+			}
+			deleteNode(t, a.other, atOncePath+"/locks/foreign")
+		},
+		"behind a holder of Curator's": func(t *testing.T, a *atOnce) {
+			held := a.put(t, "/leases"+curatorsName+"lease-")
+			done := lockLater(t.Context(), a.m)
+			a.mustQueue(t, done)
+			deleteNode(t, a.other, held)
+			mustRelease(t, granted(t, done, "the lock"))
+		},
+		"behind a contender that is in the queue and has no lease yet": func(t *testing.T, a *atOnce) {
+			turn := a.put(t, "/locks"+curatorsName+"lock-")
+			done := lockLater(t.Context(), a.m)
+			a.mustQueue(t, done)
+			lease := a.put(t, "/leases"+curatorsName+"lease-")
+			deleteNode(t, a.other, turn)
+			a.mustQueue(t, done)
+			deleteNode(t, a.other, lease)
+			mustRelease(t, granted(t, done, "the lock"))
+		},
+		"two at once": func(t *testing.T, a *atOnce) {
+			second := newSemaphoreMutex(t, a.other, atOncePath)
+			mustRelease(t, mustLock(t, second))
+			first, others := a.creates("/leases", a.c, fault.HoldReply), a.creates("/leases", a.other, fault.HoldReply)
+			one := lockLater(t.Context(), a.m)
+			<-first.Hit()
+			two := lockLater(t.Context(), second)
+			<-others.Hit()
+			first.Release()
+			others.Release()
+			await(time.Second)
+			mustReleaseEach(t, one, two)
+		},
+		"an operator deletes its lease ahead of the listings": func(t *testing.T, a *atOnce) {
+			slow := a.srv.Rules().Add(fault.Rule{Session: a.c.Session().ID, Op: fault.MultiRead, Action: fault.HoldRequest})
+			done := lockLater(t.Context(), a.m)
+			<-slow.Hit()
+			for _, lease := range znodesBelow(a.srv, atOncePath+"/leases") {
+				deleteNode(t, a.other, lease)
+			}
+			slow.Release()
+			held := granted(t, done, "the lock")
+			mustHold(t, a.other, held)
+			mustRelease(t, held)
+		},
+		"another kind of lock is held on the path": func(t *testing.T, a *atOnce) {
+			held := mustLock(t, newMutex(t, a.other, atOncePath))
+			wantErr(t, "Lock", errOf(a.m.Lock(t.Context())), lock.ErrMixed)
+			mustRelease(t, held)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			versions := []string{"3.6.0", "3.9.6"}
+			if strings.HasSuffix(name, "of the listings") {
+				versions = versions[:1]
+			}
+			for _, version := range versions {
+				synctest.Test(t, func(t *testing.T) {
+					a := newAtOnce(t, zkserver.WithVersion(version))
+					play(t, a)
+					mustLeaveNoContender(t, a.srv, atOncePath)
+				})
+			}
+		})
+	}
+}
+
+// TestSemaphoreMutexAtOnceOnlyWhenFree counts the attempts without a place in the queue: there is none in a
+// value that has not been locked before, and none after one that did not acquire.
+func TestSemaphoreMutexAtOnceOnlyWhenFree(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAtOnce(t)
+		fresh := newSemaphoreMutex(t, a.c, atOncePath)
+		queued, leases := a.creates("/locks", a.c, fault.Pass), a.creates("/leases", a.c, fault.Pass)
+		expect := func(what string, wantQueued, wantLeases int) {
+			t.Helper()
+			if q, l := queued.Hits(), leases.Hits(); q != wantQueued || l != wantLeases {
+				t.Errorf("%s: %d creates in the queue and %d of leases so far, want %d and %d", what, q, l, wantQueued, wantLeases)
+			}
+		}
+		mustRelease(t, mustLock(t, fresh))
+		expect("the first lock of a value", 1, 1)
+		mustRelease(t, mustLock(t, fresh))
+		expect("the second", 1, 2)
+		held := mustLock(t, newSemaphoreMutex(t, a.other, atOncePath))
+		done := lockLater(t.Context(), fresh)
+		await(time.Second)
+		expect("an attempt in vain", 2, 4)
+		mustRelease(t, held)
+		mustRelease(t, granted(t, done, "the lock"))
+		mustRelease(t, mustLock(t, fresh))
+		expect("the lock after a wait", 3, 5)
+		mustRelease(t, mustLock(t, fresh))
+		expect("the lock after one without a wait", 3, 6)
+	})
 }
