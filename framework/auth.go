@@ -24,7 +24,7 @@ type credentials struct {
 	clock     int           // how many additions there were by [Client.AddAuth], and connections
 	presented int           // the time at which the latest connection took its credentials
 	refused   int           // that of presented when a server refused the latest connection
-	heard     chan struct{} // closed and replaced at each refusal
+	refusal   chan struct{} // closed and replaced at each refusal
 }
 
 // keep has every later connection present c. It returns the number of the addition, and presented.
@@ -68,16 +68,16 @@ func (cs *credentials) refuse() {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	cs.refused = cs.presented
-	close(cs.heard)
-	cs.heard = make(chan struct{})
+	close(cs.refusal)
+	cs.refusal = make(chan struct{})
 }
 
-// news returns the times of the latest connection and of the latest that was refused, which have presented
+// times returns the times of the latest connection and of the latest that was refused, which have presented
 // the additions before. The channel is closed at the next refusal.
-func (cs *credentials) news() (presented, refused int, heard <-chan struct{}) {
+func (cs *credentials) times() (presented, refused int, refusal <-chan struct{}) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	return cs.presented, cs.refused, cs.heard
+	return cs.presented, cs.refused, cs.refusal
 }
 
 // all returns the credentials that are kept.
@@ -138,7 +138,7 @@ func (c *core) addAuth(ctx context.Context, added credential) error {
 	a := &addition{core: c, added: added}
 	defer func() { c.credentials.commit(a.number) }()
 	for {
-		presented, refused, heard := c.credentials.news() // before the state: a connection presents, then serves
+		presented, refused, refusal := c.credentials.times() // before the state: a connection presents, then serves
 		c.mu.Lock()
 		state, s, changed := c.state, c.session, c.changed
 		c.mu.Unlock()
@@ -163,7 +163,7 @@ func (c *core) addAuth(ctx context.Context, added credential) error {
 		}
 		select {
 		case <-changed:
-		case <-heard:
+		case <-refusal:
 		case <-ctx.Done():
 		case <-c.ctx.Done():
 			return ErrClosed

@@ -47,7 +47,7 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 		shared:   sharedValues{byType: make(map[reflect.Type]any)},
 		dirsRead: dirsRead{dirs: make(map[string]*dirRead)},
 	}
-	c.credentials.kept, c.credentials.heard = cfg.auth, make(chan struct{})
+	c.credentials.kept, c.credentials.refusal = cfg.auth, make(chan struct{})
 	c.readOnly.seek = make(chan struct{}, 1)
 	c.listeners = listeners.NewQueued[StateChange](c.listenerPanicked)
 	for _, fn := range cfg.listeners {

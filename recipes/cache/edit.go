@@ -324,7 +324,7 @@ func (l *loop) pace(ctx context.Context) error {
 		return nil
 	}
 	l.fill.batch = min(l.fill.batch, max(minBatch, l.opts.bounds.Rate/8)) // so that no burst is longer than an eighth of a second
-	return pace.Sleep(ctx, time.Until(l.free))
+	return pace.Sleep(ctx, time.Until(l.nextBatchAt))
 }
 
 // spend counts the requests of a batch for the rate.
@@ -338,10 +338,10 @@ func (l *loop) spend(found []reading) {
 			requests++
 		}
 	}
-	if now := time.Now(); l.free.Before(now) {
-		l.free = now
+	if now := time.Now(); l.nextBatchAt.Before(now) {
+		l.nextBatchAt = now
 	}
-	l.free = l.free.Add(time.Duration(requests) * time.Second / time.Duration(l.opts.bounds.Rate))
+	l.nextBatchAt = l.nextBatchAt.Add(time.Duration(requests) * time.Second / time.Duration(l.opts.bounds.Rate))
 }
 
 // withinLimit returns what was taken without new znodes that the limit leaves out.

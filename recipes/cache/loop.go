@@ -20,18 +20,18 @@ import (
 // request until after the reply. Then every later change is among the source's changes, and marks its
 // path to be read again.
 type loop struct {
-	opts    loopOptions
-	shared  sharedState
-	tree    pathTree[znode] // the copy
-	unread  unread          // what it leaves out
-	source  *source
-	marks   readList
-	invalid bool // the source is not valid: its Next reports when it is
-	fill    fill
-	out     leftOut
-	syncs   syncs
-	over    context.Context // has ended
-	free    time.Time       // when the rate allows the next batch
+	opts        loopOptions
+	shared      sharedState
+	tree        pathTree[znode] // the copy
+	unread      unread          // what it leaves out
+	source      *source
+	marks       readList
+	invalid     bool // the source is not valid: its Next reports when it is
+	fill        fill
+	out         leftOut
+	syncs       syncs
+	ended       context.Context // so that drain does not wait
+	nextBatchAt time.Time       // when the rate allows the next batch
 }
 
 // A fill reads everything.
@@ -67,10 +67,10 @@ type syncs struct {
 
 // newLoop returns a loop that has yet to run.
 func newLoop(opts loopOptions) *loop {
-	over, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // ended at once: drain does not wait
+	ended, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it ends at once
 	cancel()
 	return &loop{
-		opts: opts, over: over,
+		opts: opts, ended: ended,
 		unread: unread{logged: make(map[string]struct{}), shrunk: make(map[string]struct{})},
 		out:    leftOut{names: make(map[string]map[string]struct{})},
 	}
@@ -141,7 +141,7 @@ func (l *loop) begin() {
 
 // drain returns the pending changes without waiting. Errors are left to next.
 func (l *loop) drain() []framework.Change {
-	changes, _ := l.source.Next(l.over)
+	changes, _ := l.source.Next(l.ended)
 	return changes
 }
 

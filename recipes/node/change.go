@@ -46,18 +46,18 @@ type znodeState struct {
 	changes *listeners.Queued[Change]
 	poke    chan struct{} // capacity 1: the keeper has something to do
 
-	mu      sync.Mutex         // guards following; never held across a request or a callback
-	want    membership.Content // the latest data
-	written int64              // number of the content that the znode holds; 0 for none
-	znode   string             // its path; "" before the first creation
-	exists  bool               // as far as is known
-	tried   int64              // number of the content of the latest attempt
-	problem error              // that the attempt ended with
-	lasts   bool               // the problem does not pass by itself
-	reason  error              // of the latest failure, of an attempt or the connection; nil after a success
-	last    Change
-	kind    string        // of last.Err: see zktel.ErrorType
-	news    chan struct{} // closed and replaced when one of these has changed
+	mu        sync.Mutex         // guards following; never held across a request or a callback
+	want      membership.Content // the latest data
+	written   int64              // number of the content that the znode holds; 0 for none
+	znode     string             // its path; "" before the first creation
+	exists    bool               // as far as is known
+	tried     int64              // number of the content of the latest attempt
+	problem   error              // that the attempt ended with
+	permanent bool               // the problem does not pass by itself
+	reason    error              // of the latest failure, of an attempt or the connection; nil after a success
+	last      Change
+	kind      string        // of last.Err: see zktel.ErrorType
+	news      chan struct{} // closed and replaced when one of these has changed
 }
 
 func newZnodeState(tel instruments, data []byte) *znodeState {
@@ -80,7 +80,7 @@ func (s *znodeState) attempted(want membership.Content, path string, err error) 
 	cond := conditionOf(err)
 	s.mu.Lock()
 	s.tried, s.problem, s.reason = want.Number, err, err
-	s.lasts = err != nil && !cond.passes
+	s.permanent = err != nil && !cond.passes
 	var was transition
 	switch {
 	case err == nil:

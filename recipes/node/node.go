@@ -96,7 +96,7 @@ func (n *Node) keep() {
 func (n *Node) Await(ctx context.Context) error {
 	usercall.Require("ctx", ctx != nil)
 	return recipe.CallError(ctx, n.client, "await", n.path, n.wait(ctx, func() (bool, error) {
-		if n.problem != nil && n.tried == n.want.Number && n.lasts {
+		if n.problem != nil && n.tried == n.want.Number && n.permanent {
 			return true, n.problem
 		}
 		return n.exists && n.written == n.want.Number, nil

@@ -23,16 +23,16 @@ import (
 // so divide sorts those alone: the highest ones first, and then lower ones of what is left.
 func divide(keys, members []string) map[string][]string {
 	d := newDivision(keys, members)
-	for above := uint64(math.MaxUint64); len(d.open) > 0 && len(d.roomy) > 0; {
+	for above := uint64(math.MaxUint64); len(d.open) > 0 && len(d.withRoom) > 0; {
 		from := uint64(0)
-		if roomy := uint64(len(d.roomy)); roomy > pairsPerKey {
-			from = above - above/roomy*pairsPerKey
+		if n := uint64(len(d.withRoom)); n > pairsPerKey {
+			from = above - above/n*pairsPerKey
 		}
 		for _, p := range d.pairs(from, above) {
 			d.give(p)
 		}
 		d.open = slices.DeleteFunc(d.open, func(k int32) bool { return d.given[k] })
-		d.roomy = slices.DeleteFunc(d.roomy, func(m int32) bool { return !d.hasRoom(m) })
+		d.withRoom = slices.DeleteFunc(d.withRoom, func(m int32) bool { return !d.hasRoom(m) })
 		above = from - 1
 	}
 	return d.shares
@@ -48,7 +48,7 @@ type division struct {
 	shares        map[string][]string
 	given         []bool
 	open          []int32 // keys that have not been given
-	roomy         []int32 // members that have room
+	withRoom      []int32 // members that have room
 	least, more   int     // keys of each member, and how many members may have one more
 }
 
@@ -64,7 +64,7 @@ func newDivision(keys, members []string) *division {
 		d.hashes, d.open = append(d.hashes, hash(key)), append(d.open, int32(k)) //nolint:gosec // far fewer
 	}
 	for m, member := range members {
-		d.seeds, d.roomy = append(d.seeds, mix(hash(member))), append(d.roomy, int32(m)) //nolint:gosec // far fewer
+		d.seeds, d.withRoom = append(d.seeds, mix(hash(member))), append(d.withRoom, int32(m)) //nolint:gosec // far fewer
 	}
 	if len(members) > 0 {
 		d.least, d.more = len(keys)/len(members), len(keys)%len(members)
@@ -74,7 +74,7 @@ func newDivision(keys, members []string) *division {
 
 // pairs returns the pairs that can still be given and have scores of the range, the highest score first.
 func (d *division) pairs(from, to uint64) (all []pair) {
-	for _, m := range d.roomy {
+	for _, m := range d.withRoom {
 		for _, k := range d.open {
 			if score := mix(d.hashes[k] ^ d.seeds[m]); from <= score && score <= to {
 				all = append(all, pair{score, k, m})

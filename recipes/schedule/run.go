@@ -106,8 +106,8 @@ func passes(err error) bool {
 	return framework.Retryable(err) || errors.Is(err, framework.ErrReadOnly) || errors.Is(err, framework.ErrUnknownOutcome)
 }
 
-// try reads the state, and tries the lock if the slot may begin. If another run has the lock, try returns errAgain after a
-// change.
+// try reads the state, and tries the lock if the slot may begin. If another run has the lock, try returns errAgain
+// after a change.
 func (c *call) try(ctx context.Context) (*lease.Lease, *state, error) {
 	seen, watches, err := c.read(ctx)
 	defer func() {

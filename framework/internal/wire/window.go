@@ -30,7 +30,7 @@ type direction struct {
 	rate     float64 // bytes in a second that it has carried lately
 	measured int     // how many bytes that is known from
 	carried  int     // in the present sample
-	reckoned int     // what was expected of that
+	expected int     // what was expected of that
 	full     bool    // in it, something was not admitted because of what is in flight
 }
 
@@ -153,7 +153,7 @@ func (w *window) enter(rq *Request, now time.Time) {
 func (w *window) begin(now time.Time, whole bool) {
 	w.began, w.whole = now, whole
 	for _, d := range [...]*direction{&w.up, &w.down} {
-		d.carried, d.reckoned, d.full = 0, 0, false
+		d.carried, d.expected, d.full = 0, 0, false
 	}
 }
 
@@ -188,9 +188,9 @@ func (w *window) leave(rq *Request, reply int, now time.Time) {
 }
 
 // carry records what has arrived, and what was expected of it.
-func (d *direction) carry(n, reckoned int) {
+func (d *direction) carry(n, expected int) {
 	d.carried += n
-	d.reckoned += reckoned
+	d.expected += expected
 }
 
 // learn ends a sample of the rate, which took that long. A direction that was not in full use may carry more; nor was
@@ -201,7 +201,7 @@ func (d *direction) learn(took, span time.Duration) {
 	switch {
 	case rate > d.rate:
 		d.rate = rate
-	case d.full && d.reckoned <= 2*d.carried:
+	case d.full && d.expected <= 2*d.carried:
 		d.rate = (min(d.rate, maxWindow/span.Seconds()) + rate) / 2
 	default:
 		return

@@ -30,9 +30,9 @@ var (
 // A Wire carries one session, by one connection after another. Its methods may be called concurrently.
 type Wire struct {
 	config  Config       // immutable
-	born    time.Time    // immutable
+	created time.Time    // immutable
 	dialler dialler      // go-zookeeper
-	certain atomic.Int64 // the deadline, since born; written under mu
+	certain atomic.Int64 // the deadline, since created; written under mu
 	work    sync.WaitGroup
 
 	mu    sync.Mutex // guards following, and Conns; never held across I/O or a callback
@@ -79,10 +79,10 @@ type Config struct {
 // New returns a Wire for a session that does not exist yet. Nothing dials before [Wire.Start].
 func New(cfg Config) *Wire {
 	return &Wire{
-		config: cfg,
-		born:   time.Now(),
-		sizes:  unknownSizes(),
-		trees:  make(map[string]struct{}),
+		config:  cfg,
+		created: time.Now(),
+		sizes:   unknownSizes(),
+		trees:   make(map[string]struct{}),
 	}
 }
 
@@ -168,12 +168,12 @@ func (w *Wire) Secret() (id int64, password []byte) {
 }
 
 // InTime reports whether the deadline is in the future. It takes no lock.
-func (w *Wire) InTime() bool { return time.Since(w.born) < time.Duration(w.certain.Load()) }
+func (w *Wire) InTime() bool { return time.Since(w.created) < time.Duration(w.certain.Load()) }
 
 // settleLocked stores the deadline in certain, which is read without a lock. It needs mu.
 func (w *Wire) settleLocked() {
 	if deadline := w.clock.deadline(); !deadline.IsZero() {
-		w.certain.Store(int64(deadline.Sub(w.born)))
+		w.certain.Store(int64(deadline.Sub(w.created)))
 	}
 }
 

@@ -35,7 +35,7 @@ type attempt struct {
 	number numberWatch
 	long   waitqueue.LongWait // for the holders
 
-	above        []string // children of the semaphore's path, listed after nodes were created; nil for none
+	pathNames    []string // children of the semaphore's path, listed after nodes were created; nil for none
 	kindsChecked bool     // there was no contender of another kind ahead among them
 
 	rounds pace.Pace // of restarts and listings
@@ -137,7 +137,7 @@ func (a *attempt) takeAtOnce(ctx context.Context) error {
 	}
 	a.turn = &waitqueue.Grant{Znode: hold.Znode{Client: a.pool.Client.InSession(session.Session()), Session: session}}
 	var names, turns []string
-	a.nodes, names, a.above, err = a.addNodes(ctx, 1, framework.ListTo(a.pool.turns().Dir, &turns))
+	a.nodes, names, a.pathNames, err = a.addNodes(ctx, 1, framework.ListTo(a.pool.turns().Dir, &turns))
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (a *attempt) awaitOtherKind(ctx context.Context, names []string) ([]string,
 // A situation is what an attempt with the turn knows.
 type situation struct {
 	failed, passes bool // the latest request; that is repeated
-	stands         bool // all of its znodes exist
+	complete       bool // all of its znodes exist
 	kindsChecked   bool // no contender of another kind was there before
 	free           bool // there are permits for all children
 	known          bool // the number of permits has not changed since it was read
@@ -227,7 +227,7 @@ type situation struct {
 func (a *attempt) situation(ctx context.Context, names []string, err error) situation {
 	return situation{
 		failed: err != nil, passes: ctx.Err() == nil && waitqueue.Disconnected(err),
-		stands: err == nil && a.among(names), kindsChecked: a.kindsChecked,
+		complete: err == nil && a.among(names), kindsChecked: a.kindsChecked,
 		free: len(names) <= a.number.permits, known: a.number.isKnown(),
 	}
 }
@@ -252,7 +252,7 @@ func (s situation) next() step {
 		return toFail
 	case s.failed:
 		return toRetry
-	case !s.stands:
+	case !s.complete:
 		return toRenew
 	case !s.kindsChecked:
 		return toCheckKinds

@@ -20,7 +20,7 @@ func (a *attempt) createPermits(ctx context.Context) (names []string, err error)
 	}
 	leases := a.pool.leases()
 	if a.nodes == nil {
-		a.nodes, names, a.above, err = a.addNodes(ctx, a.n)
+		a.nodes, names, a.pathNames, err = a.addNodes(ctx, a.n)
 		a.kindsChecked = false
 		if err != nil || names != nil {
 			return names, err
@@ -35,11 +35,11 @@ func (a *attempt) createPermits(ctx context.Context) (names []string, err error)
 
 // addNodes creates n permits' znodes in the session of the attempt's place in the queue, all or none. It
 // returns them as grants, whatever other znodes exist there. names are those of all children of their
-// directory, and above those of the directory above it. Both are read after the znodes were created; nil
+// directory, and pathNames those of the directory above it. Both are read after the znodes were created; nil
 // if they are still to be listed. lists are listings for which the same holds.
 func (a *attempt) addNodes(
 	ctx context.Context, n int, lists ...framework.CreateOption,
-) (added []*waitqueue.Grant, names, above []string, err error) {
+) (added []*waitqueue.Grant, names, pathNames []string, err error) {
 	leases := a.pool.leases()
 	path := zkpath.Join(leases.Dir, leaseKind)
 	stats, options, creates := make([]framework.Stat, n), make([][]framework.CreateOption, n), make([]framework.TxnOp, n)
@@ -51,7 +51,7 @@ func (a *attempt) addNodes(
 			options[i] = append(options[i], framework.WithACL(leases.ACL...))
 		}
 		if i == 0 {
-			options[i] = append(append(options[i], framework.ListTo("", &names), framework.ListTo(a.pool.Path, &above)), lists...)
+			options[i] = append(append(options[i], framework.ListTo("", &names), framework.ListTo(a.pool.Path, &pathNames)), lists...)
 		}
 		creates[i] = framework.OpCreate(path, a.data, options[i]...)
 	}
@@ -68,7 +68,7 @@ func (a *attempt) addNodes(
 		znode := hold.Znode{Client: a.turn.Client, Session: a.turn.Session, Path: path, Stat: stats[i]}
 		added = append(added, &waitqueue.Grant{Znode: znode})
 	}
-	return added, names, above, nil
+	return added, names, pathNames, nil
 }
 
 // checkKinds returns [waitqueue.ErrMixed] if a contender of another kind came to the directory at the
@@ -76,13 +76,13 @@ func (a *attempt) addNodes(
 // because one of permits, the children of the permits' directory, is older, checkKinds returns its path: it
 // has to be gone first.
 func (a *attempt) checkKinds(ctx context.Context, permits []string) (behind string, err error) {
-	names := a.above
+	names := a.pathNames
 	if names == nil {
 		if names, _, err = a.turn.Client.Children(ctx, a.pool.Path); err != nil {
 			return "", err
 		}
 	}
-	a.above = nil
+	a.pathNames = nil
 	unknown, err := waitqueue.Unknown(ctx, a.turn.Client, a.pool.Path, names, nil)
 	if err != nil {
 		return "", err

@@ -223,29 +223,29 @@ func Unknown(
 
 // OtherAhead looks for znodes of others, which are children of dir, that were created before the znode
 // with the czxid; for any if that is 0. It returns [ErrMixed] if there is one, and "" if there is none.
-// If one of the nodes of kin, which are the queue's, is older than all others, the others are
-// refused. OtherAhead then returns the name of the oldest, which the caller has to wait for.
+// If one of the queued nodes is older than all others, the others are refused. OtherAhead then returns
+// the name of the oldest, which the caller has to wait for.
 func (q *Queue) OtherAhead(
-	ctx context.Context, c *framework.Client, dir string, others, kin []queuenode.Node, czxid int64,
+	ctx context.Context, c *framework.Client, dir string, others, queued []queuenode.Node, czxid int64,
 ) (name string, err error) {
 	for len(others) > 0 {
-		born, err := created(ctx, c, dir, others)
+		czxids, err := created(ctx, c, dir, others)
 		if err != nil {
 			return "", err
 		}
 		others = slices.DeleteFunc(slices.Clone(others), func(other queuenode.Node) bool {
-			return born[other.Name] == 0 || czxid != 0 && born[other.Name] >= czxid
+			return czxids[other.Name] == 0 || czxid != 0 && czxids[other.Name] >= czxid
 		})
 		if len(others) == 0 {
 			break
 		}
-		oldest := slices.MinFunc(others, func(a, b queuenode.Node) int { return cmp.Compare(born[a.Name], born[b.Name]) })
-		for some := range slices.Chunk(kin, maxStats) { // the oldest of them come first
-			bornKin, err := created(ctx, c, q.Dir, some)
+		oldest := slices.MinFunc(others, func(a, b queuenode.Node) int { return cmp.Compare(czxids[a.Name], czxids[b.Name]) })
+		for some := range slices.Chunk(queued, maxStats) { // the oldest of them come first
+			queuedCzxids, err := created(ctx, c, q.Dir, some)
 			if err != nil {
 				return "", err
 			}
-			if slices.ContainsFunc(slices.Collect(maps.Values(bornKin)), func(at int64) bool { return at < born[oldest.Name] }) {
+			if slices.ContainsFunc(slices.Collect(maps.Values(queuedCzxids)), func(at int64) bool { return at < czxids[oldest.Name] }) {
 				return oldest.Name, nil
 			}
 		}
@@ -253,7 +253,7 @@ func (q *Queue) OtherAhead(
 		switch {
 		case err != nil:
 			return "", err
-		case exists: // after all older kin had gone
+		case exists: // after all older queued ones had gone
 			return "", q.mixed(dir, oldest)
 		}
 	}

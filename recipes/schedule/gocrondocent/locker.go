@@ -74,7 +74,7 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	now := time.Now()
 	slot := now.Round(l.period)
 	log := l.client.Logger().Named("schedule").With(zap.String(locktel.AttrPath, l.client.AbsolutePath(dir)))
-	if off := now.Sub(slot); off.Abs() > min(l.period/4, farOff) && l.warnFirst(key) {
+	if off := now.Sub(slot); off.Abs() > min(l.period/4, maxClockSkew) && l.warnFirst(key) {
 		log.Warn(fmt.Sprintf("the job comes far from a multiple of %v: it is not due at one (take a shorter period), "+
 			"this host's clock is off, or the scheduler starts jobs late", l.period), zap.Duration("off", off))
 	}
@@ -104,8 +104,8 @@ func (l *Locker) warnFirst(key string) bool {
 }
 
 const (
-	farOff    = 10 * time.Second // more than the clocks of a fleet differ
-	maxWarned = 1_000            // jobs; a program may make ever new names
+	maxClockSkew = 10 * time.Second // more than the clocks of a fleet differ
+	maxWarned    = 1_000            // jobs; a program may make ever new names
 )
 
 // A lock is a run of a slot. Its goroutine waits in the run while gocron's job works.
