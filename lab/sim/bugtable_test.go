@@ -53,7 +53,7 @@ var bugs = []deliberate{
 }
 
 func flattering() bug {
-	return onConnections(func(c net.Conn) net.Conn { return &flatterer{Conn: c} }, nil)
+	return onConnections(newFlatterer, nil)
 }
 
 // onConnections is a bug of connections, in schedules that are changed further.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/recipes/cache"
 )
 
@@ -48,8 +49,7 @@ func inattentive(listen func(cache.Event)) func(cache.Event) {
 type clinging struct{ net.Conn }
 
 func (c *clinging) Write(p []byte) (int, error) {
-	const removeWatches = 18
-	if opcode(p) == removeWatches {
+	if _, op, _ := request(p); op == proto.OpRemoveWatches {
 		p = bytes.Replace(p, []byte(cachedRoot), []byte("/CACHED"), 1)
 	}
 	return c.Conn.Write(p)
@@ -62,17 +62,20 @@ func unheard(root string, of int) func() bug {
 
 func newUnheard(c net.Conn, root string, of int) net.Conn {
 	n := 0
-	return &frames{Conn: c, change: func(frame []byte) []byte {
-		const event = 1<<32 - 1
-		const at = frameAt + 28 // behind the header, the kind, the state and the path's length
-		if big.Uint32(frame[frameAt:]) != event || len(frame) < at ||
-			!bytes.HasPrefix(bytes.TrimPrefix(frame[at:], []byte(viewRoot)), []byte(root)) {
-			return frame
+	return &frames{Conn: c, change: func(body []byte) []byte {
+		d := proto.NewDecoder(body)
+		if d.ReplyHead().Xid != proto.XidEvent {
+			return body
+		}
+		d.Int32() // the kind
+		d.Int32() // the state
+		if !strings.HasPrefix(unspelled(d.Path()), root) {
+			return body
 		}
 		if n++; n%of == 0 {
 			return nil
 		}
-		return frame
+		return body
 	}}
 }
 
@@ -83,39 +86,36 @@ type reminiscent struct {
 	replies map[string][][]byte // by path; used by Read alone
 
 	mu    sync.Mutex
-	reads map[uint32]string // guarded by mu: the paths, by xid
+	reads map[int32]string // guarded by mu: the paths, by xid
 }
 
 func newReminiscent(c net.Conn) net.Conn {
-	made := &reminiscent{replies: map[string][][]byte{}, reads: map[uint32]string{}}
+	made := &reminiscent{replies: map[string][][]byte{}, reads: map[int32]string{}}
 	made.frames = &frames{Conn: c, change: made.answer}
 	return made
 }
 
 func (c *reminiscent) Write(p []byte) (int, error) {
-	const getData, at = 4, frameAt + 8
-	if opcode(p) == getData {
-		path := p[at+4 : at+4+big.Uint32(p[at:])]
+	if xid, op, d := request(p); op == proto.OpGetData {
 		c.mu.Lock()
-		c.reads[big.Uint32(p[frameAt:])] = string(path)
+		c.reads[xid] = d.Path()
 		c.mu.Unlock()
 	}
 	return c.Conn.Write(p)
 }
 
-func (c *reminiscent) answer(frame []byte) []byte {
-	const xid, err, head = frameAt, frameAt + 12, frameAt + 16
+func (c *reminiscent) answer(body []byte) []byte {
+	d := proto.NewDecoder(body)
+	head := d.ReplyHead()
 	c.mu.Lock()
-	path := c.reads[big.Uint32(frame[xid:])]
+	path := c.reads[head.Xid]
 	c.mu.Unlock()
-	if !strings.HasPrefix(strings.TrimPrefix(path, viewRoot), cachedRoot) || len(frame) < head || big.Uint32(frame[err:]) != 0 {
-		return frame
+	if !strings.HasPrefix(unspelled(path), cachedRoot) || d.Err() != nil || head.Code != 0 {
+		return body
 	}
-	c.replies[path] = append(c.replies[path], bytes.Clone(frame))
+	c.replies[path] = append(c.replies[path], bytes.Clone(body))
 	if len(c.replies[path])%3 > 0 {
-		return frame
+		return body
 	}
-	old := bytes.Clone(c.replies[path][0])
-	copy(old[xid:], frame[xid:head])
-	return old
+	return append(bytes.Clone(body[:proto.ReplyHeadSize]), c.replies[path][0][proto.ReplyHeadSize:]...)
 }

@@ -1,52 +1,39 @@
 package sim_test
 
 import (
-	"encoding/binary"
 	"net"
 	"sync"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
 // The bugs of this file are connections that change what passes.
 
-// A flatterer doubles the session timeout in the answer to the handshake.
-type flatterer struct {
-	net.Conn
-	passed int
-}
-
-func (c *flatterer) Read(p []byte) (int, error) {
-	const at = 8 // behind the frame's length and the protocol's version
-	n, err := c.Conn.Read(p)
-	if from := at - c.passed; from >= 0 && from+4 <= n {
-		counted := p[from : from+4]
-		binary.BigEndian.PutUint32(counted, 2*binary.BigEndian.Uint32(counted))
-	}
-	c.passed += n
-	return n, err
+// newFlatterer doubles the session timeout in the answer to the handshake.
+func newFlatterer(c net.Conn) net.Conn {
+	greeted := false
+	return &frames{Conn: c, change: func(body []byte) []byte {
+		if d := proto.NewDecoder(body); !greeted {
+			greeted = true
+			if reply := d.ConnectReply(); d.Err() == nil {
+				reply.Timeout *= 2
+				return reply.Frame()[proto.LengthSize:]
+			}
+		}
+		return body
+	}}
 }
 
 // A silent connection loses the request that closes a session.
 type silent struct{ net.Conn }
 
 func (c *silent) Write(p []byte) (int, error) {
-	const closeSession = -11
-	if opcode(p) == closeSession {
+	if _, op, _ := request(p); op == proto.OpCloseSession {
 		return len(p), nil
 	}
 	return c.Conn.Write(p)
-}
-
-// opcode returns the operation of a request's frame, 0 if it is none: the wire client writes a
-// frame at once.
-func opcode(p []byte) int32 {
-	const at = 8 // behind the frame's length and the xid
-	if len(p) < at+4 {
-		return 0
-	}
-	return int32(binary.BigEndian.Uint32(p[at:]))
 }
 
 // A mute connection loses all that is sent once it has passed a number of bytes.
@@ -94,75 +81,53 @@ type credulous struct {
 	*frames
 
 	mu    sync.Mutex
-	syncs map[uint32]bool // guarded by mu: the xids of those that are not answered
+	syncs map[int32]bool // guarded by mu: the xids of those that are not answered
 }
 
-const (
-	syncOp  = 9
-	checkOp = 13
-	multiOp = 14
-	frameAt = 4 // behind a frame's length
-)
-
-var big = binary.BigEndian
-
 func newCredulous(c net.Conn) net.Conn {
-	made := &credulous{syncs: map[uint32]bool{}}
+	made := &credulous{syncs: map[int32]bool{}}
 	made.frames = &frames{Conn: c, change: made.answer}
 	return made
 }
 
 func (c *credulous) Write(p []byte) (int, error) {
-	if !beats(p) {
+	xid, op, body := request(p)
+	if op != proto.OpMulti || !beats(body) {
 		return c.Conn.Write(p)
 	}
-	xid := big.Uint32(p[frameAt:])
 	c.mu.Lock()
 	c.syncs[xid] = true
 	c.mu.Unlock()
-	frame := big.AppendUint32(nil, 13)
-	frame = big.AppendUint32(frame, xid)
-	frame = big.AppendUint32(frame, syncOp)
-	frame = big.AppendUint32(frame, 1)
-	if _, err := c.Conn.Write(append(frame, '/')); err != nil {
+	if _, err := c.Conn.Write(proto.RequestFrame(xid, proto.OpSync, proto.AppendString(nil, "/"))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// beats reports whether the frame is a transaction of one check alone.
-func beats(p []byte) bool {
-	const (
-		op     = frameAt + 8 // behind xid and opcode: type, done, error of the first operation
-		path   = op + 9
-		header = 9
-	)
-	if opcode(p) != multiOp || len(p) < path+4 || big.Uint32(p[op:]) != checkOp {
-		return false
-	}
-	end := path + 4 + int(big.Uint32(p[path:])) + 4 // behind the path and the version
-	return len(p) == end+header && big.Uint32(p[end:]) == 1<<32-1
+// beats reports whether the transaction is of one check alone.
+func beats(d proto.Decoder) bool {
+	first, _, _ := d.OpHead()
+	d.Path()
+	d.Int32() // the version
+	_, over, _ := d.OpHead()
+	return first == proto.OpCheck && over && d.End() == nil
 }
 
-// answer returns the frame, or the answer to a heartbeat in place of that to its sync: the znode
+// answer returns the body, or the answer to a heartbeat in place of that to its sync: the znode
 // of the check does not exist.
-func (c *credulous) answer(frame []byte) []byte {
-	const head, noNode = frameAt + 16, -101 & (1<<32 - 1)
+func (c *credulous) answer(body []byte) []byte {
+	d := proto.NewDecoder(body)
+	head := d.ReplyHead()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(frame) < head || !c.syncs[big.Uint32(frame[frameAt:])] {
-		return frame
+	if d.Err() != nil || !c.syncs[head.Xid] {
+		return body
 	}
-	delete(c.syncs, big.Uint32(frame[frameAt:]))
-	p := append([]byte{}, frame[:head]...)
-	result := func(done byte, code uint32) {
-		p = big.AppendUint32(p, 1<<32-1)
-		p = append(p, done)
-		p = big.AppendUint32(p, code)
-	}
-	result(0, noNode)
-	p = big.AppendUint32(p, noNode)
-	result(1, 1<<32-1)
-	big.PutUint32(p, uint32(len(p)-frameAt))
-	return p
+	delete(c.syncs, head.Xid)
+	e := proto.NewEncoder()
+	e.ReplyHead(head.Xid, head.Zxid, head.Code)
+	e.OpHead(proto.OpError, false, proto.CodeNoNode)
+	e.Int32(int32(proto.CodeNoNode))
+	e.OpHead(proto.OpError, true, -1)
+	return e.Body()
 }

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"encoding/binary"
 	"math/rand/v2"
 	"net"
 	"path"
@@ -35,7 +36,7 @@ func (c *introduced) Read(p []byte) (int, error) {
 	if c.head = append(c.head, p[:min(n, missing)]...); len(c.head) < end {
 		return n, err
 	}
-	id := int64(big.Uint64(c.head[session:]))
+	id := int64(binary.BigEndian.Uint64(c.head[session:]))
 	c.env.mu.Lock()
 	defer c.env.mu.Unlock()
 	if who, began := c.env.whose[id]; began && who == nil { // else the answer is one of a fault
