@@ -88,10 +88,21 @@ func ReadFrame(r io.Reader, most int) ([]byte, error) {
 	if n < 0 || int(n) > most {
 		return nil, fmt.Errorf("%w: %d bytes", ErrMalformed, n)
 	}
-	body := make([]byte, n)
-	_, err := io.ReadFull(r, body)
+	if n <= readAtOnce {
+		body := make([]byte, n)
+		_, err := io.ReadFull(r, body)
+		return body, err
+	}
+	body, err := io.ReadAll(io.LimitReader(r, int64(n)))
+	if err == nil && len(body) < int(n) {
+		err = io.ErrUnexpectedEOF
+	}
 	return body, err
 }
+
+// readAtOnce is the length up to which a frame gets its memory at once. A longer one grows as it arrives: a length alone
+// takes no memory.
+const readAtOnce = 64 << 10
 
 // An Opcode names an operation.
 type Opcode int32

@@ -3,6 +3,7 @@ package proto_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -133,6 +134,13 @@ func TestReadFrame(t *testing.T) {
 	body, err := proto.ReadFrame(bytes.NewReader(frame), len(frame))
 	if want := []byte{0, 0, 0, 7, 0, 0, 0, 9, 0, 0, 0, 2, '/', 'a'}; err != nil || !bytes.Equal(body, want) {
 		t.Errorf("%x, %v, want %x", body, err, want)
+	}
+	long := proto.RequestFrame(7, proto.OpSetData, make([]byte, 100<<10))
+	if body, err := proto.ReadFrame(bytes.NewReader(long), len(long)); err != nil || !bytes.Equal(body, long[proto.LengthSize:]) {
+		t.Errorf("a long frame: %d bytes, %v", len(body), err)
+	}
+	if _, err := proto.ReadFrame(bytes.NewReader(long[:70<<10]), len(long)); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a long frame that is cut short: %v", err)
 	}
 	for name, head := range map[string][]byte{"too_long": {0, 0, 1, 0}, "negative": {0xff, 0, 0, 0}} {
 		if _, err := proto.ReadFrame(bytes.NewReader(head), 255); !errors.Is(err, proto.ErrMalformed) {

@@ -105,6 +105,12 @@ func (c *conn) send(frame []byte, injection *fault.Injection) {
 	c.out.push(outgoing{frame: frame, injection: injection, at: time.Now()})
 }
 
+// dropInjection gives back the fault of a reply that is not sent. It needs Server.mu.
+func (c *conn) dropInjection() {
+	c.injection.Cancel()
+	c.injection = nil
+}
+
 // noZxid is the zxid in the head of an event that says of no change, and of all events before
 // ZooKeeper 3.9.
 const noZxid = -1

@@ -2,8 +2,6 @@ package zkserver
 
 import (
 	"bufio"
-	"encoding/binary"
-	"io"
 	"time"
 
 	"github.com/docent-go/docent/internal/proto"
@@ -21,8 +19,8 @@ func (c *conn) readLoop() {
 	}
 	defer c.hangUp()
 	for {
-		frame, ok := c.readFrame(r)
-		if !ok {
+		frame, err := proto.ReadFrame(r, c.server.config.packetLimit)
+		if err != nil {
 			return
 		}
 		req, err := parseRequest(frame)
@@ -45,33 +43,14 @@ func (c *conn) readHandshake(r *bufio.Reader) bool {
 		c.finish()
 		return false
 	}
-	frame, ok := c.readFrame(r)
-	connect, err := parseConnect(frame)
-	if !ok || err != nil {
+	frame, err := proto.ReadFrame(r, c.server.config.packetLimit)
+	connect, malformed := parseConnect(frame)
+	if err != nil || malformed != nil {
 		c.hangUp()
 		return false
 	}
 	injection := c.server.rules.Match(connectFrame(&connect))
 	return c.push(arrival{connect: &connect, injection: injection, at: time.Now()})
-}
-
-func (c *conn) readFrame(r *bufio.Reader) ([]byte, bool) {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, false
-	}
-	size := int32(binary.BigEndian.Uint32(head[:]))
-	if size < 0 || int(size) > c.server.config.packetLimit {
-		return nil, false
-	}
-	// A long frame grows as it arrives: a length alone takes no memory.
-	if size <= 64<<10 {
-		frame := make([]byte, size)
-		_, err := io.ReadFull(r, frame)
-		return frame, err == nil
-	}
-	frame, err := io.ReadAll(io.LimitReader(r, int64(size)))
-	return frame, err == nil && len(frame) == int(size)
 }
 
 // arrived notes that the client is alive, and what fault rules say of the request.

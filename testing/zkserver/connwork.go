@@ -2,6 +2,7 @@ package zkserver
 
 import (
 	"bytes"
+	"context"
 	"slices"
 
 	"github.com/docent-go/docent/internal/proto"
@@ -34,8 +35,7 @@ func (c *conn) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.front.remove(c)
-	c.injection.Cancel()
-	c.injection = nil
+	c.dropInjection()
 	if c.session == nil {
 		return
 	}
@@ -108,11 +108,14 @@ func (c *conn) applyRequestFault(a *arrival) bool {
 // false, without the lock, if the server cuts the connection first. That the client
 // goes away doesn't end the wait: a server that hears no more from its leader
 // passes on what it has been sent once it can.
-func (c *conn) lockWhen(ready func() bool) bool {
+func (c *conn) lockWhen(ready func() bool) bool { return c.lockUntil(c.cut, ready) }
+
+// lockUntil is lockWhen that ends with ctx.
+func (c *conn) lockUntil(ctx context.Context, ready func() bool) bool {
 	s := c.server
 	for {
 		s.mu.Lock()
-		if c.cut.Err() != nil {
+		if ctx.Err() != nil {
 			s.mu.Unlock()
 			return false
 		}
@@ -123,7 +126,7 @@ func (c *conn) lockWhen(ready func() bool) bool {
 		s.mu.Unlock()
 		select {
 		case <-changed:
-		case <-c.cut.Done():
+		case <-ctx.Done():
 			return false
 		}
 	}
@@ -244,29 +247,23 @@ func (c *conn) serveHere(r *request) bool {
 	switch {
 	case !c.server.config.knows(r.op):
 		c.reply(errorReply(r.xid, c.front.view().zxid, proto.CodeUnimplemented))
-		c.injection.Cancel()
-		c.injection = nil
+		c.dropInjection()
 		c.finish()
 		return false
 	case r.op == proto.OpAuth:
 		return c.authenticate(r)
 	}
-	return c.answerByStanding(func() []byte { return c.front.answerRead(c, r) })
-}
-
-// answerByStanding answers what takes no commit, if a leader has nothing against it, and
-// reports whether the connection goes on.
-func (c *conn) answerByStanding(answer func() []byte) bool {
-	switch c.front.standing(c.session) {
-	case standingLapsed:
-		c.injection.Cancel()
-		c.injection = nil
-		return true
-	case standingMoved:
-		c.finish()
-		return false
+	if c.front.leads() { // a follower answers without asking the leader
+		if c.front.lapsed(c.session) {
+			c.dropInjection()
+			return true // without an answer
+		}
+		if !c.session.claim(c.front) {
+			c.finish()
+			return false
+		}
 	}
-	c.reply(answer())
+	c.reply(c.front.answerRead(c, r))
 	return true
 }
 

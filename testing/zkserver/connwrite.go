@@ -1,9 +1,9 @@
 package zkserver
 
 import (
-	"encoding/binary"
 	"slices"
 
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 )
 
@@ -67,28 +67,12 @@ func (c *conn) writeFrom(buf []byte) (n int, whole bool) {
 	if len(buf) == 0 {
 		return 0, true
 	}
-	if !c.awaitThaw() {
+	if !c.lockUntil(c.alive, func() bool { return !c.front.frozen }) {
 		return 0, false
 	}
+	c.server.mu.Unlock()
 	n, err := c.net.Write(buf)
 	return n, err == nil
-}
-
-func (c *conn) awaitThaw() bool {
-	s := c.server
-	for {
-		s.mu.Lock()
-		frozen, changed := c.front.frozen, c.front.changed
-		s.mu.Unlock()
-		if !frozen {
-			return true
-		}
-		select {
-		case <-changed:
-		case <-c.alive.Done():
-			return false
-		}
-	}
 }
 
 // writeFaulty does to a frame what a fault rule says.
@@ -129,11 +113,8 @@ func (c *conn) writeOdd(injection *fault.Injection, frame []byte) bool {
 
 // withOtherSession returns a handshake's answer with another session id in it.
 func withOtherSession(frame []byte) []byte {
-	const at = 4 + 4 + 4 // behind length, version and timeout
-	changed := append([]byte(nil), frame...)
-	if len(changed) >= at+8 {
-		id := binary.BigEndian.Uint64(changed[at:])
-		binary.BigEndian.PutUint64(changed[at:], uint64(fault.OtherID(int64(id))))
-	}
-	return changed
+	d := proto.NewDecoder(frame[proto.LengthSize:])
+	answer := d.ConnectReply()
+	answer.Session = fault.OtherID(answer.Session)
+	return answer.Frame()
 }

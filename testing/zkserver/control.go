@@ -90,16 +90,18 @@ func (s *Server) setFrozen(frozen bool) {
 	if frozen {
 		return
 	}
-	for _, id := range s.sessionIDs() {
-		s.expireIfDue(s.sessions[id])
-	}
 	if s.decides() {
-		s.reaper.runLocked()
+		s.catchUp()
 	}
 }
 
-// sessionIDs returns the ids of all sessions in order.
-func (s *Server) sessionIDs() []int64 { return slices.Sorted(maps.Keys(s.sessions)) }
+// catchUp carries out what came due while the server could not decide.
+func (s *Server) catchUp() {
+	for _, id := range slices.Sorted(maps.Keys(s.sessions)) {
+		s.expireIfDue(s.sessions[id])
+	}
+	s.reaper.runLocked()
+}
 
 // Refuse makes all front ends refuse new connections.
 func (s *Server) Refuse() {

@@ -114,10 +114,7 @@ func (s *Server) reviewQuorum() {
 	}
 	quorate := s.decides()
 	if quorate && !s.quorate {
-		for _, id := range s.sessionIDs() {
-			s.expireIfDue(s.sessions[id])
-		}
-		s.reaper.runLocked()
+		s.catchUp()
 	}
 	s.quorate = quorate
 }

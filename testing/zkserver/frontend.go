@@ -52,7 +52,7 @@ type delayed struct {
 }
 
 func newFrontend(s *Server, number int) *Frontend {
-	return &Frontend{
+	f := &Frontend{
 		server:  s,
 		number:  number,
 		conns:   map[*conn]struct{}{},
@@ -61,6 +61,8 @@ func newFrontend(s *Server, number int) *Frontend {
 		pending: map[int64][]*commit{},
 		changed: make(chan struct{}),
 	}
+	f.timer, f.limit, f.lone = newTimer(f.backlogDue), newTimer(f.limitPassed), newTimer(f.lonePassed)
+	return f
 }
 
 // Addr returns the front end's address for [Server.Dial]. It is an IP literal, so

@@ -35,34 +35,18 @@ func isCreate(op proto.Opcode) bool {
 	return false
 }
 
-// Flags of a create request that only a server has to know.
-const (
-	flagPersistent          int32 = 0
-	flagEphemeralSequential       = proto.FlagEphemeral | proto.FlagSequential
-)
-
 // A createMode is what the flags of a create request ask for.
 type createMode struct {
 	ephemeral, sequential, container, ttl bool
 }
 
 // modeOf decodes flags and reports whether they are known.
-func modeOf(flags int32) (createMode, bool) {
-	switch flags {
-	case flagPersistent:
-		return createMode{}, true
-	case proto.FlagEphemeral:
-		return createMode{ephemeral: true}, true
-	case proto.FlagSequential:
-		return createMode{sequential: true}, true
-	case flagEphemeralSequential:
-		return createMode{ephemeral: true, sequential: true}, true
-	case proto.FlagContainer:
-		return createMode{container: true}, true
-	case proto.FlagTTL:
-		return createMode{ttl: true}, true
-	case proto.FlagTTLSequential:
-		return createMode{ttl: true, sequential: true}, true
-	}
-	return createMode{}, false
+func modeOf(flags int32) (mode createMode, known bool) {
+	const ephemeralSequential = proto.FlagEphemeral | proto.FlagSequential
+	return createMode{
+		ephemeral:  flags == proto.FlagEphemeral || flags == ephemeralSequential,
+		sequential: flags == proto.FlagSequential || flags == ephemeralSequential || flags == proto.FlagTTLSequential,
+		container:  flags == proto.FlagContainer,
+		ttl:        flags == proto.FlagTTL || flags == proto.FlagTTLSequential,
+	}, flags >= 0 && flags <= proto.FlagTTLSequential
 }

@@ -41,7 +41,6 @@ type config struct {
 	frontends              int
 	leader                 int // which of them leads at first; noLeader if none ever does
 	syncLimit              int // in ticks
-	ttl                    bool
 	wrap                   bool
 	seed                   uint64
 	commitTime             time.Duration
@@ -94,10 +93,6 @@ func WithLeader(i int) Option { return option(func(c *config) { c.leader = i }) 
 // default is DefaultSyncLimit. It has no effect without [WithLeader].
 func WithSyncLimit(ticks int) Option { return option(func(c *config) { c.syncLimit = ticks }) }
 
-// WithoutTTL makes the server refuse TTL nodes, as ZooKeeper does unless it is started
-// with zookeeper.extendedTypesEnabled. By default it has them.
-func WithoutTTL() Option { return option(func(c *config) { c.ttl = false }) }
-
 // WithSequenceWrap lets sequence numbers go on with -2147483648 after 2147483647, as
 // ZooKeeper's documentation has it. The default is what ZooKeeper 3.8 does: creations
 // that are outstanding together get 2147483647, then -2147483648 and so on, and later
@@ -134,7 +129,6 @@ func newConfig(opts []Option) (config, error) {
 		frontends:    1,
 		leader:       noLeader,
 		syncLimit:    DefaultSyncLimit,
-		ttl:          true,
 		versionText:  DefaultVersion,
 	}
 	bounded := false

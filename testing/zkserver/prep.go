@@ -1,6 +1,7 @@
 package zkserver
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/docent-go/docent/internal/proto"
@@ -14,7 +15,6 @@ type prep struct {
 	outstanding map[string]*record // what is proposed has made of nodes; it takes precedence
 	session     int64
 	ids         []authID // of the client
-	ttl         bool     // whether TTL nodes are enabled
 
 	pending map[string]*record // what the operations before this one have made of a node
 }
@@ -29,21 +29,13 @@ type record struct {
 
 // lookup returns the record of path for reading, nil if there is no such node.
 func (p *prep) lookup(path string) *record {
-	if r := p.pending[path]; r != nil {
-		if r.gone {
-			return nil
-		}
-		return r
-	}
-	if r := p.outstanding[path]; r != nil {
-		if r.gone {
-			return nil
-		}
-		return r
-	}
+	r := cmp.Or(p.pending[path], p.outstanding[path])
 	n := p.tree.nodes[path]
-	if n == nil {
+	switch {
+	case r != nil && r.gone, r == nil && n == nil:
 		return nil
+	case r != nil:
+		return r
 	}
 	return &record{stat: n.stat, acl: n.acl, children: len(n.children)}
 }
@@ -127,8 +119,6 @@ func (p *prep) createMode(r *request) (createMode, proto.Code) {
 	switch {
 	case !known:
 		return mode, proto.CodeBadArguments
-	case mode.ttl && !p.ttl:
-		return mode, proto.CodeUnimplemented
 	case mode.ttl && (r.ttl <= 0 || r.ttl > maxTTL):
 		return mode, proto.CodeBadArguments
 	case !mode.ttl && (r.ttl >= 0 || r.op == proto.OpCreateTTL):

@@ -16,7 +16,7 @@ import (
 
 // newPrep returns what checks the operations of one request.
 func (s *Server) newPrep(session int64, ids []authID) *prep {
-	return &prep{tree: s.tree, outstanding: s.records, session: session, ids: ids, ttl: s.config.ttl}
+	return &prep{tree: s.tree, outstanding: s.records, session: session, ids: ids}
 }
 
 // newCommit gives m's changes the next zxid.

@@ -86,8 +86,7 @@ func (c *conn) serveReadOnly(r *request) bool {
 	s.mu.Lock()
 	switch {
 	case c.session == nil: // the handshake was refused
-		c.injection.Cancel()
-		c.injection = nil
+		c.dropInjection()
 		s.mu.Unlock()
 		return true
 	case r.op == proto.OpCloseSession:

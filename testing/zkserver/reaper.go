@@ -14,8 +14,7 @@ type reaper struct {
 
 func newReaper(s *Server, interval time.Duration) *reaper {
 	r := &reaper{server: s, interval: interval}
-	r.timer = time.AfterFunc(time.Hour, r.tick)
-	r.timer.Stop()
+	r.timer = newTimer(r.tick)
 	return r
 }
 

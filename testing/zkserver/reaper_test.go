@@ -82,9 +82,3 @@ func TestContainerIsReapedInRealTime(t *testing.T) {
 	c.nc.SetReadDeadline(time.Now().Add(10 * time.Second))
 	c.event(t, 2, "/c")
 }
-
-func TestTTLNodesCanBeDisabled(t *testing.T) {
-	t.Parallel()
-	c := connect(t, zkserver.Run(t, zkserver.WithoutTTL()))
-	c.fails(t, errUnimplemented, createTTL, "/ttl", []byte(nil), open(), 5, int64(1))
-}

@@ -42,26 +42,3 @@ func (f *Frontend) lapsed(sess *session) bool {
 	}
 	return sess.closing
 }
-
-// A standing is what the leader says of a session that a request came by.
-type standing int
-
-const (
-	standingGood   standing = iota + 1
-	standingLapsed          // the request is dropped, and not answered
-	standingMoved           // the connection is closed
-)
-
-// standing is what a leader does with a request of one of its own clients. A follower answers one
-// without asking the leader.
-func (f *Frontend) standing(sess *session) standing {
-	switch {
-	case !f.leads():
-		return standingGood
-	case f.lapsed(sess):
-		return standingLapsed
-	case !sess.claim(f):
-		return standingMoved
-	}
-	return standingGood
-}

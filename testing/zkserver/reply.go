@@ -18,16 +18,18 @@ func errorReply(xid int32, zxid int64, err proto.Code) []byte {
 func writeReply(r *request, zxid int64, c *change, after proto.Stat) []byte {
 	e := proto.NewEncoder()
 	e.ReplyHead(r.xid, zxid, proto.CodeOK)
-	switch r.op {
-	case proto.OpCreate:
+	putResult(e, r.op, c, after)
+	return e.Frame()
+}
+
+// putResult appends what a write that has succeeded returns.
+func putResult(e *proto.Encoder, op proto.Opcode, c *change, after proto.Stat) {
+	if isCreate(op) {
 		e.String(c.path)
-	case proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
-		e.String(c.path)
-		e.Stat(after)
-	case proto.OpSetData, proto.OpSetACL:
+	}
+	if isCreate(op) && op != proto.OpCreate || op == proto.OpSetData || op == proto.OpSetACL {
 		e.Stat(after)
 	}
-	return e.Frame()
 }
 
 // syncReply returns the reply to a sync.
@@ -45,23 +47,11 @@ func multiReply(r *request, zxid int64, changes []change, after []proto.Stat, st
 	e.ReplyHead(r.xid, zxid, proto.CodeOK)
 	for i, op := range r.ops {
 		kind := op.op
-		if strict && op.asked == proto.OpCreate2 && kind == proto.OpCreate {
+		if isCreate(kind) && (kind != proto.OpCreate || strict && op.asked == proto.OpCreate2) {
 			kind = proto.OpCreate2
 		}
-		switch kind {
-		case proto.OpCreateContainer, proto.OpCreateTTL, proto.OpCreate2:
-			e.OpHead(proto.OpCreate2, false, proto.CodeOK)
-			e.String(changes[i].path)
-			e.Stat(after[i])
-		case proto.OpCreate:
-			e.OpHead(proto.OpCreate, false, proto.CodeOK)
-			e.String(changes[i].path)
-		case proto.OpSetData:
-			e.OpHead(proto.OpSetData, false, proto.CodeOK)
-			e.Stat(after[i])
-		default:
-			e.OpHead(op.op, false, proto.CodeOK)
-		}
+		e.OpHead(kind, false, proto.CodeOK)
+		putResult(e, kind, &changes[i], after[i])
 	}
 	e.OpHead(proto.OpError, true, -1)
 	return e.Frame()

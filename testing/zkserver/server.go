@@ -58,18 +58,10 @@ func Start(opts ...Option) (*Server, error) {
 		lastSession: 1<<56 | int64(uint64(now.UnixMilli())<<24>>8),
 	}
 	s.records = map[string]*record{}
-	s.commitTimer = time.AfterFunc(time.Hour, s.commitTimerFired)
-	s.commitTimer.Stop()
+	s.commitTimer = newTimer(s.commitTimerFired)
 	s.reaper = newReaper(s, c.reapInterval)
 	for i := range c.frontends {
-		f := newFrontend(s, i)
-		f.timer = time.AfterFunc(time.Hour, f.backlogDue)
-		f.timer.Stop()
-		f.limit = time.AfterFunc(time.Hour, f.limitPassed)
-		f.limit.Stop()
-		f.lone = time.AfterFunc(time.Hour, f.lonePassed)
-		f.lone.Stop()
-		s.frontends = append(s.frontends, f)
+		s.frontends = append(s.frontends, newFrontend(s, i))
 	}
 	if c.frontends > 1 {
 		s.zxid = 1 << 32
@@ -79,6 +71,13 @@ func Start(opts ...Option) (*Server, error) {
 		s.leader, s.quorate = s.frontends[c.leader], true
 	}
 	return s, nil
+}
+
+// newTimer returns a timer that calls fn on a goroutine of its own, once Reset has set it.
+func newTimer(fn func()) *time.Timer {
+	t := time.AfterFunc(time.Hour, fn)
+	t.Stop()
+	return t
 }
 
 // Close ends the server: listeners and connections are closed, sessions forgotten.
