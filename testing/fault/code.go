@@ -35,31 +35,19 @@ func (c Code) Zxid(last int64) int64 {
 
 // String returns the name of the constant, such as "Throttled".
 func (c Code) String() string {
-	switch c {
-	case Unimplemented:
-		return "Unimplemented"
-	case NoAuth:
-		return "NoAuth"
-	case InvalidACL:
-		return "InvalidACL"
-	case AuthFailed:
-		return "AuthFailed"
-	case NotReadOnly:
-		return "NotReadOnly"
-	case AuthRequired:
-		return "AuthRequired"
-	case Throttled:
-		return "Throttled"
+	if name := c.name(); name != "" {
+		return name
 	}
 	return "Code(" + strconv.Itoa(int(c)) + ")"
 }
 
-func (c Code) known() bool {
-	switch c {
-	case Unimplemented, NoAuth, InvalidACL, AuthFailed, NotReadOnly, AuthRequired, Throttled:
-		return true
-	}
-	return false
+func (c Code) known() bool { return c.name() != "" }
+
+func (c Code) name() string {
+	return map[Code]string{
+		Unimplemented: "Unimplemented", NoAuth: "NoAuth", InvalidACL: "InvalidACL", AuthFailed: "AuthFailed",
+		NotReadOnly: "NotReadOnly", AuthRequired: "AuthRequired", Throttled: "Throttled",
+	}[c]
 }
 
 // answers reports whether servers answer requests of kind o with the code.

@@ -15,9 +15,6 @@ type Handle struct {
 	opened  bool // Release has been called
 }
 
-// Rule returns the rule as it was added.
-func (h *Handle) Rule() Rule { return h.rule }
-
 // Hit returns a channel that is closed when the rule has hit for the first time. At
 // what moment a rule hits is said where its [Action] is defined.
 func (h *Handle) Hit() <-chan struct{} { return h.hit }

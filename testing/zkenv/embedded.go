@@ -18,22 +18,12 @@ type embedded struct{ server *zkserver.Server }
 // newEmbedded starts a server with the timings of package zktest's.
 func newEmbedded(t testing.TB, kind Kind, version string) host {
 	t.Helper()
-	server, err := zkserver.Start(
+	return embedded{zkserver.Run(t,
 		zkserver.WithVersion(version),
 		zkserver.WithFrontends(kind.Members()),
 		zkserver.WithTick(zktest.DefaultTickTime),
 		zkserver.WithSessionTimeouts(zktest.DefaultMinSessionTimeout, zktest.DefaultMaxSessionTimeout),
-		zkserver.WithReapInterval(zktest.DefaultContainerInterval),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return embedded{server}
+		zkserver.WithReapInterval(zktest.DefaultContainerInterval))}
 }
 
 func (e embedded) connect() string { return e.server.Addr() }

@@ -8,10 +8,6 @@ import (
 	"github.com/docent-go/docent/testing/fault"
 )
 
-// sessionOffset is where the session id is in an answer to the handshake,
-// behind its protocol version and timeout.
-const sessionOffset = 8
-
 // decodeConnect reads the session id that a handshake asks for.
 func decodeConnect(body []byte) fault.Frame {
 	d := proto.NewDecoder(body)

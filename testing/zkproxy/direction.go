@@ -14,13 +14,8 @@ const (
 
 // String returns the name of the constant, such as "ToServer".
 func (d Direction) String() string {
-	switch d {
-	case ToServer:
-		return "ToServer"
-	case ToClient:
-		return "ToClient"
-	case Both:
-		return "Both"
+	if d < ToServer || d > Both {
+		return "Direction(" + strconv.Itoa(int(d)) + ")"
 	}
-	return "Direction(" + strconv.Itoa(int(d)) + ")"
+	return [...]string{ToServer: "ToServer", ToClient: "ToClient", Both: "Both"}[d]
 }

@@ -1,11 +1,10 @@
 package zkproxy
 
 import (
-	"encoding/binary"
 	"io"
-	"slices"
 	"time"
 
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 )
 
@@ -80,11 +79,11 @@ func (l *link) inspectAnswer(body []byte) *fault.Injection {
 
 // withOtherSession returns the answer to a handshake with another session id in it.
 func withOtherSession(p parcel) []byte {
-	bytes := slices.Clone(p.bytes)
-	if len(p.body()) < sessionOffset+8 {
-		return bytes
+	d := proto.NewDecoder(p.body())
+	answer := d.ConnectReply()
+	if d.End() != nil {
+		return p.bytes // it is none
 	}
-	id := bytes[lengthSize+sessionOffset:]
-	binary.BigEndian.PutUint64(id, uint64(fault.OtherID(int64(binary.BigEndian.Uint64(id)))))
-	return bytes
+	answer.Session = fault.OtherID(answer.Session)
+	return answer.Frame()
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 
-	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/internal/gate"
 )
 
@@ -56,17 +55,6 @@ func NewLink(target string) (TestLink, error) {
 func Announce(election, port int, sent []byte) ([]byte, error) {
 	return announce(peer{host: localhost, election: election}, port)(bytes.NewReader(sent))
 }
-
-func HandshakeRequest(timeout int32, session int64, password []byte) []byte {
-	return proto.ConnectRequest{Timeout: timeout, Session: session, Password: password}.Frame()
-}
-
-func ParseAnswer(body []byte) (timeout int32, session int64, password []byte, err error) {
-	h, err := parseAnswer(body)
-	return h.Timeout, h.Session, h.Password, err
-}
-
-func ReadFrame(b []byte) ([]byte, error) { return readFrame(bytes.NewReader(b)) }
 
 var ErrNotServing = errNotServing
 

@@ -51,7 +51,7 @@ func newLink(target string, forth, back *gate.Gate) (*link, error) {
 // start begins to forward. The greeting may be nil.
 func (l *link) start(greet handshake) {
 	l.greet = greet
-	l.loops.Go(func() { background(l.acceptLoop) })
+	l.loops.Go(l.acceptLoop)
 }
 
 // port returns where the link listens.
@@ -77,7 +77,7 @@ func (l *link) acceptLoop() {
 		if err != nil {
 			return
 		}
-		l.loops.Go(func() { background(func() { l.forward(conn) }) })
+		l.loops.Go(func() { l.forward(conn) })
 	}
 }
 
@@ -99,9 +99,7 @@ func (l *link) forward(from net.Conn) {
 	defer stop()
 
 	var back sync.WaitGroup
-	back.Go(func() {
-		background(func() { l.pump(from, to, l.back) })
-	})
+	back.Go(func() { l.pump(from, to, l.back) })
 	if l.introduce(to, from) == nil {
 		l.pump(to, from, l.forth)
 	}

@@ -64,7 +64,7 @@ func startProcess(l layout, command []string) (*process, error) {
 		return nil, errors.Join(err, guard.Close())
 	}
 	p := &process{cmd: cmd, guard: guard, done: make(chan struct{})}
-	go background(p.waitLoop)
+	go p.waitLoop()
 	return p, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,10 +34,6 @@ func newServer(l layout, in install, cfg config) *Server {
 
 // Addr returns the address for clients, "127.0.0.1:port". It never changes.
 func (s *Server) Addr() string { return s.layout.address() }
-
-// DataDir returns the directory in which the server keeps its snapshots and its transaction logs. It
-// is removed by Close.
-func (s *Server) DataDir() string { return filepath.Join(s.layout.dataDir(), "version-2") }
 
 // Pid returns the process id of the server's process, or 0 when it has none.
 func (s *Server) Pid() int {

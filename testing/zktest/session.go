@@ -17,6 +17,9 @@ const (
 	// killAttempt bounds one attempt: a server that is cut off from its leader
 	// takes the request and never answers.
 	killAttempt = 2 * time.Second
+
+	// maxFrame bounds a frame that is read here; a handshake's answer has 37 bytes.
+	maxFrame = 1 << 20
 )
 
 // errEnded says that the server has done what closeSession asks for.
@@ -78,30 +81,27 @@ func killOnce(ctx context.Context, addr string, id int64, password []byte) error
 	if _, err := conn.Write(hello.Frame()); err != nil {
 		return err
 	}
-	body, err := readFrame(conn)
+	body, err := proto.ReadFrame(conn, maxFrame)
 	if err != nil {
 		return err
 	}
-	answer, err := parseAnswer(body)
-	if err != nil {
-		return err
-	}
-	if answer.Timeout <= 0 || answer.Session != id {
+	d := proto.NewDecoder(body)
+	if answer := d.ConnectReply(); d.Err() != nil {
+		return fmt.Errorf("answer to the handshake: %w", d.Err())
+	} else if answer.Timeout <= 0 || answer.Session != id {
 		return ErrNoSession
 	}
-	if _, err := conn.Write(closeSessionRequest()); err != nil {
+	const xid = 1
+	if _, err := conn.Write(proto.RequestFrame(xid, proto.OpCloseSession, nil)); err != nil {
 		return err
 	}
 	for {
-		body, err := readFrame(conn)
+		body, err := proto.ReadFrame(conn, maxFrame)
 		if err != nil {
 			return err
 		}
-		xid, err := replyXid(body)
-		if err != nil {
-			return err
-		}
-		if xid == closeSessionXid {
+		d := proto.NewDecoder(body)
+		if d.ReplyHead().Xid == xid { // and not that of an event
 			return errEnded
 		}
 	}
