@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -102,20 +103,20 @@ var errDisorder = errors.New("replies are out of order")
 // greet sends a handshake and receives the answer. If the connection ends, so will the
 // next round.
 func (p *peer) greet() {
-	_, _ = p.conn.Write(packet{}.bytes(p.handshake()))
+	_, _ = p.conn.Write(p.handshake())
 	_, _ = p.read(soon)
 }
 
 // round sends three requests in one go and receives the replies.
 func (p *peer) round(node string, data []byte) error {
-	var out packet
-	request := func(opcode int32, body packet) {
+	var out []byte
+	request := func(opcode proto.Opcode, body packet) {
 		p.xid++
-		out = out.bytes(append(packet{}.int32(p.xid).int32(opcode), body...))
+		out = append(out, proto.RequestFrame(p.xid, opcode, body)...)
 	}
-	request(opCreate, packet{}.create(opCreate, node, data))
-	request(opGetData, packet{}.string(node).bool(false))
-	request(opDelete, packet{}.string(node).int32(-1))
+	request(proto.OpCreate, packet{}.create(proto.OpCreate, node, data))
+	request(proto.OpGetData, packet{}.string(node).bool(false))
+	request(proto.OpDelete, packet{}.string(node).int32(-1))
 	if _, err := p.conn.Write(out); err != nil {
 		return err
 	}

@@ -2,103 +2,74 @@ package zkproxy_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"os"
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// greet adds a rule on the next handshake and sends one.
-func greet(t *testing.T, action fault.Action) (*zkproxy.Proxy, *peer, *fault.Handle) {
-	t.Helper()
-	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
-	h := proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: action})
-	p := dial(t, proxy.Addr())
-	p.sendHandshake()
-	return proxy, p, h
-}
-
-func TestHandshakeCut(t *testing.T) {
+// What befalls a handshake while a rule is in force, and afterwards.
+func TestFaultOfAHandshake(t *testing.T) {
 	t.Parallel()
-	for _, action := range []fault.Action{fault.CutBefore, fault.DropReply} {
-		t.Run(action.String(), func(t *testing.T) {
+	const answer = 4 + 37 // the length, and the answer of a server of today
+	for _, tt := range []struct {
+		action   fault.Action
+		begun    int  // bytes that come while the rule is in force
+		whole    int  // bytes that come in all
+		ends     bool // the connection
+		sessions int  // of connections that stand, while the rule is in force
+	}{
+		{fault.CutBefore, 0, 0, true, 0},
+		{fault.DropReply, 0, 0, true, 0},
+		{fault.HoldRequest, 0, answer, false, 0},
+		{fault.HoldReply, 0, answer, false, 1},
+		{fault.Garbage, len(zkproxy.Garbage), len(zkproxy.Garbage), false, 0},
+		{fault.HalfAnswer, 4 + 37/2, answer, false, 1},
+		{fault.OtherSession, answer, answer, false, 1},
+	} {
+		t.Run(tt.action.String(), func(t *testing.T) {
 			t.Parallel()
-			proxy, p, h := greet(t, action)
-			p.wantEnd()
+			proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+			h := proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: tt.action})
+			p := dial(t, proxy.Addr())
+			p.sendHandshake()
 			wantHit(t, h.Hit())
-			connect(t, proxy.Addr())
-		})
-	}
-}
-
-func TestHandshakeHeld(t *testing.T) {
-	t.Parallel()
-	for _, action := range []fault.Action{fault.HoldRequest, fault.HoldReply} {
-		t.Run(action.String(), func(t *testing.T) {
-			t.Parallel()
-			proxy, p, h := greet(t, action)
-			wantHit(t, h.Hit())
-			p.wantSilence()
-			if got, want := len(proxy.Sessions()) > 0, action == fault.HoldReply; got != want {
-				t.Errorf("the server has answered: %v; want %v", got, want)
+			_ = p.conn.SetReadDeadline(time.Now().Add(quiet))
+			got, err := io.ReadAll(p.conn)
+			if ends := !errors.Is(err, os.ErrDeadlineExceeded); len(got) != tt.begun || ends != tt.ends {
+				t.Fatalf("received %d bytes, %v; want %d, and an end: %v", len(got), err, tt.begun, tt.ends)
+			}
+			sessions := proxy.Sessions()
+			if !tt.ends && len(sessions) != tt.sessions {
+				t.Errorf("sessions %v; want %d", sessions, tt.sessions)
 			}
 			h.Release()
-			p.receiveHandshake()
-			p.exists("/")
+			rest := make([]byte, tt.whole-tt.begun)
+			_ = p.conn.SetReadDeadline(time.Now().Add(soon))
+			must.Get(io.ReadFull(p.conn, rest))(t)
+			switch whole := append(got, rest...); {
+			case tt.ends:
+				connect(t, proxy.Addr())
+			case tt.action == fault.Garbage:
+				if string(whole) != zkproxy.Garbage {
+					t.Errorf("received %q; want %q", whole, zkproxy.Garbage)
+				}
+			default:
+				d := proto.NewDecoder(whole[proto.LengthSize:])
+				if id := d.ConnectReply().Session; tt.action == fault.OtherSession && id != fault.OtherID(sessions[0].ID) {
+					t.Errorf("the client was told %d, the server knows %v; want another", id, sessions)
+				}
+				p.exists("/")
+			}
 		})
 	}
-}
-
-func TestHandshakeGarbage(t *testing.T) {
-	t.Parallel()
-	proxy, p, h := greet(t, fault.Garbage)
-	wantHit(t, h.Hit())
-	want := []byte("HTTP/1.1 400 Bad Request\r\n")
-	got := make([]byte, len(want))
-	if _, err := io.ReadFull(p.conn, got); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("received %q, %v; want %q", got, err, want)
-	}
-	if _, err := p.conn.Read(make([]byte, 1024)); err != nil {
-		t.Errorf("the rest of the answer: %v", err)
-	}
-	p.wantSilence()
-	if len(proxy.Sessions()) != 0 {
-		t.Error("the handshake has reached the server")
-	}
-}
-
-func TestHandshakeHalfAnswer(t *testing.T) {
-	t.Parallel()
-	_, p, h := greet(t, fault.HalfAnswer)
-	wantHit(t, h.Hit())
-	const whole = 4 + 37 // the length, and the answer of a server of today
-	got := make([]byte, whole)
-	_ = p.conn.SetReadDeadline(time.Now().Add(quiet))
-	n, err := io.ReadFull(p.conn, got)
-	if want := 4 + 37/2; n != want {
-		t.Errorf("received %d bytes, %v; want %d", n, err, want)
-	}
-	h.Release()
-	_ = p.conn.SetReadDeadline(time.Now().Add(soon))
-	if rest, err := io.ReadFull(p.conn, got[n:]); n+rest != whole {
-		t.Errorf("received %d more bytes, %v; want %d", rest, err, whole-n)
-	}
-	p.exists("/")
-}
-
-func TestHandshakeOtherSession(t *testing.T) {
-	t.Parallel()
-	proxy, p, h := greet(t, fault.OtherSession)
-	p.receiveHandshake()
-	wantHit(t, h.Hit())
-	sessions := proxy.Sessions()
-	if len(sessions) != 1 || p.id != fault.OtherID(sessions[0].ID) {
-		t.Errorf("the client was told %d, the server knows %v; want one more", p.id, sessions)
-	}
-	p.exists("/")
 }
 
 func TestHandshakeOfASession(t *testing.T) {

@@ -22,7 +22,7 @@ func TestLatency(t *testing.T) {
 	const requests = 100
 	start = time.Now()
 	for range requests {
-		s.client.send(opExists, packet{}.string("/").bool(false))
+		s.client.ask("/")
 	}
 	for range requests {
 		s.client.receive()

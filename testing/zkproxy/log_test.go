@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 )
@@ -12,16 +13,16 @@ import (
 func TestRequestLog(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.client.must(opCreate, s.create(s.node))
+	s.client.must(proto.OpCreate, s.create(s.node))
 	s.client.exists(s.node)
-	s.client.write(packet{}.int32(xidPing).int32(opPing))
-	s.client.wantReplies(xidPing)
+	s.client.ping()
+	s.client.wantReplies(proto.XidPing)
 
 	want := []fault.Frame{
 		{Op: fault.Connect},
 		{Op: fault.Create, Session: s.client.id, Xid: 1, Path: s.node},
 		{Op: fault.Exists, Session: s.client.id, Xid: 2, Path: s.node},
-		{Op: fault.Ping, Session: s.client.id, Xid: xidPing},
+		{Op: fault.Ping, Session: s.client.id, Xid: proto.XidPing},
 	}
 	got := s.proxy.Requests()
 	if len(got) != len(want) {
@@ -63,14 +64,14 @@ func TestRequestLogOfAMulti(t *testing.T) {
 	client.sendHandshake()
 	seen := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.Pass})
 
-	multi := packet{}.part(opDelete).string("/delete").int32(-1)
-	multi = multi.part(opCreate).create(opCreate, "/create", []byte("data"))
-	multi = multi.part(opCreate2).create(opCreate2, "/create2", nil)
-	multi = multi.part(opCreateContainer).create(opCreateContainer, "/container", nil)
-	multi = multi.part(opCreateTTL).create(opCreateTTL, "/ttl", nil)
-	multi = multi.part(opCheck).string("/check").int32(3)
-	multi = multi.part(opSetData).string("/set").string("data").int32(-1)
-	client.send(opMulti, multi.end())
+	multi := packet{}.part(proto.OpDelete).string("/delete").int32(-1)
+	multi = multi.part(proto.OpCreate).create(proto.OpCreate, "/create", []byte("data"))
+	multi = multi.part(proto.OpCreate2).create(proto.OpCreate2, "/create2", nil)
+	multi = multi.part(proto.OpCreateContainer).create(proto.OpCreateContainer, "/container", nil)
+	multi = multi.part(proto.OpCreateTTL).create(proto.OpCreateTTL, "/ttl", nil)
+	multi = multi.part(proto.OpCheck).string("/check").int32(3)
+	multi = multi.part(proto.OpSetData).string("/set").string("data").int32(-1)
+	client.send(proto.OpMulti, multi.end())
 	wantHit(t, seen.Hit())
 
 	want := []fault.Part{

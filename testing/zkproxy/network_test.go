@@ -13,6 +13,7 @@ import (
 
 	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -51,8 +52,8 @@ func TestBlackhole(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
 			s.proxy.Blackhole(c.direction)
-			first := s.client.send(opCreate, s.create(s.node))
-			second := s.client.send(opExists, packet{}.string(s.node).bool(false))
+			first := s.client.send(proto.OpCreate, s.create(s.node))
+			second := s.client.ask(s.node)
 			s.client.wantSilence()
 			if c.applied {
 				zktest.Eventually(t, soon, "the create is applied", func() bool { return s.direct.exists(s.node) })
@@ -86,7 +87,7 @@ func TestBlackholeWithholdsTheEndOfAConnection(t *testing.T) {
 		t.Parallel()
 		s := newScene(t)
 		s.proxy.Blackhole(zkproxy.ToServer)
-		s.client.send(opCreate, s.create(s.node))
+		s.client.send(proto.OpCreate, s.create(s.node))
 		must.OK(t, s.client.conn.Close())
 		s.direct.exists("/")
 		if s.direct.exists(s.node) {
@@ -135,19 +136,6 @@ func TestRefuse(t *testing.T) {
 	connect(t, s.proxy.Addr())
 }
 
-func TestHang(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	s.proxy.Refuse()
-	s.proxy.Hang()
-	newcomer := dial(t, s.proxy.Addr())
-	newcomer.sendHandshake()
-	newcomer.wantSilence()
-	s.client.exists("/")
-	s.proxy.Heal()
-	newcomer.receiveHandshake()
-}
-
 func TestHealLeavesRulesAndLatency(t *testing.T) {
 	t.Parallel()
 	const rtt = 50 * time.Millisecond
@@ -157,14 +145,14 @@ func TestHealLeavesRulesAndLatency(t *testing.T) {
 	s.proxy.SetLatency(rtt)
 	s.proxy.Blackhole(zkproxy.Both)
 	s.proxy.Hang()
-	xid := s.client.send(opExists, packet{}.string("/").bool(false))
+	xid := s.client.ask("/")
 	s.proxy.Heal()
 	wantHit(t, held.Hit())
 	s.client.wantSilence()
 	s.proxy.Rules().Clear()
 	s.client.wantReplies(xid)
 	start := time.Now()
-	s.client.must(opGetData, packet{}.string("/").bool(false))
+	s.client.must(proto.OpGetData, packet{}.string("/").bool(false))
 	if took := time.Since(start); took < rtt {
 		t.Errorf("a round trip took %v; want %v at least", took, rtt)
 	}
@@ -269,7 +257,7 @@ func TestFloodIsHeldUpAndLosesNothing(t *testing.T) {
 	go func() {
 		defer close(sent)
 		for range requests {
-			s.client.send(opExists, packet{}.string("/").bool(false))
+			s.client.ask("/")
 		}
 	}()
 	s.client.wantSilence()

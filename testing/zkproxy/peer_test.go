@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"sync/atomic"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 const (
@@ -22,25 +22,6 @@ const (
 	quiet = 50 * time.Millisecond
 	// session is long enough that no session ends in a test.
 	session = 30 * time.Second
-)
-
-const (
-	opCreate          = 1
-	opDelete          = 2
-	opExists          = 3
-	opGetData         = 4
-	opSetData         = 5
-	opPing            = 11
-	opCheck           = 13
-	opMulti           = 14
-	opCreate2         = 15
-	opCreateContainer = 19
-	opCreateTTL       = 21
-
-	xidEvent = -1
-	xidPing  = -2
-
-	codeNoNode = -101
 )
 
 // nodes numbers the nodes of all tests: they share a server.
@@ -64,18 +45,18 @@ func (p packet) bytes(v []byte) packet  { return append(p.int32(int32(len(v))), 
 func (p packet) string(v string) packet { return p.bytes([]byte(v)) }
 
 // create is the body of a create of a persistent node, for opcode.
-func (p packet) create(opcode int32, path string, data []byte) packet {
-	flags := map[int32]int32{opCreateContainer: 4, opCreateTTL: 5}[opcode]
+func (p packet) create(opcode proto.Opcode, path string, data []byte) packet {
+	flags := map[proto.Opcode]int32{proto.OpCreateContainer: proto.FlagContainer, proto.OpCreateTTL: proto.FlagTTL}[opcode]
 	p = p.string(path).bytes(data).int32(1).int32(31).string("world").string("anyone").int32(flags)
-	if opcode == opCreateTTL {
+	if opcode == proto.OpCreateTTL {
 		p = p.int64(1000)
 	}
 	return p
 }
 
 // part begins an operation in the body of a multi, and end ends the body.
-func (p packet) part(opcode int32) packet { return p.int32(opcode).bool(false).int32(-1) }
-func (p packet) end() packet              { return p.int32(-1).bool(true).int32(-1) }
+func (p packet) part(opcode proto.Opcode) packet { return p.int32(int32(opcode)).bool(false).int32(-1) }
+func (p packet) end() packet                     { return p.int32(-1).bool(true).int32(-1) }
 
 // A peer is a client that sends exactly what a test tells it to, and receives nothing
 // of itself.
@@ -89,9 +70,7 @@ type peer struct {
 
 // A reply is a frame from the server.
 type reply struct {
-	xid  int32
-	zxid int64
-	code int32
+	proto.ReplyHead
 	body []byte
 }
 
@@ -114,84 +93,74 @@ func dial(t testing.TB, addr string) *peer {
 
 func (p *peer) sendHandshake() {
 	p.t.Helper()
-	p.write(p.handshake())
+	must.Get(p.conn.Write(p.handshake()))(p.t)
 }
 
-// handshake is the body of a handshake that resumes the peer's session, or opens one.
-func (p *peer) handshake() packet {
-	return packet{}.int32(0).int64(0).int32(int32(session / time.Millisecond)).int64(p.id).bytes(p.password).bool(false)
+// handshake is a handshake that resumes the peer's session, or opens one.
+func (p *peer) handshake() []byte {
+	return proto.ConnectRequest{Timeout: int32(session / time.Millisecond), Session: p.id, Password: p.password}.Frame()
 }
 
 func (p *peer) receiveHandshake() {
 	p.t.Helper()
-	answer, err := p.read(soon)
-	if err != nil {
-		p.t.Fatalf("answer to the handshake: %v", err)
-	}
-	p.id = int64(binary.BigEndian.Uint64(answer[8:]))
-	p.password = answer[20:36]
+	d := proto.NewDecoder(must.Get(p.read(soon))(p.t))
+	answer := d.ConnectReply()
+	must.OK(p.t, d.End())
+	p.id, p.password = answer.Session, answer.Password
 }
 
 // send sends a request and returns its xid.
-func (p *peer) send(opcode int32, body packet) int32 {
+func (p *peer) send(opcode proto.Opcode, body packet) int32 {
 	p.t.Helper()
 	p.xid++
-	p.write(append(packet{}.int32(p.xid).int32(opcode), body...))
+	must.Get(p.conn.Write(proto.RequestFrame(p.xid, opcode, body)))(p.t)
 	return p.xid
 }
 
-// write sends a frame.
-func (p *peer) write(body packet) {
+// ping sends a ping.
+func (p *peer) ping() {
 	p.t.Helper()
-	if _, err := p.conn.Write(packet{}.bytes(body)); err != nil {
-		p.t.Fatalf("sending: %v", err)
-	}
+	must.Get(p.conn.Write(proto.RequestFrame(proto.XidPing, proto.OpPing, nil)))(p.t)
+}
+
+// ask asks whether a node exists, and returns the request's xid.
+func (p *peer) ask(path string) int32 {
+	p.t.Helper()
+	return p.send(proto.OpExists, packet{}.string(path).bool(false))
 }
 
 // read receives a frame.
 func (p *peer) read(within time.Duration) ([]byte, error) {
 	_ = p.conn.SetReadDeadline(time.Now().Add(within)) // fails on a closed connection, as does what follows
-	length := make([]byte, 4)
-	if _, err := io.ReadFull(p.conn, length); err != nil {
-		return nil, err
-	}
-	body := make([]byte, binary.BigEndian.Uint32(length))
-	_, err := io.ReadFull(p.conn, body)
-	return body, err
+	return proto.ReadFrame(p.conn, 4<<20)
 }
 
 // receive returns the next frame, which must come.
 func (p *peer) receive() reply {
 	p.t.Helper()
-	body, err := p.read(soon)
-	if err != nil {
-		p.t.Fatalf("receiving: %v", err)
-	}
-	return reply{
-		xid:  int32(binary.BigEndian.Uint32(body)),
-		zxid: int64(binary.BigEndian.Uint64(body[4:])),
-		code: int32(binary.BigEndian.Uint32(body[12:])),
-		body: body[16:],
-	}
+	d := proto.NewDecoder(must.Get(p.read(soon))(p.t))
+	r := reply{d.ReplyHead(), d.Rest()}
+	must.OK(p.t, d.Err())
+	return r
 }
 
 // call sends a request and returns its reply, which must be the next frame.
-func (p *peer) call(opcode int32, body packet) reply {
+func (p *peer) call(opcode proto.Opcode, body packet) reply {
 	p.t.Helper()
 	xid := p.send(opcode, body)
 	r := p.receive()
-	if r.xid != xid {
-		p.t.Fatalf("received xid %d; want %d", r.xid, xid)
+	if r.Xid != xid {
+		p.t.Fatalf("received xid %d; want %d", r.Xid, xid)
 	}
 	return r
 }
 
 // must is call for a request that succeeds.
-func (p *peer) must(opcode int32, body packet) reply {
+func (p *peer) must(opcode proto.Opcode, body packet) reply {
 	p.t.Helper()
 	r := p.call(opcode, body)
-	if r.code != 0 {
-		p.t.Fatalf("opcode %d: error code %d", opcode, r.code)
+	if r.Code != 0 {
+		p.t.Fatalf("opcode %d: error code %d", opcode, r.Code)
 	}
 	return r
 }
@@ -199,19 +168,19 @@ func (p *peer) must(opcode int32, body packet) reply {
 // exists reports whether the node exists.
 func (p *peer) exists(path string) bool {
 	p.t.Helper()
-	r := p.call(opExists, packet{}.string(path).bool(false))
-	if r.code != 0 && r.code != codeNoNode {
-		p.t.Fatalf("exists %s: error code %d", path, r.code)
+	r := p.call(proto.OpExists, packet{}.string(path).bool(false))
+	if r.Code != proto.CodeOK && r.Code != proto.CodeNoNode {
+		p.t.Fatalf("exists %s: error code %d", path, r.Code)
 	}
-	return r.code == 0
+	return r.Code == proto.CodeOK
 }
 
 // wantReplies receives the replies to the requests with these xids, in this order.
 func (p *peer) wantReplies(xids ...int32) {
 	p.t.Helper()
 	for _, xid := range xids {
-		if r := p.receive(); r.xid != xid {
-			p.t.Fatalf("received xid %d; want %d", r.xid, xid)
+		if r := p.receive(); r.Xid != xid {
+			p.t.Fatalf("received xid %d; want %d", r.Xid, xid)
 		}
 	}
 }

@@ -20,6 +20,27 @@ import (
 // bubbleSession is the timeout of sessions in a bubble.
 const bubbleSession = 6 * time.Second
 
+// quietLogger keeps the client's log out of the test's.
+type quietLogger struct{}
+
+func (quietLogger) Printf(string, ...any) {}
+
+// wantState waits for a state and returns when it came.
+func wantState(t *testing.T, events <-chan zk.Event, want zk.State) time.Time {
+	t.Helper()
+	deadline := time.After(soon)
+	for {
+		select {
+		case event := <-events:
+			if event.State == want {
+				return time.Now()
+			}
+		case <-deadline:
+			t.Fatalf("state %v didn't come", want)
+		}
+	}
+}
+
 // A bubble is an embedded server, a proxy in front of it, and a client of that.
 type bubble struct {
 	server *zkserver.Server

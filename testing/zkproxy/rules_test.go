@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
@@ -32,74 +33,60 @@ func newScene(t *testing.T) *scene {
 	}
 }
 
-func (s *scene) create(path string) packet { return packet{}.create(opCreate, path, nil) }
+func (s *scene) create(path string) packet { return packet{}.create(proto.OpCreate, path, nil) }
 
-func TestCutBefore(t *testing.T) {
+// What befalls a create, and the request behind it, while a rule is in force and afterwards.
+func TestFaultOfARequest(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	cut := s.proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: s.node, Action: fault.CutBefore})
-	s.client.send(opCreate, s.create(s.node))
-	s.client.wantEnd()
-	wantHit(t, cut.Hit())
-	if s.direct.exists(s.node) {
-		t.Error("the create has been applied")
+	for _, tt := range []struct {
+		action  fault.Action
+		delay   time.Duration
+		applied bool // once the rule has hit
+		ends    bool // the connection
+	}{
+		{fault.CutBefore, 0, false, true},
+		{fault.DropReply, 0, true, true},
+		{fault.HoldRequest, 0, false, false},
+		{fault.HoldReply, 0, true, false},
+		{fault.DelayRequest, time.Hour, false, false},
+		{fault.DelayReply, time.Hour, true, false},
+	} {
+		t.Run(tt.action.String(), func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			hit := s.proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: s.node, Action: tt.action, Delay: tt.delay})
+			var before, after []int32
+			if !tt.ends {
+				before = append(before, s.client.ask("/"))
+			}
+			create := s.client.send(proto.OpCreate, s.create(s.node))
+			if !tt.ends {
+				after = append(after, s.client.ask("/"))
+			}
+			s.client.wantReplies(before...)
+			wantHit(t, hit.Hit())
+			if got := s.direct.exists(s.node); got != tt.applied {
+				t.Errorf("the create has been applied when the rule has hit: %v; want %v", got, tt.applied)
+			}
+			if tt.ends {
+				s.client.wantEnd()
+				if r := connect(t, s.proxy.Addr()).call(proto.OpCreate, s.create(s.node)); (r.Code == proto.CodeOK) == tt.applied {
+					t.Errorf("the retried create has code %d", r.Code)
+				}
+				if hit.Hits() != 1 {
+					t.Errorf("Hits() = %d; want 1, the retry goes through", hit.Hits())
+				}
+				return
+			}
+			s.client.wantSilence()
+			hit.Release()
+			s.client.wantReplies(create)
+			s.client.wantReplies(after...)
+			if !s.direct.exists(s.node) {
+				t.Error("the create has not been applied after Release")
+			}
+		})
 	}
-}
-
-func TestDropReply(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	lost := s.proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: s.node, Action: fault.DropReply})
-	s.client.send(opCreate, s.create(s.node))
-	wantHit(t, lost.Hit())
-	if !s.direct.exists(s.node) {
-		t.Error("the create has not been applied when the rule has hit")
-	}
-	s.client.wantEnd()
-	again := connect(t, s.proxy.Addr())
-	if r := again.call(opCreate, s.create(s.node)); r.code == 0 {
-		t.Error("the retried create found no node")
-	}
-	if lost.Hits() != 1 {
-		t.Errorf("Hits() = %d; want 1, the retry goes through", lost.Hits())
-	}
-}
-
-func TestHoldRequest(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	held := s.proxy.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.HoldRequest})
-	before := s.client.send(opExists, packet{}.string("/").bool(false))
-	first := s.client.send(opCreate, s.create(s.node))
-	second := s.client.send(opExists, packet{}.string("/").bool(false))
-	s.client.wantReplies(before)
-	wantHit(t, held.Hit())
-	s.client.wantSilence()
-	if s.direct.exists(s.node) {
-		t.Error("the create has been applied before Release")
-	}
-	held.Release()
-	s.client.wantReplies(first, second)
-	if !s.direct.exists(s.node) {
-		t.Error("the create has not been applied after Release")
-	}
-}
-
-func TestHoldReply(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	held := s.proxy.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.HoldReply})
-	before := s.client.send(opExists, packet{}.string("/").bool(false))
-	first := s.client.send(opCreate, s.create(s.node))
-	second := s.client.send(opExists, packet{}.string("/").bool(false))
-	s.client.wantReplies(before)
-	wantHit(t, held.Hit())
-	if !s.direct.exists(s.node) {
-		t.Error("the create has not been applied when the rule has hit")
-	}
-	s.client.wantSilence()
-	held.Release()
-	s.client.wantReplies(first, second)
 }
 
 func TestDelay(t *testing.T) {
@@ -111,8 +98,8 @@ func TestDelay(t *testing.T) {
 			s := newScene(t)
 			s.proxy.Rules().Add(fault.Rule{Op: fault.Create, Action: action, Delay: delay, Times: 2})
 			start := time.Now()
-			first := s.client.send(opCreate, s.create(s.node))
-			second := s.client.send(opCreate, s.create(newNode()))
+			first := s.client.send(proto.OpCreate, s.create(s.node))
+			second := s.client.send(proto.OpCreate, s.create(newNode()))
 			s.client.wantReplies(first)
 			between := time.Now()
 			if took := between.Sub(start); took < delay {
@@ -124,15 +111,6 @@ func TestDelay(t *testing.T) {
 			}
 		})
 	}
-	t.Run("Release ends it early", func(t *testing.T) {
-		t.Parallel()
-		s := newScene(t)
-		late := s.proxy.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DelayReply, Delay: time.Hour})
-		xid := s.client.send(opCreate, s.create(s.node))
-		wantHit(t, late.Hit())
-		late.Release()
-		s.client.wantReplies(xid)
-	})
 }
 
 func TestEvents(t *testing.T) {
@@ -141,15 +119,15 @@ func TestEvents(t *testing.T) {
 	// node has changed since the rule was added.
 	watched := func(t *testing.T, rule fault.Rule) (*scene, *fault.Handle) {
 		s := newScene(t)
-		s.direct.must(opCreate, s.create(s.node))
-		s.client.must(opExists, packet{}.string(s.node).bool(true))
+		s.direct.must(proto.OpCreate, s.create(s.node))
+		s.client.must(proto.OpExists, packet{}.string(s.node).bool(true))
 		rule.Op, rule.Path = fault.Event, s.node
 		h := s.proxy.Rules().Add(rule)
-		s.direct.must(opSetData, packet{}.string(s.node).string("new").int32(-1))
+		s.direct.must(proto.OpSetData, packet{}.string(s.node).string("new").int32(-1))
 		wantHit(t, h.Hit())
 		return s, h
 	}
-	get := func(s *scene) int32 { return s.client.send(opGetData, packet{}.string(s.node).bool(false)) }
+	get := func(s *scene) int32 { return s.client.send(proto.OpGetData, packet{}.string(s.node).bool(false)) }
 
 	t.Run("HoldReply keeps what follows the event behind it", func(t *testing.T) {
 		t.Parallel()
@@ -157,14 +135,14 @@ func TestEvents(t *testing.T) {
 		xid := get(s)
 		s.client.wantSilence()
 		held.Release()
-		s.client.wantReplies(xidEvent, xid)
+		s.client.wantReplies(proto.XidEvent, xid)
 	})
 	t.Run("DelayReply delays the event", func(t *testing.T) {
 		t.Parallel()
 		const delay = 200 * time.Millisecond
 		start := time.Now()
 		s, _ := watched(t, fault.Rule{Action: fault.DelayReply, Delay: delay})
-		s.client.wantReplies(xidEvent)
+		s.client.wantReplies(proto.XidEvent)
 		if took := time.Since(start); took < delay {
 			t.Errorf("the event came after %v; want %v at least", took, delay)
 		}
@@ -188,60 +166,7 @@ func TestEvents(t *testing.T) {
 	t.Run("Pass lets it through", func(t *testing.T) {
 		t.Parallel()
 		s, _ := watched(t, fault.Rule{Action: fault.Pass})
-		s.client.wantReplies(xidEvent)
-	})
-}
-
-func TestRulesSelect(t *testing.T) {
-	t.Parallel()
-	t.Run("the session", func(t *testing.T) {
-		t.Parallel()
-		s := newScene(t)
-		other := connect(t, s.proxy.Addr())
-		cut := s.proxy.Rules().Add(fault.Rule{Session: other.id, Op: fault.Exists, Action: fault.CutBefore})
-		s.client.exists("/")
-		wantNoHit(t, cut.Hit())
-		other.send(opExists, packet{}.string("/").bool(false))
-		other.wantEnd()
-		s.client.exists("/")
-	})
-	t.Run("the count", func(t *testing.T) {
-		t.Parallel()
-		s := newScene(t)
-		cut := s.proxy.Rules().Add(fault.Rule{Op: fault.Exists, Action: fault.CutBefore, Skip: 2})
-		s.client.exists("/")
-		s.client.exists("/")
-		wantNoHit(t, cut.Hit())
-		s.client.send(opExists, packet{}.string("/").bool(false))
-		s.client.wantEnd()
-	})
-	t.Run("every opcode that creates", func(t *testing.T) {
-		t.Parallel()
-		s := newScene(t)
-		seen := s.proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: s.node + "*", Action: fault.Pass, Times: fault.Forever})
-		opcodes := []int32{opCreate, opCreate2, opCreateContainer}
-		for i, opcode := range opcodes {
-			s.client.must(opcode, packet{}.create(opcode, s.node+string(rune('a'+i)), nil))
-		}
-		// TTL nodes are off in the server: the request counts nevertheless.
-		s.client.call(opCreateTTL, packet{}.create(opCreateTTL, s.node+"ttl", nil))
-		if got, want := seen.Hits(), len(opcodes)+1; got != want {
-			t.Errorf("Hits() = %d; want %d", got, want)
-		}
-	})
-	t.Run("a multi by the path of any part", func(t *testing.T) {
-		t.Parallel()
-		s := newScene(t)
-		held := s.proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: s.node + "/*", Action: fault.HoldReply})
-		multi := packet{}.part(opCreate).create(opCreate, s.node, []byte("data"))
-		multi = multi.part(opSetData).string(s.node).string("data").int32(-1)
-		multi = multi.part(opCreate2).create(opCreate2, s.node+"/child", nil)
-		multi = multi.part(opDelete).string(s.node + "/child").int32(-1)
-		s.client.send(opMulti, multi.end())
-		wantHit(t, held.Hit())
-		if !s.direct.exists(s.node) {
-			t.Error("the multi has not been applied")
-		}
+		s.client.wantReplies(proto.XidEvent)
 	})
 }
 
@@ -250,13 +175,13 @@ func TestRequestsOfOneXidAreDistinguished(t *testing.T) {
 	s := newScene(t)
 	held := s.proxy.Rules().Add(fault.Rule{Op: fault.Ping, Action: fault.HoldReply, Skip: 1})
 	for range 3 {
-		s.client.write(packet{}.int32(xidPing).int32(opPing))
+		s.client.ping()
 	}
-	s.client.wantReplies(xidPing)
+	s.client.wantReplies(proto.XidPing)
 	wantHit(t, held.Hit())
 	s.client.wantSilence()
 	held.Release()
-	s.client.wantReplies(xidPing, xidPing)
+	s.client.wantReplies(proto.XidPing, proto.XidPing)
 }
 
 func TestClaimOfACutConnectionIsGivenBack(t *testing.T) {
@@ -266,7 +191,7 @@ func TestClaimOfACutConnectionIsGivenBack(t *testing.T) {
 		"when the reply has not come": func(_ *testing.T, s *scene) { s.proxy.Blackhole(zkproxy.ToServer) },
 		"when the reply waits for its turn": func(t *testing.T, s *scene) {
 			held := s.proxy.Rules().Add(fault.Rule{Op: fault.Exists, Action: fault.HoldReply})
-			s.client.send(opExists, packet{}.string("/").bool(false))
+			s.client.ask("/")
 			wantHit(t, held.Hit())
 		},
 	} {
@@ -276,7 +201,7 @@ func TestClaimOfACutConnectionIsGivenBack(t *testing.T) {
 			prepare(t, s)
 			seen := s.proxy.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.Pass})
 			lost := s.proxy.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
-			s.client.send(opCreate, s.create(s.node))
+			s.client.send(proto.OpCreate, s.create(s.node))
 			wantHit(t, seen.Hit())
 			s.proxy.Cut()
 			s.client.wantEnd()
@@ -293,7 +218,7 @@ func wantClaimBack(t *testing.T, proxy *zkproxy.Proxy, lost *fault.Handle) {
 	t.Helper()
 	zktest.Eventually(t, soon, "a later create is hit", func() bool {
 		again := connect(t, proxy.Addr())
-		again.send(opCreate, packet{}.create(opCreate, newNode(), nil))
+		again.send(proto.OpCreate, packet{}.create(proto.OpCreate, newNode(), nil))
 		_, err := again.read(soon)
 		return err != nil
 	})
@@ -304,21 +229,21 @@ func TestLargeFrames(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	data := bytes.Repeat([]byte("0123456789abcdef"), 60_000)
-	s.client.must(opCreate, packet{}.create(opCreate, s.node, data))
-	r := s.client.must(opGetData, packet{}.string(s.node).bool(false))
+	s.client.must(proto.OpCreate, packet{}.create(proto.OpCreate, s.node, data))
+	r := s.client.must(proto.OpGetData, packet{}.string(s.node).bool(false))
 	if got := r.body[4 : 4+len(data)]; !bytes.Equal(got, data) {
 		t.Error("data has changed on the way")
 	}
 	held := s.proxy.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.HoldReply})
-	xid := s.client.send(opGetData, packet{}.string(s.node).bool(false))
+	xid := s.client.send(proto.OpGetData, packet{}.string(s.node).bool(false))
 	wantHit(t, held.Hit())
 	s.client.wantSilence()
 	held.Release()
 	s.client.wantReplies(xid)
 	lost := s.proxy.Rules().Add(fault.Rule{Op: fault.SetData, Action: fault.DropReply})
-	s.client.send(opSetData, packet{}.string(s.node).bytes(data[1:]).int32(0))
+	s.client.send(proto.OpSetData, packet{}.string(s.node).bytes(data[1:]).int32(0))
 	wantHit(t, lost.Hit())
-	r = s.direct.must(opGetData, packet{}.string(s.node).bool(false))
+	r = s.direct.must(proto.OpGetData, packet{}.string(s.node).bool(false))
 	if got := r.body[4 : 4+len(data)-1]; !bytes.Equal(got, data[1:]) {
 		t.Error("the write has not been applied")
 	}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 )
@@ -79,8 +80,8 @@ func TestProxyChangesNoByte(t *testing.T) {
 func drawStream(rt *rapid.T) (whole, part []byte) {
 	body := rapid.Custom(func(rt *rapid.T) packet {
 		n := rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(zkproxy.Chunk-10, 3*zkproxy.Chunk)).Draw(rt, "length")
-		opcode := rapid.SampledFrom([]int32{opCreate, opMulti, opPing, xidEvent, 0}).Draw(rt, "opcode")
-		p := packet{}.int32(rapid.Int32Range(-4, 4).Draw(rt, "xid")).int32(opcode)
+		opcode := rapid.SampledFrom([]proto.Opcode{proto.OpCreate, proto.OpMulti, proto.OpPing, -1, 0}).Draw(rt, "opcode")
+		p := packet{}.int32(rapid.Int32Range(-4, 4).Draw(rt, "xid")).int32(int32(opcode))
 		junk := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(rt, "body")
 		p = append(p, junk...)
 		return append(p, make([]byte, max(0, n-len(p)))...)[:n]
@@ -118,9 +119,9 @@ func writeIn(w io.Writer, b []byte, lengths []int) error {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(packet{}.int32(1).int32(opCreate).create(opCreate, "/a", []byte("data"))))
-	f.Add([]byte(packet{}.int32(1).int32(opMulti).int32(opCreateTTL).bool(false).int32(-1).create(opCreateTTL, "/a", nil)))
-	f.Add([]byte(packet{}.int32(xidEvent).int64(-1).int32(0).int32(1).int32(3).string("/a")))
+	f.Add([]byte(packet{}.int32(1).int32(int32(proto.OpCreate)).create(proto.OpCreate, "/a", []byte("data"))))
+	f.Add([]byte(packet{}.int32(1).int32(int32(proto.OpMulti)).part(proto.OpCreateTTL).create(proto.OpCreateTTL, "/a", nil)))
+	f.Add([]byte(packet{}.int32(proto.XidEvent).int64(-1).int32(0).int32(1).int32(3).string("/a")))
 	f.Add([]byte(packet{}.int32(0).int64(0).int32(4000).int64(7).bytes(make([]byte, 16)).bool(false)))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		frame, _ := zkproxy.DecodeRequest(body, 1)
