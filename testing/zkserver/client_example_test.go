@@ -33,13 +33,3 @@ func ExampleStart() {
 	// /task-0000000000 <nil>
 	// 30s [/task-0000000000]
 }
-
-// All that is wrong with the options is said at once.
-func ExampleStart_faults() {
-	_, err := zkserver.Start(zkserver.WithFrontends(0), zkserver.WithTick(0))
-	fmt.Println(err)
-	// Output:
-	// zkserver: tick 0s: must be at least 1ms
-	// zkserver: session timeouts 0s to 0s: must be at least 1ms and in order
-	// zkserver: frontends 0: must be 1 to 100
-}

@@ -57,7 +57,7 @@ func TestDifferential(t *testing.T) {
 	}
 	t.Cleanup(d.close)
 	for range diffClients {
-		d.connect(-1)
+		d.connect(-1, diffTimeout)
 	}
 	for epoch := 0; d.ops < *diffOps; epoch++ {
 		d.batch(0, []request{d.gen.newRoot(seed, epoch)})
@@ -96,7 +96,7 @@ func (d *differential) step() {
 	who := d.gen.rng.IntN(diffClients)
 	switch n := d.gen.rng.IntN(40); {
 	case n == 0:
-		d.resume(who)
+		d.resume(who, diffTimeout)
 		return
 	case n == 1:
 		d.end(who)
@@ -125,12 +125,7 @@ func (d *differential) random(who int) {
 }
 
 // connect opens a session in the place of client who, or a further one.
-func (d *differential) connect(who int) {
-	d.t.Helper()
-	d.connectFor(who, diffTimeout)
-}
-
-func (d *differential) connectFor(who int, timeout time.Duration) {
+func (d *differential) connect(who int, timeout time.Duration) {
 	d.t.Helper()
 	member := d.member()
 	for _, s := range d.sides() {
@@ -147,12 +142,7 @@ func (d *differential) connectFor(who int, timeout time.Duration) {
 }
 
 // resume cuts the client's connection and resumes its session on a new one.
-func (d *differential) resume(who int) {
-	d.t.Helper()
-	d.resumeFor(who, diffTimeout)
-}
-
-func (d *differential) resumeFor(who int, timeout time.Duration) {
+func (d *differential) resume(who int, timeout time.Duration) {
 	d.t.Helper()
 	member := d.member()
 	for _, s := range d.sides() {
@@ -178,7 +168,7 @@ func (d *differential) resumeFor(who int, timeout time.Duration) {
 func (d *differential) end(who int) {
 	d.t.Helper()
 	d.endSession(who)
-	d.connect(who)
+	d.connect(who, diffTimeout)
 }
 
 func (d *differential) endSession(who int) {

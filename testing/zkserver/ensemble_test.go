@@ -105,11 +105,18 @@ func (e real) elect(t testing.TB, without int) error {
 	return errs[(without+1)%members]
 }
 
-// openAt opens a session at a member, or resumes one.
-func openAt(t testing.TB, e ensemble, member int, timeout time.Duration, resumed *client) *client {
+// dialAt connects to a member. The connection ends with the test.
+func dialAt(t testing.TB, e ensemble, member int) net.Conn {
 	t.Helper()
 	nc := must.Get(e.dial(member))(t)
 	t.Cleanup(func() { nc.Close() })
+	return nc
+}
+
+// openAt opens a session at a member, or resumes one.
+func openAt(t testing.TB, e ensemble, member int, timeout time.Duration, resumed *client) *client {
+	t.Helper()
+	nc := dialAt(t, e, member)
 	session, password := int64(0), []byte(nil)
 	if resumed != nil {
 		session, password = resumed.session, resumed.password

@@ -53,7 +53,7 @@ func compareEnsembles(t *testing.T, fake, real ensemble, operations int) {
 		d.admins[i] = admin
 	}
 	for range diffClients {
-		d.connect(-1)
+		d.connect(-1, diffTimeout)
 	}
 	for epoch := 0; d.ops < operations; epoch++ {
 		d.batch(0, []request{d.gen.newRoot(seed, epoch)})
@@ -126,7 +126,7 @@ func (d *ensembleDiff) step() {
 	who := d.gen.rng.IntN(diffClients)
 	switch n := d.gen.rng.IntN(40); {
 	case n < 4:
-		d.resume(who)
+		d.resume(who, diffTimeout)
 	case n == 4:
 		d.end(who)
 	case n < 8:
@@ -158,15 +158,15 @@ func (d *ensembleDiff) expire(who int) {
 	const timeout = 8 * ticks
 	mark := fmt.Sprintf("%s-mark", d.gen.root)
 	d.endSession(who)
-	d.connectFor(who, timeout)
+	d.connect(who, timeout)
 	d.batch(who, []request{plain(create, mark, []byte(nil), open(), 1), plain(create, mark+"2", []byte(nil), open(), 1)})
 	d.batch((who+1)%diffClients, []request{plain(exists, mark, true), plain(exists, mark+"2", true)})
-	d.resumeFor(who, timeout)
+	d.resume(who, timeout)
 	for _, s := range d.sides() {
 		s.clients[who].nc.Close()
 	}
 	d.awaitGone(mark)
-	d.connect(who)
+	d.connect(who, diffTimeout)
 	d.compare(who, []request{plain(getChildren2, "/", false)}, true)
 	d.ended++
 }

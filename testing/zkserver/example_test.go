@@ -10,6 +10,15 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
+// exampleServer starts a server.
+func exampleServer() *zkserver.Server {
+	srv, err := zkserver.Start()
+	if err != nil {
+		panic(err)
+	}
+	return srv
+}
+
 // exampleClient connects a client to a server, over pipes.
 func exampleClient(srv *zkserver.Server) *zk.Conn {
 	conn, _, err := zk.Connect([]string{srv.Addr()}, 10*time.Second,
@@ -43,11 +52,7 @@ func Example() {
 
 // What does a service do when the session of its leader ends? No need to wait for it.
 func ExampleServer_Expire() {
-	srv, err := zkserver.Start()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	srv := exampleServer()
 	defer srv.Close()
 	leader, follower := exampleClient(srv), exampleClient(srv)
 	defer leader.Close()
@@ -64,17 +69,13 @@ func ExampleServer_Expire() {
 
 // The reply to a create is lost: the client doesn't know, but the node is there.
 func ExampleServer_Rules() {
-	srv, err := zkserver.Start()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	srv := exampleServer()
 	defer srv.Close()
 	conn := exampleClient(srv)
 	defer conn.Close()
 
 	srv.Rules().Add(fault.Rule{Op: fault.Create, Path: "/order", Action: fault.DropReply})
-	_, err = conn.Create("/order", nil, 0, zk.WorldACL(zk.PermAll))
+	_, err := conn.Create("/order", nil, 0, zk.WorldACL(zk.PermAll))
 	fmt.Println(err)
 	fmt.Println(srv.Paths())
 	// Output:
@@ -85,11 +86,7 @@ func ExampleServer_Rules() {
 // A front end that is cut off from its leader goes on answering reads when the session
 // that it serves has come to its end.
 func ExampleFrontend_Isolate() {
-	srv, err := zkserver.Start(zkserver.WithFrontends(1))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	srv := exampleServer()
 	defer srv.Close()
 	conn := exampleClient(srv)
 	defer conn.Close()
@@ -109,11 +106,7 @@ func ExampleFrontend_Isolate() {
 
 // Tools and clients in other languages connect over TCP.
 func ExampleServer_Listen() {
-	srv, err := zkserver.Start()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	srv := exampleServer()
 	defer srv.Close()
 	addr, err := srv.Listen("127.0.0.1:0")
 	if err != nil {

@@ -22,98 +22,55 @@ func hits(h *fault.Handle) bool {
 	}
 }
 
-func TestFaultCutBeforeLosesTheRequest(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		other, c := connect(t, srv), connect(t, srv)
-		h := srv.Rules().Add(fault.Rule{Session: c.session, Op: fault.Create, Path: "/x*", Action: fault.CutBefore})
-		c.node(t, "/y", 0)
-		c.send(create, "/x-", []byte(nil), open(), 2)
-		c.closed(t)
-		<-h.Hit()
-		if other.has(t, "/x-0000000001") {
-			t.Error("the request was carried out")
-		}
-	})
-}
-
-func TestFaultDropReplyCarriesOutTheRequest(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		other, c := connect(t, srv), connect(t, srv)
-		h := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.DropReply})
-		c.send(exists, "/", false)
-		c.send(create, "/x", []byte(nil), open(), 0)
-		if got, err := c.receive(); err != nil || got.xid != 1 {
-			t.Errorf("the answer before the one that is dropped: %+v, %v", got, err)
-		}
-		c.closed(t)
-		<-h.Hit()
-		if !other.has(t, "/x") {
-			t.Error("the request was not carried out")
-		}
-	})
-}
-
-func TestFaultHoldRequestHoldsBackWhatFollows(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		other, c := connect(t, srv), connect(t, srv)
-		h := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.HoldRequest})
-		c.send(create, "/x", []byte(nil), open(), 0)
-		c.send(create, "/y", []byte(nil), open(), 0)
-		<-h.Hit()
-		c.silent(t, T/2)
-		if other.has(t, "/x") || other.has(t, "/y") {
-			t.Error("a request was carried out that is held, or behind one")
-		}
-		h.Release()
-		for range 2 {
-			c.succeeds(t)
-		}
-	})
-}
-
-func TestFaultHoldReplyHoldsBackWhatFollows(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		other, c := connect(t, srv), connect(t, srv)
-		h := srv.Rules().Add(fault.Rule{Op: fault.Create, Action: fault.HoldReply})
-		c.send(create, "/x", []byte(nil), open(), 0)
-		c.send(ping)
-		<-h.Hit()
-		c.silent(t, T/2)
-		if !other.has(t, "/x") {
-			t.Error("the request was not carried out")
-		}
-		h.Release()
-		for _, want := range []int32{1, -2} {
-			if got, err := c.receive(); err != nil || got.xid != want {
-				t.Errorf("got %+v, %v, want xid %d", got, err, want)
-			}
-		}
-	})
-}
-
-func TestFaultDelays(t *testing.T) {
+// What befalls a create, and the request behind it, while a rule is in force and afterwards.
+func TestFaultOfARequest(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name    string
+	for _, tt := range []struct {
 		action  fault.Action
-		applied bool // at once
+		delay   time.Duration
+		applied bool // once the rule has hit
+		ends    bool // the connection
 	}{
-		{"a request is carried out later", fault.DelayRequest, false},
-		{"a reply is delivered later", fault.DelayReply, true},
-	}
-	for _, tt := range tests {
-		virtualSubtest(t, tt.name, func(t *testing.T, srv *zkserver.Server) {
+		{fault.CutBefore, 0, false, true},
+		{fault.DropReply, 0, true, true},
+		{fault.HoldRequest, 0, false, false},
+		{fault.HoldReply, 0, true, false},
+		{fault.DelayRequest, 3 * time.Second, false, false},
+		{fault.DelayReply, 3 * time.Second, true, false},
+	} {
+		virtualSubtest(t, tt.action.String(), func(t *testing.T, srv *zkserver.Server) {
 			other, c := connect(t, srv), connect(t, srv)
-			srv.Rules().Add(fault.Rule{Op: fault.Create, Action: tt.action, Delay: 3 * time.Second})
+			h := srv.Rules().Add(fault.Rule{Session: c.session, Op: fault.Create, Path: "/x*", Action: tt.action, Delay: tt.delay})
+			other.node(t, "/x-other", 0)
+			c.node(t, "/y", 0)
 			began := time.Now()
+			c.send(exists, "/", false)
 			c.send(create, "/x", []byte(nil), open(), 0)
-			synctest.Wait()
-			if got := other.has(t, "/x"); got != tt.applied {
-				t.Errorf("carried out at once: %v, want %v", got, tt.applied)
+			if !tt.ends {
+				c.send(create, "/z", []byte(nil), open(), 0)
 			}
-			must.Get(c.receive())(t)
-			if got := time.Since(began); got != 3*time.Second {
-				t.Errorf("the reply came after %v, want 3s", got)
+			if tt.action != fault.CutBefore { // which may cost the answers before it
+				c.succeeds(t)
+			}
+			<-h.Hit()
+			synctest.Wait()
+			if x, z := other.has(t, "/x"), other.has(t, "/z"); x != tt.applied || z != (tt.applied && !tt.ends) {
+				t.Errorf("carried out: %v, and %v behind it; want %v for both", x, z, tt.applied)
+			}
+			if tt.ends {
+				c.closed(t)
+				return
+			}
+			want := tt.delay
+			if want == 0 {
+				want = T / 2
+				c.silent(t, want)
+				h.Release()
+			}
+			c.succeeds(t)
+			c.succeeds(t)
+			if got := time.Since(began); got != want {
+				t.Errorf("the replies came after %v, want %v", got, want)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package zkserver_test
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -89,7 +89,7 @@ func playReadOnly(t *testing.T, e ensemble) string {
 	note("global session: %d bytes, refused: %v", len(kept.frame), errors.Is(err, io.EOF))
 	note("isro: %q", fourLetter(t, e, member, "isro"))
 	fresh := must.Get(shakeReadOnly(t, e, member, true, nil))(t)
-	if len(fresh.frame) != 37 {
+	if len(fresh.frame) != connectLength {
 		got := fresh.client
 		got.nc.SetReadDeadline(time.Now().Add(time.Second))
 		_, err := got.r.ReadByte()
@@ -104,11 +104,11 @@ func playReadOnly(t *testing.T, e ensemble) string {
 	fresh.client.closed(t)
 	zktest.Eventually(t, time.Minute, "the member follows again", func() bool {
 		answer, err := shakeReadOnly(t, e, member, false, global)
-		return err == nil && len(answer.frame) == 37
+		return err == nil && len(answer.frame) == connectLength
 	})
 	note("isro: %q", fourLetter(t, e, member, "isro"))
 	back, err := shakeReadOnly(t, e, member, true, nil)
-	if err != nil || len(back.frame) != 37 {
+	if err != nil || len(back.frame) != connectLength {
 		t.Fatalf("handshake with a member that follows: %x, %v", back.frame, err)
 	}
 	note("session: %v, read-only %d", back.client.session != 0, back.frame[36])
@@ -144,19 +144,12 @@ func shakeReadOnly(t *testing.T, e ensemble, member int, readOnly bool, resumed 
 	}
 	t.Cleanup(func() { nc.Close() })
 	must.OK(t, nc.SetDeadline(time.Now().Add(20*time.Second)))
-	session, password := int64(0), make([]byte, 16)
+	hello := proto.ConnectRequest{Timeout: 5000, ReadOnly: readOnly}
 	if resumed != nil {
-		session, password = resumed.session, resumed.password
+		hello.Session, hello.Password = resumed.session, resumed.password
 	}
-	c := &client{nc: nc, r: bufio.NewReader(nc)}
-	if err := c.write(body(0, int64(0), 5000, session, password, readOnly)); err != nil {
-		return shaken{}, eof(err)
-	}
-	frame, err := c.readFrame()
-	if len(frame) == 37 {
-		c.timeout = time.Duration(binary.BigEndian.Uint32(frame[4:])) * time.Millisecond
-		c.session, c.password = int64(binary.BigEndian.Uint64(frame[8:])), frame[20:36]
-	}
+	c := newClient(nc)
+	frame, err := c.greet(hello)
 	return shaken{c, frame}, eof(err)
 }
 
@@ -170,8 +163,7 @@ func eof(err error) error {
 
 func fourLetter(t *testing.T, e ensemble, member int, word string) string {
 	t.Helper()
-	nc := must.Get(e.dial(member))(t)
-	defer nc.Close()
+	nc := dialAt(t, e, member)
 	must.Get(io.WriteString(nc, word))(t)
 	answer := must.Get(io.ReadAll(nc))(t)
 	return string(answer)

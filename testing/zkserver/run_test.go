@@ -60,20 +60,17 @@ func TestFaultRefuseIsAnsweredByTheFollowerAlone(t *testing.T) {
 	node := []any{"/refused", []byte(nil), open(), 0}
 	for _, tt := range []struct {
 		code   fault.Code
-		number int32
 		op     int32
 		fields []any
-		zxid   func(last int64) int64
-		closes bool
 	}{
-		{fault.Throttled, -127, create, node, func(last int64) int64 { return last }, false},
-		{fault.Throttled, -127, getChildren, []any{"/", false}, func(last int64) int64 { return last }, false},
-		{fault.NotReadOnly, -119, create, node, func(last int64) int64 { return last }, false},
-		{fault.NoAuth, -102, create, node, func(int64) int64 { return 0 }, false},
-		{fault.InvalidACL, -114, create, node, func(int64) int64 { return 0 }, false},
-		{fault.AuthFailed, -115, auth, credential, func(int64) int64 { return 0 }, true},
-		{fault.AuthRequired, -124, create, node, func(int64) int64 { return 0 }, true},
-		{fault.Unimplemented, -6, create, node, func(int64) int64 { return -1 }, true},
+		{fault.Throttled, create, node},
+		{fault.Throttled, getChildren, []any{"/", false}},
+		{fault.NotReadOnly, create, node},
+		{fault.NoAuth, create, node},
+		{fault.InvalidACL, create, node},
+		{fault.AuthFailed, auth, credential},
+		{fault.AuthRequired, create, node},
+		{fault.Unimplemented, create, node},
 	} {
 		virtualSubtest(t, tt.code.String(), func(t *testing.T, srv *zkserver.Server) {
 			other, c := connectTo(t, srv, 2), connectTo(t, srv, 0)
@@ -85,14 +82,14 @@ func TestFaultRefuseIsAnsweredByTheFollowerAlone(t *testing.T) {
 				t.Fatalf("the answer before: %+v, %v", first, err)
 			}
 			got, err := c.receive()
-			if want := tt.zxid(first.zxid); err != nil || got.xid != xid || got.err != tt.number || got.zxid != want || len(got.body) != 0 {
-				t.Errorf("got %+v, %v; want xid %d, error %d, zxid %d", got, err, xid, tt.number, want)
+			if want := tt.code.Zxid(first.zxid); err != nil || got.xid != xid || got.err != int32(tt.code) || got.zxid != want || len(got.body) != 0 {
+				t.Errorf("got %+v, %v; want xid %d, error %d, zxid %d", got, err, xid, tt.code, want)
 			}
 			<-refused.Hit()
 			if srv.Leader().Zxid() != first.zxid || other.has(t, "/refused") {
 				t.Error("the leader has seen the request")
 			}
-			if tt.closes {
+			if tt.code.Closes() {
 				c.closed(t)
 			} else if got := c.call(t, tt.op, tt.fields...); got.err != 0 {
 				t.Errorf("the next request: error %d", got.err)

@@ -87,26 +87,6 @@ func TestSequenceNumbersOfOutstandingCreations(t *testing.T) {
 	})
 }
 
-// A leader without a quorum goes on proposing, so that all of it is outstanding together.
-func TestSequenceNumbersOfLeaderWithoutQuorum(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := connectTo(t, srv, 0)
-		c.node(t, "/p", 0)
-		must.OK(t, srv.SetNextSequence("/p", math.MaxInt32))
-		srv.Frontend(0).Isolate()
-		for range 3 {
-			c.send(create, "/p/n", []byte(nil), open(), 2)
-		}
-		c.silent(t, time.Second)
-		srv.Frontend(0).Heal()
-		for _, want := range []string{"2147483647", "-2147483648", "-2147483647"} {
-			if got, err := c.receive(); err != nil || string(got.body[4:]) != "/p/n"+want {
-				t.Errorf("got %q, %v, want %s", got.body, err, want)
-			}
-		}
-	}, led()...)
-}
-
 func TestReadsWaitForOutstandingWrites(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, other := connect(t, srv), connect(t, srv)

@@ -2,12 +2,12 @@ package zkserver_test
 
 import (
 	"bufio"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"net"
 	"testing"
 	"time"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // Opcodes of the protocol, for the tests' own client.
@@ -59,54 +59,40 @@ type bare []byte
 
 // body encodes fields one after the other.
 func body(fields ...any) []byte {
-	var b []byte
+	e := proto.NewEncoder()
 	for _, field := range fields {
 		switch v := field.(type) {
 		case int:
-			b = binary.BigEndian.AppendUint32(b, uint32(int32(v)))
+			e.Int32(int32(v))
 		case int32:
-			b = binary.BigEndian.AppendUint32(b, uint32(v))
+			e.Int32(v)
 		case int64:
-			b = binary.BigEndian.AppendUint64(b, uint64(v))
+			e.Int64(v)
 		case bool:
-			if v {
-				b = append(b, 1)
-			} else {
-				b = append(b, 0)
-			}
+			e.Bool(v)
 		case string:
-			b = binary.BigEndian.AppendUint32(b, uint32(len(v)))
-			b = append(b, v...)
+			e.String(v)
 		case []byte:
-			if v == nil {
-				b = binary.BigEndian.AppendUint32(b, 0xffffffff)
-				continue
-			}
-			b = binary.BigEndian.AppendUint32(b, uint32(len(v)))
-			b = append(b, v...)
+			e.Bytes(v)
 		case []string:
-			b = binary.BigEndian.AppendUint32(b, uint32(len(v)))
-			for _, s := range v {
-				b = append(b, body(s)...)
-			}
+			e.Strings(v)
 		case []entry:
-			b = binary.BigEndian.AppendUint32(b, uint32(len(v)))
-			for _, e := range v {
-				b = append(b, body(e.perms, e.scheme, e.id)...)
+			e.Int32(int32(len(v)))
+			for _, a := range v {
+				e.Raw(body(a.perms, a.scheme, a.id))
 			}
 		case []sub:
 			for _, s := range v {
-				b = append(b, body(s.op, false, -1)...)
-				b = append(b, s.body...)
+				e.Raw(body(s.op, false, -1, bare(s.body)))
 			}
-			b = append(b, body(-1, true, -1)...)
+			e.Raw(body(-1, true, -1))
 		case bare:
-			b = append(b, v...)
+			e.Raw(v)
 		default:
 			panic(fmt.Sprintf("body: field %T", field))
 		}
 	}
-	return b
+	return e.Body()
 }
 
 // A reply is what the server has sent: an answer, or an event with xid -1.
@@ -131,41 +117,37 @@ type client struct {
 // handshake sends a connect request and decodes the answer. Session 0 asks for a new
 // one.
 func handshake(nc net.Conn, timeout time.Duration, seen, session int64, password []byte) (*client, error) {
-	c := &client{nc: nc, r: bufio.NewReader(nc)}
-	if password == nil {
-		password = make([]byte, 16)
+	c := newClient(nc)
+	frame, err := c.greet(proto.ConnectRequest{Zxid: seen, Timeout: int32(timeout.Milliseconds()), Session: session, Password: password})
+	if err == nil && len(frame) != connectLength {
+		err = fmt.Errorf("connect response of %d bytes, want %d", len(frame), connectLength)
 	}
-	b := body(0, seen, int(timeout.Milliseconds()), session, password, false)
-	if err := c.write(b); err != nil {
-		return nil, err
-	}
-	answer, err := c.readFrame()
-	if err != nil {
-		return nil, err
-	}
-	if len(answer) != 37 {
-		return nil, fmt.Errorf("connect response of %d bytes, want 37", len(answer))
-	}
-	c.timeout = time.Duration(binary.BigEndian.Uint32(answer[4:])) * time.Millisecond
-	c.session = int64(binary.BigEndian.Uint64(answer[8:]))
-	c.password = answer[20:36]
-	return c, nil
+	return c, err
 }
 
-func (c *client) write(frame []byte) error {
-	_, err := c.nc.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...))
-	return err
-}
+// connectLength is the length of an answer to a handshake.
+const connectLength = 37
 
-func (c *client) readFrame() ([]byte, error) {
-	var head [4]byte
-	if _, err := io.ReadFull(c.r, head[:]); err != nil {
+func newClient(nc net.Conn) *client { return &client{nc: nc, r: bufio.NewReader(nc)} }
+
+// greet sends a handshake, returns what answers it, and takes the session from that if it is an answer.
+func (c *client) greet(hello proto.ConnectRequest) (frame []byte, err error) {
+	if hello.Password == nil {
+		hello.Password = make([]byte, proto.PasswordSize)
+	}
+	if _, err := c.nc.Write(hello.Frame()); err != nil {
 		return nil, err
 	}
-	frame := make([]byte, binary.BigEndian.Uint32(head[:]))
-	_, err := io.ReadFull(c.r, frame)
+	frame, err = c.readFrame()
+	if len(frame) == connectLength {
+		d := proto.NewDecoder(frame)
+		answer := d.ConnectReply()
+		c.timeout, c.session, c.password = time.Duration(answer.Timeout)*time.Millisecond, answer.Session, answer.Password
+	}
 	return frame, err
 }
+
+func (c *client) readFrame() ([]byte, error) { return proto.ReadFrame(c.r, 64<<20) }
 
 // send sends a request and returns its xid.
 func (c *client) send(op int32, fields ...any) (int32, error) {
@@ -179,7 +161,8 @@ func (c *client) send(op int32, fields ...any) (int32, error) {
 	case setWatches, setWatches2:
 		xid = -8
 	}
-	return xid, c.write(body(xid, op, bare(body(fields...))))
+	_, err := c.nc.Write(framed(xid, op, bare(body(fields...))))
+	return xid, err
 }
 
 // receive returns the next frame.
@@ -188,15 +171,9 @@ func (c *client) receive() (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if len(frame) < 16 {
-		return reply{}, fmt.Errorf("reply of %d bytes", len(frame))
-	}
-	return reply{
-		xid:  int32(binary.BigEndian.Uint32(frame)),
-		zxid: int64(binary.BigEndian.Uint64(frame[4:])),
-		err:  int32(binary.BigEndian.Uint32(frame[12:])),
-		body: frame[16:],
-	}, nil
+	d := proto.NewDecoder(frame)
+	head := d.ReplyHead()
+	return reply{head.Xid, head.Zxid, int32(head.Code), d.Rest()}, d.Err()
 }
 
 // call sends a request and returns its answer. Events that come before it are passed over.
