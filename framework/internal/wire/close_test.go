@@ -34,7 +34,7 @@ func TestReadEndsThoughTheSocketsCloseBlocks(t *testing.T) {
 		p := &peer{t: t, wire: w}
 		release := make(chan struct{})
 		wrap := func(c net.Conn) net.Conn { return blockedClose{c, release} }
-		must.OK(t, p.connectIn(withMinute(t), wire.Identification{}, wrap, func(server net.Conn) { _, _ = server.Write(framed(greeting(7))) }))
+		must.OK(t, p.connectIn(withMinute(t), wire.Identification{}, wrap, greet))
 		b := make([]byte, 100)
 		must.Get(p.facade.Read(b))(t)
 		start := time.Now()

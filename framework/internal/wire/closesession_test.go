@@ -11,6 +11,7 @@ import (
 
 	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // closing runs CloseSession of session 7 against a server that sends answers, one for
@@ -43,11 +44,7 @@ func framed(body []byte) []byte {
 }
 
 // replyTo returns a framed reply with a server's error code.
-func replyTo(xid, code int32) []byte {
-	body := binary.BigEndian.AppendUint32(nil, uint32(xid))
-	body = binary.BigEndian.AppendUint64(body, 5)
-	return framed(binary.BigEndian.AppendUint32(body, uint32(code)))
-}
+func replyTo(xid int32, code proto.Code) []byte { return framed(replyOf(xid, 5, code, nil)) }
 
 func TestCloseSession_sends_nothing_else(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

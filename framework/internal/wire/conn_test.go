@@ -131,7 +131,7 @@ func TestAnExpiredOrAnotherSessionEndsTheWire(t *testing.T) {
 			p := newPeer(t)
 			wantErr(t, "the handshake", p.connect(framed(greeting(tc.answer))), tc.want)
 			wantErr(t, "ended by", p.wire.Status().Ended, tc.want)
-			if p.wire.Status().Open || p.wire.Send(&wire.Request{Opcode: opExists, Limit: 1}) {
+			if p.wire.Status().Open || p.wire.Send(&wire.Request{Opcode: proto.OpExists, Limit: 1}) {
 				t.Error("a request was sent in a session that the server has ended")
 			}
 			wantErr(t, "a connection more", p.connect(framed(greeting(7))), tc.want)
@@ -143,13 +143,13 @@ func TestAnExpiredOrAnotherSessionEndsTheWire(t *testing.T) {
 func TestCredentialsAreAnsweredOutOfTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
-		first := p.request(opSetData)
-		auth := p.request(opAuth)
+		first := p.request(proto.OpSetData)
+		auth := p.request(proto.OpAuth)
 		p.respond(auth, 0)
 		p.respond(first, 0)
 		wantErr(t, "refusal", p.wire.Status().Refusal, nil)
 		wantAllAnswered(t, p.wire)
-		p.respond(p.request(opAuth), codeRefused)
+		p.respond(p.request(proto.OpAuth), proto.CodeAuthFailed)
 		wantErr(t, "refusal", p.wire.Status().Refusal, wire.ErrTrial)
 		p.reconnect()
 		wantErr(t, "on a new connection", p.wire.Status().Refusal, nil)
@@ -205,14 +205,14 @@ func TestAnEndIsForGoodAndForTheFirstCause(t *testing.T) {
 		p := newPeer(t)
 		first := errors.New("first")
 		deadline := p.wire.Status().Deadline
-		_, came := p.ask(opWhoAmI, nil, 100)
+		_, came := p.ask(proto.OpWhoAmI, nil, 100)
 		p.wire.End(first)
 		p.wire.End(errors.New("second"))
 		if got := <-came; !errors.Is(got.err, wire.ErrUnanswered) {
 			t.Errorf("what was pending: %+v, want that it has no answer", got)
 		}
 		wantErr(t, "ended by", p.wire.Status().Ended, first)
-		if p.wire.Send(&wire.Request{Opcode: opCreate, Limit: 1}) {
+		if p.wire.Send(&wire.Request{Opcode: proto.OpCreate, Limit: 1}) {
 			t.Error("a create was sent in an abandoned session")
 		}
 		closed := make(chan error, 1)
@@ -242,13 +242,13 @@ func TestTheOldestUnansweredMayBeAPing(t *testing.T) {
 				t.Errorf("%s: %v, want what was sent at %v", what, since.Sub(start), at)
 			}
 		}
-		p.request(opPing)
+		p.request(proto.OpPing)
 		want("a ping alone", 0)
 		<-time.After(time.Second)
-		first := p.request(opExists)
+		first := p.request(proto.OpExists)
 		want("a ping and a request", 0)
 		<-time.After(time.Second)
-		p.request(opPing)
+		p.request(proto.OpPing)
 		p.respond(-2, 0)
 		want("bytes have arrived", 2*time.Second)
 		p.respond(first, 0)
@@ -269,7 +269,7 @@ func TestASilentConnectionEnds(t *testing.T) {
 				<-time.After(gap)
 			}
 			start := time.Now()
-			_, came := p.ask(opWhoAmI, nil, 100)
+			_, came := p.ask(proto.OpWhoAmI, nil, 100)
 			<-came
 			const limit = timeout * 2 / 3
 			if took := time.Since(start); !errors.Is(p.wire.Status().Fault, os.ErrDeadlineExceeded) || took > limit || took < limit-gap {
@@ -284,7 +284,7 @@ func TestASlowFrameIsProgress(t *testing.T) {
 	const size, pieces = 512 << 10, 8
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
-		sent := &wire.Request{Opcode: opSetData, Body: make([]byte, size), Limit: 2 * size}
+		sent := &wire.Request{Opcode: proto.OpSetData, Body: make([]byte, size), Limit: 2 * size}
 		p.wire.Send(sent)
 		for n := 0; n < size; {
 			m := must.Get(io.ReadFull(p.server, make([]byte, min(size/pieces, size+12-n))))(t)
@@ -312,7 +312,7 @@ func TestASlowFrameIsProgress(t *testing.T) {
 // request itself.
 func TestWithoutAMarginAWriteProvesItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &peer{t: t, wire: newWireWith(0)}
+		p := &peer{t: t, wire: newWire(func(c *wire.Config) { c.MarginFor = func(time.Duration) time.Duration { return 0 } })}
 		start := time.Now()
 		p.reconnect()
 		for n := range 10 {

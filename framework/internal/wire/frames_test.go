@@ -1,27 +1,26 @@
 package wire_test
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// The reply's body is skipped, and what follows it is read.
+// The reply's body is skipped, and what follows it is read. Its length is learned nevertheless: the next reads are
+// expected to be as long.
 func TestAnOversizedReply(t *testing.T) {
 	for limit, body := range map[int]string{3: "four", 100: strings.Repeat("a", 10*maxReply)} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPeer(t)
-			arrived, came := p.ask(opWhoAmI, nil, limit)
-			next := p.request(opExists)
+			arrived, came := p.ask(proto.OpGetData, nil, limit)
+			next := p.request(proto.OpExists)
 			go func() {
 				_, _ = p.server.Write(framed(answerTo(arrived, 0, body))) // an error is the reader's
 				_, _ = p.server.Write(framed(words(int(next), 0, 1, -101)))
@@ -32,31 +31,18 @@ func TestAnOversizedReply(t *testing.T) {
 			synctest.Wait()
 			wantAllAnswered(t, p.wire)
 			wantErr(t, "the fault", p.wire.Status().Fault, nil)
+			if n := p.wire.Expected(proto.OpGetData); n < len(body)*9/10 {
+				t.Errorf("replies are expected to have %d bytes after one of %d", n, len(body))
+			}
 		})
 	}
-}
-
-// The reply is skipped, and its length is learned nevertheless: the next reads are expected to be as long.
-func TestTheLengthOfAnOversizedReplyIsLearned(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(t)
-		arrived, came := p.ask(proto.OpGetData, nil, 100)
-		go func() { _, _ = p.server.Write(framed(answerTo(arrived, 0, strings.Repeat("a", 10*maxReply)))) }() // an error is the reader's
-		if got := <-came; !errors.Is(got.err, wire.ErrTooLarge) {
-			t.Errorf("%+v, want that it is too large", got)
-		}
-		synctest.Wait()
-		if n := p.wire.Expected(proto.OpGetData); n < 9*maxReply {
-			t.Errorf("replies are expected to have %d bytes after one of %d", n, 10*maxReply)
-		}
-	})
 }
 
 // A server that does not stop can't hold up what waits: the reply is noted at its head.
 func TestAnOversizedReplyIsNotedBeforeItsBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
-		arrived, _ := p.ask(opWhoAmI, nil, 100)
+		arrived, _ := p.ask(proto.OpWhoAmI, nil, 100)
 		must.Get(p.server.Write(append(words(10*maxReply), arrived[:4]...)))(t)
 		must.Get(p.server.Write(words(0, 1, 0, 1)))(t)
 		synctest.Wait()
@@ -78,7 +64,7 @@ func TestAFrameThatAnswersNothing(t *testing.T) {
 	} {
 		runSynctest(t, name, func(t *testing.T) {
 			p := newPeer(t)
-			p.request(opExists)
+			p.request(proto.OpExists)
 			go p.server.Write(append(frame, make([]byte, 16)...))
 			synctest.Wait()
 			wantErr(t, "the fault", p.wire.Status().Fault, wire.ErrProtocol)
@@ -89,11 +75,9 @@ func TestAFrameThatAnswersNothing(t *testing.T) {
 func TestOnlyEventsOfZnodesAreDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string
-		p := &peer{t: t, wire: wire.New(wire.Config{
-			MarginFor: func(time.Duration) time.Duration { return margin },
-			MaxReply:  maxReply,
-			OnEvent:   func(kind int32, path string) { got = append(got, fmt.Sprint(kind, path)) },
-			OnDown:    func() { got = append(got, "down") },
+		p := &peer{t: t, wire: newWire(func(c *wire.Config) {
+			c.OnEvent = func(kind int32, path string) { got = append(got, fmt.Sprint(kind, path)) }
+			c.OnDown = func() { got = append(got, "down") }
 		})}
 		p.reconnect()
 		for _, kind := range []int{-2, -1, 0, 5, 7, 1, 4} {
@@ -111,10 +95,9 @@ func TestOnlyEventsOfZnodesAreDelivered(t *testing.T) {
 func TestABodyMayArriveInTwoReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
-		for n := range replyHead + statLength {
-			xid := p.request(opExists)
-			body := binary.BigEndian.AppendUint32(nil, uint32(xid))
-			frame := framed(append(body, make([]byte, 12+statLength)...))
+		for n := range proto.ReplyHeadSize + proto.StatSize {
+			xid := p.request(proto.OpExists)
+			frame := framed(replyOf(xid, 0, 0, make([]byte, proto.StatSize)))
 			must.Get(p.server.Write(frame[:n+1]))(t)
 			must.Get(p.server.Write(frame[n+1:]))(t)
 			synctest.Wait()

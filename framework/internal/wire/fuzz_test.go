@@ -64,10 +64,9 @@ func feed(t *testing.T, stream, pieces []byte) string {
 	t.Helper()
 	var delivered bytes.Buffer
 	down := make(chan struct{})
-	w := wire.New(wire.Config{
-		Timeout: timeout, MarginFor: func(time.Duration) time.Duration { return margin }, MaxReply: maxReply,
-		OnEvent: func(kind int32, path string) { fmt.Fprint(&delivered, kind, path, ";") },
-		OnDown:  func() { close(down) },
+	w := newWire(func(c *wire.Config) {
+		c.OnEvent = func(kind int32, path string) { fmt.Fprint(&delivered, kind, path, ";") }
+		c.OnDown = func() { close(down) }
 	})
 	_, err := w.Connect(withMinute(t), &script{stream: stream, pieces: pieces}, wire.Identification{})
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 func started(t *testing.T, srv *zkserver.Server) (w *wire.Wire, dials *atomic.Int64) {
 	t.Helper()
 	dials = new(atomic.Int64)
-	w = wire.New(wire.Config{Timeout: timeout, MarginFor: func(time.Duration) time.Duration { return margin }, MaxReply: maxReply})
+	w = newWire()
 	must.OK(t, w.Start(func() (net.Conn, error) {
 		if w.Status().Ended != nil {
 			return w.Over(), nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework/internal/wire"
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // Times of a session with T = 8 s and a margin of 2 s. A contact is kept if it
@@ -52,16 +53,16 @@ func TestDeadline_moves_by_proof_only(t *testing.T) {
 			{5 * time.Second, (*peer).answer, timeout},
 		}},
 		{"a contact that may have arrived together with the proof is not proven by it", []step{
-			{time.Second, func(p *peer) { p.early = p.request(opExists) }, greeted},
+			{time.Second, func(p *peer) { p.early = p.request(proto.OpExists) }, greeted},
 			{3500 * time.Millisecond, func(p *peer) {
-				late := p.request(opSetData)
+				late := p.request(proto.OpSetData)
 				p.respond(p.early, 0)
 				p.respond(late, 0)
 			}, timeout},
 			{5500 * time.Millisecond, (*peer).write, timeout + 3500*time.Millisecond},
 		}},
 		{"a credential is no contact: a server takes it without touching the session", []step{
-			{time.Second, func(p *peer) { p.respond(p.request(opAuth), 0) }, greeted},
+			{time.Second, func(p *peer) { p.respond(p.request(proto.OpAuth), 0) }, greeted},
 			{4 * time.Second, (*peer).write, timeout},
 		}},
 		{"one that says that the session has expired proves nothing", []step{

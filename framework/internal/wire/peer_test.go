@@ -15,22 +15,6 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// Opcodes and codes of the protocol.
-const (
-	opExists  = 3
-	opSetData = 5
-	opSync    = 9
-	opPing    = 11
-	opAuth    = 100
-
-	codeExpired   = -112
-	codeThrottled = -127
-	codeRefused   = -115
-
-	statLength = proto.StatSize
-	replyHead  = proto.ReplyHeadSize
-)
-
 // A peer is the server of a Wire, at the other end of a pipe.
 type peer struct {
 	t      *testing.T
@@ -38,10 +22,10 @@ type peer struct {
 	facade net.Conn // what go-zookeeper gets
 	socket net.Conn // the wire's end of the pipe
 	server net.Conn
-	hello  []byte          // the latest handshake that arrived
-	xid    int32           // of the latest request
-	asked  map[int32]int32 // opcodes of requests
-	early  int32           // a request that a test answers later
+	hello  []byte // the latest handshake that arrived
+	xid    int32  // of the latest request
+	asked  map[int32]proto.Opcode
+	early  int32 // a request that a test answers later
 }
 
 // maxReply is the longest reply that tests read.
@@ -49,14 +33,13 @@ const maxReply = 128 << 10
 
 var errTest = errors.New("by the test")
 
-func newWire() *wire.Wire { return newWireWith(margin) }
-
-func newWireWith(margin time.Duration) *wire.Wire {
-	return wire.New(wire.Config{
-		Timeout:   timeout,
-		MarginFor: func(time.Duration) time.Duration { return margin },
-		MaxReply:  maxReply,
-	})
+// newWire returns a Wire whose configuration is changed so.
+func newWire(change ...func(*wire.Config)) *wire.Wire {
+	cfg := wire.Config{Timeout: timeout, MarginFor: func(time.Duration) time.Duration { return margin }, MaxReply: maxReply}
+	for _, fn := range change {
+		fn(&cfg)
+	}
+	return wire.New(cfg)
 }
 
 // newPeer returns a peer after its first handshake.
@@ -110,12 +93,12 @@ func (p *peer) connectIn(ctx context.Context, id wire.Identification, wrap func(
 
 // greeting is a server's answer to a handshake.
 func greeting(session int64) []byte {
-	b := make([]byte, 4, 37)
-	b = binary.BigEndian.AppendUint32(b, uint32(timeout/time.Millisecond))
-	b = binary.BigEndian.AppendUint64(b, uint64(session))
-	b = binary.BigEndian.AppendUint32(b, 16)
-	return append(b, make([]byte, 17)...)
+	answer := proto.ConnectReply{Timeout: int32(timeout / time.Millisecond), Session: session, Password: make([]byte, proto.PasswordSize)}
+	return answer.Frame()[proto.LengthSize:]
 }
+
+// greet sends the answer of a server that grants a session.
+func greet(server net.Conn) { _, _ = server.Write(framed(greeting(7))) } // an error is the client's
 
 // reply has the wire read a frame of the server.
 func (p *peer) reply(body []byte) {
@@ -125,17 +108,16 @@ func (p *peer) reply(body []byte) {
 }
 
 // request sends a request and returns its number.
-func (p *peer) request(opcode int32) int32 {
+func (p *peer) request(opcode proto.Opcode) int32 {
 	p.t.Helper()
-	if opcode == opPing {
+	if opcode == proto.OpPing {
 		p.goPing()
-	} else if !p.wire.Send(&wire.Request{Opcode: proto.Opcode(opcode), Limit: maxReply, Class: wire.Proof}) {
+	} else if !p.wire.Send(&wire.Request{Opcode: opcode, Limit: maxReply, Class: wire.Proof}) {
 		p.t.Fatal("not sent")
 	}
-	frame := p.receive()
-	p.xid = int32(binary.BigEndian.Uint32(frame))
+	p.xid = xidOf(p.receive())
 	if p.asked == nil {
-		p.asked = make(map[int32]int32)
+		p.asked = make(map[int32]proto.Opcode)
 	}
 	p.asked[p.xid] = opcode
 	return p.xid
@@ -148,39 +130,32 @@ func (p *peer) goPing() {
 }
 
 // respond answers a request with the code and, if that is 0, what the opcode asks for.
-func (p *peer) respond(xid, code int32) {
+func (p *peer) respond(xid int32, code proto.Code) {
 	p.t.Helper()
-	b := binary.BigEndian.AppendUint32(nil, uint32(xid))
-	b = binary.BigEndian.AppendUint64(b, 1)
-	b = binary.BigEndian.AppendUint32(b, uint32(code))
+	var body []byte
 	switch p.asked[xid] {
-	case opExists, opSetData:
-		b = append(b, make([]byte, statLength)...)
-	case opSync:
-		b = append(b, 0, 0, 0, 0)
+	case proto.OpExists, proto.OpSetData:
+		body = make([]byte, proto.StatSize)
+	case proto.OpSync:
+		body = words("")
 	}
-	p.reply(b)
+	p.reply(replyOf(xid, 1, code, body))
 }
 
-func (p *peer) read()            { p.respond(p.request(opExists), 0) }
-func (p *peer) ping()            { p.respond(p.request(opPing), 0) }
-func (p *peer) write()           { p.respond(p.request(opSetData), 0) }
-func (p *peer) sync()            { p.respond(p.request(opSync), 0) }
-func (p *peer) writeThrottled()  { p.respond(p.request(opSetData), codeThrottled) }
-func (p *peer) writeExpired()    { p.respond(p.request(opSetData), codeExpired) }
-func (p *peer) writeUnanswered() { p.request(opSetData) }
+func (p *peer) read()            { p.respond(p.request(proto.OpExists), 0) }
+func (p *peer) ping()            { p.respond(p.request(proto.OpPing), 0) }
+func (p *peer) write()           { p.respond(p.request(proto.OpSetData), 0) }
+func (p *peer) sync()            { p.respond(p.request(proto.OpSync), 0) }
+func (p *peer) writeThrottled()  { p.respond(p.request(proto.OpSetData), proto.CodeThrottled) }
+func (p *peer) writeExpired()    { p.respond(p.request(proto.OpSetData), proto.CodeSessionExpired) }
+func (p *peer) writeUnanswered() { p.request(proto.OpSetData) }
 func (p *peer) answer()          { p.respond(p.xid, 0) }
 
 // nextFrame reads a whole frame and returns it without its length.
-func nextFrame(conn io.Reader) ([]byte, error) {
-	head := make([]byte, 4)
-	if _, err := io.ReadFull(conn, head); err != nil {
-		return nil, err
-	}
-	frame := make([]byte, binary.BigEndian.Uint32(head))
-	_, err := io.ReadFull(conn, frame)
-	return frame, err
-}
+func nextFrame(conn io.Reader) ([]byte, error) { return proto.ReadFrame(conn, 64<<20) }
+
+// xidOf returns the number of a request or of a reply.
+func xidOf(frame []byte) int32 { return int32(binary.BigEndian.Uint32(frame)) }
 
 // receive returns the next frame that the server gets.
 func (p *peer) receive() []byte {
@@ -207,11 +182,16 @@ func (p *peer) ask(opcode proto.Opcode, body []byte, limit int) (arrived []byte,
 }
 
 // answerTo is a reply with a body to the request that arrived.
-func answerTo(arrived []byte, code int32, body string) []byte {
-	b := append([]byte(nil), arrived[:4]...)
-	b = binary.BigEndian.AppendUint64(b, 77)
-	b = binary.BigEndian.AppendUint32(b, uint32(code))
-	return append(b, body...)
+func answerTo(arrived []byte, code proto.Code, body string) []byte {
+	return replyOf(xidOf(arrived), 77, code, []byte(body))
+}
+
+// replyOf is a reply without its length.
+func replyOf(xid int32, zxid int64, code proto.Code, body []byte) []byte {
+	e := proto.NewEncoder()
+	e.ReplyHead(xid, zxid, code)
+	e.Raw(body)
+	return e.Body()
 }
 
 // words encodes numbers and strings as the protocol does.

@@ -8,15 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
-)
-
-// The opcodes and codes that a lease clock has to tell apart.
-const (
-	opCreate    = 1
-	opGetData   = 4
-	opMulti     = 14
-	opReconfig  = 16
-	opCreateTTL = 21
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // TestWhatAnAnswerProves answers one request, behind a ping that lies a margin before it.
@@ -24,42 +16,42 @@ func TestWhatAnAnswerProves(t *testing.T) {
 	const proof, nothing = true, false
 	for _, tc := range []struct {
 		name   string
-		opcode int32
-		code   int32
+		opcode proto.Opcode
+		code   proto.Code
 		zxid   int64
 		want   bool
 	}{
-		{"setData", opSetData, 0, 7, proof},
-		{"create", opCreate, 0, 7, proof},
-		{"createTTL", opCreateTTL, 0, 7, proof},
-		{"reconfig", opReconfig, 0, 7, proof},
-		{"no znode", opSetData, -101, 7, proof},
-		{"no permission", opSetData, -102, 7, proof},
-		{"bad version", opSetData, -103, 7, proof},
-		{"no children of ephemerals", opCreate, -108, 7, proof},
-		{"znode exists", opCreate, -110, 7, proof},
+		{"setData", proto.OpSetData, 0, 7, proof},
+		{"create", proto.OpCreate, 0, 7, proof},
+		{"createTTL", proto.OpCreateTTL, 0, 7, proof},
+		{"reconfig", proto.OpReconfig, 0, 7, proof},
+		{"no znode", proto.OpSetData, -101, 7, proof},
+		{"no permission", proto.OpSetData, -102, 7, proof},
+		{"bad version", proto.OpSetData, -103, 7, proof},
+		{"no children of ephemerals", proto.OpCreate, -108, 7, proof},
+		{"znode exists", proto.OpCreate, -110, 7, proof},
 		{"not empty", 2, -111, 7, proof},
-		{"invalid ACL", opCreate, -114, 7, proof},
-		{"bad arguments", opSetData, -8, 7, proof},
-		{"quota exceeded", opSetData, -125, 7, proof},
+		{"invalid ACL", proto.OpCreate, -114, 7, proof},
+		{"bad arguments", proto.OpSetData, -8, 7, proof},
+		{"quota exceeded", proto.OpSetData, -125, 7, proof},
 
-		{"sync", opSync, 0, 7, nothing},
-		{"read", opGetData, 0, 7, nothing},
+		{"sync", proto.OpSync, 0, 7, nothing},
+		{"read", proto.OpGetData, 0, 7, nothing},
 		{"check outside a transaction", 13, 0, 7, nothing},
 		{"addWatch", 106, 0, 7, nothing},
-		{"no permission, from the server alone", opSetData, -102, 0, nothing},
-		{"invalid ACL, from the server alone", opCreate, -114, 0, nothing},
-		{"unknown request", opSetData, -6, 7, nothing},
-		{"session expired", opSetData, -112, 7, nothing},
-		{"authentication failed", opSetData, -115, 7, nothing},
-		{"session moved", opSetData, -118, 7, nothing},
-		{"read-only server", opSetData, -119, 7, nothing},
-		{"authentication required", opSetData, -124, 7, nothing},
-		{"throttled", opSetData, -127, 7, nothing},
-		{"a code of a later server", opSetData, -130, 7, nothing},
+		{"no permission, from the server alone", proto.OpSetData, -102, 0, nothing},
+		{"invalid ACL, from the server alone", proto.OpCreate, -114, 0, nothing},
+		{"unknown request", proto.OpSetData, -6, 7, nothing},
+		{"session expired", proto.OpSetData, -112, 7, nothing},
+		{"authentication failed", proto.OpSetData, -115, 7, nothing},
+		{"session moved", proto.OpSetData, -118, 7, nothing},
+		{"read-only server", proto.OpSetData, -119, 7, nothing},
+		{"authentication required", proto.OpSetData, -124, 7, nothing},
+		{"throttled", proto.OpSetData, -127, 7, nothing},
+		{"a code of a later server", proto.OpSetData, -130, 7, nothing},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			checkProof(t, tc.opcode, append(headOf(tc.zxid, tc.code), make([]byte, 100)...), tc.want)
+			checkProof(t, tc.opcode, tc.zxid, tc.code, make([]byte, 100), tc.want)
 		})
 	}
 }
@@ -89,18 +81,12 @@ func TestWhatATransactionsResultsProve(t *testing.T) {
 		"many operations":        {failed(make([]int32, 8000)...), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			checkProof(t, opMulti, append(headOf(7, 0), tc.results...), tc.want)
+			checkProof(t, proto.OpMulti, 7, 0, tc.results, tc.want)
 		})
 	}
 }
 
-// headOf returns the head of a reply, save its xid.
-func headOf(zxid int64, code int32) []byte {
-	b := binary.BigEndian.AppendUint64(nil, uint64(zxid))
-	return binary.BigEndian.AppendUint32(b, uint32(code))
-}
-
-func checkProof(t *testing.T, opcode int32, reply []byte, want bool) {
+func checkProof(t *testing.T, opcode proto.Opcode, zxid int64, code proto.Code, body []byte, want bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
@@ -108,8 +94,7 @@ func checkProof(t *testing.T, opcode int32, reply []byte, want bool) {
 		p.ping()
 		<-time.After(margin)
 		before := p.wire.Status().Deadline
-		xid := p.request(opcode)
-		p.reply(append(binary.BigEndian.AppendUint32(nil, uint32(xid)), reply...))
+		p.reply(replyOf(p.request(opcode), zxid, code, body))
 		if moved := p.wire.Status().Deadline.After(before); moved != want {
 			t.Errorf("the deadline moved: %v, want %v", moved, want)
 		}

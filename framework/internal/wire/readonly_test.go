@@ -1,7 +1,6 @@
 package wire_test
 
 import (
-	"encoding/binary"
 	"io"
 	"net"
 	"slices"
@@ -23,8 +22,7 @@ type readOnlyAnswer struct {
 func TestReadOnlyHandshake(t *testing.T) {
 	flagged := greeting(7)
 	flagged[36] = 1
-	refused := binary.BigEndian.AppendUint64(make([]byte, 4), 7) // xid, zxid
-	refused = append(refused, 0xff, 0xff, 0xff, 0x89)            // -119
+	refused := replyOf(0, 7, proto.CodeNotReadOnly, nil)
 	for name, tt := range map[string]readOnlyAnswer{
 		"a read-only server":                       {true, flagged, nil, true},
 		"a server with a quorum":                   {true, greeting(7), nil, false},
@@ -37,11 +35,7 @@ func TestReadOnlyHandshake(t *testing.T) {
 
 func checkReadOnlyHandshake(t *testing.T, tt readOnlyAnswer) {
 	t.Helper()
-	p := &peer{t: t, wire: wire.New(wire.Config{
-		MarginFor: func(time.Duration) time.Duration { return margin },
-		MaxReply:  maxReply,
-		ReadOnly:  tt.asked,
-	})}
+	p := &peer{t: t, wire: newWire(func(c *wire.Config) { c.ReadOnly = tt.asked })}
 	err := p.connect(framed(tt.answer))
 	if (p.hello[44] == 1) != tt.asked {
 		t.Errorf("flag %d, asked for a read-only server: %v", p.hello[44], tt.asked)
@@ -67,12 +61,12 @@ func checkReadOnlyHandshake(t *testing.T, tt readOnlyAnswer) {
 // The connection is there for requests when the server has answered to the credentials.
 func TestCredentialsPrecedeRequests(t *testing.T) {
 	for name, tc := range map[string]struct {
-		codes []int32 // of the answers to the credentials "a" and "b"
+		codes []proto.Code // of the answers to the credentials "a" and "b"
 		want  error
 	}{
-		"accepted":                  {[]int32{0, 0}, nil},
-		"the first one is refused":  {[]int32{codeRefused}, wire.ErrCredential},
-		"the second one is refused": {[]int32{0, codeRefused}, wire.ErrCredential},
+		"accepted":                  {[]proto.Code{0, 0}, nil},
+		"the first one is refused":  {[]proto.Code{proto.CodeAuthFailed}, wire.ErrCredential},
+		"the second one is refused": {[]proto.Code{0, proto.CodeAuthFailed}, wire.ErrCredential},
 	} {
 		runSynctest(t, name, func(t *testing.T) {
 			p := &peer{t: t, wire: newWire()}
@@ -82,7 +76,7 @@ func TestCredentialsPrecedeRequests(t *testing.T) {
 				{Scheme: "b", Secret: []byte("2")},
 			}
 			err := p.connectWith(wire.Identification{Credentials: credentials}, func(server net.Conn) {
-				_, _ = server.Write(framed(greeting(7))) // an error is the client's
+				greet(server)
 				for _, code := range tc.codes {
 					schemes = append(schemes, answerCredential(server, code))
 				}
@@ -99,10 +93,9 @@ func TestCredentialsPrecedeRequests(t *testing.T) {
 }
 
 // answerCredential reads a credential, answers it with the code and returns its scheme.
-func answerCredential(server io.ReadWriter, code int32) string {
+func answerCredential(server io.ReadWriter, code proto.Code) string {
 	frame, _ := nextFrame(server)
-	reply := append(append([]byte{}, frame[:4]...), make([]byte, 8)...)
-	_, _ = server.Write(framed(binary.BigEndian.AppendUint32(reply, uint32(code))))
+	_, _ = server.Write(framed(replyOf(xidOf(frame), 0, code, nil)))
 	d := proto.NewDecoder(frame[12:]) // behind xid, opcode and type
 	return d.String()
 }

@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -16,18 +15,13 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-const (
-	opAddWatch = 106
-	opWhoAmI   = 107
-)
-
 // An addWatch is answered by the follower alone.
 func TestAnAddWatchIsNoProofOfTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
 		deadline, presumed := p.wire.Status().Deadline, p.wire.Status().Presumed
 		<-time.After(2 * margin)
-		arrived, came := p.ask(opAddWatch, nil, 100)
+		arrived, came := p.ask(proto.OpAddWatch, nil, 100)
 		p.reply(answerTo(arrived, 0, "\x00\x00\x00\x00"))
 		if got := <-came; got.err != nil {
 			t.Fatal(got.err)
@@ -51,12 +45,12 @@ func TestARequestEndsWithItsConnection(t *testing.T) {
 	} {
 		runSynctest(t, name, func(t *testing.T) {
 			p := newPeer(t)
-			_, came := p.ask(opWhoAmI, nil, 100)
+			_, came := p.ask(proto.OpWhoAmI, nil, 100)
 			end(p)
 			if got := <-came; !errors.Is(got.err, wire.ErrUnanswered) {
 				t.Errorf("%+v, want that it has no answer", got)
 			}
-			wantErr(t, "the next", last(p.wire.Ask(&wire.Request{Opcode: opWhoAmI, Limit: 100})), wire.ErrUnsent)
+			wantErr(t, "the next", last(p.wire.Ask(&wire.Request{Opcode: proto.OpWhoAmI, Limit: 100})), wire.ErrUnsent)
 		})
 	}
 }
@@ -71,7 +65,7 @@ func TestWhatWasNotWrittenIsUnsent(t *testing.T) {
 			p := newPeer(t)
 			var sent []*wire.Request
 			for range 100 {
-				rq := &wire.Request{Opcode: opSetData, Body: make([]byte, 1000), Limit: 100}
+				rq := &wire.Request{Opcode: proto.OpSetData, Body: make([]byte, 1000), Limit: 100}
 				p.wire.Send(rq)
 				sent = append(sent, rq)
 			}
@@ -115,9 +109,9 @@ func TestRequestsEndAlthoughTheSocketIsStuck(t *testing.T) {
 		p := &peer{t: t, wire: newWire()}
 		s := stuckSocket{stuck: make(chan struct{}), release: make(chan struct{})}
 		must.OK(t, p.connectIn(withMinute(t), wire.Identification{}, func(c net.Conn) net.Conn { s.Conn = c; return s },
-			func(server net.Conn) { _, _ = server.Write(framed(greeting(7))) }))
+			greet))
 		close(s.stuck)
-		rq := &wire.Request{Opcode: opSetData, Limit: 100}
+		rq := &wire.Request{Opcode: proto.OpSetData, Limit: 100}
 		p.wire.Send(rq)
 		synctest.Wait()
 		start := time.Now()
@@ -133,7 +127,7 @@ func TestRequestsEndAlthoughTheSocketIsStuck(t *testing.T) {
 func TestRequest_needs_a_handshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{wire: newWire()}
-		wantErr(t, "without a connection", last(p.wire.Ask(&wire.Request{Opcode: opWhoAmI, Limit: 100})), wire.ErrUnsent)
+		wantErr(t, "without a connection", last(p.wire.Ask(&wire.Request{Opcode: proto.OpWhoAmI, Limit: 100})), wire.ErrUnsent)
 		wantErr(t, "a close of the session", p.wire.CloseSession(t.Context()), wire.ErrUnsent)
 	})
 }
@@ -144,14 +138,14 @@ func TestRequestsAreSentInOrderAndWithoutWaiting(t *testing.T) {
 		p := newPeer(t)
 		var sent []*wire.Request
 		for i := range 100 {
-			rq := &wire.Request{Opcode: opWhoAmI, Body: []byte{byte(i)}}
+			rq := &wire.Request{Opcode: proto.OpWhoAmI, Body: []byte{byte(i)}}
 			if !p.wire.Send(rq) {
 				t.Fatal("it is not sent")
 			}
 			sent = append(sent, rq)
 		}
 		var owner counting
-		last := &wire.Request{Opcode: opWhoAmI, Owner: &owner}
+		last := &wire.Request{Opcode: proto.OpWhoAmI, Owner: &owner}
 		p.wire.Send(last)
 		for i := range sent {
 			if frame := p.receive(); frame[8] != byte(i) {
@@ -183,11 +177,11 @@ func TestAReadLeavesAWatchUnlessThereIsARecursiveOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
 		flag := func(path string, watch bool) byte {
-			p.wire.Send(&wire.Request{Opcode: opExists, Body: append(words(path), 0), Watch: watch})
+			p.wire.Send(&wire.Request{Opcode: proto.OpExists, Body: append(words(path), 0), Watch: watch})
 			frame := p.receive()
 			return frame[len(frame)-1]
 		}
-		p.ask(opAddWatch, append(words("/tree"), 0, 0, 0, 1), 100)
+		p.ask(proto.OpAddWatch, append(words("/tree"), 0, 0, 0, 1), 100)
 		got := []byte{flag("/a", true), flag("/a", false), flag("/tree", true), flag("/tree/a", true)}
 		if want := []byte{1, 0, 0, 1}; !bytes.Equal(got, want) {
 			t.Errorf("watch flags %v, want %v", got, want)
@@ -199,10 +193,10 @@ func TestAReadLeavesAWatchUnlessThereIsARecursiveOne(t *testing.T) {
 func TestWithdraw(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
-		first := &wire.Request{Opcode: opSetData, Body: []byte("1")} // its write waits for the server
+		first := &wire.Request{Opcode: proto.OpSetData, Body: []byte("1")} // its write waits for the server
 		p.wire.Send(first)
 		synctest.Wait()
-		second, third := &wire.Request{Opcode: opSetData, Body: []byte("2")}, &wire.Request{Opcode: opSetData, Body: []byte("3")}
+		second, third := &wire.Request{Opcode: proto.OpSetData, Body: []byte("2")}, &wire.Request{Opcode: proto.OpSetData, Body: []byte("3")}
 		p.wire.Send(second)
 		p.wire.Send(third)
 		if p.wire.Withdraw(first) || !p.wire.Withdraw(second) || p.wire.Withdraw(second) {
@@ -221,7 +215,7 @@ func TestClasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
 		send := func(class wire.Class, body string, expect int) {
-			p.wire.Send(&wire.Request{Opcode: opSetData, Body: []byte(body), Expect: wire.Length{Bytes: expect}, Class: class})
+			p.wire.Send(&wire.Request{Opcode: proto.OpSetData, Body: []byte(body), Expect: wire.Length{Bytes: expect}, Class: class})
 		}
 		send(wire.Ordinary, "large", 8<<20) // fills the window, for which a release waits, too
 		p.receive()
@@ -231,19 +225,19 @@ func TestClasses(t *testing.T) {
 		send(wire.Apart, "apart", 100)
 		synctest.Wait()
 		send(wire.Release, "release", 100)
-		must.Get(p.facade.Write(proto.RequestFrame(proto.XidPing, proto.OpPing, nil)))(t)
+		p.goPing()
 		closing := make(chan error, 1)
 		go func() { closing <- p.wire.CloseSession(t.Context()) }()
 		send(wire.Proof, "proof", 100)
-		var got []int32
+		var got []proto.Opcode
 		for range 3 {
-			got = append(got, int32(binary.BigEndian.Uint32(p.receive()[4:])))
+			got = append(got, proto.Opcode(xidOf(p.receive()[4:])))
 		}
-		counts := map[int32]int{}
+		counts := map[proto.Opcode]int{}
 		for _, op := range got {
 			counts[op]++
 		}
-		if counts[opSetData] != 1 || counts[opPing] != 1 || counts[int32(proto.OpCloseSession)] != 1 {
+		if counts[proto.OpSetData] != 1 || counts[proto.OpPing] != 1 || counts[proto.OpCloseSession] != 1 {
 			t.Errorf("opcodes %v overtook, want a proof, a ping and the close", got)
 		}
 		synctest.Wait()
@@ -271,18 +265,18 @@ func TestClasses(t *testing.T) {
 func TestBulkAndSmallRequestsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPeer(t)
-		p.wire.Send(&wire.Request{Opcode: opSetData, Expect: wire.Length{Bytes: 8 << 20}})
+		p.wire.Send(&wire.Request{Opcode: proto.OpSetData, Expect: wire.Length{Bytes: 8 << 20}})
 		p.receive()
 		for range 100 {
-			p.wire.Send(&wire.Request{Opcode: opSetData, Expect: wire.Length{Bytes: 64 << 10}})
-			p.wire.Send(&wire.Request{Opcode: opExists, Expect: wire.Length{Bytes: 1 << 20}, Class: wire.Apart})
+			p.wire.Send(&wire.Request{Opcode: proto.OpSetData, Expect: wire.Length{Bytes: 64 << 10}})
+			p.wire.Send(&wire.Request{Opcode: proto.OpExists, Expect: wire.Length{Bytes: 1 << 20}, Class: wire.Apart})
 		}
 		synctest.Wait()
 		xid, small := int32(-1000), 0
 		for large := 0; large < 2; xid-- {
 			p.respond(xid, 0)
 			frame := p.receive()
-			if binary.BigEndian.Uint32(frame[4:]) == opExists {
+			if proto.Opcode(xidOf(frame[4:])) == proto.OpExists {
 				large++
 			} else {
 				small++
@@ -302,7 +296,7 @@ func TestAMultiReadTeachesLengths(t *testing.T) {
 		read    proto.Opcode
 		results []byte
 		want    int // the length that the next is expected to have
-		code    int32
+		code    proto.Code
 	}{
 		"data":         {proto.OpGetData, words(4, []byte{0}, 0, string(make([]byte, 10_000)), stat, noNode, 4, []byte{0}, 0, "a", stat, end), 10_072 * 4 / 3, 0},
 		"names":        {proto.OpGetChildren, words(8, []byte{0}, 0, 1, string(make([]byte, 20_000)), 8, []byte{0}, 0, 0, noNode, end), 20_008 * 4 / 3, 0},
@@ -340,9 +334,9 @@ func TestASocketThatTakesNothingEndsTheConnection(t *testing.T) {
 		p := &peer{t: t, wire: newWire()}
 		var idle atomic.Bool
 		must.OK(t, p.connectIn(withMinute(t), wire.Identification{}, func(c net.Conn) net.Conn { return idleSocket{c, &idle} },
-			func(server net.Conn) { _, _ = server.Write(framed(greeting(7))) }))
+			greet))
 		idle.Store(true)
-		_, err := p.wire.Ask(&wire.Request{Opcode: opSetData, Limit: 100})
+		_, err := p.wire.Ask(&wire.Request{Opcode: proto.OpSetData, Limit: 100})
 		wantErr(t, "a request", err, wire.ErrUnsent)
 		wantErr(t, "the connection", p.wire.Status().Fault, io.ErrNoProgress)
 	})

@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -37,7 +36,7 @@ func (m *mechanism) Next(challenge []byte) ([]byte, bool, error) {
 
 // A token is what a server answers to a token: a code, and a token or null.
 type token struct {
-	code int32
+	code proto.Code
 	body []byte
 }
 
@@ -45,18 +44,13 @@ type token struct {
 func answerTokens(conn net.Conn, answers []token) (held []string) {
 	for _, a := range answers {
 		request, err := nextFrame(conn)
-		if err != nil || binary.BigEndian.Uint32(request[4:]) != 102 {
+		if err != nil || proto.Opcode(xidOf(request[4:])) != proto.OpSASL {
 			return held
 		}
 		held = append(held, string(request[12:]))
-		reply := append(request[:4:4], make([]byte, 8)...)
-		reply = binary.BigEndian.AppendUint32(reply, uint32(a.code))
-		if a.body == nil {
-			reply = binary.BigEndian.AppendUint32(reply, 1<<32-1)
-		} else {
-			reply = proto.AppendString(reply, string(a.body))
-		}
-		_, _ = conn.Write(framed(reply)) // an error is the client's
+		e := proto.NewEncoder()
+		e.Bytes(a.body)
+		_, _ = conn.Write(framed(replyOf(xidOf(request), 0, a.code, e.Body()))) // an error is the client's
 	}
 	return held
 }
@@ -92,7 +86,7 @@ func TestSASL_comes_before_the_handshakes_answer(t *testing.T) {
 			m := &mechanism{steps: tc.steps}
 			presumed := time.Now().Add(timeout)
 			err := p.connectWith(wire.Identification{SASL: m}, func(server net.Conn) {
-				_, _ = server.Write(framed(greeting(7))) // an error is the client's
+				greet(server)
 				<-time.After(time.Second)
 				answerTokens(server, tc.answers)
 				if tc.challenges == nil {
@@ -148,7 +142,7 @@ func TestAnExchangeThatDoesNotReturnFailsTheHandshake(t *testing.T) {
 			start := time.Now()
 			exchange := nextFunc(func() { tc.next(func() { <-release }, cancel) })
 			err := p.connectIn(ctx, wire.Identification{SASL: exchange}, nil, func(server net.Conn) {
-				_, _ = server.Write(framed(greeting(7))) // an error is the client's
+				greet(server)
 			})
 			if took := time.Since(start); took > tc.within {
 				t.Errorf("the handshake failed after %v", took)
