@@ -3,7 +3,6 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
-	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -21,40 +19,6 @@ import (
 
 // Scenarios of Curator's own tests that no other test has; lab/interop/curator-tests.md
 // has all of them.
-
-// As testLockACLs and testACLsCreatingParents: what the lock creates has the
-// ACL that is given to it, and each parent that of the client's provider otherwise.
-func TestCuratorACLs(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		open := []acl.Entry{{Perms: acl.All, Scheme: "world", ID: "anyone"}}
-		some := []acl.Entry{{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}}
-		provider := func(path string) []acl.Entry {
-			if path == "/curator-acl/parent" {
-				return some
-			}
-			return open
-		}
-		c := env.Client(t, framework.WithACLProvider(provider))
-		check := func(lease *lock.Lease, want map[string][]acl.Entry) {
-			t.Helper()
-			for path, acl := range want {
-				if got, _, err := c.ACL(t.Context(), path); err != nil || !slices.Equal(got, acl) {
-					t.Errorf("%s has %v (%v), want %v", path, got, err, acl)
-				}
-			}
-			mustRelease(t, lease)
-		}
-		lease := mustLock(t, newMutex(t, c, "/curator-acl/parent/lock"))
-		check(lease, map[string][]acl.Entry{
-			"/curator-acl/parent": some, "/curator-acl/parent/lock": open, lease.Node(): open,
-		})
-		rw := must.Get(lock.NewRWMutex(c, "/curator-acl-given/lock", recipes.WithACL(some...)))(t)
-		lease = mustLock(t, rw.Write())
-		check(lease, map[string][]acl.Entry{
-			"/curator-acl-given": some, "/curator-acl-given/lock": some, lease.Node(): some,
-		})
-	})
-}
 
 // As testAttemptLockFailedException: what failed first is what Lock returns, and
 // the attempt's znode goes.
@@ -103,23 +67,6 @@ func TestCuratorQueueThatCanNotBeListed(t *testing.T) {
 		must.Receive(t, failing.Hit(), "the failure to delete")
 		if st, _, err := operator.Exists(t.Context(), path); err != nil || st.Cversion == before.Cversion {
 			t.Errorf("no child came or went (%v): there was no attempt", err)
-		}
-	})
-}
-
-// As testSetNodeData: the lock has a copy of its data.
-func TestCuratorDataIsCopied(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		c := env.Client(t)
-		data := []byte("first")
-		rw := must.Get(lock.NewRWMutex(c, "/curator/data", recipes.WithData(data), recipes.WithoutMetadata()))(t)
-		copy(data, "later")
-		for _, side := range []lock.Locker{rw.Write(), rw.Read()} {
-			lease := mustLock(t, side)
-			if got, _, err := c.Get(t.Context(), lease.Node()); err != nil || string(got) != "first" {
-				t.Errorf("the znode holds %q, %v", got, err)
-			}
-			mustRelease(t, lease)
 		}
 	})
 }

@@ -1,18 +1,28 @@
 package lock_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/locktest"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
 )
 
 func TestNewMultiNamesEveryFault(t *testing.T) {
@@ -245,42 +255,24 @@ func TestMultiRefusesAnUpgradeAndKeepsNothing(t *testing.T) {
 	})
 }
 
+// TestMultiFencesAndGuards: a Multi as a whole has neither a znode nor a fence, and a guard for each of its members'
+// znodes, which one transaction made.
 func TestMultiFencesAndGuards(t *testing.T) {
 	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		paths := numbered("/multi/fence", 3)
 		c := env.Client(t)
-		m := newMulti(t, newMutexes(t, c, paths...)...)
-		var last int64
-		for range 3 {
-			lease := mustLock(t, m)
-			if lease.Fence() != 0 || lease.Node() != "" {
-				t.Errorf("fence %d and node %q of a multi as a whole", lease.Fence(), lease.Node())
-			}
-			fence := lease.Members()[0].Fence()
-			if fence <= last {
-				t.Errorf("fence %d after %d: must grow", fence, last)
-			}
-			last = fence
-			for _, member := range lease.Members() {
-				st, ok, err := c.Exists(t.Context(), member.Node())
-				if got := member.Fence(); err != nil || !ok || got != fence || got != st.Czxid {
-					t.Errorf("%s: fence %d of a znode with czxid %d (%v, %v), all in one transaction: %d",
-						member.Path(), got, st.Czxid, ok, err, fence)
-				}
-			}
-			mustRelease(t, lease)
+		lease := mustLock(t, newMulti(t, newMutexes(t, c, paths...)...))
+		if lease.Fence() != 0 || lease.Node() != "" || len(lease.Guards()) != 3 {
+			t.Errorf("fence %d, node %q and %d guards of a multi as a whole", lease.Fence(), lease.Node(), len(lease.Guards()))
 		}
-		lease := mustLock(t, m)
-		guards := lease.Guards()
-		if _, err := c.Txn(t.Context(), guards...); err != nil || len(guards) != 3 {
-			t.Errorf("%d guards: %v, want 3 and nil", len(guards), err)
+		wantErr(t, "transaction with the one Guard", recipetest.Err(c.Txn(t.Context(), lease.Guard())), errNoGuard)
+		mustHold(t, c, lease) // each member has the fence of its znode
+		for _, member := range lease.Members() {
+			if got, want := member.Fence(), lease.Members()[0].Fence(); got != want {
+				t.Errorf("%s: fence %d, want %d, as all in one transaction", member.Path(), got, want)
+			}
 		}
-		deleteNode(t, c, lease.Members()[2].Node())
-		if _, err := c.Txn(t.Context(), guards...); !errors.Is(err, framework.ErrNoNode) {
-			t.Errorf("guards of a lease with a znode deleted: %v, want ErrNoNode", err)
-		}
-		must.Receive(t, lease.Lost(), "the loss")
-		_ = lease.Release(t.Context())
+		mustRelease(t, lease)
 		alone := mustLock(t, newMutex(t, c, paths[0]))
 		if got := len(alone.Guards()); got != 1 || alone.Members() != nil {
 			t.Errorf("a mutex's lease: %d guards, members %v; want one and nil", got, alone.Members())
@@ -312,3 +304,334 @@ func TestGoroutinesOfOneOwnerShareAMulti(t *testing.T) {
 		awaitEach(t, c, paths, 0)
 	})
 }
+
+// TestMultiOfWhichOneIsLostIsLost has an operator delete a member's znode. The release names the one, whether the loss
+// was noticed before or the release meets a znode that was deleted a moment ago: one transaction of all can't succeed
+// then. The others go (redisson/redisson#5484, #4031).
+func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		rule    fault.Rule
+		early   bool // another member is released first
+		noticed bool
+	}{
+		"noticed":         {rule: fault.Rule{Action: fault.Pass}, noticed: true},
+		"a moment ago":    {rule: fault.Rule{Op: fault.Event, Action: fault.DropEvent, Times: fault.Forever}, early: true},
+		"outcome unknown": {rule: fault.Rule{Op: fault.Multi, Path: "/multi/**", Action: fault.CutBefore}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+				paths := numbered(anyPath("/multi"), 4)
+				c, route := onRoute(t, env)
+				operator := env.Client(t)
+				m := newMulti(t, newMutexes(t, c, paths...)...)
+				lease := mustLock(t, m)
+				ctx, cancel := lease.Context(t.Context())
+				defer cancel()
+				if tt.early {
+					mustRelease(t, lease.Members()[0])
+				}
+				met := route.Rules().Add(tt.rule)
+				defer met.Release()
+				deleteNode(t, operator, lease.Members()[2].Node())
+				errs := map[string]error{}
+				if tt.noticed {
+					must.Receive(t, lease.Lost(), "the loss")
+					must.Receive(t, ctx.Done(), "the end of the lease's context")
+					errs["Err"], errs["cause"] = lease.Err(), context.Cause(ctx)
+				}
+				errs["Release"] = lease.Release(t.Context())
+				for what, err := range errs {
+					var lost *lock.LostError
+					if tt.noticed {
+						if !errors.As(err, &lost) || lost.Path != m.Path() {
+							t.Fatalf("%s: %v, want a LostError of all", what, err)
+						}
+						err = lost.Cause
+					}
+					if !errors.As(err, &lost) || lost.Path != paths[2] || !errors.Is(err, lock.ErrNodeDeleted) ||
+						strings.Count(err.Error(), "lost "+paths[2]) != 1 {
+						t.Errorf("%s: %v, want the LostError of %s once", what, err, paths[2])
+					}
+				}
+				wantErr(t, "second release", lease.Release(t.Context()), lock.ErrReleased)
+				awaitEach(t, operator, paths, 0)
+				mustRelease(t, mustLock(t, newMulti(t, newMutexes(t, operator, paths...)...)))
+			})
+		})
+	}
+}
+
+func TestMulti_restarts_when_a_member_is_deleted(t *testing.T) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		paths := numbered("/multi/anew", 4)
+		holder := env.Client(t)
+		c, route := onRoute(t, env)
+		before := route.Count(fault.GetData)
+		held := mustLock(t, newMutex(t, holder, paths[2]))
+		done := lockLater(t.Context(), newMulti(t, newMutexes(t, c, paths...)...))
+		awaitEach(t, holder, paths, 1, 1, 2, 0)
+		zktest.Eventually(t, generous, "watches on its own three znodes and on the one ahead", func() bool {
+			return route.Count(fault.GetData) == before+4
+		})
+		deleteNode(t, holder, zkpath.Join(paths[0], contenders(t, holder, paths[0])[0]))
+		zktest.Eventually(t, generous, "the look for what fired", func() bool { return route.Count(fault.GetData) == before+5 })
+		env.Quiesce()
+		mustRelease(t, held)
+		lease := granted(t, done, "the grant of all")
+		awaitEach(t, holder, paths, 1)
+		mustRelease(t, lease)
+	})
+}
+
+// An error of one member of a Multi names that member.
+func TestAMultisErrorNamesTheMember(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		other, c := virtualClient(t, srv), virtualClient(t, srv)
+		held := mustLock(t, newMutex(t, other, "/refusal/b"))
+		m := newMulti(t, newUnfairMutex(t, c, "/refusal/a"), newMutex(t, c, "/refusal/b"), newUnfairMutex(t, c, "/refusal/c"))
+		_, err := m.TryLock(t.Context())
+		if want := "lock: try lock /refusal/b: held by another owner"; !errors.Is(err, lock.ErrHeld) || err.Error() != want {
+			t.Errorf("%v, want %q", err, want)
+		}
+		mustRelease(t, held)
+	})
+}
+
+// A Multi releases its members in reverse order, even if the last one fails. Neighbours of one client are
+// released by one transaction, in spite of other members between them.
+func TestMultiIsReleasedInReverseOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var deleted [][]string
+		srv := virtualServer(t, zkserver.WithObserver(func(x zkserver.Transaction) {
+			var paths []string
+			for _, change := range x.Changes {
+				if change.Kind == zkserver.Deleted {
+					paths = append(paths, lockOf(change.Path))
+				}
+			}
+			if paths != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				deleted = append(deleted, paths)
+			}
+		}))
+		takeDeleted := func() [][]string {
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			taken := deleted
+			deleted = nil
+			return taken
+		}
+		one, two := virtualClient(t, srv), virtualClient(t, srv)
+		locks := []lock.Locker{
+			newMutex(t, one, "/joint/a"), newMutex(t, one, "/joint/b"),
+			newUnfairMutex(t, one, "/joint/c"),
+			newMutex(t, one, "/joint/d"), newMutex(t, one, "/joint/e"),
+			newMutex(t, two, "/joint/f"), newMutex(t, two, "/joint/g"),
+		}
+		want := [][]string{{"/joint/g", "/joint/f"}, {"/joint/e", "/joint/d"}, {"/joint/c"}, {"/joint/b", "/joint/a"}}
+		for range 2 {
+			lease := mustLock(t, newMulti(t, locks...))
+			takeDeleted()
+			mustRelease(t, lease)
+			if got := takeDeleted(); !slices.EqualFunc(got, want, slices.Equal) {
+				t.Errorf("released as %v, want %v", got, want)
+			}
+		}
+		failing := &foreign{path: "/joint/h", err: errors.New("refusal")}
+		wantErr(t, "Lock", errOf(newMulti(t, append(locks, failing)...).Lock(t.Context())), failing.err)
+		wantErr(t, "Lock of foreign locks alone", errOf(newMulti(t, failing).Lock(t.Context())), failing.err)
+		if got := slices.Concat(takeDeleted()...); !slices.Equal(got, slices.Concat(want...)) {
+			t.Errorf("undone as %v, want %v", got, slices.Concat(want...))
+		}
+	})
+}
+
+// lockOf returns the lock of the test above to which a znode belongs.
+func lockOf(node string) string { return node[:len("/joint/a")] }
+
+// TestAMultiIsLeftWhenAForeignLockerPanics holds two members when the third one panics.
+func TestAMultiIsLeftWhenAForeignLockerPanics(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtualClient(t, srv)
+		m := newMulti(t, newMutex(t, c, "/panic/a"), newSemaphoreMutex(t, c, "/panic/b"), panickingLocker{})
+		for _, acquire := range []func(context.Context) (*lock.Lease, error){m.Lock, m.TryLock} {
+			func() {
+				defer func() {
+					if v := recover(); fmt.Sprint(v) != "by the test" {
+						t.Errorf("recovered %v, want the locker's panic", v)
+					}
+				}()
+				_, _ = acquire(t.Context())
+			}()
+			await(time.Minute)
+			for _, s := range srv.Sessions() {
+				if len(s.Ephemerals) > 0 {
+					t.Errorf("orphans %q", s.Ephemerals)
+				}
+			}
+		}
+	})
+}
+
+// A panickingLocker is a lock of the user's own.
+type panickingLocker struct{}
+
+func (panickingLocker) Lock(context.Context) (*lock.Lease, error)    { panic("by the test") }
+func (panickingLocker) TryLock(context.Context) (*lock.Lease, error) { panic("by the test") }
+func (panickingLocker) Path() string                                 { return "/panic/z" }
+
+// visitTogether locks the paths by one Multi, in the order given.
+func visitTogether(ctx context.Context, t testing.TB, c *framework.Client, oracles map[string]*locktest.Oracle, paths []string) {
+	t.Helper()
+	lease, err := newMulti(t, newMutexes(t, c, paths...)...).Lock(ctx)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for _, member := range lease.Members() {
+		oracles[member.Path()].Enter(member)
+	}
+	for _, member := range lease.Members() {
+		oracles[member.Path()].Leave(member)
+	}
+	wantErr(t, "release", lease.Release(ctx), nil)
+}
+
+// visitNested locks the paths one within the other, in the order given.
+func visitNested(ctx context.Context, t testing.TB, c *framework.Client, oracles map[string]*locktest.Oracle, paths []string) {
+	t.Helper()
+	if len(paths) == 0 {
+		return
+	}
+	lease, err := newMutex(t, c, paths[0]).Lock(ctx)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	oracles[paths[0]].Enter(lease)
+	visitNested(ctx, t, c, oracles, paths[1:])
+	oracles[paths[0]].Leave(lease)
+	wantErr(t, "release", lease.Release(ctx), nil)
+}
+
+// TestNoDeadlockAmongMultisAndNestedLocks has goroutines of two clients lock
+// random subsets of six paths, by Multis in random order and by mutexes nested in
+// path order. Nothing in it times out: it ends, or the test never does.
+func TestNoDeadlockAmongMultisAndNestedLocks(t *testing.T) {
+	const clients, goroutines, acquisitions = 2, 4, 2000
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		paths, oracles := numbered("/multi/trial", 6), make(map[string]*locktest.Oracle)
+		for _, path := range paths {
+			oracles[path] = locktest.NewOracle(t)
+		}
+		ctx := context.Background()
+		var wg sync.WaitGroup
+		for i := range clients {
+			c := env.Client(t)
+			for j := range goroutines {
+				random := rand.New(rand.NewPCG(uint64(i), uint64(j)))
+				wg.Go(func() {
+					for range acquisitions / clients / goroutines {
+						chosen := slices.Clone(paths)
+						random.Shuffle(len(chosen), func(a, b int) { chosen[a], chosen[b] = chosen[b], chosen[a] })
+						chosen = chosen[:1+random.IntN(len(chosen))]
+						if random.IntN(3) > 0 {
+							visitTogether(ctx, t, c, oracles, chosen)
+							continue
+						}
+						slices.Sort(chosen)
+						visitNested(ctx, t, c, oracles, chosen)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		visits := 0
+		for _, oracle := range oracles {
+			visits += oracle.Grants()
+		}
+		if visits < acquisitions {
+			t.Errorf("%d visits in %d acquisitions", visits, acquisitions)
+		}
+	}, zkenv.Only("hundreds of thousands of requests: once in virtual time, once for real", zkenv.EmbeddedEnsemble, zkenv.Standalone))
+}
+
+// TestMultiGetsThroughWhereOthersOnlyTry has one Multi wait among others that try and withdraw at
+// once, over and over.
+func TestMultiGetsThroughWhereOthersOnlyTry(t *testing.T) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		paths := numbered("/multi/tries", 4)
+		done := make(chan struct{})
+		var wg sync.WaitGroup
+		var busy []*lock.Multi
+		for range 2 {
+			busy = append(busy, newMulti(t, newMutexes(t, env.Client(t), paths...)...))
+		}
+		m := newMulti(t, newMutexes(t, env.Client(t), paths...)...)
+		for _, m := range busy { // virtual time does not pass while they try: a client could not connect
+			wg.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					default:
+					}
+					lease, err := m.TryLock(context.Background())
+					if err == nil {
+						err = lease.Release(context.Background())
+					}
+					if err != nil && !errors.Is(err, lock.ErrHeld) {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		for range 20 {
+			mustRelease(t, mustLock(t, m))
+		}
+		close(done)
+		wg.Wait()
+		awaitEach(t, env.Client(t), paths, 0)
+	})
+}
+
+// A TryLock that re-enters finds its leases lost, and no server: it is bounded as any other one.
+func TestMultiTryLockOfAReentryThatIsLost(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtualClient(t, srv)
+		m := newMulti(t, newMutexes(t, c, "/multi/a", "/multi/b")...)
+		owned, cancel := context.WithTimeout(asOwner(t, "one"), time.Hour)
+		defer cancel()
+		held := mustLockAs(owned, t, m)
+		ctx := &askedContext{Context: owned, asked: sync.OnceFunc(func() {
+			must.OK(t, srv.Expire(c.Session().ID))
+			<-held.Lost()
+			srv.Refuse()
+			srv.Cut()
+		})}
+		began := time.Now()
+		_, err := m.TryLock(ctx)
+		wantErr(t, "TryLock", err, framework.ErrNotConnected)
+		wantErr(t, "the lease that was held", held.Err(), lock.ErrLost)
+		if took := time.Since(began); took > c.ConnectTimeout()+time.Second {
+			t.Errorf("TryLock took %v, want at most %v", took, c.ConnectTimeout())
+		}
+	})
+}
+
+// An askedContext calls asked when it is asked whether it has ended, or will.
+type askedContext struct {
+	context.Context
+
+	asked func()
+}
+
+func (c *askedContext) Deadline() (time.Time, bool) { c.asked(); return c.Context.Deadline() }
+func (c *askedContext) Done() <-chan struct{}       { c.asked(); return c.Context.Done() }
+func (c *askedContext) Err() error                  { c.asked(); return c.Context.Err() }

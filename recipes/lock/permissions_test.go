@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -205,7 +206,8 @@ func awaitWaiter(t *testing.T, done <-chan result, operator *framework.Client, d
 	mustWait(t, "a second holder", done)
 }
 
-// The ACL that an option gives is that of a lease's znode, however it was taken.
+// The ACL that an option gives is that of a lease's znode, however it was taken, and of the directories that the lock
+// has created for it.
 func TestLeasesHaveTheACLOfTheOption(t *testing.T) {
 	t.Parallel()
 	eachKindInVirtualTime(t, kindsWithZnode(), func(t *testing.T, k kind, srv *zkserver.Server) {
@@ -214,8 +216,10 @@ func TestLeasesHaveTheACLOfTheOption(t *testing.T) {
 		l := k.lock(t, c, "/refusal/acl", recipes.WithACL(want))
 		for _, l := range []lock.Locker{l, tryLock{l}, l} {
 			lease := mustLock(t, l)
-			if acl, _, err := c.ACL(t.Context(), lease.Node()); err != nil || len(acl) != 1 || acl[0] != want {
-				t.Errorf("ACL %v, %v, want %v", acl, err, want)
+			for node := lease.Node(); node != "/"; node = path.Dir(node) {
+				if acl, _, err := c.ACL(t.Context(), node); err != nil || len(acl) != 1 || acl[0] != want {
+					t.Errorf("%s has the ACL %v, %v, want %v", node, acl, err, want)
+				}
 			}
 			mustRelease(t, lease)
 		}

@@ -16,6 +16,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
@@ -112,28 +113,6 @@ func (c hostileConn) SetWriteDeadline(at time.Time) error {
 	return c.Conn.SetWriteDeadline(at)
 }
 
-// A hostileCore is a log's sink that acts at the lines of one level.
-type hostileCore struct {
-	zapcore.LevelEnabler
-	level zapcore.Level
-	h     *hostile
-}
-
-func (c hostileCore) With([]zapcore.Field) zapcore.Core { return c }
-
-func (c hostileCore) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	return checked.AddCore(e, c)
-}
-
-func (c hostileCore) Write(e zapcore.Entry, _ []zapcore.Field) error {
-	if e.Level == c.level {
-		c.h.act()
-	}
-	return nil
-}
-
-func (c hostileCore) Sync() error { return nil }
-
 // A hostileProcessor is a span processor that acts when a span ends.
 type hostileProcessor struct {
 	sdktrace.SpanProcessor
@@ -197,36 +176,39 @@ type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error
 // surroundings are what a user gives to a client, by name. dial reaches the server.
 func surroundings() map[string]func(h *hostile, dial dialFunc) []framework.Option {
 	all := map[string]func(h *hostile, dial dialFunc) []framework.Option{
-		"span processor": func(h *hostile, dial dialFunc) []framework.Option {
+		"span processor": func(h *hostile, _ dialFunc) []framework.Option {
 			provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(hostileProcessor{h: h}))
-			return []framework.Option{framework.WithDialer(dial), framework.WithTracerProvider(provider)}
+			return []framework.Option{framework.WithTracerProvider(provider)}
 		},
-		"counter": func(h *hostile, dial dialFunc) []framework.Option {
-			return []framework.Option{framework.WithDialer(dial), framework.WithMeterProvider(hostileMeters{h: h})}
+		"counter": func(h *hostile, _ dialFunc) []framework.Option {
+			return []framework.Option{framework.WithMeterProvider(hostileMeters{h: h})}
 		},
-		"listener": func(h *hostile, dial dialFunc) []framework.Option {
-			return []framework.Option{framework.WithDialer(dial), framework.WithStateListener(func(framework.StateChange) { h.act() })}
+		"listener": func(h *hostile, _ dialFunc) []framework.Option {
+			return []framework.Option{framework.WithStateListener(func(framework.StateChange) { h.act() })}
 		},
-		"OnLost": func(_ *hostile, dial dialFunc) []framework.Option {
-			return []framework.Option{framework.WithDialer(dial)}
-		},
+		"OnLost": func(*hostile, dialFunc) []framework.Option { return nil },
 		"dialer": func(h *hostile, dial dialFunc) []framework.Option {
 			return []framework.Option{framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
 				h.act()
 				return dial(ctx, network, addr)
 			})}
 		},
-		"resolver": func(h *hostile, dial dialFunc) []framework.Option {
-			return []framework.Option{framework.WithDialer(dial), framework.WithResolver(func(context.Context, string) ([]string, error) {
+		"resolver": func(h *hostile, _ dialFunc) []framework.Option {
+			return []framework.Option{framework.WithResolver(func(context.Context, string) ([]string, error) {
 				h.act()
 				return []string{"127.0.0.1"}, nil
 			})}
 		},
 	}
 	for _, level := range []zapcore.Level{zap.DebugLevel, zap.InfoLevel, zap.WarnLevel, zap.ErrorLevel} {
-		all["log at "+level.String()] = func(h *hostile, dial dialFunc) []framework.Option {
-			core := hostileCore{zap.DebugLevel, level, h}
-			return []framework.Option{framework.WithDialer(dial), framework.WithLogger(zap.New(core))}
+		all["log at "+level.String()] = func(h *hostile, _ dialFunc) []framework.Option {
+			core, _ := observer.New(zap.DebugLevel)
+			return []framework.Option{framework.WithLogger(zap.New(core, zap.Hooks(func(e zapcore.Entry) error {
+				if e.Level == level {
+					h.act()
+				}
+				return nil
+			})))}
 		}
 	}
 	for _, method := range []string{"Read", "Write", "Close", "SetDeadline"} {
@@ -241,8 +223,8 @@ func surroundings() map[string]func(h *hostile, dial dialFunc) []framework.Optio
 		}
 	}
 	for _, method := range []string{"Start", "Next"} {
-		all[inHandshake+"SASL's "+method] = func(h *hostile, dial dialFunc) []framework.Option {
-			return []framework.Option{framework.WithDialer(dial), framework.WithSASL(hostileSASL{method, h})}
+		all[inHandshake+"SASL's "+method] = func(h *hostile, _ dialFunc) []framework.Option {
+			return []framework.Option{framework.WithSASL(hostileSASL{method, h})}
 		}
 	}
 	return all
@@ -279,8 +261,9 @@ func TestLossBeforeSuccession_in_hostile_surroundings(t *testing.T) {
 						proxy := behindPipe(t, srv)
 						h := &hostile{how: how, release: make(chan struct{})}
 						next := virtualClient(t, srv, framework.WithSessionTimeout(10*time.Second))
-						holder := must.Get(framework.NewClient("zk.test:2181", append(options(h, proxy.Dial),
-							framework.WithSessionTimeout(sessionAtStake))...))(t)
+						holder := must.Get(framework.NewClient("zk.test:2181", append([]framework.Option{
+							framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(sessionAtStake),
+						}, options(h, proxy.Dial)...)...))(t)
 						h.client = holder
 						must.OK(t, holder.AwaitConnected(t.Context()))
 						hold := must.Get(holder.HoldSession(t.Context()))(t)

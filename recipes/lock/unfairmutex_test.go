@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -145,40 +144,6 @@ func TestUnfairMutexReleaseAfterTheEpochChanged(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestUnfairMutexGuard writes under the guards of a lease, also of a Multi's: as the holder, after an
-// operator's deletion, and when another client has the lock.
-func TestUnfairMutexGuard(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		c, other := env.Client(t), env.Client(t)
-		createDirs(t, c, "/unfair/guarded")
-		for _, together := range []bool{false, true} {
-			path := fmt.Sprint("/unfair/guard-", together)
-			var l lock.Locker = newUnfairMutex(t, c, path)
-			if together {
-				l = newMulti(t, l)
-			}
-			lease := mustLock(t, l)
-			write := func(when string, want error) {
-				t.Helper()
-				set := framework.OpSet("/unfair/guarded", nil, framework.AnyVersion)
-				_, err := c.Txn(t.Context(), append(lease.Guards(), set)...)
-				culprit := new(framework.TxnError)
-				if !errors.Is(err, want) || want != nil && (!errors.As(err, &culprit) || culprit.Index != 0) {
-					t.Errorf("guarded write %s: %v, want %v of operation 0", when, err, want)
-				}
-			}
-			write("of the holder", nil)
-			deleteNode(t, other, path)
-			write("after an operator's deletion", framework.ErrNoNode)
-			next := mustLock(t, newUnfairMutex(t, other, path))
-			write("under the next holder", framework.ErrBadVersion)
-			_, err := c.Txn(t.Context(), lease.Guard())
-			wantErr(t, "transaction with the one Guard", err, map[bool]error{false: framework.ErrBadVersion, true: errNoGuard}[together])
-			mustRelease(t, next)
-		}
-	})
 }
 
 // TestUnfairMutexEpochIsNoOtherLocks has the epochs of a lock be at no path that another lock can have:
@@ -427,6 +392,7 @@ var formerCases = map[string]func(f *formerCase) *lock.Lease{
 		next := granted(f, waiting, "the lock")
 		must.Receive(f, lease.Lost(), "the loss")
 		wantErr(f, "lease", lease.Err(), lock.ErrNodeDeleted)
+		wantErr(f, "transaction with its guard", recipetest.Err(f.c.Txn(f.Context(), lease.Guard())), framework.ErrBadVersion)
 		wantErr(f, "Release", lease.Release(f.Context()), lock.ErrNodeDeleted)
 		return next
 	},

@@ -151,7 +151,12 @@ func (s *fixture) guard() {
 	}
 	write := func(lease *lock.Lease, data string) error {
 		write := framework.OpSet(guarded, []byte(data), framework.AnyVersion)
-		_, err := c.Txn(s.Context(), append(lease.Guards(), write)...)
+		guards := lease.Guards()
+		_, err := c.Txn(s.Context(), append(guards, write)...)
+		culprit := new(framework.TxnError)
+		if err != nil && (!errors.As(err, &culprit) || culprit.Index >= len(guards)) {
+			s.Errorf("guarded write: %v, want the error of one of %d guards", err, len(guards))
+		}
 		return err
 	}
 	lease := s.mustLock(s.locker(c))
