@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/docent-go/docent/lab/bench/contender"
@@ -11,7 +9,6 @@ import (
 
 // delay sets whether the round trip is made longer: warming up does without.
 func (st *site) delay(on bool) {
-	st.delayed.Store(on)
 	for _, p := range st.proxies {
 		p.ResetRequests()
 		if on {
@@ -20,32 +17,6 @@ func (st *site) delay(on bool) {
 			p.SetLatency(0)
 		}
 	}
-}
-
-// jitterPause is how long a latency lasts, where it varies.
-const jitterPause = 5 * time.Millisecond
-
-// vary changes the latency again and again. It returns when ctx ends.
-func (st *site) vary(ctx context.Context) {
-	for wait(ctx, jitterPause) == nil {
-		for _, p := range st.proxies {
-			if st.delayed.Load() {
-				p.SetLatency(st.setting.rtt + rand.N(st.setting.jitter))
-			}
-		}
-	}
-}
-
-// startJitter varies the latency until the site is closed.
-func (st *site) startJitter() {
-	ctx, stop := context.WithCancel(context.Background())
-	var varied sync.WaitGroup
-	varied.Go(func() { st.vary(ctx) })
-	st.closers = append(st.closers, func() error {
-		stop()
-		varied.Wait()
-		return nil
-	})
 }
 
 // roundTrip returns the median time of a small read, as contenders see it.

@@ -32,7 +32,6 @@ type flags struct {
 	profile   string
 	before    string
 	serve     string
-	jitter    time.Duration
 	only      string
 	compare   string
 }
@@ -49,7 +48,6 @@ func main() {
 	flag.StringVar(&f.markdown, "markdown", "", "file to write the tables to, beside standard output")
 	flag.StringVar(&f.profile, "cpuprofile", "", "file for docent's CPU profile, of its last process")
 	flag.StringVar(&f.before, "before", "", "this program built at another commit: its docent takes part as "+before)
-	flag.DurationVar(&f.jitter, "jitter", 0, "the most to add to a round trip besides, at random; it needs -rtt")
 	flag.StringVar(&f.only, "contenders", ".", "regular expression of the contenders' names")
 	flag.StringVar(&f.compare, "compare", "", "with -before: directory for the rounds of before and after, as benchstat reads them")
 	flag.StringVar(&f.serve, "serve", "", "be the contender of this name (for the program itself)")
@@ -122,7 +120,7 @@ func (f flags) settings() ([]setting, error) {
 			}
 			switch mode {
 			case standalone, ensemble, embedded:
-				settings = append(settings, setting{mode: mode, rtt: d, jitter: f.jitter, fsync: f.fsync})
+				settings = append(settings, setting{mode: mode, rtt: d, fsync: f.fsync})
 			default:
 				return nil, fmt.Errorf("-mode %s: must be of %s, %s, %s", f.mode, standalone, ensemble, embedded)
 			}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"sync"
 	"time"
 
 	"github.com/docent-go/docent/lab/bench/contender"
@@ -16,6 +15,9 @@ import (
 
 // endLimit is how long a contender may take to close its sessions.
 const endLimit = 3 * time.Second
+
+// mostSaid is how many bytes are shown of what a contender wrote to its standard error.
+const mostSaid = 300
 
 // sessionTimeout is every contender's.
 const sessionTimeout = 10 * time.Second
@@ -41,8 +43,8 @@ func start(ctx context.Context, command []string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	stderr := &head{}
-	cmd.Stderr = stderr
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -51,7 +53,8 @@ func start(ctx context.Context, command []string) (*process, error) {
 		kill: func() { _ = cmd.Process.Kill() }, // or it is gone
 		wait: func() error {
 			if err := cmd.Wait(); err != nil {
-				return fmt.Errorf("%w: %s", err, stderr)
+				said := stderr.Bytes() // before it dumps its stacks
+				return fmt.Errorf("%w: %s", err, bytes.TrimSpace(said[:min(len(said), mostSaid)]))
 			}
 			return nil
 		},
@@ -124,26 +127,4 @@ func (p *process) end() error {
 	late := time.AfterFunc(endLimit, p.kill)
 	defer late.Stop()
 	return p.wait()
-}
-
-// A head keeps the first of what is written to it: what a process has to say before
-// it dumps its stacks.
-type head struct {
-	mu   sync.Mutex // guards following
-	text []byte
-}
-
-const headSize = 300
-
-func (h *head) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.text = append(h.text, p[:min(len(p), headSize-len(h.text))]...)
-	return len(p), nil
-}
-
-func (h *head) String() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return string(bytes.TrimSpace(h.text))
 }

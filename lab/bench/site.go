@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -26,20 +25,15 @@ const (
 
 // A setting is what the contenders run on.
 type setting struct {
-	mode string
-	rtt  time.Duration // added
-	// jitter is the most that a round trip takes longer, at random. Frames keep their order.
-	jitter time.Duration
-	fsync  bool
+	mode  string
+	rtt   time.Duration // added
+	fsync bool
 }
 
 func (s setting) String() string {
 	text := s.mode + ", loopback"
 	if s.rtt > 0 {
 		text = fmt.Sprintf("%s, %v of round trip added", s.mode, s.rtt)
-	}
-	if s.jitter > 0 {
-		text += fmt.Sprintf(", %v of jitter", s.jitter)
 	}
 	if s.fsync {
 		text += ", fsync"
@@ -62,7 +56,6 @@ type site struct {
 	proxies []*zkproxy.Proxy // before addrs, where there is something to add or to count
 	eye     *zk.Conn         // sees how far waiters have come, not by way of a proxy
 	looks   int64            // requests by eye
-	delayed atomic.Bool      // the proxies add the latency
 	closers []func() error
 }
 
@@ -81,9 +74,6 @@ func openSite(ctx context.Context, s setting) (_ *site, err error) {
 		if err := st.interpose(); err != nil {
 			return nil, err
 		}
-	}
-	if s.jitter > 0 {
-		st.startJitter()
 	}
 	conn, err := contender.Dial(ctx, direct, sessionTimeout)
 	if err != nil {

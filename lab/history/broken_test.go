@@ -34,24 +34,6 @@ type elsewhere struct{ *lock.Lease }
 
 func (elsewhere) Path() string { return brokenPath }
 
-// A taker makes the function by which a client gets leases.
-type taker func(t testing.TB, c *framework.Client, client string) func(context.Context) (history.Lease, error)
-
-// take returns a taker of mutexes at a path, whose leases are passed through wrap.
-func take(path func(client string) string, wrap func(*lock.Lease) history.Lease) taker {
-	return func(t testing.TB, c *framework.Client, client string) func(context.Context) (history.Lease, error) {
-		t.Helper()
-		m := must.Get(lock.NewMutex(c, path(client)))(t)
-		return func(ctx context.Context) (history.Lease, error) {
-			l, err := m.Lock(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return wrap(l), nil
-		}
-	}
-}
-
 // A lock that is broken is found out, by the check that is for it; one that is whole
 // passes the same run.
 func TestBrokenLocksAreFound(t *testing.T) {
@@ -59,18 +41,19 @@ func TestBrokenLocksAreFound(t *testing.T) {
 	one := func(string) string { return brokenPath }
 	for _, c := range []struct {
 		name             string
-		take             taker
+		path             func(client string) string
+		wrap             func(*lock.Lease) history.Lease
 		wantOK, wantLate bool
 	}{
-		{"is whole", take(one, func(l *lock.Lease) history.Lease { return l }), true, false},
-		{"excludes nobody", take(func(client string) string { return brokenPath + "/" + client },
-			func(l *lock.Lease) history.Lease { return elsewhere{l} }), false, true},
-		{"ignores its loss", take(one, func(l *lock.Lease) history.Lease { return heedless{l} }), false, true},
+		{"is whole", one, func(l *lock.Lease) history.Lease { return l }, true, false},
+		{"excludes nobody", func(client string) string { return brokenPath + "/" + client },
+			func(l *lock.Lease) history.Lease { return elsewhere{l} }, false, true},
+		{"ignores its loss", one, func(l *lock.Lease) history.Lease { return heedless{l} }, false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-				h := contend(t, env, c.take)
+				h := contend(t, env, c.path, c.wrap)
 				verdicts := must.Get(h.Check(checkLimit))(t)
 				if len(verdicts) != 1 || verdicts[0].OK() != c.wantOK {
 					t.Errorf("%v; want OK %v", verdicts, c.wantOK)
@@ -87,72 +70,58 @@ func TestBrokenLocksAreFound(t *testing.T) {
 	}
 }
 
-// contend has three clients lock and release for a while. One of them is cut off
-// whenever it has the lock, for longer than its session lasts.
-func contend(t *testing.T, env *zkenv.Env, take taker) *history.History {
+// look is how often a holder looks at its lease.
+const look = 10 * time.Millisecond
+
+// contend has three clients lock, look at the lease for a while, and release, until the run ends. One of them is
+// cut off whenever it has the lock, for longer than its session lasts. Leases are passed through wrap.
+func contend(t *testing.T, env *zkenv.Env, path func(client string) string, wrap func(*lock.Lease) history.Lease) *history.History {
 	t.Helper()
-	var mu sync.Mutex
-	var records []history.Record
-	emit := func(r history.Record) {
-		mu.Lock()
-		defer mu.Unlock()
-		records = append(records, r)
-	}
-	clock := func() int64 { return time.Now().UnixNano() }
+	records := make(chan history.Record, 1<<16)
 	ctx, cancel := context.WithTimeout(t.Context(), brokenRun)
 	defer cancel()
 	var workers sync.WaitGroup
-	opts := []framework.Option{framework.WithSessionTimeout(brokenSession)}
 	start := func(name string, c *framework.Client, hold time.Duration, granted func()) {
+		m := must.Get(lock.NewMutex(c, path(name)))(t)
 		e := history.Entry{Model: history.Mutex(), Group: brokenPath, Owner: name, Session: func() int64 { return c.Session().ID }}
-		v := visitor{history.NewRecorder(name, clock, emit), e, take(t, c, name), hold, granted}
-		workers.Go(func() { v.work(ctx, t) })
+		recorder := history.NewRecorder(name, func() int64 { return time.Now().UnixNano() }, func(r history.Record) { records <- r })
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				h, err := recorder.Lock(ctx, e, func(ctx context.Context) (history.Lease, error) {
+					l, err := m.Lock(ctx)
+					if err != nil {
+						return nil, err
+					}
+					return wrap(l), nil
+				})
+				if err != nil {
+					continue
+				}
+				granted()
+				for n := hold / look; n > 0 && ctx.Err() == nil && h.Check() == nil; n-- {
+					<-time.After(look)
+				}
+				// The release of a lost lease says so; a deletion that waits for a connection goes on by itself.
+				release, cancel := context.WithTimeout(context.WithoutCancel(ctx), look)
+				if err := h.Release(release); err != nil && !errors.Is(err, lock.ErrLost) && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("release: %v", err)
+				}
+				cancel()
+			}
+		})
 	}
-	route := env.Route(t)
-	start("cut off", route.Client(t, opts...), 2*brokenSession, func() {
+	session, route := framework.WithSessionTimeout(brokenSession), env.Route(t)
+	start("cut off", route.Client(t, session), 2*brokenSession, func() {
 		route.Blackhole(zkproxy.Both)
 		time.AfterFunc(3*brokenSession/2, route.Heal)
 	})
 	for _, name := range []string{"one", "other"} {
-		start(name, env.Client(t, opts...), time.Second, func() {})
+		start(name, env.Client(t, session), time.Second, func() {})
 	}
 	workers.Wait()
-	mu.Lock()
-	defer mu.Unlock()
-	h := must.Get(history.Assemble(records))(t)
-	return h
-}
-
-// A visitor is one client's use of the lock.
-type visitor struct {
-	recorder *history.Recorder
-	entry    history.Entry
-	get      func(context.Context) (history.Lease, error)
-	hold     time.Duration
-	granted  func()
-}
-
-// look is how often a holder looks at its lease.
-const look = 10 * time.Millisecond
-
-// work locks, looks at the lease for a while, and releases, until ctx ends.
-func (v visitor) work(ctx context.Context, t testing.TB) {
-	t.Helper()
-	for ctx.Err() == nil {
-		h, err := v.recorder.Lock(ctx, v.entry, v.get)
-		if err != nil {
-			continue
-		}
-		v.granted()
-		for n := v.hold / look; n > 0 && ctx.Err() == nil && h.Check() == nil; n-- {
-			<-time.After(look)
-		}
-		// The release of a lost lease says so; a deletion that waits for a
-		// connection goes on by itself.
-		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), look)
-		if err := h.Release(release); err != nil && !errors.Is(err, lock.ErrLost) && !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("release: %v", err)
-		}
-		cancel()
+	var all []history.Record
+	for len(records) > 0 {
+		all = append(all, <-records)
 	}
+	return must.Get(history.Assemble(all))(t)
 }
