@@ -1,7 +1,9 @@
 package chaos_test
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/lab/history"
 )
 
@@ -78,7 +81,6 @@ func TestChaos(t *testing.T) {
 	}
 	vacuous(t, s.vacuity())
 	r.saveRecords(t)
-	r.checkOrphans(t)
 }
 
 // seeLateWrites stops holders before the servers have faults, until late writes of both kinds were
@@ -147,29 +149,6 @@ func parameters(t *testing.T) (length time.Duration, seed uint64) {
 	return length, seed
 }
 
-// checkOrphans waits until no ephemeral znode is left, once no client is left: those of killed workers
-// end with their sessions. 3.8.0 keeps some of them for good if followers that were cut off are killed, and
-// no client can delete those, so they are printed and fail nothing; the simulation looks for orphans of
-// clients that live.
-func (r *run) checkOrphans(t *testing.T) {
-	t.Helper()
-	c := connect(t, r.ensemble.Addr())
-	left, fault := make(map[string]int64), error(nil)
-	if await(t.Context(), repairLimit, func() bool {
-		clear(left)
-		fault = addEphemerals(t.Context(), c, "/chaos", left)
-		return fault == nil && len(left) == 0
-	}) {
-		return
-	}
-	if fault != nil {
-		t.Errorf("no orphan: %v", fault)
-	}
-	for path, session := range left {
-		fmt.Printf("  *** THE SERVERS KEEP %s of the session 0x%x\n", path, session)
-	}
-}
-
 // saveRecords keeps everything that is known of the run.
 func (r *run) saveRecords(t *testing.T) {
 	t.Helper()
@@ -184,10 +163,13 @@ func (r *run) saveRecords(t *testing.T) {
 	for _, f := range r.faults {
 		add(history.Record{Kind: "fault", Client: f.whom, Call: f.from, Return: f.to, Note: f.name})
 	}
+	must.OK(t, os.MkdirAll(resultDir, 0o755))
 	path := filepath.Join(resultDir, "records.jsonl")
-	if err := errors.Join(os.MkdirAll(resultDir, 0o755), writeLines(path, records)); err != nil {
-		t.Error(err)
-		return
+	file := must.Get(os.Create(path))(t)
+	w := bufio.NewWriter(file)
+	for lines := json.NewEncoder(w); len(records) > 0; records = records[1:] {
+		must.OK(t, lines.Encode(records[0]))
 	}
+	must.OK(t, errors.Join(w.Flush(), file.Close()))
 	t.Logf("all records: %s", path)
 }

@@ -44,7 +44,8 @@ func TestLossBeforeSuccessionBehindAnObserverMaster(t *testing.T) {
 	e := zktest.RunEnsemble(t, votes, zktest.WithTickTime(slowTick), zktest.WithLogLevel("ERROR"),
 		zktest.WithObservers(1), zktest.WithNamespaces(), zktest.WithObserverMasters())
 	leader := must.Get(e.Leader(t.Context()))(t)
-	next := connect(t, leader.Addr())
+	next := must.Get(framework.NewClient(leader.Addr()))(t)
+	t.Cleanup(func() { must.OK(t, next.Close()) })
 	var gaps gapList
 	var successions sync.WaitGroup
 	defer successions.Wait()

@@ -137,26 +137,37 @@ func (s summary) vacuity() []string {
 		}
 	}
 	want(len(s.faults) >= int(s.length/faultEvery), "%d faults in %v", len(s.faults), s.length)
-	want(slices.ContainsFunc(s.faults, func(f done) bool { return strings.HasPrefix(f.name, cutName) }),
-		"no member of the ensemble was cut off from another")
-	want(slices.ContainsFunc(s.faults, func(f done) bool { return f.name == deposedName }), "no leader was deposed while it was isolated")
+	did := func(name string) bool {
+		return slices.ContainsFunc(s.faults, func(f done) bool { return strings.HasPrefix(f.name, name) })
+	}
+	want(did(cutName), "no member of the ensemble was cut off from another")
+	want(did(deposedName), "no leader was deposed while it was isolated")
+	want(did(outageName), "no outage was longer than a session")
+	missing = append(missing, s.unmoved()...)
 	losses := 0
 	for _, name := range slices.Sorted(maps.Keys(s.models)) {
 		n := s.models[name]
-		want(n.handovers > 0, "the %s never went from one worker to another", name)
 		losses += n.losses
 		want(n.losses > 0 || s.length < thorough, "no %s was ever lost", name)
 	}
 	want(losses > 0, "no lock was ever lost")
 	want(s.succession.Succeeded > 0, "nobody ever succeeded a worker that had lost its session")
-	for _, what := range []string{refusedMixed, metOutage} {
-		want(s.counts[what] > 0, "no worker %s", what)
-	}
+	want(s.counts[refusedMixed] > 0, "no worker %s", refusedMixed)
 	want(s.stops > 0, "no holder was stopped")
 	want(s.registers.Accepted > 0, "nothing was written to the registers")
 	byFence, byGuard := s.late()
 	want(byFence > 0, "no late write of a stopped holder was refused for its fence")
 	want(byGuard > 0, "no late write of a stopped holder was refused for its guard")
+	return missing
+}
+
+// unmoved returns which locks never went from one worker to another.
+func (s summary) unmoved() (missing []string) {
+	for _, name := range slices.Sorted(maps.Keys(s.models)) {
+		if s.models[name].handovers == 0 {
+			missing = append(missing, fmt.Sprintf("the %s never went from one worker to another", name))
+		}
+	}
 	return missing
 }
 

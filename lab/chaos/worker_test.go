@@ -49,7 +49,6 @@ type worker struct {
 	client   *framework.Client
 	recorder *history.Recorder
 	store    *rpc.Client
-	outages  outages
 
 	mu  sync.Mutex // guards following
 	out io.Writer
@@ -67,7 +66,7 @@ func runWorker(config string) int {
 	if w.store, err = rpc.Dial("tcp4", w.Store); err != nil {
 		return complain(err)
 	}
-	w.client, err = framework.NewClient(w.Connect, framework.WithSessionTimeout(w.Session), framework.WithStateListener(w.changed))
+	w.client, err = framework.NewClient(w.Connect, framework.WithSessionTimeout(w.Session))
 	if err != nil {
 		return complain(err)
 	}
