@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,7 +15,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/lab/history"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -46,25 +45,36 @@ func TestLossBeforeSuccessionBehindAnObserverMaster(t *testing.T) {
 	leader := must.Get(e.Leader(t.Context()))(t)
 	next := must.Get(framework.NewClient(leader.Addr()))(t)
 	t.Cleanup(func() { must.OK(t, next.Close()) })
-	var gaps gapList
+	records := make(chan history.Record, 1<<16)
 	var successions sync.WaitGroup
 	defer successions.Wait()
 	for phase := range killPhases {
 		master := masterOf(t, e)
-		r := &lossRound{observer: e.Servers[votes], next: next, gaps: &gaps, name: fmt.Sprintf("phase %d", phase)}
+		r := &lossRound{observer: e.Servers[votes], next: next, records: records, name: fmt.Sprintf("phase-%d", phase)}
 		r.begin(t, perPhase, opts)
 		r.hold(t, time.Duration(phase)*slowTick/killPhases)
 		r.kill(t, master)
-		successions.Go(func() { r.judge(t) })
+		successions.Go(func() { r.succeed(t) })
 		restart(t, master, r.observer)
 	}
 	successions.Wait()
-	slices.Sort(gaps.all)
-	if want := killPhases * perPhase; len(gaps.all) != want {
-		t.Fatalf("%d leases were lost and their locks granted to others, want %d", len(gaps.all), want)
+	var all []history.Record
+	for len(records) > 0 {
+		all = append(all, <-records)
 	}
-	t.Logf("%d leases, %d phases: least gaps between loss and next grant %v, median %v", len(gaps.all), killPhases,
-		gaps.all[:min(5, len(gaps.all))], gaps.all[len(gaps.all)/2])
+	report := must.Get(history.Assemble(all))(t).LossReport()
+	for _, f := range report.Faults {
+		t.Error(f)
+	}
+	if want := killPhases * perPhase; len(report.Gaps) != want {
+		t.Fatalf("%d leases were lost and their locks granted to others, want %d", len(report.Gaps), want)
+	}
+	var gaps []time.Duration
+	for _, g := range report.Gaps {
+		gaps = append(gaps, g.Length())
+	}
+	t.Logf("%d leases, %d phases: least gaps between loss and next grant %v, median %v", len(gaps), killPhases,
+		gaps[:min(5, len(gaps))], gaps[len(gaps)/2])
 }
 
 // observerRun returns how many leases each phase has, and the options of their clients, or skips the test.
@@ -122,21 +132,28 @@ type lossRound struct {
 	name     string
 	observer *zktest.Server
 	next     *framework.Client // waits for each lock
-	gaps     *gapList
+	records  chan history.Record
 	killed   atomic.Bool // from here on the holders connect to no server
-	killedAt time.Time
 	holders  []*framework.Client
-	leases   []*lease.Lease
+	leases   []*history.Hold
 }
 
-// A gapList is written by several rounds.
-type gapList struct {
-	mu  sync.Mutex
-	all []time.Duration
-}
-
-func (r *lossRound) path(i int) string {
-	return fmt.Sprintf("/observers/%s/%d", strings.ReplaceAll(r.name, " ", ""), i)
+// lock has a client lock, and records its lease.
+func (r *lossRound) lock(t *testing.T, c *framework.Client, owner string, i int) (*history.Hold, error) {
+	t.Helper()
+	path := fmt.Sprintf("/observers/%s/%d", r.name, i)
+	m := must.Get(lock.NewMutex(c, path))(t)
+	ctx, cancel := context.WithTimeout(t.Context(), observersLimit)
+	defer cancel()
+	recorder := history.NewRecorder(path+" "+owner, history.Monotonic, func(record history.Record) { r.records <- record })
+	e := history.Entry{Model: history.Mutex(), Group: path, Owner: owner, Session: func() int64 { return c.Session().ID }}
+	return recorder.Lock(ctx, e, func(ctx context.Context) (history.Lease, error) {
+		l, err := m.Lock(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return l, nil
+	})
 }
 
 // begin connects the holders to the observer.
@@ -151,7 +168,7 @@ func (r *lossRound) begin(t *testing.T, n int, opts []framework.Option) {
 	}
 	for range n {
 		c := must.Get(framework.NewClient(r.observer.Addr(), append(slices.Clone(opts), framework.WithDialer(dial))...))(t)
-		t.Cleanup(func() { _ = c.Close() }) // judge has closed it if the test passes
+		t.Cleanup(func() { _ = c.Close() }) // succeed has closed it if the test passes
 		r.holders = append(r.holders, c)
 	}
 	for _, c := range r.holders {
@@ -166,8 +183,7 @@ func (r *lossRound) hold(t *testing.T, phase time.Duration) {
 	begin := time.Now().Truncate(slowTick).Add(slowTick + phase)
 	for i, c := range r.holders {
 		time.Sleep(time.Until(begin.Add(time.Duration(i) * beatsSpread / time.Duration(len(r.holders)))))
-		m := must.Get(lock.NewMutex(c, r.path(i)))(t)
-		r.leases = append(r.leases, must.Get(m.Lock(t.Context()))(t))
+		r.leases = append(r.leases, must.Get(r.lock(t, c, "holder", i))(t))
 	}
 	time.Sleep(time.Until(begin.Add(beatsSpread + slowBeat)))
 }
@@ -185,60 +201,29 @@ func (r *lossRound) kill(t *testing.T, master *zktest.Server) {
 		})
 	}
 	both.Wait()
-	r.killedAt = time.Now()
 	for i, l := range r.leases {
-		if err := l.Err(); err != nil {
+		if err := l.Check(); err != nil {
 			t.Errorf("%s: lease %d was lost before the kill: %v", r.name, i, err)
 		}
 	}
 }
 
-// judge compares each loss with the next grant, and closes the holders.
-func (r *lossRound) judge(t *testing.T) {
+// succeed has the next client lock what each holder has, and closes the holders when they have lost theirs.
+func (r *lossRound) succeed(t *testing.T) {
 	var all sync.WaitGroup
-	gaps := make([]time.Duration, len(r.leases))
-	lost := make([]time.Time, len(r.leases))
-	for i, l := range r.leases {
+	for i, lost := range r.leases {
 		all.Go(func() {
-			<-l.Lost() // at its deadline, whatever happens
-			lost[i] = time.Now()
-			_ = r.holders[i].Close() // its session is over
-		})
-		all.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), observersLimit)
-			defer cancel()
-			granted, err := r.succeed(ctx, i)
+			h, err := r.lock(t, r.next, "next", i)
 			if err != nil {
 				t.Errorf("%s: %v", r.name, err)
+				return
 			}
-			gaps[i] = granted.Sub(r.killedAt)
+			release(h)
+			for lost.Check() == nil { // it ends at its deadline, whatever happens
+				pause(t.Context(), pollEvery)
+			}
+			_ = r.holders[i].Close() // its session is over
 		})
 	}
 	all.Wait()
-	var pairs strings.Builder
-	for i, granted := range gaps {
-		after := lost[i].Sub(r.killedAt)
-		fmt.Fprintf(&pairs, " %.2f-%.2f", after.Seconds(), granted.Seconds())
-		if gaps[i] -= after; gaps[i] <= 0 {
-			t.Errorf("%s: lease %d was lost %v after the kill, %v after the next grant", r.name, i, after, -gaps[i])
-		}
-	}
-	r.gaps.mu.Lock()
-	r.gaps.all = append(r.gaps.all, gaps...)
-	r.gaps.mu.Unlock()
-	t.Logf("%s: least gap %v, losses and next grants, in seconds after the kill:%s", r.name, slices.Min(gaps), &pairs)
-}
-
-// succeed waits for a lock and returns when it was granted.
-func (r *lossRound) succeed(ctx context.Context, i int) (time.Time, error) {
-	m, err := lock.NewMutex(r.next, r.path(i))
-	if err != nil {
-		return time.Time{}, err
-	}
-	l, err := m.Lock(ctx)
-	granted := time.Now()
-	if err != nil {
-		return granted, err
-	}
-	return granted, l.Release(ctx)
 }
