@@ -32,6 +32,10 @@ func TestAllFaultsOfOneCallAreReportedAtOnce(t *testing.T) {
 		framework.WithTLS(nil),
 		framework.WithDialer(nil),
 		framework.WithLogger(nil),
+		framework.WithServers(nil),
+		framework.WithResolver(nil),
+		framework.WithSASL(nil),
+		framework.WithSASL(framework.DigestMD5("", secret)),
 		framework.WithStateListener(nil),
 		framework.WithMaxPacket(1, 1<<30+1),
 		nil)
@@ -54,11 +58,15 @@ func TestAllFaultsOfOneCallAreReportedAtOnce(t *testing.T) {
 		"TLS configuration: must not be nil",
 		"dialer: must not be nil",
 		"logger: must not be nil",
+		"source of servers: must not be nil",
+		"resolver: must not be nil",
+		"SASL mechanism",
+		"SASL user",
 		"state listener: must not be nil",
 		"largest request 1: must be between 4096 and 1073741824",
 		"largest reply 1073741825: must be between",
-		"option 13: must not be nil")
-	if strings.Contains(err.Error(), "pa55") || t.Failed() {
+		"option 17: must not be nil")
+	if strings.Contains(err.Error(), secret) || t.Failed() {
 		t.Errorf("error:\n%v", err)
 	}
 	for line := range strings.Lines(err.Error()) {
@@ -66,6 +74,8 @@ func TestAllFaultsOfOneCallAreReportedAtOnce(t *testing.T) {
 			t.Errorf("line without the package: %q", line)
 		}
 	}
+	_, err = framework.NewClient("localhost", framework.WithSlog(nil)) // the last logger counts
+	wantText(t, err, "logger: must not be nil")
 }
 
 func TestConnectStringsThatAreRefused(t *testing.T) {

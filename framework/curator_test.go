@@ -10,25 +10,10 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/zkserver"
 )
-
-// As Framework.testCreateACLWithReset: a session that follows another has its credentials.
-func TestCuratorCredentialsAreThereInTheNextSession(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		var seen trail
-		c := virtual(t, srv, framework.WithAuth("digest", []byte(user+":"+secret)),
-			framework.WithACL(acl.Creator()...), framework.WithStateListener(seen.add))
-		mustCreate(t, c, "/mine", secretData)
-		wantErr(t, "a stranger's get", last(virtual(t, srv).Get(t.Context(), "/mine")), framework.ErrNoAuth)
-		must.OK(t, srv.Expire(c.Session().ID))
-		seen.await(t, connecting, connected, suspended, lost, connected)
-		wantData(t, c, "/mine", secretData)
-	})
-}
 
 // As Framework.testListenerConnectedAtStart (CURATOR-72), NeverConnected and BlockUntilConnected: whatever is
 // asked for before there is a server, the first state after the start is Connected. Unlike Curator's, a client that

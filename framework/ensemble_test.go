@@ -1,7 +1,6 @@
 package framework_test
 
 import (
-	"context"
 	"crypto/sha1" //nolint:gosec // ZooKeeper's digest
 	"encoding/base64"
 	"errors"
@@ -10,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,57 +20,22 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// A tracked is a client that follows a configuration, in a network where some hosts
-// are down.
+// A tracked is a client that follows a configuration, in a zone of three servers.
 type tracked struct {
 	*framework.Client
-	srv    *zkserver.Server
+	*zone
 	config string
 	seen   trail
-
-	mu      sync.Mutex // guards following
-	down    map[string]bool
-	dialled []string
 }
 
-func newTracked(t *testing.T, srv *zkserver.Server, connectString string, opts ...framework.Option) *tracked {
+func newTracked(t *testing.T, srv *zkserver.Server, connectString string) *tracked {
 	t.Helper()
-	tr := &tracked{srv: srv, down: map[string]bool{}}
-	tr.Client = connect(t, connectString, append(opts, framework.WithDialer(tr.dial), framework.WithStateListener(tr.seen.add),
-		framework.WithSessionTimeout(span))...)
+	tr := &tracked{zone: newZone(t, srv, "", "a.test", "b.test", "c.test")}
+	tr.Client = connect(t, connectString, framework.WithDialer(tr.dial), framework.WithStateListener(tr.seen.add), framework.WithSessionTimeout(span))
 	tr.config = mustCreate(t, tr.Client, "/config", "")
 	framework.Track(tr.Client, tr.AbsolutePath(tr.config))
 	sleep(time.Second)
 	return tr
-}
-
-func (tr *tracked) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, err
-	}
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	tr.dialled = append(tr.dialled, addr)
-	if tr.down[host] {
-		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
-	}
-	return tr.srv.Dial(ctx, network, addr)
-}
-
-func (tr *tracked) set(down bool, hosts ...string) {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	for _, host := range hosts {
-		tr.down[host] = down
-	}
-}
-
-// lastDialled returns what was dialled last.
-func (tr *tracked) lastDialled() string {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	return tr.dialled[len(tr.dialled)-1]
 }
 
 // says writes a configuration, and waits until the client has read it.
@@ -89,7 +51,7 @@ func TestEnsembleTracking(t *testing.T) {
 		tr := newTracked(t, srv, "a.test")
 		tr.says(t, "server.1=b.test:1:2;2181\nversion=1")
 		tr.seen.await(t, connecting, connected, suspended, connected)
-		wantEqual(t, "server", tr.lastDialled(), "b.test:2181")
+		wantEqual(t, "server", tr.Server(), "b.test:2181")
 	})
 	runVirtually(t, "keeps the chroot, which a configuration does not name", func(t *testing.T, srv *zkserver.Server) {
 		tr := newTracked(t, srv, "a.test/app")
@@ -106,19 +68,19 @@ func TestEnsembleTracking(t *testing.T) {
 	})
 	runVirtually(t, "does not give a connection that works for servers that cannot be reached", func(t *testing.T, srv *zkserver.Server) {
 		tr := newTracked(t, srv, "a.test")
-		tr.set(true, "b.test")
+		tr.proxies["b.test"].Refuse()
 		tr.says(t, "server.1=b.test:1:2;2181\nversion=1")
 		sleep(time.Minute)
 		tr.seen.await(t, connecting, connected)
-		tr.set(false, "b.test")
+		tr.proxies["b.test"].Heal()
 		sleep(time.Minute)
 		tr.seen.await(t, connecting, connected, suspended, connected)
-		wantEqual(t, "server", tr.lastDialled(), "b.test:2181")
+		wantEqual(t, "server", tr.Server(), "b.test:2181")
 	})
 	runVirtually(t, "falls back on the connect string", func(t *testing.T, srv *zkserver.Server) {
 		tr := newTracked(t, srv, "a.test")
 		tr.says(t, "server.1=b.test:1:2;2181\nversion=1")
-		tr.set(true, "b.test")
+		tr.proxies["b.test"].Refuse()
 		srv.Cut()
 		sleep(time.Second)
 		must.Get2(tr.Children(t.Context(), "/"))(t)

@@ -151,7 +151,7 @@ func TestASilentClientIsNoMore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		harm func(*zkserver.Server) dialFunc
 		opts []framework.Option
-		want string // in the line, in addition to the address
+		want string // in the line, in addition to the address, and in the error of a call
 	}{
 		"no server listens": {
 			harm: func(*zkserver.Server) dialFunc { return refuse },
@@ -174,7 +174,8 @@ func TestASilentClientIsNoMore(t *testing.T) {
 			var out record
 			handler := slog.NewTextHandler(&out, nil) // at level info
 			opts := append(tc.opts, framework.WithDialer(tc.harm(srv)), framework.WithSlog(slog.New(handler)))
-			newClient(t, "zk1.test", opts...)
+			c := newClient(t, "zk1.test", opts...)
+			wantText(t, c.AwaitConnected(within(t, time.Second)), tc.want)
 			sleep(time.Second)
 			line := lineWith(out.String(), "cannot connect")
 			for _, part := range []string{"level=WARN", "server.address=zk1.test", tc.want} {

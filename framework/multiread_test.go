@@ -1,14 +1,11 @@
 package framework_test
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -19,38 +16,6 @@ func readers() map[string][]zkserver.Option {
 	return map[string][]zkserver.Option{
 		"3.6.0": {zkserver.WithVersion("3.6.0")},
 		"3.9.6": {zkserver.WithVersion("3.9.6")},
-	}
-}
-
-// Each of several reads has the outcome that it would have alone.
-func TestGetEach_reads_as_Get_does(t *testing.T) {
-	for name, opts := range readers() {
-		runSynctest(t, name, func(t *testing.T) {
-			srv := zkserver.Run(t, opts...)
-			c := virtual(t, srv, framework.WithMaxPacket(framework.MinPacket, framework.MinPacket))
-			writer := virtual(t, srv)
-			paths := []string{"/none", "/secret", "/large", "/empty", "/null"}
-			must.Get(writer.Create(t.Context(), "/secret", []byte("s"), framework.WithACL(acl.Entry{Perms: acl.All, Scheme: "digest", ID: "u:h"})))(t)
-			mustCreate(t, writer, "/large", strings.Repeat("x", framework.MinPacket))
-			mustCreate(t, writer, "/empty", "")
-			must.OK(t, framework.CreateUnchecked(writer, "/null"))
-			for i := range 150 {
-				paths = append(paths, mustCreate(t, writer, fmt.Sprintf("/%d", i), strings.Repeat("x", framework.MinPacket/2)))
-			}
-			reads, errs := c.GetEach(t.Context(), paths...)
-			for i, path := range paths {
-				data, stat, err := c.Get(t.Context(), path)
-				if string(reads[i].Data) != string(data) || (reads[i].Data == nil) != (data == nil) || reads[i].Stat != stat {
-					t.Errorf("%s: %d bytes, %+v; want %d, %+v", path, len(reads[i].Data), reads[i].Stat, len(data), stat)
-				}
-				if fmt.Sprint(errors.Unwrap(errs[i])) != fmt.Sprint(errors.Unwrap(err)) && !errors.Is(err, framework.ErrTooLarge) {
-					t.Errorf("%s: %v, want %v", path, errs[i], err)
-				}
-			}
-			wantErr(t, "/none", errs[0], framework.ErrNoNode)
-			wantErr(t, "/secret", errs[1], framework.ErrNoAuth)
-			wantErr(t, "/large", errs[2], framework.ErrTooLarge)
-		})
 	}
 }
 

@@ -172,16 +172,3 @@ func TestSASL_is_bounded_by_the_handshakes_deadline(t *testing.T) {
 	await(t, held.Hit(), "the first token")
 	must.OK(t, c.AwaitConnected(within(t, patience)))
 }
-
-func TestSASL_options_are_checked(t *testing.T) {
-	t.Parallel()
-	for name, mechanism := range map[string]framework.Mechanism{
-		"SASL mechanism": nil,
-		"SASL user":      framework.DigestMD5("", secret),
-	} {
-		_, err := framework.NewClient("host:1", framework.WithSASL(mechanism))
-		if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), secret) {
-			t.Errorf("%v, want it to name the %s", err, name)
-		}
-	}
-}

@@ -444,12 +444,6 @@ func TestServerSource_that_fails(t *testing.T) {
 			t.Errorf("asked %d times within a minute", calls)
 		}
 	})
-	for what, opt := range map[string]framework.Option{
-		"source of servers": framework.WithServers(nil), "resolver": framework.WithResolver(nil), "logger": framework.WithSlog(nil),
-	} {
-		_, err := framework.NewClient("localhost", opt)
-		wantText(t, err, what+": must not be nil")
-	}
 	if _, err := framework.NewClient("//", framework.WithServers(func(context.Context) ([]string, error) { return nil, nil })); err == nil {
 		t.Error("a faulty chroot was accepted")
 	}

@@ -222,18 +222,6 @@ func TestACallThatCloseOvertakesReturns(t *testing.T) {
 	})
 }
 
-// An attempt that fails after the dial says why there is no connection.
-func TestWhyThereIsNoConnectionIsReported(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		srv.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.Garbage, Times: fault.Forever})
-		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithConnectTimeout(time.Second))
-		err := c.AwaitConnected(within(t, 5500*time.Millisecond))
-		wantErr(t, "AwaitConnected", err, framework.ErrNotConnected)
-		wantText(t, err, srv.Addr()+": not a ZooKeeper handshake")
-	})
-}
-
 // TestAwaitSessionEnd: the client abandons a session, which the ensemble has for a while longer.
 func TestAwaitSessionEnd(t *testing.T) {
 	t.Parallel()

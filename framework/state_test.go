@@ -77,16 +77,3 @@ func TestALateSubscriberLearnsThePresentStateFirst(t *testing.T) {
 	late.await(t, closed)
 	wantList(t, "states seen by the removed listener", removed.states(), []framework.State{connected})
 }
-
-func TestStatesEndsWithTheClient(t *testing.T) {
-	t.Parallel()
-	c := connect(t, zktest.Shared(t).Addr())
-	var got []framework.State
-	for change := range c.States(t.Context()) {
-		got = append(got, change.To)
-		if change.To == connected {
-			go c.Close() // the test's clean-up waits for it too
-		}
-	}
-	wantList(t, "states", got, []framework.State{connected, closed})
-}

@@ -10,7 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,6 +89,7 @@ func TestTLSVerifiesEachHostsOwnName(t *testing.T) {
 		wantText(t, err, "not c.test")
 		_, _, err = client("a.test", &tls.Config{}).Children(t.Context(), "/")
 		wantErr(t, "an unknown authority", err, framework.ErrNotConnected)
+		wantText(t, err, "unknown authority")
 		for name, config := range map[string]*tls.Config{
 			"the name that the configuration has": {RootCAs: roots, ServerName: "a.test"},
 			"no name where none is verified":      {InsecureSkipVerify: true},
@@ -109,110 +110,70 @@ func TestTLSVerifiesEachHostsOwnName(t *testing.T) {
 	})
 }
 
-// A credentialsStore is what a service reads again when its files change.
-type credentialsStore struct {
-	mu    sync.Mutex // guards following
-	roots *x509.CertPool
-	own   tls.Certificate
-}
-
-func (s *credentialsStore) set(roots *x509.CertPool, own tls.Certificate) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.roots, s.own = roots, own
-}
-
-func (s *credentialsStore) get() (*x509.CertPool, tls.Certificate) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.roots, s.own
-}
-
-// config is the recipe of docs/security.md.
-func (s *credentialsStore) config() *tls.Config {
+// reloading is the recipe of docs/security.md, for a service that reads its files again when they change.
+func reloading(roots *atomic.Pointer[x509.CertPool], own *atomic.Pointer[tls.Certificate]) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			_, own := s.get()
-			return &own, nil
+			return own.Load(), nil
 		},
 		InsecureSkipVerify: true, // VerifyConnection verifies
 		VerifyConnection: func(state tls.ConnectionState) error {
-			roots, _ := s.get()
 			intermediates := x509.NewCertPool()
 			for _, cert := range state.PeerCertificates[1:] {
 				intermediates.AddCert(cert)
 			}
 			_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{
-				DNSName: state.ServerName, Roots: roots, Intermediates: intermediates,
+				DNSName: state.ServerName, Roots: roots.Load(), Intermediates: intermediates,
 			})
 			return err
 		},
 	}
 }
 
-// A tlsServer is a server behind TLS that asks for certificates of clients, and whose own can be
-// changed.
-type tlsServer struct {
-	mu      sync.Mutex // guards following
-	own     tls.Certificate
-	clients *x509.CertPool
-	seen    []string // names of clients
-}
-
-func (s *tlsServer) set(own tls.Certificate, clients *x509.CertPool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.own, s.clients = own, clients
-}
-
-func (s *tlsServer) config() *tls.Config {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return &tls.Config{
-		MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12, // by which a refusal is part of the handshake
-		Certificates: []tls.Certificate{s.own}, ClientCAs: s.clients, ClientAuth: tls.RequireAndVerifyClientCert,
-		VerifyConnection: func(state tls.ConnectionState) error {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.seen = append(s.seen, state.PeerCertificates[0].Subject.CommonName)
-			return nil
-		},
-	}
-}
-
-func (s *tlsServer) last() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.seen[len(s.seen)-1]
-}
-
 func TestCertificatesAndRootsAreReloaded(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		before, after := newAuthority(t), newAuthority(t)
-		var server tlsServer
-		server.set(before.pair(t, "zk.test"), before.roots())
-		proxy := tlsProxy(t, srv, server.config)
-		var store credentialsStore
-		store.set(before.roots(), before.pair(t, "first"))
-		c := connect(t, "zk.test", framework.WithDialer(proxy.Dial), framework.WithTLS(store.config()), framework.WithSessionTimeout(span))
+		var server atomic.Pointer[tls.Config]
+		var seen atomic.Value // the name in the client's certificate
+		serve := func(ca *authority, name string) {
+			server.Store(&tls.Config{
+				MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12, // by which a refusal is part of the handshake
+				Certificates: []tls.Certificate{ca.pair(t, name)}, ClientCAs: ca.roots(), ClientAuth: tls.RequireAndVerifyClientCert,
+				VerifyConnection: func(state tls.ConnectionState) error {
+					seen.Store(state.PeerCertificates[0].Subject.CommonName)
+					return nil
+				},
+			})
+		}
+		var roots atomic.Pointer[x509.CertPool]
+		var own atomic.Pointer[tls.Certificate]
+		trust := func(ca *authority, name string) {
+			pair := ca.pair(t, name)
+			roots.Store(ca.roots())
+			own.Store(&pair)
+		}
+		serve(before, "zk.test")
+		trust(before, "first")
+		proxy := tlsProxy(t, srv, server.Load)
+		c := connect(t, "zk.test", framework.WithDialer(proxy.Dial), framework.WithTLS(reloading(&roots, &own)), framework.WithSessionTimeout(span))
 		id := c.Session().ID
 		sleep(time.Second)
 
-		server.set(after.pair(t, "zk.test"), after.roots())
+		serve(after, "zk.test")
 		proxy.Cut()
 		sleep(time.Second)
 		if c.State() == connected {
 			t.Error("connected to a server whose authority is not known yet")
 		}
-		store.set(after.roots(), after.pair(t, "second"))
+		trust(after, "second")
 		if _, _, err := c.Children(t.Context(), "/"); err != nil || c.Session().ID != id {
 			t.Fatalf("session %#x, want %#x: %v", c.Session().ID, id, err)
 		}
-		wantEqual(t, "the client's certificate", server.last(), "second")
+		wantEqual(t, "the client's certificate", seen.Load(), any("second"))
 
-		server.set(after.pair(t, "other.test"), after.roots())
+		serve(after, "other.test")
 		sleep(time.Second)
 		proxy.Cut()
 		sleep(time.Second)
