@@ -11,9 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
-
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/fault"
@@ -209,25 +206,4 @@ func TestAllConnectionsAreClosedInTheEnd(t *testing.T) {
 		must.OK(t, c.Close())
 		wantEqual(t, "connections of a closed client", open.Load(), 0)
 	})
-}
-
-// TestALeaseMarginThatDoesNotFitIsCutAndLogged has a server that grants a shorter session timeout than
-// the margin.
-func TestALeaseMarginThatDoesNotFitIsCutAndLogged(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		core, logs := observer.New(zap.ErrorLevel)
-		c := virtual(t, srv, framework.WithSessionTimeout(time.Minute), framework.WithLeaseMargin(10*time.Second), framework.WithLogger(zap.New(core)))
-		ctx := within(t, time.Minute)
-		h := must.Get(c.HoldSession(ctx))(t)
-		for range 3 {
-			srv.Cut()
-			sleep(20 * time.Second)
-		}
-		wantErr(t, "a healthy session can't be secured", h.Secure(ctx), nil)
-		sleep(time.Minute)
-		wantErr(t, "lost", h.Err(), nil)
-		const message = "lease margin is more than half the session timeout that the server granted"
-		wantEqual(t, "lines in the log, of one session", logs.FilterMessage(message).Len(), 1)
-	}, zkserver.WithSessionTimeouts(time.Second, 6*time.Second))
 }

@@ -2,19 +2,22 @@ package framework_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
@@ -27,52 +30,69 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-func TestLog_of_state_changes(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, env *zkenv.Env) {
-		for _, tc := range []struct {
-			lost  zapcore.Level // the level of Lost
-			holds any           // the field of the holds
-		}{{zap.WarnLevel, nil}, {zap.ErrorLevel, int64(1)}} {
-			core, logs := observer.New(zap.InfoLevel)
-			var states trail
-			route := env.Route(t)
-			c := route.Client(t, framework.WithLogger(zap.New(core)), framework.WithStateListener(states.add))
-			if tc.holds != nil {
-				mustHold(t, c)
+// logText returns the lines that were logged, with their fields. Sessions are numbered in their order.
+func logText(logs *observer.ObservedLogs) string {
+	var out strings.Builder
+	sessions := make(map[any]int)
+	for _, line := range logs.All() {
+		fmt.Fprintf(&out, "%s %s\n", line.Level.CapitalString(), line.Message)
+		fields := line.ContextMap()
+		if id := fields[zktel.AttrSessionID]; id != nil {
+			if sessions[id] == 0 {
+				sessions[id] = len(sessions) + 1
 			}
-			ended := c.Session().ID
-			route.Expire(t)
-			states.await(t, framework.Connecting, framework.Connected, framework.Suspended, framework.Lost, framework.Connected)
-			must.OK(t, c.Close())
-			lines := logs.FilterMessage("connection state changed").All()
-			want := []struct {
-				state string
-				level zapcore.Level
-			}{
-				{"connected", zap.InfoLevel},
-				{"suspended", zap.WarnLevel},
-				{"lost", tc.lost},
-				{"connected", zap.InfoLevel},
-				{"closed", zap.InfoLevel},
-			}
-			if len(lines) != len(want) || logs.Len() != len(want) {
-				t.Fatalf("lines %v, want %d", logs.All(), len(want))
-			}
-			for i, line := range lines {
-				if got := line.ContextMap()[zktel.AttrConnectionState]; got != want[i].state || line.Level != want[i].level {
-					t.Errorf("line %d tells of %v at level %v, want %v", i, got, line.Level, want[i])
-				}
-			}
-			lost := lines[2].ContextMap()
-			if lost["zookeeper.session.holds"] != tc.holds || lost[zktel.AttrErrorType] != "session_expired" {
-				t.Errorf("the line about the loss has the fields %v, want holds %v", lost, tc.holds)
-			}
-			if id := lines[0].ContextMap()[zktel.AttrSessionID]; lost[zktel.AttrSessionID] != id || ended == c.Session().ID {
-				t.Errorf("the session that ended is %v, the first was %v", lost[zktel.AttrSessionID], id)
-			}
+			fields[zktel.AttrSessionID] = sessions[id]
 		}
-	})
+		for _, key := range slices.Sorted(maps.Keys(fields)) {
+			fmt.Fprintf(&out, "  %s: %v\n", key, fields[key])
+		}
+	}
+	return out.String()
+}
+
+// TestLogs compares what clients log with files of testdata/telemetry.
+func TestLogs(t *testing.T) {
+	t.Parallel()
+	expire := func(t *testing.T, srv *zkserver.Server, c *framework.Client) {
+		t.Helper()
+		must.OK(t, srv.Expire(c.Session().ID))
+		sleep(time.Second)
+		must.OK(t, c.Close())
+	}
+	for name, live := range map[string]func(t *testing.T, srv *zkserver.Server, logger framework.Option){
+		"an expired session": func(t *testing.T, srv *zkserver.Server, logger framework.Option) {
+			expire(t, srv, virtual(t, srv, logger))
+		},
+		"an expired session with a hold": func(t *testing.T, srv *zkserver.Server, logger framework.Option) {
+			c := virtual(t, srv, logger)
+			mustHold(t, c)
+			expire(t, srv, c)
+		},
+		// The servers bound the session timeout.
+		"a client that gets a shorter session timeout than it asked for": func(t *testing.T, srv *zkserver.Server, logger framework.Option) {
+			virtual(t, srv, logger, framework.WithSessionTimeout(5*time.Minute), framework.WithLeaseMargin(time.Minute))
+			sleep(time.Second)
+			srv.Cut()
+			sleep(time.Second)
+		},
+		// A chroot with a typing error is a tree of its own, in which every lock is free.
+		"a chroot that the first of two clients makes": func(t *testing.T, srv *zkserver.Server, logger framework.Option) {
+			for i := range 2 {
+				c := connect(t, srv.Addr()+"/prdo/locks", framework.WithDialer(srv.Dial), logger)
+				synctest.Wait() // its first line is there
+				for _, path := range []string{"/a/b/c", "/d/e"} {
+					must.Get(c.Create(t.Context(), path+strconv.Itoa(i), nil, framework.WithParents()))(t)
+				}
+				must.OK(t, c.Close())
+			}
+		},
+	} {
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			core, logs := observer.New(zap.InfoLevel)
+			live(t, srv, framework.WithLogger(zap.New(core)))
+			checkGolden(t, "log of "+name, logText(logs))
+		})
+	}
 }
 
 // spanHandler notes which spans its records belong to.
@@ -275,27 +295,6 @@ func TestAnOutageAfterManyBreaksIsLogged(t *testing.T) {
 	})
 }
 
-// The servers bound the session timeout. A client that gets another one than it asked for says so, once.
-func TestAnotherSessionTimeoutIsLogged(t *testing.T) {
-	t.Parallel()
-	for asked, want := range map[time.Duration]int{5 * time.Minute: 1, 10 * time.Second: 0} {
-		virtually(t, func(t *testing.T, srv *zkserver.Server) {
-			core, logs := observer.New(zap.InfoLevel)
-			_, proxy := proxied(t, srv, framework.WithLogger(zap.New(core)), framework.WithSessionTimeout(asked))
-			sleep(time.Second)
-			proxy.Cut()
-			sleep(time.Second)
-			lines := logs.FilterMessage("the server granted another session timeout than asked for").All()
-			if len(lines) != want {
-				t.Fatalf("asked for %v: %d lines, want %d", asked, len(lines), want)
-			}
-			if want > 0 && (lines[0].Level != zap.WarnLevel || lines[0].ContextMap()["zookeeper.session.timeout_asked"] != asked) {
-				t.Errorf("the line is %v %v", lines[0].Level, lines[0].ContextMap())
-			}
-		})
-	}
-}
-
 func TestConnection_closed_by_the_client_has_a_reason(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -348,24 +347,4 @@ func TestCredential_that_is_too_large(t *testing.T) {
 			t.Errorf("the error %q names neither argument nor bound", err)
 		}
 	}
-}
-
-// A chroot with a typing error is a tree of its own, in which every lock is free. The client that makes it says
-// so, once.
-func TestLog_of_a_chroot_that_is_created(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		for i, want := range []int{1, 0} { // the first client makes it
-			core, logs := observer.New(zap.WarnLevel)
-			c := connect(t, srv.Addr()+"/prdo/locks", framework.WithDialer(srv.Dial), framework.WithLogger(zap.New(core)))
-			for _, path := range []string{"/a/b/c", "/d/e"} {
-				must.Get(c.Create(t.Context(), path+strconv.Itoa(i), nil, framework.WithParents()))(t)
-			}
-			must.OK(t, c.Close())
-			lines := logs.FilterMessage("the chroot of the connect string does not exist: creating it").All()
-			if len(lines) != want || len(lines) > 0 && lines[0].ContextMap()[zktel.AttrNodePath] != "/prdo/locks" {
-				t.Errorf("client %d: %v, want %d line", i, lines, want)
-			}
-		}
-	})
 }
