@@ -211,104 +211,65 @@ func TestDeadlocks_say_how_certain_they_are(t *testing.T) {
 	}
 }
 
-// TestTenGoroutinesOfOneProcess take two locks in the same order, so they never wait for each other.
-func TestTenGoroutinesOfOneProcess(t *testing.T) {
+// TestDeadlocks_of_one_owner: what an owner waits for and holds itself, and what it may have lost.
+func TestDeadlocks_of_one_owner(t *testing.T) {
 	t.Parallel()
-	var s inspect.Snapshot
-	for lock, first := range []int{0, 1} { // 0 holds both; the others wait for the first lock
-		var znodes []znode
-		for i := range 10 {
-			if lock == 1 && i > 0 {
-				break
-			}
-			data := metadata(lease.Metadata{Party: ownerName(i)})
-			znodes = append(znodes, znode{fmt.Sprintf("%slock-%010d", guid, i), 7, int64(100*first + i + 1), data})
-		}
-		l, _ := inspect.Of(below(fmt.Sprintf("/%d", lock), "", znodes...))
-		s.Locks = append(s.Locks, l)
+	locked := func(dir inspect.Znode) inspect.Snapshot {
+		l, _ := inspect.Of(dir)
+		return inspect.Snapshot{Locks: []inspect.Lock{l}}
 	}
-	if found := inspect.Deadlocks(s, later(s)); len(found) != 0 {
-		t.Errorf("found %+v", found)
+	twice := func(first, second int64, data, again string) inspect.Snapshot {
+		return locked(dir("", znode{guid + "lock-0000000001", first, 1, data}, znode{guid + "lock-0000000002", second, 2, again}))
 	}
-}
-
-// TestSelfWait: a lock that is not reentrant was locked twice.
-func TestSelfWait(t *testing.T) {
-	t.Parallel()
-	of := func(data string) []inspect.Finding {
-		l, _ := inspect.Of(dir("", znode{guid + "lock-0000000001", 7, 1, data}, znode{guid + "lock-0000000002", 7, 2, data}))
-		s := inspect.Snapshot{Locks: []inspect.Lock{l}}
-		return inspect.Deadlocks(s, later(s))
-	}
-	for data, want := range map[string]inspect.Severity{
-		metadata(lease.Metadata{Party: "p"}): inspect.Error, "10.0.3.9": inspect.Info,
-	} {
-		found := of(data)
-		if len(found) != 1 || found[0].Problem != inspect.SelfWait || found[0].Severity != want || found[0].Path != "/l" {
-			t.Errorf("data %q: found %+v", data, found)
-		}
-	}
-}
-
-// twoSessions is an owner that holds a mutex by one session and waits for it by another one.
-func twoSessions(pid int) inspect.Snapshot {
 	of := func(pid int) string { return metadata(lease.Metadata{Host: "h", PID: pid, Party: "p"}) }
-	l, _ := inspect.Of(dir("", znode{guid + "lock-0000000001", 0x11, 1, of(7)}, znode{guid + "lock-0000000002", 0x12, 2, of(pid)}))
-	return inspect.Snapshot{Locks: []inspect.Lock{l}}
-}
-
-// TestSelfWait_of_a_lost_session: a process has lost its session, and contends by the next one. The
-// znode of the lost session exists until its timeout, so the wait ends by itself. Two processes of one
-// party, as nested programs are, wait forever.
-func TestSelfWait_of_a_lost_session(t *testing.T) {
-	t.Parallel()
-	for pid, want := range map[int]inspect.Severity{7: inspect.Warning, 8: inspect.Error} {
-		s := twoSessions(pid)
-		found := inspect.Deadlocks(s, later(s))
-		if len(found) != 1 || found[0].Problem != inspect.SelfWait || found[0].Severity != want {
-			t.Fatalf("process %d: found %+v", pid, found)
-		}
-		if says := strings.Contains(found[0].Advice, "newer session"); says != (pid == 7) {
-			t.Errorf("process %d: %s", pid, found[0].Advice)
-		}
-		if possible := strings.HasPrefix(found[0].Text, "possible: "); possible != (pid == 7) {
-			t.Errorf("process %d: %s", pid, found[0].Text)
-		}
-	}
-}
-
-// TestDeadlock_of_a_lost_session: the lost session holds what another owner waits for.
-func TestDeadlock_of_a_lost_session(t *testing.T) {
-	t.Parallel()
-	for lost, want := range map[bool]inspect.Severity{true: inspect.Warning, false: inspect.Error} {
-		begun := map[int]int64{}
-		s := twoMutexes(func(owner int) (int64, string) {
-			session := int64(owner)
-			if begun[owner]++; lost && owner == 1 && begun[owner] == 2 {
-				session = 9 // the newer one
+	party := metadata(lease.Metadata{Party: "p"})
+	// The owner 1 holds by session 1, and waits by this one.
+	ofTwo := func(session int64) inspect.Snapshot {
+		contends := map[int]int{}
+		return twoMutexes(func(owner int) (int64, string) {
+			data := metadata(lease.Metadata{Host: "h", PID: owner, Party: ownerName(owner)})
+			if contends[owner]++; owner == 1 && contends[owner] == 2 {
+				return session, data
 			}
-			return session, metadata(lease.Metadata{Host: "h", PID: owner, Party: ownerName(owner)})
+			return int64(owner), data
 		})
-		found := inspect.Deadlocks(s, later(s))
-		if len(found) != 1 || found[0].Problem != inspect.Deadlock || found[0].Severity != want {
-			t.Errorf("lost %v: found %+v", lost, found)
-		}
 	}
-}
-
-// TestSelfWait_for_a_permit: a goroutine acquires permits that its workers release, and waits for one
-// more. That is how work is bounded.
-func TestSelfWait_for_a_permit(t *testing.T) {
-	t.Parallel()
-	data := metadata(lease.Metadata{Host: "h", PID: 7, Party: "p"})
-	l, _ := inspect.Of(inspect.Znode{Path: "/l", Children: []inspect.Znode{
-		below("/l/leases", "", znode{guid + "lease-0000000001", 7, 1, data}, znode{guid + "lease-0000000002", 7, 2, data}, znode{guid + "lease-0000000003", 7, 4, data}),
-		below("/l/locks", "", znode{guid + "lock-0000000003", 7, 3, data}),
-	}})
-	s := inspect.Snapshot{Locks: []inspect.Lock{l}}
-	found := inspect.Deadlocks(s, later(s))
-	if len(found) != 1 || found[0].Problem != inspect.SelfWait || found[0].Severity != inspect.Warning || found[0].Strength != inspect.Exact {
-		t.Errorf("found %+v", found)
+	for name, test := range map[string]struct {
+		snapshot inspect.Snapshot
+		problem  inspect.Problem
+		severity inspect.Severity
+		lost     bool // it says that a session may be lost
+	}{
+		"a lock that is not reentrant was locked twice": {twice(7, 7, party, party), inspect.SelfWait, inspect.Error, false},
+		"a session alone waits for itself":              {twice(7, 7, "10.0.3.9", "10.0.3.9"), inspect.SelfWait, inspect.Info, false},
+		// The znode of the lost session exists until its timeout, so the wait ends by itself.
+		"a process has lost its session, and contends by the next one": {twice(0x11, 0x12, of(7), of(7)), inspect.SelfWait, inspect.Warning, true},
+		"two processes of one party, as nested programs are":           {twice(0x11, 0x12, of(7), of(8)), inspect.SelfWait, inspect.Error, false},
+		"a lost session holds what another owner waits for":            {ofTwo(9), inspect.Deadlock, inspect.Warning, true},
+		"two owners wait for each other":                               {ofTwo(1), inspect.Deadlock, inspect.Error, false},
+		// Its workers release them. That is how work is bounded.
+		"a goroutine acquires permits, and waits for one more": {
+			locked(inspect.Znode{Path: "/l", Children: []inspect.Znode{
+				below("/l/leases", "", znode{guid + "lease-0000000001", 7, 1, of(7)}, znode{guid + "lease-0000000002", 7, 2, of(7)}, znode{guid + "lease-0000000003", 7, 4, of(7)}),
+				below("/l/locks", "", znode{guid + "lock-0000000003", 7, 3, of(7)}),
+			}}), inspect.SelfWait, inspect.Warning, false,
+		},
+	} {
+		found := inspect.Deadlocks(test.snapshot, later(test.snapshot))
+		if len(found) != 1 || found[0].Problem != test.problem || found[0].Severity != test.severity {
+			t.Errorf("%s: found %+v", name, found)
+			continue
+		}
+		f := found[0]
+		if exact := f.Strength == inspect.Exact; exact != (f.Severity != inspect.Info) || f.Problem == inspect.SelfWait && f.Path != "/l" {
+			t.Errorf("%s: found %+v", name, f)
+		}
+		if lost := strings.Contains(f.Advice, "newer session"); lost != test.lost {
+			t.Errorf("%s: %s", name, f.Advice)
+		}
+		if possible := strings.HasPrefix(f.Text, "possible: "); possible != (f.Severity != inspect.Error) {
+			t.Errorf("%s: %s", name, f.Text)
+		}
 	}
 }
 

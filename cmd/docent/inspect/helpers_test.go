@@ -28,31 +28,24 @@ func virtual(t *testing.T, body func(t *testing.T, e *ensemble)) {
 func (e *ensemble) client(t testing.TB, opts ...framework.Option) *framework.Client {
 	t.Helper()
 	c := must.Get(framework.NewClient(e.server.Addr(), append(opts, framework.WithDialer(e.server.Dial))...))(t)
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must.OK(t, c.Close()) })
 	return c
 }
 
 // mustCreate creates a znode with its parents.
 func mustCreate(t testing.TB, c *framework.Client, path string, data string, opts ...framework.CreateOption) string {
 	t.Helper()
-	created := must.Get(c.Create(t.Context(), path, []byte(data), append(opts, framework.WithParents())...))(t)
-	return created
+	return must.Get(c.Create(t.Context(), path, []byte(data), append(opts, framework.WithParents())...))(t)
 }
 
 func mustRead(t testing.TB, c *framework.Client, path string) inspect.Lock {
 	t.Helper()
-	l := must.Get(inspect.Read(t.Context(), c, path))(t)
-	return l
+	return must.Get(inspect.Read(t.Context(), c, path))(t)
 }
 
 func mustScan(t testing.TB, c *framework.Client, root string, limits inspect.Limits) inspect.Snapshot {
 	t.Helper()
-	s := must.Get(inspect.Scan(t.Context(), c, root, limits))(t)
-	return s
+	return must.Get(inspect.Scan(t.Context(), c, root, limits))(t)
 }
 
 // A znode is a child of a fixture: a name, and what was read of it.

@@ -249,11 +249,7 @@ func runWorkers(t *testing.T, seed uint64, n int, order func(*worker, *rand.Rand
 		clients := []*framework.Client{e.client(t), e.client(t)}
 		mustCreate(t, clients[0], "/locks", "")
 		observer := orPanic(framework.NewClient(e.server.Addr(), slowly(e.server, rand.New(rand.NewPCG(seed, 5)))))
-		defer func() {
-			if err := observer.Close(); err != nil {
-				t.Error(err)
-			}
-		}()
+		defer func() { must.OK(t, observer.Close()) }()
 		until, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		var wg sync.WaitGroup

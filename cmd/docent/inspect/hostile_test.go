@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,13 +67,8 @@ func TestOf_counters_at_their_end(t *testing.T) {
 		order = append(order, c.Sequence)
 	}
 	want := []int64{5, 2147483646, -2147483647, -2147483648, 2147483647} // the last three by their transactions
-	if len(order) != len(want) {
+	if !slices.Equal(order, want) {
 		t.Fatalf("order %v, want %v", order, want)
-	}
-	for i := range want {
-		if order[i] != want[i] {
-			t.Fatalf("order %v, want %v", order, want)
-		}
 	}
 	if len(l.Holders()) != 1 || l.Holders()[0].Sequence != 5 {
 		t.Errorf("holders %+v", l.Holders())

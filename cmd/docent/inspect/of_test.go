@@ -87,11 +87,6 @@ func TestOf(t *testing.T) {
 			dir("", znode{name: hexID + "__lock__0000000001"}, znode{name: guid + "lock-0000000002"}),
 			"mutex 1 mixed; 02 holds exclusive unknown; 01 holds exclusive kazoo",
 		},
-		"the end of the counter": {
-			dir("", znode{name: guid + "lock--2147483648", session: 1, czxid: 9}, znode{name: guid + "lock-2147483647", session: 1, czxid: 7},
-				znode{name: guid + "lock--2147483647", session: 1, czxid: 8}),
-			"mutex 1; 47 holds exclusive curator; 47 waits exclusive curator for 47; 48 waits exclusive curator for 47",
-		},
 		"the end of the counter, names alone": {
 			dir("", znode{name: guid + "lock-2147483647"}), "mutex 1; 47 unknown exclusive unknown",
 		},

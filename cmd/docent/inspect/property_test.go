@@ -27,97 +27,93 @@ type recipe struct {
 	participants func(ctx context.Context, c *framework.Client, path string) ([]lease.Participant, error)
 }
 
-func everyRecipe() map[string]recipe {
-	var opts []lock.Option
-	fresh := func(ctx context.Context) context.Context { return lock.ContextWithOwner(ctx, lock.NewOwner("owner")) }
-	return map[string]recipe{
-		"Mutex": {
-			inspect.Mutex,
-			func(ctx context.Context, c *framework.Client, path string, _ *rand.Rand) (*lease.Lease, error) {
-				m, err := lock.NewMutex(c, path, opts...)
-				return orPanic(m, err).Lock(fresh(ctx))
-			},
-			func(ctx context.Context, c *framework.Client, path string) ([]lease.Participant, error) {
-				m, err := lock.NewMutex(c, path)
-				return orPanic(m, err).Participants(ctx)
-			},
+// recipeOf returns the recipe whose locks create makes.
+func recipeOf[L interface {
+	Participants(ctx context.Context) ([]lease.Participant, error)
+}](
+	kind inspect.Kind, create func(c *framework.Client, path string) (L, error),
+	acquire func(ctx context.Context, l L, pick *rand.Rand) (*lease.Lease, error),
+) recipe {
+	return recipe{
+		kind,
+		func(ctx context.Context, c *framework.Client, path string, pick *rand.Rand) (*lease.Lease, error) {
+			return acquire(ctx, orPanic(create(c, path)), pick)
 		},
-		"RWMutex": {
-			inspect.ReadWrite,
-			func(ctx context.Context, c *framework.Client, path string, pick *rand.Rand) (*lease.Lease, error) {
-				m, err := lock.NewRWMutex(c, path)
-				ctx = fresh(ctx)
-				switch pick.IntN(4) {
-				case 0, 1:
-					return orPanic(m, err).Read().Lock(ctx)
-				case 2: // a downgrade
-					l, err := m.Write().Lock(ctx)
-					if err != nil {
-						return nil, err
-					}
-					read, err := m.Read().Lock(ctx)
-					if err != nil || pick.IntN(2) == 0 {
-						return read, errors.Join(err, l.Release(context.WithoutCancel(ctx)))
-					}
-					return l, nil // the read side stays, until the client is closed
-				}
-				return orPanic(m, err).Write().Lock(ctx)
-			},
-			func(ctx context.Context, c *framework.Client, path string) ([]lease.Participant, error) {
-				m, err := lock.NewRWMutex(c, path)
-				return orPanic(m, err).Participants(ctx)
-			},
-		},
-		"SemaphoreMutex": {
-			inspect.Semaphore,
-			func(ctx context.Context, c *framework.Client, path string, _ *rand.Rand) (*lease.Lease, error) {
-				m, err := lock.NewSemaphoreMutex(c, path)
-				return orPanic(m, err).Lock(ctx)
-			},
-			func(ctx context.Context, c *framework.Client, path string) ([]lease.Participant, error) {
-				m, err := lock.NewSemaphoreMutex(c, path)
-				return orPanic(m, err).Participants(ctx)
-			},
-		},
-		"Semaphore": {
-			inspect.Semaphore,
-			func(ctx context.Context, c *framework.Client, path string, pick *rand.Rand) (*lease.Lease, error) {
-				s, err := semaphore.New(c, path, 4)
-				return orPanic(s, err).Acquire(ctx, 1+pick.IntN(2))
-			},
-			func(ctx context.Context, c *framework.Client, path string) ([]lease.Participant, error) {
-				s, err := semaphore.New(c, path, 4)
-				return orPanic(s, err).Participants(ctx)
-			},
-		},
-		"Latch":    election(inspect.Leader, leader.Latch),
-		"Selector": election(inspect.Mutex, leader.Selector),
-		"UnfairMutex": {
-			inspect.Exclusive,
-			func(ctx context.Context, c *framework.Client, path string, _ *rand.Rand) (*lease.Lease, error) {
-				m, err := lock.NewUnfairMutex(c, path)
-				return orPanic(m, err).Lock(ctx)
-			},
-			func(ctx context.Context, c *framework.Client, path string) ([]lease.Participant, error) {
-				m, err := lock.NewUnfairMutex(c, path)
-				return orPanic(m, err).Participants(ctx)
-			},
+		func(ctx context.Context, c *framework.Client, path string) ([]lease.Participant, error) {
+			return orPanic(create(c, path)).Participants(ctx)
 		},
 	}
 }
 
-func election(kind inspect.Kind, f leader.Format) recipe {
-	return recipe{
-		kind,
-		func(ctx context.Context, c *framework.Client, path string, _ *rand.Rand) (*lease.Lease, error) {
-			e, err := leader.New(c, path, leader.WithFormat(f))
-			return orPanic(e, err).Campaign(ctx)
-		},
-		func(ctx context.Context, c *framework.Client, path string) ([]lease.Participant, error) {
-			e, err := leader.New(c, path, leader.WithFormat(f))
-			return orPanic(e, err).Participants(ctx)
-		},
+// lockOf is recipeOf for a lock that is locked without further ado.
+func lockOf[L interface {
+	lock.Locker
+	Participants(ctx context.Context) ([]lease.Participant, error)
+}](kind inspect.Kind, create func(c *framework.Client, path string) (L, error),
+) recipe {
+	return recipeOf(kind, create, func(ctx context.Context, l L, _ *rand.Rand) (*lease.Lease, error) { return l.Lock(ctx) })
+}
+
+func fresh(ctx context.Context) context.Context {
+	return lock.ContextWithOwner(ctx, lock.NewOwner("owner"))
+}
+
+func everyRecipe() map[string]recipe {
+	return map[string]recipe{
+		"Mutex": recipeOf(inspect.Mutex,
+			func(c *framework.Client, path string) (*lock.Mutex, error) { return lock.NewMutex(c, path) },
+			func(ctx context.Context, m *lock.Mutex, _ *rand.Rand) (*lease.Lease, error) {
+				return m.Lock(fresh(ctx))
+			},
+		),
+		"RWMutex": recipeOf(inspect.ReadWrite,
+			func(c *framework.Client, path string) (*lock.RWMutex, error) { return lock.NewRWMutex(c, path) }, readOrWrite),
+		"SemaphoreMutex": lockOf(inspect.Semaphore,
+			func(c *framework.Client, path string) (*lock.SemaphoreMutex, error) {
+				return lock.NewSemaphoreMutex(c, path)
+			}),
+		"Semaphore": recipeOf(inspect.Semaphore,
+			func(c *framework.Client, path string) (*semaphore.Semaphore, error) { return semaphore.New(c, path, 4) },
+			func(ctx context.Context, s *semaphore.Semaphore, pick *rand.Rand) (*lease.Lease, error) {
+				return s.Acquire(ctx, 1+pick.IntN(2))
+			},
+		),
+		"Latch":    election(inspect.Leader, leader.Latch),
+		"Selector": election(inspect.Mutex, leader.Selector),
+		"UnfairMutex": lockOf(inspect.Exclusive,
+			func(c *framework.Client, path string) (*lock.UnfairMutex, error) { return lock.NewUnfairMutex(c, path) }),
 	}
+}
+
+// readOrWrite acquires a side of the lock, or downgrades it.
+func readOrWrite(ctx context.Context, m *lock.RWMutex, pick *rand.Rand) (*lease.Lease, error) {
+	ctx = fresh(ctx)
+	switch pick.IntN(4) {
+	case 0, 1:
+		return m.Read().Lock(ctx)
+	case 2: // a downgrade
+		l, err := m.Write().Lock(ctx)
+		if err != nil {
+			return nil, err
+		}
+		read, err := m.Read().Lock(ctx)
+		if err != nil || pick.IntN(2) == 0 {
+			return read, errors.Join(err, l.Release(context.WithoutCancel(ctx)))
+		}
+		return l, nil // the read side stays, until the client is closed
+	}
+	return m.Write().Lock(ctx)
+}
+
+func election(kind inspect.Kind, f leader.Format) recipe {
+	return recipeOf(kind,
+		func(c *framework.Client, path string) (*leader.Election, error) {
+			return leader.New(c, path, leader.WithFormat(f))
+		},
+		func(ctx context.Context, e *leader.Election, _ *rand.Rand) (*lease.Lease, error) {
+			return e.Campaign(ctx)
+		},
+	)
 }
 
 func orPanic[T any](v T, err error) T {
@@ -150,8 +146,27 @@ type crowd struct {
 
 func compareRandomly(t *testing.T, e *ensemble, r recipe, pick *rand.Rand) {
 	t.Helper()
-	clients := []*framework.Client{e.client(t), e.client(t), e.client(t)}
 	observer := e.client(t)
+	clients := randomly(t, e, r, pick, 3, func() {
+		synctest.Wait()
+		compare(t, observer, r)
+	})
+	synctest.Wait()
+	for _, c := range clients {
+		must.OK(t, c.Close())
+	}
+	if l := mustRead(t, observer, "/a/lock"); len(l.Contenders) != 0 {
+		t.Errorf("nobody is left, but: %s", brief(l))
+	}
+}
+
+// randomly has contenders of so many clients come and go, and calls check in each pause. All have left when it returns.
+func randomly(t *testing.T, e *ensemble, r recipe, pick *rand.Rand, n int, check func()) []*framework.Client {
+	t.Helper()
+	clients := make([]*framework.Client, n)
+	for i := range clients {
+		clients[i] = e.client(t)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var all crowd
 	for range 14 {
@@ -163,23 +178,14 @@ func compareRandomly(t *testing.T, e *ensemble, r recipe, pick *rand.Rand) {
 		if pick.IntN(2) == 0 {
 			all.leave(t, pick)
 		}
-		synctest.Wait()
-		compare(t, observer, r)
+		check()
 	}
 	cancel()
 	all.wg.Wait()
 	for len(all.leases) > 0 {
 		all.leave(t, pick)
 	}
-	synctest.Wait()
-	for _, c := range clients {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if l := mustRead(t, observer, "/a/lock"); len(l.Contenders) != 0 {
-		t.Errorf("nobody is left, but: %s", brief(l))
-	}
+	return clients
 }
 
 func (all *crowd) come(ctx context.Context, c *framework.Client, r recipe, pick *rand.Rand) {
@@ -208,9 +214,7 @@ func (all *crowd) leave(t *testing.T, pick *rand.Rand) {
 	l := all.leases[i]
 	all.leases = slices.Delete(all.leases, i, i+1)
 	all.mu.Unlock()
-	if err := l.Release(context.Background()); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, l.Release(context.Background()))
 }
 
 // compare compares what Read and Scan show with the recipe's participants.
