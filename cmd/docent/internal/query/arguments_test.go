@@ -84,8 +84,7 @@ func TestBreak_takes_contenders_alone(t *testing.T) {
 func TestBreak_below_a_chroot_and_a_namespace(t *testing.T) {
 	t.Parallel()
 	_, addr := processes(t)
-	c := must.Get(framework.NewClient(addr))(t)
-	t.Cleanup(func() { _ = c.Close() })
+	c := apptest.Client(t, addr)
 	full := contender(t, c, "/app/ns/locks/a"+guid+"lock-", metadata("h", 1, "", "p"))
 	w := &environment{client: c}
 	of := w.target(t, full)

@@ -25,11 +25,14 @@ func (env *environment) target(t *testing.T, path string) target {
 
 func (env *environment) exists(t *testing.T, path string) bool {
 	t.Helper()
-	_, ok, err := env.client.Exists(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, ok := must.Get2(env.client.Exists(t.Context(), path))(t)
 	return ok
+}
+
+func (env *environment) data(t *testing.T, path string) string {
+	t.Helper()
+	data, _ := must.Get2(env.client.Get(t.Context(), path))(t)
+	return string(data)
 }
 
 func TestBreak(t *testing.T) {
@@ -83,23 +86,16 @@ func TestRevoke(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T, env *environment) {
 		env.fill(t)
-		data := func(path string) string {
-			read, _, err := env.client.Get(t.Context(), path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(read)
-		}
 		first, second := "/locks/report"+guid+"lock-0000000000", "/locks/report"+guid+"lock-0000000001"
-		if r := env.docent(t, "revoke", "/locks/report"); r.code != 2 || data(first) == "__REVOKE__" {
+		if r := env.docent(t, "revoke", "/locks/report"); r.code != 2 || env.data(t, first) == "__REVOKE__" {
 			t.Errorf("no terminal, no --yes: exit code %d: %s", r.code, r.err)
 		}
 		r := env.docent(t, "revoke", "/locks/report", "--yes")
 		golden(t, "revoke", r.out+r.err)
-		if r.code != 0 || data(first) != "__REVOKE__" || data(second) == "__REVOKE__" {
+		if r.code != 0 || env.data(t, first) != "__REVOKE__" || env.data(t, second) == "__REVOKE__" {
 			t.Errorf("exit code %d: %s", r.code, r.err)
 		}
-		if r := env.docent(t, "revoke", second, "--yes"); r.code != 0 || data(second) != "__REVOKE__" {
+		if r := env.docent(t, "revoke", second, "--yes"); r.code != 0 || env.data(t, second) != "__REVOKE__" {
 			t.Errorf("of a waiter: exit code %d: %s", r.code, r.err)
 		}
 		if r := env.docent(t, "revoke", "/locks/import", "--yes"); r.code != 2 {

@@ -129,8 +129,7 @@ func golden(t *testing.T, name, got string) {
 // contender creates a contender's znode: by the client, with the name's beginning and the data.
 func contender(t *testing.T, c *framework.Client, path, data string) string {
 	t.Helper()
-	created := must.Get(c.Create(t.Context(), path, []byte(data), framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
-	return created
+	return must.Get(c.Create(t.Context(), path, []byte(data), framework.Ephemeral(), framework.Sequential(), framework.WithParents()))(t)
 }
 
 // metadata returns the data of docent's contender.
@@ -175,17 +174,13 @@ func (env *environment) schedules(t *testing.T) {
 		}
 	}
 	runs := func(all ...schedule.Run) string {
-		data := must.Get(json.Marshal(map[string]any{"docent": 1, "runs": all}))(t)
-		return string(data)
+		return string(must.Get(json.Marshal(map[string]any{"docent": 1, "runs": all}))(t))
 	}
 	write("/jobs/theirs", "cron: 0 3 * * *")
 	write("/jobs/hourly", runs(run(0, schedule.Failed, "\x1b[31mred", 5), run(1, schedule.Running, "web-1", 7)))
 	write("/jobs/nightly", "")
 	must.Get(env.client.Create(t.Context(), "/jobs/nightly/lock", []byte(metadata("batch-3", 811, "", "6f1c")), framework.Ephemeral()))(t)
-	_, stat, err := env.client.Get(t.Context(), "/jobs/nightly/lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, stat := must.Get2(env.client.Get(t.Context(), "/jobs/nightly/lock"))(t)
 	data := runs(run(2, schedule.Done, "batch-1", 3), run(3, schedule.Running, "batch-3", stat.Czxid))
 	must.Get(env.client.Set(t.Context(), "/jobs/nightly", []byte(data), framework.AnyVersion))(t)
 	<-time.After(12 * time.Second) // virtual

@@ -92,22 +92,15 @@ func TestRevoke_asks_on_a_terminal(t *testing.T) {
 	t.Parallel()
 	w, addr := processes(t)
 	holder := contender(t, w.client, "/locks/a"+guid+"lock-", metadata("batch-3", 811, "nightly", "p"))
-	data := func() string {
-		read, _, err := w.client.Get(t.Context(), holder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(read)
-	}
 	const question = "Ask to release? (y/n)"
-	before := data()
+	before := w.data(t, holder)
 	p := asked(t, question, "--connect", addr, "revoke", "/locks/a")
-	if code, shown := p.answer(t, "n\n"); code != 1 || data() != before || !strings.Contains(shown, "replaces the metadata") {
-		t.Errorf("refused: exit code %d, data %q, %s", code, data(), shown)
+	if code, shown := p.answer(t, "n\n"); code != 1 || w.data(t, holder) != before || !strings.Contains(shown, "replaces the metadata") {
+		t.Errorf("refused: exit code %d, data %q, %s", code, w.data(t, holder), shown)
 	}
 	p = asked(t, question, "--connect", addr, "revoke", "/locks/a")
-	if code, shown := p.answer(t, "y\n"); code != 0 || data() != "__REVOKE__" {
-		t.Errorf("agreed: exit code %d, data %q, %s", code, data(), shown)
+	if code, shown := p.answer(t, "y\n"); code != 0 || w.data(t, holder) != "__REVOKE__" {
+		t.Errorf("agreed: exit code %d, data %q, %s", code, w.data(t, holder), shown)
 	}
 }
 

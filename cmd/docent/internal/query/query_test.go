@@ -15,21 +15,15 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
-	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkenv"
-	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // TestOutput compares what the commands write with golden files.
 func TestOutput(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		args []string
-		code int
-	}{
+	compareRuns(t, (*environment).fill, map[string]goldenRun{
 		"ls":                  {[]string{"ls", "/locks"}, 0},
 		"ls-age":              {[]string{"ls", "--sort", "age", "--held-longer", "1m"}, 0},
 		"ls-waiting":          {[]string{"ls", "--waiting", "--sort", "waiting"}, 0},
@@ -65,14 +59,26 @@ func TestOutput(t *testing.T) {
 		"usage-path":          {[]string{"who"}, 2},
 		"usage-kind":          {[]string{"ls", "--kind", "mutexes"}, 2},
 		"usage-break-consent": {[]string{"break", "/locks/report/x", "--session", "0x1"}, 2},
-	} {
+	})
+}
+
+// A goldenRun is the arguments of docent, and its exit code.
+type goldenRun struct {
+	args []string
+	code int
+}
+
+// compareRuns compares what each run writes with the golden file of its name. fill makes the locks.
+func compareRuns(t *testing.T, fill func(*environment, *testing.T), runs map[string]goldenRun) {
+	t.Helper()
+	for name, run := range runs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			virtual(t, func(t *testing.T, env *environment) {
-				env.fill(t)
-				r := env.docent(t, append([]string{"--quiet"}, test.args...)...)
-				if r.code != test.code {
-					t.Errorf("exit code %d, want %d: %s", r.code, test.code, r.err)
+				fill(env, t)
+				r := env.docent(t, append([]string{"--quiet"}, run.args...)...)
+				if r.code != run.code {
+					t.Errorf("exit code %d, want %d: %s", r.code, run.code, r.err)
 				}
 				golden(t, name, r.out+r.err)
 				for _, c := range r.out + r.err {
@@ -137,10 +143,7 @@ func TestNobody_while_it_looks_below(t *testing.T) {
 // TestSchedules: ls, who and tree show the last runs, who is at work, and data that are not a schedule's.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		args []string
-		code int
-	}{
+	compareRuns(t, (*environment).schedules, map[string]goldenRun{
 		"schedule-ls":           {[]string{"ls", "/jobs"}, 0},
 		"schedule-ls-kind":      {[]string{"ls", "--kind", "schedule", "-o", "name"}, 0},
 		"schedule-ls-jsonl":     {[]string{"ls", "/jobs", "-o", "jsonl"}, 0},
@@ -152,28 +155,6 @@ func TestSchedules(t *testing.T) {
 		"schedule-who-unknown":  {[]string{"who", "/jobs/theirs"}, 3},
 		"schedule-revoke":       {[]string{"revoke", "/jobs/nightly", "--yes"}, 1},
 		"schedule-queue-nobody": {[]string{"queue", "/jobs/hourly"}, 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			virtual(t, func(t *testing.T, env *environment) {
-				env.schedules(t)
-				r := env.docent(t, append([]string{"--quiet"}, test.args...)...)
-				if r.code != test.code {
-					t.Errorf("exit code %d, want %d: %s", r.code, test.code, r.err)
-				}
-				golden(t, name, r.out+r.err)
-			})
-		})
-	}
-}
-
-// TestTree_in_ASCII: without UTF-8 in the locale.
-func TestTree_in_ASCII(t *testing.T) {
-	t.Parallel()
-	virtual(t, func(t *testing.T, env *environment) {
-		env.fill(t)
-		env.env = []string{"LANG=C"}
-		golden(t, "tree-ascii", env.docent(t, "tree", "/locks/report").out)
 	})
 }
 
@@ -209,23 +190,6 @@ func TestDoctor_names_the_processes_of_an_owner(t *testing.T) {
 			t.Errorf("the cycle can't be seen:\n%s", r.out)
 		}
 	})
-}
-
-// TestDoctor_asks_each_server by TCP, so in real time.
-func TestDoctor_asks_each_server(t *testing.T) {
-	t.Parallel()
-	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
-	addr := must.Get(server.Listen("127.0.0.1:0"))(t)
-	gone := freeport.Addr(t)
-	r := plain(t, "--connect", addr, "doctor")
-	// The known faults are a finding if docent can't help one of those of the version, which is drawn.
-	if r.code != 0 || !strings.Contains(r.out, " 0 findings\n") && !strings.Contains(r.out, " 1 finding\n") {
-		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
-	}
-	r = plain(t, "--connect", addr+","+gone, "doctor")
-	if r.code != 4 || !strings.Contains(r.out, gone+": it can't be reached") {
-		t.Errorf("exit code %d: %s%s", r.code, r.out, r.err)
-	}
 }
 
 // TestDoctor_draws the wait-for graph, with hostile names.
@@ -342,9 +306,7 @@ func TestDoctor_names_a_goroutine_that_waits_for_its_parent(t *testing.T) {
 			!strings.Contains(r.out, "waits for /locks/report") || strings.Contains(r.out, "No deadlock found") {
 			t.Errorf("exit code %d\n%s%s", r.code, r.out, r.err)
 		}
-		if err := parent.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, parent.Release(t.Context()))
 		child.Wait()
 	})
 }

@@ -43,8 +43,7 @@ func serve(t *testing.T, l net.Listener, fn func(net.Conn)) {
 // listen returns a listener on loopback.
 func listen(t *testing.T) net.Listener {
 	t.Helper()
-	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	return l
+	return must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 }
 
 // answering returns the address of a server that answers srvr, and refuses all else.
@@ -69,8 +68,23 @@ func srvr(version, mode string, outstanding int) string {
 // listening returns the address of an embedded server with TCP, of the version that tests expect.
 func listening(t *testing.T) string {
 	t.Helper()
-	addr := must.Get(zkserver.Run(t).Listen("127.0.0.1:0"))(t)
-	return addr
+	return must.Get(zkserver.Run(t).Listen("127.0.0.1:0"))(t)
+}
+
+// examined runs doctor, with the arguments, on a server and on those that give the answers. It wants the texts.
+func examined(t *testing.T, server string, answers, want []string, args ...string) result {
+	t.Helper()
+	addrs := []string{server}
+	for _, answer := range answers {
+		addrs = append(addrs, answering(t, answer))
+	}
+	r := plain(t, append([]string{"--connect", strings.Join(addrs, ","), "doctor"}, args...)...)
+	for _, text := range want {
+		if !strings.Contains(r.out, text) {
+			t.Errorf("no %q in\n%s%s", text, r.out, r.err)
+		}
+	}
+	return r
 }
 
 // TestDoctor_compares_the_servers: what each says about itself, and what all say together.
@@ -94,18 +108,8 @@ func TestDoctor_compares_the_servers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			addrs := []string{real}
-			for _, answer := range test.answers {
-				addrs = append(addrs, answering(t, answer))
-			}
-			r := plain(t, "--connect", strings.Join(addrs, ","), "doctor")
-			if r.code != test.code {
+			if r := examined(t, real, test.answers, test.want); r.code != test.code {
 				t.Errorf("exit code %d, want %d", r.code, test.code)
-			}
-			for _, want := range test.want {
-				if !strings.Contains(r.out, want) {
-					t.Errorf("no %q in\n%s%s", want, r.out, r.err)
-				}
 			}
 		})
 	}
@@ -134,16 +138,7 @@ func TestDoctor_names_known_faults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			addrs := []string{server}
-			for _, answer := range test.answers {
-				addrs = append(addrs, answering(t, answer))
-			}
-			r := plain(t, "--connect", strings.Join(addrs, ","), "doctor", "--fail-on", "info")
-			for _, want := range append(test.want, " "+test.findings+"\n") {
-				if !strings.Contains(r.out, want) {
-					t.Errorf("no %q in\n%s%s", want, r.out, r.err)
-				}
-			}
+			examined(t, server, test.answers, append(test.want, " "+test.findings+"\n"), "--fail-on", "info")
 		})
 	}
 	r := plain(t, "--connect", server, "doctor", "--fail-on", "info")
@@ -176,7 +171,6 @@ func TestDoctor_says_the_verdict_first(t *testing.T) {
 	}
 }
 
-// TestDoctor_asks_by_TLS: the four-letter word goes the way of the client.
 // Servers that do not answer take the time of one, and leave time for those that do.
 func TestDoctor_asks_all_servers_at_the_same_time(t *testing.T) {
 	t.Parallel()
@@ -199,6 +193,7 @@ func TestDoctor_asks_all_servers_at_the_same_time(t *testing.T) {
 	}
 }
 
+// TestDoctor_asks_by_TLS: the four-letter word goes the way of the client.
 func TestDoctor_asks_by_TLS(t *testing.T) {
 	t.Parallel()
 	web := httptest.NewUnstartedServer(nil)

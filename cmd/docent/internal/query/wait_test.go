@@ -141,11 +141,8 @@ func waitForAHiddenHolder(t *testing.T, env *environment) {
 	owner := env.connect(t)
 	must.OK(t, owner.AddAuth(t.Context(), "digest", []byte("u:p")))
 	must.Get(env.client.Create(t.Context(), "/locks/a", nil, framework.WithParents()))(t)
-	znode, err := owner.Create(t.Context(), "/locks/a"+guid+"lock-", nil, framework.Ephemeral(), framework.Sequential(),
-		framework.WithACL(acl.Creator()...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	znode := must.Get(owner.Create(t.Context(), "/locks/a"+guid+"lock-", nil, framework.Ephemeral(), framework.Sequential(),
+		framework.WithACL(acl.Creator()...)))(t)
 	ended := env.waiting(t, "/locks/a")
 	<-time.After(time.Minute) // virtual
 	if hasEnded(ended) {
