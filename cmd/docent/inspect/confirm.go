@@ -46,11 +46,11 @@ func confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot
 			return Snapshot{}, err
 		}
 		for _, dir := range dirs {
-			again, ok, err := r.lockOf(ctx, dir)
+			again, err := r.lockOf(ctx, dir)
 			if err != nil {
 				return Snapshot{}, err
 			}
-			if ok {
+			if again.Kind != "" {
 				second.Locks = append(second.Locks, again)
 			}
 		}

@@ -88,46 +88,43 @@ func directories(paths map[string]struct{}) map[string]struct{} {
 // renew reads the lock at path again, and those that may be part of it: a schedule's lock, and the two directories
 // that a semaphore would have.
 func (f *followLoop) renew(tree *cache.Snapshot, path string) {
-	l, ok := f.lockAt(tree, path)
-	f.set(path, l, ok)
+	l := f.lockAt(tree, path)
+	f.set(path, l)
 	holder := zkpath.Join(path, scheduleLock)
-	own, isOwn := f.lockAt(tree, holder)
-	f.set(holder, own, isOwn)
-	for _, name := range []string{leasesDir, turnsDirectory} {
-		below := zkpath.Join(path, name)
-		if ok && l.Kind == Semaphore {
-			f.set(below, Lock{}, false)
-			continue
+	f.set(holder, f.lockAt(tree, holder))
+	for _, part := range []struct {
+		path string
+		ofL  bool
+	}{
+		{zkpath.Join(path, leasesDir), l.Kind == Semaphore},
+		{zkpath.Join(path, turnsDirectory), l.Kind == Semaphore},
+		{path + kazooQueue, l.isKazooSemaphore()},
+	} {
+		below := Lock{}
+		if !part.ofL {
+			below = f.lockAt(tree, part.path)
 		}
-		l, ok := f.lockAt(tree, below)
-		f.set(below, l, ok)
+		f.set(part.path, below)
 	}
-	queue := path + kazooQueue
-	if ok && l.isKazooSemaphore() {
-		f.set(queue, Lock{}, false)
-		return
-	}
-	l, ok = f.lockAt(tree, queue)
-	f.set(queue, l, ok)
 }
 
-// set replaces the lock at path; ok is false if there is none.
-func (f *followLoop) set(path string, l Lock, ok bool) {
-	if _, known := f.locks[path]; known != ok {
+// set replaces the lock at path, which has no kind if there is none.
+func (f *followLoop) set(path string, l Lock) {
+	if _, known := f.locks[path]; known != (l.Kind != "") {
 		f.paths = nil
 	}
-	if ok {
-		f.locks[path] = l
+	if l.Kind == "" {
+		delete(f.locks, path)
 		return
 	}
-	delete(f.locks, path)
+	f.locks[path] = l
 }
 
-// lockAt returns the lock at path; false if there is none.
-func (f *followLoop) lockAt(tree *cache.Snapshot, path string) (Lock, bool) {
+// lockAt returns the lock at path, without a kind if there is none.
+func (f *followLoop) lockAt(tree *cache.Snapshot, path string) Lock {
 	node, ok := tree.Get(path)
 	if !ok || f.isContender(path) {
-		return Lock{}, false
+		return Lock{}
 	}
 	z := f.znode(tree, node, true)
 	if queue, ok := tree.Get(path + kazooQueue); ok {
@@ -135,13 +132,13 @@ func (f *followLoop) lockAt(tree *cache.Snapshot, path string) (Lock, bool) {
 		z.Queue = &found
 	}
 	if l, ok := Of(z); ok {
-		return l, true
+		return l
 	}
 	// An unfair mutex whose metadata were replaced: its epoch shows it.
 	if _, ok := tree.Get(zkpath.Epoch(path)); ok && z.Stat.EphemeralOwner != 0 && len(z.Children) == 0 {
-		return exclusiveAt(z, contenderOf(z, Contender{Side: Alone, State: Holds})), true
+		return exclusiveAt(z)
 	}
-	return Lock{}, false
+	return Lock{}
 }
 
 // isContender reports whether the znode at path is a contender's, of a lock that is known.

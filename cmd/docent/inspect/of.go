@@ -25,14 +25,14 @@ func Of(dir Znode) (Lock, bool) {
 
 // exclusiveOf returns docent's unfair mutex, which is the znode itself.
 func exclusiveOf(z Znode) (Lock, bool) {
-	c := contenderOf(z, Contender{Side: Alone, State: Holds})
-	if c.Meta == nil || c.Meta.Attempt == "" || len(z.Children) > 0 {
-		return Lock{}, false
-	}
-	return exclusiveAt(z, c), true
+	l := exclusiveAt(z)
+	m := l.Contenders[0].Meta
+	return l, m != nil && m.Attempt != "" && len(z.Children) == 0
 }
 
-func exclusiveAt(z Znode, c Contender) Lock {
+// exclusiveAt returns the unfair mutex that the znode is, as its epoch shows if its metadata do not.
+func exclusiveAt(z Znode) Lock {
+	c := contenderOf(z, Contender{Side: Alone, State: Holds})
 	return Lock{Path: z.Path, Kind: Exclusive, Permits: 1, Contenders: []Contender{c}, Complete: true}
 }
 

@@ -42,8 +42,7 @@ func read(ctx context.Context, c *framework.Client, path string) (Lock, error) {
 	if len(dirs[0].Children) == 0 {
 		return r.childless(ctx, path)
 	}
-	l, _, err := r.lockOf(ctx, dirs[0])
-	return l, err
+	return r.lockOf(ctx, dirs[0])
 }
 
 // childless returns the lock at a path without children: an unfair mutex, or a semaphore of kazoo that
@@ -54,8 +53,7 @@ func (r *reader) childless(ctx context.Context, path string) (Lock, error) {
 		return l, err
 	}
 	z.Queue = &Znode{Path: path + kazooQueue}
-	l, _, err = r.lockOf(ctx, z)
-	return l, err
+	return r.lockOf(ctx, z)
 }
 
 // exclusive returns the znode, and docent's unfair mutex if the znode is one. Without metadata its
@@ -74,5 +72,5 @@ func (r *reader) exclusive(ctx context.Context, path string) (Znode, Lock, error
 	if err != nil || !ok {
 		return z, free, err
 	}
-	return z, exclusiveAt(z, contenderOf(z, Contender{Side: Alone, State: Holds})), nil
+	return z, exclusiveAt(z), nil
 }

@@ -133,13 +133,13 @@ func (r *reader) note(path string, err error) {
 // maxRounds bounds how often a lock's contenders are read again, because a holder has left meanwhile.
 const maxRounds = 4
 
-// lockOf reads the contenders of the directory, and returns its lock; false if there is none.
-func (r *reader) lockOf(ctx context.Context, dir Znode) (Lock, bool, error) {
+// lockOf reads the contenders of the directory, and returns its lock, without a kind if there is none.
+func (r *reader) lockOf(ctx context.Context, dir Znode) (Lock, error) {
 	locks, err := r.locksOf(ctx, []Znode{dir})
 	if err != nil {
-		return Lock{}, false, err
+		return Lock{}, err
 	}
-	return locks[0], locks[0].Kind != "", nil
+	return locks[0], nil
 }
 
 // locksOf reads the contenders of the directories together, and returns their locks. That of a directory

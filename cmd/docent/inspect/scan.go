@@ -211,7 +211,7 @@ func (s *scan) addUnfair(ctx context.Context, paths []string) error {
 			}
 			l, ok := Of(z)
 			if !ok {
-				l = exclusiveAt(z, contenderOf(z, Contender{Side: Alone, State: Holds}))
+				l = exclusiveAt(z)
 			}
 			s.locks = append(s.locks, l)
 		}

@@ -155,17 +155,28 @@ func (g *guard) passOn(signals <-chan os.Signal) {
 		if !ok {
 			continue
 		}
-		g.send(guardSignal, int(number))
+		send(g.out, guardSignal, int(number))
 		if endsWait(number) {
 			g.insist()
 		}
 	}
 }
 
-// send sends a message to docent, which may have ended. It does not wait for a docent that does not read.
-func (g *guard) send(words ...any) {
-	_ = g.out.SetWriteDeadline(time.Now().Add(guardPatience))
-	_, _ = fmt.Fprintln(g.out, words...)
+// send sends a message to the other process of docent, which may have ended: then its reader sees that. It does not wait
+// for one that is stopped, and does not read.
+func send(out *os.File, words ...any) {
+	_ = out.SetWriteDeadline(time.Now().Add(guardPatience))
+	_, _ = fmt.Fprintln(out, words...)
+}
+
+// resume continues the process if it is stopped, and reports whether it was.
+func resume(pid int) bool {
+	e, ok, err := entryOf(pid)
+	stopped := err == nil && ok && e.state == 'T'
+	if stopped {
+		_ = unix.Kill(pid, unix.SIGCONT) // it may have ended
+	}
+	return stopped
 }
 
 // insist begins to see to it that docent ends, if it has not begun yet.
@@ -182,10 +193,8 @@ func (g *guard) insist() {
 func (g *guard) ask() {
 	for {
 		asked := time.Now()
-		if e, ok, err := entryOf(g.docent); err == nil && ok && e.state == 'T' {
-			_ = unix.Kill(g.docent, unix.SIGCONT) // it is not reaped yet, or the process ends
-		}
-		g.send(guardThere)
+		resume(g.docent)
+		send(g.out, guardThere)
 		<-time.After(time.Second / 2)
 		g.mu.Lock()
 		silent, late := time.Since(g.answered), g.killAt > 0 && bootTime() > g.killAt

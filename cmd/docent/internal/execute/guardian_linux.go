@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 )
 
@@ -61,7 +59,7 @@ func (g *guardian) follow(in io.Reader, signals chan<- os.Signal) {
 		word, rest, _ := strings.Cut(lines.Text(), " ")
 		switch word {
 		case guardThere:
-			g.send(guardHere)
+			send(g.out, guardHere)
 		case guardSignal:
 			if number, err := strconv.Atoi(rest); err == nil {
 				signals <- syscall.Signal(number)
@@ -93,13 +91,13 @@ func (g *guardian) kill(at time.Time, say func(format string, args ...any)) {
 		return
 	}
 	g.resume(say)
-	g.send(fmt.Sprint(guardKill, " ", bootTime()+int64(time.Until(at))))
+	send(g.out, guardKill, bootTime()+int64(time.Until(at)))
 }
 
 // note passes to the guard the exit code and the state of the run, which it uses if docent dies.
 func (g *guardian) note(code int, s Status) {
 	if text, err := json.Marshal(s); g != nil && err == nil {
-		g.send(fmt.Sprint(guardStatus, " ", code, " ", string(text)))
+		send(g.out, guardStatus, code, string(text))
 	}
 }
 
@@ -118,22 +116,15 @@ func (g *guardian) end() {
 	case g.hasDied():
 		g.cgroup.remove()
 	default:
-		g.send(guardEnd)
+		send(g.out, guardEnd)
 	}
 }
 
 // resume continues a guard that was stopped, because it could not act if docent died.
 func (g *guardian) resume(say func(format string, args ...any)) {
-	if e, ok, err := entryOf(g.pid); err == nil && ok && e.state == 'T' {
+	if resume(g.pid) {
 		say("docent was stopped while the command holds a lock: it is continued")
-		_ = unix.Kill(g.pid, unix.SIGCONT) // it may have ended
 	}
-}
-
-// send sends the message. It does not wait for a guard that is stopped.
-func (g *guardian) send(message string) {
-	_ = g.out.SetWriteDeadline(time.Now().Add(guardPatience))
-	_, _ = fmt.Fprintln(g.out, message) // the guard may have been killed: follow sees it
 }
 
 // finish tells the guard that what still runs may run on, and returns when the guard sent KILL; zero if
@@ -143,7 +134,7 @@ func (g *guardian) finish(say func(format string, args ...any)) (killed time.Tim
 		return killed
 	}
 	g.resume(say)
-	g.send(guardDone)
+	send(g.out, guardDone)
 	select {
 	case answer := <-g.answer:
 		word, at, _ := strings.Cut(answer, " ")

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"os"
@@ -107,7 +108,7 @@ func (p *process) launch(path string, argv []string, files []*os.File) error {
 // start has the starter become CMD. It returns notExecutableError if the system refuses.
 func (p *process) start(env []string) error {
 	p.terminal.give(p.pid)
-	err := writeEnvironment(p.env, env)
+	err := gob.NewEncoder(p.env).Encode(env)
 	p.env.Close()
 	if err != nil {
 		return fmt.Errorf("start the command: %w", err)

@@ -1,12 +1,11 @@
 package execute
 
 import (
-	"encoding/binary"
+	"encoding/gob"
 	"errors"
 	"io"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -53,46 +52,15 @@ func executable() string {
 func starter(path string, argv []string) int {
 	syscall.CloseOnExec(starterIn)
 	syscall.CloseOnExec(starterOut)
-	env, err := readEnvironment(os.NewFile(starterIn, "environment"))
-	if err != nil {
-		return 0 // docent called the start off
+	var env []string
+	if gob.NewDecoder(os.NewFile(starterIn, "environment")).Decode(&env) != nil {
+		return 0 // docent called the start off; a part is no environment
 	}
-	err = syscall.Exec(path, argv, env)
+	err := syscall.Exec(path, argv, env)
 	number := syscall.Errno(0)
 	errors.As(err, &number)
 	_, _ = os.NewFile(starterOut, "fault").WriteString(strconv.Itoa(int(number))) // docent may be gone
 	return 126
-}
-
-// writeEnvironment sends the environment as its length and the variables, each ended by a zero byte.
-// So a starter never takes a part for the whole.
-func writeEnvironment(w io.Writer, env []string) error {
-	var text strings.Builder
-	for _, variable := range env {
-		text.WriteString(variable + "\x00")
-	}
-	message := binary.BigEndian.AppendUint64(nil, uint64(text.Len()))
-	_, err := w.Write(append(message, text.String()...))
-	return err
-}
-
-func readEnvironment(r io.Reader) ([]string, error) {
-	var header [8]byte
-	if _, err := io.ReadFull(r, header[:]); err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
-	if uint64(len(text)) != binary.BigEndian.Uint64(header[:]) {
-		return nil, io.ErrUnexpectedEOF
-	}
-	var env []string
-	for variable := range strings.SplitSeq(strings.TrimSuffix(string(text), "\x00"), "\x00") {
-		env = append(env, variable)
-	}
-	return env, nil
 }
 
 // readFault returns why the starter could not execute CMD, or 0 if it did.

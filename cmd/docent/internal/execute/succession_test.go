@@ -205,8 +205,7 @@ func newClient(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *fr
 
 func newMutex(t *testing.T, c *framework.Client) *lock.Mutex {
 	t.Helper()
-	m := must.Get(lock.NewMutex(c, "/locks/succession"))(t)
-	return m
+	return must.Get(lock.NewMutex(c, "/locks/succession"))(t)
 }
 
 // No process of the group runs when another client is granted the lock, whatever the outages.

@@ -13,8 +13,7 @@ func refuseAll(context.Context, string) error { return errors.New("refused") }
 
 // By keyboard alone: the box of a row chooses its lane of the timeline, and a button takes the choice back.
 func TestPage_chooses_lanes_by_keyboard(t *testing.T) {
-	s := serve(t, nil)
-	tb := visit(t, s)
+	s, tb := shown(t)
 	s.show(mutex("/locks/a", "alice"), mutex("/locks/b", "bob"), mutex("/locks/c", "carol"))
 	tb.await("document.querySelectorAll('#timeline .lane-name').length === 3")
 	tb.do(chromedp.Focus("#rows tr:nth-child(2) .pick input"), chromedp.KeyEvent(" "))
@@ -35,8 +34,7 @@ func TestPage_chooses_lanes_by_keyboard(t *testing.T) {
 
 // A lane that is chosen and has no hold is empty.
 func TestPage_shows_an_empty_lane(t *testing.T) {
-	s := serve(t, nil)
-	tb := visit(t, s)
+	s, tb := shown(t)
 	waits := mutex("/locks/a", "alice", "bob")
 	waits.Contenders = waits.Contenders[1:]
 	s.show(waits)
@@ -77,8 +75,7 @@ func TestPage_goes_on_when_sizes_change_again(t *testing.T) {
 
 // The dot of a live page is green, and the last time of the timeline is whole.
 func TestPage_pictures(t *testing.T) {
-	s := serve(t, nil)
-	tb := visit(t, s)
+	s, tb := shown(t)
 	s.show(mutex("/locks/a", "alice"))
 	tb.await("document.querySelectorAll('#timeline .tick-text').length > 0")
 	tb.awaitText("#figures", "1 lock\n")

@@ -56,8 +56,7 @@ func TestServer_healthz(t *testing.T) {
 
 // A root that may not be read is said on the page. It does not seem to be read forever.
 func TestPage_says_that_the_root_is_forbidden(t *testing.T) {
-	s := serve(t, nil)
-	tb := visit(t, s)
+	s, tb := shown(t)
 	s.view(inspect.Scanning, framework.ErrNoAuth)
 	tb.awaitText("#banner", "docent can't read /locks: no_auth")
 	tb.awaitText("#state-text", "not allowed")
@@ -195,8 +194,7 @@ func TestServer_distinguishes_contenders_of_Curator(t *testing.T) {
 // The filter, the order and the lock whose queue is open are in the address. Another tab shows the same,
 // and "back" leads to the lock before.
 func TestPage_keeps_its_choice_in_the_address(t *testing.T) {
-	s := serve(t, nil)
-	tb := visit(t, s)
+	s, tb := shown(t)
 	s.published(mutex("/locks/apple", "alice", "bob"), mutex("/locks/apricot", "carol", "dan"), mutex("/locks/pear", "erin"))
 	tb.awaitText("#rows tbody", "pear")
 	tb.do(chromedp.Focus("#find"), chromedp.KeyEvent("ap"))
@@ -219,8 +217,7 @@ func TestPage_keeps_its_choice_in_the_address(t *testing.T) {
 
 // More than three findings are folded, so that the first lock is on the screen.
 func TestPage_folds_findings(t *testing.T) {
-	s := serve(t, nil)
-	tb := visit(t, s)
+	s, tb := shown(t)
 	s.published(scenes()["150-findings"]...)
 	tb.await("document.querySelectorAll('#findings li').length === 3")
 	tb.awaitText("#findings-more", "Show 147 more findings")
@@ -233,8 +230,7 @@ func TestPage_folds_findings(t *testing.T) {
 
 // A name of 600 characters makes no row higher than four lines, and no table wider than its place.
 func TestPage_of_long_names(t *testing.T) {
-	s := serve(t, nil)
-	tb := visit(t, s)
+	s, tb := shown(t)
 	s.published(scenes()["hostile"]...)
 	tb.await("document.querySelectorAll('#rows tbody tr').length === 5")
 	if high := get[float64](tb, "Math.max(...[...document.querySelectorAll('#rows tbody tr')].map((r) => r.offsetHeight))"); high > 90 {
@@ -247,8 +243,7 @@ func TestPage_of_long_names(t *testing.T) {
 
 // The graph is moved and zoomed by keys and buttons, and keeps that over updates.
 func TestPage_moves_the_graph(t *testing.T) {
-	s := serve(t, nil)
-	tb := visit(t, s)
+	s, tb := shown(t)
 	s.published(mutex("/locks/a", "alice", "bob", "carol"))
 	tb.await("document.querySelectorAll('#graph .node').length === 3 && document.querySelector('#graph svg').viewBox.baseVal?.width > 0")
 	const width = "document.querySelector('#graph svg').viewBox.baseVal.width"

@@ -90,8 +90,7 @@ func TestServer_marks_what_has_no_bar(t *testing.T) {
 
 // The page draws such times, and its table has them.
 func TestPage_hatches_what_has_no_bar(t *testing.T) {
-	s := serve(t, nil)
-	tb := visit(t, s)
+	s, tb := shown(t)
 	begun := time.Now().Add(-30 * time.Second)
 	last := s.busy(300, begun)
 	s.show(last)

@@ -20,10 +20,16 @@ func visit(t *testing.T, s *stand) *tab {
 	return tb
 }
 
+// shown serves a page and opens it in a tab.
+func shown(t *testing.T) (*stand, *tab) {
+	t.Helper()
+	s := serve(t, nil)
+	return s, visit(t, s)
+}
+
 // The page shows the locks, moves when one is taken, and draws a deadlock.
 func TestPage_shows_locks_and_deadlocks(t *testing.T) {
-	s := serve(t, nil)
-	tb := visit(t, s)
+	s, tb := shown(t)
 	tb.await("document.body.dataset.state === 'connecting' && document.querySelector('.skeleton')")
 	s.show()
 	tb.awaitText("#rows-note", "No locks below /locks")
@@ -42,8 +48,7 @@ func TestPage_shows_locks_and_deadlocks(t *testing.T) {
 
 // The page counts the paths that could not be read, with the reasons and the list.
 func TestPage_shows_what_could_not_be_read(t *testing.T) {
-	s := serve(t, nil)
-	tb := visit(t, s)
+	s, tb := shown(t)
 	view := current(time.Now(), mutex("/locks/a", "alice"))
 	view.Unread = []inspect.Unread{{Path: "/locks/hr", Err: framework.ErrNoAuth}, {Path: "/locks/pay", Err: framework.ErrNoAuth}}
 	s.script <- view
@@ -56,8 +61,7 @@ func TestPage_shows_what_could_not_be_read(t *testing.T) {
 
 // By keyboard alone: "/" finds, Enter opens a queue. The focus stays over updates.
 func TestPage_by_keyboard(t *testing.T) {
-	s := serve(t, nil)
-	tb := visit(t, s)
+	s, tb := shown(t)
 	s.show(mutex("/locks/apple", "alice", "bob"), mutex("/locks/pear", "carol"))
 	tb.awaitText("#rows tbody", "pear")
 	tb.do(chromedp.KeyEvent("/"), chromedp.KeyEvent("apple"))
@@ -73,8 +77,7 @@ func TestPage_by_keyboard(t *testing.T) {
 
 // Names of znodes and owners are foreign. They are shown as text, with control characters spelled out.
 func TestPage_shows_hostile_names_as_text(t *testing.T) {
-	s := serve(t, nil)
-	tb := visit(t, s)
+	s, tb := shown(t)
 	image := `<img src=x onerror="document.title='owned'">`
 	s.show(mutex("/locks/"+image, image+"\u202e", image), mutex("/locks/z", "</script><script>document.title='owned'</script>\u0000", image))
 	tb.awaitText("#rows tbody", `\u202e`)
@@ -103,8 +106,7 @@ func TestPage_without_a_token(t *testing.T) {
 
 // Ten thousand locks: the page gets 200 rows, and asks for the others by name.
 func TestPage_of_10000_locks(t *testing.T) {
-	s := serve(t, nil)
-	tb := visit(t, s)
+	s, tb := shown(t)
 	locks := manyLocks(10_000)
 	s.show(locks...)
 	tb.awaitText("#rows-note", "The first 200 of 10,000")
@@ -121,8 +123,7 @@ func TestPage_of_10000_locks(t *testing.T) {
 
 // What may be a deadlock does not look like one.
 func TestPage_shows_a_warning_in_another_form(t *testing.T) {
-	s := serve(t, nil)
-	tb := visit(t, s)
+	s, tb := shown(t)
 	bySession := func(l inspect.Lock, czxid int64) inspect.Lock { // Curator's: the holder's session is 8, or 9
 		for i := range l.Contenders {
 			c := &l.Contenders[i]
@@ -146,8 +147,7 @@ func TestPage_shows_a_warning_in_another_form(t *testing.T) {
 // A schedule's row has who is at work and the last run, and its queue the last runs; data that are not a
 // schedule's are named.
 func TestPage_shows_schedules(t *testing.T) {
-	s := serve(t, nil)
-	tb := visit(t, s)
+	s, tb := shown(t)
 	at := time.UnixMilli(1_700_000_000_000)
 	nightly := mutex("/locks/nightly", "alice")
 	nightly.Kind = inspect.Schedule

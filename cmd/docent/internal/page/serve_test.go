@@ -63,8 +63,7 @@ func certificate(t *testing.T, host string) (cert, key string, pool *x509.CertPo
 // ensemble returns the address of an embedded server.
 func ensemble(t *testing.T) string {
 	t.Helper()
-	addr := must.Get(zkserver.Run(t, zkenv.DrawVersion(t)...).Listen("127.0.0.1:0"))(t)
-	return addr
+	return must.Get(zkserver.Run(t, zkenv.DrawVersion(t)...).Listen("127.0.0.1:0"))(t)
 }
 
 // With TLS, an operator's token and a further host, the page answers to that host, and prints no token.

@@ -208,16 +208,15 @@ func verdict(s inspect.Snapshot, found []inspect.Finding, unread bool) string {
 	if unread {
 		return fmt.Sprintf("the locks were not read, %s\n", findings)
 	}
+	has := func(p inspect.Problem) bool {
+		return slices.ContainsFunc(found, func(f inspect.Finding) bool { return f.Problem == p })
+	}
 	text := "No deadlock found among the waits that have znodes.\n"
-	for _, f := range found {
-		switch f.Problem {
-		case inspect.Deadlock:
-			text = ""
-		case inspect.SelfWait:
-			if text != "" {
-				text = "No deadlock of several owners found. See self-wait above.\n"
-			}
-		}
+	switch {
+	case has(inspect.Deadlock):
+		text = ""
+	case has(inspect.SelfWait):
+		text = "No deadlock of several owners found. See self-wait above.\n"
 	}
 	return text + fmt.Sprintf("%s, %d waiting, %s\n", show.Counted(len(s.Locks), "lock"), s.Waiting(), findings)
 }

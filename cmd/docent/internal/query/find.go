@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
@@ -42,15 +43,7 @@ func findContender(ctx context.Context, c *framework.Client, znode string) (insp
 
 // behind returns the contenders that wait for the znode alone.
 func behind(l inspect.Lock, znode string) []inspect.Contender {
-	var next []inspect.Contender
-	for _, c := range l.Waiters() {
-		if len(c.WaitsFor) > 0 && (c.AnyOf || len(c.WaitsFor) == 1) {
-			for _, w := range c.WaitsFor {
-				if w == znode {
-					next = append(next, c)
-				}
-			}
-		}
-	}
-	return next
+	return slices.DeleteFunc(l.Waiters(), func(c inspect.Contender) bool {
+		return !slices.Contains(c.WaitsFor, znode) || len(c.WaitsFor) > 1 && !c.AnyOf
+	})
 }

@@ -57,8 +57,7 @@ func onTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
 // settings returns the settings of the terminal: whether it echoes, and others.
 func (x *terminal) settings(t *testing.T) *term.State {
 	t.Helper()
-	state := must.Get(term.GetState(int(x.tty.Fd())))(t)
-	return state
+	return must.Get(term.GetState(int(x.tty.Fd())))(t)
 }
 
 // On a terminal watch takes the whole screen, and gives it back.
