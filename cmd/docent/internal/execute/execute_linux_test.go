@@ -54,12 +54,13 @@ func TestExitCode(t *testing.T) {
 		"unknown flag":              {[]string{"--shell", "--", "true"}, 125, "", ""},
 		"a path that is none":       {[]string{"locks", "--", "true"}, 125, "failed", "usage"},
 		"the same path twice":       {[]string{"/" + name125, "/" + name125, "--", "true"}, 125, "failed", "usage"},
-		"two kinds":                 {[]string{"--read", "--write", "--", "true"}, 125, "failed", "usage"},
+		"no time to wait":           {[]string{"-w", "0", "--", "true"}, 125, "failed", "usage"}, // -n does not wait
+		"a time before now":         {[]string{"-w", "-1", "--", "true"}, 125, "failed", "usage"},
+		"a time in seconds":         {[]string{"-w", "10", "--", "true"}, 0, "done", ""}, // as flock and timeout take it
 		"semaphore of none":         {[]string{"--semaphore", "0", "--", "true"}, 125, "failed", "usage"},
 		"leader without waiting":    {[]string{"--leader", "-n", "--", "true"}, 125, "failed", "usage"},
 		"too long a grace":          {[]string{"--grace", "14s", "--", "true"}, 125, "failed", "usage"},
 		"unknown ACL":               {[]string{"--acl", "me", "--", "true"}, 125, "failed", "usage"},
-		"unknown signal":            {[]string{"--stop-signal", "NONE", "--", "true"}, 125, "failed", "usage"},
 		"unwritable status file":    {[]string{"--status-file", filepath.Join(absent, "file"), "--", "true"}, 125, "", ""},
 		"a full disk":               {[]string{"--status-file", "/dev/full", "--", "sh", "-c", "exit 7"}, 7, "", ""},
 		"nobody at the address":     {[]string{"--connect", "127.0.0.1:1", "--timeout", "200ms", "--", "true"}, 125, "failed", "not_connected"},
@@ -121,17 +122,6 @@ func TestFiles_that_are_pipes(t *testing.T) {
 		cmd, _ := inShell(t, addr, command, "")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", name, err, out)
-		}
-	}
-}
-
-// The times of flock and timeout are taken, and 0 is refused with what to do.
-func TestWait_in_seconds(t *testing.T) {
-	t.Parallel()
-	_, addr := serve(t)
-	for text, code := range map[string]int{"10": 0, "0.5": 0, "1d": 0, "0": 125, "-1": 125, "ten": 125} {
-		if p := runProgram(t, []string{"exec", "--connect", addr, "-w", text, "/seconds", "--", "true"}); p.code != code {
-			t.Errorf("-w %s: exit code %d, want %d\n%s", text, p.code, code, p.err)
 		}
 	}
 }

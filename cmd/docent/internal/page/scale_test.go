@@ -31,19 +31,18 @@ const (
 	mostUpdate = 100 * time.Millisecond
 )
 
-// clockScript notes when the first row is shown, and when the first row's text changes.
+// clockScript notes when the first row's text changes.
 const clockScript = `addEventListener('DOMContentLoaded', () => {
   window.changes = [];
   new MutationObserver(() => {
     const row = document.querySelector('#rows .path')?.closest('tr');
     if (!row) return;
-    window.firstRows ??= performance.now();
     const text = row.querySelector('td:nth-child(3)').textContent;
     if (text !== window.changes.at(-1)?.text) window.changes.push({ text, at: Date.now() });
   }).observe(document.querySelector('#rows'), { subtree: true, childList: true, characterData: true });
 });`
 
-// With -scale, this measures the page of that many locks: see docs/command.md.
+// With -scale, this compares the page of that many locks with the bars.
 func TestScale(t *testing.T) {
 	if *scale == 0 {
 		t.Skip("no -scale: nothing is measured here")
@@ -53,8 +52,6 @@ func TestScale(t *testing.T) {
 	leases := holdAll(t, holders, *scale)
 	stop := awaitAll(t, clients(t, server, 10), *scale/10)
 	defer stop()
-	others := sessions(t, server)
-
 	begun := time.Now()
 	p := startProgram(t, "--connect", server.Addr(), "/locks")
 	tb := openTabFor(t, 5*time.Minute)
@@ -66,18 +63,6 @@ func TestScale(t *testing.T) {
 	})
 	t.Logf("all rows known after %v", time.Since(begun).Round(time.Millisecond))
 	tb.await("document.body.dataset.state === 'live' && document.querySelectorAll('#rows .path').length === Math.min(200, " + strconv.Itoa(*scale) + ")")
-	t.Logf("empty tab: first paint %.0f ms, first rows %.0f ms", paint(tb), get[float64](tb, "firstRows"))
-
-	own := ownSession(t, server, others)
-	scanned := received(t, server, own)
-	t.Logf("requests of the first scan, pings included: %d", scanned)
-	const steady = 20 * time.Second
-	<-time.After(steady)
-	t.Logf("steady: %.2f requests per second, pings included", float64(received(t, server, own)-scanned)/steady.Seconds())
-
-	tb.do(chromedp.Reload())
-	tb.await("window.firstRows")
-	t.Logf("tab while live: first paint %.0f ms, first rows %.0f ms", paint(tb), get[float64](tb, "firstRows"))
 	measureUpdates(t, tb, holders[0], leases[0])
 	rss, peak := memory(t, p.Process.Pid)
 	t.Logf("resident memory of docent: %d MB now, %d MB at most", rss>>20, peak>>20)
@@ -153,40 +138,6 @@ func awaitAll(t *testing.T, clients []*framework.Client, n int) (stop func()) {
 		return waiting == n
 	})
 	return func() { cancel(); wg.Wait() }
-}
-
-var sessionLine = regexp.MustCompile(`recved=(\d+),sent=\d+,sid=(0x[0-9a-f]+)`)
-
-// sessions returns the number of requests that the server has received, by session.
-func sessions(t *testing.T, server *zktest.Server) map[string]int {
-	t.Helper()
-	cons := must.Get(server.FourLetter(t.Context(), "cons"))(t)
-	found := map[string]int{}
-	for _, m := range sessionLine.FindAllStringSubmatch(cons, -1) {
-		found[m[2]], _ = strconv.Atoi(m[1]) // digits
-	}
-	return found
-}
-
-// ownSession returns the session that is not among the others.
-func ownSession(t *testing.T, server *zktest.Server, others map[string]int) string {
-	t.Helper()
-	for id := range sessions(t, server) {
-		if _, other := others[id]; !other {
-			return id
-		}
-	}
-	t.Fatal("docent has no session")
-	return ""
-}
-
-func received(t *testing.T, server *zktest.Server, session string) int {
-	t.Helper()
-	return sessions(t, server)[session]
-}
-
-func paint(tb *tab) float64 {
-	return get[float64](tb, "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1")
 }
 
 // measureUpdates has the first lock change hands, and measures from the release until the row shows the next

@@ -2,11 +2,9 @@ package query_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"flag"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,7 +33,6 @@ type environment struct {
 	server *zkserver.Server
 	client *framework.Client
 	env    []string
-	in     string
 }
 
 func virtual(t *testing.T, body func(t *testing.T, env *environment), opts ...zkserver.Option) {
@@ -73,10 +70,8 @@ func (env *environment) docent(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
 	app := &cli.App{
-		In: strings.NewReader(env.in), Out: &out, Err: &errs, Env: env.env,
-		Options: []framework.Option{framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-			return env.server.Dial(ctx, network, addr)
-		})},
+		In: strings.NewReader(""), Out: &out, Err: &errs, Env: env.env,
+		Options: []framework.Option{framework.WithDialer(env.server.Dial)},
 	}
 	args = append([]string{"--connect", env.server.Addr()}, args...)
 	code := app.Main(t.Context(), args, query.Commands()...)

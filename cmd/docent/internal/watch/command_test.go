@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,11 +28,7 @@ import (
 func started(t *testing.T, server *zkserver.Server, args ...string) (out, errs *apptest.Buffer, stop func() int) {
 	t.Helper()
 	out, errs = &apptest.Buffer{}, &apptest.Buffer{}
-	app := &cli.App{In: strings.NewReader(""), Out: out, Err: errs, Options: []framework.Option{
-		framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-			return server.Dial(ctx, network, addr)
-		}),
-	}}
+	app := &cli.App{In: strings.NewReader(""), Out: out, Err: errs, Options: []framework.Option{framework.WithDialer(server.Dial)}}
 	ctx, cancel := context.WithCancel(t.Context())
 	code := make(chan int, 1)
 	go func() { // stop waits for it
