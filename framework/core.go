@@ -264,9 +264,9 @@ func (c *core) awaitSession(ctx context.Context) (*session.Session, error) {
 	return found, err
 }
 
-// awaitLink returns once s is the client's session and has a connection. If s has ended, it returns
+// awaitConnection returns once s is the client's session and has a connection. If s has ended, it returns
 // the cause; other errors are as with awaitSession.
-func (c *core) awaitLink(ctx context.Context, s *session.Session) error {
+func (c *core) awaitConnection(ctx context.Context, s *session.Session) error {
 	return c.await(ctx, func() (bool, error) {
 		if err := s.Ended(); err != nil {
 			return false, err

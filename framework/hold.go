@@ -87,7 +87,7 @@ func (h *SessionHold) Secure(ctx context.Context) error {
 
 // prove asks the ensemble for a proof that s exists.
 func (c *core) prove(ctx context.Context, s *session.Session) error {
-	if err := c.awaitLink(ctx, s); err != nil {
+	if err := c.awaitConnection(ctx, s); err != nil {
 		return err
 	}
 	err := session.Effect(ctx, s, requests.Prove())

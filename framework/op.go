@@ -221,7 +221,7 @@ func (c *core) sessionFor(ctx context.Context, id int64, reads bool) (*session.S
 	if s == nil || s.ID() != id {
 		return nil, fmt.Errorf("%w: %#x is no longer the client's session", ErrSessionEnded, id)
 	}
-	return s, c.awaitLink(ctx, s)
+	return s, c.awaitConnection(ctx, s)
 }
 
 // Retryable reports whether err is of a temporary condition: the request was never sent

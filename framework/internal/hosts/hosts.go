@@ -31,14 +31,14 @@ const steadyAfter = 500 * time.Millisecond
 type List struct {
 	resolve Resolver // nil if the dialer takes names; immutable
 
-	mu       sync.Mutex // guards following
-	servers  []string
-	fallback []string      // tried after servers, from the second round on
-	queue    []Target      // the rest of the present round
-	rounds   int           // begun since the last steady connection
-	last     Target        // the target that was returned last
-	linked   time.Time     // when the present connection began to serve, zero if there is none
-	renewed  chan struct{} // closed and replaced: it ends a pause and a round
+	mu           sync.Mutex // guards following
+	servers      []string
+	fallback     []string      // tried after servers, from the second round on
+	queue        []Target      // the rest of the present round
+	rounds       int           // begun since the last steady connection
+	last         Target        // the target that was returned last
+	servingSince time.Time     // when the present connection began to serve, zero if there is none
+	renewed      chan struct{} // closed and replaced: it ends a pause and a round
 }
 
 // New returns a List of the servers. resolve is nil if the dialer takes names.
@@ -85,7 +85,7 @@ func (h *List) Has(t Target) bool {
 func (h *List) Serves() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.linked = time.Now()
+	h.servingSince = time.Now()
 }
 
 // A Pause is the wait before an attempt.
@@ -102,10 +102,10 @@ type Pause struct {
 func (h *List) Pause(most time.Duration) Pause {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.linked.IsZero() && time.Since(h.linked) >= steadyAfter {
+	if !h.servingSince.IsZero() && time.Since(h.servingSince) >= steadyAfter {
 		h.rounds, h.queue = 0, nil // the addresses of its names may have changed
 	}
-	h.linked = time.Time{}
+	h.servingSince = time.Time{}
 	if len(h.queue) > 0 {
 		return Pause{Renewed: h.renewed}
 	}

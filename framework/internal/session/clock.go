@@ -40,10 +40,10 @@ func (s *Session) findDue(due *soonest) {
 	if s.Ended() != nil || st.Timeout == 0 {
 		return
 	}
-	if !s.up.IsZero() && !s.linked {
+	if !s.up.IsZero() && !s.serving {
 		s.tendProbeLocked(due)
 	}
-	if !s.linked {
+	if !s.serving {
 		return
 	}
 	if held := s.heldNow(); held.holds > 0 {

@@ -47,7 +47,7 @@ func (s *Session) undialled(t hosts.Target, err error) {
 		s.Wake() // the handshake may have said so
 	case reported:
 	case errors.Is(err, zkerr.ErrAuthFailed) && !s.cfg.ReadOnly:
-		s.report(link{fault: err}) // the state changes
+		s.report(connChange{fault: err}) // the state changes
 	default:
 		s.cfg.Client.Failed(t.Server, err)
 	}

@@ -59,5 +59,5 @@ func (s *Session) Cancel(cause error) { s.cancel(cause) }
 func (s *Session) WasServing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.linked
+	return s.serving
 }

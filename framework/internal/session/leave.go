@@ -51,7 +51,7 @@ func (s *Session) LeaveUnless(servers []string) {
 // depart leaves the present server, at once if the connection does not serve.
 func (s *Session) depart() {
 	s.mu.Lock()
-	serves := s.linked && !s.cfg.ReadOnly
+	serves := s.serving && !s.cfg.ReadOnly
 	if serves && s.departure.by.IsZero() {
 		s.departure.by = time.Now().Add(min(s.Timeout()/leaveFraction, maxLeaveTime))
 	}
@@ -104,7 +104,7 @@ func (s *Session) Serves() bool { return s.Ended() == nil && s.wire.Open() && !s
 func (s *Session) enterRequest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.linked || s.departure.closing {
+	if !s.serving || s.departure.closing {
 		return false
 	}
 	s.departure.requests++

@@ -72,12 +72,12 @@ func (s *Session) tendHoldsLocked(due *soonest, held heldNow, st wire.Status) {
 // too, and on the next one a heartbeat goes first. While little is in flight, it is the heartbeat itself that takes long:
 // the next connection would take longer. It needs mu.
 func (s *Session) tendLastChanceLocked(due *soonest, held heldNow, st wire.Status) {
-	beats := s.sent.heartbeat && !s.beaten.IsZero() && !st.Sent.Before(s.beaten) // sent on this connection
+	beats := s.sent.heartbeat && !s.heartbeatAt.IsZero() && !st.Sent.Before(s.heartbeatAt) // sent on this connection
 	if held.secured == 0 || st.Due == 0 || !beats {
 		return
 	}
 	chance := st.Timeout / chanceFraction
-	last := later(st.Deadline.Add(-chance), s.beaten.Add(chance))
+	last := later(st.Deadline.Add(-chance), s.heartbeatAt.Add(chance))
 	if last.After(due.now) {
 		due.at(last)
 		return
@@ -92,7 +92,7 @@ func (s *Session) beatsLocked(held heldNow, st wire.Status) (beat, touch time.Ti
 	timeout := st.Timeout
 	p := paceOf(timeout, s.cfg.Margin(timeout))
 	beat = st.Proven.Add(p.beat)
-	if next := s.beaten.Add(timeout / graceFraction); next.After(beat) {
+	if next := s.heartbeatAt.Add(timeout / graceFraction); next.After(beat) {
 		beat = next // the reply to the last heartbeat proved nothing
 	}
 	if grace := held.since.Add(timeout / graceFraction); held.secured == 0 && grace.After(beat) {
@@ -107,7 +107,7 @@ func (s *Session) beatsLocked(held heldNow, st wire.Status) (beat, touch time.Ti
 
 // proveLocked sends a heartbeat; its reply will move the deadline. It needs mu.
 func (s *Session) proveLocked(now time.Time) {
-	s.beaten = now
+	s.heartbeatAt = now
 	s.sendLocked(requests.Prove(), &s.sent.heartbeat, func(err error) {
 		s.cfg.Log.Debug("heartbeat failed", zap.Error(err))
 	})

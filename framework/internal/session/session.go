@@ -37,20 +37,20 @@ type Session struct {
 
 // A connState is a session's connection. It is guarded by Session.mu.
 type connState struct {
-	links  []link
-	up     time.Time               // when the wire got its connection, zero if it has none
-	linked bool                    // that connection serves
-	probed bool                    // the server has answered the probe on this connection
-	target hosts.Target            // of the latest connection
-	leave  context.CancelCauseFunc // ends the attempt to connect that is under way
-	beaten time.Time               // when the latest heartbeat of this connection was sent
+	changes     []connChange
+	up          time.Time               // when the wire got its connection, zero if it has none
+	serving     bool                    // that connection serves
+	probed      bool                    // the server has answered the probe on this connection
+	target      hosts.Target            // of the latest connection
+	leave       context.CancelCauseFunc // ends the attempt to connect that is under way
+	heartbeatAt time.Time               // when the latest heartbeat of this connection was sent
 
 	departure departure
 }
 
-// A link is a change of the wire's connection, with the connection's state at that moment. Soon
+// A connChange is a change of the wire's connection, with the connection's state at that moment. Soon
 // after, the next connection replaces it.
-type link struct {
+type connChange struct {
 	up    bool
 	fault error // why it has ended, or could not be made; zkerr.ErrAuthFailed if a credential was refused
 }

@@ -27,7 +27,7 @@ const (
 func (s *Session) tendTrees() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.linked || s.sent.tree {
+	if !s.serving || s.sent.tree {
 		return
 	}
 	job, ok := s.cfg.Trees.Next(s)

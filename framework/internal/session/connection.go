@@ -19,7 +19,7 @@ var (
 )
 
 // onUp records that there is a connection.
-func (s *Session) onUp() { s.report(link{up: true}) }
+func (s *Session) onUp() { s.report(connChange{up: true}) }
 
 // onDown records that the connection has ended. It runs before there is another one.
 func (s *Session) onDown() {
@@ -29,13 +29,13 @@ func (s *Session) onDown() {
 	}
 	s.setTimer() // what arrived on the connection counts no more
 	st := s.wire.Status()
-	s.report(link{fault: cmp.Or(refusal(st.Refusal), st.Fault)})
+	s.report(connChange{fault: cmp.Or(refusal(st.Refusal), st.Fault)})
 }
 
-// report passes l to the loop.
-func (s *Session) report(l link) {
+// report passes the change to the loop.
+func (s *Session) report(c connChange) {
 	s.mu.Lock()
-	s.links = append(s.links, l)
+	s.changes = append(s.changes, c)
 	s.mu.Unlock()
 	s.Wake()
 }
@@ -58,15 +58,15 @@ func refusal(err error) error {
 // handleReports acts on the reports of the wire. If they end the session, it returns the cause.
 func (s *Session) handleReports() error {
 	s.mu.Lock()
-	links := s.links
-	s.links = nil
+	changes := s.changes
+	s.changes = nil
 	s.mu.Unlock()
-	for _, link := range links {
+	for _, change := range changes {
 		var err error
-		if link.up {
-			err = s.linkedUp()
+		if change.up {
+			err = s.connected()
 		} else {
-			err = s.down(link.fault)
+			err = s.disconnected(change.fault)
 		}
 		if err != nil {
 			return err
@@ -76,7 +76,7 @@ func (s *Session) handleReports() error {
 		return sessionError(err)
 	}
 	s.mu.Lock()
-	waiting := !s.up.IsZero() && !s.linked
+	waiting := !s.up.IsZero() && !s.serving
 	s.mu.Unlock()
 	if waiting {
 		s.putIntoService()
@@ -90,25 +90,25 @@ func (s *Session) handleReports() error {
 	return nil
 }
 
-// linkedUp records that the session has a connection. It returns an error if the connection ends
+// connected records that the session has a connection. It returns an error if the connection ends
 // the session.
-func (s *Session) linkedUp() error {
+func (s *Session) connected() error {
 	s.setUp(time.Now())
 	if !s.cfg.ReadOnly {
 		s.checkTimeout()
 		return nil
 	}
 	if !s.wire.Status().ReadOnly {
-		s.link() // the wire's end then closes the session in order
+		s.startServing() // the wire's end then closes the session in order
 		return ErrQuorum
 	}
 	return nil
 }
 
-// down records that the connection ended, because of fault. It returns an error if that ends the
+// disconnected records that the connection ended, because of fault. It returns an error if that ends the
 // session.
-func (s *Session) down(fault error) error {
-	served := s.unlink()
+func (s *Session) disconnected(fault error) error {
+	served := s.stopServing()
 	switch {
 	case s.cfg.ReadOnly && served:
 		return cmp.Or(fault, ErrLeftAway)
@@ -166,7 +166,7 @@ func (s *Session) putIntoService() {
 	case s.cfg.Client.Refused() && !s.accepted():
 		s.probe()
 	default:
-		s.link()
+		s.startServing()
 		s.cfg.Servers.Serves()
 		s.proveFirst()
 		s.watches.FireAll() // before a watch is set on this connection
@@ -174,11 +174,11 @@ func (s *Session) putIntoService() {
 	}
 }
 
-// link records that the connection serves.
-func (s *Session) link() {
+// startServing records that the connection serves.
+func (s *Session) startServing() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.linked = true
+	s.serving = true
 }
 
 func (s *Session) setUp(at time.Time) {
@@ -187,13 +187,13 @@ func (s *Session) setUp(at time.Time) {
 	s.up = at
 }
 
-// unlink records that the connection is lost, and reports whether it served.
-func (s *Session) unlink() bool {
+// stopServing records that the connection is lost, and reports whether it served.
+func (s *Session) stopServing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := s.linked
+	was := s.serving
 	s.departure.departedLocked()
 	s.leaving.Store(false)
-	s.up, s.linked, s.probed, s.beaten = time.Time{}, false, false, time.Time{}
+	s.up, s.serving, s.probed, s.heartbeatAt = time.Time{}, false, false, time.Time{}
 	return was
 }
