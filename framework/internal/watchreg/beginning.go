@@ -72,7 +72,7 @@ func (b *Beginning) Wait(ctx context.Context) error {
 func (b *Beginning) await(ctx context.Context) error {
 	found, err := b.read.Wait(ctx)
 	if b.others && err != nil && ctx.Err() == nil && !zkerr.Retryable(err) {
-		b.sub.asksAgain()
+		b.sub.awaitOwn()
 		found, err = b.send(!b.armed, b.sub.answered).Wait(ctx)
 	}
 	if found == nil {
@@ -92,7 +92,7 @@ func (b *Beginning) known() bool {
 	if r.entries[e.key] != e || e.found == nil {
 		return false
 	}
-	b.sub.found, b.sub.asks = e.found, asksNothing
+	b.sub.found, b.sub.awaits = e.found, awaitsNothing
 	return true
 }
 
@@ -101,7 +101,7 @@ func (b *Beginning) share() {
 	e := b.sub.entry
 	b.registry.mu.Lock()
 	defer b.registry.mu.Unlock()
-	b.sub.asks = asksShared
+	b.sub.awaits = awaitsShared
 	if b.others = e.reading != nil; b.others {
 		e.reading.Join()
 	} else {
@@ -110,7 +110,7 @@ func (b *Beginning) share() {
 		e.reading = b.send(true, func(*proto.Node) { r.answered(e, latest) })
 	}
 	if e.answered {
-		b.sub.asks = asksNothing
+		b.sub.awaits = awaitsNothing
 	}
 	b.read = e.reading
 }

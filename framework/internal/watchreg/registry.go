@@ -128,8 +128,8 @@ func (r *Registry) answered(e *entry, n int) {
 	}
 	e.answered = true
 	for sub := range e.subscribers {
-		if sub.asks == asksShared {
-			sub.asks = asksNothing
+		if sub.awaits == awaitsShared {
+			sub.awaits = awaitsNothing
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (r *Registry) join(sub *Subscription, key Key) (armed bool) {
 		e = &entry{key: key, subscribers: make(map[*Subscription]struct{})}
 		r.entries[key] = e
 	}
-	*sub = Subscription{registry: r, entry: e, fired: make(chan struct{}), asks: asksOwn}
+	*sub = Subscription{registry: r, entry: e, fired: make(chan struct{}), awaits: awaitsOwn}
 	e.subscribers[sub] = struct{}{}
 	return e.armed
 }

@@ -13,19 +13,19 @@ type Subscription struct {
 	entry    *entry
 	fired    chan struct{} // closed once; event is set before
 	event    Event
-	asks     asking      // guarded by registry.mu
-	found    *proto.Node // never changed, because Subscriptions of one entry share it
-	after    func()      // of AfterFire; guarded by registry.mu
-	limit    *time.Timer // of FireWithin, nil for none; guarded by registry.mu
+	awaits   awaitedReply // guarded by registry.mu
+	found    *proto.Node  // never changed, because Subscriptions of one entry share it
+	after    func()       // of AfterFire; guarded by registry.mu
+	limit    *time.Timer  // of FireWithin, nil for none; guarded by registry.mu
 }
 
-// An asking says which read's reply a Subscription still awaits.
-type asking int
+// An awaitedReply is the reply that a Subscription still awaits.
+type awaitedReply int
 
 const (
-	asksNothing asking = iota
-	asksOwn            // a read of its own
-	asksShared         // the entry's
+	awaitsNothing awaitedReply = iota
+	awaitsOwn                  // a read of its own
+	awaitsShared               // the entry's
 )
 
 // Fired returns a channel that is closed when the Subscription fires.
@@ -96,21 +96,21 @@ func (sub *Subscription) subscribedLocked() bool {
 func (sub *Subscription) answered(*proto.Node) {
 	sub.registry.mu.Lock()
 	defer sub.registry.mu.Unlock()
-	sub.asks = asksNothing
+	sub.awaits = awaitsNothing
 }
 
-// asksAgain records that a read of its own follows.
-func (sub *Subscription) asksAgain() {
+// awaitOwn records that a read of its own follows.
+func (sub *Subscription) awaitOwn() {
 	sub.registry.mu.Lock()
 	defer sub.registry.mu.Unlock()
-	sub.asks = asksOwn
+	sub.awaits = awaitsOwn
 }
 
 // meaning returns what a server's event means to the Subscription. An event that arrives before the reply to its
 // read is of an earlier watch, and of a change that came before the state that the read finds: an old deletion
 // says nothing of a znode that was created since. It needs registry.mu.
 func (sub *Subscription) meaning(event Event) Event {
-	if sub.asks != asksNothing && event <= ChildrenChanged {
+	if sub.awaits != awaitsNothing && event <= ChildrenChanged {
 		return Unseen
 	}
 	return event
