@@ -31,26 +31,6 @@ func TestCloseDeliversWhatIsQueued(t *testing.T) {
 	})
 }
 
-func TestCloseEndsTheAcceptanceOfEvents(t *testing.T) {
-	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
-		var a, b, c record[int]
-		remove := q.Add(a.add)
-		for range 2 {
-			must.OK(t, q.Close(t.Context()))
-		}
-		q.Notify(1)
-		q.Add(b.add)()
-		q.Add(b.add)
-		q.AddWith(10, c.add)
-		q.Notify(2)
-		synctest.Wait()
-		a.check(t, "the listener")
-		b.check(t, "the late listener")
-		c.check(t, "the late listener with a first event", 10)
-		remove()
-	})
-}
-
 func TestClose_again_waits_for_late_listeners(t *testing.T) {
 	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
 		must.OK(t, q.Close(t.Context()))

@@ -69,23 +69,6 @@ func TestQueuedCallsOneListenerNeverTwiceAtOnce(t *testing.T) {
 	}
 }
 
-func TestQueued_with_a_listener_that_blocks(t *testing.T) {
-	virtually(t, func(t *testing.T, q *listeners.Queued[int]) {
-		release := make(chan struct{})
-		var slow, fast record[int]
-		q.Add(func(e int) { <-release; slow.add(e) })
-		q.Add(fast.add)
-		q.Notify(1)
-		q.Notify(2)
-		synctest.Wait()
-		slow.check(t, "the slow one")
-		fast.check(t, "the fast one", 1, 2)
-		close(release)
-		synctest.Wait()
-		slow.check(t, "the slow one", 1, 2)
-	})
-}
-
 func TestQueuedReportsAPanicAndGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

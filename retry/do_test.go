@@ -141,12 +141,7 @@ func TestPermanentEndsTheRetries(t *testing.T) {
 	if err := retry.Permanent(nil); err != nil {
 		t.Errorf("Permanent(nil) = %v, want nil", err)
 	}
-}
-
-func TestPermanentMarkIsVisibleToErrorsIs(t *testing.T) {
-	t.Parallel()
-	err := retry.Permanent(errBusy)
-	if !errors.Is(err, errBusy) || err.Error() != "busy" {
+	if err := retry.Permanent(errBusy); !errors.Is(err, errBusy) || err.Error() != "busy" {
 		t.Errorf("Permanent = %v, want an error that is, and reads like, the one it marks", err)
 	}
 }
@@ -181,40 +176,10 @@ func TestOnRetryIsNotCalledWithoutARetry(t *testing.T) {
 	_ = retry.Do(ctx, retry.Once(0), func(context.Context) error { cancel(); return errBusy }, hook)
 }
 
-func TestValueIsThatOfTheAttemptThatSucceeded(t *testing.T) {
-	t.Parallel()
-	attempts := 0
-	got, err := retry.Value(t.Context(), retry.Times(9, 0), func(context.Context) (int, error) {
-		attempts++
-		if attempts < 3 {
-			return attempts, errBusy
-		}
-		return attempts, nil
-	})
-	if got != 3 || err != nil {
-		t.Errorf("Value = %d, %v; want 3, nil", got, err)
-	}
-}
-
 func TestValueIsZeroWithAnError(t *testing.T) {
 	t.Parallel()
 	got, err := retry.Value(t.Context(), retry.Once(0), func(context.Context) (string, error) { return "half done", errBusy })
 	if got != "" || !errors.Is(err, errBusy) {
 		t.Errorf("Value = %q, %v; want nothing and the failure", got, err)
-	}
-}
-
-func TestDoHandsItsContextToFn(t *testing.T) {
-	t.Parallel()
-	type key struct{}
-	ctx := context.WithValue(t.Context(), key{}, "value")
-	err := retry.Do(ctx, retry.Never(), func(ctx context.Context) error {
-		if ctx.Value(key{}) != "value" {
-			return errBusy
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error("fn's context is not Do's")
 	}
 }

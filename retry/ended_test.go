@@ -130,50 +130,37 @@ func TestContextThatEndsIsNeverHidden(t *testing.T) {
 	}
 }
 
-func TestCause_is_added_to_an_attempt_that_omits_it(t *testing.T) {
+// TestAnAttemptThatEndsItsContext: a cause that the attempt's error omits is added to it. What an attempt returns
+// otherwise is kept as it is.
+func TestAnAttemptThatEndsItsContext(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	err := retry.Do(ctx, retry.Forever(time.Hour), func(ctx context.Context) error {
-		cancel(errStop)
-		return fmt.Errorf("reading: %w", ctx.Err())
-	})
-	if got, want := text(err), "reading: context canceled: shutting down"; got != want {
-		t.Errorf("Do = %q, want %q", got, want)
-	}
-	if !errors.Is(err, context.Canceled) || !errors.Is(err, errStop) {
-		t.Error("the error does not match the context's error and its cause")
-	}
-}
-
-func TestCause_in_the_attempts_error_is_kept(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	var mine error
-	err := retry.Do(ctx, retry.Forever(time.Hour), func(ctx context.Context) error {
-		cancel()
-		mine = fmt.Errorf("reading: %w", ctx.Err())
-		return mine
-	})
-	if err != mine { //nolint:errorlint // as it is
-		t.Errorf("Do = %v, want %v", err, mine)
-	}
-}
-
-func TestSuccess_when_its_context_ended(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	got, err := retry.Value(ctx, retry.Never(), func(context.Context) (int, error) { cancel(); return 7, nil })
-	if got != 7 || err != nil {
-		t.Errorf("Value = %d, %v; want 7, nil", got, err)
-	}
-}
-
-func TestPermanent_when_its_context_ended(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	err := retry.Do(ctx, retry.Forever(time.Hour), func(context.Context) error { cancel(); return retry.Permanent(errBusy) })
-	if err != errBusy { //nolint:errorlint // as it is
-		t.Errorf("Do = %v, want busy", err)
+	reading := fmt.Errorf("reading: %w", context.Canceled)
+	for name, tt := range map[string]struct {
+		cause error
+		value int
+		err   error // of the attempt
+		want  error // nil: the attempt's with the cause
+		text  string
+	}{
+		"its error omits the cause": {errStop, 0, reading, nil, "reading: context canceled: shutting down"},
+		"its error has the cause":   {nil, 0, reading, reading, "reading: context canceled"},
+		"its error is permanent":    {errStop, 0, retry.Permanent(errBusy), errBusy, "busy"},
+		"it succeeds":               {errStop, 7, nil, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			got, err := retry.Value(ctx, retry.Forever(time.Hour), func(context.Context) (int, error) {
+				cancel(tt.cause)
+				return tt.value, tt.err
+			})
+			if got != tt.value || text(err) != tt.text || tt.want != nil && err != tt.want { //nolint:errorlint // as it is
+				t.Errorf("Value = %d, %v; want %d, %q", got, err, tt.value, tt.text)
+			}
+			if tt.err != nil && tt.want == nil && (!errors.Is(err, context.Canceled) || !errors.Is(err, tt.cause)) {
+				t.Error("the error does not match the context's error and its cause")
+			}
+		})
 	}
 }
 

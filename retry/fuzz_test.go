@@ -18,6 +18,8 @@ func FuzzPolicies(f *testing.F) {
 	f.Add(int64(1), int64(math.MaxInt64), 100, math.Nextafter(1, 0))
 	f.Add(int64(math.MaxInt64), int64(math.MaxInt64), math.MaxInt, 1.0)
 	f.Add(int64(0), int64(0), 0, 0.0)
+	f.Add(int64(0), int64(1), 0, 0.0)
+	f.Add(int64(1), int64(1), 0, 0.0)
 	f.Add(int64(math.MinInt64), int64(-1), math.MinInt, math.NaN())
 	f.Add(int64(7), int64(3), -1, math.Inf(-1))
 

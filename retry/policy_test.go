@@ -84,19 +84,6 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-func TestExponentialOutlastsAnyCount(t *testing.T) {
-	t.Parallel()
-	for k, d := range waits(retry.Exponential(1, math.MaxInt, always(1)), 500) {
-		want := time.Duration(math.MaxInt64)
-		if k < 62 {
-			want = 2 << k
-		}
-		if d != want {
-			t.Fatalf("wait %d = %d, want %d", k+1, d, want)
-		}
-	}
-}
-
 func TestWithinEndsWithItsLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

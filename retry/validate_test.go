@@ -24,29 +24,6 @@ var errPicky = errors.New("picky: not today")
 
 func (picky) Validate() error { return errPicky }
 
-func TestValidateAcceptsWhatIsInBounds(t *testing.T) {
-	t.Parallel()
-	tests := map[string]retry.Policy{
-		"Never":                       retry.Never(),
-		"Once without a wait":         retry.Once(0),
-		"Times without retries":       retry.Times(0, 0),
-		"Forever":                     retry.Forever(1),
-		"Within without time":         retry.Within(0, 1),
-		"Exponential":                 retry.Exponential(1, 0),
-		"BoundedExponential at base":  retry.BoundedExponential(1, 1, 0),
-		"a policy that cannot tell":   bare{&backoff.StopBackOff{}},
-		"an exponential with options": retry.Exponential(1, 1, retry.WithRand(func() float64 { return 0 })),
-	}
-	for name, p := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if err := retry.Validate(p); err != nil {
-				t.Errorf("Validate = %v, want nil", err)
-			}
-		})
-	}
-}
-
 func TestValidateNamesEveryFault(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
