@@ -22,6 +22,13 @@ func newBarrier(t testing.TB, c *framework.Client, path string) *barrier.Barrier
 	return must.Get(barrier.New(c, path))(t)
 }
 
+// waitLater calls Wait on a goroutine of its own.
+func waitLater(ctx context.Context, b *barrier.Barrier) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- b.Wait(ctx) }()
+	return done
+}
+
 func TestBarrier(t *testing.T) {
 	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		route, path := env.Route(t), recipetest.Path(t)
@@ -30,8 +37,7 @@ func TestBarrier(t *testing.T) {
 			must.OK(t, setter.Set(t.Context()))
 		}
 		must.OK(t, waiter.Set(t.Context())) // its server has seen it
-		done := make(chan error, 1)
-		go func() { done <- waiter.Wait(t.Context()) }()
+		done := waitLater(t.Context(), waiter)
 		env.Quiesce()
 		if len(done) > 0 {
 			t.Fatalf("Wait returned %v while the barrier is set", <-done)
@@ -60,8 +66,7 @@ func TestAWaitLeavesNoWatch(t *testing.T) {
 		recipetest.MustHaveSent(t, "Wait without a barrier, which leaves no watch", route, path, fault.GetData)
 		must.OK(t, waiter.Set(t.Context()))
 		route.ResetRequests()
-		done := make(chan error, 1)
-		go func() { done <- waiter.Wait(t.Context()) }()
+		done := waitLater(t.Context(), waiter)
 		env.Quiesce()
 		must.OK(t, setter.Remove(t.Context()))
 		must.OK(t, must.Receive(t, done, "the end of Wait"))
@@ -80,8 +85,7 @@ func TestWaitObeysItsContext(t *testing.T) {
 				route.Cut()
 			}
 			ctx, cancel := context.WithCancelCause(t.Context())
-			done := make(chan error, 1)
-			go func() { done <- b.Wait(ctx) }()
+			done := waitLater(ctx, b)
 			env.Quiesce()
 			cancel(errStop)
 			recipetest.Fails(t, "Wait", must.Receive(t, done, "the end of Wait"), context.Canceled, errStop)
@@ -107,13 +111,8 @@ func TestLeaveTakesItsOwnLeaseAlone(t *testing.T) {
 
 // A wait that ends in an outage says why there is no connection.
 func TestAWaitThatEndsInAnOutageSaysSo(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		server := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		connect := func() *framework.Client {
-			return recipetest.Client(t, server.Addr(), framework.WithDialer(server.Dial))
-		}
-		c, other := connect(), connect()
+	recipetest.InVirtualTime(t, func(t *testing.T, server *zkserver.Server) {
+		c, other := recipetest.ClientOf(t, server), recipetest.ClientOf(t, server)
 		b := must.Get(barrier.New(c, "/barrier"))(t)
 		must.OK(t, b.Set(t.Context()))
 		d := newDouble(t, c, "/double", 2)
@@ -153,15 +152,13 @@ func TestWaitIsNotEndedByAnEarlierRemoval(t *testing.T) {
 		must.OK(t, waiter.Set(t.Context()))
 		late := route.Rules().Add(fault.Rule{Op: fault.GetData, Path: path, Action: fault.HoldReply})
 		ctx, leave := context.WithCancel(t.Context())
-		former := make(chan error, 1)
-		go func() { former <- waiter.Wait(ctx) }()
+		former := waitLater(ctx, waiter)
 		must.Receive(t, late.Hit(), "the read of the former Wait")
 		leave()
 		must.Receive(t, former, "the end of the former Wait")
 		must.OK(t, setter.Remove(t.Context()))
 		must.OK(t, setter.Set(t.Context()))
-		done := make(chan error, 1)
-		go func() { done <- waiter.Wait(t.Context()) }()
+		done := waitLater(t.Context(), waiter)
 		env.Quiesce()
 		late.Release()
 		select {

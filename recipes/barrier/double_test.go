@@ -3,19 +3,23 @@ package barrier_test
 import (
 	"context"
 	"errors"
-	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/barrier"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
+	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // TestNoMemberEntersBeforeAll has five members use one barrier again and again. A count outside
@@ -102,21 +106,6 @@ func TestAMemberThatWithdrawsIsNotCounted(t *testing.T) {
 	})
 }
 
-// TestALostReplyIsNoFailure: Curator fails with NodeExists on its own znode, and leaves it.
-func TestALostReplyIsNoFailure(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), recipetest.Path(t)
-		d := newDouble(t, route.Client(t), path, 1)
-		for range 2 {
-			route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply})
-			l := must.Get(d.Enter(t.Context()))(t)
-			route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.DropReply})
-			must.OK(t, d.Leave(t.Context(), l))
-			recipetest.AwaitChildren(t, env.Client(t), path, 0)
-		}
-	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone))
-}
-
 // TestALostMemberKeepsNoOtherIn: a member's session ends while all are in. Its lease is lost, and
 // the others leave without it.
 func TestALostMemberKeepsNoOtherIn(t *testing.T) {
@@ -159,19 +148,17 @@ func TestLeaveObeysItsContext(t *testing.T) {
 	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)
 		d := newDouble(t, c, path, 2)
-		entering := recipetest.Later(t.Context(), d.Enter)
-		leases := []*lease.Lease{nil, recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))}
-		leases[0] = recipetest.Granted(t, entering)
-		slices.SortFunc(leases, func(a, b *lease.Lease) int { return slices.Compare([]byte(a.Node()), []byte(b.Node())) })
-		for _, l := range leases[:1] { // the first waits with its znode
-			ctx, cancel := context.WithCancel(t.Context())
-			leaving := leaveLater(ctx, d, l)
-			env.Quiesce()
-			cancel()
-			recipetest.Fails(t, "Leave", must.Receive(t, leaving, "the end of Leave"), context.Canceled)
-			recipetest.Fails(t, "lease after Leave", l.Err(), lease.ErrReleased)
+		one, other := bothEnter(t, env, d, d)
+		if other.Node() < one.Node() { // the first by name waits with its znode
+			one, other = other, one
 		}
-		left(t, leaveLater(t.Context(), d, leases[1]))
+		ctx, cancel := context.WithCancel(t.Context())
+		leaving := leaveLater(ctx, d, one)
+		env.Quiesce()
+		cancel()
+		recipetest.Fails(t, "Leave", must.Receive(t, leaving, "the end of Leave"), context.Canceled)
+		recipetest.Fails(t, "lease after Leave", one.Err(), lease.ErrReleased)
+		left(t, leaveLater(t.Context(), d, other))
 		recipetest.AwaitChildren(t, c, path, 0)
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
 }
@@ -206,11 +193,10 @@ func TestAnOutageEndsNoLeave(t *testing.T) {
 			path := recipetest.Path(t)
 			routes := []*zkenv.Route{env.Route(t), env.Route(t)}
 			doubles := []*barrier.Double{newDouble(t, routes[0].Client(t, impatient), path, 2), newDouble(t, routes[1].Client(t, impatient), path, 2)}
-			entering := recipetest.Later(t.Context(), doubles[0].Enter)
-			leases := []*lease.Lease{nil, recipetest.Granted(t, recipetest.Later(t.Context(), doubles[1].Enter))}
-			leases[0] = recipetest.Granted(t, entering)
+			one, other := bothEnter(t, env, doubles[0], doubles[1])
+			leases := []*lease.Lease{one, other}
 			early := which // it leaves before the other
-			if leases[1].Node() < leases[0].Node() {
+			if other.Node() < one.Node() {
 				early = 1 - which
 			}
 			leaving := leaveLater(t.Context(), doubles[early], leases[early])
@@ -227,5 +213,76 @@ func TestAnOutageEndsNoLeave(t *testing.T) {
 			left(t, leaveLater(t.Context(), doubles[1-early], leases[1-early]))
 			left(t, leaving)
 		}
+	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
+}
+
+// TestAMemberEntersAfterItHasOpened: a member enters again while another member is in. The connection
+// breaks at a request that replaces the earlier ready, and the client's policy does not repeat the
+// request. The member enters only if ready was created after it.
+func TestAMemberEntersAfterItHasOpened(t *testing.T) {
+	t.Parallel()
+	for name, rule := range map[string]fault.Rule{
+		"the replacement is not made":          {Op: fault.Multi, Action: fault.CutBefore},
+		"the reply to the replacement is lost": {Op: fault.Multi, Action: fault.DropReply},
+		"the reply to a question is lost":      {Op: fault.Exists, Action: fault.DropReply},
+	} {
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
+			d := newDouble(t, route.Client(t, framework.WithRetry(retry.Never())), path, 2)
+			_, l := bothEnter(t, env, newDouble(t, other, path, 2), d)
+			must.OK(t, l.Release(t.Context()))
+			rule.Path = path + "/ready"
+			hit := route.Rules().Add(rule)
+			again := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
+			st, exists, err := other.Exists(t.Context(), rule.Path)
+			if err != nil || !exists || st.Czxid <= again.Fence() {
+				t.Errorf("a member of transaction %d has entered by the ready of %d (%v, %v)", again.Fence(), st.Czxid, exists, err)
+			}
+			if hit.Hits() == 0 {
+				t.Error("no request was hit")
+			}
+		}, zkenv.Only("the servers have no part in it", zkenv.Embedded))
+	}
+}
+
+func TestPanicInEnterLeavesNoMember(t *testing.T) {
+	recipetest.InVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c := recipetest.ClientOf(t, srv, framework.WithACLProvider(func(path string) []acl.Entry {
+			if strings.HasSuffix(path, "/ready") {
+				panic("no ACL")
+			}
+			return acl.Open()
+		}))
+		d := must.Get(barrier.NewDouble(c, "/double", 1))(t)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic did not reach the caller")
+				}
+			}()
+			_, _ = d.Enter(t.Context())
+		}()
+		synctest.Wait()
+		if names, _, err := c.Children(t.Context(), "/double"); err != nil || len(names) > 0 {
+			t.Errorf("the barrier has %q, %v after a panic", names, err)
+		}
+	})
+}
+
+// A lease belongs to the barrier at its path in the ensemble, whatever view it came from. Another recipe's lease
+// belongs to none.
+func TestLeaveInAnotherView(t *testing.T) {
+	t.Parallel()
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, path := env.Client(t), recipetest.Path(t)
+		a, b := must.Get(c.Namespace(path[1:]+"/a"))(t), must.Get(c.Namespace(path[1:]+"/b"))(t)
+		mutex := must.Get(lock.NewMutex(a, "/step"))(t)
+		l := must.Get(newDouble(t, a, "/step", 1).Enter(t.Context()))(t)
+		recipetest.Says(t, newDouble(t, b, "/step", 1).Leave(t.Context(), l), "must be one of this double barrier")
+		must.OK(t, l.Err())
+		must.OK(t, newDouble(t, c, path+"/a/step", 1).Leave(t.Context(), l))
+		held := must.Get(mutex.Lock(t.Context()))(t)
+		recipetest.Says(t, newDouble(t, a, "/step", 1).Leave(t.Context(), held), "must be one of this double barrier")
+		must.OK(t, held.Release(t.Context()))
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded))
 }

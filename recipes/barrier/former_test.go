@@ -17,17 +17,6 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// mustWait fails the test if a member is let in while the others have not come.
-func mustWait(t *testing.T, env *zkenv.Env, what string, entering ...<-chan recipetest.Outcome) {
-	t.Helper()
-	env.Quiesce()
-	for _, one := range entering {
-		if len(one) > 0 {
-			t.Fatalf("%s: a member was let in, and the last one has not come", what)
-		}
-	}
-}
-
 // TestAMemberThatComesAgainAtOnceIsCountedOnce: Enter ends with its context, and the caller enters again
 // at once. The deletion of the first znode is held up, by the client's connection or by a lost reply.
 func TestAMemberThatComesAgainAtOnceIsCountedOnce(t *testing.T) {
@@ -109,16 +98,15 @@ func TestMembersThatComeAgainAfterAnOutageAreCountedOnce(t *testing.T) {
 func TestAPlaceThatWasLostIsNotCountedAgain(t *testing.T) {
 	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
-		d := newDouble(t, route.Client(t), path, 2)
-		staying := recipetest.Later(t.Context(), newDouble(t, other, path, 2).Enter)
-		l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
-		must.OK(t, recipetest.Granted(t, staying).Release(t.Context()))
+		d, theirs := newDouble(t, route.Client(t), path, 2), newDouble(t, other, path, 2)
+		stays, l := bothEnter(t, env, theirs, d)
+		must.OK(t, stays.Release(t.Context()))
 		route.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
 		route.Cut()
 		must.Receive(t, l.Lost(), "the loss")
 		again := recipetest.Later(t.Context(), d.Enter)
 		mustWait(t, env, "after the loss", again)
-		recipetest.Granted(t, recipetest.Later(t.Context(), newDouble(t, other, path, 2).Enter))
+		recipetest.Granted(t, recipetest.Later(t.Context(), theirs.Enter))
 		recipetest.Granted(t, again)
 	})
 }
@@ -145,9 +133,8 @@ func TestAMemberThatHasLeftIsNotCounted(t *testing.T) {
 			path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
 			c := route.Client(t, framework.WithSessionTimeout(6*time.Second), framework.WithLeaseMargin(3*time.Second))
 			d, theirs := newDouble(t, c, path, 2), newDouble(t, other, path, 2)
-			staying := recipetest.Later(t.Context(), theirs.Enter)
-			l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
-			must.OK(t, recipetest.Granted(t, staying).Release(t.Context()))
+			stays, l := bothEnter(t, env, theirs, d)
+			must.OK(t, stays.Release(t.Context()))
 			deletion := route.Rules().Add(fault.Rule{Op: tt.op, Path: path + "/*", Action: fault.CutBefore})
 			route.Refuse()
 			left := make(chan error, 1)
@@ -218,9 +205,7 @@ func TestAMemberWhoseLeaveEndedIsNotLetInByTheFormerRound(t *testing.T) {
 			path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
 			d, theirs := newDouble(t, route.Client(t), path, 2), newDouble(t, other, path, 2)
 			for range 8 { // each of the two is the first to leave in some rounds
-				staying := recipetest.Later(t.Context(), theirs.Enter)
-				l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
-				stays := recipetest.Granted(t, staying)
+				stays, l := bothEnter(t, env, theirs, d)
 				ctx, cancel := context.WithCancel(t.Context())
 				tt.before(route)
 				leaving := leaveLater(ctx, d, l)
@@ -246,14 +231,11 @@ func TestAMemberWhoseLeaveEndedIsNotLetInByTheFormerRound(t *testing.T) {
 // TestASecondLeaveWaitsForItsOwnRound: a Leave is withdrawn, the others leave and enter again, and the caller leaves
 // once more. It does not wait for those, who wait for it to enter.
 func TestASecondLeaveWaitsForItsOwnRound(t *testing.T) {
-	t.Parallel()
-	recipetest.Subtest(t, "embedded", func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, other := recipetest.Path(t), env.Client(t)
 		d, theirs := newDouble(t, env.Client(t), path, 2), newDouble(t, other, path, 2)
 		for range 8 { // each of the two is the first to leave in some rounds
-			staying := recipetest.Later(t.Context(), theirs.Enter)
-			l := recipetest.Granted(t, recipetest.Later(t.Context(), d.Enter))
-			stays := recipetest.Granted(t, staying)
+			stays, l := bothEnter(t, env, theirs, d)
 			for range 2 { // the second has an ended context, and lists nothing
 				ctx, cancel := context.WithCancel(t.Context())
 				leaving := leaveLater(ctx, d, l)
@@ -276,8 +258,7 @@ func TestASecondLeaveWaitsForItsOwnRound(t *testing.T) {
 // TestMembersThatWithdrewLetNobodyIn: all have come, and the one that is to create ready is paused. The others
 // withdraw meanwhile, and one comes that needs them. It is let in once all are there again.
 func TestMembersThatWithdrewLetNobodyIn(t *testing.T) {
-	t.Parallel()
-	recipetest.Subtest(t, "embedded", func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, route, other := recipetest.Path(t), env.Route(t), env.Client(t)
 		d := newDouble(t, other, path, 3)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -30,8 +30,7 @@ func TestWaitAtARefusedBarrier(t *testing.T) {
 		b := must.Get(barrier.New(route.Client(t), path))(t)
 		ctx := recipetest.Patient(t)
 		wait := func() <-chan error {
-			done := make(chan error, 1)
-			go func() { done <- b.Wait(ctx) }() // ends with ctx
+			done := waitLater(ctx, b)
 			env.Quiesce()
 			return done
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -60,6 +61,12 @@ func Client(t testing.TB, connect string, opts ...framework.Option) *framework.C
 	})
 	must.OK(t, c.AwaitConnected(t.Context()))
 	return c
+}
+
+// ClientOf is [Client] for a server within the process.
+func ClientOf(t testing.TB, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
+	t.Helper()
+	return Client(t, srv.Addr(), append(opts, framework.WithDialer(srv.Dial))...)
 }
 
 // answers reports whether a client of these options finds a server.
