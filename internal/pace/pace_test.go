@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/pace"
 )
 
@@ -28,9 +29,7 @@ func TestPace(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
 				for range tt.waits {
-					if err := tt.pace.Wait(t.Context(), tt.n); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, tt.pace.Wait(t.Context(), tt.n))
 				}
 				if took := time.Since(start); took != tt.want {
 					t.Errorf("%d waits for %d took %v, want %v", tt.waits, tt.n, took, tt.want)
@@ -46,9 +45,7 @@ func TestPace_rests(t *testing.T) {
 		for range 2 {
 			start := time.Now()
 			for range 3 {
-				if err := p.Wait(t.Context(), 1); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, p.Wait(t.Context(), 1))
 			}
 			if took := time.Since(start); took != 0 {
 				t.Errorf("a burst took %v", took)

@@ -158,7 +158,5 @@ func TestTheHandlersLevelDecides(t *testing.T) {
 	if len(got) != 2 || got[0] != slog.LevelWarn || got[1] != slog.LevelError {
 		t.Errorf("levels %v, want WARN and ERROR", got)
 	}
-	if err := log.Sync(); err != nil {
-		t.Error(err)
-	}
+	must.OK(t, log.Sync())
 }

@@ -10,10 +10,7 @@ import (
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/testing/zkenv"
-	"github.com/docent-go/docent/testing/zktest"
 )
-
-func TestMain(m *testing.M) { zktest.Main(m, zktest.WithLeakCheck()) }
 
 func newDouble(t testing.TB, c *framework.Client, path string, members int) *barrier.Double {
 	t.Helper()

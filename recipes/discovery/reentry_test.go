@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -30,19 +31,10 @@ func (c *curious) UnmarshalJSON([]byte) error { return nil }
 func TestPayloadCallsItsRegistration(t *testing.T) {
 	t.Parallel()
 	srv := zkserver.Run(t)
-	client, err := framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial))
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
 	t.Cleanup(func() { _ = client.Close() })
-	registry, err := discovery.New[curious](client, "/services")
-	if err != nil {
-		t.Fatal(err)
-	}
-	reg, err := registry.Register(discovery.Instance[curious]{Name: "web", ID: "i1", Address: "h", Port: 80})
-	if err != nil {
-		t.Fatal(err)
-	}
+	registry := must.Get(discovery.New[curious](client, "/services"))(t)
+	reg := must.Get(registry.Register(discovery.Instance[curious]{Name: "web", ID: "i1", Address: "h", Port: 80}))(t)
 	done := make(chan error, 1)
 	seen := make(chan int, 1)
 	in := discovery.Instance[curious]{Name: "web", Address: "h", Port: 81}

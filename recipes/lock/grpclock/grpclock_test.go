@@ -117,24 +117,16 @@ func stream(ctx context.Context, c healthpb.HealthClient) error {
 
 func TestServer_status(t *testing.T) {
 	t.Parallel()
-	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
-	c, other := newClient(t, server), newClient(t, server)
-	m := newMutex(t, c)
 	handlers := map[string]struct {
 		check func(ctx context.Context) error
 		want  codes.Code
 	}{
-		"held": {errOf(m.TryLock), codes.Aborted},
-		"a bounded wait": {func(ctx context.Context) error {
-			return lock.Do(ctx, m, func(context.Context, *lock.Lease) error { return nil }, lock.WaitAtMost(10*time.Millisecond))
-		}, codes.Aborted},
 		"away":         {func(context.Context) error { return fmt.Errorf("get: %w", framework.ErrNotConnected) }, codes.Unavailable},
 		"lost":         {func(context.Context) error { return &lock.LostError{Cause: framework.ErrSessionExpired} }, codes.Internal},
 		"its own":      {func(context.Context) error { return status.Error(codes.NotFound, "no such order") }, codes.NotFound},
 		"without code": {func(context.Context) error { return errors.New("boom") }, codes.Unknown},
 		"none":         {func(context.Context) error { return nil }, codes.OK},
 	}
-	held := must.Get(newMutex(t, other).Lock(t.Context()))(t)
 	for name, h := range handlers {
 		client, _ := serve(t, h.check)
 		if got := status.Code(call(t.Context(), client)); got != h.want {
@@ -144,13 +136,6 @@ func TestServer_status(t *testing.T) {
 			t.Errorf("%s, as a stream: %v, want %v", name, got, h.want)
 		}
 	}
-	ended, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	waiting, _ := serve(t, errOf(m.Lock))
-	if got := status.Code(call(ended, waiting)); got != codes.DeadlineExceeded {
-		t.Errorf("a call whose own deadline passed: %v, want DeadlineExceeded", got)
-	}
-	must.OK(t, held.Release(t.Context()))
 }
 
 // An error of the handler's own keeps its text, also one whose type zktel.ErrorType knows.
@@ -348,6 +333,12 @@ func TestServer_shows_no_host_and_no_path(t *testing.T) {
 				t.Errorf("%s: the peer sees %q in %q", name, secret, err)
 			}
 		}
+	}
+	ended, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	waiting, _ := serve(t, errOf(m.Lock))
+	if got := status.Code(call(ended, waiting)); got != codes.DeadlineExceeded {
+		t.Errorf("a call whose own deadline passed: %v, want DeadlineExceeded", got)
 	}
 	must.OK(t, held.Release(t.Context()))
 }

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -15,7 +14,6 @@ import (
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/lock/httplock"
-	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -28,11 +26,11 @@ type service struct {
 // inBubble runs fn with a service of its own, in virtual time.
 func inBubble(t *testing.T, fn func(t *testing.T, s *service)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &service{server: zkserver.Run(t, zkenv.DrawVersion(t)...)}
-		s.mine, s.other = s.client(t), s.client(t)
-		fn(t, s)
+	recipetest.InVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		client := func() *framework.Client {
+			return recipetest.ClientOf(t, srv, framework.WithSessionTimeout(10*time.Second))
+		}
+		fn(t, &service{srv, client(), client()})
 	})
 }
 
@@ -40,15 +38,6 @@ func inBubble(t *testing.T, fn func(t *testing.T, s *service)) {
 func subtest(t *testing.T, name string, fn func(t *testing.T, s *service)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { inBubble(t, fn) })
-}
-
-func (s *service) client(t *testing.T) *framework.Client {
-	t.Helper()
-	c := must.Get(framework.NewClient(s.server.Addr(), framework.WithDialer(s.server.Dial),
-		framework.WithSessionTimeout(10*time.Second)))(t)
-	t.Cleanup(func() { must.OK(t, c.Close()) })
-	must.OK(t, c.AwaitConnected(t.Context()))
-	return c
 }
 
 // away makes the server unreachable, until Accept.

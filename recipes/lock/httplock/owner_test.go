@@ -59,15 +59,10 @@ func TestOwnerHolds(t *testing.T) {
 			t.Errorf("holds %q before the first lock", got)
 		}
 		m := mutex(t, s.mine)
-		rw, err := lock.NewRWMutex(s.mine, "/another")
-		if err != nil {
-			t.Fatal(err)
-		}
+		rw := must.Get(lock.NewRWMutex(s.mine, "/another"))(t)
 		var last *lock.Lease
 		for _, l := range []lock.Locker{m, m, rw.Read()} {
-			if last, err = l.Lock(ctx); err != nil {
-				t.Fatal(err)
-			}
+			last = must.Get(l.Lock(ctx))(t)
 		}
 		if got := owner.Holds(); !slices.Equal(got, []string{"/another", "/report"}) {
 			t.Errorf("holds %q, want both, once each", got)

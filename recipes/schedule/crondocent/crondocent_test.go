@@ -3,7 +3,6 @@ package crondocent_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +12,8 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/schedule"
 	"github.com/docent-go/docent/recipes/schedule/crondocent"
@@ -21,15 +22,9 @@ import (
 
 func newSchedule(t *testing.T, srv *zkserver.Server) *schedule.Schedule {
 	t.Helper()
-	c, err := framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
 	t.Cleanup(func() { _ = c.Close() })
-	s, err := schedule.New(c, "/jobs/report", schedule.WithHistory(100))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(schedule.New(c, "/jobs/report", schedule.WithHistory(100)))(t)
 	return s
 }
 
@@ -45,25 +40,19 @@ func TestAJobOfAFleet(t *testing.T) {
 		var last *schedule.Schedule
 		for i := range 2 {
 			last = newSchedule(t, srv)
-			fleet, err := crondocent.New(cron.New(cron.WithChain(late(time.Duration(i)*300*time.Millisecond))), func(r schedule.Result, err error) {
+			fleet := must.Get(crondocent.New(cron.New(cron.WithChain(late(time.Duration(i)*300*time.Millisecond))), func(r schedule.Result, err error) {
 				if err != nil {
 					t.Error(err)
 				}
 				mu.Lock()
 				defer mu.Unlock()
 				outcomes[r.Outcome]++
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = fleet.Add("* * * * *", last, func(context.Context, *lease.Lease) error {
+			}))(t)
+			must.Get(fleet.Add("* * * * *", last, func(context.Context, *lease.Lease) error {
 				runs.Add(1)
 				<-time.After(10 * time.Millisecond)
 				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			hosts.Go(func() { fleet.Run(ctx) })
 		}
 		begun := time.Now()
@@ -95,18 +84,12 @@ func TestRunWaitsForItsJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
 		reported := make(chan error, 1)
-		fleet, err := crondocent.New(cron.New(), func(_ schedule.Result, err error) { reported <- err })
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = fleet.Add("0 * * * *", newSchedule(t, srv), func(ctx context.Context, _ *lease.Lease) error {
+		fleet := must.Get(crondocent.New(cron.New(), func(_ schedule.Result, err error) { reported <- err }))(t)
+		must.Get(fleet.Add("0 * * * *", newSchedule(t, srv), func(ctx context.Context, _ *lease.Lease) error {
 			<-ctx.Done()
 			<-time.After(time.Second)
 			return context.Cause(ctx)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
 		defer cancel()
 		fleet.Run(ctx)
@@ -123,15 +106,12 @@ func TestRunWaitsForItsJobs(t *testing.T) {
 
 func TestFaultyArguments(t *testing.T) {
 	_, err := crondocent.New(nil, nil)
-	says(t, err, "cron: must not be nil", "report: must not be nil")
-	fleet, err := crondocent.New(cron.New(), func(schedule.Result, error) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	recipetest.Says(t, err, "cron: must not be nil", "report: must not be nil")
+	fleet := must.Get(crondocent.New(cron.New(), func(schedule.Result, error) {}))(t)
 	_, err = fleet.Add("bad", nil, nil)
-	says(t, err, "schedule: must not be nil", "fn: must not be nil", "expected exactly 5 fields")
+	recipetest.Says(t, err, "schedule: must not be nil", "fn: must not be nil", "expected exactly 5 fields")
 	_, err = fleet.Add("@every 1h", nil, nil)
-	says(t, err, "schedule: must not be nil", "no slots")
+	recipetest.Says(t, err, "schedule: must not be nil", "no slots")
 	if !errors.Is(err, crondocent.ErrNoSlots) {
 		t.Error(err)
 	}
@@ -142,14 +122,10 @@ func TestFaultyArguments(t *testing.T) {
 func TestARefusedJobOfARunningCronReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := cron.New(cron.WithParser(atOnce{}))
-		fleet, err := crondocent.New(c, func(schedule.Result, error) { t.Error("a refused job has run") })
-		if err != nil {
-			t.Fatal(err)
-		}
+		fleet := must.Get(crondocent.New(c, func(schedule.Result, error) { t.Error("a refused job has run") }))(t)
 		c.Start()
 		for range 50 {
-			_, err = fleet.Add("", nil, nil)
-			says(t, err, "schedule: must not be nil")
+			recipetest.Says(t, recipetest.Err(fleet.Add("", nil, nil)), "schedule: must not be nil")
 		}
 		select {
 		case <-c.Stop().Done():
@@ -164,12 +140,3 @@ type atOnce struct{}
 
 func (atOnce) Parse(string) (cron.Schedule, error) { return atOnce{}, nil }
 func (atOnce) Next(t time.Time) time.Time          { return t }
-
-func says(t *testing.T, err error, texts ...string) {
-	t.Helper()
-	for _, text := range texts {
-		if err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%v, want %q", err, text)
-		}
-	}
-}

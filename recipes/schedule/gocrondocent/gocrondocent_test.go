@@ -16,6 +16,8 @@ import (
 	"github.com/go-co-op/gocron/v2"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/schedule"
 	"github.com/docent-go/docent/recipes/schedule/gocrondocent"
@@ -24,10 +26,7 @@ import (
 
 func newClient(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
 	t.Helper()
-	c, err := framework.NewClient(srv.Addr(), append(opts, framework.WithDialer(srv.Dial))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(framework.NewClient(srv.Addr(), append(opts, framework.WithDialer(srv.Dial))...))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -35,16 +34,10 @@ func newClient(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *fr
 // everyMinute returns a scheduler with a job of each minute, whose clock is late.
 func everyMinute(t *testing.T, late time.Duration, task any, opts ...gocron.SchedulerOption) gocron.Scheduler {
 	t.Helper()
-	s, err := gocron.NewScheduler(opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(gocron.NewScheduler(opts...))(t)
 	first := time.Now().Truncate(time.Minute).Add(time.Minute + late)
-	_, err = s.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(task), gocron.WithName("report"),
-		gocron.WithStartAt(gocron.WithStartDateTime(first)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(task), gocron.WithName("report"),
+		gocron.WithStartAt(gocron.WithStartDateTime(first))))(t)
 	return s
 }
 
@@ -77,11 +70,7 @@ func TestShortJobsOfClocksApart(t *testing.T) {
 					c := newClient(t, srv)
 					var locker gocron.Locker = plainLocker{c}
 					if name == "schedule" {
-						l, err := gocrondocent.NewLocker(c, "/jobs", time.Minute)
-						if err != nil {
-							t.Fatal(err)
-						}
-						locker = l
+						locker = must.Get(gocrondocent.NewLocker(c, "/jobs", time.Minute))(t)
 					}
 					s := everyMinute(t, late, func() { runs.Add(1); <-time.After(10 * time.Millisecond) }, gocron.WithDistributedLocker(locker))
 					s.Start()
@@ -89,9 +78,7 @@ func TestShortJobsOfClocksApart(t *testing.T) {
 				}
 				<-time.After(time.Until(time.Now().Truncate(time.Minute).Add(10*time.Minute + 30*time.Second)))
 				for _, s := range all {
-					if err := s.Shutdown(); err != nil {
-						t.Error(err)
-					}
+					must.OK(t, s.Shutdown())
 				}
 				if n := runs.Load(); n != want {
 					t.Errorf("%d runs, want %d", n, want)
@@ -107,40 +94,24 @@ func TestLock(t *testing.T) {
 		srv := zkserver.Run(t)
 		var lockers []*gocrondocent.Locker
 		for range 2 {
-			l, err := gocrondocent.NewLocker(newClient(t, srv), "/jobs", time.Hour)
-			if err != nil {
-				t.Fatal(err)
-			}
-			lockers = append(lockers, l)
+			lockers = append(lockers, must.Get(gocrondocent.NewLocker(newClient(t, srv), "/jobs", time.Hour))(t))
 		}
 		const key = "github.com/x/y.f"
-		held, err := lockers[0].Lock(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		held := must.Get(lockers[0].Lock(t.Context(), key))(t)
 		refused := func(what string, want error) {
 			t.Helper()
-			if _, err := lockers[1].Lock(t.Context(), key); !errors.Is(err, want) {
-				t.Errorf("%s: %v, want %v", what, err, want)
-			}
+			recipetest.Fails(t, what, recipetest.Err(lockers[1].Lock(t.Context(), key)), want)
 		}
 		refused("under way", gocrondocent.ErrNotHere)
-		if err := held.Unlock(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.OK(t, held.Unlock(t.Context()))
 		refused("done", gocrondocent.ErrNotHere)
 		<-time.After(time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())
-		held, err = lockers[0].Lock(ctx, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		held = must.Get(lockers[0].Lock(ctx, key))(t)
 		cancel()
 		<-time.After(time.Minute)
 		refused("under way, after the scheduler's shutdown", gocrondocent.ErrNotHere)
-		if err := held.Unlock(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("unlock of a job that was stopped: %v", err)
-		}
+		recipetest.Fails(t, "unlock of a job that was stopped", held.Unlock(ctx), context.Canceled)
 		refused("stopped", lock.ErrLost)
 	})
 }
@@ -150,21 +121,11 @@ func TestLockIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
 		c := newClient(t, srv)
-		l, err := gocrondocent.NewLocker(c, "/jobs", time.Hour, schedule.WithRerun())
-		if err != nil {
-			t.Fatal(err)
-		}
-		held, err := l.Lock(t.Context(), "job")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := srv.Expire(c.Session().ID); err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(gocrondocent.NewLocker(c, "/jobs", time.Hour, schedule.WithRerun()))(t)
+		held := must.Get(l.Lock(t.Context(), "job"))(t)
+		must.OK(t, srv.Expire(c.Session().ID))
 		<-time.After(time.Minute)
-		if err := held.Unlock(t.Context()); !errors.Is(err, lock.ErrLost) {
-			t.Errorf("unlock: %v, want the loss", err)
-		}
+		recipetest.Fails(t, "unlock", held.Unlock(t.Context()), lock.ErrLost)
 	})
 }
 
@@ -181,17 +142,9 @@ func TestTheElectorResignsAfterItsJobs(t *testing.T) {
 		done    chan error
 	}
 	start := func() host {
-		e, err := gocrondocent.NewElector(newClient(t, srv), "/leader")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := gocron.NewScheduler(gocron.WithDistributedElector(e), gocron.WithStopTimeout(time.Minute))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = s.NewJob(gocron.DurationJob(20*time.Millisecond), gocron.NewTask(task), gocron.WithSingletonMode(gocron.LimitModeReschedule)); err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(gocrondocent.NewElector(newClient(t, srv), "/leader"))(t)
+		s := must.Get(gocron.NewScheduler(gocron.WithDistributedElector(e), gocron.WithStopTimeout(time.Minute)))(t)
+		must.Get(s.NewJob(gocron.DurationJob(20*time.Millisecond), gocron.NewTask(task), gocron.WithSingletonMode(gocron.LimitModeReschedule)))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		h := host{e, cancel, make(chan error, 1)}
 		go func() { h.done <- e.Run(ctx, s) }()
@@ -212,9 +165,7 @@ func TestTheElectorResignsAfterItsJobs(t *testing.T) {
 		t.Errorf("the other host leads: %v", err)
 	}
 	end <- struct{}{}
-	if err := <-first.done; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	recipetest.Fails(t, "Unlock", <-first.done, context.Canceled)
 	<-begun
 	if err := second.elector.IsLeader(t.Context()); err != nil || runs.Load() != 2 {
 		t.Errorf("%v, %d runs", err, runs.Load())
@@ -252,10 +203,7 @@ func loggedLocker(t *testing.T, srv *zkserver.Server, period time.Duration, opts
 	t.Helper()
 	log := new(logbook)
 	c := newClient(t, srv, framework.WithSlog(slog.New(slog.NewTextHandler(log, nil))))
-	l, err := gocrondocent.NewLocker(c, "/jobs", period, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(gocrondocent.NewLocker(c, "/jobs", period, opts...))(t)
 	return l, c, log
 }
 
@@ -277,13 +225,7 @@ func TestAJobThatIsNotDueAtThePeriod(t *testing.T) {
 				l, _, log := loggedLocker(t, zkserver.Run(t), test.period)
 				<-time.After(time.Until(time.Now().Truncate(24 * time.Hour).Add(24*time.Hour + test.at)))
 				for range 3 {
-					held, err := l.Lock(t.Context(), "report")
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := held.Unlock(t.Context()); err != nil {
-						t.Error(err)
-					}
+					must.OK(t, must.Get(l.Lock(t.Context(), "report"))(t).Unlock(t.Context()))
 					<-time.After(24 * time.Hour)
 				}
 				if n := log.count("far from a multiple of " + test.period.String()); n != test.want {
@@ -321,66 +263,41 @@ func TestAMissOrALossIsLogged(t *testing.T) {
 	}{
 		"done elsewhere": {func(t *testing.T, srv *zkserver.Server, _ *framework.Client, l *gocrondocent.Locker) {
 			other, _, _ := loggedLocker(t, srv, time.Minute)
-			held, err := other.Lock(t.Context(), "report")
-			if err != nil || held.Unlock(t.Context()) != nil {
-				t.Fatal(err)
-			}
-			if _, err := l.Lock(t.Context(), "report"); !errors.Is(err, gocrondocent.ErrNotHere) {
-				t.Error(err)
-			}
+			must.OK(t, must.Get(other.Lock(t.Context(), "report"))(t).Unlock(t.Context()))
+			recipetest.Fails(t, "Lock", recipetest.Err(l.Lock(t.Context(), "report")), gocrondocent.ErrNotHere)
 		}, 0},
 		"an outage of two minutes": {func(t *testing.T, srv *zkserver.Server, _ *framework.Client, l *gocrondocent.Locker) {
 			srv.Refuse()
 			srv.Cut()
-			if _, err := l.Lock(t.Context(), "report"); !errors.Is(err, context.DeadlineExceeded) {
-				t.Error(err)
-			}
+			recipetest.Fails(t, "Lock", recipetest.Err(l.Lock(t.Context(), "report")), context.DeadlineExceeded)
 			srv.Accept()
 		}, 1},
 		"a session that ends": {func(t *testing.T, srv *zkserver.Server, c *framework.Client, l *gocrondocent.Locker) {
-			held, err := l.Lock(t.Context(), "report")
-			if err != nil || srv.Expire(c.Session().ID) != nil {
-				t.Fatal(err)
-			}
+			held := must.Get(l.Lock(t.Context(), "report"))(t)
+			must.OK(t, srv.Expire(c.Session().ID))
 			<-time.After(time.Second)
-			if err := held.Unlock(t.Context()); !errors.Is(err, lock.ErrLost) {
-				t.Error(err)
-			}
+			recipetest.Fails(t, "Unlock", held.Unlock(t.Context()), lock.ErrLost)
 		}, 1},
 		"a shutdown during the wait for another": {func(t *testing.T, srv *zkserver.Server, c *framework.Client, _ *gocrondocent.Locker) {
 			other, _, _ := loggedLocker(t, srv, time.Minute)
-			held, err := other.Lock(t.Context(), "report")
-			if err != nil {
-				t.Fatal(err)
-			}
-			l, err := gocrondocent.NewLocker(c, "/jobs", time.Minute, schedule.WithRerun())
-			if err != nil {
-				t.Fatal(err)
-			}
+			held := must.Get(other.Lock(t.Context(), "report"))(t)
+			l := must.Get(gocrondocent.NewLocker(c, "/jobs", time.Minute, schedule.WithRerun()))(t)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			if _, err := l.Lock(ctx, "report"); !errors.Is(err, context.DeadlineExceeded) {
-				t.Error(err)
-			}
-			if err := held.Unlock(t.Context()); err != nil {
-				t.Error(err)
-			}
+			recipetest.Fails(t, "Lock", recipetest.Err(l.Lock(ctx, "report")), context.DeadlineExceeded)
+			must.OK(t, held.Unlock(t.Context()))
 		}, 0},
 		"a shutdown before the slot": {func(t *testing.T, srv *zkserver.Server, _ *framework.Client, l *gocrondocent.Locker) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if _, err := l.Lock(ctx, "report"); !errors.Is(err, context.Canceled) {
-				t.Error(err)
-			}
+			recipetest.Fails(t, "Lock", recipetest.Err(l.Lock(ctx, "report")), context.Canceled)
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				srv := zkserver.Run(t)
 				l, c, log := loggedLocker(t, srv, time.Minute)
-				if err := c.AwaitConnected(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, c.AwaitConnected(t.Context()))
 				test.harm(t, srv, c, l)
 				if n := log.count(warning); n != test.want {
 					t.Errorf("%d warnings, want %d", n, test.want)
@@ -392,12 +309,7 @@ func TestAMissOrALossIsLogged(t *testing.T) {
 
 // TestFaultyArguments: all faults at once.
 func TestFaultyArguments(t *testing.T) {
-	if _, err := gocrondocent.NewLocker(nil, "jobs", time.Millisecond); err == nil {
-		t.Error("no error")
-	} else {
-		t.Log(err)
-	}
-	if _, err := gocrondocent.NewElector(nil, "leader"); err == nil {
-		t.Error("no error")
-	}
+	recipetest.Says(t, recipetest.Err(gocrondocent.NewLocker(nil, "jobs", time.Millisecond)),
+		"client: must not be nil", `path "jobs"`, "period 1ms: must be in whole seconds")
+	recipetest.Says(t, recipetest.Err(gocrondocent.NewElector(nil, "leader")), "client: must not be nil", `path "leader"`)
 }
