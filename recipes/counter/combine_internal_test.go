@@ -8,8 +8,8 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -25,12 +25,9 @@ type fixture struct {
 // virtually runs the body with a number that is 1. At the end no goroutine may be left.
 func virtually(t *testing.T, body func(t *testing.T, f *fixture)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := &fixture{server: zkserver.Run(t, zkenv.DrawVersion(t)...)}
-		f.client = must.Get(framework.NewClient(f.server.Addr(), framework.WithDialer(f.server.Dial)))(t)
-		t.Cleanup(func() { _ = f.client.Close() })
-		f.combiner = combinerOf(f.client, path, false, nil)
+	recipetest.InVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c := recipetest.ClientOf(t, srv)
+		f := &fixture{srv, c, combinerOf(c, path, false, nil)}
 		f.mustAdd(t, 1, 1)
 		body(t, f)
 	})

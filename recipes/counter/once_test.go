@@ -14,6 +14,7 @@ import (
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // TestAddWithEveryReplyLost: an addition whose reply is lost is applied once, or its error says that
@@ -156,35 +157,35 @@ func TestRequestsOfACounter(t *testing.T) {
 
 // TestVersionsRunThroughMinusOne: a server takes −1 for any version. A write at −2 leaves 0.
 func TestVersionsRunThroughMinusOne(t *testing.T) {
-	t.Parallel()
-	virtual(t, func(t *testing.T, v *virtually) {
-		n, val := newCounter(t, v.client, "/n"), newValue(t, v.client, "/v")
+	recipetest.InVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c := recipetest.ClientOf(t, srv)
+		n, val := newCounter(t, c, "/n"), newValue(t, c, "/v")
 		mustAdd(t, n, 1)
 		must.OK(t, val.Set(t.Context(), []string{"a"}))
 		for _, path := range []string{"/n", "/v"} {
-			v.setVersion(t, path, -3)
+			must.OK(t, srv.SetVersion(path, -3))
 		}
 		for i := range int64(4) {
-			if got := mustAdd(t, newCounter(t, v.another(t), "/n"), 1); got != i+2 {
+			if got := mustAdd(t, newCounter(t, recipetest.ClientOf(t, srv), "/n"), 1); got != i+2 {
 				t.Errorf("addition %d returned %d", i, got)
 			}
 			if _, err := val.Update(t.Context(), func(old []string, _ bool) ([]string, error) { return append(old, "b"), nil }); err != nil {
 				t.Errorf("update %d: %v", i, err)
 			}
 			for _, path := range []string{"/n", "/v"} {
-				_, st, err := v.client.Get(t.Context(), path)
+				_, st, err := c.Get(t.Context(), path)
 				if want := []int32{-2, 0, 1, 2}[i]; err != nil || st.Version != want {
 					t.Errorf("version %d of %s after %d changes, %v; want %d", st.Version, path, i+1, err, want)
 				}
 			}
 		}
-		v.setVersion(t, "/n", math.MaxInt32)
-		mustAdd(t, newCounter(t, v.another(t), "/n"), 1)
-		if _, st := must.Get2(v.client.Get(t.Context(), "/n"))(t); st.Version != math.MinInt32 {
+		must.OK(t, srv.SetVersion("/n", math.MaxInt32))
+		mustAdd(t, newCounter(t, recipetest.ClientOf(t, srv), "/n"), 1)
+		if _, st := must.Get2(c.Get(t.Context(), "/n"))(t); st.Version != math.MinInt32 {
 			t.Errorf("version %d after the greatest one", st.Version)
 		}
-		v.setVersion(t, "/n", -1)
-		if _, err := newCounter(t, v.another(t), "/n").Add(t.Context(), 1); !errors.Is(err, counter.ErrVersion) {
+		must.OK(t, srv.SetVersion("/n", -1))
+		if _, err := newCounter(t, recipetest.ClientOf(t, srv), "/n").Add(t.Context(), 1); !errors.Is(err, counter.ErrVersion) {
 			t.Errorf("addition at version -1: %v, want ErrVersion", err)
 		}
 		mustBe(t, n, 6)

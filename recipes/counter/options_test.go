@@ -11,6 +11,7 @@ import (
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // Options and the view act on the Counter that they were given to, whatever other Counters of the path
@@ -59,18 +60,12 @@ func TestCompareAndSetOfARecreatedZnode(t *testing.T) {
 
 // A value that may not be read for a while: the sequence shows that once, and goes on.
 func TestAllOutlivesARefusal(t *testing.T) {
-	t.Parallel()
-	virtual(t, func(t *testing.T, in *virtually) {
-		c := in.client
+	recipetest.InVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c := recipetest.ClientOf(t, srv)
 		v := newValue(t, c, "/value")
 		must.OK(t, v.Set(t.Context(), []string{"a"}))
-		set := func(list ...acl.Entry) {
-			if _, err := c.SetACL(t.Context(), "/value", list, framework.AnyVersion); err != nil {
-				t.Error(err)
-			}
-		}
-		set(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})
-		time.AfterFunc(time.Hour, func() { set(acl.Open()...) })
+		recipetest.Permit(t, c, "/value", acl.All&^acl.Read)
+		time.AfterFunc(time.Hour, func() { _, _ = c.SetACL(t.Context(), "/value", acl.Open(), framework.AnyVersion) })
 		refusals := 0
 		for value, err := range v.All(t.Context()) {
 			if err == nil && len(value) == 1 {

@@ -11,7 +11,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
-	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -27,13 +26,9 @@ type registerFixture struct {
 // registerVirtually runs the body with a register that has no znode. At the end no goroutine may be left.
 func registerVirtually(t *testing.T, body func(t *testing.T, f *registerFixture)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := &registerFixture{server: zkserver.Run(t, zkenv.DrawVersion(t)...)}
-		f.client = must.Get(framework.NewClient(f.server.Addr(), framework.WithDialer(f.server.Dial)))(t)
-		t.Cleanup(func() { _ = f.client.Close() })
-		f.register = register{client: f.client, path: registerPath}
-		body(t, f)
+	recipetest.InVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c := recipetest.ClientOf(t, srv)
+		body(t, &registerFixture{srv, c, register{client: c, path: registerPath}})
 	})
 }
 
