@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/cachebounds"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/counter"
@@ -93,6 +94,29 @@ func followers() map[string]follower {
 			return func() string {
 				v, _ := values.Get("/dir/x")
 				return v.Address
+			}
+		},
+		"a cache's events": func(t *testing.T, c *framework.Client) func() string {
+			made := must.Get(cache.New(c, "/dir"))(t)
+			t.Cleanup(func() { _ = made.Close() })
+			var address atomic.Value
+			made.OnEvent(func(e cache.Event) {
+				if e.Path() == "/dir/x" {
+					address.Store(addressOf(e.New.Data))
+				}
+			})
+			return func() string { return address.Load().(string) }
+		},
+		// A bounded cache may drop data.
+		"the data of a bounded cache": func(t *testing.T, c *framework.Client) func() string {
+			made := must.Get(cache.New(c, "/dir", struct {
+				cache.Option
+				cachebounds.Bounds
+			}{cache.WithDepth(1), cachebounds.Bounds{ByPath: func(string) bool { return true }}}))(t)
+			t.Cleanup(func() { _ = made.Close() })
+			return func() string {
+				n, _ := made.Get("/dir/x")
+				return addressOf(n.Data)
 			}
 		},
 	}

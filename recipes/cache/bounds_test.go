@@ -6,7 +6,6 @@ import (
 	"maps"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -15,7 +14,6 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
-	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -70,47 +68,34 @@ func TestBounds_of_znodes(t *testing.T) {
 			s.create(t, c, fmt.Sprintf("/%d", i), "")
 		}
 		made := s.ready(t, route.Client(t), s.path, bound(cachebounds.Bounds{Znodes: 4}))
-		counts := func(what string, has, leftOut int) {
-			t.Helper()
-			zktest.Eventually(t, recipetest.Generous, fmt.Sprintf("%s: %d znodes, %d left out", what, has, leftOut), func() bool {
-				mustSync(t, made)
-				now := made.Snapshot()
-				return now.Len() == has && cache.LeftOut(now) == leftOut
-			})
-		}
-		counts("filled", 4, 2)
+		s.wantBounded(t, made, 4, 2, 0)
 		s.create(t, c, "/5", "")
-		counts("another one", 4, 3)
+		s.wantBounded(t, made, 4, 3, 0)
 		route.Cut()
-		counts("after an outage", 4, 3)
+		s.wantBounded(t, made, 4, 3, 0)
 		for i := range 6 {
 			if i%2 == 0 {
 				s.delete(t, c, fmt.Sprintf("/%d", i))
 			}
 		}
-		counts("with room", 4, 0)
+		s.wantBounded(t, made, 4, 0, 0)
 		route.Cut()
-		counts("with room, after an outage", 4, 0)
+		s.wantBounded(t, made, 4, 0, 0)
 	})
 }
 
 // TestBounds_of_the_rate fills a cache at the rate.
 func TestBounds_of_the_rate(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		c := newClient(t, srv, srv.Dial)
-		must.Get(c.Create(t.Context(), "/cached", nil))(t)
+	eachVirtually(t, func(t *testing.T, s *scene, srv *zkserver.Server) {
+		c := recipetest.ClientOf(t, srv)
 		for i := range 300 {
-			must.Get(c.Create(t.Context(), fmt.Sprintf("/cached/%d", i), nil))(t)
+			s.create(t, c, fmt.Sprintf("/%d", i), "")
 		}
 		began := time.Now()
-		made := must.Get(cache.New(c, "/cached", bound(cachebounds.Bounds{Rate: 100})))(t)
-		mustReady(t, made)
+		s.ready(t, c, s.path, bound(cachebounds.Bounds{Rate: 100}))
 		if took := time.Since(began); took < 2500*time.Millisecond || took > 4*time.Second {
 			t.Errorf("300 znodes took %v at 100 a second", took)
 		}
-		must.OK(t, made.Close())
 	})
 }
 

@@ -2,7 +2,6 @@ package cache_test
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/testing/cachetest"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -56,51 +56,30 @@ func TestReadyHasWhatWasThere(t *testing.T) {
 	})
 }
 
-func TestSyncHasWhatAnotherClientWrote(t *testing.T) {
+// A listener that comes late begins with all that there is.
+func TestALateListenerIsToldEverything(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
-		c, other := s.Client(t), s.Client(t)
-		s.create(t, c, "/a", "1")
-		made := s.ready(t, c, s.path)
-		s.set(t, other, "/a", "2")
-		s.create(t, other, "/b/c", "3")
-		s.want(t, made, map[string]string{"": "", "/a": "2", "/b": "", "/b/c": "3"})
-		s.delete(t, other, "/b/c")
-		s.delete(t, other, "/b")
-		s.create(t, other, "/a/d", "4")
-		s.want(t, made, map[string]string{"": "", "/a": "2", "/a/d": "4"})
-		if !made.Snapshot().Settled() {
-			t.Error("the snapshot is not settled after Sync")
-		}
-		for _, path := range []string{"/a/d", "/a", ""} {
-			s.delete(t, other, path)
-		}
-		s.want(t, made, nil)
-		s.create(t, other, "/a", "5")
-		s.want(t, made, map[string]string{"": "", "/a": "5"})
-	})
-}
-
-func TestReplayingEventsGivesTheTree(t *testing.T) {
-	each(t, func(t *testing.T, s *scene) {
-		c, other := s.Client(t), s.Client(t)
+		c := s.Client(t)
 		s.create(t, c, "/a/b", "1")
-		made := s.open(t, c, s.path)
-		early := cachetest.Record(made)
-		mustReady(t, made)
+		made := s.ready(t, c, s.path)
 		late := cachetest.Record(made)
-		for range 20 {
-			s.set(t, other, "/a/b", "2")
-			s.create(t, other, "/a/c", "x")
-			s.delete(t, other, "/a/b")
-			s.create(t, other, "/a/b/d", "3")
-			s.delete(t, other, "/a/b/d")
-			s.delete(t, other, "/a/c")
-		}
+		s.set(t, c, "/a/b", "2")
 		mustSync(t, made)
-		early.Check(t, made.Snapshot())
 		late.Check(t, made.Snapshot())
 		if lines := late.Lines(); !slices.Equal(lines[:4], []string{"added =", "added /a=", "added /a/b=1", "ready"}) {
 			t.Errorf("a listener that comes late begins with %q", lines[:4])
+		}
+	})
+}
+
+// No transaction created the root: its Czxid is 0. A cache of it has what was there nevertheless.
+func TestCacheOfTheRoot(t *testing.T) {
+	eachVirtually(t, func(t *testing.T, s *scene, srv *zkserver.Server) {
+		c := recipetest.ClientOf(t, srv)
+		s.create(t, c, "/a", "data")
+		made := s.ready(t, c, "/", cache.WithFilter(func(path string) bool { return path != "/zookeeper" }))
+		if got, want := contents(made.Snapshot()), map[string]string{"/": "", s.path: "", s.path + "/a": "data"}; !maps.Equal(got, want) {
+			t.Errorf("the cache has %v, want %v", got, want)
 		}
 	})
 }
@@ -115,55 +94,6 @@ func TestAnAbsentPathStaysAbsent(t *testing.T) {
 		must.OK(t, made.Close())
 		if _, ok, err := c.Exists(t.Context(), s.path); err != nil || ok {
 			t.Errorf("the cache made its path: %v, %v", ok, err)
-		}
-	})
-}
-
-// Two znodes that are always written by one transaction are equal in each settled snapshot.
-func TestASettledSnapshotIsTheTreeAtOneInstant(t *testing.T) {
-	each(t, func(t *testing.T, s *scene) {
-		c, other := s.Client(t), s.Client(t)
-		s.create(t, c, "/a", "")
-		s.create(t, c, "/b", "")
-		made := s.ready(t, c, s.path)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		done := make(chan int)
-		go func() {
-			settled := 0
-			for view := range made.Snapshots(ctx) {
-				a, hasA := view.Get(s.path + "/a")
-				b, hasB := view.Get(s.path + "/b")
-				if view.Settled() {
-					settled++
-					if hasA != hasB || string(a.Data) != string(b.Data) {
-						t.Errorf("a settled snapshot has %q and %q", a.Data, b.Data)
-					}
-				}
-			}
-			done <- settled
-		}()
-		write := func(ops ...framework.TxnOp) {
-			if _, err := other.Txn(t.Context(), ops...); err != nil {
-				t.Error(err)
-			}
-		}
-		for i := range 100 {
-			data := []byte(strings.Repeat("x", i))
-			write(framework.OpSet(s.path+"/a", data, framework.AnyVersion), framework.OpSet(s.path+"/b", data, framework.AnyVersion))
-			if i%10 == 0 {
-				write(framework.OpDelete(s.path+"/b", framework.AnyVersion), framework.OpDelete(s.path+"/a", framework.AnyVersion))
-				write(framework.OpCreate(s.path+"/a", data), framework.OpCreate(s.path+"/b", data))
-			}
-			if i%25 == 0 {
-				mustSync(t, made)
-			}
-		}
-		mustSync(t, made)
-		s.Quiesce()
-		cancel()
-		if settled := <-done; settled < 2 {
-			t.Errorf("%d settled snapshots were seen", settled)
 		}
 	})
 }
@@ -239,25 +169,6 @@ func TestStaleIsReportedAtSuspendedAndReadyAfterTheResync(t *testing.T) {
 		s.set(t, other, "/a", "2")
 		s.want(t, made, map[string]string{"": "", "/a": "2"})
 		j.Check(t, made.Snapshot())
-	})
-}
-
-func TestStartsWithoutAServer(t *testing.T) {
-	each(t, func(t *testing.T, s *scene) {
-		other := s.Client(t)
-		s.create(t, other, "/a", "1")
-		srv := s.Route(t)
-		client := srv.Client(t)
-		srv.Refuse()
-		srv.Cut()
-		made := s.open(t, client, s.path)
-		ctx := recipetest.Within(t, 2*time.Second)
-		if err := made.Ready(ctx); !errors.Is(err, context.DeadlineExceeded) || made.Snapshot().Len() != 0 {
-			t.Errorf("Ready without a server: %v", err)
-		}
-		srv.Heal()
-		mustReady(t, made)
-		s.want(t, made, map[string]string{"": "", "/a": "1"})
 	})
 }
 

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
-	"github.com/docent-go/docent/testing/cachetest"
-	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -58,9 +55,7 @@ func TestTheClientIsClosedFirst(t *testing.T) {
 	each(t, func(t *testing.T, s *scene) {
 		c := s.Client(t)
 		made := s.ready(t, c, s.path)
-		j := cachetest.Record(made)
 		must.OK(t, c.Close())
-		_ = j
 		for range made.Events(t.Context()) { // ends
 		}
 		recipetest.Fails(t, "Ready of a cache whose client is closed", made.Ready(t.Context()), framework.ErrClosed)
@@ -71,10 +66,8 @@ func TestTheClientIsClosedFirst(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
-		defer c.Close()
+	recipetest.InVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c := recipetest.ClientOf(t, srv)
 		_, err := cache.New(c, "a", nil, cache.WithDepth(-1), cache.WithFilter(nil))
 		recipetest.Fails(t, "New", err, framework.ErrInvalidPath)
 		recipetest.Says(t, err, "cache: new a", "option 0: must not be nil", "depth -1: must be 0 or more",
@@ -86,10 +79,8 @@ func TestBadInput(t *testing.T) {
 
 // The function of WithFilter may close the cache.
 func TestCloseByTheFilter(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		c := newClient(t, srv, srv.Dial)
+	recipetest.InVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c := recipetest.ClientOf(t, srv)
 		must.Get(c.Create(t.Context(), "/a/b", nil, framework.WithParents()))(t)
 		made, closed := make(chan *cache.Cache, 1), make(chan error, 1)
 		made <- must.Get(cache.New(c, "/a", cache.WithFilter(func(path string) bool {

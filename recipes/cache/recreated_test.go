@@ -91,7 +91,7 @@ func TestSyncAndReadyWhileZnodesAreCreated(t *testing.T) {
 	eachVirtually(t, func(t *testing.T, s *scene, srv *zkserver.Server) {
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
 		proxy.SetLatency(100 * time.Millisecond)
-		other, c := newClient(t, srv, srv.Dial), newClient(t, srv, proxy.Dial)
+		other, c := recipetest.ClientOf(t, srv), recipetest.Client(t, srv.Addr(), framework.WithDialer(proxy.Dial))
 		s.create(t, other, "", "")
 		ctx, cancel := context.WithCancel(t.Context())
 		var writers sync.WaitGroup
@@ -124,7 +124,7 @@ func TestReadyWhileTheRootOfManyIsWritten(t *testing.T) {
 	eachVirtually(t, func(t *testing.T, s *scene, srv *zkserver.Server) {
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
 		proxy.SetLatency(100 * time.Millisecond)
-		other, c := newClient(t, srv, srv.Dial), newClient(t, srv, proxy.Dial)
+		other, c := recipetest.ClientOf(t, srv), recipetest.Client(t, srv.Addr(), framework.WithDialer(proxy.Dial))
 		s.create(t, other, "", "")
 		for i := range 2500 {
 			s.create(t, other, fmt.Sprintf("/%d", i), "")

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -16,7 +15,6 @@ import (
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/testing/cachetest"
-	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -130,11 +128,11 @@ func TestWhatMayBeReadAtLastIsRead(t *testing.T) {
 // On ZooKeeper 3.9, exists needs permission to read too.
 func TestARefusalOnNewServers(t *testing.T) {
 	eachVirtually(t, func(t *testing.T, s *scene, srv *zkserver.Server) {
-		owner := newClient(t, srv, srv.Dial)
+		owner := recipetest.ClientOf(t, srv)
 		must.OK(t, owner.AddAuth(t.Context(), "digest", []byte("cache:secret")))
 		s.create(t, owner, "/a", "1")
 		forbid(t, owner, s.path)
-		made := s.open(t, newClient(t, srv, srv.Dial), s.path)
+		made := s.open(t, recipetest.ClientOf(t, srv), s.path)
 		ctx := recipetest.Patient(t)
 		recipetest.Fails(t, "Ready of a cache of what may not be read", made.Ready(ctx), framework.ErrNoAuth)
 		recipetest.Fails(t, "Sync of a cache of what may not be read", made.Sync(ctx), framework.ErrNoAuth)
@@ -154,9 +152,8 @@ func TestARefusalOnNewServers(t *testing.T) {
 
 // In virtual time: a lasting refusal is one error, and the reads that look for its end are few.
 func TestALastingRefusalIsOneError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		owner := newClient(t, srv, srv.Dial)
+	recipetest.InVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		owner := recipetest.ClientOf(t, srv)
 		must.Get(owner.Create(t.Context(), "/a", nil,
 			framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})))(t)
 		made := must.Get(cache.New(owner, "/a"))(t)
@@ -179,13 +176,12 @@ func TestADirectoryThatHasShrunkIsRead(t *testing.T) {
 	for name, below := range map[string]string{"the cache's path": "", "below it": "/dir"} {
 		t.Run(name, func(t *testing.T) {
 			eachVirtually(t, func(t *testing.T, s *scene, srv *zkserver.Server) {
-				writer := newClient(t, srv, srv.Dial)
+				writer := recipetest.ClientOf(t, srv)
 				const most = 300
 				for i := range most {
 					s.create(t, writer, fmt.Sprintf("%s/%03d-%s", below, i, strings.Repeat("x", 60)), "")
 				}
-				small := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial), framework.WithMaxPacket(1<<20, 8<<10)))(t)
-				t.Cleanup(func() { must.OK(t, small.Close()) })
+				small := recipetest.ClientOf(t, srv, framework.WithMaxPacket(1<<20, 8<<10))
 				made := s.open(t, small, s.path)
 				if err := made.Ready(recipetest.Patient(t)); (below == "") != errors.Is(err, framework.ErrTooLarge) {
 					t.Errorf("Ready with a listing that is too large: %v", err)

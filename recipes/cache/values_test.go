@@ -157,7 +157,7 @@ func TestAStateIsDecodedOnce(t *testing.T) {
 // path that is not the cache's.
 func TestWhatIsNotKnownIsNotMissing(t *testing.T) {
 	eachVirtually(t, func(t *testing.T, s *scene, srv *zkserver.Server) {
-		c := newClient(t, srv, srv.Dial)
+		c := recipetest.ClientOf(t, srv)
 		s.create(t, c, "/a", `{"host":"h1"}`)
 		srv.Refuse()
 		srv.Cut()

@@ -449,3 +449,18 @@ func TestSurroundings_client_gone(t *testing.T) {
 		}
 	}
 }
+
+// TestSurroundings_sequence sends one request after another: an answered request leaves nothing that
+// the next one would meet.
+func TestSurroundings_sequence(t *testing.T) {
+	for version, of := range protocols {
+		subtest(t, version, func(t *testing.T, s *service) {
+			h := s.serving(t, of(), nil, fast, httplock.WithoutWaiting())
+			for i := range 20 {
+				if got := h.ask(t.Context(), t, http.MethodPost); got != done200 {
+					t.Errorf("request %d: the client sees %v, want 200", i, got)
+				}
+			}
+		})
+	}
+}
