@@ -2,7 +2,6 @@ package discovery_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
-	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
@@ -91,33 +89,11 @@ func TestUpdatedDataIsRegisteredAgain(t *testing.T) {
 		route.Cut()
 		ctx := recipetest.Within(t, 100*time.Millisecond)
 		recipetest.Fails(t, "Update during an outage", reg.Update(ctx, web("i1", 81)), context.DeadlineExceeded)
+		recipetest.Fails(t, "Instances during an outage", recipetest.Err(newRegistry(t, c, base).Instances(ctx, "web")), context.DeadlineExceeded)
 		awaitInstances(t, s, "none") // the session has ended
 		route.Heal()
 		awaitInstances(t, s, "i1:81")
 		must.OK(t, reg.Await(recipetest.Patient(t)))
-	})
-}
-
-// As TestServiceDiscovery.testNoServerOnStart (CURATOR-175).
-func TestRegistersAndFindsWithoutAServerAtTheStart(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		base, route := recipetest.Path(t), env.Route(t)
-		c := route.Client(t)
-		route.Refuse()
-		route.Cut()
-		r := newRegistry(t, c, base)
-		reg := must.Get(r.Register(web("i1", 80)))(t)
-		s := must.Get(r.Watch("web"))(t)
-		ctx := recipetest.Within(t, 100*time.Millisecond)
-		for what, err := range map[string]error{"Await": reg.Await(ctx), "Ready": s.Ready(ctx)} {
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s without a server: %v, want DeadlineExceeded", what, err)
-			}
-		}
-		recipetest.Fails(t, "Instances without a server", recipetest.Err(r.Instances(ctx, "web")), context.DeadlineExceeded)
-		route.Heal()
-		must.OK(t, reg.Await(recipetest.Patient(t)))
-		awaitInstances(t, s, "i1:80")
 	})
 }
 
@@ -204,22 +180,6 @@ func TestCloseTakesBackWhatIsDynamicAndNothingElse(t *testing.T) {
 			t.Errorf("a Static instance registered again: %s", got)
 		}
 		must.OK(t, foreign.Close(t.Context()))
-	})
-}
-
-// Another client's instance is neither replaced nor deleted.
-func TestAnInstanceOfAnotherClientIsNotTaken(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		base, c := recipetest.Path(t), env.Client(t)
-		first, second := newRegistry(t, env.Client(t), base), newRegistry(t, c, base)
-		reg := mustRegister(t, first, web("i1", 80))
-		late := must.Get(second.Register(web("i1", 81)))(t)
-		recipetest.Fails(t, "Await", late.Await(recipetest.Patient(t)), node.ErrTaken)
-		if got := listed(t, c, second); got != "i1:80" {
-			t.Errorf("instances %s", got)
-		}
-		must.OK(t, reg.Close(t.Context()))
-		zktest.Eventually(t, recipetest.Generous, "the second's instance", func() bool { return listed(t, c, second) == "i1:81" })
 	})
 }
 
