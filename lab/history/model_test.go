@@ -19,6 +19,13 @@ const checkLimit = time.Minute
 type story struct {
 	model   history.Model
 	records []history.Record
+	revoked [2]int64 // the session of x that another client closed, and when
+}
+
+// revoke returns the story in which another client has closed a session of x.
+func (s story) revoke(session, at int64) story {
+	s.revoked = [2]int64{session, at}
+	return s
 }
 
 // storyOf returns a story in which every lease is of /a, unless its records say otherwise.
@@ -36,7 +43,16 @@ func storyOf(m history.Model, parts ...[]history.Record) story {
 func (s story) assemble(t testing.TB) *history.History {
 	t.Helper()
 	h := must.Get(history.Assemble(s.records))(t)
+	if s.revoked[1] > 0 {
+		h.Revoke("x", s.revoked[0], s.revoked[1])
+	}
 	return h
+}
+
+// session is a grant in another session than the first.
+func session(id int64, g []history.Record) []history.Record {
+	g[0].Session = id
+	return g
 }
 
 // grant is a grant of /a to an owner between two moments.
@@ -79,12 +95,15 @@ func standing(lease string, at int64) []history.Record {
 }
 
 func count(owner string, n int, call, ret int64) []history.Record {
-	return []history.Record{{Kind: history.Counted, Owner: owner, Count: n, Call: call, Return: ret}}
+	return []history.Record{{Kind: history.Counted, Client: owner, Owner: owner, Count: n, Call: call, Return: ret}}
 }
 
 func TestModels(t *testing.T) {
 	t.Parallel()
 	mutex, reentrant, readWrite, multi := history.Mutex(), history.Reentrant(), history.ReadWrite(), history.Multi()
+	late := storyOf(mutex, grant("1", "x", 5, 0, 10), lost(35, 36), grant("2", "y", 6, 1, 31), release("2", 40, 41))
+	again := storyOf(reentrant, grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 31), grant("3", "x", 5, 32, 33),
+		count("x", 1, 34, 35), count("y", 1, 34, 35), release("3", 36, 37), lost(38, 39), release("2", 40, 41))
 	for _, c := range []struct {
 		name  string
 		story story
@@ -141,6 +160,18 @@ func TestModels(t *testing.T) {
 			release("1", 20, 21), release("2", 22, 23)), porcupine.Illegal},
 		{"a member's fence does not grow", storyOf(multi, of("/a,/b", "1", "x", 5, 0, 10), release("1", 20, 21),
 			of("/b,/c", "2", "y", 4, 30, 31), release("2", 40, 41)), porcupine.Illegal},
+
+		// If another client closes a session, its holds end unannounced.
+		{"a revoked holder is succeeded at once", late.revoke(1, 30), porcupine.Ok},
+		{"a holder is succeeded before it is revoked", late.revoke(1, 33), porcupine.Illegal},
+		{"a holder of another session is revoked", late.revoke(2, 30), porcupine.Illegal},
+		// Until its client has learned of it, it re-enters and counts what it no longer has.
+		{"a holder re-enters what it has lost", again, porcupine.Illegal},
+		{"a revoked holder re-enters", again.revoke(1, 30), porcupine.Ok},
+		// The end of a client's earlier session has no effect on a lease of its next one, however long the client
+		// waited for that.
+		{"a former session is revoked", storyOf(reentrant, session(2, grant("1", "x", 5, 10, 20)), session(2, grant("2", "x", 5, 22, 23)),
+			release("2", 24, 25), session(2, grant("3", "x", 5, 26, 27)), release("3", 28, 29), release("1", 30, 31)).revoke(1, 2), porcupine.Ok},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -149,48 +180,6 @@ func TestModels(t *testing.T) {
 				t.Errorf("verdicts %v; want one, %v", verdicts, c.want)
 			}
 		})
-	}
-}
-
-// If another client closes a session, its holds end unannounced.
-func TestARevokedHolderMayBeSucceededAtOnce(t *testing.T) {
-	t.Parallel()
-	s := storyOf(history.Mutex(), grant("1", "x", 5, 0, 10), lost(35, 36), grant("2", "y", 6, 1, 31), release("2", 40, 41))
-	for _, c := range []struct {
-		session, at int64
-		want        bool
-	}{
-		{1, 30, true},
-		{1, 33, false}, // too late to explain it
-		{2, 30, false}, // another session
-	} {
-		h := s.assemble(t)
-		h.Revoke("x", c.session, c.at)
-		verdicts := must.Get(h.Check(checkLimit))(t)
-		if got := verdicts[0].OK(); got != c.want {
-			t.Errorf("session %d closed at %d: %v, want %v", c.session, c.at, got, c.want)
-		}
-	}
-}
-
-// Until a client has learned that another client closed its session, it re-enters and counts what
-// it no longer has.
-func TestARevokedHolderMayReenter(t *testing.T) {
-	t.Parallel()
-	s := storyOf(history.Reentrant(), grant("1", "x", 5, 0, 10), grant("2", "y", 6, 1, 31), grant("3", "x", 5, 32, 33),
-		count("y", 1, 34, 35), release("3", 36, 37), lost(38, 39), release("2", 40, 41))
-	s.records = append(s.records, history.Record{
-		Kind: history.Counted, Client: "x", Model: s.model.Name, Group: "/a", Owner: "x", Count: 1, Call: 34, Return: 35,
-	})
-	for _, want := range []bool{false, true} {
-		h := s.assemble(t)
-		if want {
-			h.Revoke("x", 1, 30)
-		}
-		verdicts := must.Get(h.Check(checkLimit))(t)
-		if got := verdicts[0].OK(); got != want {
-			t.Errorf("session closed %v: %v", want, got)
-		}
 	}
 }
 

@@ -69,23 +69,3 @@ func TestAGrantHasItsSession(t *testing.T) {
 		})
 	}
 }
-
-// The end of a client's earlier session has no effect on a lease of its next one, however long the
-// client waited for that.
-func TestARevokedSessionIsNotTheNextOne(t *testing.T) {
-	t.Parallel()
-	again := func(lease string, call int64) []history.Record {
-		r := grant(lease, "x", 5, call, call+1)
-		r[0].Session = 2
-		return append(r, release(lease, call+2, call+3)...)
-	}
-	first := grant("1", "x", 5, 10, 20)
-	first[0].Session = 2
-	s := storyOf(history.Reentrant(), first, again("2", 22), again("3", 26), release("1", 30, 31))
-	h := s.assemble(t)
-	h.Revoke("x", 1, 2)
-	verdicts := must.Get(h.Check(checkLimit))(t)
-	if len(verdicts) != 1 || !verdicts[0].OK() {
-		t.Errorf("%v; want the history accepted", verdicts)
-	}
-}
