@@ -71,14 +71,10 @@ func (p *peer) dismiss() error {
 func locatePeers(ctx context.Context, dir, profile, earlier string) []*peer {
 	all := []*peer{{name: wire}, {name: pipelined}, {name: docent}, {name: gozk}, {name: curator, warm: warmJava}, {name: kazoo}}
 	if earlier != "" {
-		command := []string{earlier, "-serve", docent}
-		all = append(all, &peer{name: before, launch: func(ctx context.Context) (*process, error) { return start(ctx, command) }})
+		all = append(all, &peer{name: before})
 	}
 	for _, p := range all {
-		if p.launch != nil {
-			continue
-		}
-		command, err := p.locate(ctx, dir)
+		command, err := p.locate(ctx, dir, earlier)
 		if err != nil {
 			p.skip = err
 			continue
@@ -91,12 +87,14 @@ func locatePeers(ctx context.Context, dir, profile, earlier string) []*peer {
 	return all
 }
 
-func (p *peer) locate(ctx context.Context, dir string) ([]string, error) {
+func (p *peer) locate(ctx context.Context, dir, earlier string) ([]string, error) {
 	switch p.name {
 	case curator:
 		return locateCurator(ctx, dir)
 	case kazoo:
 		return locateKazoo(ctx, dir)
+	case before:
+		return []string{earlier, "-serve", docent}, nil
 	default:
 		self, err := os.Executable()
 		return []string{self, "-serve", p.name}, err

@@ -2,16 +2,12 @@ package contender
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 )
-
-// errNotOffered says that a library has no such operation.
-var errNotOffered = errors.New("the library offers no such operation")
 
 // goZookeeper is the Lock that comes with the wire client.
 type goZookeeper struct{}
@@ -93,8 +89,6 @@ func (l goZookeeperLock) Release(context.Context) error {
 	}
 	return nil
 }
-
-func (goZookeeperLock) Refused(context.Context) error { return errNotOffered }
 
 // Dial returns a connection of the wire client, once it has a session.
 func Dial(ctx context.Context, server string, timeout time.Duration) (*zk.Conn, error) {

@@ -32,7 +32,10 @@ type Reader interface {
 type Lock interface {
 	Acquire(ctx context.Context) error
 	Release(ctx context.Context) error
+}
 
+// A Refuser is a lock that can be tried.
+type Refuser interface {
 	// Refused tries to acquire a lock that another client holds. It is an error if it succeeds.
 	Refused(ctx context.Context) error
 }

@@ -140,8 +140,6 @@ func (m *mixed) Release(ctx context.Context) error {
 	return err
 }
 
-func (m *mixed) Refused(context.Context) error { return errNotOffered }
-
 func (s *stage) reentry(ctx context.Context, p Plan) (Answer, error) {
 	l, err := s.holding(ctx, p)
 	if err != nil {
@@ -180,9 +178,13 @@ func (s *stage) refused(ctx context.Context, p Plan) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	other, err := s.sessions[1].Lock(p.Kind, p.Path)
+	second, err := s.sessions[1].Lock(p.Kind, p.Path)
 	if err != nil {
 		return Answer{}, err
+	}
+	other, ok := second.(Refuser)
+	if !ok {
+		return Answer{}, errKind(p.Kind)
 	}
 	samples := make([]time.Duration, p.Ops)
 	a, err := measured(p.Ops, samples, func() error {

@@ -170,8 +170,6 @@ func (l *watched) Release(context.Context) error {
 	return l.conn.Delete(fmt.Sprintf("%s/%x", l.path, l.id), -1)
 }
 
-func (l *watched) Refused(context.Context) error { return errNotOffered }
-
 // A multi is many creates in one transaction, and as many deletes.
 type multi struct {
 	conn  *zk.Conn
@@ -207,8 +205,6 @@ func (l *multi) Release(context.Context) error {
 	return err
 }
 
-func (l *multi) Refused(context.Context) error { return errNotOffered }
-
 // A wireSemaphore makes a znode of a lock and one of a lease, and removes both at once:
 // three round trips on the way.
 type wireSemaphore struct{ lock, lease wireLock }
@@ -225,8 +221,6 @@ func (l *wireSemaphore) Release(ctx context.Context) error {
 	go func() { done <- l.lock.Release(ctx) }()
 	return errors.Join(l.lease.Release(ctx), <-done)
 }
-
-func (l *wireSemaphore) Refused(context.Context) error { return errNotOffered }
 
 // A wireSemaphoreOnce removes both znodes by one request.
 type wireSemaphoreOnce struct{ wireSemaphore }
