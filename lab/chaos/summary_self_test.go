@@ -1,12 +1,10 @@
 package chaos_test
 
 import (
-	"net/rpc"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/lab/history"
 )
 
@@ -61,33 +59,6 @@ func TestAVacuousRunIsFound(t *testing.T) {
 }
 
 func many(fault string, n int) []done { return slices.Repeat([]done{{name: fault}}, n) }
-
-func TestTheStoreObeysFences(t *testing.T) {
-	t.Parallel()
-	s := newStore(t)
-	conn := must.Get(rpc.Dial("tcp4", s.addr))(t)
-	defer conn.Close()
-	for _, c := range []struct {
-		lock    string
-		fence   int64
-		version int64
-		want    history.Outcome
-	}{
-		{"/a", 5, 1, history.Accepted},
-		{"/a", 5, 2, history.Accepted}, // the same holder again
-		{"/a", 7, 3, history.Accepted},
-		{"/a", 5, 0, history.Refused},
-		{"/b", 5, 1, history.Accepted},
-	} {
-		version, outcome := writeTo(conn, c.lock, c.fence)
-		if version != c.version || outcome != c.want {
-			t.Errorf("%s, fence %d: version %d, %s; want %d, %s", c.lock, c.fence, version, outcome, c.version, c.want)
-		}
-	}
-	if got := s.fence("/a"); got != 7 {
-		t.Errorf("fence %d, want 7", got)
-	}
-}
 
 // The number of a run counts every violation of the promise.
 func TestPromise(t *testing.T) {

@@ -79,17 +79,9 @@ func (k *worker) run(h *handle) {
 	terms := 1 + k.r.IntN(3)
 	led := false
 	err := h.run(c.ctx, func(ctx context.Context, term *lease.Lease) error {
-		t := k.env.enter(k, k.f, h, term)
-		led, k.held = true, append(k.held, t)
+		led, k.held = true, append(k.held, k.env.enter(k, k.f, h, term))
 		k.waitEnded()
-		select {
-		case <-ctx.Done():
-		case <-time.After(upTo(k.r, k.env.plan.timeout)):
-		}
-		k.env.checkLoss(t)
-		k.held = k.held[:len(k.held)-1]
-		k.env.leave(t, k.name)
-		t.cancel()
+		k.workWithLatest(ctx, upTo(k.r, k.env.plan.timeout))
 		k.env.count("terms of Run", 1)
 		if terms--; terms <= 0 {
 			return errStepDown

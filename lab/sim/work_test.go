@@ -67,16 +67,8 @@ func (k *worker) doLocked(h *handle) {
 		k.waitEnded()
 	}}, func(ctx context.Context, _ *lock.Lease) error {
 		called = true
-		t := k.held[len(k.held)-1]
-		select {
-		case <-ctx.Done():
-		case <-time.After(span):
-		}
-		k.env.checkLoss(t)
-		k.held = k.held[:len(k.held)-1]
-		k.env.leave(t, k.name)
-		t.cancel()
-		returned, ended = time.Now(), t.lease.Err()
+		l := k.workWithLatest(ctx, span)
+		returned, ended = time.Now(), l.Err()
 		if panics {
 			panic(canary)
 		}
@@ -89,6 +81,20 @@ func (k *worker) doLocked(h *handle) {
 	}
 	k.env.inspect(err)
 	k.checkAnswer(h, err, ended, time.Since(returned))
+}
+
+// workWithLatest does something with the latest lease, until ctx ends at the latest, and gives it up.
+func (k *worker) workWithLatest(ctx context.Context, span time.Duration) *lock.Lease {
+	t := k.held[len(k.held)-1]
+	select {
+	case <-ctx.Done():
+	case <-time.After(span):
+	}
+	k.env.checkLoss(t)
+	k.held = k.held[:len(k.held)-1]
+	k.env.leave(t, k.name)
+	t.cancel()
+	return t.lease
 }
 
 // checkAnswer is the validator of "honest answers": Do says what happened to fn, which returned nil,
