@@ -214,8 +214,12 @@ func TestSharedReads(t *testing.T) {
 		if err := first.begun.Wait(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want context.Canceled", err)
 		}
+		if s.Armed() != 0 {
+			t.Error("the server is taken to have the watch")
+		}
 		s.begin(true)
 		s.wantReads(t, 2)
+		first.want(t, 0, false)
 	})
 	t.Run("are_not_used_once_the_watch_has_fired", func(t *testing.T) {
 		s := newServer()
@@ -240,22 +244,6 @@ func TestReadShowsAnEventThatTheServerDropped(t *testing.T) {
 	if late.Found().Stat.Mzxid != 3 {
 		t.Errorf("found %+v, want what the read found that set the watch again", late.Found())
 	}
-}
-
-func TestContextEndsABeginning(t *testing.T) {
-	s := newServer()
-	sub := s.begin(true)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := sub.begun.Wait(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
-	if s.Armed() != 0 {
-		t.Error("the server is taken to have the watch")
-	}
-	s.begin(true)
-	s.wantReads(t, 2) // the first is no longer shared
-	sub.want(t, 0, false)
 }
 
 // A caller has left a Watch while its read was under way. The event of that read's watch tells of a change before the

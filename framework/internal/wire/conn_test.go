@@ -324,17 +324,3 @@ func TestWithoutAMarginAWriteProvesItself(t *testing.T) {
 		}
 	})
 }
-
-// Contacts that an answer has proven are forgotten.
-func TestContactsThatAreProvenAreForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(t)
-		for range 30 {
-			<-time.After(300 * time.Millisecond)
-			p.write()
-		}
-		if n, most := wire.Contacts(p.wire), int(margin/(300*time.Millisecond))+1; n > most {
-			t.Errorf("%d contacts are kept, want at most %d", n, most)
-		}
-	})
-}

@@ -145,21 +145,32 @@ func TestPresumedIsMonotonic(t *testing.T) {
 	})
 }
 
-// A client that only reads for a day keeps no more than it can still use.
-func TestContactsThatCanProveNothingAreForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(t)
-		for range 10_000 {
-			<-time.After(300 * time.Millisecond)
-			p.read()
-		}
-		if n := wire.Contacts(p.wire); n > int(timeout/(300*time.Millisecond))+1 {
-			t.Errorf("%d contacts are kept", n)
-		}
-		<-time.After(time.Second)
-		p.write()
-		if left := time.Until(p.wire.Status().Deadline); left < timeout-margin-time.Second || left > timeout-margin {
-			t.Errorf("the deadline is %v away", left)
-		}
-	})
+// A client keeps no more contacts than it can still use: those of a margin if it writes, and those of a session's timeout
+// if it only reads for a day.
+func TestContactsAreForgotten(t *testing.T) {
+	const gap = 300 * time.Millisecond
+	for name, tc := range map[string]struct {
+		do   func(*peer)
+		n    int
+		last time.Duration
+	}{
+		"proven by an answer":    {(*peer).write, 30, margin},
+		"they can prove nothing": {(*peer).read, 10_000, timeout},
+	} {
+		runSynctest(t, name, func(t *testing.T) {
+			p := newPeer(t)
+			for range tc.n {
+				<-time.After(gap)
+				tc.do(p)
+			}
+			if n, most := wire.Contacts(p.wire), int(tc.last/gap)+1; n > most {
+				t.Errorf("%d contacts are kept, want at most %d", n, most)
+			}
+			<-time.After(time.Second)
+			p.write()
+			if left := time.Until(p.wire.Status().Deadline); left < timeout-margin-time.Second || left > timeout-margin {
+				t.Errorf("the deadline is %v away", left)
+			}
+		})
+	}
 }

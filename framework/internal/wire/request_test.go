@@ -103,19 +103,27 @@ func (s stuckSocket) wait() {
 func (s stuckSocket) Write(p []byte) (int, error) { s.wait(); return s.Conn.Write(p) }
 func (s stuckSocket) Close() error                { s.wait(); return s.Conn.Close() }
 
-// A socket that blocks in Write and in Close does not hold up the requests' end.
+// A socket that blocks in Write and in Close holds up neither the requests' end nor the reader's, and no event is
+// delivered after it.
 func TestRequestsEndAlthoughTheSocketIsStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &peer{t: t, wire: newWire()}
+		events := 0
+		p := &peer{t: t, wire: newWire(func(c *wire.Config) { c.OnEvent = func(int32, string) { events++ } })}
 		s := stuckSocket{stuck: make(chan struct{}), release: make(chan struct{})}
-		must.OK(t, p.connectIn(withMinute(t), wire.Identification{}, func(c net.Conn) net.Conn { s.Conn = c; return s },
-			greet))
+		must.OK(t, p.connectIn(withMinute(t), wire.Identification{}, func(c net.Conn) net.Conn { s.Conn = c; return s }, greet))
+		b := make([]byte, 100)
+		must.Get(p.facade.Read(b))(t)
 		close(s.stuck)
 		rq := &wire.Request{Opcode: proto.OpSetData, Limit: 100}
 		p.wire.Send(rq)
 		synctest.Wait()
 		start := time.Now()
 		p.wire.CloseConn(errTest)
+		go p.server.Write(framed(words(-1, 0, 0, 0, 3, 3, "/a"))) // ends with the pipe
+		_, err := p.facade.Read(b)
+		if took := time.Since(start); err == nil || took > 0 || events > 0 {
+			t.Errorf("the reader's end came after %v, with error %v and %d events", took, err, events)
+		}
 		<-rq.Done()
 		if _, err := rq.Answer(); !errors.Is(err, wire.ErrUnanswered) || time.Since(start) > time.Second {
 			t.Errorf("after %v: %v, want that its outcome is unknown", time.Since(start), err)
