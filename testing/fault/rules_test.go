@@ -173,57 +173,29 @@ func TestRemoveEndsARule(t *testing.T) {
 func TestWait(t *testing.T) {
 	t.Parallel()
 	const hour = time.Hour
+	type hold struct {
+		*fault.Handle
+		rules  *fault.Rules
+		cancel context.CancelFunc
+	}
+	release := func(h hold) { h.Release() }
+	clearAll := func(h hold) { h.rules.Clear() }
 	cases := []struct {
 		name  string
 		rule  fault.Rule
 		after time.Duration // that the wait ends; 0 is at once
 		err   error
-		do    func(h *fault.Handle, rules *fault.Rules, cancel context.CancelFunc) // after a minute
+		do    func(h hold) // after a minute
 	}{
 		{"a cut doesn't wait", fault.Rule{Action: fault.CutBefore}, 0, nil, nil},
 		{"a delay is counted from the arrival", fault.Rule{Action: fault.DelayReply, Delay: hour}, hour - time.Second, nil, nil},
-		{
-			"a delay ends with Release",
-			fault.Rule{Action: fault.DelayRequest, Delay: hour},
-			time.Minute, nil,
-			func(h *fault.Handle, _ *fault.Rules, _ context.CancelFunc) { h.Release(); h.Release() },
-		},
-		{
-			"a hold ends with Release",
-			fault.Rule{Action: fault.HoldReply},
-			time.Minute, nil,
-			func(h *fault.Handle, _ *fault.Rules, _ context.CancelFunc) { h.Release() },
-		},
-		{
-			"half an answer is a hold",
-			fault.Rule{Op: fault.Connect, Action: fault.HalfAnswer},
-			time.Minute, nil,
-			func(h *fault.Handle, _ *fault.Rules, _ context.CancelFunc) { h.Release() },
-		},
-		{
-			"a hold ends with Clear",
-			fault.Rule{Action: fault.HoldRequest},
-			time.Minute, nil,
-			func(_ *fault.Handle, rules *fault.Rules, _ context.CancelFunc) { rules.Clear() },
-		},
-		{
-			"a hold of a removed rule ends with Clear",
-			fault.Rule{Action: fault.HoldRequest},
-			time.Minute, nil,
-			func(h *fault.Handle, rules *fault.Rules, _ context.CancelFunc) { h.Remove(); rules.Clear() },
-		},
-		{
-			"a delay ends with Clear",
-			fault.Rule{Action: fault.DelayRequest, Delay: hour},
-			time.Minute, nil,
-			func(_ *fault.Handle, rules *fault.Rules, _ context.CancelFunc) { rules.Clear() },
-		},
-		{
-			"a hold ends with the context",
-			fault.Rule{Action: fault.HoldReply},
-			time.Minute, context.Canceled,
-			func(_ *fault.Handle, _ *fault.Rules, cancel context.CancelFunc) { cancel() },
-		},
+		{"a delay ends with Release", fault.Rule{Action: fault.DelayRequest, Delay: hour}, time.Minute, nil, func(h hold) { h.Release(); h.Release() }},
+		{"a delay ends with Clear", fault.Rule{Action: fault.DelayRequest, Delay: hour}, time.Minute, nil, clearAll},
+		{"a hold ends with Release", fault.Rule{Action: fault.HoldReply}, time.Minute, nil, release},
+		{"half an answer is a hold", fault.Rule{Op: fault.Connect, Action: fault.HalfAnswer}, time.Minute, nil, release},
+		{"a hold ends with Clear", fault.Rule{Action: fault.HoldRequest}, time.Minute, nil, clearAll},
+		{"a hold of a removed rule ends with Clear", fault.Rule{Action: fault.HoldRequest}, time.Minute, nil, func(h hold) { h.Remove(); h.rules.Clear() }},
+		{"a hold ends with the context", fault.Rule{Action: fault.HoldReply}, time.Minute, context.Canceled, func(h hold) { h.cancel() }},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -237,7 +209,7 @@ func TestWait(t *testing.T) {
 				defer cancel()
 				start := time.Now()
 				if c.do != nil {
-					time.AfterFunc(time.Minute, func() { c.do(h, &rules, cancel) })
+					time.AfterFunc(time.Minute, func() { c.do(hold{h, &rules, cancel}) })
 				}
 				err := s.Wait(ctx, start.Add(-time.Second))
 				if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
