@@ -13,75 +13,29 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-func TestEnsembleHasOneLeader(t *testing.T) {
-	e := zktest.SharedEnsemble(t)
-	leader := must.Get(e.Leader(t.Context()))(t)
-	followers := must.Get(e.Followers(t.Context()))(t)
-	if len(followers) != 2 {
-		t.Fatalf("%d followers; want 2", len(followers))
-	}
-	if followers[0] == leader || followers[1] == leader || followers[0] == followers[1] {
-		t.Errorf("leader %s, followers %s and %s; want three servers", leader.Addr(), followers[0].Addr(), followers[1].Addr())
-	}
-}
-
-// The reason for all the forwarders: for the ensemble the session has expired,
-// while the follower that its client is connected to goes on answering.
-func TestIsolatedFollower_answers_expired_sessions(t *testing.T) {
-	e := zktest.SharedEnsemble(t)
-	leader := must.Get(e.Leader(t.Context()))(t)
-	followers := must.Get(e.Followers(t.Context()))(t)
-	follower := followers[0]
-	// watcher's session must outlive the cut, as does its connection.
-	watcher, client := connect(t, leader), connectFor(t, follower, time.Second)
-	create(t, client, "/isolated", zk.FlagEphemeral)
-	if ok, _, err := watcher.Exists("/isolated"); err != nil || !ok {
-		t.Fatalf("node at the leader: %v, %v; want it there", ok, err)
-	}
-
-	must.OK(t, e.Isolate(follower))
-	zktest.Eventually(t, soon, "the session expires at the leader", func() bool {
-		ok, _, err := watcher.Exists("/isolated")
-		return err == nil && !ok
-	})
-	if ok, _, err := client.Exists("/isolated"); err != nil || !ok {
-		t.Errorf("node at the isolated follower: %v, %v; want it still there", ok, err)
-	}
-	zktest.Eventually(t, soon, "the follower gives up", func() bool {
-		_, err := follower.Mode(t.Context())
-		return err != nil
-	})
-
-	must.OK(t, e.Heal(follower))
-	must.OK(t, follower.AwaitReady(t.Context()))
-	if ok, _, err := connect(t, follower).Exists("/isolated"); err != nil || ok {
-		t.Errorf("node at the healed follower: %v, %v; want it gone", ok, err)
-	}
-}
-
-func TestIsolatedLeaderIsSucceeded(t *testing.T) {
-	e := zktest.SharedEnsemble(t)
-	old := must.Get(e.Leader(t.Context()))(t)
-	must.OK(t, e.Isolate(old))
-	zktest.Eventually(t, soon, "another member leads", func() bool {
-		leader, err := e.Leader(t.Context())
-		return err == nil && leader != old
-	})
-	must.OK(t, e.Repair(t.Context()))
-	if mode, err := old.Mode(t.Context()); err != nil || mode != zktest.Follower {
-		t.Errorf("Mode() of the old leader = %q, %v; want follower", mode, err)
-	}
-}
-
+// A leader that is isolated or gone is succeeded, and comes back as a follower.
 func TestEnsembleOutlivesItsLeader(t *testing.T) {
-	e := zktest.SharedEnsemble(t)
-	old := must.Get(e.Leader(t.Context()))(t)
-	must.OK(t, old.Kill())
-	leader := must.Get(e.Leader(t.Context()))(t)
-	if leader == old {
-		t.Errorf("leader = %s, which is dead", leader.Addr())
+	for name, harm := range map[string]func(*zktest.Ensemble, *zktest.Server) error{
+		"isolated": (*zktest.Ensemble).Isolate,
+		"killed":   func(_ *zktest.Ensemble, s *zktest.Server) error { return s.Kill() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := zktest.SharedEnsemble(t)
+			old := must.Get(e.Leader(t.Context()))(t)
+			must.OK(t, harm(e, old))
+			var leader *zktest.Server
+			zktest.Eventually(t, soon, "another member leads", func() bool {
+				var err error
+				leader, err = e.Leader(t.Context())
+				return err == nil && leader != old
+			})
+			create(t, connect(t, leader), "/after-the-leader-"+name, zk.FlagEphemeral)
+			must.OK(t, e.Repair(t.Context()))
+			if mode, err := old.Mode(t.Context()); err != nil || mode != zktest.Follower {
+				t.Errorf("Mode() of the old leader = %q, %v; want follower", mode, err)
+			}
+		})
 	}
-	create(t, connect(t, leader), "/after-the-leader", zk.FlagEphemeral)
 }
 
 func TestClosedEnsembleStaysClosed(t *testing.T) {

@@ -58,11 +58,6 @@ func connect(t testing.TB, server *zktest.Server) *zk.Conn {
 	return connectBy(t, server, 20*time.Second, net.DialTimeout)
 }
 
-func connectFor(t testing.TB, server *zktest.Server, timeout time.Duration) *zk.Conn {
-	t.Helper()
-	return connectBy(t, server, timeout, net.DialTimeout)
-}
-
 func connectBy(t testing.TB, server *zktest.Server, timeout time.Duration, dialer zk.Dialer) *zk.Conn {
 	t.Helper()
 	conn, events := must.Get2(zk.Connect([]string{server.Addr()}, timeout, zk.WithLogger(quiet{}), zk.WithDialer(dialer)))(t)

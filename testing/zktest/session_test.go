@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -18,49 +19,41 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
+// An owner that is not kept from it reconnects as fast as it can, and may win more than once.
 func TestKilledSessionIsGone(t *testing.T) {
 	t.Parallel()
 	server := zktest.Shared(t)
-	tap := new(tap)
-	conn := connectBy(t, server, soon, tap.dial)
-	create(t, conn, "/killed", zk.FlagEphemeral)
-	watcher := connect(t, server)
-	id, password := tap.session()
-	if id != conn.SessionID() {
-		t.Fatalf("session 0x%x seen on the wire; the client says 0x%x", id, conn.SessionID())
-	}
-	if got := ephemerals(t, server)[id]; !slices.Equal(got, []string{"/killed"}) {
-		t.Fatalf("ephemeral nodes of the session = %q; want /killed", got)
-	}
+	for _, held := range []bool{true, false} {
+		t.Run(fmt.Sprintf("owner held back %v", held), func(t *testing.T) {
+			t.Parallel()
+			tap, path := new(tap), fmt.Sprintf("/killed-%v", held)
+			conn := connectBy(t, server, soon, tap.dial)
+			create(t, conn, path, zk.FlagEphemeral)
+			watcher := connect(t, server)
+			id, password := tap.session()
+			if id != conn.SessionID() {
+				t.Fatalf("session 0x%x seen on the wire; the client says 0x%x", id, conn.SessionID())
+			}
+			if got := ephemerals(t, server)[id]; !slices.Equal(got, []string{path}) {
+				t.Fatalf("ephemeral nodes of the session = %q; want %s", got, path)
+			}
 
-	tap.hold()
-	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
-	if ok, _, err := watcher.Exists("/killed"); ok || err != nil {
-		t.Errorf("ephemeral node of a killed session: %v, %v; want it gone", ok, err)
-	}
-	if got, ok := ephemerals(t, server)[id]; ok {
-		t.Errorf("ephemeral nodes of a killed session = %q; want none", got)
-	}
-	tap.release()
-	zktest.Eventually(t, soon, "the owner has a new session", func() bool {
-		return conn.State() == zk.StateHasSession && conn.SessionID() != id
-	})
-	if err := zktest.KillSession(t.Context(), server.Addr(), id, password); !errors.Is(err, zktest.ErrNoSession) {
-		t.Errorf("second KillSession() = %v; want ErrNoSession", err)
-	}
-}
-
-// The owner reconnects as fast as it can, and may win more than once.
-func TestKillSessionWinsAgainstOwner(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	tap := new(tap)
-	conn := connectBy(t, server, soon, tap.dial)
-	create(t, conn, "/defended", zk.FlagEphemeral)
-	id, password := tap.session()
-	must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
-	if ok, _, err := connect(t, server).Exists("/defended"); ok || err != nil {
-		t.Errorf("ephemeral node of a killed session: %v, %v; want it gone", ok, err)
+			tap.set(held)
+			must.OK(t, zktest.KillSession(t.Context(), server.Addr(), id, password))
+			if ok, _, err := watcher.Exists(path); ok || err != nil {
+				t.Errorf("ephemeral node of a killed session: %v, %v; want it gone", ok, err)
+			}
+			if got, ok := ephemerals(t, server)[id]; ok {
+				t.Errorf("ephemeral nodes of a killed session = %q; want none", got)
+			}
+			tap.set(false)
+			zktest.Eventually(t, soon, "the owner has a new session", func() bool {
+				return conn.State() == zk.StateHasSession && conn.SessionID() != id
+			})
+			if err := zktest.KillSession(t.Context(), server.Addr(), id, password); !errors.Is(err, zktest.ErrNoSession) {
+				t.Errorf("second KillSession() = %v; want ErrNoSession", err)
+			}
+		})
 	}
 }
 
@@ -119,9 +112,6 @@ func (p *tap) set(held bool) {
 	defer p.mu.Unlock()
 	p.held = held
 }
-
-func (p *tap) hold()    { p.set(true) }
-func (p *tap) release() { p.set(false) }
 
 func (p *tap) session() (int64, []byte) {
 	p.mu.Lock()
