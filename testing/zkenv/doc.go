@@ -29,10 +29,6 @@
 // runs on the standalone server alone, or on the ensemble if it can't have that server. The tests of a
 // package share the real servers. A test that breaks its server asks for one of its own with [Breakable].
 //
-// With ZK_CONNECT=host:port tests run on the server at that address alone, whatever it is, as on a
-// standalone one. Tests that break servers are skipped then. Give them an empty server: tests use fixed
-// paths, and leave znodes behind.
-//
 // An embedded server is of a version that each test draws: see [DrawVersion]. ZK_EMBEDDED and
 // ZK_EMBEDDED_SEED fix it.
 //

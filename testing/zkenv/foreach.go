@@ -17,11 +17,7 @@ func ForEach(t *testing.T, body func(t *testing.T, w *Env), opts ...Option) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outside := os.Getenv(connectVariable)
-	switch {
-	case outside != "" && (cfg.elsewhere || cfg.breakable):
-		t.Skipf("SKIPPED, NOT TESTED: %s=%s is no server of the test's own, or the test is for an ensemble", connectVariable, outside)
-	case cfg.elsewhere:
+	if cfg.elsewhere {
 		t.Skipf("the test is for other environments than %s=%s", realVariable, os.Getenv(realVariable))
 	}
 	for _, l := range cfg.limits {
@@ -33,10 +29,6 @@ func ForEach(t *testing.T, body func(t *testing.T, w *Env), opts ...Option) {
 			if kind.Virtual() {
 				version := cfg.drawVersion(t)
 				synctest.Test(t, func(t *testing.T) { body(t, &Env{kind, newEmbedded(t, kind, version), cfg}) })
-				return
-			}
-			if outside != "" {
-				body(t, &Env{kind, newOutside(t, outside), cfg})
 				return
 			}
 			body(t, &Env{kind, newReal(t, kind, cfg.breakable), cfg})

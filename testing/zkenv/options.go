@@ -56,11 +56,6 @@ func Breakable() Option { return optionFunc(func(cfg *config) { cfg.breakable = 
 // in none is skipped. The default is all environments.
 const realVariable = "ZK_REAL"
 
-// connectVariable names the environment variable with the address of a server that is not the tests'
-// own, "host:port": tests then run on it alone, as on a standalone server. What needs a server of its own,
-// or another environment, is skipped.
-const connectVariable = "ZK_CONNECT"
-
 // newConfig returns the configuration, or all that is wrong with the options.
 func newConfig(opts []Option) (config, error) {
 	cfg := config{kinds: allKinds()}
@@ -90,19 +85,17 @@ func newConfig(opts []Option) (config, error) {
 	return cfg, errors.Join(faults...)
 }
 
-// restrict leaves the environments that realVariable and connectVariable allow.
+// restrict leaves the environments that realVariable allows.
 func (cfg *config) restrict() {
 	if len(cfg.kinds) == 0 {
 		return
 	}
 	where := os.Getenv(realVariable)
-	switch {
-	case os.Getenv(connectVariable) != "":
-		where = Standalone.String()
-	case where == "one" && slices.Contains(cfg.kinds, Standalone):
-		where = Standalone.String()
-	case where == "one":
+	if where == "one" {
 		where = Ensemble.String()
+		if slices.Contains(cfg.kinds, Standalone) {
+			where = Standalone.String()
+		}
 	}
 	if where == Standalone.String() || where == Ensemble.String() {
 		cfg.kinds = slices.DeleteFunc(cfg.kinds, func(k Kind) bool { return k.String() != where })

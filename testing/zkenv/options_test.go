@@ -7,10 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkenv"
-	"github.com/docent-go/docent/testing/zktest"
 )
 
 // misuseVariable has TestMisuse do its work.
@@ -36,25 +34,6 @@ func TestMisuse(t *testing.T) {
 			zkenv.Breakable(), zkenv.Only("quick", zkenv.Embedded))
 	case "expire":
 		zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) { env.Route(t).Expire(t) }, zkenv.Only("quick", zkenv.Embedded))
-	case "outside":
-		zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-			route := env.Route(t)
-			c := route.Client(t)
-			before := c.Session().ID
-			node := must.Get(c.Create(t.Context(), "/outside-", nil, framework.Ephemeral(), framework.Sequential()))(t)
-			if got := env.Ephemerals(t, before); !slices.Equal(got, []string{node}) {
-				t.Errorf("ephemerals %q, want %q", got, node)
-			}
-			route.Expire(t)
-			zktest.Eventually(t, generous, "the next session", func() bool {
-				return c.State() == framework.Connected && c.Session().ID != before
-			})
-			if got := env.Ephemerals(t, before); len(got) != 0 {
-				t.Errorf("ephemerals %q of a session that has ended, want none", got)
-			}
-		})
-	case "outside broken":
-		zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) { env.Members()[0].Freeze(t) }, zkenv.Breakable())
 	case "goroutine":
 		zkenv.ForEach(t, func(t *testing.T, _ *zkenv.Env) { go func() { select {} }() }, zkenv.Only("quick", zkenv.Embedded))
 	}
@@ -64,7 +43,7 @@ func TestMisuse(t *testing.T) {
 func misuse(t *testing.T, test string, variables ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), must.Get(os.Executable())(t), "-test.run", "^TestMisuse$", "-test.v")
-	cmd.Env = append(append(os.Environ(), misuseVariable+"="+test, "ZK_CONNECT=", "ZK_REAL="), variables...)
+	cmd.Env = append(append(os.Environ(), misuseVariable+"="+test, "ZK_REAL="), variables...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -89,30 +68,6 @@ func TestEnvironmentsOfATest(t *testing.T) {
 			if ran != slices.Contains(tc.want, kind) {
 				t.Errorf("ZK_REAL=%s: %s of %q is a subtest: %v, want %v\n%s", tc.variable, kind, tc.test, ran, !ran, out)
 			}
-		}
-	}
-}
-
-// With ZK_CONNECT a test has one environment, the server at that address, and none if it breaks servers.
-func TestServerOfOthers(t *testing.T) {
-	t.Parallel()
-	server := zktest.Shared(t)
-	for test, want := range map[string][]string{
-		"outside":        {"--- PASS: TestMisuse/standalone "},
-		"outside broken": {"SKIPPED, NOT TESTED: ZK_CONNECT=" + server.Addr()},
-		"ensemble":       {"SKIPPED, NOT TESTED: ZK_CONNECT=" + server.Addr()},
-	} {
-		out, err := misuse(t, test, "ZK_REAL="+os.Getenv("ZK_REAL"), "ZK_CONNECT="+server.Addr())
-		if err != nil {
-			t.Errorf("%s: %v\n%s", test, err, out)
-		}
-		for _, text := range want {
-			if !strings.Contains(out, text) {
-				t.Errorf("%s: output lacks %q:\n%s", test, text, out)
-			}
-		}
-		if strings.Contains(out, "TestMisuse/embedded") {
-			t.Errorf("%s ran in an embedded environment:\n%s", test, out)
 		}
 	}
 }
