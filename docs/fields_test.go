@@ -21,7 +21,6 @@ var moreFields = map[string]string{
 	"cmd/docent/internal/form.Contender":  "the JSON of an answer: one field for each key",
 	"testing/zkserver.Frontend":           "a server of tests: one field for each fault that it can have",
 	"testing/zkserver.Server":             "as Frontend",
-	"testing/zkserver.config":             "configuration: one field for each option",
 }
 
 // TestStructsHaveFewFields counts the fields of the structs of the product, with those of structs in them.
