@@ -82,51 +82,49 @@ func TestWaitError(t *testing.T) {
 		{name: "outage over", refuseAt: second, acceptAt: 2 * second, wait: 20 * second, connected: true},
 	} {
 		for _, k := range kindsThat(kind.exclusive) {
-			t.Run(k.name+" "+c.name, func(t *testing.T) {
-				inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-					mustLock(t, k.lock(t, virtualClient(t, srv), "/wait"))
-					l := k.lock(t, virtualClient(t, srv), "/wait")
-					outage := func() { srv.Refuse(); srv.Cut() }
-					if c.before {
-						outage()
-						synctest.Wait()
+			virtualSubtest(t, k.name+" "+c.name, func(t *testing.T, srv *zkserver.Server) {
+				mustLock(t, k.lock(t, virtualClient(t, srv), "/wait"))
+				l := k.lock(t, virtualClient(t, srv), "/wait")
+				outage := func() { srv.Refuse(); srv.Cut() }
+				if c.before {
+					outage()
+					synctest.Wait()
+				}
+				if c.refuseAt > 0 {
+					defer time.AfterFunc(c.refuseAt, outage).Stop()
+				}
+				if c.acceptAt > 0 {
+					defer time.AfterFunc(c.acceptAt, srv.Accept).Stop()
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), c.wait)
+				defer cancel()
+				_, err := l.Lock(ctx)
+				srv.Accept()
+				var wait *lock.WaitError
+				if !errors.As(err, &wait) || !errors.Is(err, context.DeadlineExceeded) {
+					t.Fatalf("Lock: %v, want a WaitError of the deadline", err)
+				}
+				if errors.Is(err, framework.ErrNotConnected) == c.connected {
+					t.Errorf("Lock: %v; connected %v", err, c.connected)
+				}
+				if c.before {
+					return
+				}
+				ahead := 1
+				if k.name == "unfair mutex" {
+					ahead = -1 // it has no queue
+				}
+				if wait.Ahead != ahead {
+					t.Errorf("%d ahead, want %d", wait.Ahead, ahead)
+				}
+				by := wait.BlockedBy
+				if k.name == "semaphore mutex" {
+					if by != nil {
+						t.Errorf("blocked by %+v, want nobody: the wait is for a semaphore's holders", by)
 					}
-					if c.refuseAt > 0 {
-						defer time.AfterFunc(c.refuseAt, outage).Stop()
-					}
-					if c.acceptAt > 0 {
-						defer time.AfterFunc(c.acceptAt, srv.Accept).Stop()
-					}
-					ctx, cancel := context.WithTimeout(t.Context(), c.wait)
-					defer cancel()
-					_, err := l.Lock(ctx)
-					srv.Accept()
-					var wait *lock.WaitError
-					if !errors.As(err, &wait) || !errors.Is(err, context.DeadlineExceeded) {
-						t.Fatalf("Lock: %v, want a WaitError of the deadline", err)
-					}
-					if errors.Is(err, framework.ErrNotConnected) == c.connected {
-						t.Errorf("Lock: %v; connected %v", err, c.connected)
-					}
-					if c.before {
-						return
-					}
-					ahead := 1
-					if k.name == "unfair mutex" {
-						ahead = -1 // it has no queue
-					}
-					if wait.Ahead != ahead {
-						t.Errorf("%d ahead, want %d", wait.Ahead, ahead)
-					}
-					by := wait.BlockedBy
-					if k.name == "semaphore mutex" {
-						if by != nil {
-							t.Errorf("blocked by %+v, want nobody: the wait is for a semaphore's holders", by)
-						}
-					} else if by == nil || !by.Holder || by.Metadata == nil {
-						t.Errorf("blocked by %+v, want the holder", by)
-					}
-				})
+				} else if by == nil || !by.Holder || by.Metadata == nil {
+					t.Errorf("blocked by %+v, want the holder", by)
+				}
 			})
 		}
 	}
@@ -195,15 +193,13 @@ func waitTwice(t *testing.T, l lock.Locker, held *lock.Lease, ctx context.Contex
 func TestWaitErrorNamesTheHolder(t *testing.T) {
 	t.Parallel()
 	for name, tt := range blockedWaits {
-		t.Run(name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				for _, w := range tt.wait(t, srv, virtualClient(t, srv), virtualClient(t, srv)) {
-					wait := new(lock.WaitError)
-					if !errors.As(w.err, &wait) || wait.Ahead != tt.ahead || wait.BlockedBy == nil || wait.BlockedBy.Path != w.by {
-						t.Errorf("%v (%+v), want %d ahead, and %s to block it", w.err, wait.BlockedBy, tt.ahead, w.by)
-					}
+		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
+			for _, w := range tt.wait(t, srv, virtualClient(t, srv), virtualClient(t, srv)) {
+				wait := new(lock.WaitError)
+				if !errors.As(w.err, &wait) || wait.Ahead != tt.ahead || wait.BlockedBy == nil || wait.BlockedBy.Path != w.by {
+					t.Errorf("%v (%+v), want %d ahead, and %s to block it", w.err, wait.BlockedBy, tt.ahead, w.by)
 				}
-			})
+			}
 		})
 	}
 }
@@ -304,17 +300,15 @@ func TestEndOfContext_with_any_cause(t *testing.T) {
 	t.Parallel()
 	for what, call := range endedCalls {
 		for name, cause := range endedBy {
-			t.Run(what+", "+name, func(t *testing.T) {
-				inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-					const path = "/interleaved/cause"
-					c := virtualClient(t, srv)
-					ctx, cancel := context.WithCancelCause(t.Context())
-					err := call(endedCall{t, srv, c, newMutex(t, c, path), path, ctx, func() { cancel(cause) }})
-					if !errors.Is(err, context.Canceled) || isLoss(err) && !isLoss(cause) {
-						t.Errorf("%v, want an error that matches context.Canceled and is no loss", err)
-					}
-					mustLeaveNothing(t, srv, path)
-				})
+			virtualSubtest(t, what+", "+name, func(t *testing.T, srv *zkserver.Server) {
+				const path = "/interleaved/cause"
+				c := virtualClient(t, srv)
+				ctx, cancel := context.WithCancelCause(t.Context())
+				err := call(endedCall{t, srv, c, newMutex(t, c, path), path, ctx, func() { cancel(cause) }})
+				if !errors.Is(err, context.Canceled) || isLoss(err) && !isLoss(cause) {
+					t.Errorf("%v, want an error that matches context.Canceled and is no loss", err)
+				}
+				mustLeaveNothing(t, srv, path)
 			})
 		}
 	}
@@ -349,31 +343,29 @@ func TestTryLockReturnsWhateverTheContextsCause(t *testing.T) {
 	for _, k := range kinds {
 		for _, target := range []error{framework.ErrSessionEnded, framework.ErrNodeExists, framework.ErrNoNode, framework.ErrUnknownOutcome, another} {
 			for _, try := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s/%v/try=%v", k.name, target, try), func(t *testing.T) {
-					inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-						l := k.lock(t, virtualClient(t, srv), "/interleaved/try")
-						srv.Refuse()
-						srv.Cut()
-						synctest.Wait()
-						ctx, cancel := context.WithCancelCause(t.Context())
-						cause := &shortLivedError{target: target}
-						time.AfterFunc(time.Second, func() { cancel(cause) })
-						if try {
-							l = tryLock{l}
-						}
-						lease, err := l.Lock(ctx)
-						if lease != nil || !errors.Is(err, context.Canceled) || errors.Is(err, lock.ErrHeld) {
-							t.Errorf("%v, %v; want no lease and an error that matches context.Canceled", lease, err)
-						}
-						var wait *lock.WaitError
-						if errors.As(err, &wait) && wait.Path == another.Path {
-							t.Errorf("%v is another call's WaitError", err)
-						}
-						if n := cause.asked.Load(); n >= patience {
-							t.Errorf("went round and round: the cause was looked at %d times", n)
-						}
-						srv.Accept()
-					})
+				virtualSubtest(t, fmt.Sprintf("%s/%v/try=%v", k.name, target, try), func(t *testing.T, srv *zkserver.Server) {
+					l := k.lock(t, virtualClient(t, srv), "/interleaved/try")
+					srv.Refuse()
+					srv.Cut()
+					synctest.Wait()
+					ctx, cancel := context.WithCancelCause(t.Context())
+					cause := &shortLivedError{target: target}
+					time.AfterFunc(time.Second, func() { cancel(cause) })
+					if try {
+						l = tryLock{l}
+					}
+					lease, err := l.Lock(ctx)
+					if lease != nil || !errors.Is(err, context.Canceled) || errors.Is(err, lock.ErrHeld) {
+						t.Errorf("%v, %v; want no lease and an error that matches context.Canceled", lease, err)
+					}
+					var wait *lock.WaitError
+					if errors.As(err, &wait) && wait.Path == another.Path {
+						t.Errorf("%v is another call's WaitError", err)
+					}
+					if n := cause.asked.Load(); n >= patience {
+						t.Errorf("went round and round: the cause was looked at %d times", n)
+					}
+					srv.Accept()
 				})
 			}
 		}

@@ -62,14 +62,10 @@ func ExampleMutex() {
 }
 
 func ExampleContextWithOwner() {
-	client, closeAll := recipetest.ExampleClient()
+	mutex, closeAll := exampleMutex("/locks/batch")
 	defer closeAll()
-	mutex, err := lock.NewMutex(client, "/locks/batch")
-	if err != nil {
-		log.Fatal(err)
-	}
 	ctx := lock.ContextWithOwner(context.Background(), lock.NewOwner("batch 3"))
-	err = lock.Do(ctx, mutex, func(ctx context.Context, _ *lock.Lease) error {
+	err := lock.Do(ctx, mutex, func(ctx context.Context, _ *lock.Lease) error {
 		helped := make(chan error)
 		go func() { // another goroutine of the same owner re-enters
 			helped <- lock.Do(ctx, mutex, func(context.Context, *lock.Lease) error { return nil })
@@ -110,34 +106,26 @@ func ExampleLease_guard() {
 
 // The wait ends after 100 ms, and the work may take longer.
 func ExampleWaitAtMost() {
-	client, closeAll := recipetest.ExampleClient()
+	mutex, closeAll := exampleMutex("/locks/report")
 	defer closeAll()
-	mutex, err := lock.NewMutex(client, "/locks/report")
-	if err != nil {
-		log.Fatal(err)
-	}
 	ctx := context.Background()
 	if _, err := mutex.Lock(lock.ContextWithOwner(ctx, lock.NewOwner("another"))); err != nil {
 		log.Fatal(err)
 	}
-	err = lock.Do(ctx, mutex, func(context.Context, *lock.Lease) error { return nil }, lock.WaitAtMost(100*time.Millisecond))
+	err := lock.Do(ctx, mutex, func(context.Context, *lock.Lease) error { return nil }, lock.WaitAtMost(100*time.Millisecond))
 	fmt.Println("the wait took too long:", errors.Is(err, context.DeadlineExceeded))
 	// Output: the wait took too long: true
 }
 
 // If another owner holds the lock, the work is skipped.
 func ExampleWithoutWaiting() {
-	client, closeAll := recipetest.ExampleClient()
+	mutex, closeAll := exampleMutex("/locks/report")
 	defer closeAll()
-	mutex, err := lock.NewMutex(client, "/locks/report")
-	if err != nil {
-		log.Fatal(err)
-	}
 	ctx := context.Background()
 	if _, err := mutex.Lock(lock.ContextWithOwner(ctx, lock.NewOwner("another"))); err != nil {
 		log.Fatal(err)
 	}
-	err = lock.Do(ctx, mutex, func(context.Context, *lock.Lease) error { return nil }, lock.WithoutWaiting())
+	err := lock.Do(ctx, mutex, func(context.Context, *lock.Lease) error { return nil }, lock.WithoutWaiting())
 	fmt.Println("another owner holds it:", errors.Is(err, lock.ErrHeld))
 	// Output: another owner holds it: true
 }

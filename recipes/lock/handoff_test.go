@@ -33,40 +33,38 @@ func TestHandOffAsksNothing(t *testing.T) {
 		"waiters that know nothing of one another": {clients: 6, waiters: 5, list: 4},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				const path = "/handoff/mutex"
-				var clients []*framework.Client
-				for range tt.clients {
-					clients = append(clients, virtualClient(t, srv))
-				}
-				held := mustLock(t, newMutex(t, clients[0], path))
-				var queued []<-chan result
-				for i := range tt.waiters {
-					m := newMutex(t, clients[(i+1)%len(clients)], path)
-					queued = append(queued, lockLater(t.Context(), m))
-					synctest.Wait()
-				}
-				list := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.Pass, Times: fault.Forever})
-				for i, next := range queued {
-					// All later requests take a minute to be answered.
-					slow := srv.Rules().Add(fault.Rule{
-						Op: fault.GetChildren, Action: fault.DelayReply, Delay: time.Minute, Times: fault.Forever,
-					})
-					mustRelease(t, held)
-					synctest.Wait()
-					if len(next) == 0 {
-						t.Fatalf("waiter %d was not granted by the end of the lease alone", i)
-					}
-					held = granted(t, next, "the next grant")
-					slow.Release()
-					synctest.Wait()
-				}
+		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
+			const path = "/handoff/mutex"
+			var clients []*framework.Client
+			for range tt.clients {
+				clients = append(clients, virtualClient(t, srv))
+			}
+			held := mustLock(t, newMutex(t, clients[0], path))
+			var queued []<-chan result
+			for i := range tt.waiters {
+				m := newMutex(t, clients[(i+1)%len(clients)], path)
+				queued = append(queued, lockLater(t.Context(), m))
+				synctest.Wait()
+			}
+			list := srv.Rules().Add(fault.Rule{Op: fault.GetChildren, Action: fault.Pass, Times: fault.Forever})
+			for i, next := range queued {
+				// All later requests take a minute to be answered.
+				slow := srv.Rules().Add(fault.Rule{
+					Op: fault.GetChildren, Action: fault.DelayReply, Delay: time.Minute, Times: fault.Forever,
+				})
 				mustRelease(t, held)
-				if n := list.Hits(); n > tt.list {
-					t.Errorf("%d listings, want at most %d", n, tt.list)
+				synctest.Wait()
+				if len(next) == 0 {
+					t.Fatalf("waiter %d was not granted by the end of the lease alone", i)
 				}
-			})
+				held = granted(t, next, "the next grant")
+				slow.Release()
+				synctest.Wait()
+			}
+			mustRelease(t, held)
+			if n := list.Hits(); n > tt.list {
+				t.Errorf("%d listings, want at most %d", n, tt.list)
+			}
 		})
 	}
 }
@@ -77,47 +75,45 @@ func TestHandOffWhenAnOperatorDeletesBoth(t *testing.T) {
 	t.Parallel()
 	for _, ownFirst := range []bool{true, false} {
 		for _, together := range []bool{true, false} {
-			t.Run(fmt.Sprintf("own first %v, together %v", ownFirst, together), func(t *testing.T) {
-				inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-					const path = "/handoff/operator"
-					operator := virtualClient(t, srv)
-					held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
-					waiter := newMutex(t, virtualClient(t, srv), path)
-					done := lockLater(t.Context(), waiter)
-					synctest.Wait()
-					found, err := waiter.Participants(t.Context())
-					if err != nil || len(found) != 2 {
-						t.Fatal(found, err)
+			virtualSubtest(t, fmt.Sprintf("own first %v, together %v", ownFirst, together), func(t *testing.T, srv *zkserver.Server) {
+				const path = "/handoff/operator"
+				operator := virtualClient(t, srv)
+				held := mustLock(t, newMutex(t, virtualClient(t, srv), path))
+				waiter := newMutex(t, virtualClient(t, srv), path)
+				done := lockLater(t.Context(), waiter)
+				synctest.Wait()
+				found, err := waiter.Participants(t.Context())
+				if err != nil || len(found) != 2 {
+					t.Fatal(found, err)
+				}
+				deletes := []framework.TxnOp{
+					framework.OpDelete(found[0].Path, framework.AnyVersion), framework.OpDelete(found[1].Path, framework.AnyVersion),
+				}
+				if ownFirst {
+					deletes[0], deletes[1] = deletes[1], deletes[0]
+				}
+				if together {
+					_, err = operator.Txn(t.Context(), deletes...)
+				} else {
+					for _, op := range deletes {
+						_, err = operator.Txn(t.Context(), op)
 					}
-					deletes := []framework.TxnOp{
-						framework.OpDelete(found[0].Path, framework.AnyVersion), framework.OpDelete(found[1].Path, framework.AnyVersion),
-					}
-					if ownFirst {
-						deletes[0], deletes[1] = deletes[1], deletes[0]
-					}
-					if together {
-						_, err = operator.Txn(t.Context(), deletes...)
-					} else {
-						for _, op := range deletes {
-							_, err = operator.Txn(t.Context(), op)
-						}
-					}
-					must.OK(t, err)
-					synctest.Wait()
-					lease := granted(t, done, "the waiter")
-					// It was granted by a new znode, or before it was notified of the end of its
-					// own znode. Both equal an end a moment after the grant.
-					_, exists := must.Get2(operator.Exists(t.Context(), lease.Node()))(t)
-					if err := lease.Err(); exists != (err == nil) || !exists && !errors.Is(err, lock.ErrNodeDeleted) {
-						t.Errorf("the lease's znode stands: %v; the lease: %v", exists, err)
-					}
-					if ownFirst && !exists {
-						t.Error("granted though the end of the own znode was heard of before")
-					}
-					_ = lease.Release(t.Context())
-					<-held.Lost()
-					_ = held.Release(t.Context())
-				})
+				}
+				must.OK(t, err)
+				synctest.Wait()
+				lease := granted(t, done, "the waiter")
+				// It was granted by a new znode, or before it was notified of the end of its
+				// own znode. Both equal an end a moment after the grant.
+				_, exists := must.Get2(operator.Exists(t.Context(), lease.Node()))(t)
+				if err := lease.Err(); exists != (err == nil) || !exists && !errors.Is(err, lock.ErrNodeDeleted) {
+					t.Errorf("the lease's znode stands: %v; the lease: %v", exists, err)
+				}
+				if ownFirst && !exists {
+					t.Error("granted though the end of the own znode was heard of before")
+				}
+				_ = lease.Release(t.Context())
+				<-held.Lost()
+				_ = held.Release(t.Context())
 			})
 		}
 	}
@@ -242,36 +238,34 @@ func TestPredecessorThatEndsIsNoGrant(t *testing.T) {
 			deleteNode(t, operator, p.node)
 		}, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				const path = "/drain/middle"
-				operator, c := virtualClient(t, srv), virtualClient(t, srv)
-				behind := c
-				if tt.alone {
-					behind = virtualClient(t, srv)
-				}
-				held := mustLock(t, newMutex(t, operator, path))
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				first := lockLater(ctx, newMutex(t, c, path))
-				synctest.Wait()
-				middle := slices.MaxFunc(znodesBelow(srv, path), bySequence)
-				last := lockLater(t.Context(), newMutex(t, behind, path))
-				synctest.Wait()
-				tt.end(t, predecessor{c, cancel, middle}, operator)
-				synctest.Wait()
-				if tt.want != nil {
-					wantErr(t, "the predecessor", failed(t, first, "the end of its wait"), tt.want)
-				} else {
-					mustWaitStill(t, "the predecessor", first)
-				}
-				mustWaitStill(t, "the last", last)
-				mustRelease(t, held)
-				mustRelease(t, granted(t, last, "the last one's grant"))
-				if tt.want == nil {
-					mustRelease(t, granted(t, first, "the grant of who queued again"))
-				}
-			})
+		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
+			const path = "/drain/middle"
+			operator, c := virtualClient(t, srv), virtualClient(t, srv)
+			behind := c
+			if tt.alone {
+				behind = virtualClient(t, srv)
+			}
+			held := mustLock(t, newMutex(t, operator, path))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			first := lockLater(ctx, newMutex(t, c, path))
+			synctest.Wait()
+			middle := slices.MaxFunc(znodesBelow(srv, path), bySequence)
+			last := lockLater(t.Context(), newMutex(t, behind, path))
+			synctest.Wait()
+			tt.end(t, predecessor{c, cancel, middle}, operator)
+			synctest.Wait()
+			if tt.want != nil {
+				wantErr(t, "the predecessor", failed(t, first, "the end of its wait"), tt.want)
+			} else {
+				mustWaitStill(t, "the predecessor", first)
+			}
+			mustWaitStill(t, "the last", last)
+			mustRelease(t, held)
+			mustRelease(t, granted(t, last, "the last one's grant"))
+			if tt.want == nil {
+				mustRelease(t, granted(t, first, "the grant of who queued again"))
+			}
 		})
 	}
 }

@@ -87,15 +87,21 @@ func firstOf(l *lock.Lease) *lock.Lease {
 	return l
 }
 
-// inVirtualTime runs the test, or subtest, in parallel and in virtual time, at a server of its own.
+// inVirtualTime runs the test in parallel and in virtual time, at a server of its own.
 func inVirtualTime(t *testing.T, test func(t *testing.T, srv *zkserver.Server), opts ...zkserver.Option) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { test(t, virtualServer(t, opts...)) })
 }
 
-// inEachEnv runs the test, or subtest, in parallel and in each environment.
-var inEachEnv = recipetest.InEachEnv
+// virtualSubtest is inVirtualTime for a subtest.
+func virtualSubtest(t *testing.T, name string, test func(t *testing.T, srv *zkserver.Server), opts ...zkserver.Option) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { inVirtualTime(t, test, opts...) })
+}
+
+// inEachEnv runs the test in parallel and in each environment, and envSubtest a subtest.
+var inEachEnv, envSubtest = recipetest.InEachEnv, recipetest.Subtest
 
 // behindPipe returns a proxy in virtual time. Its Dial reaches the server.
 func behindPipe(t testing.TB, srv *zkserver.Server) *zkproxy.Proxy {

@@ -32,32 +32,30 @@ func TestMultiOrdersViewsByTheEnsemble(t *testing.T) {
 		"multi of locals": func(t *testing.T, m *lock.Mutex) lock.Locker { t.Helper(); return newMulti(t, newLocal(t, m, 10)) },
 	}
 	for name, of := range kinds {
-		t.Run(name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				a, b, third := virtualClient(t, srv), virtualClient(t, srv), virtualClient(t, srv)
-				inside := must.Get(a.Namespace("zz"))(t)
-				one := newMulti(t, of(t, newMutex(t, inside, "/b")), newMutex(t, a, "/c"))
-				two := newMulti(t, newMutex(t, b, "/zz/b"), newMutex(t, b, "/c"))
-				last, first := mustLock(t, newMutex(t, third, "/zz/b")), mustLock(t, newMutex(t, third, "/c"))
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				waiting := []<-chan result{lockLater(ctx, one), lockLater(ctx, two)}
-				await(time.Second)
-				mustRelease(t, last)
-				mustRelease(t, first)
-				var both sync.WaitGroup
-				for _, done := range waiting {
-					both.Go(func() {
-						got := <-done
-						if got.Err != nil {
-							t.Errorf("two Multis wait for each other: %v", got.Err)
-							return
-						}
-						mustRelease(t, got.Lease)
-					})
-				}
-				both.Wait()
-			})
+		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
+			a, b, third := virtualClient(t, srv), virtualClient(t, srv), virtualClient(t, srv)
+			inside := must.Get(a.Namespace("zz"))(t)
+			one := newMulti(t, of(t, newMutex(t, inside, "/b")), newMutex(t, a, "/c"))
+			two := newMulti(t, newMutex(t, b, "/zz/b"), newMutex(t, b, "/c"))
+			last, first := mustLock(t, newMutex(t, third, "/zz/b")), mustLock(t, newMutex(t, third, "/c"))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			waiting := []<-chan result{lockLater(ctx, one), lockLater(ctx, two)}
+			await(time.Second)
+			mustRelease(t, last)
+			mustRelease(t, first)
+			var both sync.WaitGroup
+			for _, done := range waiting {
+				both.Go(func() {
+					got := <-done
+					if got.Err != nil {
+						t.Errorf("two Multis wait for each other: %v", got.Err)
+						return
+					}
+					mustRelease(t, got.Lease)
+				})
+			}
+			both.Wait()
 		})
 	}
 }

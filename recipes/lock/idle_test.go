@@ -23,19 +23,10 @@ import (
 
 // asked counts what clients ask of srv about /quiet from now on.
 func asked(srv *zkserver.Server) (count func() int) {
-	var handles []*fault.Handle
-	for _, op := range []fault.Op{
-		fault.Create, fault.Delete, fault.Exists, fault.GetData, fault.SetData, fault.GetChildren, fault.Multi, fault.Check,
-	} {
-		handles = append(handles, srv.Rules().Add(fault.Rule{Op: op, Path: "/quiet/**", Action: fault.Pass, Times: fault.Forever}))
-	}
+	requests := srv.Rules().Add(fault.Rule{Path: "/quiet/**", Action: fault.Pass, Times: fault.Forever})
 	return func() int {
-		n := 0
-		for _, h := range handles {
-			n += h.Hits()
-			h.Release()
-		}
-		return n
+		requests.Release()
+		return requests.Hits()
 	}
 }
 
@@ -56,28 +47,26 @@ func TestAWaiterAsksSeldomAndAHolderNothing(t *testing.T) {
 		"write":     {writeSideAt, 0, 2},
 		"multi":     {multiAt, 2, 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				held := mustLock(t, tc.make(t, virtualClient(t, srv), "/quiet/a"))
-				c := virtualClient(t, srv)
-				waiter := lockLater(t.Context(), tc.make(t, c, "/quiet/a"))
-				<-time.After(time.Second) // all watches are set
-				count := asked(srv)
-				<-time.After(time.Hour)
-				timeouts := int(time.Hour / c.Session().Timeout)
-				if n := count(); n < tc.slow*(timeouts/2-1) || n > tc.slow*timeouts {
-					t.Errorf("%d requests in an hour of %d session timeouts in which nothing happened", n, timeouts)
-				}
-				mustRelease(t, held)
-				lease := granted(t, waiter, "the lock")
-				synctest.Wait()
-				count = asked(srv)
-				<-time.After(time.Hour)
-				if n := count(); n != tc.more {
-					t.Errorf("%d requests in an hour of who has waited, want %d", n, tc.more)
-				}
-				mustRelease(t, lease)
-			})
+		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
+			held := mustLock(t, tc.make(t, virtualClient(t, srv), "/quiet/a"))
+			c := virtualClient(t, srv)
+			waiter := lockLater(t.Context(), tc.make(t, c, "/quiet/a"))
+			<-time.After(time.Second) // all watches are set
+			count := asked(srv)
+			<-time.After(time.Hour)
+			timeouts := int(time.Hour / c.Session().Timeout)
+			if n := count(); n < tc.slow*(timeouts/2-1) || n > tc.slow*timeouts {
+				t.Errorf("%d requests in an hour of %d session timeouts in which nothing happened", n, timeouts)
+			}
+			mustRelease(t, held)
+			lease := granted(t, waiter, "the lock")
+			synctest.Wait()
+			count = asked(srv)
+			<-time.After(time.Hour)
+			if n := count(); n != tc.more {
+				t.Errorf("%d requests in an hour of who has waited, want %d", n, tc.more)
+			}
+			mustRelease(t, lease)
 		})
 	}
 }
@@ -113,23 +102,21 @@ func TestUnrecordedWaitReadsNoZnode(t *testing.T) {
 		"recorded":     {sdktrace.AlwaysSample(), 1},
 		"not recorded": {sdktrace.NeverSample(), 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				tracers := sdktrace.NewTracerProvider(sdktrace.WithSampler(tc.sampler))
-				core, _ := observer.New(zap.DebugLevel) // which follows the call, recorded or not
-				c := virtualClient(t, srv, framework.WithTracerProvider(tracers), framework.WithLogger(zap.New(core)))
-				held := mustLock(t, newSemaphoreMutex(t, virtualClient(t, srv), "/quiet/a"))
-				reads := srv.Rules().Add(fault.Rule{
-					Session: c.Session().ID, Op: fault.GetData, Path: "/quiet/a/leases/*", Action: fault.Pass, Times: fault.Forever,
-				})
-				waiter := lockLater(t.Context(), newSemaphoreMutex(t, c, "/quiet/a"))
-				<-time.After(time.Second)
-				if n := reads.Hits(); n != tc.want {
-					t.Errorf("%d reads of znodes among the leases, want %d", n, tc.want)
-				}
-				mustRelease(t, held)
-				mustRelease(t, granted(t, waiter, "the lock"))
+		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
+			tracers := sdktrace.NewTracerProvider(sdktrace.WithSampler(tc.sampler))
+			core, _ := observer.New(zap.DebugLevel) // which follows the call, recorded or not
+			c := virtualClient(t, srv, framework.WithTracerProvider(tracers), framework.WithLogger(zap.New(core)))
+			held := mustLock(t, newSemaphoreMutex(t, virtualClient(t, srv), "/quiet/a"))
+			reads := srv.Rules().Add(fault.Rule{
+				Session: c.Session().ID, Op: fault.GetData, Path: "/quiet/a/leases/*", Action: fault.Pass, Times: fault.Forever,
 			})
+			waiter := lockLater(t.Context(), newSemaphoreMutex(t, c, "/quiet/a"))
+			<-time.After(time.Second)
+			if n := reads.Hits(); n != tc.want {
+				t.Errorf("%d reads of znodes among the leases, want %d", n, tc.want)
+			}
+			mustRelease(t, held)
+			mustRelease(t, granted(t, waiter, "the lock"))
 		})
 	}
 }

@@ -124,9 +124,7 @@ func eachKindInVirtualTime(
 ) {
 	t.Helper()
 	for _, k := range of {
-		t.Run(k.name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) { test(t, k, srv) }, opts...)
-		})
+		virtualSubtest(t, k.name, func(t *testing.T, srv *zkserver.Server) { test(t, k, srv) }, opts...)
 	}
 }
 

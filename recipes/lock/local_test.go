@@ -92,26 +92,39 @@ func TestLocalHandsOnInOrderWithoutARequest(t *testing.T) {
 	})
 }
 
-func TestLocalLoss(t *testing.T) {
-	inLocalTest(t, 5, func(t localTest) {
-		held := mustLock(t, t.local)
-		queued := t.lineUp(2, t.local)
-		ctx, cancel := held.Context(t.Context())
-		defer cancel()
-		must.OK(t, t.srv.Expire(t.c.Session().ID))
-		<-held.Lost()
-		if <-ctx.Done(); !errors.Is(context.Cause(ctx), lock.ErrLost) {
-			t.Errorf("cause %v, want ErrLost", context.Cause(ctx))
-		}
-		first := t.granted(queued[0])
-		if err := first.Err(); err != nil || first.Node() == held.Node() {
-			t.Errorf("lease %v of %s after the loss of %s", err, first.Node(), held.Node())
-		}
-		wantErr(t, "Release of the lost lease", held.Release(t.Context()), lock.ErrLost)
-		mustRelease(t, first)
-		mustRelease(t, t.granted(queued[1]))
-		mustRelease(t, mustLock(t, t.other))
-	})
+// TestLocalHandsOnNoLostLease has the lease of a Local lost, with its session or to an operator: the calls that wait
+// are granted another one.
+func TestLocalHandsOnNoLostLease(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		lose func(t localTest, held *lock.Lease)
+		want error
+	}{
+		"the session ends": {func(t localTest, held *lock.Lease) {
+			must.OK(t, t.srv.Expire(t.c.Session().ID))
+			<-held.Lost()
+		}, lock.ErrLost},
+		"an operator deletes its znode": {func(t localTest, held *lock.Lease) {
+			await(time.Second) // the znode is watched by now
+			deleteNode(t, t.c, held.Node())
+		}, lock.ErrNodeDeleted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inLocalTest(t, 5, func(t localTest) {
+				held := mustLock(t, t.local)
+				queued := t.lineUp(2, t.local)
+				tt.lose(t, held)
+				wantErr(t, "Release", held.Release(t.Context()), tt.want)
+				first := t.granted(queued[0])
+				if err := first.Err(); err != nil || first.Node() == held.Node() {
+					t.Errorf("lease %v of %s after the loss of %s", err, first.Node(), held.Node())
+				}
+				mustRelease(t, first)
+				mustRelease(t, t.granted(queued[1]))
+				mustRelease(t, mustLock(t, t.other))
+			})
+		})
+	}
 }
 
 func TestLocalDoesNotHandOnWhatAnotherClientAsksFor(t *testing.T) {
@@ -127,21 +140,6 @@ func TestLocalDoesNotHandOnWhatAnotherClientAsksFor(t *testing.T) {
 		mustRelease(t, t.granted(theirs))
 		mustRelease(t, t.granted(queued[0]))
 	}, recipes.WithRevocation(func(*lock.Lease) { asked <- struct{}{} }))
-}
-
-func TestLocalDoesNotHandOnWhatWasDeleted(t *testing.T) {
-	inLocalTest(t, 5, func(t localTest) {
-		held := mustLock(t, t.local)
-		queued := t.lineUp(1, t.local)
-		await(time.Second) // the znode is watched by now
-		must.OK(t, t.c.Delete(t.Context(), held.Node()))
-		wantErr(t, "Release", held.Release(t.Context()), lock.ErrNodeDeleted)
-		if next := t.granted(queued[0]); next.Node() == held.Node() {
-			t.Errorf("%s was handed on", held.Node())
-		} else {
-			mustRelease(t, next)
-		}
-	})
 }
 
 // TestLocalWaiterThatLeaves ends the wait for a call of the same Local, also in an outage. The successor has its

@@ -93,21 +93,19 @@ func TestHarmAtTheGrant(t *testing.T) {
 func TestABrokenConnectionCountsFromTheGrantOn(t *testing.T) {
 	t.Parallel()
 	for name, held := range map[string]time.Duration{"unwatched": 0, "while the znode is read": 60 * time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				read := srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/broken/*", Action: fault.HoldReply})
-				lease := mustLock(t, newMutex(t, virtualClient(t, srv), "/broken", recipes.WithLossPolicy(lease.OnSuspend)))
-				await(held)
-				synctest.Wait()
-				if err := lease.Err(); err != nil || (read.Hits() > 0) != (held > 0) {
-					t.Fatalf("while the connection stands: %v, and %d reads", err, read.Hits())
-				}
-				srv.Refuse()
-				srv.Cut()
-				<-time.After(time.Millisecond)
-				wantErr(t, "a moment after the connection broke", lease.Err(), errSuspended)
-				srv.Accept()
-			})
+		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
+			read := srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/broken/*", Action: fault.HoldReply})
+			lease := mustLock(t, newMutex(t, virtualClient(t, srv), "/broken", recipes.WithLossPolicy(lease.OnSuspend)))
+			await(held)
+			synctest.Wait()
+			if err := lease.Err(); err != nil || (read.Hits() > 0) != (held > 0) {
+				t.Fatalf("while the connection stands: %v, and %d reads", err, read.Hits())
+			}
+			srv.Refuse()
+			srv.Cut()
+			<-time.After(time.Millisecond)
+			wantErr(t, "a moment after the connection broke", lease.Err(), errSuspended)
+			srv.Accept()
 		})
 	}
 }
@@ -127,31 +125,29 @@ func TestALeaseIsLostAtItsDeadlineWhoeverLooksFirst(t *testing.T) {
 		"a re-entry":                        func(ctx context.Context, _ *lock.Lease, m, _ *lock.Mutex) bool { return reenters(ctx, m) },
 		"a re-entry of another Mutex value": func(ctx context.Context, _ *lock.Lease, _, same *lock.Mutex) bool { return reenters(ctx, same) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				const path = "/deadline/first"
-				ctx := lock.ContextWithOwner(t.Context(), lock.NewOwner("first"))
-				c := virtualClient(t, srv)
-				m, same := newMutex(t, c, path), newMutex(t, c, path)
-				l := must.Get(m.Lock(ctx))(t)
-				srv.Refuse()
-				srv.Cut()
-				await(time.Until(l.Deadline()) - 2*time.Millisecond) // a re-entry may take one
-				if !held(ctx, l, m, same) {
-					t.Error("the lease is not held just before its deadline")
-				}
-				var looks sync.WaitGroup
-				for range 200 {
-					looks.Add(1)
-					time.AfterFunc(time.Until(l.Deadline()), func() {
-						defer looks.Done()
-						if held(ctx, l, m, same) {
-							t.Error("the lease was taken for held at its deadline")
-						}
-					})
-				}
-				looks.Wait()
-			})
+		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
+			const path = "/deadline/first"
+			ctx := lock.ContextWithOwner(t.Context(), lock.NewOwner("first"))
+			c := virtualClient(t, srv)
+			m, same := newMutex(t, c, path), newMutex(t, c, path)
+			l := must.Get(m.Lock(ctx))(t)
+			srv.Refuse()
+			srv.Cut()
+			await(time.Until(l.Deadline()) - 2*time.Millisecond) // a re-entry may take one
+			if !held(ctx, l, m, same) {
+				t.Error("the lease is not held just before its deadline")
+			}
+			var looks sync.WaitGroup
+			for range 200 {
+				looks.Add(1)
+				time.AfterFunc(time.Until(l.Deadline()), func() {
+					defer looks.Done()
+					if held(ctx, l, m, same) {
+						t.Error("the lease was taken for held at its deadline")
+					}
+				})
+			}
+			looks.Wait()
 		})
 	}
 }
@@ -175,33 +171,31 @@ func TestLeaseDeadline(t *testing.T) {
 		"an exponential policy": {framework.WithRetry(retry.Exponential(time.Second, 3)), framework.WithConnectTimeout(2 * time.Second)},
 		"a pause of a minute":   {framework.WithRetry(retry.Forever(time.Minute))},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				leases := leaseOfEachKind(t, virtualClient(t, srv, opts...))
-				first := make(map[string]time.Time)
-				for name, l := range leases {
-					first[name] = l.Deadline()
+		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
+			leases := leaseOfEachKind(t, virtualClient(t, srv, opts...))
+			first := make(map[string]time.Time)
+			for name, l := range leases {
+				first[name] = l.Deadline()
+			}
+			await(time.Minute)
+			for name, l := range leases {
+				if d := l.Deadline(); !d.After(first[name]) || !d.After(time.Now()) {
+					t.Errorf("%s: deadline %v a minute after %v, at %v", name, d, first[name], time.Now())
 				}
-				await(time.Minute)
-				for name, l := range leases {
-					if d := l.Deadline(); !d.After(first[name]) || !d.After(time.Now()) {
-						t.Errorf("%s: deadline %v a minute after %v, at %v", name, d, first[name], time.Now())
-					}
+			}
+			srv.Refuse()
+			srv.Cut()
+			deadlines := make(map[string]time.Time)
+			for name, l := range leases {
+				deadlines[name] = l.Deadline()
+			}
+			for name, l := range leases {
+				<-l.Lost()
+				if now := time.Now(); !now.Equal(deadlines[name]) {
+					t.Errorf("%s: lost at %v, its deadline was %v", name, now, deadlines[name])
 				}
-				srv.Refuse()
-				srv.Cut()
-				deadlines := make(map[string]time.Time)
-				for name, l := range leases {
-					deadlines[name] = l.Deadline()
-				}
-				for name, l := range leases {
-					<-l.Lost()
-					if now := time.Now(); !now.Equal(deadlines[name]) {
-						t.Errorf("%s: lost at %v, its deadline was %v", name, now, deadlines[name])
-					}
-				}
-				srv.Accept()
-			})
+			}
+			srv.Accept()
 		})
 	}
 }

@@ -238,24 +238,22 @@ func TestKindsAreCheckedBeforeEveryGrant(t *testing.T) {
 			return newMulti(t, newMutexes(t, c, path, "/a", "/b")...)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-				const path = "/every-way"
-				held := mustLock(t, newReadWrite(t, env.Client(t), path).Write())
-				c, route := onRoute(t, env)
-				l := make(t, c, path)
-				// The connection breaks at the listing, so another one shows the contenders.
-				broken := route.Rules().Add(fault.Rule{Path: path, Action: fault.CutBefore, Times: 1})
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-				defer cancel()
-				got, err := l.Lock(ctx)
-				if !errors.Is(err, lock.ErrMixed) {
-					t.Errorf("Lock beside a writer: %v, %v, want ErrMixed", got, err)
-				}
-				must.Receive(t, broken.Hit(), "the break")
-				mustRelease(t, held)
-			}, zkenv.Only("virtual time", zkenv.Embedded))
-		})
+		envSubtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			const path = "/every-way"
+			held := mustLock(t, newReadWrite(t, env.Client(t), path).Write())
+			c, route := onRoute(t, env)
+			l := make(t, c, path)
+			// The connection breaks at the listing, so another one shows the contenders.
+			broken := route.Rules().Add(fault.Rule{Path: path, Action: fault.CutBefore, Times: 1})
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			got, err := l.Lock(ctx)
+			if !errors.Is(err, lock.ErrMixed) {
+				t.Errorf("Lock beside a writer: %v, %v, want ErrMixed", got, err)
+			}
+			must.Receive(t, broken.Hit(), "the break")
+			mustRelease(t, held)
+		}, zkenv.Only("virtual time", zkenv.Embedded))
 	}
 }
 
@@ -275,27 +273,25 @@ func TestForeignChildrenOfALock(t *testing.T) {
 		"of go-zookeeper":                      {"lock-0000000000", itWaits, isRefused},
 		"of Curator with a name of its own":    {"_c_0123456789abcdef0123456789abcdef-lock-0000000000", itWaits, isRefused},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-				c, path := env.Client(t), anyPath("/foreign")
-				for child := range strings.FieldsSeq(tc.children) {
-					createDirs(t, c, path+"/"+child)
-				}
-				ahead := map[string]int{itWaits: 1}[tc.mutex]
-				found, err := newMutex(t, c, path).Participants(t.Context())
-				wantErr(t, "Participants", err, map[string]error{isRefused: lock.ErrMixed}[tc.mutex])
-				if len(found) != ahead {
-					t.Errorf("participants %v; want %d", found, ahead)
-				}
-				all := sharers()
-				if got := all[0].come(t, c, path); got != tc.mutex {
-					t.Errorf("a mutex %s, want %s", got, tc.mutex)
-				}
-				if got := all[4].come(t, c, path); got != tc.write {
-					t.Errorf("a writer %s, want %s", got, tc.write)
-				}
-			}, oneOfEach())
-		})
+		envSubtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			c, path := env.Client(t), anyPath("/foreign")
+			for child := range strings.FieldsSeq(tc.children) {
+				createDirs(t, c, path+"/"+child)
+			}
+			ahead := map[string]int{itWaits: 1}[tc.mutex]
+			found, err := newMutex(t, c, path).Participants(t.Context())
+			wantErr(t, "Participants", err, map[string]error{isRefused: lock.ErrMixed}[tc.mutex])
+			if len(found) != ahead {
+				t.Errorf("participants %v; want %d", found, ahead)
+			}
+			all := sharers()
+			if got := all[0].come(t, c, path); got != tc.mutex {
+				t.Errorf("a mutex %s, want %s", got, tc.mutex)
+			}
+			if got := all[4].come(t, c, path); got != tc.write {
+				t.Errorf("a writer %s, want %s", got, tc.write)
+			}
+		}, oneOfEach())
 	}
 }
 
@@ -305,21 +301,19 @@ func TestLocksOfUnknownLibraries(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{"", "x-", "n_", "_c_00000000-0000-4000-8000-000000000000-candidate-"} {
 		for outcome, opts := range map[string][]framework.CreateOption{isRefused: {framework.Ephemeral()}, itShares: nil} {
-			t.Run(fmt.Sprintf("%q %s", prefix, outcome), func(t *testing.T) {
-				inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-					c := env.Client(t)
-					for i, s := range sharers() {
-						if s.foreign != "" || s.name == "UnfairMutex" { // which has no directory
-							continue
-						}
-						path := fmt.Sprintf("/unknown/%d", i)
-						must.Get(c.Create(t.Context(), path+"/"+prefix, nil, append(opts, framework.Sequential(), framework.WithParents())...))(t)
-						if got := s.come(t, c, path); got != outcome {
-							t.Errorf("%s %s, want %s", s.name, got, outcome)
-						}
+			envSubtest(t, fmt.Sprintf("%q %s", prefix, outcome), func(t *testing.T, env *zkenv.Env) {
+				c := env.Client(t)
+				for i, s := range sharers() {
+					if s.foreign != "" || s.name == "UnfairMutex" { // which has no directory
+						continue
 					}
-				}, zkenv.Only("every name at one server", zkenv.Embedded))
-			})
+					path := fmt.Sprintf("/unknown/%d", i)
+					must.Get(c.Create(t.Context(), path+"/"+prefix, nil, append(opts, framework.Sequential(), framework.WithParents())...))(t)
+					if got := s.come(t, c, path); got != outcome {
+						t.Errorf("%s %s, want %s", s.name, got, outcome)
+					}
+				}
+			}, zkenv.Only("every name at one server", zkenv.Embedded))
 		}
 	}
 }
@@ -354,33 +348,31 @@ func TestBehindARefusedContender(t *testing.T) {
 		{ofTwo, "/x-__WRIT__", true},
 	} {
 		for _, remains := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s%s, which remains %v", tc.kind.name, tc.refused, remains), func(t *testing.T) {
-				inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-					c, path := env.Client(t), "/behind"
-					first := must.Get(tc.kind.lock(t, c, path).Lock(asOwner(t, "first")))(t)
-					env.Quiesce() // a semaphore leaves its queue after the grant
-					other := foreignAt(t, env.Client(t), path+tc.refused)
-					if !tc.kind.noTry {
-						wantErr(t, "a try", errOf(tc.kind.lock(t, c, path).TryLock(asOwner(t, "third"))), lock.ErrHeld)
-					}
-					second := lockLater(asOwner(t, "second"), tc.kind.lock(t, env.Client(t), path))
-					env.Quiesce()
-					mustWaitStill(t, "behind a contender that is to be refused", second)
-					if remains { // a program that refuses nothing holds
-						mustRelease(t, first)
-						wantErr(t, "beside a holder of another kind", failed(t, second, "the refusal"), lock.ErrMixed)
-						return
-					}
-					deleteNode(t, c, other)
-					if !tc.shares {
-						mustRelease(t, first)
-					}
-					mustRelease(t, granted(t, second, "the second lease"))
-					if tc.shares {
-						mustRelease(t, first)
-					}
-				}, zkenv.Only("virtual time", zkenv.Embedded))
-			})
+			envSubtest(t, fmt.Sprintf("%s%s, which remains %v", tc.kind.name, tc.refused, remains), func(t *testing.T, env *zkenv.Env) {
+				c, path := env.Client(t), "/behind"
+				first := must.Get(tc.kind.lock(t, c, path).Lock(asOwner(t, "first")))(t)
+				env.Quiesce() // a semaphore leaves its queue after the grant
+				other := foreignAt(t, env.Client(t), path+tc.refused)
+				if !tc.kind.noTry {
+					wantErr(t, "a try", errOf(tc.kind.lock(t, c, path).TryLock(asOwner(t, "third"))), lock.ErrHeld)
+				}
+				second := lockLater(asOwner(t, "second"), tc.kind.lock(t, env.Client(t), path))
+				env.Quiesce()
+				mustWaitStill(t, "behind a contender that is to be refused", second)
+				if remains { // a program that refuses nothing holds
+					mustRelease(t, first)
+					wantErr(t, "beside a holder of another kind", failed(t, second, "the refusal"), lock.ErrMixed)
+					return
+				}
+				deleteNode(t, c, other)
+				if !tc.shares {
+					mustRelease(t, first)
+				}
+				mustRelease(t, granted(t, second, "the second lease"))
+				if tc.shares {
+					mustRelease(t, first)
+				}
+			}, zkenv.Only("virtual time", zkenv.Embedded))
 		}
 	}
 }
@@ -423,29 +415,27 @@ func TestTheEarlierOfTwoKindsWins(t *testing.T) {
 		{all[4], "/x-lock-"},
 		{all[5], "/x-lock-"},
 	} {
-		t.Run(tc.kind.name+tc.other, func(t *testing.T) {
-			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-				const path = "/earlier"
-				c, route := onRoute(t, env)
-				other := env.Client(t)
-				must.Get(other.Create(t.Context(), path+"/leases", nil, framework.WithParents()))(t)
-				held := route.Rules().Add(fault.Rule{Path: path, Action: fault.HoldRequest, Times: 1})
-				first := lockLater(asOwner(t, "first"), tc.kind.lock(t, c, path))
-				must.Receive(t, held.Hit(), "the listing")
-				env.Quiesce() // the znode exists
-				foreignAt(t, other, path+tc.other)
-				held.Release()
-				granted(t, first, "the earlier one")
-				ctx, cancel := context.WithTimeout(asOwner(t, "second"), 3*time.Second)
-				defer cancel()
-				for _, late := range []sharer{all[0], all[6]} { // of which one is of the later kind
-					_, err := late.lock(t, other, path).Lock(ctx)
-					if !errors.Is(err, lock.ErrMixed) && !errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("%s after both: %v, want ErrMixed or a wait", late.name, err)
-					}
+		envSubtest(t, tc.kind.name+tc.other, func(t *testing.T, env *zkenv.Env) {
+			const path = "/earlier"
+			c, route := onRoute(t, env)
+			other := env.Client(t)
+			must.Get(other.Create(t.Context(), path+"/leases", nil, framework.WithParents()))(t)
+			held := route.Rules().Add(fault.Rule{Path: path, Action: fault.HoldRequest, Times: 1})
+			first := lockLater(asOwner(t, "first"), tc.kind.lock(t, c, path))
+			must.Receive(t, held.Hit(), "the listing")
+			env.Quiesce() // the znode exists
+			foreignAt(t, other, path+tc.other)
+			held.Release()
+			granted(t, first, "the earlier one")
+			ctx, cancel := context.WithTimeout(asOwner(t, "second"), 3*time.Second)
+			defer cancel()
+			for _, late := range []sharer{all[0], all[6]} { // of which one is of the later kind
+				_, err := late.lock(t, other, path).Lock(ctx)
+				if !errors.Is(err, lock.ErrMixed) && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s after both: %v, want ErrMixed or a wait", late.name, err)
 				}
-			}, zkenv.Only("virtual time", zkenv.Embedded))
-		})
+			}
+		}, zkenv.Only("virtual time", zkenv.Embedded))
 	}
 }
 
@@ -482,31 +472,29 @@ func TestManyContendersOfAnotherKindCostFewRequests(t *testing.T) {
 		{"a semaphore beside a mutex's contenders", "/x-lock-", 7},
 	} {
 		for perms, most := range map[acl.Permission]int{acl.All: 25, acl.All &^ acl.Read: 2*others + 25} {
-			t.Run(fmt.Sprintf("%s, %v", tc.name, perms), func(t *testing.T) {
-				inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-					c, path := env.Client(t), "/many"
-					must.Get(c.Create(t.Context(), path+"/leases", nil, framework.WithParents()))(t)
-					var made string
-					for range others {
-						made = must.Get(c.Create(t.Context(), path+tc.child, nil, framework.Ephemeral(), framework.Sequential(),
-							framework.WithACL(acl.Entry{Perms: perms, Scheme: "world", ID: "anyone"})))(t)
-					}
-					second, route := onRoute(t, env)
-					want := lock.ErrMixed
-					if _, _, err := second.Exists(t.Context(), made); err != nil { // newer servers refuse a Stat, too
-						want = framework.ErrNoAuth
-					}
-					requests := route.Rules().Add(fault.Rule{Action: fault.Pass, Times: fault.Forever})
-					if _, err := sharers()[tc.kind].lock(t, second, path).TryLock(asOwner(t, "second")); !errors.Is(err, want) {
-						t.Errorf("%v, want %v", err, want)
-					}
-					if n := requests.Hits(); n > most {
-						t.Errorf("%d requests beside %d contenders of another kind, want at most %d", n, others, most)
-					} else {
-						t.Logf("%d requests", n)
-					}
-				}, zkenv.Only("it counts requests", zkenv.Embedded))
-			})
+			envSubtest(t, fmt.Sprintf("%s, %v", tc.name, perms), func(t *testing.T, env *zkenv.Env) {
+				c, path := env.Client(t), "/many"
+				must.Get(c.Create(t.Context(), path+"/leases", nil, framework.WithParents()))(t)
+				var made string
+				for range others {
+					made = must.Get(c.Create(t.Context(), path+tc.child, nil, framework.Ephemeral(), framework.Sequential(),
+						framework.WithACL(acl.Entry{Perms: perms, Scheme: "world", ID: "anyone"})))(t)
+				}
+				second, route := onRoute(t, env)
+				want := lock.ErrMixed
+				if _, _, err := second.Exists(t.Context(), made); err != nil { // newer servers refuse a Stat, too
+					want = framework.ErrNoAuth
+				}
+				requests := route.Rules().Add(fault.Rule{Action: fault.Pass, Times: fault.Forever})
+				if _, err := sharers()[tc.kind].lock(t, second, path).TryLock(asOwner(t, "second")); !errors.Is(err, want) {
+					t.Errorf("%v, want %v", err, want)
+				}
+				if n := requests.Hits(); n > most {
+					t.Errorf("%d requests beside %d contenders of another kind, want at most %d", n, others, most)
+				} else {
+					t.Logf("%d requests", n)
+				}
+			}, zkenv.Only("it counts requests", zkenv.Embedded))
 		}
 	}
 }

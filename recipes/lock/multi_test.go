@@ -156,34 +156,32 @@ func TestMultiOfManyTakesSeveralTransactions(t *testing.T) {
 		"members": {members: 250, writes: 3, leastLists: 5, mostLists: 8},
 		"data":    {members: 5, data: 300 << 10, writes: 3, leastLists: 1, mostLists: 5},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-				c, route := onRoute(t, env)
-				paths := numbered("/multi/"+name, tt.members)
-				var locks []lock.Locker
-				for _, path := range paths {
-					locks = append(locks, newMutex(t, c, path, recipes.WithData(make([]byte, tt.data)), recipes.WithoutMetadata()))
-				}
-				keepDirectories(t, c, paths)
-				m := newMulti(t, locks...)
-				route.ResetRequests()
-				lease := mustLock(t, m)
-				most := tt.mostLists
-				if !env.Kind().Virtual() {
-					most = max(most, len(paths)/10)
-				}
-				writes, lists := count(route, "/multi", fault.Multi, fault.Create), count(route, "/multi", fault.MultiRead, fault.GetChildren)
-				if writes != tt.writes || lists < tt.leastLists || lists > most {
-					t.Errorf("%d writes and %d requests for the listings, want %d, and %d to %d", writes, lists, tt.writes, tt.leastLists, most)
-				}
-				before := count(route, "/multi", fault.Multi)
-				mustRelease(t, lease)
-				if n := count(route, "/multi", fault.Multi) - before; n != 1 {
-					t.Errorf("%d transactions of the release, want 1", n)
-				}
-				awaitEach(t, c, paths, 1)
-			}, zkenv.Only("numbers are the same everywhere", zkenv.Embedded, zkenv.Standalone))
-		})
+		envSubtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			c, route := onRoute(t, env)
+			paths := numbered("/multi/"+name, tt.members)
+			var locks []lock.Locker
+			for _, path := range paths {
+				locks = append(locks, newMutex(t, c, path, recipes.WithData(make([]byte, tt.data)), recipes.WithoutMetadata()))
+			}
+			keepDirectories(t, c, paths)
+			m := newMulti(t, locks...)
+			route.ResetRequests()
+			lease := mustLock(t, m)
+			most := tt.mostLists
+			if !env.Kind().Virtual() {
+				most = max(most, len(paths)/10)
+			}
+			writes, lists := count(route, "/multi", fault.Multi, fault.Create), count(route, "/multi", fault.MultiRead, fault.GetChildren)
+			if writes != tt.writes || lists < tt.leastLists || lists > most {
+				t.Errorf("%d writes and %d requests for the listings, want %d, and %d to %d", writes, lists, tt.writes, tt.leastLists, most)
+			}
+			before := count(route, "/multi", fault.Multi)
+			mustRelease(t, lease)
+			if n := count(route, "/multi", fault.Multi) - before; n != 1 {
+				t.Errorf("%d transactions of the release, want 1", n)
+			}
+			awaitEach(t, c, paths, 1)
+		}, zkenv.Only("numbers are the same everywhere", zkenv.Embedded, zkenv.Standalone))
 	}
 }
 
@@ -319,45 +317,43 @@ func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
 		"a moment ago":    {rule: fault.Rule{Op: fault.Event, Action: fault.DropEvent, Times: fault.Forever}, early: true},
 		"outcome unknown": {rule: fault.Rule{Op: fault.Multi, Path: "/multi/**", Action: fault.CutBefore}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-				paths := numbered(anyPath("/multi"), 4)
-				c, route := onRoute(t, env)
-				operator := env.Client(t)
-				m := newMulti(t, newMutexes(t, c, paths...)...)
-				lease := mustLock(t, m)
-				ctx, cancel := lease.Context(t.Context())
-				defer cancel()
-				if tt.early {
-					mustRelease(t, lease.Members()[0])
-				}
-				met := route.Rules().Add(tt.rule)
-				defer met.Release()
-				deleteNode(t, operator, lease.Members()[2].Node())
-				errs := map[string]error{}
+		envSubtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			paths := numbered(anyPath("/multi"), 4)
+			c, route := onRoute(t, env)
+			operator := env.Client(t)
+			m := newMulti(t, newMutexes(t, c, paths...)...)
+			lease := mustLock(t, m)
+			ctx, cancel := lease.Context(t.Context())
+			defer cancel()
+			if tt.early {
+				mustRelease(t, lease.Members()[0])
+			}
+			met := route.Rules().Add(tt.rule)
+			defer met.Release()
+			deleteNode(t, operator, lease.Members()[2].Node())
+			errs := map[string]error{}
+			if tt.noticed {
+				must.Receive(t, lease.Lost(), "the loss")
+				must.Receive(t, ctx.Done(), "the end of the lease's context")
+				errs["Err"], errs["cause"] = lease.Err(), context.Cause(ctx)
+			}
+			errs["Release"] = lease.Release(t.Context())
+			for what, err := range errs {
+				var lost *lock.LostError
 				if tt.noticed {
-					must.Receive(t, lease.Lost(), "the loss")
-					must.Receive(t, ctx.Done(), "the end of the lease's context")
-					errs["Err"], errs["cause"] = lease.Err(), context.Cause(ctx)
-				}
-				errs["Release"] = lease.Release(t.Context())
-				for what, err := range errs {
-					var lost *lock.LostError
-					if tt.noticed {
-						if !errors.As(err, &lost) || lost.Path != m.Path() {
-							t.Fatalf("%s: %v, want a LostError of all", what, err)
-						}
-						err = lost.Cause
+					if !errors.As(err, &lost) || lost.Path != m.Path() {
+						t.Fatalf("%s: %v, want a LostError of all", what, err)
 					}
-					if !errors.As(err, &lost) || lost.Path != paths[2] || !errors.Is(err, lock.ErrNodeDeleted) ||
-						strings.Count(err.Error(), "lost "+paths[2]) != 1 {
-						t.Errorf("%s: %v, want the LostError of %s once", what, err, paths[2])
-					}
+					err = lost.Cause
 				}
-				wantErr(t, "second release", lease.Release(t.Context()), lock.ErrReleased)
-				awaitEach(t, operator, paths, 0)
-				mustRelease(t, mustLock(t, newMulti(t, newMutexes(t, operator, paths...)...)))
-			})
+				if !errors.As(err, &lost) || lost.Path != paths[2] || !errors.Is(err, lock.ErrNodeDeleted) ||
+					strings.Count(err.Error(), "lost "+paths[2]) != 1 {
+					t.Errorf("%s: %v, want the LostError of %s once", what, err, paths[2])
+				}
+			}
+			wantErr(t, "second release", lease.Release(t.Context()), lock.ErrReleased)
+			awaitEach(t, operator, paths, 0)
+			mustRelease(t, mustLock(t, newMulti(t, newMutexes(t, operator, paths...)...)))
 		})
 	}
 }

@@ -18,10 +18,8 @@ import (
 	"github.com/docent-go/docent/internal/queuenode"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/internal/hold"
-	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
-	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -252,17 +250,13 @@ func partyOf(
 	return *m
 }
 
-// kindsWithMetadata returns each way to acquire a lease of one znode.
-func kindsWithMetadata(t testing.TB, c *framework.Client) map[string]func(context.Context) (*lease.Lease, error) {
+// eachParty calls check with each way of c to acquire a lease of one znode.
+func eachParty(t testing.TB, c *framework.Client, check func(name string, acquire func(context.Context) (*lease.Lease, error))) {
 	t.Helper()
-	rw := newReadWrite(t, c, "/party/rw")
-	permits := must.Get(semaphore.New(c, "/party/permits", 3))(t)
-	election := must.Get(leader.New(c, "/party/election"))(t)
-	return map[string]func(context.Context) (*lease.Lease, error){
-		"Mutex": newMutex(t, c, "/party/mutex").Lock, "Read": rw.Read().Lock, "Write": rw.Write().Lock,
-		"UnfairMutex": newUnfairMutex(t, c, "/party/unfair").Lock, "Election": election.Campaign,
-		"SemaphoreMutex": newSemaphoreMutex(t, c, "/party/single").Lock,
-		"Semaphore":      func(ctx context.Context) (*lease.Lease, error) { return permits.Acquire(ctx, 1) },
+	for _, s := range sharers() {
+		if s.foreign == "" && s.name != "Multi" {
+			check(s.name, s.lock(t, c, "/party/"+s.name).Lock)
+		}
 	}
 }
 
@@ -277,7 +271,7 @@ func TestParty(t *testing.T) {
 		}
 		owned := lock.ContextWithOwner(t.Context(), owner)
 		var goroutine string
-		for name, acquire := range kindsWithMetadata(t, first) {
+		eachParty(t, first, func(name string, acquire func(context.Context) (*lease.Lease, error)) {
 			if got := partyOf(owned, t, first, acquire).Party; got != owner.Party() {
 				t.Errorf("%s: party %q, want the owner's %q", name, got, owner.Party())
 			}
@@ -293,15 +287,15 @@ func TestParty(t *testing.T) {
 			if there := <-elsewhere; there == here || there == "" {
 				t.Errorf("%s: party of another goroutine %q, of this one %q", name, there, here)
 			}
-		}
-		for name, acquire := range kindsWithMetadata(t, second) {
+		})
+		eachParty(t, second, func(name string, acquire func(context.Context) (*lease.Lease, error)) {
 			if got := partyOf(owned, t, second, acquire).Party; got != owner.Party() {
 				t.Errorf("%s in another session: party %q, want the owner's %q", name, got, owner.Party())
 			}
 			if got := partyOf(t.Context(), t, second, acquire).Party; got == goroutine {
 				t.Errorf("%s: a goroutine has one party with two clients", name)
 			}
-		}
+		})
 	})
 }
 

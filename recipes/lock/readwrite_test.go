@@ -60,27 +60,25 @@ func TestWhoDiesInTheQueueIsPassed(t *testing.T) {
 func TestTheSidesAreLostOneByOneToAnOperator(t *testing.T) {
 	t.Parallel()
 	for _, lostSide := range []string{"write", "read"} {
-		t.Run(lostSide, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				const path = "/rwloss/operator"
-				c, operator := virtualClient(t, srv), virtualClient(t, srv)
-				rw := newReadWrite(t, c, path)
-				one := asOwner(t, "one")
-				lost, kept := mustLockAs(one, t, rw.Write()), mustLockAs(one, t, rw.Read())
-				if lostSide == "read" {
-					lost, kept = kept, lost
-				}
-				writer := lockLater(t.Context(), newReadWrite(t, operator, path).Write())
-				await(time.Second)
-				deleteNode(t, operator, lost.Node())
-				must.Receive(t, lost.Lost(), "the loss of the lease")
-				wantErr(t, "lost lease", lost.Err(), lock.ErrNodeDeleted)
-				await(time.Second)
-				mustWaitStill(t, "the writer behind the other node", writer)
-				wantErr(t, "the other lease", kept.Err(), nil)
-				mustRelease(t, kept)
-				mustRelease(t, granted(t, writer, "the writer behind"))
-			})
+		virtualSubtest(t, lostSide, func(t *testing.T, srv *zkserver.Server) {
+			const path = "/rwloss/operator"
+			c, operator := virtualClient(t, srv), virtualClient(t, srv)
+			rw := newReadWrite(t, c, path)
+			one := asOwner(t, "one")
+			lost, kept := mustLockAs(one, t, rw.Write()), mustLockAs(one, t, rw.Read())
+			if lostSide == "read" {
+				lost, kept = kept, lost
+			}
+			writer := lockLater(t.Context(), newReadWrite(t, operator, path).Write())
+			await(time.Second)
+			deleteNode(t, operator, lost.Node())
+			must.Receive(t, lost.Lost(), "the loss of the lease")
+			wantErr(t, "lost lease", lost.Err(), lock.ErrNodeDeleted)
+			await(time.Second)
+			mustWaitStill(t, "the writer behind the other node", writer)
+			wantErr(t, "the other lease", kept.Err(), nil)
+			mustRelease(t, kept)
+			mustRelease(t, granted(t, writer, "the writer behind"))
 		})
 	}
 }
@@ -114,31 +112,29 @@ func TestUpgradeIsRefused(t *testing.T) {
 			return granted(t, reader, "the read side")
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-				path := anyPath("/upgrade")
-				c, route := onRoute(t, env)
-				rw := newReadWrite(t, c, path)
-				one := asOwner(t, "one")
-				reading := hold(one, t, rw)
-				route.ResetRequests()
-				for try, attempt := range map[string]func(context.Context) (*lock.Lease, error){
-					"lock": rw.Write().Lock, "try lock": rw.Write().TryLock, "lock of another value": newReadWrite(t, c, path).Write().Lock,
-				} {
-					wantErr(t, try, errOf(attempt(one)), lock.ErrUpgrade)
-				}
-				if n := route.Count(fault.Create, fault.GetChildren); n != 0 {
-					t.Errorf("%d requests for what can't be had, want 0", n)
-				}
-				if _, err := rw.Write().Lock(one); err == nil || err.Error() != fmt.Sprintf(
-					"lock: lock write side of %s: caller has the read side, which can't be upgraded: release it first", path) {
-					t.Errorf("error %q", err)
-				}
-				mustBeHeld(asOwner(t, "another"), t, rw.Write())
-				mustRelease(t, reading)
-				mustRelease(t, mustLockAs(one, t, rw.Write()))
-			}, zkenv.Only("virtual time", zkenv.Embedded))
-		})
+		envSubtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			path := anyPath("/upgrade")
+			c, route := onRoute(t, env)
+			rw := newReadWrite(t, c, path)
+			one := asOwner(t, "one")
+			reading := hold(one, t, rw)
+			route.ResetRequests()
+			for try, attempt := range map[string]func(context.Context) (*lock.Lease, error){
+				"lock": rw.Write().Lock, "try lock": rw.Write().TryLock, "lock of another value": newReadWrite(t, c, path).Write().Lock,
+			} {
+				wantErr(t, try, errOf(attempt(one)), lock.ErrUpgrade)
+			}
+			if n := route.Count(fault.Create, fault.GetChildren); n != 0 {
+				t.Errorf("%d requests for what can't be had, want 0", n)
+			}
+			if _, err := rw.Write().Lock(one); err == nil || err.Error() != fmt.Sprintf(
+				"lock: lock write side of %s: caller has the read side, which can't be upgraded: release it first", path) {
+				t.Errorf("error %q", err)
+			}
+			mustBeHeld(asOwner(t, "another"), t, rw.Write())
+			mustRelease(t, reading)
+			mustRelease(t, mustLockAs(one, t, rw.Write()))
+		}, zkenv.Only("virtual time", zkenv.Embedded))
 	}
 }
 
@@ -203,35 +199,33 @@ func TestWhoWaitsForTheOtherSideIsNotForgotten(t *testing.T) {
 func TestDowngradeWhoseWriteNodeIsDeleted(t *testing.T) {
 	t.Parallel()
 	for name, withdrawn := range map[string]bool{"waits for the next writer": false, "leaves no orphan": true} {
-		t.Run(name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				const path = "/downgrade-beside"
-				c, other := virtualClient(t, srv), virtualClient(t, srv)
-				rw := newReadWrite(t, c, path)
-				one := asOwner(t, "one")
-				writing := mustLockAs(one, t, rw.Write())
-				writer := lockLater(t.Context(), newReadWrite(t, other, path).Write())
-				synctest.Wait()
-				entering := srv.Rules().Add(fault.Rule{
-					Session: c.Session().ID, Op: fault.Create, Path: path + "/*", Action: fault.HoldRequest,
-				})
-				reader := lockLater(one, rw.Read())
-				<-entering.Hit()
-				deleteNode(t, other, writing.Node())
-				next := granted(t, writer, "the next writer")
-				entering.Release()
-				await(time.Second)
-				if withdrawn {
-					if left := znodesBelow(srv, path); len(left) != 2 {
-						t.Errorf("%q, want the writer's znode and one of the reader's", left)
-					}
-				} else if len(reader) > 0 {
-					t.Error("a reader is granted beside a writer")
-				}
-				mustRelease(t, next)
-				mustRelease(t, granted(t, reader, "the reader"))
-				_ = writing.Release(t.Context()) // lost long ago
+		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
+			const path = "/downgrade-beside"
+			c, other := virtualClient(t, srv), virtualClient(t, srv)
+			rw := newReadWrite(t, c, path)
+			one := asOwner(t, "one")
+			writing := mustLockAs(one, t, rw.Write())
+			writer := lockLater(t.Context(), newReadWrite(t, other, path).Write())
+			synctest.Wait()
+			entering := srv.Rules().Add(fault.Rule{
+				Session: c.Session().ID, Op: fault.Create, Path: path + "/*", Action: fault.HoldRequest,
 			})
+			reader := lockLater(one, rw.Read())
+			<-entering.Hit()
+			deleteNode(t, other, writing.Node())
+			next := granted(t, writer, "the next writer")
+			entering.Release()
+			await(time.Second)
+			if withdrawn {
+				if left := znodesBelow(srv, path); len(left) != 2 {
+					t.Errorf("%q, want the writer's znode and one of the reader's", left)
+				}
+			} else if len(reader) > 0 {
+				t.Error("a reader is granted beside a writer")
+			}
+			mustRelease(t, next)
+			mustRelease(t, granted(t, reader, "the reader"))
+			_ = writing.Release(t.Context()) // lost long ago
 		})
 	}
 }
@@ -241,34 +235,32 @@ func TestDowngradeWhoseWriteNodeIsDeleted(t *testing.T) {
 func TestDowngradeFence(t *testing.T) {
 	t.Parallel()
 	for name, try := range map[string]bool{"Lock": false, "TryLock": true} {
-		t.Run(name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				const path = "/downgrade-beside/fence"
-				rw, others := newReadWrite(t, virtualClient(t, srv), path), newReadWrite(t, virtualClient(t, srv), path)
-				var read lock.Locker = rw.Read()
-				if try {
-					read = tryLock{rw.Read()}
-				}
-				one := asOwner(t, "one")
-				writing := mustLockAs(one, t, rw.Write())
-				writer := lockLater(t.Context(), others.Write())
-				synctest.Wait()
-				reading, again := mustLockAs(one, t, read), mustLockAs(one, t, rw.Read())
-				if want := "-__READ__" + digits(writing.Node()); !strings.HasSuffix(reading.Node(), want) {
-					t.Errorf("node %s, want one whose name ends with %s", reading.Node(), want)
-				}
-				mustRelease(t, writing)
-				mustRelease(t, again)
-				if n := rw.Read().Held(one); n != 1 {
-					t.Errorf("read side held %d times, want 1", n)
-				}
-				mustRelease(t, reading)
-				next := granted(t, writer, "the next writer")
-				if first, second, third := writing.Fence(), reading.Fence(), next.Fence(); first != second || second >= third {
-					t.Errorf("fences %d, %d and %d; want the first twice, and then a greater one", first, second, third)
-				}
-				mustRelease(t, next)
-			})
+		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
+			const path = "/downgrade-beside/fence"
+			rw, others := newReadWrite(t, virtualClient(t, srv), path), newReadWrite(t, virtualClient(t, srv), path)
+			var read lock.Locker = rw.Read()
+			if try {
+				read = tryLock{rw.Read()}
+			}
+			one := asOwner(t, "one")
+			writing := mustLockAs(one, t, rw.Write())
+			writer := lockLater(t.Context(), others.Write())
+			synctest.Wait()
+			reading, again := mustLockAs(one, t, read), mustLockAs(one, t, rw.Read())
+			if want := "-__READ__" + digits(writing.Node()); !strings.HasSuffix(reading.Node(), want) {
+				t.Errorf("node %s, want one whose name ends with %s", reading.Node(), want)
+			}
+			mustRelease(t, writing)
+			mustRelease(t, again)
+			if n := rw.Read().Held(one); n != 1 {
+				t.Errorf("read side held %d times, want 1", n)
+			}
+			mustRelease(t, reading)
+			next := granted(t, writer, "the next writer")
+			if first, second, third := writing.Fence(), reading.Fence(), next.Fence(); first != second || second >= third {
+				t.Errorf("fences %d, %d and %d; want the first twice, and then a greater one", first, second, third)
+			}
+			mustRelease(t, next)
 		})
 	}
 }

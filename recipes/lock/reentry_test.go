@@ -50,30 +50,6 @@ func TestReentryByAnotherValue(t *testing.T) {
 	}, oneOfEach())
 }
 
-// TestGoroutinesOfOneClientExcludeEachOther is the bug of the Go port of
-// Curator, in which any goroutine re-entered: a context never carries a
-// goroutine's ownership, the lease's own context included.
-func TestGoroutinesOfOneClientExcludeEachOther(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		m := newMutex(t, env.Client(t), "/reentrant/goroutines")
-		err := lock.Do(t.Context(), m, func(ctx context.Context, _ *lock.Lease) error {
-			var wg sync.WaitGroup
-			wg.Go(func() {
-				wantErr(t, "TryLock by a goroutine that was started under the lock", errOf(m.TryLock(ctx)), lock.ErrHeld)
-				if n := m.Held(ctx); n != 0 {
-					t.Errorf("it holds %d, want 0", n)
-				}
-				wantErr(t, "Unlock by it", m.Unlock(ctx), lock.ErrNotOwner)
-			})
-			wg.Wait()
-			return nil
-		})
-		if err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // TestOwnersJoinOneAttempt has goroutines of one owner lock at the same time, behind a holder.
 // There is one node for all. When the goroutine that drives the attempt withdraws, another
 // continues from the same place.
@@ -213,30 +189,28 @@ func TestWithoutReentry(t *testing.T) {
 			opts = append(opts, lock.WithoutReentry())
 		}
 		for _, owned := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, with an owner %v", k.name, owned), func(t *testing.T) {
-				inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-					ctx := t.Context()
-					if owned {
-						ctx = asOwner(t, "one")
+			virtualSubtest(t, fmt.Sprintf("%s, with an owner %v", k.name, owned), func(t *testing.T, srv *zkserver.Server) {
+				ctx := t.Context()
+				if owned {
+					ctx = asOwner(t, "one")
+				}
+				l := k.lock(t, virtualClient(t, srv), "/alone", opts...)
+				first := must.Get(l.Lock(ctx))(t)
+				mustBeHeld(ctx, t, l)
+				second := lockLater(ctx, l)
+				await(time.Second)
+				mustWaitStill(t, "a second call", second)
+				if u, ok := l.(interface{ Unlock(context.Context) error }); ok && k.queue {
+					wantErr(t, "Unlock", u.Unlock(ctx), lock.ErrNotOwner)
+				}
+				mustRelease(t, first)
+				next := granted(t, second, "the second lease")
+				if owned && k.queue {
+					if p := participantsOf(t, l); p[0].Metadata.Owner != "one" {
+						t.Errorf("the znode shows %+v", p[0].Metadata)
 					}
-					l := k.lock(t, virtualClient(t, srv), "/alone", opts...)
-					first := must.Get(l.Lock(ctx))(t)
-					mustBeHeld(ctx, t, l)
-					second := lockLater(ctx, l)
-					await(time.Second)
-					mustWaitStill(t, "a second call", second)
-					if u, ok := l.(interface{ Unlock(context.Context) error }); ok && k.queue {
-						wantErr(t, "Unlock", u.Unlock(ctx), lock.ErrNotOwner)
-					}
-					mustRelease(t, first)
-					next := granted(t, second, "the second lease")
-					if owned && k.queue {
-						if p := participantsOf(t, l); p[0].Metadata.Owner != "one" {
-							t.Errorf("the znode shows %+v", p[0].Metadata)
-						}
-					}
-					mustRelease(t, next)
-				})
+				}
+				mustRelease(t, next)
 			})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -230,29 +232,81 @@ func TestBytesOfAListedName(t *testing.T) {
 	})
 }
 
-func TestReadWriteRequests(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		path := anyPath("/rw/requests")
-		c, route := onRoute(t, env)
-		rw := newReadWrite(t, c, path)
-		createNode(t, env.Client(t), path+"/foreign") // the directory stays
-		expect := func(what string, want int, of ...lock.Locker) {
-			t.Helper()
-			route.ResetRequests()
-			for _, l := range of {
-				mustRelease(t, mustLock(t, l))
-			}
-			if got := count(route, path, fault.Create, fault.GetChildren, fault.Delete, fault.Exists); got != want {
-				t.Errorf("%s: %d requests, want %d", what, got, want)
-			}
+// A kindsRequests is what a lock of a kind asks of the server: the first time, and the next.
+type kindsRequests struct {
+	dirs    []string // below the path, that are there
+	trips   [2]int64 // round trips that a Lock waits for
+	sent    [2][]fault.Op
+	refused [2][]fault.Op // a try while another client has the lock
+}
+
+func requestsOfKinds() map[string]kindsRequests {
+	const create, list, listAll, remove, sync, txn = fault.Create, fault.GetChildren, fault.MultiRead, fault.Delete, fault.Sync, fault.Multi
+	both := func(ops ...fault.Op) [2][]fault.Op { return [2][]fault.Op{ops, ops} }
+	queued := kindsRequests{[]string{""}, [2]int64{1, 1}, both(create, list, remove), both(list, sync, list)}
+	return map[string]kindsRequests{
+		"mutex": queued, "local": queued, "read side": queued, "write side": queued,
+		"downgrade": {[]string{""}, [2]int64{3, 3}, both(create, list, create, list, remove, remove), both(list, sync, list)},
+		"semaphore mutex": { // the next time it takes the lease without a place in the queue
+			[]string{"/locks", "/leases"}, [2]int64{2, 1},
+			[2][]fault.Op{{create, list, create, listAll, remove, remove}, {create, listAll, remove}}, both(list, list),
+		},
+		"unfair mutex": {[]string{""}, [2]int64{1, 1}, both(txn, txn), [2][]fault.Op{{txn, fault.Exists}, {txn}}},
+		"multi":        {[]string{"/a", "/b", "/c"}, [2]int64{1, 1}, both(txn, listAll, txn), both(txn, listAll, txn)},
+	}
+}
+
+// TestRequestsOfEachKind counts what locks ask of the server, and how often a Lock waits for that.
+func TestRequestsOfEachKind(t *testing.T) {
+	t.Parallel()
+	downgrades := kind{name: "downgrade", rival: writeSideAt, lock: func(t testing.TB, c *framework.Client, path string, _ ...lock.Option) lock.Locker {
+		return downgradeAt(t, c, path)
+	}}
+	eachKindAndEnv(t, append(slices.Clone(kinds), downgrades), func(t *testing.T, env *zkenv.Env, k kind, path string) {
+		const roundTrip = 10 * time.Millisecond
+		want := requestsOfKinds()[k.name]
+		other := env.Client(t)
+		for _, dir := range want.dirs {
+			createDirs(t, other, path+dir)
 		}
-		expect("lock and release the read side", 3, rw.Read())
-		expect("lock and release the write side", 3, rw.Write())
-		held := mustLock(t, rw.Write())
-		expect("read beside write", 3, rw.Read())
-		expect("re-enter the write side", 0, rw.Write())
+		mustRelease(t, mustLock(t, k.lock(t, other, path))) // makes the epoch of an unfair mutex
+		c, route := onRoute(t, env)
+		l := k.lock(t, c, path)
+		for i, trips := range want.trips {
+			route.SetLatency(roundTrip)
+			start := time.Now()
+			lease := mustLock(t, l)
+			if got := int64(time.Since(start) / roundTrip); got != trips {
+				t.Errorf("Lock %d took %d round trips, want %d", i+1, got, trips)
+			}
+			mustRelease(t, lease)
+			recipetest.MustHaveSent(t, fmt.Sprint("Lock and Release ", i+1), route, path, want.sent[i]...)
+		}
+		held := mustLock(t, k.rivalOf(t, other, path))
+		env.Quiesce()
+		for i, ops := range want.refused {
+			mustRefuse(t, l)
+			if k.name == "semaphore mutex" && route.Count(fault.Multi) == 0 { // it is about no path of the lock's
+				t.Error("no transaction between the listings of a refused TryLock")
+			}
+			recipetest.MustHaveSent(t, fmt.Sprint("refused TryLock ", i+1), route, path, ops...)
+		}
 		mustRelease(t, held)
-	})
+	}, zkenv.Only("on a busy machine a hold lasts 50 ms, and looks at its znode", zkenv.Embedded, zkenv.EmbeddedEnsemble))
+}
+
+// TestUnfairMutexAsksNothingOfItsOwnHolder: a call waits for another one of its client without a request.
+func TestUnfairMutexAsksNothingOfItsOwnHolder(t *testing.T) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		c, route := onRoute(t, env)
+		m := newUnfairMutex(t, c, "/unfair/own")
+		lease := mustTry(t, m)
+		route.ResetRequests()
+		mustRefuse(t, m)
+		wantErr(t, "Lock", errOf(m.Lock(recipetest.Within(t, 20*time.Millisecond))), context.DeadlineExceeded) // the own znode's watch is read later
+		recipetest.MustHaveSent(t, "TryLock and Lock", route, "/unfair")
+		mustRelease(t, lease)
+	}, zkenv.Only("on a busy machine a hold lasts 50 ms, and looks at its znode", zkenv.Embedded, zkenv.EmbeddedEnsemble))
 }
 
 // countListings counts the listings of the directory from now on.

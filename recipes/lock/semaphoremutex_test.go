@@ -30,42 +30,6 @@ func awaitQueued(t testing.TB, c *framework.Client, path string, n int) {
 	awaitContenders(t, c, path+"/locks", n)
 }
 
-// TestSemaphoreMutexRequests counts what a semaphore mutex asks of the server, and how often it waits for that.
-func TestSemaphoreMutexRequests(t *testing.T) {
-	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		c, proxy := onRoute(t, env)
-		m := newSemaphoreMutex(t, c, "/semaphore/requests")
-		createDirs(t, c, "/semaphore/requests/locks", "/semaphore/requests/leases")
-		proxy.ResetRequests()
-		lockIn := func(trips int64) {
-			t.Helper()
-			const roundTrip = 400 * time.Millisecond
-			proxy.SetLatency(roundTrip)
-			start := time.Now()
-			lease := mustLock(t, m)
-			took := time.Since(start)
-			proxy.SetLatency(0)
-			if got := int64(took / roundTrip); got != trips {
-				t.Errorf("locked in %v with round trips of %v, want %d of them", took, roundTrip, trips)
-			}
-			mustRelease(t, lease)
-		}
-		lockIn(2)
-		recipetest.MustHaveSent(t, "the first Lock and Release", proxy, "/semaphore/requests",
-			fault.Create, fault.GetChildren, fault.Create, fault.MultiRead, fault.Delete, fault.Delete)
-		lockIn(1) // it takes the lease without a place in the queue
-		recipetest.MustHaveSent(t, "the next Lock and Release", proxy, "/semaphore/requests", fault.Create, fault.MultiRead, fault.Delete)
-		held := mustLock(t, newSemaphoreMutex(t, env.Client(t), "/semaphore/requests"))
-		proxy.ResetRequests()
-		mustRefuse(t, m)
-		if proxy.Count(fault.Multi) == 0 { // of an operation that is about no path of the lock's
-			t.Error("no transaction between the listings of a refused TryLock")
-		}
-		recipetest.MustHaveSent(t, "a refused TryLock", proxy, "/semaphore/requests", fault.GetChildren, fault.GetChildren)
-		mustRelease(t, held)
-	}, zkenv.Only("on a busy machine a hold lasts 50 ms, and looks at its znode", zkenv.Embedded, zkenv.EmbeddedEnsemble))
-}
-
 // TestSemaphoreMutexLayout reads the znodes of a holder and a waiter: they are those of Curator's
 // InterProcessSemaphoreMutex.
 func TestSemaphoreMutexLayout(t *testing.T) {
@@ -223,24 +187,22 @@ func TestSemaphoreMutexTakesBackOnce(t *testing.T) {
 func TestARefusedDeletionIsRepeated(t *testing.T) {
 	t.Parallel()
 	for closed, newLock := range map[string]newKind{"/refused/locks": semaphoreMutexAt, "/refused": unfairMutexAt} {
-		t.Run(closed, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				const path = "/refused"
-				core, logs := observer.New(zap.ErrorLevel)
-				operator, c := virtualClient(t, srv), virtualClient(t, srv, framework.WithLogger(zap.New(core)))
-				createDirs(t, operator, closed)
-				recipetest.Permit(t, operator, closed, acl.All&^acl.Delete)
-				l := newLock(t, c, path)
-				wantErr(t, "Release", mustLock(t, l).Release(t.Context()), framework.ErrNoAuth)
-				mustRefuse(t, l)
-				zktest.Eventually(t, generous, "an error in the log", func() bool { return logs.Len() > 0 })
-				recipetest.Permit(t, operator, closed, acl.All)
-				zktest.Eventually(t, generous, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
-				if n := logs.Len(); n != 1 {
-					t.Errorf("%d lines in the log, want one: %v", n, logs.All())
-				}
-				mustRelease(t, mustLock(t, newLock(t, operator, path)))
-			})
+		virtualSubtest(t, closed, func(t *testing.T, srv *zkserver.Server) {
+			const path = "/refused"
+			core, logs := observer.New(zap.ErrorLevel)
+			operator, c := virtualClient(t, srv), virtualClient(t, srv, framework.WithLogger(zap.New(core)))
+			createDirs(t, operator, closed)
+			recipetest.Permit(t, operator, closed, acl.All&^acl.Delete)
+			l := newLock(t, c, path)
+			wantErr(t, "Release", mustLock(t, l).Release(t.Context()), framework.ErrNoAuth)
+			mustRefuse(t, l)
+			zktest.Eventually(t, generous, "an error in the log", func() bool { return logs.Len() > 0 })
+			recipetest.Permit(t, operator, closed, acl.All)
+			zktest.Eventually(t, generous, "the deletion is done", func() bool { return c.PendingDeletes() == 0 })
+			if n := logs.Len(); n != 1 {
+				t.Errorf("%d lines in the log, want one: %v", n, logs.All())
+			}
+			mustRelease(t, mustLock(t, newLock(t, operator, path)))
 		})
 	}
 }

@@ -89,25 +89,23 @@ func TestLossBeforeSuccessionOnIsolatedFollower(t *testing.T) {
 func TestLossBeforeSuccessionOnIsolatedLeader(t *testing.T) {
 	t.Parallel()
 	for name, restarted := range map[string]bool{"followers go on": false, "followers restart": true} {
-		t.Run(name, func(t *testing.T) {
-			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-				members := env.Members()
-				followers, leader := members[:len(members)-1], members[len(members)-1]
-				holder := leader.Route(t).Client(t, framework.WithSessionTimeout(sessionAtStake),
-					framework.WithLeaseMargin(zktest.DefaultTickTime))
-				next := followers[0].Client(t, framework.WithSessionTimeout(20*time.Second))
-				var restarts sync.WaitGroup
-				lossAndSuccession(t, holder, next, "/succession/leader", func() {
-					leader.Isolate(t)
-					for _, f := range followers {
-						if restarted {
-							restarts.Go(func() { f.Restart(t) })
-						}
+		envSubtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			members := env.Members()
+			followers, leader := members[:len(members)-1], members[len(members)-1]
+			holder := leader.Route(t).Client(t, framework.WithSessionTimeout(sessionAtStake),
+				framework.WithLeaseMargin(zktest.DefaultTickTime))
+			next := followers[0].Client(t, framework.WithSessionTimeout(20*time.Second))
+			var restarts sync.WaitGroup
+			lossAndSuccession(t, holder, next, "/succession/leader", func() {
+				leader.Isolate(t)
+				for _, f := range followers {
+					if restarted {
+						restarts.Go(func() { f.Restart(t) })
 					}
-				})
-				restarts.Wait()
-			}, zkenv.Breakable(), zkenv.Only("it takes a leader and its followers", zkenv.Ensemble))
-		})
+				}
+			})
+			restarts.Wait()
+		}, zkenv.Breakable(), zkenv.Only("it takes a leader and its followers", zkenv.Ensemble))
 	}
 }
 
@@ -184,40 +182,38 @@ func TestLossBeforeSuccessionOnStalledRoute(t *testing.T) {
 func TestAbandonedSessionDelaysNoClient(t *testing.T) {
 	t.Parallel()
 	for name, itself := range map[string]bool{"another client": false, "the holder's own next attempt": true} {
-		t.Run(name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-				const path = "/given-up"
-				proxy := behindPipe(t, srv)
-				holder := virtualClient(t, srv, framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(6*time.Second))
-				next := holder
-				if !itself {
-					next = virtualClient(t, srv)
-				}
-				lease := mustLock(t, newMutex(t, holder, path))
-				var lost time.Time
-				ended, cancel := lease.Context(t.Context())
-				defer cancel()
-				context.AfterFunc(ended, func() { lost = time.Now() })
+		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
+			const path = "/given-up"
+			proxy := behindPipe(t, srv)
+			holder := virtualClient(t, srv, framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(6*time.Second))
+			next := holder
+			if !itself {
+				next = virtualClient(t, srv)
+			}
+			lease := mustLock(t, newMutex(t, holder, path))
+			var lost time.Time
+			ended, cancel := lease.Context(t.Context())
+			defer cancel()
+			context.AfterFunc(ended, func() { lost = time.Now() })
 
-				proxy.Blackhole(zkproxy.Both)
-				must.Receive(t, lease.Lost(), "the loss")
-				synctest.Wait()
-				proxy.Heal()
-				healed := time.Now()
-				got := must.Receive(t, lockLater(t.Context(), newMutex(t, next, path)), "the grant to the next")
-				if got.Err != nil {
-					t.Fatal(got.Err)
-				}
-				const margin = 2 * time.Second // a third of the session timeout
-				if took := got.At.Sub(healed); took > margin+time.Second {
-					t.Errorf("granted %v after the network was back", took)
-				}
-				if lost.IsZero() || got.At.Sub(lost) < margin {
-					t.Errorf("told of the loss at %v, the next was granted at %v: want the lease margin of %v between them", lost, got.At, margin)
-				}
-				mustRelease(t, got.Lease)
-				_ = lease.Release(t.Context()) // lost long ago
-			})
+			proxy.Blackhole(zkproxy.Both)
+			must.Receive(t, lease.Lost(), "the loss")
+			synctest.Wait()
+			proxy.Heal()
+			healed := time.Now()
+			got := must.Receive(t, lockLater(t.Context(), newMutex(t, next, path)), "the grant to the next")
+			if got.Err != nil {
+				t.Fatal(got.Err)
+			}
+			const margin = 2 * time.Second // a third of the session timeout
+			if took := got.At.Sub(healed); took > margin+time.Second {
+				t.Errorf("granted %v after the network was back", took)
+			}
+			if lost.IsZero() || got.At.Sub(lost) < margin {
+				t.Errorf("told of the loss at %v, the next was granted at %v: want the lease margin of %v between them", lost, got.At, margin)
+			}
+			mustRelease(t, got.Lease)
+			_ = lease.Release(t.Context()) // lost long ago
 		})
 	}
 }

@@ -100,17 +100,15 @@ func TestTelemetry(t *testing.T) {
 			if s.of != nil && !s.of(k) {
 				continue
 			}
-			t.Run(k.name+" "+s.name, func(t *testing.T) {
-				inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-					a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
-					s.happen(t, env, k, a, b)
-					env.Quiesce()
-					checkSecrets(t, a, b)
-					got := "Spans\n\n" + ended(a, b).String() + "\nLog\n\n" + a.logged() + "\nMetrics\n\n" + a.measurements(t)
-					file := strings.ReplaceAll(filepath.Join(k.name, s.name), " ", "-")
-					checkGolden(t, filepath.Join("testdata", "telemetry", file+".txt"), got)
-				}, zkenv.Only("in virtual time every run is told in the same way", zkenv.Embedded))
-			})
+			envSubtest(t, k.name+" "+s.name, func(t *testing.T, env *zkenv.Env) {
+				a, b := serviceIn(t, env, "a"), serviceIn(t, env, "b")
+				s.happen(t, env, k, a, b)
+				env.Quiesce()
+				checkSecrets(t, a, b)
+				got := "Spans\n\n" + ended(a, b).String() + "\nLog\n\n" + a.logged() + "\nMetrics\n\n" + a.measurements(t)
+				file := strings.ReplaceAll(filepath.Join(k.name, s.name), " ", "-")
+				checkGolden(t, filepath.Join("testdata", "telemetry", file+".txt"), got)
+			}, zkenv.Only("in virtual time every run is told in the same way", zkenv.Embedded))
 		}
 	}
 }

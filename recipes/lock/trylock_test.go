@@ -67,30 +67,28 @@ func TestTryLockThatComesSecond(t *testing.T) {
 		"an operator deletes its znode":   deleteSecond,
 		"its session ends before it asks": func(t *testing.T, _ *framework.Client, route *zkenv.Route, _ string) { route.Expire(t) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-				path := "/try/second/" + name
-				c, route := onRoute(t, env)
-				other, operator := env.Client(t), env.Client(t) // now, because a request can't be held for long
-				late := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.HoldRequest})
-				gone := route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.HoldRequest})
-				defer gone.Release()
-				defer late.Release()
-				refused := lockLater(t.Context(), tryLock{newMutex(t, c, path)})
-				must.Receive(t, late.Hit(), "the create")
-				held := mustLock(t, newMutex(t, other, path))
-				late.Release()
-				must.Receive(t, gone.Hit(), "the delete of what came second")
-				meddle(t, operator, route, path)
-				gone.Release()
-				err := failed(t, refused, "the refusal")
-				want := "lock: try lock " + path + ": " + lock.ErrHeld.Error()
-				if err == nil || err.Error() != want {
-					t.Errorf("error %q, want %q", err, want)
-				}
-				awaitContenders(t, operator, path, 1)
-				mustRelease(t, held)
-			})
+		envSubtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			path := "/try/second/" + name
+			c, route := onRoute(t, env)
+			other, operator := env.Client(t), env.Client(t) // now, because a request can't be held for long
+			late := route.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.HoldRequest})
+			gone := route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.HoldRequest})
+			defer gone.Release()
+			defer late.Release()
+			refused := lockLater(t.Context(), tryLock{newMutex(t, c, path)})
+			must.Receive(t, late.Hit(), "the create")
+			held := mustLock(t, newMutex(t, other, path))
+			late.Release()
+			must.Receive(t, gone.Hit(), "the delete of what came second")
+			meddle(t, operator, route, path)
+			gone.Release()
+			err := failed(t, refused, "the refusal")
+			want := "lock: try lock " + path + ": " + lock.ErrHeld.Error()
+			if err == nil || err.Error() != want {
+				t.Errorf("error %q, want %q", err, want)
+			}
+			awaitContenders(t, operator, path, 1)
+			mustRelease(t, held)
 		})
 	}
 }

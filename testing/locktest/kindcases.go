@@ -67,6 +67,9 @@ func (s *fixture) reentrant() {
 		if err != nil {
 			s.Fatal(err)
 		}
+		if owned == s.Context() {
+			s.startGoroutineUnder(first, s.locker(c))
+		}
 		second, err := s.tryLock(owned, s.locker(c))
 		if err != nil {
 			s.Fatalf("TryLock by the owner: %v", err)
@@ -91,6 +94,27 @@ func (s *fixture) reentrant() {
 	}
 	s.unlocks(owners[0])
 	s.mustBeQuiet(c)
+}
+
+// startGoroutineUnder fails the test if a goroutine that is started under the lease, with its context, is taken for its
+// owner. That was a bug of the Go port of Curator: a context never carries a goroutine's ownership.
+func (s *fixture) startGoroutineUnder(lease *lock.Lease, l lock.Locker) {
+	ctx, cancel := lease.Context(s.Context())
+	defer cancel()
+	_ = within(s, "a goroutine under the lock", func() error {
+		if !s.cfg.shared {
+			if _, err := l.TryLock(ctx); !errors.Is(err, lock.ErrHeld) {
+				s.Errorf("TryLock by a goroutine that was started under the lock: %v, want ErrHeld", err)
+			}
+		}
+		if c, ok := l.(counted); ok {
+			s.mustHave(ctx, l, 0)
+			if err := c.Unlock(ctx); !errors.Is(err, lock.ErrNotOwner) {
+				s.Errorf("Unlock by a goroutine that was started under the lock: %v, want ErrNotOwner", err)
+			}
+		}
+		return nil
+	})
 }
 
 // A counted lock counts its owners' leases, and is unlocked by an owner rather than by a lease.
