@@ -30,6 +30,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -318,98 +319,86 @@ func protect(t *testing.T, c *framework.Client) {
 	mustCreate(t, c, "/bob", secretData, onlyFor("bob", secret))
 }
 
-func TestAddAuth_replaces_the_credential_of_the_same_user(t *testing.T) {
+// TestAddAuth has a client of alice's with a hold add credentials. What it has then it presents to each later connection.
+func TestAddAuth(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c, proxy := proxied(t, srv, framework.WithAuth("digest", []byte("bob:"+secret)), framework.WithAuth("digest", digest(secret)))
-		protect(t, c)
-		id := c.Session().ID
-		wantReads(t, "before", c, "/old", "/bob")
-		view := must.Get(c.Namespace("some"))(t)
-		must.OK(t, view.AddAuth(t.Context(), "digest", digest(renewed)))
-		wantReads(t, "on the connection of AddAuth", c, "/old", "/new", "/bob")
-		for range 2 {
-			proxy.ResetRequests()
-			cut := proxy.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
-			wantReads(t, "on the next connection", c, "/new", "/bob")
-			await(t, cut.Hit(), "the cut")
-			wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 2)
-		}
-		wantEqual(t, "session", c.Session().ID, id)
-	})
-}
-
-func TestAddAuth_of_a_refused_credential_has_no_effect(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		var seen trail
-		c, proxy := proxied(t, srv, framework.WithAuth("digest", digest(secret)), framework.WithStateListener(seen.add))
-		protect(t, c)
-		id := c.Session().ID
-		h := mustHold(t, c)
-		for range 2 {
-			err := c.AddAuth(within(t, patience), "nosuchscheme", []byte(renewed))
-			wantErr(t, "AddAuth", err, framework.ErrAuthFailed)
-			if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), renewed) || !strings.Contains(err.Error(), "nosuchscheme") {
-				t.Errorf("the error shows the credential, or does not name the scheme: %v", err)
+	for name, tc := range map[string]struct {
+		add       func(t *testing.T, srv *zkserver.Server, proxy *zkproxy.Proxy, c *framework.Client)
+		reads     []string // what the client can read by the next connections
+		presented int      // credentials, to each of them
+		failed    int      // changes to AuthFailed
+	}{
+		"that replaces the credential of the same user": {func(t *testing.T, _ *zkserver.Server, _ *zkproxy.Proxy, c *framework.Client) {
+			must.OK(t, c.AddAuth(t.Context(), "digest", []byte("bob:"+secret)))
+			wantReads(t, "before", c, "/old", "/bob")
+			must.OK(t, must.Get(c.Namespace("some"))(t).AddAuth(t.Context(), "digest", digest(renewed)))
+			wantReads(t, "on the connection of AddAuth", c, "/old", "/new", "/bob")
+		}, []string{"/new", "/bob"}, 2, 0},
+		"that is refused, twice": {func(t *testing.T, _ *zkserver.Server, _ *zkproxy.Proxy, c *framework.Client) {
+			for range 2 {
+				wantRefused(t, c.AddAuth(within(t, patience), "nosuchscheme", []byte(renewed)))
+				sleep(time.Second)
+				wantReads(t, "after a refusal", c, "/old")
 			}
-			zktest.Eventually(t, patience, "the connection ends", func() bool { return c.State() != connected || len(seen.states()) > 3 })
-			must.OK(t, c.AwaitConnected(within(t, patience)))
-			wantReads(t, "after a refusal", c, "/old")
-		}
-		proxy.ResetRequests()
-		proxy.Cut()
-		wantReads(t, "on the next connection", c, "/old")
-		wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 1)
-		if err := h.Err(); err != nil || c.Session().ID != id {
-			t.Errorf("session %#x, want %#x: %v", c.Session().ID, id, err)
-		}
-		if slices.Contains(seen.states(), framework.AuthFailed) {
-			t.Errorf("states %v, want no AuthFailed", seen.states())
-		}
-	})
+		}, []string{"/old"}, 1, 0},
+		"that the next connection refuses": {func(t *testing.T, srv *zkserver.Server, _ *zkproxy.Proxy, c *framework.Client) {
+			disconnect(srv)
+			added := background(func() error { return c.AddAuth(t.Context(), "nosuchscheme", []byte(renewed)) })
+			sleep(time.Second)
+			srv.Accept()
+			wantRefused(t, <-added)
+		}, []string{"/old"}, 1, 1},
+		"that it has from the beginning, and that a server refuses once": {func(t *testing.T, _ *zkserver.Server, proxy *zkproxy.Proxy, c *framework.Client) {
+			refusing := proxy.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: fault.Refuse, Code: fault.AuthFailed})
+			wantErr(t, "AddAuth", c.AddAuth(t.Context(), "digest", digest(secret)), framework.ErrAuthFailed)
+			wantEqual(t, "refusals", refusing.Hits(), 1)
+		}, []string{"/old"}, 1, 0},
+		"without a connection, for which it waits": {func(t *testing.T, srv *zkserver.Server, _ *zkproxy.Proxy, c *framework.Client) {
+			disconnect(srv)
+			sleep(time.Second)
+			err := c.AddAuth(within(t, 2*time.Second), "digest", []byte("bob:"+secret))
+			wantErr(t, "AddAuth", err, context.DeadlineExceeded, framework.ErrNotConnected) // it is added, though
+			added := background(func() error { return c.AddAuth(t.Context(), "digest", digest(renewed)) })
+			sleep(time.Second)
+			srv.Accept()
+			must.OK(t, <-added)
+		}, []string{"/new", "/bob"}, 2, 0},
+		"whose request is lost": {func(t *testing.T, srv *zkserver.Server, _ *zkproxy.Proxy, c *framework.Client) {
+			srv.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: fault.CutBefore})
+			must.OK(t, c.AddAuth(t.Context(), "digest", digest(renewed)))
+		}, []string{"/new"}, 1, 0},
+		"whose answer is lost": {func(t *testing.T, srv *zkserver.Server, _ *zkproxy.Proxy, c *framework.Client) {
+			srv.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: fault.DropReply})
+			must.OK(t, c.AddAuth(t.Context(), "digest", digest(renewed)))
+		}, []string{"/new"}, 1, 0},
+	} {
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var seen trail
+			c, proxy := proxied(t, srv, framework.WithAuth("digest", digest(secret)), framework.WithStateListener(seen.add))
+			protect(t, c)
+			id, h := c.Session().ID, mustHold(t, c)
+			tc.add(t, srv, proxy, c)
+			for range 2 {
+				sleep(time.Second)
+				proxy.ResetRequests()
+				proxy.Cut()
+				wantReads(t, "on the next connection", c, tc.reads...)
+				wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), tc.presented)
+			}
+			wantErr(t, "the hold", h.Err(), nil)
+			wantEqual(t, "session", c.Session().ID, id)
+			wantEqual(t, "changes to AuthFailed", countOf(seen.states(), framework.AuthFailed), tc.failed)
+		})
+	}
 }
 
-func TestAddAuth_without_a_connection_waits_for_one(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c, proxy := proxied(t, srv, framework.WithAuth("digest", digest(secret)))
-		protect(t, c)
-		disconnect(srv)
-		sleep(time.Second)
-		err := c.AddAuth(within(t, 2*time.Second), "digest", []byte("bob:"+secret))
-		wantErr(t, "AddAuth", err, context.DeadlineExceeded, framework.ErrNotConnected) // it is added, though
-		added := background(func() error { return c.AddAuth(t.Context(), "digest", digest(renewed)) })
-		sleep(time.Second)
-		proxy.ResetRequests()
-		srv.Accept()
-		must.OK(t, <-added)
-		wantReads(t, "once it is connected", c, "/new", "/bob")
-		wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 2)
-	})
-}
-
-func TestAddAuth_refused_by_the_next_connection_has_no_effect(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c, proxy := proxied(t, srv, framework.WithAuth("digest", digest(secret)))
-		protect(t, c)
-		disconnect(srv)
-		added := background(func() error { return c.AddAuth(t.Context(), "nosuchscheme", []byte(renewed)) })
-		sleep(time.Second)
-		srv.Accept()
-		err := <-added
-		wantErr(t, "AddAuth", err, framework.ErrAuthFailed)
-		if text := fmt.Sprint(err); strings.Contains(text, renewed) || !strings.Contains(text, "nosuchscheme") {
-			t.Errorf("%s: want the scheme, and not the secret", text)
-		}
-		sleep(time.Second)
-		must.OK(t, c.AwaitConnected(t.Context()))
-		proxy.ResetRequests()
-		srv.Cut()
-		wantReads(t, "afterwards", c, "/old")
-		wantEqual(t, "credentials presented", proxy.Count(fault.SetAuth), 1)
-	})
+// wantRefused fails the test unless AddAuth was refused for the scheme, and the error does not show the credential.
+func wantRefused(t *testing.T, err error) {
+	t.Helper()
+	wantErr(t, "AddAuth", err, framework.ErrAuthFailed)
+	if text := fmt.Sprintf("%v %+v %#v", err, err, err); strings.Contains(text, renewed) || !strings.Contains(text, "nosuchscheme") {
+		t.Errorf("%s: want the scheme, and not the credential", text)
+	}
 }
 
 // Several calls of one user are refused together: the client has its first credential again.
@@ -434,21 +423,6 @@ func TestAddAuth_of_several_that_are_refused_has_no_effect(t *testing.T) {
 			wantReads(t, "afterwards", c, "/old")
 		})
 	}
-}
-
-// A server refuses for once what the client has from the beginning.
-func TestAddAuth_of_a_credential_of_WithAuth_removes_none(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c, proxy := proxied(t, srv, framework.WithAuth("digest", digest(secret)))
-		protect(t, c)
-		refusing := proxy.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: fault.Refuse, Code: fault.AuthFailed})
-		wantErr(t, "AddAuth", c.AddAuth(t.Context(), "digest", digest(secret)), framework.ErrAuthFailed)
-		wantEqual(t, "refusals", refusing.Hits(), 1)
-		srv.Cut()
-		sleep(time.Second)
-		wantReads(t, "afterwards", c, "/old")
-	})
 }
 
 func TestAddAuth_brings_a_refused_client_back(t *testing.T) {
@@ -494,21 +468,6 @@ func TestAddAuth_at_servers_that_require_a_credential(t *testing.T) {
 	})
 	must.OK(t, c.AddAuth(within(t, patience), "digest", digest(secret)))
 	mustCreate(t, c, "/mine", "", framework.WithACL(acl.Creator()...))
-}
-
-func TestAddAuth_goes_on_where_the_answer_was_lost(t *testing.T) {
-	t.Parallel()
-	for _, action := range []fault.Action{fault.CutBefore, fault.DropReply} {
-		runVirtually(t, action.String(), func(t *testing.T, srv *zkserver.Server) {
-			c, _ := proxied(t, srv, framework.WithAuth("digest", digest(secret)))
-			protect(t, c)
-			srv.Rules().Add(fault.Rule{Op: fault.SetAuth, Action: action})
-			must.OK(t, c.AddAuth(t.Context(), "digest", digest(renewed)))
-			wantReads(t, "after the cut", c, "/new")
-			srv.Cut()
-			wantReads(t, "on the next connection", c, "/new")
-		})
-	}
 }
 
 func TestAddAuth_refuses_bad_arguments_at_once(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
@@ -98,7 +97,6 @@ func TestProtectedCreate_is_not_searched_for_at_a_deposed_leader(t *testing.T) {
 // no znode.
 func TestProtectedCreate_of_a_znode_that_may_not_be_read(t *testing.T) {
 	t.Parallel()
-	unreadable := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})
 	for _, version := range []string{"3.6.0", zkserver.DefaultVersion, "3.8.4", "3.9.6"} {
 		for name, opts := range map[string][]framework.CreateOption{
 			"found": nil, "its Stat is asked for": {framework.StatTo(new(framework.Stat))},
@@ -199,7 +197,7 @@ func TestCreate_makes_parents_below_a_znode_that_may_not_be_read(t *testing.T) {
 	for _, version := range []string{"3.6.0", zkserver.DefaultVersion, "3.8.4", "3.9.6"} {
 		runVirtually(t, version, func(t *testing.T, srv *zkserver.Server) {
 			c := virtual(t, srv)
-			must.Get(c.Create(t.Context(), "/hidden", nil, framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})))(t)
+			must.Get(c.Create(t.Context(), "/hidden", nil, unreadable))(t)
 			check(t, last(c.Create(t.Context(), "/hidden/a/b/c/n", nil, framework.WithParents())))
 		}, zkserver.WithVersion(version))
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/retry"
@@ -188,7 +187,6 @@ func TestUntilKnown(t *testing.T) {
 // The search for the znode is refused twice, by a server that has lost its leader: the outcome is still unknown, so
 // a create that continues until it is known does. If the ACL lets no client read the znode, waiting doesn't help.
 func TestUntilKnown_when_a_search_is_refused(t *testing.T) {
-	unreadable := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})
 	for kind, opt := range map[string]framework.CreateOption{"protected": framework.Protected(), "known by session": framework.KnownBySession()} {
 		for name, want := range map[string]error{"for a while": nil, "by the ACL": framework.ErrNoAuth} {
 			runVirtually(t, kind+", "+name, func(t *testing.T, srv *zkserver.Server) {
@@ -218,7 +216,7 @@ func TestUntilKnown_when_a_search_is_refused(t *testing.T) {
 func TestKnownBySessionBesideAZnodeThatMayNotBeRead(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, other := virtual(t, srv), virtual(t, srv)
-		mustCreate(t, other, "/x", "", framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"}))
+		mustCreate(t, other, "/x", "", unreadable)
 		srv.Rules().Add(fault.Rule{Session: c.Session().ID, Op: fault.Create, Action: fault.DropReply})
 		_, err := c.Create(t.Context(), "/x", nil, knownBySession()...)
 		wantErr(t, "Create", err, framework.ErrNodeExists)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
@@ -199,7 +198,6 @@ func TestDeleteCreatedByWithoutRead(t *testing.T) {
 		srv := zkserver.Run(t, zkserver.WithVersion("3.9.6"))
 		c := virtual(t, srv)
 		var st framework.Stat
-		unreadable := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})
 		must.Get(c.Create(t.Context(), "/z", nil, framework.StatTo(&st), unreadable))(t)
 		ctx := within(t, time.Minute)
 		err := c.Delete(ctx, "/z", framework.CreatedBy(st.Czxid))
@@ -214,7 +212,6 @@ func TestDeleteCreatedByWithoutRead(t *testing.T) {
 
 // A client discards its session's own znode even if it may not read it, and no other znode that is at the path by now.
 func TestDiscardWithoutRead(t *testing.T) {
-	unreadable := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})
 	for name, byEpoch := range map[string]bool{"by the czxid": false, "at an epoch": true} {
 		for _, replaced := range []bool{false, true} {
 			runVirtually(t, fmt.Sprintf("%s, replaced %v", name, replaced), func(t *testing.T, srv *zkserver.Server) {

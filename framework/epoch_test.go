@@ -111,12 +111,11 @@ func TestEpochChangesWhileAReplyIsLost(t *testing.T) {
 		"deleted": func(ctx context.Context, c *framework.Client, path string) error { return c.Delete(ctx, path) },
 	} {
 		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
-			g := new(gate)
-			c, operator := virtual(t, srv, framework.WithDialer(g.around(srv.Dial))), virtual(t, srv)
+			c, operator := virtual(t, srv), virtual(t, srv)
 			former, st := mustCreateAtEpoch(t, c, "/changed/one")
 			must.OK(t, c.Delete(t.Context(), "/changed/one", framework.AtEpoch(former), framework.CreatedBy(st.Czxid)))
 			lost := srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/changed/one", Action: fault.DropReply})
-			g.shut()
+			srv.Refuse()
 			var version int32
 			done := make(chan error, 1)
 			go func() {
@@ -127,7 +126,7 @@ func TestEpochChangesWhileAReplyIsLost(t *testing.T) {
 			await(t, lost.Hit(), "the create")
 			first, _, _ := operator.Exists(t.Context(), "/changed/one")
 			must.OK(t, change(t.Context(), operator, zkpath.Epoch("/changed/one")))
-			g.open()
+			srv.Accept()
 			must.OK(t, <-done)
 			if another := st.Czxid > first.Czxid; another != (name != "left") {
 				t.Errorf("czxid %d after %d: another znode: %v", st.Czxid, first.Czxid, another)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -15,7 +16,6 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -24,6 +24,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
@@ -45,6 +46,9 @@ func connect(t testing.TB, servers string, opts ...framework.Option) *framework.
 	must.OK(t, c.AwaitConnected(ctx))
 	return c
 }
+
+// unreadable lets no client read a znode.
+var unreadable = framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})
 
 func newClient(t testing.TB, servers string, opts ...framework.Option) *framework.Client {
 	t.Helper()
@@ -253,7 +257,7 @@ func (tr *trail) last(to framework.State) framework.StateChange {
 	return framework.StateChange{}
 }
 
-// A gate is a dialer that can be held back.
+// A gate holds dials back while it is shut.
 type gate struct {
 	mu     sync.Mutex
 	closed chan struct{} // closed when the gate opens; nil while it is open
@@ -280,16 +284,6 @@ func (g *gate) isShut() bool {
 
 // A dialFunc connects a client to addr.
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// around returns a dialer that waits for the gate and then dials.
-func (g *gate) around(dial dialFunc) dialFunc {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if err := g.pass(ctx); err != nil {
-			return nil, err
-		}
-		return dial(ctx, network, addr)
-	}
-}
 
 // pass waits until the gate is open.
 func (g *gate) pass(ctx context.Context) error {
@@ -366,8 +360,9 @@ func (tr *traces) take(t testing.TB, ctx context.Context, c *framework.Client) s
 		}
 		operation, _, _ := strings.Cut(s.Name, " ")
 		fmt.Fprintf(&out, "%s (%s, %s)", operation, parent, status)
-		for _, a := range uncommon(t, c, s) {
-			fmt.Fprintf(&out, " %s=%s", a.Key, a.Value.String())
+		rest := uncommon(t, c, s)
+		for _, key := range slices.Sorted(maps.Keys(rest)) {
+			fmt.Fprintf(&out, " %s=%s", key, rest[key])
 		}
 		out.WriteString("\n")
 	}
@@ -385,45 +380,32 @@ func checkSpan(t testing.TB, s tracetest.SpanStub) {
 	}
 }
 
-// uncommon checks the attributes that all spans have, and returns the rest, sorted.
-func uncommon(t testing.TB, c *framework.Client, s tracetest.SpanStub) []attribute.KeyValue {
+// uncommon checks the attributes that all spans have, and returns the rest.
+func uncommon(t testing.TB, c *framework.Client, s tracetest.SpanStub) map[string]string {
 	t.Helper()
-	var rest []attribute.KeyValue
-	namespace := strings.TrimSuffix(c.AbsolutePath("/"), "/")
-	name, host, port, system := "", "", fmt.Sprint(proto.DefaultPort), ""
+	rest := make(map[string]string)
 	for _, a := range s.Attributes {
-		switch value := a.Value.String(); a.Key {
-		case zktel.AttrDBSystem:
-			system = value
-		case zktel.AttrDBOperation:
-			name = strings.TrimSpace(value + " " + namespace)
-		case zktel.AttrServerAddress:
-			host = value
-		case zktel.AttrServerPort:
-			port = value
-		case zktel.AttrDBNamespace:
-			if value != namespace || namespace == "" {
-				t.Errorf("span %s has the namespace %q, want %q", s.Name, value, namespace)
-			}
-		case zktel.AttrSessionID:
-			if want := fmt.Sprintf("%#x", c.Session().ID); value != want {
-				t.Errorf("span %s is of session %s, want %s", s.Name, value, want)
-			}
-		case zktel.AttrNodePath:
-			rest = append(rest, a.Key.String(strings.TrimPrefix(value, namespace)))
-		default:
-			rest = append(rest, a)
-		}
+		rest[string(a.Key)] = a.Value.String()
 	}
-	if name != s.Name || system != "zookeeper" {
-		t.Errorf("span %s is of operation %q and system %q", s.Name, name, system)
+	take := func(key string) string {
+		defer delete(rest, key)
+		return rest[key]
 	}
-	if host == "" {
-		rest = append(rest, attribute.String(zktel.AttrServerAddress, "none"))
-	} else if server := net.JoinHostPort(host, port); !slices.Contains(c.Servers(), server) {
+	namespace := strings.TrimSuffix(c.AbsolutePath("/"), "/")
+	wantEqual(t, "name", s.Name, strings.TrimSpace(take(zktel.AttrDBOperation)+" "+namespace))
+	wantEqual(t, "system", take(zktel.AttrDBSystem), "zookeeper")
+	wantEqual(t, "namespace", take(zktel.AttrDBNamespace), namespace)
+	if id := take(zktel.AttrSessionID); id != "" {
+		wantEqual(t, "session", id, fmt.Sprintf("%#x", c.Session().ID))
+	}
+	if host, port := take(zktel.AttrServerAddress), take(zktel.AttrServerPort); host == "" {
+		rest[zktel.AttrServerAddress] = "none"
+	} else if server := net.JoinHostPort(host, cmp.Or(port, fmt.Sprint(proto.DefaultPort))); !slices.Contains(c.Servers(), server) {
 		t.Errorf("span %s names the server %s, want one of %v", s.Name, server, c.Servers())
 	}
-	slices.SortFunc(rest, func(a, b attribute.KeyValue) int { return strings.Compare(string(a.Key), string(b.Key)) })
+	if path, ok := rest[zktel.AttrNodePath]; ok {
+		rest[zktel.AttrNodePath] = strings.TrimPrefix(path, namespace)
+	}
 	return rest
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -350,9 +351,8 @@ func (tt tableCase) run(t testing.TB, srv *tableServer, dir string, opts ...fram
 		must.Get(srv.observer.Create(t.Context(), zkpath.Epoch(in.path), nil))(t)
 	}
 	srv.begin(dir, tt.write.exists)
-	g := new(gate)
 	c := must.Get(framework.NewClient(srv.Addr(), append([]framework.Option{
-		framework.WithSessionTimeout(10 * time.Second), framework.WithDialer(g.around(srv.Dial)),
+		framework.WithSessionTimeout(10 * time.Second), framework.WithDialer(srv.Dial),
 	}, opts...)...))(t)
 	defer func() { _ = c.Close() }() // what is pending is not of interest
 	must.OK(t, c.AwaitConnected(t.Context()))
@@ -360,7 +360,7 @@ func (tt tableCase) run(t testing.TB, srv *tableServer, dir string, opts ...fram
 		must.Get2(c.Exists(t.Context(), "/"))(t)
 	}
 	lost := srv.Rules().Add(fault.Rule{Session: c.Session().ID, Op: tt.write.op, Path: dir + "/**", Action: tt.loss})
-	g.shut()
+	srv.Refuse()
 	done := background(func() error { return tt.write.do(tableCall{in, t.Context(), c}) })
 	await(t, lost.Hit(), "the loss")
 	synctest.Wait()
@@ -368,7 +368,7 @@ func (tt tableCase) run(t testing.TB, srv *tableServer, dir string, opts ...fram
 		must.OK(t, srv.Expire(c.Session().ID))
 	}
 	tableOthers()[tt.others](t, srv.other, in, tt.write)
-	g.open()
+	srv.Accept()
 	err = <-done
 	zktest.Eventually(t, patience, "what is done in the background is done", func() bool { return c.PendingDeletes() == 0 })
 	if tt.others == "delete and create" && tt.write.exists && !tt.write.again {
@@ -528,16 +528,18 @@ func (f failure) inject(t testing.TB, srv *tableServer, w tableWrite, dir string
 	srv.begin(dir, w.exists)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	g := new(gate)
 	conn := new(failingConn)
 	if conn.end = func() { _ = conn.Close() }; f.ctx {
 		conn.end = cancel
 	}
-	c := must.Get(framework.NewClient(srv.Addr(), framework.WithRetry(retry.Never()), framework.WithDialer(g.around(
+	c := must.Get(framework.NewClient(srv.Addr(), framework.WithRetry(retry.Never()), framework.WithDialer(
 		func(ctx context.Context, network, addr string) (_ net.Conn, err error) {
-			conn.Conn, err = srv.Dial(ctx, network, addr)
-			return conn, err
-		}))))(t)
+			if conn.Conn == nil { // there is no other
+				conn.Conn, err = srv.Dial(ctx, network, addr)
+				return conn, err
+			}
+			return nil, syscall.ECONNREFUSED
+		})))(t)
 	defer func() { _ = c.Close() }() // what is pending is not of interest
 	must.OK(t, c.AwaitConnected(t.Context()))
 	must.Get2(c.Exists(t.Context(), "/"))(t)
@@ -549,7 +551,6 @@ func (f failure) inject(t testing.TB, srv *tableServer, w tableWrite, dir string
 		defer rule.Remove()
 		hit = func() bool { return rule.Hits() > 0 }
 	}
-	g.shut()
 	done := background(func() error { return w.do(tableCall{in, ctx, c}) })
 	synctest.Wait()
 	if !hit() {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -57,7 +56,6 @@ func kindOf(err error) error {
 func drawZnodes(t *testing.T, c *framework.Client, r *rand.Rand) (paths []string) {
 	t.Helper()
 	const dirs, each = 12, 12
-	hidden := framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})
 	must.OK(t, framework.CreateUnchecked(c, "/null"))
 	paths = append(paths, "/null")
 	for i := range dirs * each {
@@ -66,7 +64,7 @@ func drawZnodes(t *testing.T, c *framework.Client, r *rand.Rand) (paths []string
 		switch copy(data, path); r.IntN(8) {
 		case 0: // absent
 		case 1:
-			mustCreate(t, c, path, string(data), hidden)
+			mustCreate(t, c, path, string(data), unreadable)
 		default:
 			mustCreate(t, c, path, string(data))
 		}

@@ -86,37 +86,6 @@ func TestWatchEachSharesWhatIsRead(t *testing.T) {
 	})
 }
 
-// TestWatchEach_continues_where_another_ends has the call end whose read another one shares,
-// and the znode be created meanwhile that the read has not found.
-func TestWatchEach_continues_where_another_ends(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
-		mustCreate(t, c, "/each", "")
-		srv.Rules().Add(fault.Rule{Op: fault.GetData, Path: "/each/a", Action: fault.DelayReply, Delay: 2 * time.Second})
-		ctx := within(t, time.Second)
-		var both sync.WaitGroup
-		both.Go(func() {
-			if _, errs := c.WatchEach(ctx, framework.WatchData, "/each/a"); !errors.Is(errs[0], context.DeadlineExceeded) {
-				t.Errorf("error %v, want the deadline's", errs[0])
-			}
-		})
-		var ws []*framework.Watch
-		both.Go(func() {
-			synctest.Wait()
-			var errs []error
-			if ws, errs = c.WatchEach(t.Context(), framework.WatchData, "/each/a"); errs[0] != nil {
-				t.Error(errs[0])
-			}
-		})
-		other := virtual(t, srv, framework.WithSessionTimeout(20*time.Second))
-		mustCreate(t, other, "/each/a", "1")
-		both.Wait()
-		must.OK(t, other.Delete(t.Context(), "/each/a"))
-		<-ws[0].Fired()
-		wantEqual(t, "event", ws[0].Event(), framework.EventDeleted)
-	})
-}
-
 func TestWatchIsValid(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
