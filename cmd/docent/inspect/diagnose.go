@@ -52,59 +52,41 @@ func Sort(found []Finding) {
 }
 
 func ofListing(l Listing) Finding {
-	f := Finding{
-		Severity: Warning, Problem: LargeListing, Path: l.Path,
-		Text:   fmt.Sprintf("its listing has %d KiB; clients accept %d KiB by default", l.Bytes>>10, maxListing>>10),
-		Advice: "Find what creates the children, or divide them among several directories.",
-	}
+	severity := Warning
 	if l.Bytes >= maxListing {
-		f.Severity = Error
+		severity = Error
 	}
-	return f
+	return NewFinding(severity, LargeListing, l.Path, fmt.Sprintf("its listing has %d KiB; clients accept %d KiB by default", l.Bytes>>10, maxListing>>10),
+		"Find what creates the children, or divide them among several directories.")
 }
 
 func ofUnread(u Unread) Finding {
-	if errors.Is(u.Err, framework.ErrTooLarge) {
-		return Finding{
-			Severity: Error, Problem: LargeListing, Path: u.Path, Text: "its listing, or its data, is larger than docent accepts",
-			Advice: "Find what creates the children, and delete them by name or with a client that accepts more.",
-		}
-	}
-	f := Finding{
-		Severity: Info, Problem: NoAuth, Path: u.Path, Text: "it could not be read: " + zktel.ErrorType(u.Err),
-		Advice: "Locks there are not seen. Use credentials that may read it.",
-	}
 	switch {
+	case errors.Is(u.Err, framework.ErrTooLarge):
+		return NewFinding(Error, LargeListing, u.Path, "its listing, or its data, is larger than docent accepts",
+			"Find what creates the children, and delete them by name or with a client that accepts more.")
 	case errors.Is(u.Err, framework.ErrNotGzip):
-		f.Problem, f.Text = Unreadable, "its data can't be decompressed: they are no gzip, or damaged"
-		f.Advice = "Locks there may be missed. With --compress, docent expects the data that Curator's enableCompression and docent's WithCompression write. Ask without it."
+		return NewFinding(Info, Unreadable, u.Path, "its data can't be decompressed: they are no gzip, or damaged",
+			"Locks there may be missed. With --compress, docent expects the data that Curator's enableCompression and docent's WithCompression write. Ask without it.")
 	case !errors.Is(u.Err, framework.ErrNoAuth): // the name
-		f.Problem, f.Text = Unreadable, "it could not be read: "+u.Err.Error()
-		f.Advice = "Locks there are not seen. Find what created it, and delete it with a client that accepts the name."
+		return NewFinding(Info, Unreadable, u.Path, "it could not be read: "+u.Err.Error(),
+			"Locks there are not seen. Find what created it, and delete it with a client that accepts the name.")
 	}
-	return f
+	return NewFinding(Info, NoAuth, u.Path, "it could not be read: "+zktel.ErrorType(u.Err), "Locks there are not seen. Use credentials that may read it.")
 }
 
 func ofLock(l Lock) []Finding {
 	var found []Finding
 	for _, path := range l.Foreign {
-		found = append(found, Finding{
-			Severity: Error, Problem: Foreign, Path: path,
-			Text: "it is no permit, and takes one of the semaphore's", Advice: "Delete it, if nothing else uses it.",
-		})
+		found = append(found, NewFinding(Error, Foreign, path, "it is no permit, and takes one of the semaphore's", "Delete it, if nothing else uses it."))
 	}
 	if l.Mixed {
-		found = append(found, Finding{
-			Severity: Error, Problem: Mixed, Path: l.Path,
-			Text:   "contenders of several formats are in the directory, and do not exclude each other",
-			Advice: "Give each format a path of its own; see docs/migrating-from-curator.md for names that all libraries share.",
-		})
+		found = append(found, NewFinding(Error, Mixed, l.Path, "contenders of several formats are in the directory, and do not exclude each other",
+			"Give each format a path of its own; see docs/migrating-from-curator.md for names that all libraries share."))
 	}
 	if n := len(l.Waiters()); n > crowd {
-		found = append(found, Finding{
-			Severity: Warning, Problem: Crowd, Path: l.Path, Text: fmt.Sprintf("%d contenders wait", n),
-			Advice: "Divide the work among several locks, or limit the waiters of each process.",
-		})
+		found = append(found, NewFinding(Warning, Crowd, l.Path, fmt.Sprintf("%d contenders wait", n),
+			"Divide the work among several locks, or limit the waiters of each process."))
 	}
 	return found
 }
@@ -115,7 +97,9 @@ func ofContender(l Lock, c Contender, now time.Time, heldLonger time.Duration) [
 	}
 	var found []Finding
 	add := func(severity Severity, problem Problem, text, advice string) {
-		found = append(found, Finding{Severity: severity, Problem: problem, Path: c.Znode, Text: text, Advice: advice, Parties: []Party{PartyOf(c)}})
+		f := NewFinding(severity, problem, c.Znode, text, advice)
+		f.Parties = []Party{PartyOf(c)}
+		found = append(found, f)
 	}
 	age := now.Sub(c.Created)
 	switch {

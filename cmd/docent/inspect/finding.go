@@ -31,6 +31,11 @@ const (
 	LargeListing   Problem = "large-listing"   // a listing nears what clients accept, or exceeds it
 )
 
+// NewFinding returns a finding that is told by its text alone.
+func NewFinding(severity Severity, problem Problem, path, text, advice string) Finding {
+	return Finding{Severity: severity, Problem: problem, Path: path, Text: text, Advice: advice}
+}
+
 // A Finding is one thing that is wrong, or may be.
 type Finding struct {
 	Severity Severity

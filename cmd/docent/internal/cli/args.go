@@ -18,6 +18,14 @@ func Args(least, most int) cobra.PositionalArgs {
 	}
 }
 
+// Root returns the argument ROOT, below which to look.
+func Root(args []string) string {
+	if len(args) == 0 {
+		return "/"
+	}
+	return args[0]
+}
+
 // number says how many arguments there may be.
 func number(least, most int) string {
 	switch {

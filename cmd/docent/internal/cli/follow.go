@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -32,9 +33,5 @@ func (f *FollowFlags) Check() error {
 
 // Limits returns what the flags say.
 func (f *FollowFlags) Limits() inspect.FollowLimits {
-	limits := inspect.FollowLimits{Znodes: f.max, Rate: f.rate}
-	if f.rate == 0 {
-		limits.Rate = -1
-	}
-	return limits
+	return inspect.FollowLimits{Znodes: f.max, Rate: cmp.Or(f.rate, -1)} // a rate of 0 is no bound
 }

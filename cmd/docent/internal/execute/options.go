@@ -180,14 +180,8 @@ func (j *job) checkPaths() error {
 
 func (j *job) setSignals() error {
 	var stop, lost error
-	j.stop, stop = parseSignal(j.stopSignal)
-	j.lost, lost = parseSignal(j.lostSignal)
-	if stop != nil {
-		stop = fmt.Errorf("--stop-signal: %w", stop)
-	}
-	if lost != nil {
-		lost = fmt.Errorf("--on-lost-signal: %w", lost)
-	}
+	j.stop, stop = parseSignal("--stop-signal", j.stopSignal)
+	j.lost, lost = parseSignal("--on-lost-signal", j.lostSignal)
 	return errors.Join(stop, lost)
 }
 

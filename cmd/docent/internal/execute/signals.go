@@ -33,15 +33,15 @@ func stopSignals() []namedSignal {
 	}
 }
 
-// parseSignal returns the signal of a name, as in TERM, SIGTERM or 15.
-func parseSignal(text string) (syscall.Signal, error) {
+// parseSignal returns the signal of a flag's name for it, as in TERM, SIGTERM or 15.
+func parseSignal(flag, text string) (syscall.Signal, error) {
 	short := strings.TrimPrefix(strings.ToUpper(text), "SIG")
 	number, fault := strconv.Atoi(text)
 	i := slices.IndexFunc(stopSignals(), func(s namedSignal) bool {
 		return s.name == short || fault == nil && s.number == syscall.Signal(number)
 	})
 	if i < 0 {
-		return 0, fmt.Errorf("signal %q: must be one of %s", text, strings.Join(signalNames(), ", "))
+		return 0, fmt.Errorf("%s: signal %q: must be one of %s", flag, text, strings.Join(signalNames(), ", "))
 	}
 	return stopSignals()[i].number, nil
 }

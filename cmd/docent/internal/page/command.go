@@ -28,10 +28,7 @@ func New(app *cli.App) *cobra.Command {
 			"choose a directory that has only locks.",
 		Args: cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root := "/"
-			if len(args) > 0 {
-				root = args[0]
-			}
+			root := cli.Root(args)
 			if err := framework.ValidatePath(root); err != nil {
 				return cli.Usage(err)
 			}

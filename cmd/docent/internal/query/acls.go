@@ -44,7 +44,7 @@ func (d *doctor) checkACLs(ctx context.Context, c *framework.Client, s inspect.S
 	if d.app.Settings().AuthFile != "" || slices.ContainsFunc(cli.AuthVariables(), func(v string) bool { return d.app.Getenv(v) != "" }) {
 		severity = inspect.Warning // credentials are in use
 	}
-	return []inspect.Finding{finding(severity, "open-acl", open[0],
+	return []inspect.Finding{inspect.NewFinding(severity, "open-acl", open[0],
 		fmt.Sprintf("every client may delete the contenders of %s of %d, such as this", show.Counted(len(open), "lock"), len(s.Locks)),
 		"If not all clients are trusted, give the directories an ACL: see docs/security.md.")}, nil
 }

@@ -77,7 +77,7 @@ func (d *doctor) run(cmd *cobra.Command, args []string) error {
 	if err := d.scan.check(args); err != nil {
 		return err
 	}
-	return withClient(d.app, func(c *framework.Client) error { return d.diagnose(cmd.Context(), c, root(args)) })
+	return withClient(d.app, func(c *framework.Client) error { return d.diagnose(cmd.Context(), c, cli.Root(args)) })
 }
 
 // diagnose asks the servers, then connects, and reads the locks if that succeeds. It writes what it found.
@@ -123,10 +123,8 @@ func (d *doctor) ofLocks(ctx context.Context, c *framework.Client, from string) 
 		err = missing(ctx, c, from, s)
 	}
 	if errors.Is(err, framework.ErrNoNode) {
-		found = append(found, inspect.Finding{
-			Severity: inspect.Warning, Problem: missingProblem, Path: from, Text: "there is no such znode",
-			Advice: "Correct the path. The directories of locks may be deleted while all of them are free.",
-		})
+		found = append(found, inspect.NewFinding(inspect.Warning, missingProblem, from, "there is no such znode",
+			"Correct the path. The directories of locks may be deleted while all of them are free."))
 		err = nil
 	}
 	if err != nil || !d.acls {

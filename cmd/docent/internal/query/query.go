@@ -89,15 +89,15 @@ func onLocks(app *cli.App, flags *scanFlags, holdersOnly func() bool, show func(
 			return err
 		}
 		return connected(cmd.Context(), app, func(c *framework.Client) error {
-			s, err := scan(cmd.Context(), app, c, root(args), flags.limits(holdersOnly()))
+			s, err := scan(cmd.Context(), app, c, cli.Root(args), flags.limits(holdersOnly()))
 			if err == nil {
-				err = missing(cmd.Context(), c, root(args), s)
+				err = missing(cmd.Context(), c, cli.Root(args), s)
 			}
 			if err != nil {
 				return err
 			}
 			warn(app, s)
-			return show(s, root(args))
+			return show(s, cli.Root(args))
 		})
 	}
 }
@@ -219,7 +219,7 @@ func (f *scanFlags) define(cmd *cobra.Command) {
 
 // check returns what is wrong with the flags, or with ROOT.
 func (f *scanFlags) check(args []string) error {
-	faults := []error{framework.ValidatePath(root(args))}
+	faults := []error{framework.ValidatePath(cli.Root(args))}
 	if f.depth < 1 {
 		faults = append(faults, fmt.Errorf("--depth %d: must be at least 1", f.depth))
 	}
@@ -237,14 +237,6 @@ func (f *scanFlags) check(args []string) error {
 
 func (f *scanFlags) limits(holdersOnly bool) inspect.Limits {
 	return inspect.Limits{Depth: f.depth, Max: f.max, Rate: f.rate, HoldersOnly: holdersOnly}
-}
-
-// root returns the path below which to look.
-func root(args []string) string {
-	if len(args) == 0 {
-		return "/"
-	}
-	return args[0]
 }
 
 // isJSON reports whether the output is JSON.

@@ -58,7 +58,7 @@ func older(release string, major, minor int) bool {
 func (d *doctor) ask(ctx context.Context, addr string) (serverInfo, []inspect.Finding) {
 	config, err := d.app.Settings().TLSConfig()
 	if err != nil {
-		return serverInfo{addr: addr, mode: unclear}, []inspect.Finding{finding(inspect.Error, serverProblem, addr, err.Error(), "Correct the settings of TLS.")}
+		return serverInfo{addr: addr, mode: unclear}, []inspect.Finding{inspect.NewFinding(inspect.Error, serverProblem, addr, err.Error(), "Correct the settings of TLS.")}
 	}
 	answer, err := fourLetters(ctx, addr, "srvr", config)
 	info := parseSrvr(addr, answer)
@@ -74,7 +74,7 @@ func (d *doctor) ask(ctx context.Context, addr string) (serverInfo, []inspect.Fi
 	admin, err := askAdmin(ctx, addr, d.adminPort)
 	switch {
 	case err != nil:
-		found = append(found, finding(inspect.Info, serverProblem, addr, "its AdminServer does not answer: "+err.Error(),
+		found = append(found, inspect.NewFinding(inspect.Info, serverProblem, addr, "its AdminServer does not answer: "+err.Error(),
 			"See admin.enableServer and admin.serverPort in its configuration."))
 	case !info.known() && admin.known():
 		return admin, nil // no other answer is needed
@@ -83,14 +83,10 @@ func (d *doctor) ask(ctx context.Context, addr string) (serverInfo, []inspect.Fi
 	return info, found
 }
 
-func finding(severity inspect.Severity, problem inspect.Problem, path, text, advice string) inspect.Finding {
-	return inspect.Finding{Severity: severity, Problem: problem, Path: path, Text: text, Advice: advice}
-}
-
 // faultOf returns what is wrong with an answer to srvr that has no mode, and the server's state.
 func faultOf(addr, answer string, err error) (f inspect.Finding, state string) {
 	fault := func(severity inspect.Severity, text, advice string) inspect.Finding {
-		return finding(severity, serverProblem, addr, text, advice)
+		return inspect.NewFinding(severity, serverProblem, addr, text, advice)
 	}
 	switch {
 	case err != nil:

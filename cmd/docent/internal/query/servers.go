@@ -85,7 +85,7 @@ func noConnection(err error, servers []serverInfo) inspect.Finding {
 	case slices.ContainsFunc(servers, serverInfo.serves):
 		advice = "A server serves, so see the network, the credentials, and the server's log."
 	}
-	return finding(inspect.Error, connectionProblem, "", "no session, so the locks can't be read: "+err.Error(), advice)
+	return inspect.NewFinding(inspect.Error, connectionProblem, "", "no session, so the locks can't be read: "+err.Error(), advice)
 }
 
 // checkSync times a sync, which the leader answers.
@@ -96,10 +96,10 @@ func (d *doctor) checkSync(ctx context.Context, c *framework.Client) []inspect.F
 	err := c.Sync(ctx, "/")
 	took := time.Since(began)
 	if err != nil {
-		return []inspect.Finding{finding(inspect.Error, syncProblem, "", "the leader does not answer: "+err.Error(), "See the servers' logs.")}
+		return []inspect.Finding{inspect.NewFinding(inspect.Error, syncProblem, "", "the leader does not answer: "+err.Error(), "See the servers' logs.")}
 	}
 	if took > slowSync {
-		return []inspect.Finding{finding(inspect.Warning, syncProblem, "", fmt.Sprintf("a sync took %v", took.Round(time.Millisecond)),
+		return []inspect.Finding{inspect.NewFinding(inspect.Warning, syncProblem, "", fmt.Sprintf("a sync took %v", took.Round(time.Millisecond)),
 			"The leader or the network to it is slow: see its disk and its load.")}
 	}
 	return nil
@@ -109,7 +109,7 @@ func (d *doctor) checkSync(ctx context.Context, c *framework.Client) []inspect.F
 func ofServer(s serverInfo) []inspect.Finding {
 	var found []inspect.Finding
 	warn := func(problem inspect.Problem, text, advice string) {
-		found = append(found, finding(inspect.Warning, problem, s.addr, text, advice))
+		found = append(found, inspect.NewFinding(inspect.Warning, problem, s.addr, text, advice))
 	}
 	if s.outstanding >= busy {
 		warn(busyProblem, fmt.Sprintf("%d requests are outstanding", s.outstanding), "See its disk and its load, and what the clients send.")
@@ -150,14 +150,14 @@ func ofEnsemble(all []serverInfo) []inspect.Finding {
 		for _, v := range versions {
 			parts = append(parts, fmt.Sprintf("%s (%s)", v, strings.Join(byVersion[v], ", ")))
 		}
-		found = append(found, finding(inspect.Warning, versionProblem, "", "the servers run different versions: "+strings.Join(parts, ", "), "Complete the upgrade."))
+		found = append(found, inspect.NewFinding(inspect.Warning, versionProblem, "", "the servers run different versions: "+strings.Join(parts, ", "), "Complete the upgrade."))
 	}
 	if leaders := byMode["leader"]; len(leaders) > 1 {
-		found = append(found, finding(inspect.Error, ensembleProblem, "", "several servers lead: "+strings.Join(leaders, ", "),
+		found = append(found, inspect.NewFinding(inspect.Error, ensembleProblem, "", "several servers lead: "+strings.Join(leaders, ", "),
 			"Look again. If it remains, the addresses are of several ensembles, whose locks do not exclude each other."))
 	}
 	if alone := byMode["standalone"]; len(alone) > 0 && len(all) > 1 {
-		found = append(found, finding(inspect.Error, ensembleProblem, "", strings.Join(alone, ", ")+": standalone, so part of no ensemble with the other addresses",
+		found = append(found, inspect.NewFinding(inspect.Error, ensembleProblem, "", strings.Join(alone, ", ")+": standalone, so part of no ensemble with the other addresses",
 			"Correct the addresses: locks of several ensembles do not exclude each other."))
 	}
 	return found
