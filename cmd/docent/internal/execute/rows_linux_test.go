@@ -267,3 +267,66 @@ func TestStandardError_that_is_full(t *testing.T) {
 		t.Errorf("exit code %d, want 121; %v: %q", code, err, text[min(size, len(text)):])
 	}
 }
+
+// Each process of the chain starts the next one and ends. None lives long, and one lives at any time.
+// docent keeps the lock until the last one has ended.
+func TestLeftovers_that_start_one_another_are_awaited(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	const links = 300
+	last := tempFile(t)
+	link := `exec >/dev/null 2>&1; if [ $1 -gt 0 ]; then sh -c "$0" "$0" $(($1 - 1)) & else echo >` + quoted(last) + `; fi`
+	p := run(t, addr, "/leftovers/chain", "--", "sh", "-c", link, link, strconv.Itoa(links))
+	if contents(last) == "" {
+		t.Errorf("docent ended before the last of %d processes\n%s", links, p.err.String())
+	}
+}
+
+// A process that leaves the command's group while docent looks at it gets the signal: there is no need for KILL.
+func TestLeftovers_that_leave_the_group_get_the_signal(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	for range 20 {
+		p := run(t, addr, "--leftovers", "kill", "--grace", "9s", "/leaving", "--", "sh", "-c",
+			"i=0; while [ $i -lt 60 ]; do setsid sleep 60 >/dev/null 2>&1 & i=$((i+1)); done; exit 6")
+		if status := p.concludes(t, "it", 6, "done", ""); t.Failed() || status.KilledAt != nil {
+			t.Fatalf("killed at %v\n%s", status.KilledAt, p.err.String())
+		}
+	}
+}
+
+// Another client asks for the lock, or deletes the holder's znode.
+func TestRevoke_and_deletion(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	c := apptest.Client(t, addr)
+	revoke := func(node string) error { return lock.Revoke(t.Context(), c, node) }
+	remove := func(node string) error { return c.Delete(t.Context(), node) }
+	for name, c := range map[string]struct {
+		flags   []string
+		act     func(node string) error
+		code    int
+		outcome string
+		reason  string
+	}{
+		"revoked":                {[]string{"--revocable"}, revoke, 143, "revoked", "revoked"},
+		"leader revoked":         {[]string{"--leader", "--revocable"}, revoke, 143, "revoked", "revoked"},
+		"deleted":                {nil, remove, 121, "lost", "node_deleted"},
+		"deleted, with a signal": {[]string{"--on-lost-signal", "TERM"}, remove, 121, "lost", "node_deleted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := "/revoke/" + strings.NewReplacer(" ", "-", ",", "").Replace(name)
+			p, node := begin(t, addr, "$DOCENT_NODE", "exec sleep 60", append(c.flags, path)...)
+			must.OK(t, c.act(node))
+			status := p.concludes(t, name, c.code, c.outcome, c.reason)
+			signal := "KILL"
+			if c.outcome == "revoked" || len(c.flags) > 0 {
+				signal = "TERM"
+			}
+			if status.Child.Signal == nil || *status.Child.Signal != signal {
+				t.Errorf("the command ended by %v, want %s", status.Child, signal)
+			}
+		})
+	}
+}
