@@ -32,9 +32,7 @@ type App struct {
 	root     *cobra.Command
 	settings Settings // see load
 
-	secrets     sync.Once // for the following, which the file gives once
-	secretList  []credential
-	secretFault error
+	credentials func() ([]credential, error) // those of readCredentials, which the file gives once
 }
 
 // SignalsOwn is the annotation of a command that handles signals itself. For others, INT and TERM
@@ -54,6 +52,7 @@ const (
 
 // Main runs the command that args name, and returns the exit code of the process.
 func (a *App) Main(ctx context.Context, args []string, commands ...func(*App) *cobra.Command) int {
+	a.credentials = sync.OnceValues(a.readCredentials)
 	var stop context.CancelFunc = func() {}
 	defer func() { stop() }()
 	a.root = a.newRoot(func(cmd *cobra.Command) {

@@ -24,13 +24,8 @@ type credential struct {
 // maxSecret bounds the size of a file with secrets.
 const maxSecret = 1 << 20
 
-// credentials returns those of --auth-file, else those of DOCENT_AUTH, which has lines of the same
-// form. It reads them once: the file may be a pipe.
-func (a *App) credentials() ([]credential, error) {
-	a.secrets.Do(func() { a.secretList, a.secretFault = a.readCredentials() })
-	return a.secretList, a.secretFault
-}
-
+// readCredentials returns those of --auth-file, else those of DOCENT_AUTH, which has lines of the same form.
+// Its caller calls it once: the file may be a pipe.
 func (a *App) readCredentials() ([]credential, error) {
 	path, text := a.settings.AuthFile, a.Getenv("DOCENT_AUTH")
 	if path == "" && text == "" {

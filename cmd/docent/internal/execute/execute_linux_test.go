@@ -170,16 +170,14 @@ func TestKind(t *testing.T) {
 		flags []string
 		kind  string
 		node  string // a part of its path
-		held  int    // exit code of another exec with -n
 	}{
-		{nil, "lock", "-lock-", 123},
-		{[]string{"--lock"}, "lock", "-lock-", 123},
-		{[]string{"--read"}, "read", "__READ__", 0},
-		{[]string{"--write"}, "write", "__WRIT__", 123},
-		{[]string{"--exclusive"}, "exclusive", "/kinds/exclusive", 123},
-		{[]string{"--semaphore", "2"}, "semaphore", "-lease-", 0},
-		{[]string{"--semaphore", "1"}, "semaphore", "-lease-", 123},
-		{[]string{"--leader"}, "leader", "-latch-", -1},
+		{nil, "lock", "-lock-"},
+		{[]string{"--lock"}, "lock", "-lock-"},
+		{[]string{"--read"}, "read", "__READ__"},
+		{[]string{"--write"}, "write", "__WRIT__"},
+		{[]string{"--exclusive"}, "exclusive", "/kinds/exclusive"},
+		{[]string{"--semaphore", "2"}, "semaphore", "-lease-"},
+		{[]string{"--leader"}, "leader", "-latch-"},
 	} {
 		t.Run(strings.Join(c.flags, " "), func(t *testing.T) {
 			t.Parallel()
@@ -187,16 +185,8 @@ func TestKind(t *testing.T) {
 			if c.kind == "exclusive" {
 				path = "/kinds/exclusive"
 			}
-			ready, end := tempFile(t), tempFile(t)
-			holder := start(t, addr, append(c.flags, path, "--", "sh", "-c", script+"; touch "+quoted(ready)+"; while ! [ -e "+quoted(end)+" ]; do sleep 0.01; done")...)
-			eventually(t, "the command runs", func() bool { _, err := os.Stat(ready); return err == nil })
-			if c.held >= 0 {
-				run(t, addr, append(c.flags, "-n", path, "--", "true")...).ends(t, "a second exec with -n", c.held)
-			}
-			must.OK(t, os.WriteFile(end, nil, 0o600))
-			holder.ends(t, "the holder", 0)
-			out := holder.out.String()
-			fence := holder.readStatus(t).Fence
+			p := run(t, addr, append(c.flags, path, "--", "sh", "-c", script)...)
+			out, fence := p.out.String(), p.concludes(t, "it", 0, "done", "").Fence
 			if !strings.HasPrefix(out, c.kind+" "+path+" ") || !strings.Contains(out, c.node) || fence == "" || !strings.Contains(out, " "+fence+" 0x") {
 				t.Errorf("environment %q, fence %q", out, fence)
 			}
@@ -309,9 +299,8 @@ func TestOwner_is_the_program(t *testing.T) {
 	c := apptest.Client(t, addr)
 	for _, kind := range []string{"--lock", "--write", "--exclusive", "--semaphore=1", "--leader"} {
 		for owner, flags := range map[string][]string{"sh": nil, "nightly": {"--owner", "nightly"}} {
-			path, ready := "/owner/"+owner+kind, tempFile(t)
-			p := start(t, addr, append(flags, kind, path, "--", "/bin/sh", "-c", "touch "+quoted(ready)+"; exec sleep 60 # sesame")...)
-			eventually(t, "the command runs", func() bool { _, err := os.Stat(ready); return err == nil })
+			path := "/owner/" + owner + kind
+			p, _ := begin(t, addr, "", "exec sleep 60 # sesame", append(flags, kind, path)...)
 			all := contenders(t, c, path)
 			if len(all) != 1 || all[0].Meta == nil || all[0].Meta.Owner != owner || all[0].Meta.Party == "" {
 				t.Errorf("%s: contenders %+v, want one of the owner %s", path, all, owner)

@@ -126,20 +126,16 @@ type heldLock struct {
 func (r *run) await(l Holding, b Budget) (int, error) {
 	ended := r.endOfInput()
 	for {
-		timer := time.NewTimer(time.Until(b.Warning(l.Deadline())))
 		select {
 		case <-ended:
-			timer.Stop()
 			return 0, nil
 		case sig := <-r.signals:
-			timer.Stop()
 			if number, ok := sig.(syscall.Signal); ok && endsWait(number) {
 				return codeSignal + int(number), nil
 			}
 		case <-l.Lost():
-			timer.Stop()
 			return codeLost, r.lostError(Reason(l.Err()))
-		case <-timer.C:
+		case <-time.After(time.Until(b.Warning(l.Deadline()))):
 			if !time.Now().Before(b.Warning(l.Deadline())) { // the deadline may have moved on
 				return codeLost, r.lostError("lease_deadline")
 			}

@@ -114,19 +114,6 @@ func entryOf(pid int) (processEntry, bool, error) {
 	return processEntry{}, false, err
 }
 
-// processesOf returns those of the processes that have not been reaped. With an error the list lacks
-// some.
-func processesOf(pids []int) (list []processEntry, fault error) {
-	for _, pid := range pids {
-		e, ok, err := entryOf(pid)
-		if ok {
-			list = append(list, e)
-		}
-		fault = errors.Join(fault, err)
-	}
-	return list, fault
-}
-
 // isGone reports whether the error is that of a process or thread that has been reaped.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
 
@@ -201,16 +188,16 @@ func childrenOfThread(process, thread int) ([]int, error) {
 	return parseNumbers(strings.Fields(string(text))), err
 }
 
-func childrenAmongAll(parent int) ([]int, error) {
-	pids, err := numbers(".")
-	all, fault := processesOf(pids)
-	var list []int
-	for _, e := range all {
-		if e.parent == parent {
-			list = append(list, e.pid)
+func childrenAmongAll(parent int) (list []int, fault error) {
+	pids, fault := numbers(".")
+	for _, pid := range pids {
+		e, ok, err := entryOf(pid)
+		if ok && e.parent == parent {
+			list = append(list, pid)
 		}
+		fault = errors.Join(fault, err)
 	}
-	return list, errors.Join(err, fault)
+	return list, fault
 }
 
 // walk calls visit for each process that runs below root, parents first and as soon as it is found: its
