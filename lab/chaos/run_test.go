@@ -58,6 +58,7 @@ type stopped struct {
 	from, to int64
 }
 
+// newRun starts an ensemble and its workers, and waits until each kind of lock was granted.
 func newRun(t testing.TB, seed uint64) *run {
 	t.Helper()
 	r := &run{seed: seed, board: newBoard()}
@@ -72,6 +73,10 @@ func newRun(t testing.TB, seed uint64) *run {
 			<-p.done
 		})
 		r.slots = append(r.slots, s)
+	}
+	fmt.Printf("chaos: members reach each other %s\n", r.network)
+	if !await(t.Context(), startLimit, func() bool { return r.board.grantedSince(0) }) {
+		t.Fatal("not every kind of lock was granted at the start")
 	}
 	return r
 }

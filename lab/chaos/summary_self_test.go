@@ -59,15 +59,3 @@ func TestAVacuousRunIsFound(t *testing.T) {
 }
 
 func many(fault string, n int) []done { return slices.Repeat([]done{{name: fault}}, n) }
-
-// The number of a run counts every violation of the promise.
-func TestPromise(t *testing.T) {
-	t.Parallel()
-	s := summary{
-		models:     map[string]*tally{"mutex": {grants: 5, bad: 1}, "multi": {grants: 2}},
-		succession: history.LossReport{Faults: []string{"late"}}, registers: history.Registers{Faults: []string{"a", "b"}},
-	}
-	if got, want := s.promise(), "overlaps: 4 in 7 grants"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}

@@ -62,6 +62,18 @@ func (r *run) measure(t *testing.T, length time.Duration) summary {
 	return s
 }
 
+// judge measures a run that has ended, and fails the test for each violation.
+func (r *run) judge(t *testing.T, length time.Duration) summary {
+	t.Helper()
+	s := r.measure(t, length)
+	s.check(t)
+	fmt.Print(s)
+	for _, f := range s.violations[:min(len(s.violations), printed)] {
+		t.Error(f)
+	}
+	return s
+}
+
 // check has porcupine look at everything.
 func (s *summary) check(t *testing.T) {
 	t.Helper()
@@ -69,7 +81,7 @@ func (s *summary) check(t *testing.T) {
 	verdicts := must.Get(s.history.Check(checkLimit))(t)
 	s.took = time.Since(start)
 	for _, v := range verdicts {
-		s.judge(t, v)
+		s.count(t, v)
 	}
 }
 
@@ -89,27 +101,8 @@ func (n *tally) add(t *history.LeaseRecord, last map[string]string) {
 	last[t.Grant.Group] = t.Grant.Client
 }
 
-// overlaps returns how often the run shows two holders of one lock: histories that no model allows, losses
-// after the next grant, and writes of a former holder.
-func (s summary) overlaps() int {
-	n := len(s.succession.Faults) + len(s.registers.Faults)
-	for _, m := range s.models {
-		n += m.bad
-	}
-	return n
-}
-
-// promise returns in a line what the run shows of the promise that users rely on.
-func (s summary) promise() string {
-	grants := 0
-	for _, m := range s.models {
-		grants += m.grants
-	}
-	return fmt.Sprintf("overlaps: %d in %d grants", s.overlaps(), grants)
-}
-
-// judge counts a verdict, and saves the history that porcupine does not accept.
-func (s *summary) judge(t *testing.T, v history.CheckResult) {
+// count counts a verdict, and saves the history that porcupine does not accept.
+func (s *summary) count(t *testing.T, v history.CheckResult) {
 	t.Helper()
 	n := s.models[v.Model.Name]
 	n.groups++
@@ -223,8 +216,7 @@ func (s summary) String() string {
 	for _, what := range slices.Sorted(maps.Keys(s.counts)) {
 		fmt.Fprintf(&b, "  %6d  times a worker %s\n", s.counts[what], what)
 	}
-	fmt.Fprintln(&b, s.promise())
-	fmt.Fprintf(&b, "violations: %d (porcupine took %v)\n", len(s.violations), s.took.Round(time.Millisecond))
+	fmt.Fprintf(&b, "violations: %d in %d grants (porcupine took %v)\n", len(s.violations), len(s.history.Leases), s.took.Round(time.Millisecond))
 	return b.String()
 }
 

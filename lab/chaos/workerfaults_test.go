@@ -10,15 +10,12 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// killedName is the fault after which a worker's last calls have no report.
-const killedName = "worker killed while it held (kill -9)"
-
 // workerFaults are done to workers, most of which hold a lock.
 func (r *run) workerFaults() []fault {
 	return []fault{
 		{"worker stopped while it held (SIGSTOP)", r.onHolder(underGuard, r.stopHolder)},
 		{"worker stopped for less than a session (SIGSTOP)", r.onAny(r.stopBriefly)},
-		{killedName, r.onHolder(r.rarelyLost, r.killHolder)},
+		{"worker killed while it held (kill -9)", r.onHolder(r.rarelyLost, r.killHolder)},
 		{"session closed by somebody else", r.onHolder(r.rarelyLost, r.closeSession)},
 		{"worker cut off until it lost its session", r.onHolder(r.rarelyLost, r.cutOff)},
 	}

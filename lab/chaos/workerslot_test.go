@@ -141,7 +141,6 @@ func (s *slot) yield() {
 func (s *slot) heal() {
 	for _, p := range s.proxies {
 		p.Heal()
-		p.SetLatency(0)
 		p.ResetRequests() // they would add up
 	}
 }

@@ -35,14 +35,10 @@ func (l *fakeLease) hold(t testing.TB, clock, session func() int64) (*history.Ho
 	return must.Get(r.Lock(t.Context(), e, func(context.Context) (history.Lease, error) { return l, nil }))(t), records
 }
 
-func closed() chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}
-
 func TestAGrantHasItsSession(t *testing.T) {
 	t.Parallel()
+	closed := make(chan struct{})
+	close(closed)
 	for _, c := range []struct {
 		name  string
 		lease *fakeLease
@@ -51,7 +47,7 @@ func TestAGrantHasItsSession(t *testing.T) {
 	}{
 		{"of one session", &fakeLease{}, 1, 1},
 		{"that was waited for across the end of a session", &fakeLease{}, 2, 2},
-		{"that was lost at once, with its session", &fakeLease{err: lock.ErrLost, lost: closed()}, 2, 0},
+		{"that was lost at once, with its session", &fakeLease{err: lock.ErrLost, lost: closed}, 2, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -159,15 +159,7 @@ func inspectCuratorsSemaphore(t *testing.T) {
 			own = append(own, name)
 		}
 	}
-	list := newActor(t, curator).must(t, "permits", at, "2")
-	for i := range list {
-		list[i] = path.Base(list[i])
-	}
-	slices.Sort(own)
-	slices.Sort(list)
-	if !slices.Equal(list, own) {
-		t.Errorf("Curator lists the permits\n%q, inspect\n%q", list, own)
-	}
+	sameNames(t, newActor(t, curator).must(t, "permits", at, "2"), own, path.Base)
 	held.must(t, "release", at)
 	for _, w := range waits {
 		if _, ok, err := w.wait(); err != nil || !ok {
@@ -214,6 +206,19 @@ func TestInspectAndKazoo(t *testing.T) {
 	t.Run("Semaphore", func(t *testing.T) { t.Parallel(); inspectKazoosSemaphore(t) })
 }
 
+// sameNames compares a library's list of holders, whose words stand for names, with that of package inspect.
+func sameNames(t testing.TB, list, own []string, name func(word string) string) {
+	t.Helper()
+	for i := range list {
+		list[i] = name(list[i])
+	}
+	slices.Sort(own)
+	slices.Sort(list)
+	if !slices.Equal(list, own) {
+		t.Errorf("the library lists the holders\n%q, inspect\n%q", list, own)
+	}
+}
+
 func labelsOf(l inspect.Lock) []string {
 	var all []string
 	for _, c := range l.Contenders {
@@ -248,15 +253,7 @@ func inspectKazoosSemaphore(t *testing.T) {
 		t.Errorf("inspect shows a %s of %d: %+v; want %+v", l.Kind, l.Permits, seen, want)
 	}
 	list := newActor(t, kazoo).must(t, "holders", "semaphore-named", at)
-	for i := range list {
-		list[i] = decoded(t, list[i])
-	}
-	own := labelsOf(inspect.Lock{Contenders: l.Holders()})
-	slices.Sort(list)
-	slices.Sort(own)
-	if !slices.Equal(list, own) {
-		t.Errorf("kazoo lists the holders %q, inspect %q", list, own)
-	}
+	sameNames(t, list, labelsOf(inspect.Lock{Contenders: l.Holders()}), func(word string) string { return decoded(t, word) })
 	if first := l.Waiters()[0]; !first.AnyOf || len(first.WaitsFor) != 2 {
 		t.Errorf("the first waits for %q, any of them %v; want any of two", first.WaitsFor, first.AnyOf)
 	}

@@ -160,10 +160,7 @@ func TestKazooContainer(t *testing.T) {
 	mustUnlock(t, ours)
 	mustGet(t, granted[0], "kazoo's lock")
 	mustUnlock(t, theirs)
-	zktest.Eventually(t, generous, "the directory is reaped", func() bool {
-		_, ok, err := ours.client.Exists(t.Context(), path)
-		return err == nil && !ok
-	})
+	zktest.Eventually(t, generous, "the directory is reaped", exists(t, ours.client, path, false))
 	if held, err := theirs.lock(noLimit); held || err == nil || !strings.Contains(err.Error(), "NoNodeError") {
 		t.Errorf("kazoo's lock: %v, %v; want a NoNodeError", held, err)
 	}

@@ -41,6 +41,15 @@ func awaitData(t testing.TB, c *framework.Client, path, data string) {
 	})
 }
 
+// exists returns what asks whether the znode at the path exists, or doesn't.
+func exists(t testing.TB, c *framework.Client, path string, want bool) func() bool {
+	t.Helper()
+	return func() bool {
+		_, ok, err := c.Exists(t.Context(), path)
+		return err == nil && ok == want
+	}
+}
+
 // A Node waits for Curator's PersistentNode, and its data is what Java reads.
 func TestCuratorPersistentNodeIsNotTaken(t *testing.T) {
 	t.Parallel()
@@ -79,27 +88,18 @@ func TestCuratorPersistentTTLNode(t *testing.T) {
 				awaitData(t, c, path, "theirs") // Curator writes to whatever it finds
 				must.OK(t, n.Close(t.Context()))
 			} else {
-				zktest.Eventually(t, generous, "Curator's touch", func() bool {
-					_, ok, err := c.Exists(t.Context(), path+"/touch")
-					return err == nil && ok
-				})
+				zktest.Eventually(t, generous, "Curator's touch", exists(t, c, path+"/touch", true))
 				ours()
 				awaitData(t, c, path, "ours")
 				theirs.must(t, "release", path)
 			}
-			zktest.Never(t, 2*ttl, "the end of the znode, which one of them keeps", func() bool {
-				_, ok, err := c.Exists(t.Context(), path)
-				return err == nil && !ok
-			})
+			zktest.Never(t, 2*ttl, "the end of the znode, which one of them keeps", exists(t, c, path, false))
 			if oursFirst {
 				theirs.must(t, "release", path)
 			} else if err := n.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			zktest.Eventually(t, generous, "the end of the znode", func() bool {
-				_, ok, err := c.Exists(t.Context(), path)
-				return err == nil && !ok
-			})
+			zktest.Eventually(t, generous, "the end of the znode", exists(t, c, path, false))
 		})
 	}
 }

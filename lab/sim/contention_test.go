@@ -40,34 +40,31 @@ func (t *target) directories() []string {
 
 // directoryKinds are what an operator may do to the directory of a lock.
 func directoryKinds() []*faultKind {
+	onDirectory := func(name string, do func(ctx context.Context, operator *framework.Client, dir string) error) *faultKind {
+		return sparing(always(name, 3, func(env *environment, r *rand.Rand, span time.Duration) func() {
+			env.operate(r, span, func(ctx context.Context, dir string) error { return do(ctx, env.operator, dir) })
+			return nil
+		}))
+	}
 	return []*faultKind{
-		sparing(always("write to a lock's directory", 3, func(env *environment, r *rand.Rand, span time.Duration) func() {
-			env.operate(r, span, func(ctx context.Context, dir string) error {
-				_, err := env.operator.Set(ctx, dir, nil, framework.AnyVersion)
+		onDirectory("write to a lock's directory", func(ctx context.Context, operator *framework.Client, dir string) error {
+			_, err := operator.Set(ctx, dir, nil, framework.AnyVersion)
+			return err
+		}),
+		onDirectory("leave a child in a lock's directory", func(ctx context.Context, operator *framework.Client, dir string) error {
+			if strings.HasSuffix(dir, "/leases") {
+				return nil // a semaphore counts all children, and the deletion may fail
+			}
+			note, err := operator.Create(ctx, dir+"/note-", nil, framework.Sequential())
+			if err != nil {
 				return err
-			})
-			return nil
-		})),
-		sparing(always("leave a child in a lock's directory", 3, func(env *environment, r *rand.Rand, span time.Duration) func() {
-			env.operate(r, span, func(ctx context.Context, dir string) error {
-				if strings.HasSuffix(dir, "/leases") {
-					return nil // a semaphore counts all children, and the deletion may fail
-				}
-				note, err := env.operator.Create(ctx, dir+"/note-", nil, framework.Sequential())
-				if err != nil {
-					return err
-				}
-				return env.operator.Delete(ctx, note, framework.Guaranteed())
-			})
-			return nil
-		})),
-		sparing(always("make a lock's directory anew", 3, func(env *environment, r *rand.Rand, span time.Duration) func() {
-			env.operate(r, span, func(ctx context.Context, dir string) error {
-				_, err := env.operator.Txn(ctx, framework.OpDelete(dir, framework.AnyVersion), framework.OpCreate(dir, nil))
-				return err // seldom none: it must be empty at that moment
-			})
-			return nil
-		})),
+			}
+			return operator.Delete(ctx, note, framework.Guaranteed())
+		}),
+		onDirectory("make a lock's directory anew", func(ctx context.Context, operator *framework.Client, dir string) error {
+			_, err := operator.Txn(ctx, framework.OpDelete(dir, framework.AnyVersion), framework.OpCreate(dir, nil))
+			return err // seldom none: it must be empty at that moment
+		}),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // always is a fault that can't miss.
@@ -98,15 +99,19 @@ func (env *environment) deleteSome(r *rand.Rand, span time.Duration) {
 }
 
 func frontKinds() []*faultKind {
-	some := func(env *environment, r *rand.Rand) int { return r.IntN(len(env.srv.Frontends())) }
-	kinds := []*faultKind{
-		always("freeze a front end", 3, func(env *environment, r *rand.Rand, _ time.Duration) func() {
-			f := env.srv.Frontend(some(env, r))
+	onFront := func(name string, weight int, begin func(f *zkserver.Frontend, r *rand.Rand, span time.Duration) func()) *faultKind {
+		kind := always(name, weight, func(env *environment, r *rand.Rand, span time.Duration) func() {
+			return begin(env.srv.Frontend(r.IntN(len(env.srv.Frontends()))), r, span)
+		})
+		kind.ensemble = true
+		return kind
+	}
+	return []*faultKind{
+		onFront("freeze a front end", 3, func(f *zkserver.Frontend, _ *rand.Rand, _ time.Duration) func() {
 			f.Freeze()
 			return f.Thaw
 		}),
-		always("isolate a front end", 4, func(env *environment, r *rand.Rand, _ time.Duration) func() {
-			f := env.srv.Frontend(some(env, r))
+		onFront("isolate a front end", 4, func(f *zkserver.Frontend, r *rand.Rand, _ time.Duration) func() {
 			f.Isolate()
 			return func() {
 				if r.IntN(2) == 0 {
@@ -115,56 +120,49 @@ func frontKinds() []*faultKind {
 				f.Heal()
 			}
 		}),
-		always("slow a front end", 4, func(env *environment, r *rand.Rand, span time.Duration) func() {
-			f := env.srv.Frontend(some(env, r))
+		onFront("slow a front end", 4, func(f *zkserver.Frontend, _ *rand.Rand, span time.Duration) func() {
 			f.LagBy(span / 4)
 			return f.CatchUp
 		}),
-		always("hold a front end", 3, func(env *environment, r *rand.Rand, _ time.Duration) func() {
-			f := env.srv.Frontend(some(env, r))
+		onFront("hold a front end", 3, func(f *zkserver.Frontend, _ *rand.Rand, _ time.Duration) func() {
 			f.Hold()
 			return f.CatchUp
 		}),
-		always("stop a front end", 3, func(env *environment, r *rand.Rand, _ time.Duration) func() {
-			f := env.srv.Frontend(some(env, r))
+		onFront("stop a front end", 3, func(f *zkserver.Frontend, _ *rand.Rand, _ time.Duration) func() {
 			f.Refuse()
 			f.Cut()
 			return f.Accept
 		}),
 	}
-	for _, k := range kinds {
-		k.ensemble = true
-	}
-	return kinds
 }
 
 func clientKinds() []*faultKind {
-	some := func(env *environment, r *rand.Rand) *client { return env.clients[r.IntN(len(env.clients))] }
+	onClient := func(name string, weight int, begin func(env *environment, c *client, span time.Duration) func()) *faultKind {
+		return sparing(always(name, weight, func(env *environment, r *rand.Rand, span time.Duration) func() {
+			return begin(env, env.clients[r.IntN(len(env.clients))], span)
+		}))
+	}
 	return []*faultKind{
-		sparing(always("cut a client's line", 6, func(env *environment, r *rand.Rand, _ time.Duration) func() {
-			c := some(env, r)
+		onClient("cut a client's line", 6, func(env *environment, c *client, _ time.Duration) func() {
 			env.harm(c, 0)
 			c.line.cut()
 			return nil
-		})),
-		sparing(always("lose what a client sends and is sent", 6, func(env *environment, r *rand.Rand, span time.Duration) func() {
-			c := some(env, r)
+		}),
+		onClient("lose what a client sends and is sent", 6, func(env *environment, c *client, span time.Duration) func() {
 			env.harm(c, span)
 			c.line.set(false, true)
 			return func() {
 				c.line.set(false, false)
 				c.line.cut()
 			}
-		})),
-		sparing(always("cut a client off", 6, func(env *environment, r *rand.Rand, span time.Duration) func() {
-			c := some(env, r)
+		}),
+		onClient("cut a client off", 6, func(env *environment, c *client, span time.Duration) func() {
 			env.harm(c, span)
 			c.line.set(true, false)
 			c.line.cut()
 			return func() { c.line.set(false, false) }
-		})),
-		sparing(always("close a client", 4, func(env *environment, r *rand.Rand, _ time.Duration) func() {
-			c := some(env, r)
+		}),
+		onClient("close a client", 4, func(env *environment, c *client, _ time.Duration) func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if c.closing {
@@ -178,6 +176,6 @@ func clientKinds() []*faultKind {
 				c.closing = false
 			})
 			return nil
-		})),
+		}),
 	}
 }
