@@ -130,18 +130,6 @@ func TestAbandonedSession_is_closed_at_reconnection(t *testing.T) {
 	})
 }
 
-// A handshake that was held up may take the session from the connection that is to
-// close it.
-func TestAbandonedSession_closed_among_late_handshakes(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		g := newAbandonedSession(t, srv)
-		g.gate.open()
-		g.proxy.Heal()
-		g.existsForMargin(t, time.Second)
-	})
-}
-
 func TestAFaultWhileASessionIsClosedCostsAnAttempt(t *testing.T) {
 	t.Parallel()
 	const attempt = abandonTimeout / 4
@@ -174,6 +162,13 @@ func TestAFaultWhileASessionIsClosedCostsAnAttempt(t *testing.T) {
 			await(t, met.Hit(), "the fault")
 		})
 	}
+	// It may take the session from the connection that is to close it.
+	runVirtually(t, "a handshake that was held up is late", func(t *testing.T, srv *zkserver.Server) {
+		g := newAbandonedSession(t, srv)
+		g.gate.open()
+		g.proxy.Heal()
+		g.existsForMargin(t, time.Second)
+	})
 	runVirtually(t, "the dial fails", func(t *testing.T, srv *zkserver.Server) {
 		g := newAbandonedSession(t, srv)
 		g.refuse.Store(1) // the client's own dial is under way already

@@ -95,7 +95,7 @@ const (
 	secretData = "node-c0ntent"
 )
 
-// The client tries again, ever slower.
+// The client tries again, ever slower. Virtual time stops while a goroutine spins, as that of the tracking once did.
 func TestRefusedCredential_is_state_and_error(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
@@ -104,7 +104,7 @@ func TestRefusedCredential_is_state_and_error(t *testing.T) {
 		proxy := newProxy(t, srv)
 		opts := append(twoCredentials(), framework.WithAuth("nosuchscheme", []byte(secret)), framework.WithLogger(rec.logger()),
 			framework.WithRetry(retry.Forever(time.Millisecond)), framework.WithDialer(proxy.Dial), framework.WithSessionTimeout(span),
-			framework.WithStateListener(seen.add))
+			framework.WithStateListener(seen.add), framework.WithEnsembleTracking())
 		c := newClient(t, srv.Addr(), opts...)
 		wantErr(t, "AwaitConnected", c.AwaitConnected(t.Context()), framework.ErrAuthFailed)
 		err := last(c.Get(t.Context(), "/"))

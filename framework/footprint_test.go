@@ -1,15 +1,11 @@
 package framework_test
 
 import (
-	"fmt"
 	"runtime"
 	"strings"
 	"testing"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -100,31 +96,5 @@ func TestOperation_without_telemetry_allocates_nothing(t *testing.T) {
 	c, ctx = connect(t, zktest.Shared(t).Addr(), framework.WithTracerProvider(tr.provider)), tr.caller(t)
 	if with := allocations(true); with <= without {
 		t.Errorf("an operation with a span allocates %v times, want more than %v", with, without)
-	}
-}
-
-// BenchmarkTelemetry measures what a span and a measurement add to an operation, without the
-// request.
-func BenchmarkTelemetry(b *testing.B) {
-	server := zktest.Shared(b)
-	spans := sdktrace.NewTracerProvider() // samples all and exports none
-	for name, opts := range map[string][]framework.Option{
-		"nothing": nil,
-		"metrics": {framework.WithMeterProvider(newMeters().provider)},
-		"spans":   {framework.WithTracerProvider(spans)},
-	} {
-		c := connect(b, server.Addr(), opts...)
-		ctx := b.Context()
-		if name == "spans" {
-			ctx, _ = spans.Tracer("").Start(ctx, "caller")
-		}
-		for _, observed := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%s/observed=%v", name, observed), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					must.OK(b, framework.Attempt(ctx, c, observed))
-				}
-			})
-		}
 	}
 }

@@ -341,12 +341,14 @@ func TestManyHoldsAreLostInTime(t *testing.T) {
 }
 
 // TestHeartbeatGoesOutFirst breaks the connection of a client with a hold, while many requests wait
-// for the next one. The heartbeat that has to follow the reconnection is sent before all of them.
+// for the next one. The heartbeat that has to follow the reconnection is sent before all of them, so the deadline moves at once.
 func TestHeartbeatGoesOutFirst(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, proxy := proxied(t, srv)
-		mustTakeHold(t, c)
+		h := mustHold(t, c)
+		sleep(span / 4)
+		before := h.Deadline()
 		srv.Refuse()
 		proxy.Cut()
 		synctest.Wait()
@@ -366,6 +368,9 @@ func TestHeartbeatGoesOutFirst(t *testing.T) {
 			}
 			wantEqual(t, "the first request, which has to be the heartbeat", request.Op, fault.Multi)
 			break
+		}
+		if moved := h.Deadline(); !moved.After(before) || time.Until(moved) < span*15/16 {
+			t.Errorf("the deadline is %v away", time.Until(moved))
 		}
 		must.OK(t, c.Close())
 	})

@@ -322,16 +322,6 @@ func TestConnection_closed_by_the_client_has_a_reason(t *testing.T) {
 	}
 }
 
-func TestRefusedCredential_with_tracking(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) { // virtual time stops while a goroutine spins
-		c := newClient(t, srv.Addr(), framework.WithDialer(srv.Dial), framework.WithEnsembleTracking(),
-			framework.WithAuth("nosuchscheme", []byte(secret)))
-		wantErr(t, "AwaitConnected", c.AwaitConnected(t.Context()), framework.ErrAuthFailed)
-		sleep(time.Minute)
-	})
-}
-
 func TestCredential_that_is_too_large(t *testing.T) {
 	t.Parallel()
 	const room = framework.MinPacket

@@ -37,24 +37,33 @@ func TestNames_are_resolved_at_each_connection(t *testing.T) {
 	})
 }
 
+// Servers are tried in a random order, each once in a round: by their names, or by the addresses of one name.
 func TestServersAreTriedInARandomOrder(t *testing.T) {
 	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		orders := map[string]bool{}
-		for range 40 {
-			z := newZone(t, srv, "")
-			c := newClient(t, "a,b,c", framework.WithDialer(z.dial))
-			sleep(time.Second)
-			round := z.dialled[:3]
-			orders[strings.Join(round, " ")] = true
-			slices.Sort(round)
-			wantList(t, "first round", round, []string{"a", "b", "c"})
-			c.Close()
-		}
-		if len(orders) < 3 {
-			t.Errorf("in 40 clients only the orders %v", orders)
-		}
-	})
+	servers := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}
+	for name, by := range map[string]string{"names": strings.Join(servers, ","), "addresses": "zk.test"} {
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			orders := map[string]bool{}
+			for range 40 {
+				z := newZone(t, srv, "")
+				z.names["zk.test"] = servers
+				opts := z.options()
+				if by != "zk.test" {
+					opts = opts[1:] // without a resolver
+				}
+				c := newClient(t, by, opts...)
+				sleep(time.Second)
+				round := z.dialled[:3]
+				orders[strings.Join(round, " ")] = true
+				slices.Sort(round)
+				wantList(t, "first round", round, servers)
+				c.Close()
+			}
+			if len(orders) < 3 {
+				t.Errorf("in 40 clients only the orders %v", orders)
+			}
+		})
+	}
 }
 
 func TestSetServersMovesTheSessionToOtherServers(t *testing.T) {
@@ -194,14 +203,6 @@ func TestANameWithSeveralAddresses(t *testing.T) {
 		start := time.Now()
 		connect(t, "zk.test", append(z.options(), framework.WithConnectTimeout(time.Second))...)
 		wantWithin(t, start, 2*time.Second+100*time.Millisecond)
-	})
-	runVirtually(t, "takes them in a random order", func(t *testing.T, srv *zkserver.Server) {
-		z := newZone(t, srv, "zk.test", a, b, c)
-		for range 30 {
-			_ = connect(t, "zk.test", z.options()...).Close()
-		}
-		slices.Sort(z.dialled)
-		wantList(t, "servers of 30 clients", slices.Compact(z.dialled), []string{a, b, c})
 	})
 	runVirtually(t, "is resolved again when all addresses have failed", func(t *testing.T, srv *zkserver.Server) {
 		z := newZone(t, srv, "zk.test", a, b)
@@ -411,12 +412,7 @@ func TestWithServers(t *testing.T) {
 				next := tc.answers[min(calls, len(tc.answers)-1)]
 				calls++
 				return next.servers, next.err
-			}), framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-				if strings.HasPrefix(addr, "gone.test") {
-					return nil, errors.New("refused")
-				}
-				return srv.Dial(ctx, network, addr)
-			}))
+			}), framework.WithDialer(newZone(t, srv, "", "a.test").dial))
 			wantList(t, "servers", c.Servers(), tc.want)
 			if want := strings.TrimPrefix(tc.connect, "a.test"); want != "" && c.AbsolutePath("/x") != want+"/x" {
 				t.Errorf("/x lies at %s", c.AbsolutePath("/x"))

@@ -62,23 +62,6 @@ func TestASlowHandshakeIsFollowedByAProof(t *testing.T) {
 	}
 }
 
-// TestAResumedSessionIsProvenAtOnce measures how long its deadline takes to move.
-func TestAResumedSessionIsProvenAtOnce(t *testing.T) {
-	t.Parallel()
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtual(t, srv, framework.WithSessionTimeout(16*time.Second))
-		h := mustHold(t, c)
-		sleep(8 * time.Second)
-		before := h.Deadline()
-		srv.Cut()
-		must.OK(t, c.AwaitConnected(t.Context()))
-		sleep(time.Millisecond)
-		if moved := h.Deadline(); !moved.After(before) || time.Until(moved) < 15*time.Second {
-			t.Errorf("the deadline is %v away", time.Until(moved))
-		}
-	})
-}
-
 // A holder with OnLost is told before the ensemble learns of the session's end, so the loss is reported before the next
 // grant. The session lives while Close waits for a holder: without pings, the ensemble would end one of 4 s before that.
 func TestTheSessionLivesUntilItsHoldersAreTold(t *testing.T) {
