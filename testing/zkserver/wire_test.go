@@ -119,10 +119,13 @@ type client struct {
 func handshake(nc net.Conn, timeout time.Duration, seen, session int64, password []byte) (*client, error) {
 	c := newClient(nc)
 	frame, err := c.greet(proto.ConnectRequest{Zxid: seen, Timeout: int32(timeout.Milliseconds()), Session: session, Password: password})
-	if err == nil && len(frame) != connectLength {
-		err = fmt.Errorf("connect response of %d bytes, want %d", len(frame), connectLength)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(frame) != connectLength:
+		return nil, fmt.Errorf("connect response of %d bytes, want %d", len(frame), connectLength)
 	}
-	return c, err
+	return c, nil
 }
 
 // connectLength is the length of an answer to a handshake.
