@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/docent-go/docent/internal/proto"
@@ -105,7 +104,7 @@ func (a authID) wellFormed() bool {
 		hash = strings.TrimRight(hash, ":")
 		return found && hash != "" && !strings.Contains(hash, ":") && user+hash != ""
 	case "ip":
-		_, _, ok := parseNet(a.id)
+		_, ok := parseNet(a.id)
 		return ok
 	}
 	return false
@@ -120,26 +119,18 @@ func digestID(secret string) authID {
 }
 
 // parseNet decodes "address" or "address/bits". ZooKeeper 3.8 knows IPv4 only.
-func parseNet(s string) (addr netip.Addr, bits int, ok bool) {
-	host, mask, masked := strings.Cut(s, "/")
-	addr, err := netip.ParseAddr(host)
-	if err != nil || !addr.Is4() {
-		return addr, 0, false
+func parseNet(s string) (netip.Prefix, bool) {
+	if !strings.Contains(s, "/") {
+		s += "/32"
 	}
-	if !masked {
-		return addr, 32, true
-	}
-	bits, err = strconv.Atoi(mask)
-	return addr, bits, err == nil && bits >= 0 && bits <= 32
+	prefix, err := netip.ParsePrefix(s)
+	return prefix, err == nil && prefix.Addr().Is4()
 }
 
 func matchIP(expr, client string) bool {
-	addr, bits, ok := parseNet(expr)
+	prefix, ok := parseNet(expr)
 	from, err := netip.ParseAddr(client)
-	if !ok || err != nil {
-		return false
-	}
-	return netip.PrefixFrom(addr, bits).Masked().Contains(from.Unmap())
+	return ok && err == nil && prefix.Masked().Contains(from.Unmap())
 }
 
 // maskSecrets returns the list as it is shown to a client that may read but not

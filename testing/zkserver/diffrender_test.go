@@ -1,12 +1,13 @@
 package zkserver_test
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // A side is one of two servers that are compared. Its answers are rendered as text. There, zxids
@@ -53,67 +54,38 @@ func (s *side) label(kind string, v int64) string {
 
 // A cursor takes a reply apart.
 type cursor struct {
-	b    []byte
+	proto.Decoder
 	side *side
 }
 
-func (c *cursor) take(n int) []byte {
-	if n < 0 || n > len(c.b) {
-		panic(fmt.Sprintf("reply is %d bytes short", n-len(c.b)))
-	}
-	v := c.b[:n]
-	c.b = c.b[n:]
-	return v
-}
-
-func (c *cursor) int32() int32 { return int32(binary.BigEndian.Uint32(c.take(4))) }
-func (c *cursor) int64() int64 { return int64(binary.BigEndian.Uint64(c.take(8))) }
-
 func (c *cursor) bytes() string {
-	n := c.int32()
-	if n == -1 {
+	b := c.Bytes()
+	if b == nil {
 		return "null"
 	}
-	return fmt.Sprintf("%q", c.take(int(n)))
+	return fmt.Sprintf("%q", b)
 }
 
 // sorted renders a vector of strings: the order of children is undefined.
-func (c *cursor) sorted() string {
-	list := make([]string, c.int32())
-	for i := range list {
-		list[i] = c.bytes()
-	}
-	slices.Sort(list)
-	return "[" + strings.Join(list, " ") + "]"
-}
-
-func (c *cursor) time() string {
-	if c.int64() == 0 {
-		return "0"
-	}
-	return "t"
-}
+func (c *cursor) sorted() string { return fmt.Sprintf("%q", slices.Sorted(slices.Values(c.Strings()))) }
 
 func (c *cursor) stat() string {
-	czxid, mzxid := c.side.label("z", c.int64()), c.side.label("z", c.int64())
-	ctime, mtime := c.time(), c.time()
-	version, cversion, aversion := c.int32(), c.int32(), c.int32()
-	owner := c.int64()
-	ownerText := fmt.Sprintf("%#x", uint64(owner))
-	if owner > 0 {
-		ownerText = c.side.label("s", owner)
+	s := c.Stat()
+	owner := fmt.Sprintf("%#x", uint64(s.EphemeralOwner))
+	if s.EphemeralOwner > 0 {
+		owner = c.side.label("s", s.EphemeralOwner)
 	}
-	length, children := c.int32(), c.int32()
-	return fmt.Sprintf("{c%s m%s %s %s v%d cv%d av%d o%s l%d n%d p%s}", czxid, mzxid, ctime, mtime,
-		version, cversion, aversion, ownerText, length, children, c.side.label("z", c.int64()))
+	return fmt.Sprintf("{c%s m%s %v %v v%d cv%d av%d o%s l%d n%d p%s}",
+		c.side.label("z", s.Czxid), c.side.label("z", s.Mzxid), s.Ctime != 0, s.Mtime != 0,
+		s.Version, s.Cversion, s.Aversion, owner, s.DataLength, s.NumChildren, c.side.label("z", s.Pzxid))
 }
 
 // acl renders an access list. ZooKeeper keeps a client's identities in a hash set, so
 // those that "auth" has expanded to come in any order.
 func (c *cursor) acl() string {
-	list := make([]string, c.int32())
+	list := make([]string, c.Count(12))
 	for i := range list {
-		list[i] = fmt.Sprintf("(%d %s:%s)", c.int32(), c.bytes(), c.bytes())
+		list[i] = fmt.Sprintf("(%d %s:%s)", c.Int32(), c.bytes(), c.bytes())
 	}
 	slices.Sort(list)
 	return strings.Join(list, "")
@@ -122,8 +94,8 @@ func (c *cursor) acl() string {
 // results renders the results of a multi or multiRead.
 func (c *cursor) results() string {
 	var b strings.Builder
-	for {
-		op, done, err := c.int32(), c.take(1)[0] != 0, c.int32()
+	for c.Err() == nil {
+		op, done, err := c.OpHead()
 		fmt.Fprintf(&b, " %d,%v,%d:", op, done, err)
 		switch {
 		case done:
@@ -139,26 +111,30 @@ func (c *cursor) results() string {
 		case op == getChildren:
 			b.WriteString(c.sorted())
 		case op == -1:
-			fmt.Fprintf(&b, "%d", c.int32())
+			fmt.Fprintf(&b, "%d", c.Int32())
 		}
 	}
+	return b.String()
 }
 
 // render returns a reply to op as text.
-func (s *side) render(op int32, r reply) (text string) {
-	c := &cursor{b: r.body, side: s}
-	defer func() {
-		if p := recover(); p != nil {
-			text = fmt.Sprintf("op %d: %v: % x", op, p, r.body)
-		}
-	}()
+func (s *side) render(op int32, r reply) string {
+	c := &cursor{proto.NewDecoder(r.body), s}
+	text := s.renderFields(c, op, r)
+	if c.Err() != nil {
+		return fmt.Sprintf("op %d: %v: % x", op, c.Err(), r.body)
+	}
+	return text + fmt.Sprintf(" rest %d", len(c.Rest()))
+}
+
+func (s *side) renderFields(c *cursor, op int32, r reply) string {
 	if r.xid == -1 {
-		return fmt.Sprintf("event zxid %s type %d state %d path %s rest %d", s.label("z", r.zxid), c.int32(), c.int32(), c.bytes(), len(c.b))
+		return fmt.Sprintf("event zxid %s type %d state %d path %s", s.label("z", r.zxid), c.Int32(), c.Int32(), c.bytes())
 	}
 	head := fmt.Sprintf("op %d xid %d zxid %s err %d ", op, r.xid, s.label("z", r.zxid), r.err)
 	s.zxids = append(s.zxids, r.zxid)
 	if r.err != 0 {
-		return head + fmt.Sprintf("rest %d", len(c.b))
+		return head
 	}
 	switch op {
 	case create, syncOp:
@@ -176,9 +152,9 @@ func (s *side) render(op int32, r reply) (text string) {
 	case getACL:
 		head += c.acl() + c.stat()
 	case countChildren, addWatch:
-		head += fmt.Sprint(c.int32())
+		head += fmt.Sprint(c.Int32())
 	case multi, multiRead:
 		head += c.results()
 	}
-	return head + fmt.Sprintf(" rest %d", len(c.b))
+	return head
 }

@@ -115,11 +115,3 @@ func TestReadsWaitForOutstandingWrites(t *testing.T) {
 		}
 	}, zkserver.WithCommitTime(time.Second))
 }
-
-func TestSetNextSequenceReportsANodeThatIsNone(t *testing.T) {
-	t.Parallel()
-	err := zkserver.Run(t).SetNextSequence("/nowhere", 1)
-	if want := "zkserver: set next sequence of /nowhere: zkserver: no such node"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-}

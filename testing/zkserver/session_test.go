@@ -128,12 +128,16 @@ func TestCloseSessionIsAnsweredAndEndsEverything(t *testing.T) {
 	})
 }
 
-func TestExpireReportsASessionThatIsNone(t *testing.T) {
+func TestWhatIsNotThereIsReported(t *testing.T) {
 	t.Parallel()
 	srv := zkserver.Run(t)
-	err := srv.Expire(7)
-	if want := "zkserver: expire session 0x7: zkserver: no such session"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	for want, err := range map[string]error{
+		"zkserver: expire session 0x7: zkserver: no such session":         srv.Expire(7),
+		"zkserver: set next sequence of /nowhere: zkserver: no such node": srv.SetNextSequence("/nowhere", 1),
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
 
