@@ -165,9 +165,6 @@ func newMutexes(t testing.TB, c *framework.Client, paths ...string) []lock.Locke
 	return mutexes
 }
 
-// From 3.8.4 and 3.9.2 on, ZooKeeper drops a watch event if the session may not read its znode at
-// that moment. The one-shot watch is lost with it. These tests lose events that way.
-
 // anyPath returns a path below dir that no other test uses, nor another run of the same one.
 func anyPath(dir string) string { return zkpath.Join(dir, strings.ToLower(rand.Text())) }
 
@@ -349,13 +346,6 @@ func znodesBelow(srv *zkserver.Server, path string) []string {
 		}
 	}
 	return found
-}
-
-// waits reports whether a client has begun to watch the lock's znodes.
-func waits(route *zkenv.Route, path string) bool {
-	return slices.ContainsFunc(route.Requests(), func(rq zkproxy.Request) bool {
-		return rq.Op == fault.GetData && strings.HasPrefix(rq.Path, path)
-	})
 }
 
 // createDirs creates directories that no server removes, where they are missing.

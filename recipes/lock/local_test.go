@@ -175,3 +175,33 @@ func TestLocalWaiterThatLeaves(t *testing.T) {
 		mustRelease(t, mustLock(t, t.other))
 	})
 }
+
+// TestLocalIsAskedBetweenTwoLeases requests the release at each moment of a hand-off: the request reaches
+// the holder before, or the one after.
+func TestLocalIsAskedBetweenTwoLeases(t *testing.T) {
+	asked := make(chan *lock.Lease, 1)
+	inLocalTest(t, 1000, func(t localTest) {
+		const rounds = 200
+		queued := t.lineUp(rounds, t.local)
+		held := t.granted(queued[0])
+		await(time.Second)
+		for _, next := range queued[1:] {
+			node := held.Node()
+			done := make(chan error, 1)
+			go func() { done <- lock.Revoke(t.Context(), t.c, node) }()
+			go mustRelease(t.T, held)
+			must.OK(t, <-done)
+			synctest.Wait()
+			select {
+			case <-asked:
+			default:
+				if got, _, err := t.c.Exists(t.Context(), node); err == nil && got.Czxid != 0 {
+					t.Fatal("the request was dropped, although the znode exists")
+				}
+			}
+			held = t.granted(next)
+			await(time.Second)
+		}
+		mustRelease(t, held)
+	}, recipes.WithRevocation(func(l *lock.Lease) { asked <- l }))
+}

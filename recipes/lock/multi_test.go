@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -631,3 +632,125 @@ type askedContext struct {
 func (c *askedContext) Deadline() (time.Time, bool) { c.asked(); return c.Context.Deadline() }
 func (c *askedContext) Done() <-chan struct{}       { c.asked(); return c.Context.Done() }
 func (c *askedContext) Err() error                  { c.asked(); return c.Context.Err() }
+
+// An embedding is a lock of another package that embeds one of this package, and so its path.
+type embedding struct{ *lock.Mutex }
+
+// TestMultiOrdersViewsByTheEnsemble has two Multis of the same two locks, one of them through a view in
+// which the second lock's path sorts first. They must not deadlock, whatever kind the members are of.
+func TestMultiOrdersViewsByTheEnsemble(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]func(t *testing.T, m *lock.Mutex) lock.Locker{
+		"mutex":           func(_ *testing.T, m *lock.Mutex) lock.Locker { return m },
+		"local":           func(t *testing.T, m *lock.Mutex) lock.Locker { t.Helper(); return newLocal(t, m, 10) },
+		"embedding":       func(_ *testing.T, m *lock.Mutex) lock.Locker { return embedding{m} },
+		"multi of one":    func(t *testing.T, m *lock.Mutex) lock.Locker { t.Helper(); return newMulti(t, m) },
+		"multi of locals": func(t *testing.T, m *lock.Mutex) lock.Locker { t.Helper(); return newMulti(t, newLocal(t, m, 10)) },
+	}
+	for name, of := range kinds {
+		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
+			a, b, third := virtualClient(t, srv), virtualClient(t, srv), virtualClient(t, srv)
+			inside := must.Get(a.Namespace("zz"))(t)
+			one := newMulti(t, of(t, newMutex(t, inside, "/b")), newMutex(t, a, "/c"))
+			two := newMulti(t, newMutex(t, b, "/zz/b"), newMutex(t, b, "/c"))
+			last, first := mustLock(t, newMutex(t, third, "/zz/b")), mustLock(t, newMutex(t, third, "/c"))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			waiting := []<-chan result{lockLater(ctx, one), lockLater(ctx, two)}
+			await(time.Second)
+			mustRelease(t, last)
+			mustRelease(t, first)
+			var both sync.WaitGroup
+			for _, done := range waiting {
+				both.Go(func() {
+					got := <-done
+					if got.Err != nil {
+						t.Errorf("two Multis wait for each other: %v", got.Err)
+						return
+					}
+					mustRelease(t, got.Lease)
+				})
+			}
+			both.Wait()
+		})
+	}
+}
+
+// A lateConn delivers what the server sends late.
+type lateConn struct {
+	net.Conn
+	by time.Duration
+}
+
+func (c lateConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	await(c.by)
+	return n, err
+}
+
+// TestTryLockOfLocalsIsBoundedAsAWhole tries ten Locals of a client to which each reply comes late.
+func TestTryLockOfLocalsIsBoundedAsAWhole(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtualClient(t, srv, framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := srv.Dial(ctx, network, addr)
+			return lateConn{conn, 400 * time.Millisecond}, err
+		}))
+		var locals []lock.Locker
+		for _, path := range numbered("/locals", 10) {
+			locals = append(locals, newLocal(t, newMutex(t, c, path), 3))
+		}
+		m := newMulti(t, locals...)
+		begun := time.Now()
+		wantErr(t, "TryLock", errOf(m.TryLock(t.Context())), framework.ErrNotConnected)
+		if took := time.Since(begun); took > c.ConnectTimeout()+time.Second {
+			t.Errorf("TryLock took %v; the connect timeout is %v", took, c.ConnectTimeout())
+		}
+	})
+}
+
+// TestGuardsCheckTheirOwnZnode runs a lease's guards in transactions of other views, in which their paths
+// would name other znodes, or none.
+func TestGuardsCheckTheirOwnZnode(t *testing.T) {
+	t.Parallel()
+	eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
+		c := virtualClient(t, srv)
+		one, two := must.Get(c.Namespace("one"))(t), must.Get(c.Namespace("two"))(t)
+		m := newMulti(t, k.lock(t, one, "/a"), k.lock(t, two, "/b"))
+		decoy := newMulti(t, k.lock(t, one, "/b"), k.lock(t, two, "/a")) // the same paths, the other way round
+		lease, others := mustLock(t, m), mustLock(t, decoy)
+		guards := lease.Guards()
+		for _, runs := range []*framework.Client{c, one, two} {
+			if _, err := runs.Txn(t.Context(), guards...); err != nil {
+				t.Errorf("the guards of a lease that is held, in the view %q: %v", runs.AbsolutePath("/"), err)
+			}
+		}
+		mustRelease(t, lease)
+		for _, runs := range []*framework.Client{c, one, two} {
+			_, err := runs.Txn(t.Context(), guards...)
+			if !errors.Is(err, framework.ErrNoNode) && !errors.Is(err, framework.ErrBadVersion) {
+				t.Errorf("the guards of a lease that was released, in the view %q: %v", runs.AbsolutePath("/"), err)
+			}
+		}
+		mustRelease(t, others)
+	})
+}
+
+// TestAMultiWithoutAMember releases one member on its own: the rest has guards and a deadline of its own.
+func TestAMultiWithoutAMember(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		one, two := virtualClient(t, srv), virtualClient(t, srv)
+		m := newMulti(t, newMutex(t, one, "/a"), newMutex(t, two, "/b"))
+		lease := mustLock(t, m)
+		first, rest := lease.Members()[0], lease.Members()[1]
+		mustRelease(t, first)
+		must.OK(t, one.Close())
+		if _, err := two.Txn(t.Context(), lease.Guards()...); err != nil {
+			t.Errorf("the guards after a member's release: %v", err)
+		}
+		await(time.Minute) // the released member's client proves nothing any more
+		if got, want := lease.Deadline(), rest.Deadline(); !got.Equal(want) {
+			t.Errorf("the deadline is %v, that of the remaining member %v", got, want)
+		}
+		mustRelease(t, lease)
+	})
+}

@@ -18,37 +18,11 @@ import (
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkserver"
 )
-
-// A retry policy that panics when the reply to the create was lost leaves no orphan.
-func TestNoOrphan_when_a_retry_policy_panics(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		const path = "/interleaved/policy"
-		dropped := srv.Rules().Add(fault.Rule{Op: fault.Create, Path: path + "/*", Action: fault.DropReply, Skip: 1})
-		var known atomic.Bool // what the server lacks
-		c := virtualClient(t, srv, framework.WithRetry(recipetest.Policy{Policy: retry.Times(3, time.Second), Note: func() {
-			if known.Load() {
-				panic("by the test")
-			}
-		}}))
-		known.Store(true)
-		func() {
-			defer func() { _ = recover() }()
-			if lease, err := newMutex(t, c, path).Lock(t.Context()); err == nil {
-				mustRelease(t, lease)
-			}
-		}()
-		if dropped.Hits() != 1 {
-			t.Fatalf("%d replies dropped, want 1", dropped.Hits())
-		}
-		mustLeaveNothing(t, srv, path)
-	})
-}
 
 // multiOfAllKinds is a kind whose members are of all kinds.
 var multiOfAllKinds = kind{
-	name: "multi of all kinds", callbacks: true,
+	name: "multi of all kinds", create: fault.Create, callbacks: true,
 	lock: func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
 		return newMulti(t, newMutex(t, c, path+"/a", opts...), newMutex(t, c, path+"/b", opts...), newUnfairMutex(t, c, path+"/unfair"),
 			writeSideAt(t, c, path+"/rw", opts...), newSemaphoreMutex(t, c, path+"/semaphore", opts...))
@@ -57,14 +31,14 @@ var multiOfAllKinds = kind{
 
 // TestNoOrphanWhenAFunctionOfTheUsersFails has the user's functions panic, or end their goroutine. Callers
 // such as net/http continue after that.
-// These are the queue position and the ACL provider, at each of their calls in turn, in all kinds
+// These are the queue position, the ACL provider and the retry policy, at each of their calls in turn, in all kinds
 // of locks.
 func TestNoOrphanWhenAFunctionOfTheUsersFails(t *testing.T) {
 	t.Parallel()
 	failures := map[string]func(){"panic": func() { panic("by the test") }, "Goexit": runtime.Goexit}
 	for _, k := range append(slices.Clone(kinds), multiOfAllKinds) {
 		for name, fail := range failures {
-			for _, op := range []string{"Lock", "Lock contended", lockCrowded, "TryLock", "TryLock contended"} {
+			for _, op := range []string{"Lock", lockUnanswered, "Lock contended", lockCrowded, "TryLock", "TryLock contended"} {
 				t.Run(k.name+"/"+name+"/"+op, func(t *testing.T) {
 					t.Parallel()
 					for n, failed := int32(1), true; failed && !t.Failed(); n++ {
@@ -76,8 +50,10 @@ func TestNoOrphanWhenAFunctionOfTheUsersFails(t *testing.T) {
 	}
 }
 
-// lockCrowded is a Lock while another attempt of the client waits.
-const lockCrowded = "Lock crowded and contended"
+const (
+	lockUnanswered = "Lock unanswered"            // the reply to its create is lost
+	lockCrowded    = "Lock crowded and contended" // while another attempt of the client waits
+)
 
 // panicAt has the n-th call of a user's function fail, and reports whether there was one.
 func panicAt(t *testing.T, k kind, op string, n int32, fail func()) bool {
@@ -92,7 +68,8 @@ func panicAt(t *testing.T, k kind, op string, n int32, fail func()) bool {
 			fail()
 		}
 	}
-	failing := virtualClient(t, srv, framework.WithACLProvider(func(string) []acl.Entry { called(); return nil }))
+	failing := virtualClient(t, srv, framework.WithACLProvider(func(string) []acl.Entry { called(); return nil }),
+		framework.WithRetry(recipetest.Policy{Policy: retry.Times(3, time.Second), Note: called}))
 	var opts []lock.Option
 	if k.callbacks {
 		opts = append(opts, recipes.WithQueuePosition(func(int) { called() }))
@@ -116,6 +93,9 @@ func panicAt(t *testing.T, k kind, op string, n int32, fail func()) bool {
 		call(k.lock(t, failing, path))
 	}
 	known.Store(true)
+	if op == lockUnanswered {
+		srv.Rules().Add(fault.Rule{Session: failing.Session().ID, Op: k.create, Path: path + "/**", Action: fault.DropReply})
+	}
 	if strings.HasPrefix(op, "TryLock") {
 		l = tryLock{l}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/retry"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
@@ -76,7 +77,7 @@ func TestWaiterContinuesInTheNextSession(t *testing.T) {
 // awaitWait waits until a client on the route has begun to watch the lock's znodes.
 func awaitWait(t testing.TB, route *zkenv.Route, path string) {
 	t.Helper()
-	zktest.Eventually(t, generous, "it waits", func() bool { return waits(route, path) })
+	zktest.Eventually(t, generous, "it waits", func() bool { return count(route, path, fault.GetData) > 0 })
 }
 
 // TestWaiterKeepsItsPlaceThroughAnOutage cuts the connections of the holder, which keeps its lease, and of a

@@ -215,3 +215,58 @@ func TestWithoutReentry(t *testing.T) {
 		}
 	}
 }
+
+// TestHoldsNamesPathsInTheEnsemble has an owner hold one path in two namespaces.
+func TestHoldsNamesPathsInTheEnsemble(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtualClient(t, srv)
+		owner := lock.NewOwner("worker")
+		ctx := lock.ContextWithOwner(t.Context(), owner)
+		for _, ns := range []string{"one", "two"} {
+			mustLockAs(ctx, t, newMutex(t, must.Get(c.Namespace(ns))(t), "/a"))
+		}
+		if got, want := owner.Holds(), []string{"/one/a", "/two/a"}; !slices.Equal(got, want) {
+			t.Errorf("the owner holds %q, want %q", got, want)
+		}
+	})
+}
+
+// TestTryLockTakesNoPlace has a TryLock of the owner come at the moment at which the driver of its attempt
+// withdraws and another goroutine of the owner has not woken yet: that one keeps the place in the queue.
+func TestTryLockTakesNoPlace(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c, other := virtualClient(t, srv), virtualClient(t, srv)
+		for _, path := range numbered("/place", 100) {
+			tryWhileThePlaceIsHandedOver(t, newMutex(t, c, path), newMutex(t, other, path))
+		}
+	})
+}
+
+func tryWhileThePlaceIsHandedOver(t *testing.T, m, rival *lock.Mutex) {
+	t.Helper()
+	held := mustLock(t, rival)
+	ctx := lock.ContextWithOwner(t.Context(), lock.NewOwner("worker"))
+	driving, quit := context.WithCancel(ctx)
+	first := lockLater(driving, m)
+	await(time.Second)
+	second := lockLater(ctx, m)
+	await(time.Second)
+	before := participantsOf(t, m)[1].Path
+	var tries sync.WaitGroup
+	for range 4 {
+		tries.Go(func() {
+			for len(first) == 0 {
+				wantErr(t, "TryLock", errOf(m.TryLock(ctx)), lock.ErrHeld)
+			}
+		})
+	}
+	quit()
+	tries.Wait()
+	<-first
+	await(time.Second)
+	if after := participantsOf(t, m); len(after) != 2 || after[1].Path != before {
+		t.Fatalf("the owner's place is %v, want %s still", after[1:], before)
+	}
+	mustRelease(t, held)
+	mustRelease(t, granted(t, second, "the goroutine that waited"))
+}

@@ -61,11 +61,6 @@ func (c *countedClient) reads() float64 {
 	return float64(c.proxy.Count(fault.GetChildren, fault.GetData, fault.Exists))
 }
 
-// requests returns how many requests there were, without the client's own.
-func (c *countedClient) requests() float64 {
-	return c.writes() + c.reads() + float64(c.proxy.Count(fault.Multi, fault.MultiRead))
-}
-
 // countedClients returns clients of the lock /counted/lock, whose directory exists.
 func countedClients(t *testing.T, n int) []*countedClient {
 	t.Helper()
@@ -170,31 +165,6 @@ func TestRequestsOfAWait(t *testing.T) {
 		}
 		expectAbout(t, "writes of a lock that was waited for", writes/waiters, writesPerLock)
 		expectAbout(t, "reads of a lock that was waited for", reads/waiters, readsPerLock+readsPerWait)
-	})
-}
-
-func TestRequestsOfAMulti(t *testing.T) {
-	t.Parallel()
-	const members, rounds = 10, 100
-	synctest.Test(t, func(t *testing.T) {
-		c := countedClients(t, 1)[0]
-		locks := make([]lock.Locker, members)
-		for i := range locks {
-			locks[i] = must.Get(lock.NewMutex(c.client, fmt.Sprintf("/counted/multi-%d", i)))(t)
-		}
-		multi := must.Get(lock.NewMulti(locks...))(t)
-		must.OK(t, must.Get(multi.Lock(t.Context()))(t).Release(t.Context())) // creates the directories
-		c.proxy.ResetRequests()
-		begun := time.Now()
-		for range rounds {
-			must.OK(t, must.Get(multi.Lock(t.Context()))(t).Release(t.Context()))
-		}
-		if took := time.Since(begun) / rounds; took > 2*countedRoundTrip { // the listings are sent behind the transaction
-			t.Errorf("locked and released in %v, want a round trip of %v each", took, countedRoundTrip)
-		}
-		if got := c.requests() / rounds; got != 3 { // one of them lists all
-			t.Errorf("%v requests for a multi-lock of %d, want 3", got, members)
-		}
 	})
 }
 

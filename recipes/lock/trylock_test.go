@@ -1,7 +1,6 @@
 package lock_test
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,7 +97,7 @@ func deleteSecond(t *testing.T, operator *framework.Client, _ *zkenv.Route, path
 	t.Helper()
 	awaitContenders(t, operator, path, 2)
 	names := contenders(t, operator, path)
-	last := slices.MaxFunc(names, func(a, b string) int { return cmp.Compare(a[len(a)-10:], b[len(b)-10:]) })
+	last := slices.MaxFunc(names, bySequence)
 	deleteNode(t, operator, path+"/"+last)
 	zktest.Eventually(t, generous, "the holder stands alone", func() bool { return len(contenders(t, operator, path)) == 1 })
 }
