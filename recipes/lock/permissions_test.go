@@ -19,8 +19,10 @@ import (
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkserver"
+	"github.com/docent-go/docent/testing/zktest"
 )
 
 // digest returns the ACL entry of a user and password, as docs/security.md has it.
@@ -249,4 +251,38 @@ func TestALossLeavesNoZnodeThatMayNotBeRead(t *testing.T) {
 			t.Errorf("the znodes %q in session %#x; want none in session %#x", znodesBelow(srv, path), c.Session().ID, session)
 		}
 	}, zkserver.WithVersion("3.9.6"))
+}
+
+// As Curator's testNodeDeletedCleanlyWithFaults: the queue can't be listed, for good. Several attempts share the
+// listing, and get its error, even if the clean-up fails at first.
+func TestCuratorQueueThatCanNotBeListed(t *testing.T) {
+	inEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		const path, attempts = "/curator-unreadable", 12
+		c, route := onRoute(t, env)
+		operator := newOperator(t, env) // since 3.8.4 and 3.9.2, exists needs READ
+		blind := acl.Entry{Perms: acl.Create | acl.Delete, Scheme: "world", ID: "anyone"}
+		_, err := operator.Create(t.Context(), path, nil, framework.WithACL(blind, digest("operator", "secret", acl.All)))
+		if err != nil && !errors.Is(err, framework.ErrNodeExists) {
+			t.Fatal(err)
+		}
+		before, _ := must.Get2(operator.Exists(t.Context(), path))(t)
+		failing := route.Rules().Add(fault.Rule{Op: fault.Delete, Path: path + "/*", Action: fault.CutBefore})
+		m := newMutex(t, c, path, recipes.WithACL(acl.Open()...))
+		var locking []<-chan result
+		for range attempts {
+			locking = append(locking, lockLater(t.Context(), m))
+		}
+		wantErr(t, "TryLock", errOf(m.TryLock(t.Context())), framework.ErrNoAuth)
+		for _, done := range locking {
+			wantErr(t, "Lock", failed(t, done, "the error"), framework.ErrNoAuth)
+		}
+		zktest.Eventually(t, generous, "the attempts' znodes are gone", func() bool {
+			st, ok, err := operator.Exists(t.Context(), path)
+			return err == nil && ok && st.NumChildren == 0
+		})
+		must.Receive(t, failing.Hit(), "the failure to delete")
+		if st, _, err := operator.Exists(t.Context(), path); err != nil || st.Cversion == before.Cversion {
+			t.Errorf("no child came or went (%v): there was no attempt", err)
+		}
+	})
 }
