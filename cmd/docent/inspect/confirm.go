@@ -13,16 +13,12 @@ import (
 //
 // The two snapshots must be of one client, whose reads never go back in time. ctx and errors are as
 // with [Scan].
-func Confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot, error) {
+func Confirm(ctx context.Context, c *framework.Client, first Snapshot) (second Snapshot, err error) {
+	defer func() { err = callError(ctx, c, "confirm", "/", err) }()
 	if err := clientFault(c); err != nil {
-		return Snapshot{}, opError(c, "confirm", "/", err)
+		return Snapshot{}, err
 	}
-	second, err := confirm(ctx, c, first)
-	return second, callError(ctx, c, "confirm", "/", err)
-}
-
-func confirm(ctx context.Context, c *framework.Client, first Snapshot) (Snapshot, error) {
-	second := Snapshot{At: time.Now(), Unread: first.Unread, Large: first.Large, Complete: first.Complete}
+	second = Snapshot{At: time.Now(), Unread: first.Unread, Large: first.Large, Complete: first.Complete}
 	suspects := make(map[string]bool)
 	deadlocks := Deadlocks(first, first)
 	for _, f := range append(deadlocks, selfWaitsOfProcesses(first, first, deadlocks)...) {

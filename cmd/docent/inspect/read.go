@@ -16,15 +16,11 @@ import (
 // and a read. A contender whose znode the client may not read has the fields that follow from its
 // name. If ctx ends first, the error wraps ctx's. Other errors are [framework.ErrNoAuth] for the path
 // itself, and those of every operation of the client.
-func Read(ctx context.Context, c *framework.Client, path string) (Lock, error) {
+func Read(ctx context.Context, c *framework.Client, path string) (l Lock, err error) {
+	defer func() { err = callError(ctx, c, "read", path, err) }()
 	if err := errors.Join(clientFault(c), framework.ValidatePath(path)); err != nil {
-		return Lock{}, opError(c, "read", path, err)
+		return Lock{}, err
 	}
-	l, err := read(ctx, c, path)
-	return l, callError(ctx, c, "read", path, err)
-}
-
-func read(ctx context.Context, c *framework.Client, path string) (Lock, error) {
 	if err := c.Sync(ctx, path); err != nil {
 		return Lock{}, err
 	}

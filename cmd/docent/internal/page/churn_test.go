@@ -1,9 +1,7 @@
 package page_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -56,34 +54,8 @@ func (w *watcher) client() *framework.Client {
 	return apptest.Client(w.t, w.server.Addr(), framework.WithDialer(w.server.Dial))
 }
 
-// A sample is the part of a snapshot that tells of deadlocks.
-type sample struct {
-	Summary struct {
-		State     string `json:"state"`
-		Deadlocks int    `json:"deadlocks"`
-	} `json:"summary"`
-	Findings []struct {
-		Severity string   `json:"severity"`
-		Locks    []string `json:"locks"`
-	} `json:"findings"`
-	Rows struct {
-		Set []struct {
-			Path     string `json:"path"`
-			Dead     bool   `json:"dead"`
-			Possible bool   `json:"possible"`
-		} `json:"set"`
-	} `json:"rows"`
-	Graph struct {
-		Edges []struct {
-			Lock     string `json:"lock"`
-			Dead     bool   `json:"dead"`
-			Possible bool   `json:"possible"`
-		} `json:"edges"`
-	} `json:"graph"`
-}
-
-// dead returns what the sample shows in red: the paths of rows, and the locks of edges.
-func (s *sample) dead() []string {
+// dead returns what the snapshot shows in red: the paths of rows, and the locks of edges.
+func (s *snapshot) dead() []string {
 	var found []string
 	for _, r := range s.Rows.Set {
 		if r.Dead {
@@ -100,7 +72,7 @@ func (s *sample) dead() []string {
 }
 
 // possible returns what it shows as a warning.
-func (s *sample) possible() []string {
+func (s *snapshot) possible() []string {
 	var found []string
 	for _, r := range s.Rows.Set {
 		if r.Possible {
@@ -122,7 +94,7 @@ func (m *firstMessage) SetWriteDeadline(time.Time) error { return nil }
 func (m *firstMessage) FlushError() error { m.end(); return nil }
 
 // sample opens a tab, and returns the snapshot that it gets.
-func (w *watcher) sample() *sample {
+func (w *watcher) sample() snapshot {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
@@ -130,13 +102,7 @@ func (w *watcher) sample() *sample {
 	r.Header.Set("Authorization", "Bearer "+token)
 	m := &firstMessage{httptest.NewRecorder(), cancel}
 	w.page.ServeHTTP(m, r)
-	first, _, _ := bytes.Cut(m.Body.Bytes(), []byte("\n\n")) // another one may follow before the end
-	_, data, found := bytes.Cut(first, []byte("\ndata: "))
-	s := &sample{}
-	if err := json.Unmarshal(data, s); err != nil || !found {
-		w.t.Fatalf("%v: %s", err, m.Body)
-	}
-	return s
+	return readSnapshot(w.t, m.Body) // another message may follow
 }
 
 // A curator is a client with the znodes of Curator's mutexes: the session and the address are all that

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -111,11 +112,27 @@ func TestServer_metrics_of_each_lock(t *testing.T) {
 // A snapshot is the first message of a stream, as the page reads it.
 type snapshot struct {
 	Summary struct {
-		LeftOut int `json:"left_out"`
+		State     string `json:"state"`
+		Deadlocks int    `json:"deadlocks"`
 	} `json:"summary"`
+	Findings []struct {
+		Severity string   `json:"severity"`
+		Locks    []string `json:"locks"`
+	} `json:"findings"`
 	Rows struct {
 		Order []string `json:"order"`
+		Set   []struct {
+			Path     string `json:"path"`
+			Dead     bool   `json:"dead"`
+			Possible bool   `json:"possible"`
+		} `json:"set"`
 	} `json:"rows"`
+	Graph struct {
+		Edges []struct {
+			Lock string `json:"lock"`
+			Dead bool   `json:"dead"`
+		} `json:"edges"`
+	} `json:"graph"`
 	Queue struct {
 		Total, More      int
 		Contenders, Tail []struct{ Owner, Name, Session, Attempt string }
@@ -123,12 +140,17 @@ type snapshot struct {
 	Holds []laneSeen `json:"holds"`
 }
 
-func (s *stand) snapshot(t *testing.T, query string) (got snapshot) {
+// readSnapshot reads the first message of a stream.
+func readSnapshot(t *testing.T, stream io.Reader) (got snapshot) {
 	t.Helper()
-	message := readMessage(t, bufio.NewReader(s.ask(t, "GET", "/events"+query, "").Body))
-	_, data, _ := strings.Cut(message, "\ndata: ")
+	_, data, _ := strings.Cut(readMessage(t, bufio.NewReader(stream)), "\ndata: ")
 	must.OK(t, json.Unmarshal([]byte(data), &got))
 	return got
+}
+
+func (s *stand) snapshot(t *testing.T, query string) snapshot {
+	t.Helper()
+	return readSnapshot(t, s.ask(t, "GET", "/events"+query, "").Body)
 }
 
 // By default the lock with the longest wait is first, then those of deadlocks, then the others that
