@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/group"
@@ -86,20 +89,6 @@ func TestMembershipFollowsTheTree(t *testing.T) {
 		awaitMembers(t, looking, "a=1 b=5 c=4")
 		must.OK(t, other.Close(t.Context()))
 		awaitMembers(t, looking, "a=1 c=4")
-	})
-}
-
-// Curator lets both in: they share one znode, which is gone with the first.
-func TestAnIDThatIsTakenIsRefused(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		path := recipetest.Path(t)
-		first, second := newGroup(t, env.Client(t), path), newGroup(t, env.Client(t), path)
-		n := mustJoin(t, first, "a", "first")
-		late := must.Get(second.Join("a", []byte("second")))(t)
-		recipetest.Fails(t, "Await", late.Await(recipetest.Patient(t)), node.ErrTaken)
-		awaitMembers(t, second, "a=first")
-		must.OK(t, n.Close(t.Context()))
-		awaitMembers(t, first, "a=second")
 	})
 }
 
@@ -232,4 +221,100 @@ func TestStaleDuringAnOutage(t *testing.T) {
 			zktest.Eventually(t, recipetest.Generous, "the group is up to date", func() bool { _, stale := g.Stale(); return !stale })
 		}
 	})
+}
+
+// TestChangesOutliveARefusedGroup: for a while the client may not read the group's path. Changes says so,
+// with the members that are known, and goes on when it may.
+func TestChangesOutliveARefusedGroup(t *testing.T) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		route, other, path := env.Route(t), env.Client(t), recipetest.Path(t)
+		g := newGroup(t, route.Client(t), path)
+		mustJoin(t, g, "a", "1")
+		next, stop := iter.Pull2(g.Changes(recipetest.Patient(t)))
+		defer stop()
+		var all []string
+		read := func() error {
+			t.Helper()
+			members, err, ok := next()
+			if !ok {
+				t.Fatal("the sequence has ended")
+			}
+			all = nil
+			for _, m := range members {
+				all = append(all, m.ID)
+			}
+			return err
+		}
+		for len(all) == 0 {
+			must.OK(t, read())
+		}
+		recipetest.Permit(t, other, path, acl.All&^acl.Read)
+		route.Cut() // so that the group is read again
+		err := read()
+		for err == nil {
+			err = read()
+		}
+		if !errors.Is(err, framework.ErrNoAuth) || len(all) != 1 {
+			t.Errorf("Changes of a refused group: %v, %v; want the last members and ErrNoAuth", all, err)
+		}
+		recipetest.Permit(t, other, path, acl.All)
+		for err != nil || len(all) != 2 {
+			if err = read(); err == nil && len(all) == 1 {
+				must.Get(other.Create(t.Context(), path+"/b", nil))(t)
+			}
+		}
+	}, zkenv.Only("the refusal is every server's", zkenv.Embedded, zkenv.Standalone))
+}
+
+// counted returns how many requests of each kind the client sent since the last call.
+func counted(route *zkenv.Route) map[fault.Op]int {
+	counts := make(map[fault.Op]int)
+	for _, r := range route.Requests() {
+		switch r.Op {
+		case fault.Ping, fault.Connect, fault.SetWatches, fault.CloseSession:
+		default:
+			counts[r.Op]++
+		}
+	}
+	route.ResetRequests()
+	return counts
+}
+
+// TestGroupRequests counts the requests of a group at the server.
+func TestGroupRequests(t *testing.T) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		path, other, route := recipetest.Path(t), env.Client(t), env.Route(t)
+		for _, id := range []string{"a", "b", "c"} {
+			opts := []framework.CreateOption{framework.Ephemeral(), framework.WithParents()}
+			must.Get(other.Create(t.Context(), path+"/"+id, nil, opts...))(t)
+		}
+		c := route.Client(t)
+		check := func(what string, want map[fault.Op]int) {
+			t.Helper()
+			env.Quiesce()
+			if got := counted(route); !maps.Equal(got, want) {
+				t.Errorf("%s: requests %v, want %v", what, got, want)
+			}
+		}
+		must.OK(t, c.AwaitConnected(recipetest.Patient(t)))
+		counted(route)
+		g := newGroup(t, c, path)
+		awaitMembers(t, g, "a= b= c=")
+		check("a look at three members", map[fault.Op]int{
+			fault.AddWatch: 1, fault.Multi: 1, // the watch, and what has been committed
+			fault.GetData: 4, fault.GetChildren: 1, // the path and the members, whose lengths are not known yet, and the listing
+		})
+		must.Get(other.Set(t.Context(), path+"/a", []byte("1"), framework.AnyVersion))(t)
+		awaitMembers(t, g, "a=1 b= c=")
+		check("a change", map[fault.Op]int{fault.GetData: 1})
+		must.OK(t, other.Delete(t.Context(), path+"/b"))
+		awaitMembers(t, g, "a=1 c=")
+		check("a member that leaves", nil)
+
+		mustJoin(t, g, "d", "4")
+		awaitMembers(t, g, "a=1 c= d=4")
+		check("a member that joins, and is read", map[fault.Op]int{
+			fault.Create: 1, fault.Exists: 1, fault.GetData: 1,
+		})
+	}, zkenv.Only("one server counts them all", zkenv.Embedded, zkenv.Standalone))
 }

@@ -214,46 +214,6 @@ func TestWaitingCandidateIsNotRefused(t *testing.T) {
 	})
 }
 
-func TestRevocationReachesTheLeader(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), recipetest.Path(t)
-		asked := make(chan *lease.Lease, 2)
-		e := newElection(t, env.Client(t), path, leader.WithID("anna"), recipes.WithRevocation(func(l *lease.Lease) { asked <- l }))
-		term := mustLead(t, e)
-		revoke(t, c, term.Node())
-		if l := must.Receive(t, asked, "the request"); l != term {
-			t.Error("asked with another lease than the term's")
-		}
-		if p, _, err := e.Leader(t.Context()); err != nil || !p.Revoked {
-			t.Errorf("leader %+v, %v; want it revoked", p, err)
-		}
-		mustResign(t, term)
-	})
-}
-
-// A Campaign that its context ends says behind whom it waited.
-func TestCampaignsWaitError(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), recipetest.Path(t)
-		term := mustLead(t, newElection(t, c, path, leader.WithID("anna")))
-		ctx, cancel := context.WithCancel(t.Context())
-		done := recipetest.Later(ctx, newElection(t, env.Client(t), path).Campaign)
-		recipetest.AwaitChildren(t, c, path, 2)
-		env.Quiesce()
-		cancel()
-		var wait *lease.WaitError
-		err := must.Receive(t, done, "the end of Campaign").Err
-		if !errors.As(err, &wait) || !errors.Is(err, context.Canceled) || errors.Is(err, framework.ErrNotConnected) {
-			t.Fatalf("Campaign: %v, want a WaitError that wraps context.Canceled alone", err)
-		}
-		if by := wait.BlockedBy; wait.Ahead != 1 || by == nil || by.Path != term.Node() || string(by.Data) != "anna" || !by.Holder {
-			t.Errorf("behind %d, %+v; want 1, anna", wait.Ahead, by)
-		}
-		recipetest.AwaitChildren(t, c, path, 1)
-		mustResign(t, term)
-	}, zkenv.Only("that the candidate waits is known in virtual time alone", zkenv.Embedded, zkenv.EmbeddedEnsemble))
-}
-
 func TestACLOfCandidates(t *testing.T) {
 	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c, path := env.Client(t), recipetest.Path(t)

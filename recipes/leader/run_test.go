@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
@@ -375,4 +376,113 @@ func TestRunWarnsOfALeadThatDoesNotReturn(t *testing.T) {
 			t.Errorf("Run: %v, %d warnings; want context.Canceled and one", err, warnings())
 		}
 	}, zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
+}
+
+// TestALeadThatReturnsAtOnceIsCalledOnceASecond: it does not load the ensemble.
+func TestALeadThatReturnsAtOnceIsCalledOnceASecond(t *testing.T) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		e := must.Get(leader.New(env.Client(t), "/at-once"))(t)
+		ctx := recipetest.Within(t, 3500*time.Millisecond)
+		terms := 0
+		err := e.Run(ctx, func(context.Context, *lease.Lease) error { terms++; return nil })
+		if !errors.Is(err, context.DeadlineExceeded) || terms != 4 {
+			t.Errorf("%d terms in 3.5 s, %v; want 4", terms, err)
+		}
+	}, zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
+}
+
+// testSessionErrorPolicy, testErrorPolicies: a policy decides whether an outage ends a term.
+func TestLossPolicyOfATerm(t *testing.T) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		route, path := env.Route(t), recipetest.Path(t)
+		c := route.Client(t)
+		patient := mustLead(t, newElection(t, c, path+"-patient"))
+		hasty := mustLead(t, newElection(t, c, path, recipes.WithLossPolicy(lease.OnSuspend)))
+		route.Cut()
+		must.Receive(t, hasty.Lost(), "the loss by suspension")
+		recipetest.Fails(t, "term that an outage ended", hasty.Err(), lease.ErrSuspended)
+		mustResign(t, mustLead(t, newElection(t, env.Client(t), path)))
+		if err := patient.Err(); err != nil {
+			t.Errorf("term that outlives an outage: %v", err)
+		}
+		mustResign(t, patient)
+	})
+}
+
+// CURATOR-724, testSessionInterruptionDoNotCauseBrainSplit: an operator deletes the directory with the
+// leader and a waiting candidate. The leader loses its term, and both are candidates again.
+func TestRunOutlivesTheElectionsDirectory(t *testing.T) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		operator, path := env.Client(t), recipetest.Path(t)
+		first, second := run(t, newElection(t, env.Client(t), path)), run(t, newElection(t, env.Client(t), path))
+		var term *lease.Lease
+		select {
+		case term = <-first.terms:
+		case term = <-second.terms:
+		}
+		recipetest.AwaitChildren(t, operator, path, 2)
+		env.Quiesce()
+		if err := operator.DeleteTree(t.Context(), path); err != nil && !errors.Is(err, framework.ErrNotEmpty) {
+			t.Fatal(err)
+		}
+		must.Receive(t, term.Lost(), "the loss of the term")
+		for led := map[*runner]bool{}; len(led) < 2; { // the deletion may meet another term
+			r := first
+			select {
+			case term = <-first.terms:
+			case term = <-second.terms:
+				r = second
+			}
+			if r.end(term, nil) {
+				led[r] = true
+			}
+		}
+		first.cancel()
+		second.cancel()
+		for _, r := range []*runner{first, second} {
+			recipetest.Fails(t, "Run", must.Receive(t, r.done, "the end of Run"), context.Canceled)
+		}
+		recipetest.AwaitChildren(t, operator, path, 0)
+	})
+}
+
+// TestCandidatesThatMayNotBeListed: Campaign and Run return the reason, and leave no candidate. Observe
+// shows no leader while it may not read, and the leader when it may. Campaign then leads.
+func TestCandidatesThatMayNotBeListed(t *testing.T) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		path, c, other := recipetest.Path(t), env.Client(t), env.Client(t)
+		must.Get(other.Create(t.Context(), path, nil, framework.WithParents()))(t)
+		recipetest.Permit(t, other, path, acl.All&^acl.Read)
+		e := newElection(t, c, path)
+		ctx, cancel := context.WithTimeout(t.Context(), recipetest.Generous)
+		defer cancel()
+		_, campaign := e.Campaign(ctx)
+		run := e.Run(ctx, func(context.Context, *lease.Lease) error {
+			t.Error("it leads")
+			return nil
+		})
+		for what, err := range map[string]error{"Campaign": campaign, "Run": run} {
+			if !errors.Is(err, framework.ErrNoAuth) || errors.Is(err, framework.ErrClosed) || ctx.Err() != nil {
+				t.Errorf("%s: %v, want ErrNoAuth", what, err)
+			}
+		}
+		shown := make(chan bool, 100)
+		observing := make(chan struct{})
+		go func() { // ends with ctx
+			defer close(observing)
+			for _, known := range e.Observe(ctx) {
+				shown <- known
+			}
+		}()
+		if must.Receive(t, shown, "what Observe shows") {
+			t.Error("Observe shows a leader that it may not read")
+		}
+		recipetest.Permit(t, other, path, acl.All)
+		recipetest.AwaitChildren(t, other, path, 0)
+		term := mustLead(t, e)
+		zktest.Eventually(t, recipetest.Generous, "the leader", func() bool { return len(shown) > 0 && <-shown })
+		mustResign(t, term)
+		cancel()
+		must.Receive(t, observing, "the end of Observe")
+	}, zkenv.Only("the refusal is every server's", zkenv.Embedded, zkenv.Standalone))
 }

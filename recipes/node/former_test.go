@@ -117,14 +117,9 @@ func (c *severed) Read(p []byte) (int, error) {
 // of its former session, which it is to replace. Another client has another znode at the path when the next
 // connection comes. The replacement must not have waited for that connection.
 func TestAFormerZnodeIsReplacedAtOnceOrNotAtAll(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		other := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
-		defer other.Close()
+	recipetest.InVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		var o outage
-		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(o.dialer(srv.Dial))))(t)
-		defer c.Close()
+		other, c := recipetest.ClientOf(t, srv), recipetest.Client(t, srv.Addr(), framework.WithDialer(o.dialer(srv.Dial)))
 		for i := range 50 {
 			path := fmt.Sprintf("/n%d", i)
 			n := kept(t, c, path, "ours")
@@ -165,11 +160,8 @@ func TestSetMeetsAnotherClientsZnode(t *testing.T) {
 // lost. Close looks for the replacement, and not before a commit: a leader that was deposed and doesn't know it
 // replies to a sync from its memory.
 func TestCloseLooksForItsZnodeBehindACommit(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
-		c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial)))(t)
-		defer c.Close()
+	recipetest.InVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c := recipetest.ClientOf(t, srv)
 		n := kept(t, c, "/n", "ours")
 		mustAwait(t, n)
 		lost := srv.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/n", Action: fault.DropReply})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net"
 	"slices"
-	"sync/atomic"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +15,6 @@ import (
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -23,12 +22,10 @@ import (
 // inVirtualTime runs the test with a server, a client behind a proxy, and another client.
 func inVirtualTime(t *testing.T, test func(t *testing.T, proxy *zkproxy.Proxy, c, other *framework.Client), opts ...framework.Option) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
+	recipetest.InVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
 		c := recipetest.Client(t, proxy.Addr(), append(opts, framework.WithDialer(proxy.Dial))...)
-		test(t, proxy, c, recipetest.Client(t, srv.Addr(), framework.WithDialer(srv.Dial)))
+		test(t, proxy, c, recipetest.ClientOf(t, srv))
 	})
 }
 
@@ -38,21 +35,8 @@ func TestTheNodesOwnZnodeWasWrittenBeforeItIsFound(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, proxy *zkproxy.Proxy, c, other *framework.Client) {
 		lost := proxy.Rules().Add(fault.Rule{Op: fault.Create, Path: "/n", Action: fault.DropReply})
 		n := must.Get(node.New(c, "/n", []byte("ours")))(t)
-		var seen atomic.Int32
-		defer n.OnChange(countOverwritten(&seen))()
 		<-lost.Hit()
-		proxy.Refuse()
-		synctest.Wait()
-		must.Get(other.Set(t.Context(), "/n", []byte("theirs"), framework.AnyVersion))(t)
-		proxy.Heal()
-		mustAwait(t, n)
-		if synctest.Wait(); seen.Load() != 1 {
-			t.Errorf("%d reports that it was overwritten, want 1", seen.Load())
-		}
-		must.OK(t, n.Close(t.Context()))
-		if exists(t, other, "/n") {
-			t.Error("the znode has outlived Close")
-		}
+		writtenBeforeItIsFound(t, proxy, other, n, true)
 	})
 }
 
@@ -64,32 +48,43 @@ func TestTheNodesSuccessorWasWrittenBeforeItIsFound(t *testing.T) {
 			inVirtualTime(t, func(t *testing.T, proxy *zkproxy.Proxy, c, other *framework.Client) {
 				n := must.Get(node.New(c, "/n", []byte("ours")))(t)
 				mustAwait(t, n)
-				var seen atomic.Int32
-				defer n.OnChange(countOverwritten(&seen))()
-				lost := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/n", Action: fault.DropReply})
-				proxy.Rules().Add(fault.Rule{Op: fault.Connect, Session: c.Session().ID, Action: fault.OtherSession})
-				proxy.Cut()
-				<-lost.Hit()
-				proxy.Refuse()
-				synctest.Wait()
-				for range 2 {
-					must.Get(other.Set(t.Context(), "/n", []byte("theirs"), framework.AnyVersion))(t)
-				}
-				if found {
-					proxy.Heal()
-					mustAwait(t, n)
-					if synctest.Wait(); seen.Load() != 1 {
-						t.Errorf("%d reports that it was overwritten, want 1", seen.Load())
-					}
-				} else {
-					time.AfterFunc(time.Second, proxy.Heal)
-				}
-				must.OK(t, n.Close(t.Context()))
-				if exists(t, other, "/n") {
-					t.Error("the znode has outlived Close")
-				}
+				loseTheReplacement(proxy, c)
+				writtenBeforeItIsFound(t, proxy, other, n, found)
 			})
 		})
+	}
+}
+
+// loseTheReplacement ends the client's session and loses the reply to the transaction that replaces its znode.
+func loseTheReplacement(proxy *zkproxy.Proxy, c *framework.Client) {
+	lost := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/n", Action: fault.DropReply})
+	proxy.Rules().Add(fault.Rule{Op: fault.Connect, Session: c.Session().ID, Action: fault.OtherSession})
+	proxy.Cut()
+	<-lost.Hit()
+}
+
+// writtenBeforeItIsFound has another client write to the Node's znode before the Node is connected again. The Node
+// reports that if it finds the znode, and deletes the znode by Close in any case.
+func writtenBeforeItIsFound(t *testing.T, proxy *zkproxy.Proxy, other *framework.Client, n *node.Node, found bool) {
+	t.Helper()
+	proxy.Refuse()
+	synctest.Wait()
+	seen := follow(t, n)
+	for range 2 {
+		must.Get(other.Set(t.Context(), "/n", []byte("theirs"), framework.AnyVersion))(t)
+	}
+	if found {
+		proxy.Heal()
+		mustAwait(t, n)
+		if synctest.Wait(); strings.Count(seen.kinds(), "Overwritten") != 1 {
+			t.Errorf("changes %q, want one report that it was overwritten", seen.kinds())
+		}
+	} else {
+		time.AfterFunc(time.Second, proxy.Heal)
+	}
+	must.OK(t, n.Close(t.Context()))
+	if exists(t, other, "/n") {
+		t.Error("the znode has outlived Close")
 	}
 }
 
@@ -99,10 +94,7 @@ func TestWhatTheClientPutsInTheSuccessorsPlaceIsNotTheNodes(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, proxy *zkproxy.Proxy, c, other *framework.Client) {
 		n := must.Get(node.New(c, "/n", []byte("ours")))(t)
 		mustAwait(t, n)
-		lost := proxy.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/n", Action: fault.DropReply})
-		proxy.Rules().Add(fault.Rule{Op: fault.Connect, Session: c.Session().ID, Action: fault.OtherSession})
-		proxy.Cut()
-		<-lost.Hit()
+		loseTheReplacement(proxy, c)
 		synctest.Wait()
 		<-time.After(time.Second)
 		mustAwait(t, n)
@@ -113,15 +105,6 @@ func TestWhatTheClientPutsInTheSuccessorsPlaceIsNotTheNodes(t *testing.T) {
 		must.OK(t, n.Close(t.Context()))
 		mustHold(t, other, c, "/n", "by hand")
 	})
-}
-
-// countOverwritten counts the changes of another client's writes.
-func countOverwritten(seen *atomic.Int32) func(node.Change) {
-	return func(change node.Change) {
-		if change.Kind == node.Overwritten {
-			seen.Add(1)
-		}
-	}
 }
 
 // The reply to the create is lost, and the client's policy ends before the client is connected again. The

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	logobserver "go.uber.org/zap/zaptest/observer"
+
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
@@ -136,13 +139,18 @@ func TestSetRefusesDataBeyondThePacket(t *testing.T) {
 	})
 }
 
-// After the client's end the Node's methods return ErrClosed, and its Close has nothing to do.
+// After the client's end the Node's methods return ErrClosed, and its Close has nothing to do. That one is closed
+// before the other is no fault, which would be logged.
 func TestTheClientIsClosedFirst(t *testing.T) {
 	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		c, observer, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
-		n := kept(t, c, path, "alive")
+		core, logs := logobserver.New(zap.InfoLevel)
+		c, observer, path := env.Client(t, framework.WithLogger(zap.New(core))), env.Client(t), recipetest.Path(t)+"/n"
+		first, n := kept(t, c, recipetest.Path(t)+"/n", "alive"), kept(t, c, path, "alive")
+		mustAwait(t, first)
 		mustAwait(t, n)
+		logs.TakeAll()
 		seen := follow(t, n)
+		must.OK(t, first.Close(t.Context()))
 		must.OK(t, c.Close())
 		recipetest.Fails(t, "Await", n.Await(t.Context()), framework.ErrClosed)
 		recipetest.Fails(t, "Set", n.Set(t.Context(), nil), framework.ErrClosed)
@@ -150,11 +158,12 @@ func TestTheClientIsClosedFirst(t *testing.T) {
 			t.Error("Exists returns true after the client's end")
 		}
 		seen.awaitKinds(t, "Made Away")
-		if err := n.Close(t.Context()); err != nil {
-			t.Errorf("Close: %v, want nil", err)
-		}
+		must.OK(t, n.Close(t.Context()))
 		if exists(t, observer, path) {
 			t.Error("the znode exists after the session's end")
+		}
+		for _, line := range logs.FilterMessage("kept znode changed").All() {
+			t.Errorf("%v %s %v", line.Level, line.Message, line.ContextMap())
 		}
 	})
 }

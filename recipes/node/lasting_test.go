@@ -150,3 +150,21 @@ func mustBeOf(t testing.TB, observer *framework.Client, path, data string) frame
 	}
 	return st
 }
+
+// As TestPersistentTtlNode.testForcedDeleteOfTouchNode.
+func TestCuratorTouchIsDeletedByForce(t *testing.T) {
+	t.Parallel()
+	const ttl = 2 * time.Second
+	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
+		c, operator, path := env.Client(t), env.Client(t), recipetest.Path(t)+"/n"
+		n := kept(t, c, path, "alive", node.WithTTL(ttl))
+		mustAwait(t, n)
+		for range 3 {
+			must.OK(t, operator.Delete(t.Context(), path+"/touch"))
+			zktest.Eventually(t, recipetest.Generous, "the touch again", func() bool { return exists(t, operator, path+"/touch") })
+		}
+		if !exists(t, operator, path) {
+			t.Error("the znode is gone")
+		}
+	})
+}

@@ -84,35 +84,40 @@ func TestNodeIsMadeAgainWithDataSetDuringTheOutage(t *testing.T) {
 	})
 }
 
+// A sequential one keeps its number, too.
 func TestNodeIsMadeAgainThroughAHundredFlaps(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)+"/n"
-		c := route.Client(t)
-		n := kept(t, c, path, "alive")
-		mustAwait(t, n)
-		before := mustHold(t, observer, c, path, "alive")
-		route.ResetRequests()
-		const flaps = 100
-		for range flaps {
-			route.Cut()
-			zktest.Eventually(t, recipetest.Generous, "the connection", func() bool { return c.State() == framework.Connected })
-		}
-		zktest.Eventually(t, recipetest.Generous, "the znode", n.Exists)
-		after := mustHold(t, observer, c, path, "alive")
-		if after.EphemeralOwner != before.EphemeralOwner && !env.Kind().Virtual() {
-			t.Log("the machine was too busy to keep the session through all flaps")
-			return
-		}
-		if after.Czxid != before.Czxid {
-			t.Error("the znode was created again within its session")
-		}
-		if creates := route.Count(fault.Create); creates != 0 {
-			t.Errorf("%d creations by %d flaps within a session, want none", creates, flaps)
-		}
-		if looks := route.Count(fault.Exists); looks > 2*flaps {
-			t.Errorf("%d looks by %d flaps, want one each", looks, flaps)
-		}
-	})
+	t.Parallel()
+	for name, opts := range map[string][]node.Option{"plain": nil, "sequential": {node.Sequential()}} {
+		recipetest.Subtest(t, name, func(t *testing.T, env *zkenv.Env) {
+			route, observer := env.Route(t), env.Client(t)
+			c := route.Client(t)
+			n := kept(t, c, recipetest.Path(t)+"/n-", "alive", opts...)
+			mustAwait(t, n)
+			path := n.Path()
+			before := mustHold(t, observer, c, path, "alive")
+			route.ResetRequests()
+			const flaps = 100
+			for range flaps {
+				route.Cut()
+				zktest.Eventually(t, recipetest.Generous, "the connection", func() bool { return c.State() == framework.Connected })
+			}
+			zktest.Eventually(t, recipetest.Generous, "the znode", n.Exists)
+			after := mustHold(t, observer, c, n.Path(), "alive")
+			if after.EphemeralOwner != before.EphemeralOwner && !env.Kind().Virtual() {
+				t.Log("the machine was too busy to keep the session through all flaps")
+				return
+			}
+			if after.Czxid != before.Czxid || n.Path() != path {
+				t.Error("the znode was created again within its session")
+			}
+			if creates := route.Count(fault.Create); creates != 0 {
+				t.Errorf("%d creations by %d flaps within a session, want none", creates, flaps)
+			}
+			if looks := route.Count(fault.Exists); looks > 2*flaps {
+				t.Errorf("%d looks by %d flaps, want one each", looks, flaps)
+			}
+		})
+	}
 }
 
 // The client takes its session for over while the ensemble still has it.
@@ -195,25 +200,6 @@ func TestAnotherSessionsNodeIsNotTaken(t *testing.T) {
 			seen.awaitKinds(t, "Taken Made")
 		})
 	}
-}
-
-// Nothing is left of a Node that is closed at each moment of its beginning.
-func TestCloseRightAfterNewLeavesNothing(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		route, observer := env.Route(t), env.Client(t)
-		c := route.Client(t)
-		for i := range 20 {
-			path := recipetest.Path(t) + "/n"
-			n := must.Get(node.New(c, path, []byte("short")))(t)
-			if i%2 == 1 {
-				<-time.After(time.Duration(i) * 50 * time.Microsecond)
-			}
-			must.OK(t, n.Close(t.Context()))
-			zktest.Eventually(t, recipetest.Generous, "nothing left", func() bool {
-				return c.PendingDeletes() == 0 && !exists(t, observer, path)
-			})
-		}
-	})
 }
 
 func TestCloseWithoutAServer(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/locktel"
-	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -77,24 +76,5 @@ func TestTelemetryOfNodes(t *testing.T) {
 			t.Errorf("fields %v, want the change, the type of the error and the path", line)
 		}
 		must.OK(t, taken.Close(t.Context()))
-	})
-}
-
-// TestAClosedClientIsNoFault: a client is closed before its Node, or the Node before it. Neither is logged.
-func TestAClosedClientIsNoFault(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		core, logs := observer.New(zap.InfoLevel)
-		c := env.Client(t, framework.WithLogger(zap.New(core)))
-		first, last := kept(t, c, recipetest.Path(t)+"/n", "alive"), kept(t, c, recipetest.Path(t)+"/n", "alive")
-		for _, n := range []*node.Node{first, last} {
-			mustAwait(t, n)
-		}
-		logs.TakeAll()
-		must.OK(t, first.Close(t.Context()))
-		must.OK(t, c.Close())
-		must.OK(t, last.Close(t.Context()))
-		for _, line := range logs.FilterMessage("kept znode changed").All() {
-			t.Errorf("%v %s %v", line.Level, line.Message, line.ContextMap())
-		}
 	})
 }

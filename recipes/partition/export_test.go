@@ -4,4 +4,6 @@ package partition
 var (
 	Divide   = divide
 	DigestOf = digestOf
+	Names    = names
+	Owners   = owners
 )

@@ -24,6 +24,8 @@ const generous = 40 * time.Second
 // settle is short, so that tests are.
 const settle = 200 * time.Millisecond
 
+var names, owners = partition.Names, partition.Owners
+
 // An oracle knows which member serves each key, outside ZooKeeper.
 type oracle struct {
 	mu     sync.Mutex
@@ -143,23 +145,4 @@ func (m *member) leave(t testing.TB) {
 	if !errors.Is(m.err, context.Canceled) && !errors.Is(m.err, framework.ErrClosed) {
 		t.Errorf("Run: %v, want the context's end", m.err)
 	}
-}
-
-func names(prefix string, n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = fmt.Sprint(prefix, i)
-	}
-	return all
-}
-
-// owners returns the member of each key.
-func owners(shares map[string][]string) map[string]string {
-	of := make(map[string]string)
-	for member, keys := range shares {
-		for _, key := range keys {
-			of[key] = member
-		}
-	}
-	return of
 }

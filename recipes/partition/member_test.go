@@ -121,8 +121,7 @@ func TestMembersThatMayNotBeListed(t *testing.T) {
 // TestAMemberThatMayNoLongerListTheMembers: it would keep its keys from the others for good. Its Run ends, and they
 // have all keys.
 func TestAMemberThatMayNoLongerListTheMembers(t *testing.T) {
-	t.Parallel()
-	recipetest.Subtest(t, "embedded", func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, route, o := recipetest.Path(t), names("key-", 10), env.Route(t), newOracle(t)
 		c := env.Client(t, framework.WithAuth("digest", []byte("b:secret")))
 		o.start(t, c, path, "b", keys)
@@ -227,8 +226,7 @@ func TestASettlementThatCannotBeWritten(t *testing.T) {
 
 // TestASettlementThatNobodyMayReplace: members that come have no keys until half of those that have some are gone.
 func TestASettlementThatNobodyMayReplace(t *testing.T) {
-	t.Parallel()
-	recipetest.Subtest(t, "embedded", func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, other, o := recipetest.Path(t), names("key-", 10), env.Client(t), newOracle(t)
 		o.start(t, env.Client(t), path, "a", keys)
 		b := o.start(t, env.Client(t), path, "b", keys)
@@ -250,8 +248,7 @@ func TestASettlementThatNobodyMayReplace(t *testing.T) {
 // TestAKeyThatThisMemberMayNotRead: a contender ahead at a key denies it. A member that goes on would keep the key from
 // those that may, so its Run ends, with the key's path, and they have all keys.
 func TestAKeyThatThisMemberMayNotRead(t *testing.T) {
-	t.Parallel()
-	recipetest.Subtest(t, "embedded", func(t *testing.T, env *zkenv.Env) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		path, keys, o := recipetest.Path(t), names("key-", 1), newOracle(t)
 		may := env.Client(t, framework.WithAuth("digest", []byte("b:secret")))
 		foreign := must.Get(may.Create(t.Context(), path+"/keys/"+keys[0]+"/lock-", nil, framework.WithParents(), framework.Ephemeral(),

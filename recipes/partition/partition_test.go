@@ -22,7 +22,9 @@ import (
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/partition"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -288,4 +290,91 @@ func TestRunEndsByWhatDoesNotPass(t *testing.T) {
 		must.OK(t, c.Close())
 		recipetest.Fails(t, "Run of a closed client", p.Run(t.Context(), never), framework.ErrClosed)
 	}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded))
+}
+
+// Members with and without compression divide the keys, whichever came first. If each left the other out, both
+// would contend for all keys.
+func TestMembersThatCannotReadEachOtherDivideTheKeys(t *testing.T) {
+	t.Parallel()
+	for _, ids := range [][]string{{"plain", "packed"}, {"packed", "plain"}, {"packed", "packed-2"}} {
+		t.Run(fmt.Sprint(ids), func(t *testing.T) {
+			recipetest.InVirtualTime(t, func(t *testing.T, s *zkserver.Server) {
+				o, keys := newOracle(t), names("key-", 8)
+				client := func(id string) *framework.Client {
+					if id == "plain" {
+						return recipetest.ClientOf(t, s)
+					}
+					return recipetest.ClientOf(t, s, framework.WithCompression())
+				}
+				first := o.start(t, client(ids[0]), "/shards", ids[0], keys)
+				o.await(t, keys, ids[0])
+				o.start(t, client(ids[1]), "/shards", ids[1], keys)
+				o.await(t, keys, ids...)
+				first.leave(t)
+				o.await(t, keys, ids[1])
+				o.start(t, client(ids[0]), "/shards", ids[0], keys)
+				o.await(t, keys, ids...)
+			})
+		})
+	}
+}
+
+// TestRequestsOfAPartition counts, at the server's door, what the page of the recipe promises.
+func TestRequestsOfAPartition(t *testing.T) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		path, keys, o, route := recipetest.Path(t), names("key-", 8), newOracle(t), env.Route(t)
+		other := o.start(t, env.Client(t), path, "b", keys)
+		o.await(t, keys, "b")
+		c := route.Client(t)
+		route.ResetRequests()
+		a := o.start(t, c, path, "a", keys)
+		o.await(t, keys, "a", "b")
+		env.Quiesce()
+		count := func(dir string) (all []fault.Op) {
+			for _, rq := range route.Requests() {
+				if strings.HasPrefix(rq.Path, path+dir) {
+					all = append(all, rq.Op)
+				}
+			}
+			return all
+		}
+		for _, key := range keys {
+			got := count("/keys/" + key)
+			if owners(partition.Divide(keys, []string{"a", "b"}))[key] == "b" && len(got) != 0 {
+				t.Errorf("%s, which does not move: requests %v", key, got)
+			}
+			if len(got) > 4 {
+				t.Errorf("%s, which moves: requests %v, want 4 at most", key, got)
+			}
+		}
+		route.ResetRequests()
+		<-time.After(time.Minute)
+		if got := count(""); len(got) != 0 {
+			t.Errorf("a quiet minute: requests %v, want none", got)
+		}
+		other.leave(t)
+		o.await(t, keys, "a")
+		route.ResetRequests()
+		a.leave(t)
+		env.Quiesce()
+		for _, key := range keys {
+			if got := count("/keys/" + key); !slices.Equal(got, []fault.Op{fault.Delete}) {
+				t.Errorf("%s, when its server leaves: requests %v, want one Delete", key, got)
+			}
+		}
+	}, zkenv.Only("a minute has to pass", zkenv.Embedded))
+}
+
+// The lease of a key has the spans and metrics of a lock, of the type "partition".
+func TestTelemetryOfKeys(t *testing.T) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		recorder := recipetest.Record("partition", "shards")
+		keys, o := names("key-", 2), newOracle(t)
+		m := o.start(t, env.Client(t, recorder.Options()...), recipetest.Path(t), "a", keys, recipes.WithName("shards"))
+		o.await(t, keys, "a")
+		m.leave(t)
+		recorder.MustHaveSpans(t,
+			"lock.acquire shards", "lock.acquire shards", "lock.hold", "lock.hold", "lock.release", "lock.release")
+		recorder.MustHaveAcquires(t, 2)
+	}, zkenv.Only("telemetry is the same in all", zkenv.Embedded, zkenv.Standalone))
 }

@@ -1,6 +1,7 @@
 package semaphore_test
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/locktest"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // permitsOf returns what takes n of a semaphore's permits, for package locktest.
@@ -129,22 +131,6 @@ func TestSeveralPermitsAreGrantedInTurn(t *testing.T) {
 	})
 }
 
-// TestLossFreesPermits: the permits of a lost session are free for others (CURATOR-595), and its
-// lease is lost before.
-func TestLossFreesPermits(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), recipetest.Path(t)
-		l := mustAcquire(t, newSemaphore(t, route.Client(t), path, 3), 2)
-		next := newSemaphore(t, env.Client(t), path, 3)
-		done := acquireLater(t.Context(), next, 3)
-		recipetest.AwaitChildren(t, env.Client(t), path+"/leases", 5)
-		route.Expire(t)
-		must.Receive(t, l.Lost(), "the loss")
-		recipetest.Fails(t, "Release", l.Release(t.Context()), lease.ErrLost)
-		mustRelease(t, recipetest.Granted(t, done))
-	})
-}
-
 // TestALeaseIsLostWithAnyOfItsZnodes: an operator deletes one of three permits.
 func TestALeaseIsLostWithAnyOfItsZnodes(t *testing.T) {
 	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
@@ -183,4 +169,21 @@ func TestGuardsOfSeveralPermits(t *testing.T) {
 			t.Errorf("transaction after the release: %v, want ErrNoNode", err)
 		}
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone))
+}
+
+// TestDoWithPermits has an outage begin while fn works under permits.
+func TestDoWithPermits(t *testing.T) {
+	recipetest.InVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		c := recipetest.ClientOf(t, srv)
+		began := time.Now()
+		err := lock.Do(t.Context(), recipetest.Permits{Semaphore: newSemaphore(t, c, "/permits", 2), N: 2}, func(context.Context, *lock.Lease) error {
+			srv.Refuse()
+			srv.Cut()
+			return nil
+		})
+		if took := time.Since(began); err != nil || took > time.Second {
+			t.Errorf("Do: %v after %v, want nil at once", err, took)
+		}
+		srv.Accept()
+	})
 }
