@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +22,7 @@ import (
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/retry"
 	"github.com/docent-go/docent/testing/fault"
+	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -528,17 +528,20 @@ func (f failure) inject(t testing.TB, srv *tableServer, w tableWrite, dir string
 	srv.begin(dir, w.exists)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	proxy := zkproxy.StartPipe(func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+	defer func() { must.OK(t, proxy.Close()) }()
 	conn := new(failingConn)
-	if conn.end = func() { _ = conn.Close() }; f.ctx {
+	if conn.end = func() { conn.mute.Store(true) }; f.ctx {
 		conn.end = cancel
 	}
 	c := must.Get(framework.NewClient(srv.Addr(), framework.WithRetry(retry.Never()), framework.WithDialer(
 		func(ctx context.Context, network, addr string) (_ net.Conn, err error) {
-			if conn.Conn == nil { // there is no other
-				conn.Conn, err = srv.Dial(ctx, network, addr)
+			if conn.Conn == nil {
+				conn.Conn, err = proxy.Dial(ctx, network, addr)
 				return conn, err
 			}
-			return nil, syscall.ECONNREFUSED
+			<-ctx.Done() // there is no other
+			return nil, ctx.Err()
 		})))(t)
 	defer func() { _ = c.Close() }() // what is pending is not of interest
 	must.OK(t, c.AwaitConnected(t.Context()))
@@ -547,8 +550,7 @@ func (f failure) inject(t testing.TB, srv *tableServer, w tableWrite, dir string
 	if f.action == 0 {
 		conn.left.Store(int64(f.at + 1))
 	} else {
-		rule := srv.Rules().Add(fault.Rule{Session: c.Session().ID, Path: dir + "**", Action: f.action, Skip: f.at})
-		defer rule.Remove()
+		rule := proxy.Rules().Add(fault.Rule{Path: dir + "**", Action: f.action, Skip: f.at})
 		hit = func() bool { return rule.Hits() > 0 }
 	}
 	done := background(func() error { return w.do(tableCall{in, ctx, c}) })
@@ -574,6 +576,7 @@ type failingConn struct {
 	in   bytes.Buffer
 	left atomic.Int64 // replies until then; it has failed at 0 once it was set
 	end  func()       // is called then
+	mute atomic.Bool  // nothing more is written
 }
 
 func (c *failingConn) Read(p []byte) (int, error) {
@@ -585,6 +588,13 @@ func (c *failingConn) Read(p []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+func (c *failingConn) Write(p []byte) (int, error) {
+	if c.mute.Load() {
+		return 0, errors.New("the connection has ended")
+	}
+	return c.Conn.Write(p)
 }
 
 // nextFrame takes a whole frame from b, and returns nil if there is none yet.
