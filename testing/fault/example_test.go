@@ -30,24 +30,6 @@ func Example() {
 	// hits: 1
 }
 
-func ExampleRule_Validate() {
-	err := fault.Rule{Op: fault.Ping, Path: "/a", Action: fault.HoldReply, Skip: -1}.Validate()
-	fmt.Println(err)
-	// Output:
-	// fault: path "/a": must be empty, op Ping carries none
-	// fault: skip -1: must be at least 0
-}
-
-func ExampleRule_String() {
-	fmt.Println(fault.Rule{Op: fault.Event, Path: "/config", Action: fault.HoldReply})
-	// Output: HoldReply of Event on /config (once)
-}
-
-func ExampleOpOf() {
-	fmt.Println(fault.OpOf(1), fault.OpOf(19), fault.OpOf(-11))
-	// Output: Create Create CloseSession
-}
-
 func ExampleHandle_Release() {
 	var rules fault.Rules
 	held := rules.Add(fault.Rule{Op: fault.GetData, Action: fault.HoldReply, Times: fault.Forever})

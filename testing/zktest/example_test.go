@@ -23,29 +23,6 @@ func ExampleStart() {
 	// Output: standalone <nil>
 }
 
-func ExampleStartEnsemble() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	ensemble, err := zktest.StartEnsemble(ctx, 3)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer ensemble.Close()
-	leader, err := ensemble.Leader(ctx)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := leader.Kill(); err != nil {
-		fmt.Println(err)
-		return
-	}
-	successor, err := ensemble.Leader(ctx)
-	fmt.Println(successor != leader, err)
-	// Output: true <nil>
-}
-
 // In a package's tests, TestMain calls Main, and tests share one server.
 func ExampleMain() {
 	_ = func(m *testing.M) { // func TestMain(m *testing.M)
