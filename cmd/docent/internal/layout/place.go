@@ -28,22 +28,14 @@ func (d *drawing) pack(limit int) (width, height int) {
 
 // parts returns the blocks of each connected part. The part of the first node comes first.
 func (d *drawing) parts() [][]*block {
-	byPart := map[int][]*block{}
-	var order []int
-	seen := map[*block]bool{}
+	var parts [][]*block
 	for _, b := range d.block {
-		if seen[b] {
-			continue
+		i := slices.IndexFunc(parts, func(part []*block) bool { return part[0].part == b.part })
+		if i < 0 {
+			parts = append(parts, []*block{b})
+		} else if !slices.Contains(parts[i], b) {
+			parts[i] = append(parts[i], b)
 		}
-		seen[b] = true
-		if byPart[b.part] == nil {
-			order = append(order, b.part)
-		}
-		byPart[b.part] = append(byPart[b.part], b)
-	}
-	parts := make([][]*block, len(order))
-	for i, part := range order {
-		parts[i] = byPart[part]
 	}
 	return parts
 }

@@ -45,15 +45,6 @@ func (s serverInfo) release() string {
 	return release
 }
 
-// older reports whether the release is before major.minor.
-func older(release string, major, minor int) bool {
-	var has [2]int
-	if n, _ := fmt.Sscanf(release, "%d.%d", &has[0], &has[1]); n < 2 {
-		return false
-	}
-	return has[0] < major || has[0] == major && has[1] < minor
-}
-
 // ask asks the server by srvr, and by its AdminServer if --admin-port has its port.
 func (d *doctor) ask(ctx context.Context, addr string) (serverInfo, []inspect.Finding) {
 	config, err := d.app.Settings().TLSConfig()

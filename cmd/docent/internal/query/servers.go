@@ -117,8 +117,8 @@ func ofServer(s serverInfo) []inspect.Finding {
 	if s.mode == "read-only" {
 		warn(serverProblem, "it is read-only: it has no quorum", "Start the other servers, or mend the network between them.")
 	}
-	if old := s.release(); old != "" && older(old, 3, 6) {
-		warn(versionProblem, "it runs ZooKeeper "+old+", which docent does not support", "Upgrade it to ZooKeeper 3.6 or newer.")
+	if v, err := zkversion.Parse(s.release()); err == nil && v.Compare(zkversion.Version{Major: 3, Minor: 6}) < 0 {
+		warn(versionProblem, "it runs ZooKeeper "+s.release()+", which docent does not support", "Upgrade it to ZooKeeper 3.6 or newer.")
 	}
 	if off := s.clockOff; off.Abs() > clockSlop {
 		how := "ahead of"
