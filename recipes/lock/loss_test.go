@@ -186,6 +186,7 @@ func TestLeaseDeadline(t *testing.T) {
 			}
 			srv.Refuse()
 			srv.Cut()
+			synctest.Wait() // a heartbeat's reply may have come at this moment
 			deadlines := make(map[string]time.Time)
 			for name, l := range leases {
 				deadlines[name] = l.Deadline()
