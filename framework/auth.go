@@ -27,7 +27,7 @@ type credentials struct {
 	refusal   chan struct{} // closed and replaced at each refusal
 }
 
-// keep has every later connection present c. It returns the number of the addition, and presented.
+// keep makes every later connection present c. It returns the number of the addition, and presented.
 func (cs *credentials) keep(c credential) (addition, presented int) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -225,7 +225,7 @@ func (a *addition) present(ctx context.Context, s *session.Session) (accepted bo
 	return err == nil, nil
 }
 
-// keep has later connections present the credential, and reports whether one has come since that many presented
+// keep makes later connections present the credential, and reports whether one has come since that many presented
 // theirs, without it.
 func (a *addition) keep(presented int) (missed bool) {
 	if a.number > 0 {
@@ -242,7 +242,7 @@ func refusedScheme(scheme string, reason error) error {
 	return fmt.Errorf("credential of the scheme %q: %w", errtype.Shortened(scheme), reason)
 }
 
-// renewRefused has the client connect again at once, if a server has refused it.
+// renewRefused makes the client connect again at once, if a server has refused it.
 func (c *core) renewRefused() {
 	c.mu.Lock()
 	state, s := c.state, c.running

@@ -28,7 +28,7 @@ type readsSent struct {
 	class   wire.Class
 	call    *wire.Call                   // nil if there is one request
 	by      time.Time                    // when their caller leaves; zero for never
-	each    lengths                      // of the data of one read; 0 if nothing is known
+	each    lengths                      // of the data of one read; the zero value if nothing is known
 	single  *session.Pending[proto.Node] // the only read; nil if there are others
 	parts   []partSent
 }
@@ -116,7 +116,7 @@ func (c *core) sendPart(r *readsSent, plan *readPlan, answered int) bool {
 		return true
 	}
 	n = r.together(paths[:n])
-	ahead := min(partsAhead, r.session.Wire().Ahead(r.opcode, n, wire.Length{Bytes: each.most, Known: each.known}))
+	ahead := min(partsAhead, r.session.Wire().Ahead(r.opcode, n, wire.Length{Bytes: each.most + besideData, Known: each.known}))
 	if n < min(len(paths), readsTogether) && each.most > 2*each.mean { // after its reply, the next one may have far more reads
 		ahead = 1
 	}
@@ -154,9 +154,12 @@ func (r *readsSent) together(paths []string) (n int) {
 	return n
 }
 
-// expect returns how long the data of so many reads are expected to be together.
+// besideData is what the answer to a read has besides the data, in bytes.
+const besideData = proto.OpHeadSize + proto.LengthSize + proto.StatSize
+
+// expect returns how long the answers to so many reads are expected to be together.
 func (r *readsSent) expect(reads int) wire.Length {
-	return wire.Length{Bytes: reads * r.each.mean, Known: r.each.known}
+	return wire.Length{Bytes: reads * (r.each.mean + besideData), Known: r.each.known}
 }
 
 func (r *readsSent) send(paths []string) partSent {
@@ -306,6 +309,7 @@ func (r *readsSent) outcomes(ctx context.Context, part partSent) []outcomeOfRead
 		if !errors.Is(err, ErrTooLarge) {
 			return slices.Repeat([]outcomeOfRead{{err: err}}, len(part.paths))
 		}
+		r.each = lengths{} // what was known of them was wrong
 		part = r.sendEach(part.paths)
 	}
 	found := make([]outcomeOfRead, len(part.each))

@@ -280,7 +280,7 @@ const (
 	ownPatience = 150 * time.Millisecond
 )
 
-// closeByOwn has the server of the present connection close s, which has ended, in time.
+// closeByOwn makes the server of the present connection close s, which has ended, in time.
 func (c *core) closeByOwn(s *session.Session) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), closeLimit)
 	defer cancel()

@@ -194,6 +194,73 @@ func TestLargeZnodesAfterSmallOnes(t *testing.T) {
 	}
 }
 
+// Small znodes were read again and again, and others in the same directory are large. A server has to keep fewer of them if
+// the session is another one: it begins with few reads. Replies that are too large together are read one after another.
+func TestLargeZnodesInAKnownDirectory(t *testing.T) {
+	const count, size = 64, 1000 << 10
+	for name, tc := range map[string]struct {
+		opts    []framework.Option
+		another bool // session
+		want    error
+		most    int // bytes
+	}{
+		"another session":            {another: true, most: 8 << 20},
+		"longer than a reply may be": {opts: []framework.Option{framework.WithMaxPacket(1<<20, 64<<10)}, want: framework.ErrTooLarge, most: 2 * (count + 3) * size},
+	} {
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			l := &link{up: 10 * mega, down: 10 * mega, trip: time.Millisecond}
+			c := connect(t, srv.Addr(), append(tc.opts, framework.WithSessionTimeout(30*time.Second), l.over(t, srv))...)
+			small := fillDir(t, srv, "/d", count, 1)
+			for range 20 {
+				_, errs := c.GetEach(t.Context(), small...)
+				check(t, errors.Join(errs...))
+			}
+			if tc.another {
+				check(t, srv.Expire(c.Session().ID))
+			}
+			other := virtual(t, srv)
+			large := make([]string, 2*count)
+			for i := range large {
+				large[i] = mustCreate(t, other, fmt.Sprintf("/d/large-%d", i), string(make([]byte, size)))
+			}
+			_, errs := c.GetEach(t.Context(), large...)
+			for i, err := range errs {
+				wantErr(t, large[i], err, tc.want)
+			}
+			wantBetween(t, "bytes of replies that the server had to keep", l.kept(), 1, tc.most)
+		})
+	}
+}
+
+// Many calls at once for small znodes of a known directory have no more under way than a slow link carries soon.
+func TestManyCallsForKnownZnodesCostNoLease(t *testing.T) {
+	const calls, count = 200, 64
+	for _, size := range []int{10, 100} {
+		runVirtually(t, strconv.Itoa(size), func(t *testing.T, srv *zkserver.Server) {
+			var states trail
+			l := &link{down: 40 * kilo}
+			c := connect(t, srv.Addr(), framework.WithSessionTimeout(10*time.Second), framework.WithStateListener(states.add), l.over(t, srv))
+			paths := fillDir(t, srv, "/d", count, size)
+			h := mustHold(t, c)
+			read := func() {
+				_, errs := c.GetEach(t.Context(), paths...)
+				check(t, errors.Join(errs...))
+			}
+			for range 3 {
+				read()
+			}
+			var wg sync.WaitGroup
+			for range calls {
+				wg.Go(read)
+			}
+			wg.Wait()
+			wantErr(t, "the lease", h.Err(), nil)
+			wantList(t, "states", states.states(), []framework.State{connecting, connected})
+			wantBetween(t, "bytes of replies that the server had to keep", l.kept(), 1, 128<<10)
+		})
+	}
+}
+
 // fillDir makes so many znodes of a size in bytes.
 func fillDir(t *testing.T, srv *zkserver.Server, dir string, count, size int) []string {
 	t.Helper()

@@ -174,7 +174,7 @@ func (l *Local) revoke(inner *Lease, fn func(*Lease)) {
 	}
 }
 
-// moveLocked has a request to release look again. It needs mu.
+// moveLocked makes a request to release look again. It needs mu.
 func (l *Local) moveLocked() {
 	if l.moved != nil {
 		close(l.moved)
@@ -182,7 +182,7 @@ func (l *Local) moveLocked() {
 	}
 }
 
-// ended has a request to release look again, because a lease of the mutex is over.
+// ended makes a request to release look again, because a lease of the mutex is over.
 func (l *Local) ended() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

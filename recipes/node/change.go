@@ -192,7 +192,7 @@ func (s *znodeState) observe(change framework.StateChange) {
 	s.gone(why)
 }
 
-// wake has the keeper look whether there is something to do.
+// wake makes the keeper check whether there is something to do.
 func (s *znodeState) wake() {
 	select {
 	case s.poke <- struct{}{}:

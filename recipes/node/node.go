@@ -82,7 +82,7 @@ func enter(c *framework.Client, path string, cfg *config) (leave func(), err err
 	return func() { open.Delete(at) }, nil
 }
 
-// keep has the keeper keep the znode.
+// keep makes the keeper keep the znode.
 func (n *Node) keep() {
 	defer close(n.done)
 	defer n.cancel()

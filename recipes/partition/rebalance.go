@@ -208,7 +208,7 @@ func (b *rebalancer) wrote(err error) {
 	b.writing = false
 	switch {
 	case err == nil, framework.Retryable(err), errors.Is(err, framework.ErrBadVersion), errors.Is(err, framework.ErrNoNode):
-		b.clock.retry, b.refusals = time.Now().Add(serveInterval), 0
+		b.clock.retry, b.refusals = time.Now().Add(pause), 0
 		return
 	case b.ctx.Err() != nil:
 		return
@@ -216,7 +216,7 @@ func (b *rebalancer) wrote(err error) {
 	if b.refusals++; b.refusals == 1 {
 		b.warn("this member can't write which keys are served, and leaves it to others", b.members(), err)
 	}
-	b.clock.retry = time.Now().Add(maxDelays * serveInterval)
+	b.clock.retry = time.Now().Add(maxDelays * pause)
 }
 
 // turn returns how many members are to settle the members before the one with the id: those that came

@@ -26,8 +26,8 @@ import (
 // continues in the background.
 const leaveGrace = 10 * time.Second
 
-// serveInterval is the minimum interval between two calls of serve for one key.
-const serveInterval = time.Second
+// pause is the minimum interval between two calls of serve for one key, and between two writes of the members.
+const pause = time.Second
 
 // Run joins the members, and serves keys until ctx ends. For each key that falls to this process it
 // acquires a lease and calls serve, on a goroutine of its own. The context of serve ends when the key
@@ -137,7 +137,7 @@ func (r *run) recovered(key string, returned bool, v any) {
 func (r *run) keep(ctx context.Context, key string) error {
 	contest := r.contest(key)
 	warn := func(message string, err error) { r.warn(message, contest.Path, err) }
-	failed, err := contest.Repeat(ctx, serveInterval, warn, func(ctx context.Context, l *lease.Lease) error {
+	failed, err := contest.Repeat(ctx, pause, warn, func(ctx context.Context, l *lease.Lease) error {
 		return r.serve(ctx, key, l)
 	})
 	switch {

@@ -72,7 +72,7 @@ func (b *Beginning) Wait(ctx context.Context) error {
 func (b *Beginning) await(ctx context.Context) error {
 	found, err := b.read.Wait(ctx)
 	if b.others && err != nil && ctx.Err() == nil && !zkerr.Retryable(err) {
-		b.sub.awaitOwn()
+		b.sub.expectOwn()
 		found, err = b.send(!b.armed, b.sub.answered).Wait(ctx)
 	}
 	if found == nil {

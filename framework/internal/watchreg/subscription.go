@@ -99,8 +99,8 @@ func (sub *Subscription) answered(*proto.Node) {
 	sub.awaits = awaitsNothing
 }
 
-// awaitOwn records that a read of its own follows.
-func (sub *Subscription) awaitOwn() {
+// expectOwn records that a read of its own follows.
+func (sub *Subscription) expectOwn() {
 	sub.registry.mu.Lock()
 	defer sub.registry.mu.Unlock()
 	sub.awaits = awaitsOwn

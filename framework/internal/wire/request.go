@@ -57,7 +57,7 @@ type Request struct {
 // A Length is what an answer's body is expected to have.
 type Length struct {
 	Bytes int
-	Known bool // else more, if such answers had more lately
+	Known bool // if not, it may have as much as the longest of such answers lately
 }
 
 // An Owner has a Request. Ended is called, without a lock, when the request was sent and has ended. It must not block.
@@ -190,7 +190,7 @@ func (w *Wire) Together(op proto.Opcode, each Length) int {
 	if w.conn != nil {
 		most = w.conn.window.down.limit(w.conn.window.span)
 	}
-	if !each.Known && w.sizes.of(op).guess > 0 { // errors alone: the guess is careful enough
+	if !w.sizes.trust(each) && w.sizes.of(op).guess > 0 { // errors alone: the guess is careful enough
 		most = min(most, maxAhead)
 	} else {
 		most = min(most, maxTogether)

@@ -237,9 +237,12 @@ func (s *sizes) of(op proto.Opcode) *recent {
 	return &s.others
 }
 
+// trust reports whether a length counts alone. A session begins with few reads, whatever an earlier one had.
+func (s *sizes) trust(l Length) bool { return l.Known && s.seen >= generation }
+
 // expected returns how many bytes the replies to so many operations are expected to have together.
 func (s *sizes) expected(op proto.Opcode, n int, together Length) int {
-	if together.Known {
+	if s.trust(together) {
 		return together.Bytes
 	}
 	return max(together.Bytes, n*s.of(op).expected())

@@ -234,8 +234,8 @@ func (k *Keeper) noteSent(want Content, err error) {
 	}
 }
 
-// write writes the content, unless another client has written to the znode: then the keeper looks. It also
-// looks if it has written to a znode of the same version that another client has created since.
+// write writes the content, unless another client has written to the znode: then the keeper inspects it. It also
+// inspects it if it has written to a znode of the same version that another client has created since.
 func (k *Keeper) write(ctx context.Context, want Content) error {
 	st, err := k.client.Set(ctx, k.path, want.Data, k.znode.Version)
 	k.noteSent(want, err)
@@ -259,7 +259,7 @@ func (k *Keeper) touch(ctx context.Context) error {
 	return unless(err, framework.ErrNoNode) // then the znode is gone
 }
 
-// unless returns err, or nil if it is one of those that the keeper looks into by itself.
+// unless returns err, or nil if it is one of those that the keeper handles itself.
 func unless(err error, known ...error) error {
 	for _, one := range known {
 		if errors.Is(err, one) {

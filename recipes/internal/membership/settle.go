@@ -12,7 +12,7 @@ import (
 // maxDelays is how many times the delay changes can delay each other.
 const maxDelays = 10
 
-// Changes maps each snapshot by valueOf and yields a value whenever it differs from the one before. It
+// Changes maps each snapshot through valueOf and yields a value whenever it differs from the one before. It
 // yields the first value at once, and a later one when the values have not changed for the delay, or after
 // ten times the delay. It yields a snapshot with an error at once, and so the next one without. The
 // sequence that snapshots returns must end with its context, which ends when the caller leaves the loop.

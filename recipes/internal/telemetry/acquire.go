@@ -171,7 +171,7 @@ func fencingToken(fence int64) attribute.KeyValue {
 }
 
 func (a *Acquire) record(ctx context.Context, outcome string, err error, took time.Duration) {
-	opts := a.successes[resultKey{outcome, a.contended}]
+	opts := a.withoutError[resultKey{outcome, a.contended}]
 	if opts == nil {
 		opts = []metric.RecordOption{a.with(attribute.String(locktel.AttrOutcome, outcome), attribute.Bool(locktel.AttrContended, a.contended),
 			attribute.String(zktel.AttrErrorType, errtype.Of(cause.Join(ctx, err))))}

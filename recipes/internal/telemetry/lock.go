@@ -160,7 +160,7 @@ type labels struct {
 	base        []attribute.KeyValue
 	startOpts   []trace.SpanStartOption
 
-	successes              map[resultKey][]metric.RecordOption // of acquires that did not fail
+	withoutError           map[resultKey][]metric.RecordOption // of acquires that did not fail
 	heldCount, waitCount   []metric.AddOption
 	holdEnded, holdWasLost []metric.RecordOption
 }
@@ -179,11 +179,11 @@ func newLabels(i *instruments, kind, name string) *labels {
 		l.acquireSpan += " " + name
 	}
 	l.startOpts = []trace.SpanStartOption{trace.WithAttributes(l.base...)}
-	l.successes = make(map[resultKey][]metric.RecordOption)
+	l.withoutError = make(map[resultKey][]metric.RecordOption)
 	for _, outcome := range []string{outcomeAcquired, outcomeReentered, outcomeHeld} {
 		for _, contended := range []bool{false, true} {
 			key := resultKey{outcome, contended}
-			l.successes[key] = []metric.RecordOption{l.with(attribute.String(locktel.AttrOutcome, outcome), attribute.Bool(locktel.AttrContended, contended))}
+			l.withoutError[key] = []metric.RecordOption{l.with(attribute.String(locktel.AttrOutcome, outcome), attribute.Bool(locktel.AttrContended, contended))}
 		}
 	}
 	l.heldCount = []metric.AddOption{l.with(attribute.String(locktel.AttrState, stateHeld))}

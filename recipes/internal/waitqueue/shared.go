@@ -91,7 +91,7 @@ func (s *sharing) list(ctx context.Context) (view, error) {
 	})
 }
 
-// prepare has the attempt wait for the second predecessor, too, or for the grant of the predecessor.
+// prepare makes the attempt wait for the second predecessor, too, or for the grant of the predecessor.
 func (s *sharing) prepare(pos position, nodes []queuenode.Node, own int) position {
 	q := s.queue
 	replaced := func(i int) bool { return q.MayReplace != nil && q.MayReplace(nodes[i], nodes[own]) }
