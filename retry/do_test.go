@@ -32,6 +32,7 @@ func failing(n int) func(context.Context) error {
 func TestDoMakesAsManyAttemptsAsItTakes(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
+	type key struct{}
 	tests := map[string]struct {
 		policy   retry.Policy
 		failures int // before fn succeeds
@@ -61,7 +62,14 @@ func TestDoMakesAsManyAttemptsAsItTakes(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				start, attempts, fn := time.Now(), 0, failing(tt.failures)
-				err := retry.Do(t.Context(), tt.policy, func(ctx context.Context) error { attempts++; return fn(ctx) })
+				ctx := context.WithValue(t.Context(), key{}, "Do's")
+				err := retry.Do(ctx, tt.policy, func(ctx context.Context) error {
+					if got := ctx.Value(key{}); got != "Do's" {
+						t.Errorf("the context of an attempt has the value %v, want Do's", got)
+					}
+					attempts++
+					return fn(ctx)
+				})
 				if attempts != tt.attempts {
 					t.Errorf("%d attempts, want %d", attempts, tt.attempts)
 				}

@@ -195,6 +195,8 @@ func TestSharedReads(t *testing.T) {
 			t.Errorf("found %+v, want what the second read found", second.Found())
 		}
 		s.wantReads(t, 2)
+		s.Fire(watchreg.Deleted, "/a")
+		second.want(t, watchreg.Deleted, false)
 	})
 	t.Run("are_repeated_if_they_were_taken_back", func(t *testing.T) { // before the second had joined
 		s := newServer()
