@@ -8,8 +8,5 @@ var (
 	DecodeReply   = decodeReply
 )
 
-// Garbage is what answers a handshake when a fault rule wants it.
-const Garbage = garbage
-
 // Chunk is how much of a frame is read at once.
 const Chunk = pieceSize

@@ -19,6 +19,7 @@ import (
 func TestFaultOfAHandshake(t *testing.T) {
 	t.Parallel()
 	const answer = 4 + 37 // the length, and the answer of a server of today
+	const garbage = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n400 Bad Request"
 	for _, tt := range []struct {
 		action   fault.Action
 		begun    int  // bytes that come while the rule is in force
@@ -30,7 +31,7 @@ func TestFaultOfAHandshake(t *testing.T) {
 		{fault.DropReply, 0, 0, true, 0},
 		{fault.HoldRequest, 0, answer, false, 0},
 		{fault.HoldReply, 0, answer, false, 1},
-		{fault.Garbage, len(zkproxy.Garbage), len(zkproxy.Garbage), false, 0},
+		{fault.Garbage, len(garbage), len(garbage), false, 0},
 		{fault.HalfAnswer, 4 + 37/2, answer, false, 1},
 		{fault.OtherSession, answer, answer, false, 1},
 	} {
@@ -58,8 +59,8 @@ func TestFaultOfAHandshake(t *testing.T) {
 			case tt.ends:
 				connect(t, proxy.Addr())
 			case tt.action == fault.Garbage:
-				if string(whole) != zkproxy.Garbage {
-					t.Errorf("received %q; want %q", whole, zkproxy.Garbage)
+				if string(whole) != garbage {
+					t.Errorf("received %q; want %q", whole, garbage)
 				}
 			default:
 				d := proto.NewDecoder(whole[proto.LengthSize:])
