@@ -92,6 +92,9 @@ func panicAt(t *testing.T, k kind, op string, n int32, fail func()) bool {
 	if op == lockCrowded {
 		call(k.lock(t, failing, path))
 	}
+	if op == lockUnanswered { // else the reply is lost of the create that finds no directory
+		mustRelease(t, mustLock(t, k.lock(t, operator, path)))
+	}
 	known.Store(true)
 	if op == lockUnanswered {
 		srv.Rules().Add(fault.Rule{Session: failing.Session().ID, Op: k.create, Path: path + "/**", Action: fault.DropReply})

@@ -209,15 +209,16 @@ func awaitWaiter(t *testing.T, done <-chan result, operator *framework.Client, d
 	mustWait(t, "a second holder", done)
 }
 
-// The ACL that an option gives is that of a lease's znode, however it was taken, and of the directories that the lock
-// has created for it.
+// The ACL that an option gives, or else the client, is that of a lease's znode, however it was taken, and of the
+// directories that the lock has created for it.
 func TestLeasesHaveTheACLOfTheOption(t *testing.T) {
 	t.Parallel()
 	eachKindInVirtualTime(t, kindsWithZnode(), func(t *testing.T, k kind, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
 		want := acl.Entry{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}
-		l := k.lock(t, c, "/refusal/acl", recipes.WithACL(want))
-		for _, l := range []lock.Locker{l, tryLock{l}, l} {
+		all := virtualClient(t, srv, framework.WithACLProvider(func(string) []acl.Entry { return []acl.Entry{want} }))
+		given, provided := k.lock(t, c, "/refusal/acl", recipes.WithACL(want)), k.lock(t, all, "/refusal/provided")
+		for _, l := range []lock.Locker{given, tryLock{given}, given, provided, tryLock{provided}} {
 			lease := mustLock(t, l)
 			for node := lease.Node(); node != "/"; node = path.Dir(node) {
 				if acl, _, err := c.ACL(t.Context(), node); err != nil || len(acl) != 1 || acl[0] != want {

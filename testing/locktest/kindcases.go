@@ -67,9 +67,6 @@ func (s *fixture) reentrant() {
 		if err != nil {
 			s.Fatal(err)
 		}
-		if owned == s.Context() {
-			s.startGoroutineUnder(first, s.locker(c))
-		}
 		second, err := s.tryLock(owned, s.locker(c))
 		if err != nil {
 			s.Fatalf("TryLock by the owner: %v", err)
@@ -92,15 +89,19 @@ func (s *fixture) reentrant() {
 		s.mustHave(owned, l, 0)
 		s.mustBeFree()
 	}
+	if err := lock.Do(s.Context(), s.locker(c), func(ctx context.Context, _ *lock.Lease) error {
+		s.startGoroutineUnder(ctx, s.locker(c))
+		return nil
+	}); err != nil {
+		s.Error(err)
+	}
 	s.unlocks(owners[0])
 	s.mustBeQuiet(c)
 }
 
-// startGoroutineUnder fails the test if a goroutine that is started under the lease, with its context, is taken for its
-// owner. That was a bug of the Go port of Curator: a context never carries a goroutine's ownership.
-func (s *fixture) startGoroutineUnder(lease *lock.Lease, l lock.Locker) {
-	ctx, cancel := lease.Context(s.Context())
-	defer cancel()
+// startGoroutineUnder fails the test if a goroutine that is started under the lock, with the context of its lease, is
+// taken for its owner. That was a bug of the Go port of Curator: a context never carries a goroutine's ownership.
+func (s *fixture) startGoroutineUnder(ctx context.Context, l lock.Locker) {
 	_ = within(s, "a goroutine under the lock", func() error {
 		if !s.cfg.shared {
 			if _, err := l.TryLock(ctx); !errors.Is(err, lock.ErrHeld) {
