@@ -172,10 +172,12 @@ func TestASilentClientIsNoMore(t *testing.T) {
 		harm func(*zkserver.Server) dialFunc
 		opts []framework.Option
 		want string // in the line, in addition to the address, and in the error of a call
+		kind error  // of a call
 	}{
 		"no server listens": {
 			harm: func(*zkserver.Server) dialFunc { return refuse },
 			want: "connection refused",
+			kind: framework.ErrNotConnected,
 		},
 		"no ZooKeeper answers": {
 			harm: func(srv *zkserver.Server) dialFunc {
@@ -183,11 +185,13 @@ func TestASilentClientIsNoMore(t *testing.T) {
 				return srv.Dial
 			},
 			want: "not a ZooKeeper handshake",
+			kind: framework.ErrNotConnected,
 		},
 		"a credential is refused": {
 			harm: func(srv *zkserver.Server) dialFunc { return srv.Dial },
 			opts: []framework.Option{framework.WithAuth("nosuchscheme", []byte(secret))},
 			want: "credential refused",
+			kind: framework.ErrAuthFailed,
 		},
 	} {
 		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
@@ -195,7 +199,9 @@ func TestASilentClientIsNoMore(t *testing.T) {
 			handler := slog.NewTextHandler(&out, nil) // at level info
 			opts := append(tc.opts, framework.WithDialer(tc.harm(srv)), framework.WithSlog(slog.New(handler)))
 			c := newClient(t, "zk1.test", opts...)
-			wantText(t, c.AwaitConnected(within(t, time.Second)), tc.want)
+			err := c.AwaitConnected(within(t, time.Second))
+			wantErr(t, "AwaitConnected", err, tc.kind)
+			wantText(t, err, tc.want)
 			sleep(time.Second)
 			line := lineWith(out.String(), "cannot connect")
 			for _, part := range []string{"level=WARN", "server.address=zk1.test", tc.want} {

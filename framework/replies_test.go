@@ -106,6 +106,13 @@ type liar struct {
 	told atomic.Bool
 }
 
+func (l *liar) dialer(srv *zkserver.Server) framework.Option {
+	return framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := srv.Dial(ctx, network, addr)
+		return &lyingConn{Conn: conn, liar: l}, err
+	})
+}
+
 type lyingConn struct {
 	net.Conn
 	*liar
@@ -146,11 +153,7 @@ func TestAMalformedReply(t *testing.T) {
 			var seen trail
 			lie := &liar{malformedReply: tc}
 			mustCreate(t, virtual(t, srv), "/a", "ok")
-			c := virtual(t, srv, framework.WithRetry(retry.Never()), framework.WithStateListener(seen.add),
-				framework.WithDialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
-					conn, err := srv.Dial(ctx, network, addr)
-					return &lyingConn{Conn: conn, liar: lie}, err
-				}))
+			c := virtual(t, srv, framework.WithRetry(retry.Never()), framework.WithStateListener(seen.add), lie.dialer(srv))
 			if tc.opcode == 22 {
 				must.Get2(c.Get(t.Context(), "/a"))(t) // shows how long the data are
 			}

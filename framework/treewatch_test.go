@@ -9,6 +9,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -282,7 +283,12 @@ func TestGetEach_takes_the_time_of_one(t *testing.T) {
 // A refusal is not hidden behind the end of the context.
 func TestWatchTree_that_a_server_refuses(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtual(t, srv)
+		forbidden := malformedReply{opcode: int32(proto.OpAddWatch), frame: func(xid int32) []byte {
+			return frameOf(be(xid, int64(1), int(proto.CodeNoAuth)))
+		}}
+		c := virtual(t, srv, (&liar{malformedReply: forbidden}).dialer(srv))
+		beforeItAsksAgain := within(t, time.Second/2)
+		wantErr(t, "WatchTree", last(c.WatchTree(beforeItAsksAgain, "/a")), context.DeadlineExceeded, framework.ErrNoAuth)
 		srv.Rules().Add(throttled(fault.AddWatch))
 		wantErr(t, "WatchTree", last(c.WatchTree(within(t, patience), "/a")), context.DeadlineExceeded, framework.ErrNotConnected)
 		wantEqual(t, "state", c.State(), connected) // so the error is of the refusal
