@@ -183,6 +183,9 @@ func TestWhatMayNotBeReadIsLeftOut(t *testing.T) {
 		if err := unread[s.path+"/no"]; len(unread) != 1 || !errors.Is(err, framework.ErrNoAuth) {
 			t.Errorf("unread: %v", unread)
 		}
+		refused := s.open(t, c, s.path+"/no")
+		recipetest.Fails(t, "Ready of a cache of what may not be read", refused.Ready(t.Context()), framework.ErrNoAuth)
+		recipetest.Fails(t, "Sync of a cache of what may not be read", refused.Sync(t.Context()), framework.ErrNoAuth)
 		s.want(t, s.ready(t, owner, s.path), map[string]string{"": "", "/a": "1", "/no": "", "/no/below": "2"})
 	})
 }
