@@ -336,8 +336,16 @@ func TestWhatWasNeverReadIsNotFilled(t *testing.T) {
 		defer tree.Close()
 		g := must.Get(group.New(c, "/all"))(t)
 		defer g.Close(t.Context())
-		service := must.Get(must.Get(discovery.New[string](c, "/all"))(t).Watch("web"))(t)
+		registry := must.Get(discovery.New[string](c, "/all"))(t)
+		defer registry.Close(t.Context())
+		service := must.Get(registry.Watch("web"))(t)
 		defer service.Close()
+		registered := must.Get(registry.Register(discovery.Instance[string]{Name: "web", ID: "a"}))(t)
+		for what, await := range map[string]func(context.Context) error{
+			"cache's Ready": tree.Ready, "service's Ready": service.Ready, "Await": registered.Await,
+		} {
+			recipetest.Fails(t, what+" without a server", await(recipetest.Within(t, 2*time.Second)), context.DeadlineExceeded)
+		}
 		want := func(want bool) {
 			t.Helper()
 			<-time.After(time.Minute)
@@ -350,6 +358,9 @@ func TestWhatWasNeverReadIsNotFilled(t *testing.T) {
 		want(false)
 		s.Accept()
 		want(true)
+		if found := service.Instances(); len(found) != 1 || found[0].ID != "a" {
+			t.Errorf("the service has %v, want the instance that was registered without a server", found)
+		}
 		outage()
 		want(true)
 		s.Accept()
