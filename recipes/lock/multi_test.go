@@ -310,13 +310,14 @@ func TestGoroutinesOfOneOwnerShareAMulti(t *testing.T) {
 func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		rule    fault.Rule
-		early   bool // another member is released first
+		action  fault.Action // what a transaction of the release meets
+		met     int          // by how many
+		early   bool         // another member is released first
 		noticed bool
 	}{
-		"noticed":         {rule: fault.Rule{Action: fault.Pass}, noticed: true},
-		"a moment ago":    {rule: fault.Rule{Op: fault.Event, Action: fault.DropEvent, Times: fault.Forever}, early: true},
-		"outcome unknown": {rule: fault.Rule{Op: fault.Multi, Path: "/multi/**", Action: fault.CutBefore}},
+		"noticed":         {action: fault.Pass, noticed: true},
+		"a moment ago":    {action: fault.Pass, met: 1, early: true},
+		"outcome unknown": {action: fault.CutBefore, met: 1},
 	} {
 		envSubtest(t, name, func(t *testing.T, env *zkenv.Env) {
 			paths := numbered(anyPath("/multi"), 4)
@@ -329,8 +330,10 @@ func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
 			if tt.early {
 				mustRelease(t, lease.Members()[0])
 			}
-			met := route.Rules().Add(tt.rule)
-			defer met.Release()
+			if !tt.noticed {
+				defer route.Rules().Add(fault.Rule{Op: fault.Event, Action: fault.DropEvent, Times: fault.Forever}).Release()
+			}
+			met := route.Rules().Add(fault.Rule{Op: fault.Multi, Path: "/multi/**", Action: tt.action})
 			deleteNode(t, operator, lease.Members()[2].Node())
 			errs := map[string]error{}
 			if tt.noticed {
@@ -351,6 +354,9 @@ func TestMultiOfWhichOneIsLostIsLost(t *testing.T) {
 					strings.Count(err.Error(), "lost "+paths[2]) != 1 {
 					t.Errorf("%s: %v, want the LostError of %s once", what, err, paths[2])
 				}
+			}
+			if met.Hits() != tt.met {
+				t.Errorf("%d transactions met %v, want %d", met.Hits(), tt.action, tt.met)
 			}
 			wantErr(t, "second release", lease.Release(t.Context()), lock.ErrReleased)
 			awaitEach(t, operator, paths, 0)
