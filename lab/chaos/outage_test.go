@@ -2,8 +2,12 @@ package chaos_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
+	"time"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/lab/history"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -33,9 +37,28 @@ func (r *run) outage(name string, do func(s *zktest.Server) error) fault {
 			all.Go(func() { r.fail(do(s)) })
 		}
 		all.Wait()
-		pause(ctx, longestSession+d.between(moment, while))
+		met := r.meetsOutage(ctx, longestSession+d.between(moment, while), f.from)
 		f.to = history.Monotonic()
 		r.repair()
+		if !met {
+			return done{}
+		}
 		return f
 	}}
+}
+
+// meetsOutage waits, and reports whether no server served for so long and a worker has lost a lease since
+// a moment. The loss alone would not do: other faults take leases, too.
+func (r *run) meetsOutage(ctx context.Context, length time.Duration, since int64) bool {
+	c, err := framework.NewClient(r.ensemble.Addr())
+	if err != nil {
+		r.fail(err)
+		return false
+	}
+	waiting, cancel := context.WithTimeout(ctx, length)
+	defer cancel()
+	err = c.AwaitConnected(waiting)
+	r.fail(c.Close())
+	return errors.Is(err, context.DeadlineExceeded) &&
+		slices.ContainsFunc(r.slots, func(s *slot) bool { return r.board.lostSince(s.current().name, since) })
 }
