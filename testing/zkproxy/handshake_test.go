@@ -15,7 +15,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// What befalls a handshake while a rule is in force, and afterwards.
+// The outcome of a handshake while a rule is in force, and afterwards.
 func TestFaultOfAHandshake(t *testing.T) {
 	t.Parallel()
 	const answer = 4 + 37 // the length, and the answer of a server of today

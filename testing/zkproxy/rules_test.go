@@ -35,7 +35,7 @@ func newScene(t *testing.T) *scene {
 
 func (s *scene) create(path string) packet { return packet{}.create(proto.OpCreate, path, nil) }
 
-// What befalls a create, and the request behind it, while a rule is in force and afterwards.
+// The outcome of a create, and the request behind it, while a rule is in force and afterwards.
 func TestFaultOfARequest(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -22,7 +22,7 @@ func hits(h *fault.Handle) bool {
 	}
 }
 
-// What befalls a create, and the request behind it, while a rule is in force and afterwards.
+// The outcome of a create, and the request behind it, while a rule is in force and afterwards.
 func TestFaultOfARequest(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
