@@ -218,8 +218,10 @@ func requestsOfKinds() map[string]kindsRequests {
 		"mutex": queued, "local": queued, "read side": queued, "write side": queued,
 		"downgrade": {[]string{""}, [2]int64{3, 3}, both(create, list, create, list, remove, remove), both(list, sync, list)},
 		"semaphore mutex": { // the next time it takes the lease without a place in the queue
-			[]string{"/locks", "/leases"}, [2]int64{2, 1},
-			[2][]fault.Op{{create, list, create, listAll, remove, remove}, {create, listAll, remove}}, both(list, list),
+			[]string{"/locks", "/leases"},
+			[2]int64{2, 1},
+			[2][]fault.Op{{create, list, create, listAll, remove, remove}, {create, listAll, remove}},
+			both(list, list),
 		},
 		"unfair mutex": {[]string{""}, [2]int64{1, 1}, both(txn, txn), [2][]fault.Op{{txn, fault.Exists}, {txn}}},
 		"multi":        {[]string{"/a", "/b", "/c"}, [2]int64{1, 1}, both(txn, listAll, txn), both(txn, listAll, txn)},
