@@ -95,7 +95,7 @@ func again(ctx context.Context, start time.Time, p Policy, fn func(context.Conte
 	}
 }
 
-// A since is a policy that counts from the start of the operation: Within, and what framework puts around it.
+// A since is a policy that can count from the start of the operation: this package's, and what framework puts around them.
 type since interface {
 	NewBackOffSince(start time.Time) backoff.BackOff
 }
@@ -138,4 +138,20 @@ func exhausted(attempts int, elapsed time.Duration, err error) error {
 		return err
 	}
 	return &ExhaustedError{Attempts: attempts, Elapsed: elapsed, Err: err}
+}
+
+// endedAfter returns the error of an operation whose ctx ended after its last
+// attempt had failed with err: two facts, even if err is an error of the same
+// kind, such as a deadline of the attempt's own.
+func endedAfter(ctx context.Context, attempt int, err error) error {
+	return fmt.Errorf("retry: %w, after attempt %d: %w", ctx.Err(), attempt, err)
+}
+
+// endedDuring returns the error of an operation whose ctx ended while its last
+// attempt ran, which then failed with err. If err tells of ctx already, it is that.
+func endedDuring(ctx context.Context, attempt int, err error) error {
+	if errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return endedAfter(ctx, attempt, err)
 }

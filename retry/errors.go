@@ -66,6 +66,14 @@ func faultf(format string, args ...any) error {
 	return &fault{fmt.Sprintf(format, args...)}
 }
 
+// unless returns the fault of an argument that is out of its bound, nil if it is not.
+func unless(within bool, format string, args ...any) error {
+	if within {
+		return nil
+	}
+	return faultf("retry: "+format, args...)
+}
+
 func (f *fault) Error() string { return f.text }
 
 func (f *fault) Is(target error) bool { return target == ErrInvalid }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -16,59 +17,74 @@ import (
 // beyond the largest Duration is that Duration, whatever n is. Base must be
 // positive and n not negative.
 func Exponential(base time.Duration, n int, opts ...Option) Policy {
-	return newExponential(exponential{ctor: "Exponential", base: base, max: math.MaxInt64, n: n}, opts)
+	return exponential("Exponential", base, math.MaxInt64, n, opts)
 }
 
 // BoundedExponential is [Exponential] with waits of at most max: the wait
 // before retry k is drawn uniformly from 0 to the smaller of base·2^k and max.
 // Max must not be smaller than base.
 func BoundedExponential(base, max time.Duration, n int, opts ...Option) Policy {
-	return newExponential(exponential{ctor: "BoundedExponential", base: base, max: max, n: n}, opts)
+	return exponential("BoundedExponential", base, max, n, opts)
 }
 
-// exponential is a number of retries after random waits with a growing bound.
-type exponential struct {
-	ctor      string // the constructor that the faults name
-	base, max time.Duration
-	n         int
-	options
-}
-
-func newExponential(p exponential, opts []Option) Policy {
-	p.options = options{rand: rand.Float64}
+// exponential returns a policy of n retries after random waits with a growing bound, whose faults name the
+// constructor.
+func exponential(ctor string, base, most time.Duration, n int, opts []Option) Policy {
+	first := jittered{base: base, most: most, rand: rand.Float64}
 	for _, o := range opts {
-		o.apply(&p.options)
+		o.apply(&first)
 	}
-	return p
+	return &policy{
+		errors.Join(
+			unless(base > 0, "%s: base %v: must be more than 0", ctor, base),
+			unless(most >= base, "%s: max %v: must be at least base %v", ctor, most, base),
+			unless(n >= 0, "%s: n %d: must be 0 or more", ctor, n),
+			unless(first.rand != nil, "%s: WithRand: must not be nil", ctor)),
+		func(time.Time) backoff.BackOff {
+			waits := first
+			return backoff.WithMaxRetries(&waits, uint64(n))
+		},
+	}
 }
 
-// Validate reports what is wrong with the arguments; see [Validate].
-func (p exponential) Validate() error {
-	var bound, source error
-	if p.max < p.base {
-		bound = faultf("retry: %s: max %v: must be at least base %v", p.ctor, p.max, p.base)
-	}
-	if p.rand == nil {
-		source = faultf("retry: %s: WithRand: must not be nil", p.ctor)
-	}
-	return errors.Join(positive(p.ctor, "base", p.base), bound, notNegativeCount(p.ctor, p.n), source)
-}
+// An Option configures [Exponential] and [BoundedExponential].
+type Option interface{ apply(*jittered) }
 
-// NewBackOff implements [Policy]. Under an invalid policy it allows no retry.
-func (p exponential) NewBackOff() backoff.BackOff {
-	return limited(p, &jittered{policy: p}, p.n)
+type randOption func() float64
+
+// WithRand makes a policy draw its random numbers from source, which returns
+// numbers from [0, 1). The default is the package function Float64 of
+// math/rand/v2. A number outside of the range counts as the nearer end of it.
+//
+// Source need not be safe for concurrent use: all operations under the policy share it, and the
+// policy calls it once at a time. It must be safe if other code calls it too, for example another
+// policy.
+func WithRand(source func() float64) Option { return randOption(source) }
+
+func (source randOption) apply(b *jittered) {
+	if source == nil {
+		b.rand = nil // a fault of the policy
+		return
+	}
+	var mu sync.Mutex // held during source alone
+	b.rand = func() float64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return source()
+	}
 }
 
 // jittered is the waits of one operation under an exponential policy.
 type jittered struct {
-	policy exponential // immutable, valid
-	bound  time.Duration
+	base, most time.Duration  // immutable
+	rand       func() float64 // immutable; uniform in [0, 1); safe for concurrent use
+	bound      time.Duration
 }
 
 // NextBackOff implements [backoff.BackOff].
 func (b *jittered) NextBackOff() time.Duration {
-	b.bound = doubled(max(b.bound, b.policy.base), b.policy.max)
-	return fraction(b.policy.rand(), b.bound)
+	b.bound = doubled(max(b.bound, b.base), b.most)
+	return fraction(b.rand(), b.bound)
 }
 
 // Reset implements [backoff.BackOff].
