@@ -87,6 +87,7 @@ func TestDoRefusesWhatIsInvalidBeforeItStarts(t *testing.T) {
 		"an invalid policy of their own": {picky{}, nil, "picky: not today"},
 		"a hook that is none":            {retry.Never(), []retry.DoOption{retry.OnRetry(nil)}, "retry: Do: OnRetry: must not be nil"},
 		"a Hurry that is none":           {retry.Never(), []retry.DoOption{retry.Hurry(nil)}, "retry: Do: Hurry: must not be nil"},
+		"an option that is none":         {retry.Never(), []retry.DoOption{nil}, "retry: Do: option: must not be nil"},
 		"both": {retry.Once(-1), []retry.DoOption{retry.OnRetry(nil)}, "retry: Once: wait -1ns: must be 0 or more\n" +
 			"retry: Do: OnRetry: must not be nil"},
 	}
