@@ -24,12 +24,24 @@ const (
 const LockLost = "lock_lost"
 
 // A sentinel is an error to compare with, that has a type.
-type sentinel struct{ text, kind string }
+type sentinel struct {
+	text, kind string
+	parent     error // of which it is a special case; nil for none
+}
 
 // New returns an error as errors.New does, whose method ErrorType returns kind.
-func New(text, kind string) error { return &sentinel{text, kind} }
+func New(text, kind string) error { return &sentinel{text: text, kind: kind} }
+
+// NewOf returns an error as [New] does, that wraps parent. Its text is the
+// parent's, a colon and text.
+func NewOf(parent error, text, kind string) error {
+	return &sentinel{parent.Error() + ": " + text, kind, parent}
+}
 
 func (s *sentinel) Error() string { return s.text }
+
+// Unwrap returns the more general error.
+func (s *sentinel) Unwrap() error { return s.parent }
 
 // ErrorType returns the error's type for telemetry.
 func (s *sentinel) ErrorType() string { return s.kind }
@@ -37,29 +49,9 @@ func (s *sentinel) ErrorType() string { return s.kind }
 // IsAnswer reports whether err is itself an error of [New] or [NewOf], and no loss. Code decides by
 // such errors.
 func IsAnswer(err error) bool {
-	switch s := err.(type) { //nolint:errorlint // this very error
-	case *sentinel:
-		return s.kind != LockLost
-	case *special:
-		return s.kind != LockLost
-	}
-	return false
+	s, ok := err.(*sentinel) //nolint:errorlint // this very error
+	return ok && s.kind != LockLost
 }
-
-// A special is a sentinel that is a special case of another.
-type special struct {
-	sentinel
-	parent error
-}
-
-// NewOf returns an error as [New] does, that wraps parent. Its text is the
-// parent's, a colon and text.
-func NewOf(parent error, text, kind string) error {
-	return &special{sentinel{parent.Error() + ": " + text, kind}, parent}
-}
-
-// Unwrap returns the more general error.
-func (s *special) Unwrap() error { return s.parent }
 
 // Of returns the type of err, "" for nil. The outermost error that has a method
 // ErrorType and is more than a sentinel says it. Else the end of a context does,
@@ -99,11 +91,8 @@ func unwrapped(err error) []error {
 // and whether that goes before the end of a context.
 func find(err error) (kind string, certain bool) {
 	if typed, ok := err.(interface{ ErrorType() string }); ok { // the tree is walked here
-		switch err.(type) { //nolint:errorlint // this very error
-		case *sentinel, *special:
-			return typed.ErrorType(), false
-		}
-		return typed.ErrorType(), true
+		_, compared := err.(*sentinel) //nolint:errorlint // this very error
+		return typed.ErrorType(), !compared
 	}
 	for _, inner := range unwrapped(err) {
 		found, certain := find(inner)
