@@ -302,24 +302,11 @@ const workGrace = closeGrace + 2*time.Second
 
 // spawn runs fn on a goroutine that Close waits for, unless Close has begun.
 func (c *core) spawn(fn func()) bool {
-	if !c.enter() {
-		return false
-	}
-	go func() {
-		defer c.wg.Done()
-		fn()
-	}()
-	return true
-}
-
-// enter makes Close wait until the caller of enter calls wg.Done. If Close has begun, it returns
-// false.
-func (c *core) enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.refusing {
 		return false
 	}
-	c.wg.Add(1)
+	c.wg.Go(fn)
 	return true
 }

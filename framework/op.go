@@ -175,11 +175,11 @@ func unlessGone(err error) error {
 // attemptOn makes an attempt, in as many rounds as it takes. The client leaves no server by its own decision
 // before the attempt is over.
 func attemptOn[T any](ctx context.Context, s *session.Session, attempt func(context.Context, *session.Session) (T, error)) (T, error) {
-	if !s.EnterAttempt() {
+	if !s.Enter() {
 		var zero T
 		return zero, ErrNotConnected
 	}
-	defer s.LeaveAttempt()
+	defer s.Leave()
 	for rounds := pace.Rounds(); ; {
 		v, err := attempt(ctx, s)
 		if err != errRestart { //nolint:errorlint // this very error

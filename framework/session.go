@@ -83,9 +83,7 @@ func (c sessionClient) AuthFailed(s *session.Session, fault error) {
 	c.core.credentials.refuse()
 }
 
-func (c sessionClient) Enter() bool { return c.core.enter() }
-
-func (c sessionClient) Leave() { c.core.wg.Done() }
+func (c sessionClient) Spawn(fn func()) bool { return c.core.spawn(fn) }
 
 // A readOnlyClient is the client of sessions at read-only servers.
 type readOnlyClient struct{ sessionClient }

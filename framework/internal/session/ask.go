@@ -15,7 +15,7 @@ import (
 // With an error there was no reply.
 // The connection need not serve yet.
 func (s *Session) Present(ctx context.Context, scheme string, secret []byte) (accepted bool, err error) {
-	rq := &wire.Request{Opcode: proto.OpAuth, Body: wire.CredentialBody(scheme, secret), Limit: maxAuthReply, Class: wire.Proof}
+	rq := &wire.Request{Opcode: proto.OpAuth, Body: wire.CredentialBody(scheme, secret), Limit: wire.MaxSmall, Class: wire.Proof}
 	s.wire.Send(rq)
 	select {
 	case <-rq.Done():
@@ -25,9 +25,6 @@ func (s *Session) Present(ctx context.Context, scheme string, secret []byte) (ac
 	answer, err := rq.Answer()
 	return answer.Code == proto.CodeOK, askError(err)
 }
-
-// maxAuthReply is more than the length of a server's reply to a credential.
-const maxAuthReply = 1 << 10
 
 // askError translates an error of [wire.Request.Answer].
 func askError(err error) error {
@@ -71,9 +68,9 @@ func (s *Session) probe() {
 	if s.sent.probe {
 		return
 	}
-	s.sent.probe = s.spawn(func() { // ends with the reply or the connection
+	s.sent.probe = s.cfg.Client.Spawn(func() { // ends with the reply or the connection
 		answer, err := s.wire.Ask(&wire.Request{
-			Opcode: proto.OpExists, Body: append(proto.AppendString(nil, "/"), 0), Limit: probeLimit, Class: wire.Proof,
+			Opcode: proto.OpExists, Body: append(proto.AppendString(nil, "/"), 0), Limit: wire.MaxSmall, Class: wire.Proof,
 		})
 		s.mu.Lock()
 		s.sent.probe, s.probed = false, err == nil && answer.Code != proto.CodeAuthRequired
@@ -83,9 +80,6 @@ func (s *Session) probe() {
 		}
 	})
 }
-
-// probeLimit is more than the length of the Stat in the reply to a probe.
-const probeLimit = 1 << 10
 
 // accepted reports whether the server has answered a probe.
 func (s *Session) accepted() bool {

@@ -16,7 +16,7 @@ import (
 	"github.com/docent-go/docent/framework/internal/wire"
 )
 
-// A Client has sessions. Only Enter is called with a lock of the session
+// A Client has sessions. Only Spawn is called with a lock of the session
 // held.
 type Client interface {
 	// Connect makes a connection to the server, within ctx.
@@ -46,10 +46,9 @@ type Client interface {
 	// AuthFailed is called when a server has refused the client, because of fault.
 	AuthFailed(s *Session, fault error)
 
-	// Enter makes the client's end wait until Leave is called. It returns false if the client is
+	// Spawn runs fn on a goroutine that the client's end waits for. It returns false if the client is
 	// closing. It must not call the session.
-	Enter() bool
-	Leave()
+	Spawn(fn func()) bool
 }
 
 // A Config is what a session needs. It is immutable.

@@ -54,10 +54,3 @@ func (s *Session) End(cause error) { _ = s.lose(cause) }
 
 // Cancel makes the loop end the session for the cause.
 func (s *Session) Cancel(cause error) { s.cancel(cause) }
-
-// WasServing reports whether the session had a connection that served when it ended.
-func (s *Session) WasServing() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.serving
-}

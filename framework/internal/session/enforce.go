@@ -2,7 +2,9 @@ package session
 
 import (
 	"errors"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -99,13 +101,6 @@ func (s *Session) notifyTimeLocked() time.Duration {
 	return min(all.Truncate(time.Millisecond), s.Timeout()/earlyFraction)
 }
 
-// A lossList is what a session's holds have registered for their loss.
-type lossList struct {
-	recipes []*Hold // those with functions of [Hold.OnLoss]
-	users   []func(error)
-	after   []func() // of [Hold.AfterLost]
-}
-
 // lose ends the session for the first given cause, and returns that cause. When it returns, all holds
 // are lost, and the leases of recipes that rest on them; finish does the rest. If another goroutine is
 // ending the session, lose does not wait for it. It does not block.
@@ -122,8 +117,8 @@ func (s *Session) lose(cause error) error {
 	if s.holds.timer != nil {
 		s.holds.timer.Stop()
 	}
-	for h := range s.holds.members {
-		s.lost.add(h)
+	s.lost = slices.Collect(maps.Keys(s.holds.members))
+	for _, h := range s.lost {
 		h.loseLocked(cause)
 	}
 	clear(s.holds.members)
@@ -134,18 +129,6 @@ func (s *Session) lose(cause error) error {
 	s.cancel(cause)
 	close(s.allLost)
 	return cause
-}
-
-func (l *lossList) add(h *Hold) {
-	if h.lose != nil {
-		l.recipes = append(l.recipes, h)
-	}
-	if h.onLost != nil {
-		l.users = append(l.users, h.onLost)
-	}
-	if h.afterLost != nil {
-		l.after = append(l.after, h.afterLost)
-	}
 }
 
 // finish is lose for the session's own goroutine. It also waits until the goroutine that ended the
@@ -171,12 +154,14 @@ const calledByOne = 1000
 func (s *Session) eachRecipe(name string, fn func(h *Hold)) {
 	var next atomic.Int64
 	work := func() {
-		for i := int(next.Add(1)) - 1; i < len(s.lost.recipes); i = int(next.Add(1)) - 1 {
-			usercall.Guard(s.cfg.Log, name, func() { fn(s.lost.recipes[i]) })
+		for i := int(next.Add(1)) - 1; i < len(s.lost); i = int(next.Add(1)) - 1 {
+			if h := s.lost[i]; h.lose != nil {
+				usercall.Guard(s.cfg.Log, name, func() { fn(h) })
+			}
 		}
 	}
 	var others sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0)-1, len(s.lost.recipes)/calledByOne) {
+	for range min(runtime.GOMAXPROCS(0)-1, len(s.lost)/calledByOne) {
 		others.Go(work)
 	}
 	work()
@@ -203,11 +188,15 @@ const usersGrace = 5 * time.Second
 func (s *Session) notifyUsers(cause error) {
 	defer close(s.notified)
 	var users sync.WaitGroup
-	for _, fn := range s.lost.users {
-		users.Go(func() { usercall.Guard(s.cfg.Log, "SessionHold.OnLost", func() { fn(cause) }) })
+	for _, h := range s.lost {
+		if h.onLost != nil {
+			users.Go(func() { usercall.Guard(s.cfg.Log, "SessionHold.OnLost", func() { h.onLost(cause) }) })
+		}
 	}
 	users.Wait()
-	for _, fn := range s.lost.after {
-		usercall.Guard(s.cfg.Log, "SessionHold.AfterLost", fn)
+	for _, h := range s.lost {
+		if h.afterLost != nil {
+			usercall.Guard(s.cfg.Log, "SessionHold.AfterLost", h.afterLost)
+		}
 	}
 }

@@ -19,7 +19,7 @@ type Hold struct {
 	secured   bool
 	released  bool
 	err       error
-	lose      func(cause error) // for a recipe; may be nil, as those that follow
+	lose      func(cause error) // for a recipe; may be nil, as those that follow; none changes once err is set
 	after     func()            // for a recipe; not nil if lose is not
 	onLost    func(cause error) // for a user, as afterLost
 	afterLost func()
@@ -130,26 +130,25 @@ func (h *Hold) Lost() <-chan struct{} {
 // protects, and then after. lose must not block. It must not call a function of the user's, log, or do
 // I/O, nor take a mutex that is held over any of these.
 func (h *Hold) OnLoss(lose func(cause error), after func()) {
+	h.unlessLost(func() { h.lose, h.after = lose, after })
+}
+
+// unlessLost calls register, with holdSet.mu held, unless h is lost already.
+func (h *Hold) unlessLost(register func()) {
 	h.session.holds.mu.Lock()
 	defer h.session.holds.mu.Unlock()
-	h.lose, h.after = lose, after
+	if h.err == nil {
+		register()
+	}
 }
 
 // OnLost registers the user's fn, which is called when h is lost, after all leases of recipes. The
 // session's end waits for fn, for a limited time.
-func (h *Hold) OnLost(fn func(cause error)) {
-	h.session.holds.mu.Lock()
-	defer h.session.holds.mu.Unlock()
-	h.onLost = fn
-}
+func (h *Hold) OnLost(fn func(cause error)) { h.unlessLost(func() { h.onLost = fn }) }
 
 // AfterLost registers the user's fn, which is called when h is lost and OnLost's functions of all the
 // session's holds have returned. The session's end waits for fn, for a limited time.
-func (h *Hold) AfterLost(fn func()) {
-	h.session.holds.mu.Lock()
-	defer h.session.holds.mu.Unlock()
-	h.afterLost = fn
-}
+func (h *Hold) AfterLost(fn func()) { h.unlessLost(func() { h.afterLost = fn }) }
 
 // Err returns why h was lost, or nil. If the deadline has just passed, Err ends the session.
 func (h *Hold) Err() error {

@@ -88,20 +88,13 @@ func (s *Session) tendDepartureLocked(due *soonest) {
 // departedLocked records that the connection has ended. It needs mu.
 func (d *departure) departedLocked() { d.by, d.closing = time.Time{}, false }
 
-// EnterAttempt is called before a caller's attempt at an operation, which may take several requests, and
-// LeaveAttempt after it. If EnterAttempt returns false, a later connection has to carry the attempt.
-func (s *Session) EnterAttempt() bool { return s.enterRequest() }
-
-// LeaveAttempt follows an EnterAttempt that returned true.
-func (s *Session) LeaveAttempt() { s.leaveRequest() }
-
 // Serves reports whether the session has not ended and has a connection for requests.
 func (s *Session) Serves() bool { return s.Ended() == nil && s.wire.Open() && !s.leaving.Load() }
 
-// enterRequest is called before a caller's request is sent, and leaveRequest when it has its outcome. If
-// no connection serves, or the connection is being closed, enterRequest returns false: a later one has to
-// carry the request.
-func (s *Session) enterRequest() bool {
+// Enter is called before a caller's attempt at an operation, which may take several requests, and before each
+// request is sent. If no connection serves, or the connection is being closed, Enter returns false: a later one
+// has to carry it.
+func (s *Session) Enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.serving || s.departure.closing {
@@ -111,7 +104,8 @@ func (s *Session) enterRequest() bool {
 	return true
 }
 
-func (s *Session) leaveRequest() {
+// Leave follows an Enter that returned true, when the attempt is over or the request has its outcome.
+func (s *Session) Leave() {
 	s.mu.Lock()
 	s.departure.requests--
 	last := s.departure.requests == 0 && !s.departure.by.IsZero()

@@ -144,7 +144,7 @@ func (s *Session) sendLocked(rq requests.Request[struct{}], pending *bool, faile
 	if !s.wire.Send(sent) {
 		return
 	}
-	*pending = s.spawn(func() { // ends with the reply or the connection
+	*pending = s.cfg.Client.Spawn(func() { // ends with the reply or the connection
 		<-sent.Done()
 		answer, err := sent.Answer()
 		if err == nil {

@@ -43,17 +43,17 @@ func Begin[T any](s *Session, rq requests.Request[T]) *Pending[T] {
 	switch {
 	case proto.RequestHeadSize+len(rq.Body) > s.cfg.MaxRequest:
 		p.request.Refuse(fmt.Errorf("%w: %d bytes", wire.ErrRequestTooLarge, len(rq.Body)))
-	case s.client.Err() != nil || !s.enterRequest():
+	case s.client.Err() != nil || !s.Enter():
 		p.request.Refuse(wire.ErrUnsent)
 	case !s.wire.Send(&p.request):
-		s.leaveRequest()
+		s.Leave()
 	}
 	return p
 }
 
 // Ended is called when the request was sent and has ended.
 func (p *Pending[T]) Ended() {
-	p.session.leaveRequest()
+	p.session.Leave()
 	if p.answered != nil {
 		_, _ = p.outcome() // calls answered, before the next reply is read
 	}
@@ -74,9 +74,6 @@ func Effect(ctx context.Context, s *Session, rq requests.Request[struct{}]) erro
 	_, err := Call(ctx, s, rq)
 	return err
 }
-
-// Session returns the session that carries the request.
-func (p *Pending[T]) Session() *Session { return p.session }
 
 // Done returns a channel that is closed when the request has an outcome.
 func (p *Pending[T]) Done() <-chan struct{} { return p.request.Done() }
@@ -144,16 +141,4 @@ func (s *Session) fault(opcode proto.Opcode, answer wire.Answer, err error) erro
 		return fmt.Errorf("%w: %w", zkerr.ErrUnknownOutcome, askError(err))
 	}
 	return askError(err)
-}
-
-// spawn runs fn on a goroutine that the client waits for, unless the client is closing.
-func (s *Session) spawn(fn func()) bool {
-	if !s.cfg.Client.Enter() {
-		return false
-	}
-	go func() {
-		defer s.cfg.Client.Leave()
-		fn()
-	}()
-	return true
 }

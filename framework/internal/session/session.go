@@ -25,7 +25,7 @@ type Session struct {
 	first    chan struct{} // capacity 1: who has put something in asks for the first reply
 	allLost  chan struct{} // closed by lose when all leases have been lost
 	notified chan struct{} // closed when the user's functions have returned
-	lost     lossList      // set by lose; read once allLost is closed
+	lost     []*Hold       // with the session; set by lose, read once allLost is closed
 	holds    holdSet
 
 	timeoutChecked bool // only for Run

@@ -34,7 +34,7 @@ func (s *Session) tendTrees() {
 	if !ok {
 		return
 	}
-	s.sent.tree = s.spawn(func() { // ends with the reply or the connection, or after a pause
+	s.sent.tree = s.cfg.Client.Spawn(func() { // ends with the reply or the connection, or after a pause
 		more := s.tendTree(job)
 		s.mu.Lock()
 		s.sent.tree = false

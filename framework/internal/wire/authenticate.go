@@ -36,9 +36,6 @@ type Credential struct {
 	Secret []byte
 }
 
-// maxAuthReply is more than the length of a reply without a body.
-const maxAuthReply = 1 << 10
-
 // CredentialBody returns the body of a request that presents a credential.
 func CredentialBody(scheme string, secret []byte) []byte {
 	b := make([]byte, 4, 4+2*proto.LengthSize+len(scheme)+len(secret)) // the type is unused
@@ -49,7 +46,7 @@ func CredentialBody(scheme string, secret []byte) []byte {
 func presentAll(server io.ReadWriter, credentials []Credential) error {
 	for _, credential := range credentials {
 		body := CredentialBody(credential.Scheme, credential.Secret)
-		head, _, err := ask(server, proto.XidAuth, proto.OpAuth, body, maxAuthReply)
+		head, _, err := ask(server, proto.XidAuth, proto.OpAuth, body, MaxSmall)
 		if err != nil {
 			return fmt.Errorf("credential: %w", err)
 		}

@@ -19,7 +19,7 @@ const briefTimeout = 1
 // wait, and returns nil if it has. Without a connection the error is [ErrUnsent]. It may be called when the
 // Wire has ended.
 func (w *Wire) CloseSession(ctx context.Context) error {
-	rq := &Request{Opcode: proto.OpCloseSession, Class: Closing, Limit: MaxHandshake}
+	rq := &Request{Opcode: proto.OpCloseSession, Class: Closing, Limit: MaxSmall}
 	w.Send(rq)
 	select {
 	case <-rq.Done():
@@ -71,7 +71,7 @@ func CloseSession(ctx context.Context, conn net.Conn, id Identification, session
 	if err := presentAll(conn, id.Credentials); err != nil {
 		return err
 	}
-	reply, _, err := ask(conn, xidCloseSession, proto.OpCloseSession, nil, MaxHandshake)
+	reply, _, err := ask(conn, xidCloseSession, proto.OpCloseSession, nil, MaxSmall)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func TestHandshake_refuses_other_bytes(t *testing.T) {
 		{"a session timeout of 0", framed(granting(0))},
 		{"a session timeout below 0", framed(granting(-1))},
 		{"a session timeout just too short", framed(granting(wire.MinTimeout - time.Millisecond))},
-		{"just over the limit", binary.BigEndian.AppendUint32(nil, wire.MaxHandshake+1)},
+		{"just over the limit", binary.BigEndian.AppendUint32(nil, wire.MaxSmall+1)},
 	} {
 		runSynctest(t, tc.name, func(t *testing.T) {
 			p := &peer{t: t, wire: newWire()}
@@ -88,7 +88,7 @@ func TestAnAnswerThatIsCutShortIsNoHandshake(t *testing.T) {
 			wantErr(t, "cut short", p.connect(framed(whole[:n])), wire.ErrHandshake)
 		}
 		p := &peer{t: t, wire: newWire()}
-		must.OK(t, p.connect(framed(append(greeting(7), make([]byte, wire.MaxHandshake-len(whole))...)))) // the longest
+		must.OK(t, p.connect(framed(append(greeting(7), make([]byte, wire.MaxSmall-len(whole))...)))) // the longest
 		if id := p.wire.Status().ID; id != 7 {
 			t.Errorf("the longest: session %d", id)
 		}

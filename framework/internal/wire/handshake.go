@@ -12,9 +12,9 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// MaxHandshake is the length in bytes that a reply to a handshake may have. A real reply has 36 or
-// 37 bytes. A longer one comes from another service on the port.
-const MaxHandshake = 1024
+// MaxSmall is the length in bytes that the reply to a handshake may have, and any reply without data or names. A real reply
+// to a handshake has 36 or 37 bytes. A longer one comes from another service on the port.
+const MaxSmall = 1024
 
 // MinTimeout is the shortest session timeout that a server may grant. go-zookeeper pings three times
 // within it, and panics if it is not positive.
@@ -117,7 +117,7 @@ func greet(server io.ReadWriter, hello proto.ConnectRequest) (identity, error) {
 	switch {
 	case length == lengthHTTP:
 		return identity{}, fmt.Errorf("%w: an HTTP server answers", ErrHandshake)
-	case length < 0 || length > MaxHandshake:
+	case length < 0 || length > MaxSmall:
 		return identity{}, fmt.Errorf("%w: an answer of %d bytes", ErrHandshake, length)
 	}
 	answer := make([]byte, length)
