@@ -23,7 +23,7 @@ type Identity struct {
 // until ctx ends. Servers older than ZooKeeper 3.7 do not know the request: the error wraps
 // [ErrUnsupported], and the server closes the connection. Other errors are the errors of every operation.
 func (c *Client) WhoAmI(ctx context.Context) ([]Identity, error) {
-	ids, err := do(ctx, c.core, request{op: "whoAmI", session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session.Session) ([]Identity, error) {
+	ids, err := do(ctx, c.core, request{op: "whoAmI", session: c.session, reads: true}, func(ctx context.Context, s *session.Session) ([]Identity, error) {
 		return session.Call(ctx, s, requests.Of(proto.OpWhoAmI, nil, identities))
 	})
 	return ids, c.callError(ctx, "whoAmI", "", err)
@@ -49,7 +49,7 @@ func (c *Client) Ephemerals(ctx context.Context, path string) ([]string, error) 
 	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full))); err != nil {
 		return nil, c.opError("ephemerals", path, err)
 	}
-	found, err := do(ctx, c.core, request{op: "ephemerals", path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session.Session) ([]string, error) {
+	found, err := do(ctx, c.core, request{op: "ephemerals", path: full, session: c.session}, func(ctx context.Context, s *session.Session) ([]string, error) {
 		return ephemerals(ctx, s, full)
 	})
 	paths := make([]string, len(found))

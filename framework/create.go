@@ -142,10 +142,10 @@ type znode struct {
 // run makes attempts until one has made the znode. A create with a protection first claims its path, if it
 // is known by its session. If it fails in the end, the client deletes what it may have left.
 func (cr *creation) run(ctx context.Context) (path string, err error) {
-	rq := request{op: "create", path: cr.path, session: cr.client.session, repeat: repeatable}
+	rq := request{op: "create", path: cr.path, session: cr.client.session}
 	switch {
 	case cr.has(withSequential) && cr.protection == nil:
-		rq.repeat = once
+		rq.once = true
 	case cr.has(withPatience):
 		rq.patient = cr.mayBeLeft
 	}

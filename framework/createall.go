@@ -36,7 +36,7 @@ func (c *Client) CreateAll(ctx context.Context, creates ...TxnOp) ([]string, err
 	if err != nil {
 		return nil, c.callError(ctx, "create all", "", err)
 	}
-	rq := request{op: "create all", session: bound, repeat: repeatable, batch: len(creates)}
+	rq := request{op: "create all", session: bound, batch: len(creates)}
 	err = ErrUnknownOutcome // until there is a reply: a function of the user may panic
 	defer func() {
 		for _, cr := range g.creations {

@@ -27,50 +27,57 @@ import (
 // that the znode is gone, or was not allowed to delete it. There, too, the client keeps a znode
 // that may have been created since, and logs that.
 func (c *Client) Delete(ctx context.Context, path string, opts ...DeleteOption) error {
-	cfg := deleteConfig{version: AnyVersion}
-	faults := applyAll(opts, func(o DeleteOption) { o.applyDelete(&cfg) })
-	full, err := c.deletable(path)
-	if err = errors.Join(faults, err, cfg.validate()); err != nil {
-		cfg.over.notify(false)
+	cfg, err := c.newDeletion(path, opts)
+	if err != nil {
 		return c.opError("delete", path, err)
 	}
-	err = c.core.deleteNow(ctx, cfg.deletion(c.session, full), &cfg)
+	err = c.core.deleteNow(ctx, cfg)
 	if cfg.idempotent && errors.Is(err, ErrNoNode) {
 		return nil
 	}
 	return c.callError(ctx, "delete", path, err)
 }
 
-// deleteNow deletes the znode of x. It hands an unfinished guaranteed deletion to the background,
-// even if a function of the user panics.
-func (c *core) deleteNow(ctx context.Context, x deletion, cfg *deleteConfig) (err error) {
-	d := earlierAttempts{chooses: cfg.guaranteed && x.session == 0}
+// deleteNow makes a deletion. It hands an unfinished guaranteed one to the background, even if a function of the
+// user panics.
+func (c *core) deleteNow(ctx context.Context, cfg deleteConfig) (err error) {
+	d := earlierAttempts{chooses: cfg.guaranteed && cfg.session == 0}
 	err = ErrUnknownOutcome // until there is a reply
 	defer func() {
-		if cfg.guaranteed && x.unfinished(err) {
-			err = errors.Join(err, c.deletes.add(x, d))
+		if cfg.guaranteed && cfg.unfinished(err) {
+			err = errors.Join(err, c.deletes.add(cfg.deletion, d))
 		} else {
-			x.over.notify(err == nil || errors.Is(err, ErrNoNode))
+			cfg.over.notify(err == nil || errors.Is(err, ErrNoNode))
 		}
 	}()
-	return c.delete(ctx, x, byPolicy, &d, cfg.tolerated()...)
+	var tolerated []error
+	if cfg.idempotent {
+		tolerated = []error{ErrNoNode}
+	}
+	return c.delete(ctx, cfg.deletion, false, &d, tolerated...)
 }
 
 // Discard deletes the znode in the background, as [Client.Delete] with [Guaranteed] and the options
 // does, and does not wait for that. Invalid arguments are logged, and nothing is deleted.
 func (c *Client) Discard(path string, opts ...DeleteOption) {
-	cfg := deleteConfig{version: AnyVersion}
-	faults := applyAll(opts, func(o DeleteOption) { o.applyDelete(&cfg) })
+	cfg, err := c.newDeletion(path, opts)
+	if err == nil {
+		err = c.core.deletes.add(cfg.deletion, earlierAttempts{chooses: cfg.session == 0, confirms: true})
+	}
+	if err != nil {
+		c.core.deletes.logAbandoned(cfg.deletion, err)
+	}
+}
+
+// newDeletion returns the deletion of a call, or all faults of its arguments.
+func (c *Client) newDeletion(path string, opts []DeleteOption) (deleteConfig, error) {
 	full, err := c.deletable(path)
+	cfg := deleteConfig{deletion: deletion{session: c.session, path: full, version: AnyVersion}}
+	faults := applyAll(opts, func(o DeleteOption) { o.applyDelete(&cfg) })
 	if err = errors.Join(faults, err, cfg.validate()); err != nil {
 		cfg.over.notify(false)
-		c.core.deletes.logAbandoned(deletion{path: full}, err)
-		return
 	}
-	x := cfg.deletion(c.session, full)
-	if err := c.core.deletes.add(x, earlierAttempts{chooses: x.session == 0, confirms: true}); err != nil {
-		c.core.deletes.logAbandoned(x, err)
-	}
+	return cfg, err
 }
 
 // deletable returns the path in full, or all faults of a deletion of it.
@@ -83,10 +90,10 @@ func (c *Client) deletable(path string) (string, error) {
 	return full, err
 }
 
-// delete deletes the znode of x. It returns a tolerated error, but no observer counts that as a
-// failure. d is what earlier attempts at the same deletion have left.
-func (c *core) delete(ctx context.Context, x deletion, n attempts, d *earlierAttempts, tolerated ...error) error {
-	rq := request{op: "delete", path: x.path, session: x.session, repeat: repeatable, tolerates: tolerated, single: n == oneAttempt}
+// delete deletes the znode of x; single says that its caller repeats the only attempt. It returns a tolerated error, but
+// no observer counts that as a failure. d is what earlier attempts at the same deletion have left.
+func (c *core) delete(ctx context.Context, x deletion, single bool, d *earlierAttempts, tolerated ...error) error {
+	rq := request{op: "delete", path: x.path, session: x.session, tolerates: tolerated, single: single}
 	_, err := do(ctx, c, rq, func(ctx context.Context, s *session.Session) (struct{}, error) {
 		return struct{}{}, d.note(x.attempt(ctx, s, d))
 	})
@@ -136,19 +143,8 @@ func noAnswer(err error) bool {
 type DeleteOption interface{ applyDelete(*deleteConfig) }
 
 type deleteConfig struct {
-	version                int32
-	czxid                  int64 // 0 for any
-	epoch                  int32 // if atEpoch is set
-	atEpoch                bool
+	deletion
 	guaranteed, idempotent bool
-	over                   *overHook // may be nil
-}
-
-func (cfg *deleteConfig) deletion(session int64, full string) deletion {
-	return deletion{
-		session: session, path: full, version: cfg.version, czxid: cfg.czxid,
-		epoch: cfg.epoch, atEpoch: cfg.atEpoch, over: cfg.over,
-	}
 }
 
 // validate returns all faults in the combination of options.
@@ -164,14 +160,6 @@ func (cfg *deleteConfig) validate() error {
 		faults = append(faults, errors.New("option AtEpoch: cannot be combined with AtVersion"))
 	}
 	return errors.Join(faults...)
-}
-
-// tolerated returns the error that Delete treats as success.
-func (cfg *deleteConfig) tolerated() []error {
-	if cfg.idempotent {
-		return []error{ErrNoNode}
-	}
-	return nil
 }
 
 type deleteOption func(*deleteConfig)
@@ -204,14 +192,6 @@ func Guaranteed() DeleteOption {
 func CreatedBy(czxid int64) DeleteOption {
 	return deleteOption(func(cfg *deleteConfig) { cfg.czxid = czxid })
 }
-
-// attempts says how many attempts a deletion makes.
-type attempts int
-
-const (
-	oneAttempt attempts = iota + 1 // its caller repeats it
-	byPolicy                       // as the client's policy says
-)
 
 // check is called before each attempt. It returns an error if the attempt could delete another znode
 // than the meant one.

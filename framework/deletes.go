@@ -1,12 +1,11 @@
 package framework
 
 import (
-	"container/heap"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -46,21 +45,23 @@ func (x deletion) awaited() bool {
 // order. A deletion that pauses or waits for a connection does not delay the others.
 type deletes struct {
 	core   *core
-	sooner chan struct{} // has a value if resume waits for too late a time
+	sooner chan struct{} // capacity 1: the queue's first may be due earlier than who waits for it knows
 
-	mu       sync.Mutex // guards following
-	closed   bool
-	known    map[deletion]*pendingDelete // the pending deletions
-	queue    []deletion                  // those that no worker attempts and that do not pause
-	paused   pauses                      // the deletions that pause
-	resuming bool                        // resume runs: whenever a deletion pauses
-	workers  int                         // goroutines that make attempts
+	mu      sync.Mutex // guards following
+	closed  bool
+	known   map[deletion]*pendingDelete // the pending deletions
+	queue   []*pendingDelete            // those that no worker has taken, by the times at which they are due
+	up      <-chan struct{}             // closed at the connection at which all of the queue are due
+	workers int                         // goroutines
+	waiting bool                        // one of them waits until the queue's first is due
 }
 
-// A pendingDelete is the state that attempts at a deletion have left.
+// A pendingDelete is a deletion that is to be done.
 type pendingDelete struct {
-	earlier earlierAttempts // used only by the worker that makes an attempt, one at a time
-	refused bool            // a refusal was logged; guarded by deletes.mu
+	deletion
+	earlier earlierAttempts // what attempts have left; as refused, for the worker that has taken it
+	refused bool            // a refusal was logged
+	due     time.Time       // when the next attempt is; guarded by deletes.mu
 }
 
 func newDeletes(c *core) *deletes {
@@ -85,26 +86,20 @@ func (d *deletes) add(x deletion, before earlierAttempts) error {
 		d.mu.Unlock()
 		return fmt.Errorf("not to be deleted in the background either: %d deletions are pending already", n)
 	}
-	d.known[x] = &pendingDelete{earlier: before}
+	p := &pendingDelete{deletion: x, earlier: before}
+	d.known[x] = p
 	d.mu.Unlock()
-	d.enqueue(x)
+	d.enqueue(p, 0)
+	d.employ()
 	return nil
 }
 
 // attempt makes one attempt.
-func (d *deletes) attempt(ctx context.Context, x deletion) error {
-	earlier := d.earlierOf(x)
-	if x.protected != nil {
-		return x.attemptProtected(ctx, d.core, earlier.before)
+func (d *deletes) attempt(ctx context.Context, p *pendingDelete) error {
+	if p.protected != nil {
+		return p.attemptProtected(ctx, d.core, p.earlier.before)
 	}
-	return d.core.delete(ctx, x, oneAttempt, earlier, ErrNoNode)
-}
-
-// earlierOf returns what earlier attempts at a pending deletion have left.
-func (d *deletes) earlierOf(x deletion) *earlierAttempts {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return &d.known[x].earlier
+	return d.core.delete(ctx, p.deletion, true, &p.earlier, ErrNoNode)
 }
 
 // finish records a deletion's end. It logs a final failure, because there is no caller to return it
@@ -124,19 +119,6 @@ func (d *deletes) finish(x deletion, err error) {
 	x.over.notifyLater(d.core.log, err == nil || errors.Is(err, ErrNoNode))
 	if err != nil && !errors.Is(err, ErrNoNode) && !errors.Is(err, ErrSessionEnded) {
 		d.logAbandoned(x, err)
-	}
-}
-
-// logRefusal logs the first refusal of a deletion: contenders may wait for its znode until
-// the session ends.
-func (d *deletes) logRefusal(x deletion, err error) {
-	d.mu.Lock()
-	logged := d.known[x].refused
-	d.known[x].refused = true
-	d.mu.Unlock()
-	if !logged {
-		d.core.log.Error("guaranteed delete refused, and repeated until its session ends",
-			zap.String(zktel.AttrNodePath, x.path), zap.String(zktel.AttrErrorType, errtype.Of(err)), zap.Error(err))
 	}
 }
 
@@ -186,88 +168,16 @@ const (
 	refusalPause = 2 * time.Second // after a server's refusal
 )
 
-// enqueue makes a pending deletion ready for a worker. Once Close has begun, no worker attempts it.
-func (d *deletes) enqueue(x deletion) {
-	d.mu.Lock()
-	d.queue = append(d.queue, x)
-	d.mu.Unlock()
-	d.employ()
-}
-
-// employ starts a worker, unless there are enough or there is nothing to do.
-func (d *deletes) employ() {
-	d.mu.Lock()
-	wanted := d.workers < maxDeletesInFlight && len(d.queue) > 0
-	if wanted {
-		d.workers++
-	}
-	d.mu.Unlock()
-	if wanted && !d.core.spawn(d.work) {
-		d.dismiss()
-	}
-}
-
-// dismiss records that a worker makes no more attempts.
-func (d *deletes) dismiss() {
+// enqueue makes a deletion due after a pause.
+func (d *deletes) enqueue(p *pendingDelete, pause time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.workers--
-}
-
-// work makes attempts until the queue is empty, or the client is closed; Close waits for it. If a
-// deletion has to be repeated and there is no connection, no other deletion would succeed, and work
-// returns.
-func (d *deletes) work() {
-	for {
-		x, ok := d.next()
-		if !ok {
-			return
-		}
-		err := d.attempt(d.core.ctx, x)
-		if !x.unfinished(err) {
-			d.finish(x, err)
-			continue
-		}
-		d.repeat(x, err)
-		if d.core.presentState() != Connected { // resume employs others for the queue
-			d.dismiss()
-			return
-		}
-	}
-}
-
-// next takes a deletion from the queue. If there is none, the worker is dismissed.
-func (d *deletes) next() (deletion, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.queue) == 0 || d.core.ctx.Err() != nil {
-		d.workers--
-		return deletion{}, false
-	}
-	x := d.queue[0]
-	d.queue = d.queue[1:]
-	return x, true
-}
-
-// repeat makes the deletion, which failed with err, pause.
-func (d *deletes) repeat(x deletion, err error) {
-	pause := deletePause
-	switch {
-	case errors.Is(err, ErrReadOnly):
-		pause = refusalPause
-	case !noAnswer(err):
-		pause = refusalPause
-		d.logRefusal(x, err)
-	}
-	d.mu.Lock()
-	heap.Push(&d.paused, pausedDelete{x, time.Now().Add(pause)})
-	idle, first := !d.resuming, d.paused[0].deletion == x
-	d.resuming = true
-	d.mu.Unlock()
-	switch {
-	case idle:
-		d.core.spawn(d.resume)
-	case first:
+	p.due = time.Now().Add(pause)
+	i, _ := slices.BinarySearchFunc(d.queue, p.due, func(q *pendingDelete, due time.Time) int {
+		return cmp.Or(q.due.Compare(due), -1) // behind those of the same time
+	})
+	d.queue = slices.Insert(d.queue, i, p)
+	if i == 0 {
 		select {
 		case d.sooner <- struct{}{}:
 		default:
@@ -275,76 +185,97 @@ func (d *deletes) repeat(x deletion, err error) {
 	}
 }
 
-// resume ends the pauses of deletions: at their times, all of them at a new connection, and at Close,
-// which waits for it. It returns when no deletion pauses and a worker looks at the queue.
-func (d *deletes) resume() {
-	up := d.core.nextConnection(retry.Failure{})
-	for all := false; ; {
-		wait, more := d.enqueueDue(all)
-		if !more {
-			return
-		}
-		all = false
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-d.sooner:
-		case <-up:
-			up, all = d.core.nextConnection(retry.Failure{}), true
-		case <-d.core.ctx.Done():
-			timer.Stop()
-			return
-		}
-		timer.Stop()
-	}
-}
-
-// enqueueDue enqueues the deletions whose pause is over, or all. If there is no connection, it leaves
-// most of them for later calls, because no attempt would succeed. It employs workers for the queue, and
-// returns the time until the next call, if there has to be one.
-func (d *deletes) enqueueDue(all bool) (wait time.Duration, more bool) {
-	most, atLeast := math.MaxInt, time.Duration(0)
-	if d.core.presentState() != Connected {
-		most, atLeast = maxDeletesInFlight, deletePause
-	}
-	now, due := time.Now(), 0
+// employ starts a worker for the queue, unless there are enough or one waits for it.
+func (d *deletes) employ() {
 	d.mu.Lock()
-	for ; len(d.paused) > 0 && due < most && (all || !d.paused[0].due.After(now)); due++ {
-		d.queue = append(d.queue, heap.Pop(&d.paused).(pausedDelete).deletion)
+	wanted := len(d.queue) > 0 && !d.waiting && d.workers < maxDeletesInFlight
+	if wanted {
+		d.workers++
 	}
-	ready := len(d.queue)
-	switch {
-	case ready > 0 && d.workers == maxDeletesInFlight:
-		wait, more = deletePause, true // none can be employed, and all may be about to leave
-	case len(d.paused) > 0:
-		wait, more = max(d.paused[0].due.Sub(now), atLeast), true
-	}
-	d.resuming = more
 	d.mu.Unlock()
-	for range min(ready, maxDeletesInFlight) {
-		d.employ()
+	if wanted && !d.core.spawn(d.work) { // Close has begun: no worker takes it
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.workers--
 	}
-	return wait, more
 }
 
-// A pausedDelete is a deletion whose next attempt is due at a time.
-type pausedDelete struct {
-	deletion deletion
-	due      time.Time
+// work makes attempts as long as it gets deletions; Close waits for it.
+func (d *deletes) work() {
+	for p := d.next(); p != nil; p = d.next() {
+		if err := d.attempt(d.core.ctx, p); p.unfinished(err) {
+			d.repeat(p, err)
+		} else {
+			d.finish(p.deletion, err)
+		}
+	}
 }
 
-// pauses are a heap by the times.
-type pauses []pausedDelete
+// next takes the queue's first deletion once it is due, all of them at a new connection. One worker at a time waits for
+// that. Another, or one for which there is nothing, is dismissed, as all are at Close: next returns nil.
+func (d *deletes) next() *pendingDelete {
+	for {
+		up := d.core.nextConnection(retry.Failure{})
+		d.mu.Lock()
+		now := time.Now()
+		if up != d.up {
+			d.up = up
+			for _, p := range d.queue {
+				p.due = now
+			}
+		}
+		switch {
+		case len(d.queue) == 0, d.core.ctx.Err() != nil, d.waiting && d.queue[0].due.After(now):
+			d.workers--
+			d.mu.Unlock()
+			return nil
+		case !d.queue[0].due.After(now):
+			p := d.queue[0]
+			d.queue[0], d.queue = nil, d.queue[1:]
+			d.mu.Unlock()
+			d.employ() // for the next one
+			return p
+		}
+		d.waiting = true
+		wait := d.queue[0].due.Sub(now)
+		d.mu.Unlock()
+		d.await(wait, up, d.sooner)
+		d.mu.Lock()
+		d.waiting = false
+		d.mu.Unlock()
+	}
+}
 
-func (p pauses) Len() int           { return len(p) }
-func (p pauses) Less(i, j int) bool { return p[i].due.Before(p[j].due) }
-func (p pauses) Swap(i, j int)      { p[i], p[j] = p[j], p[i] }
-func (p *pauses) Push(x any)        { *p = append(*p, x.(pausedDelete)) }
+// await waits for a time, or for one of the channels, or for Close.
+func (d *deletes) await(limit time.Duration, up, sooner <-chan struct{}) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-up:
+	case <-sooner:
+	case <-d.core.ctx.Done():
+	}
+}
 
-func (p *pauses) Pop() any {
-	last := len(*p) - 1
-	x := (*p)[last]
-	(*p)[last] = pausedDelete{}
-	*p = (*p)[:last]
-	return x
+// repeat makes the deletion, which failed with err, pause. If there is no connection, no other deletion would succeed, and
+// the worker pauses, too. It logs the first refusal of a deletion: contenders may wait for its znode until the session ends.
+func (d *deletes) repeat(p *pendingDelete, err error) {
+	pause := deletePause
+	switch {
+	case errors.Is(err, ErrReadOnly):
+		pause = refusalPause
+	case !noAnswer(err):
+		pause = refusalPause
+		if !p.refused {
+			d.core.log.Error("guaranteed delete refused, and repeated until its session ends",
+				zap.String(zktel.AttrNodePath, p.path), zap.String(zktel.AttrErrorType, errtype.Of(err)), zap.Error(err))
+		}
+		p.refused = true
+	}
+	d.enqueue(p, pause)
+	up := d.core.nextConnection(retry.Failure{})
+	if d.core.presentState() != Connected {
+		d.await(deletePause, up, nil)
+	}
 }

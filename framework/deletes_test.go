@@ -64,26 +64,6 @@ func TestRefusedDeletionsPauseWithoutGoroutines(t *testing.T) {
 	})
 }
 
-// All workers leave for lack of a connection just after the last deletion that paused was enqueued: the next
-// connection finds a worker for it.
-func TestADeletionThatIsEnqueuedAsTheWorkersLeaveIsDone(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtual(t, srv)
-		mustCreate(t, c, "/d", "", framework.Ephemeral())
-		srv.Refuse()
-		srv.Cut()
-		synctest.Wait()
-		framework.EnqueueAsWorkersLeave(c, "/d")
-		srv.Accept()
-		<-time.After(5 * time.Second)
-		wantEqual(t, "deletions that are left", c.PendingDeletes(), 0)
-		_, exists, err := c.Exists(t.Context(), "/d")
-		if err != nil || exists {
-			t.Errorf("the znode exists: %t, %v", exists, err)
-		}
-	})
-}
-
 // Close does not wait forever for a deletion that a meter of the user's holds up, and says that it is over. The
 // deletion's late end says nothing.
 func TestADeletionThatEndsAfterCloseIsOverOnce(t *testing.T) {

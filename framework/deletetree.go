@@ -54,7 +54,7 @@ func (c *Client) deleteTree(ctx context.Context, full string, filled bool) error
 				return err
 			}
 		}
-		listed, err := do(ctx, c.core, request{op: "children", path: full, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session.Session) (proto.Node, error) {
+		listed, err := do(ctx, c.core, request{op: "children", path: full, session: c.session}, func(ctx context.Context, s *session.Session) (proto.Node, error) {
 			return session.Call(ctx, s, requests.Children(full))
 		})
 		if err != nil && !errors.Is(err, ErrNoNode) {
@@ -86,7 +86,7 @@ func (c *Client) deleteEmpty(ctx context.Context, full string, existed bool) (go
 		tolerated = append(tolerated, ErrNoNode)
 	}
 	x := deletion{session: c.session, path: full, version: AnyVersion}
-	err = c.core.delete(ctx, x, byPolicy, new(earlierAttempts), tolerated...)
+	err = c.core.delete(ctx, x, false, new(earlierAttempts), tolerated...)
 	switch {
 	case errors.Is(err, errCreatedSince), errors.Is(err, ErrNotEmpty):
 		return false, nil
@@ -130,7 +130,7 @@ func (c *Client) deleteChildren(ctx context.Context, dir string, names []string)
 // deleteApart deletes znodes that could not be deleted as one transaction: all that are empty together, and each of
 // the others by itself.
 func (c *Client) deleteApart(ctx context.Context, paths []string) error {
-	rq := request{op: "children", path: paths[0], session: c.session, repeat: repeatable, batch: len(paths)}
+	rq := request{op: "children", path: paths[0], session: c.session, batch: len(paths)}
 	found, err := do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) ([]outcomeOfRead, error) {
 		return c.core.readAll(ctx, s, proto.OpGetChildren2, paths)
 	})
@@ -179,7 +179,7 @@ func (c *Client) deleteTogether(ctx context.Context, paths []string) error {
 	for i, path := range paths {
 		ops[i] = TxnOp{kind: txnDelete, path: path, version: AnyVersion}
 	}
-	rq := request{op: "txn", session: c.session, repeat: repeatable, batch: len(ops), tolerates: []error{ErrNotEmpty, ErrNoNode}}
+	rq := request{op: "txn", session: c.session, batch: len(ops), tolerates: []error{ErrNotEmpty, ErrNoNode}}
 	var d earlierAttempts
 	_, err := do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) ([]TxnResult, error) {
 		if d.unknown && s.ID() != d.session {

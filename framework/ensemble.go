@@ -202,7 +202,7 @@ func atPortOf(addrs, given []string) []string {
 //   - [ErrNoAuth] if an operator has restricted it;
 //   - the errors of every operation.
 func (c *Client) Config(ctx context.Context) (Config, error) {
-	config, err := do(ctx, c.core, request{op: "config", path: configPath, session: c.session, repeat: repeatable}, func(ctx context.Context, s *session.Session) (Config, error) {
+	config, err := do(ctx, c.core, request{op: "config", path: configPath, session: c.session}, func(ctx context.Context, s *session.Session) (Config, error) {
 		if err := session.Effect(ctx, s, requests.Sync(configPath)); err != nil {
 			return Config{}, err
 		}
@@ -295,7 +295,7 @@ func (c *Client) Reconfig(ctx context.Context, change ConfigChange, version int6
 	if err != nil {
 		return Config{}, c.Root().opError("reconfig", configPath, err)
 	}
-	config, err := do(ctx, c.core, request{op: "reconfig", path: configPath, session: c.session, repeat: once}, func(ctx context.Context, s *session.Session) (Config, error) {
+	config, err := do(ctx, c.core, request{op: "reconfig", path: configPath, session: c.session, once: true}, func(ctx context.Context, s *session.Session) (Config, error) {
 		text, err := session.Call(ctx, s, requests.Of(proto.OpReconfig, body, (*proto.Decoder).Text))
 		if err != nil {
 			return Config{}, err
@@ -325,7 +325,7 @@ func newTracker(c *core, path string) *tracker { return &tracker{core: c, path: 
 func (t *tracker) loop() {
 	for t.core.awaitUp() && t.core.ctx.Err() == nil { // at Close the state may be Connected
 		var pause <-chan time.Time
-		w, err := t.core.watch(t.core.ctx, request{op: "watch", path: t.path, repeat: repeatable}, watchreg.Key{Kind: watchreg.Data, Path: t.path})
+		w, err := t.core.watch(t.core.ctx, request{op: "watch", path: t.path}, watchreg.Key{Kind: watchreg.Data, Path: t.path})
 		if err != nil {
 			t.core.log.Warn("cannot read the ensemble's configuration", zap.String(zktel.AttrErrorType, errtype.Of(err)), zap.Error(err))
 			pause = time.After(trackPause)

@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"time"
 
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/session"
 	"github.com/docent-go/docent/framework/internal/wire"
 	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/internal/proto"
-	"github.com/docent-go/docent/retry"
 )
 
 // Bounds of options and of the client's memory.
@@ -36,30 +34,11 @@ func CloseConn(c *Client) { c.core.current().Wire().CloseConn(errors.New("closed
 
 // Repeat makes attempts by the client's policy, as an operation that may be repeated does.
 func Repeat(ctx context.Context, c *Client, attempt func() error) error {
-	_, err := do(ctx, c.core, request{op: "test", repeat: repeatable}, func(context.Context, *session.Session) (struct{}, error) {
+	_, err := do(ctx, c.core, request{op: "test"}, func(context.Context, *session.Session) (struct{}, error) {
 		return struct{}{}, attempt()
 	})
 	return err
 }
-
-// EnqueueAsWorkersLeave has a deletion in the client's session pause, and then be enqueued without a connection
-// while as many workers as there may be are about to leave.
-func EnqueueAsWorkersLeave(c *Client, path string) {
-	d := c.core.deletes
-	x := deletion{session: c.Session().ID, path: path, version: AnyVersion}
-	d.mu.Lock()
-	d.known[x] = new(pendingDelete)
-	d.workers = maxDeletesInFlight
-	d.mu.Unlock()
-	d.repeat(x, ErrNotConnected)
-	<-time.After(2 * deletePause)
-	for range maxDeletesInFlight {
-		d.dismiss()
-	}
-}
-
-// Patient returns the policy of a call that goes on while goOn returns true.
-func Patient(policy retry.Policy, goOn func() bool) retry.Policy { return patience{policy, goOn} }
 
 // PresentElsewhere is what a connection does first: it takes the credentials that the client has.
 func PresentElsewhere(c *Client) { c.core.credentials.present() }
@@ -103,7 +82,7 @@ func CreateUnchecked(c *Client, path string) error {
 // Attempt runs an attempt that does nothing, as all operations run. If it is not to be observed,
 // it passes by the one place that reports to traces and metrics.
 func Attempt(ctx context.Context, c *Client, observed bool) error {
-	rq := request{op: "get", path: "/", repeat: repeatable}
+	rq := request{op: "get", path: "/"}
 	attempt := func(context.Context, *session.Session) (proto.Node, error) { return proto.Node{}, nil }
 	var err error
 	if observed {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/framework/internal/otelzk"
 	"github.com/docent-go/docent/framework/internal/requests"
@@ -21,22 +19,14 @@ import (
 	"github.com/docent-go/docent/retry"
 )
 
-// A repeatability says whether a request with an unknown outcome may be repeated.
-type repeatability int
-
-const (
-	once       repeatability = iota + 1 // a second request could have a second effect
-	repeatable                          // a second request has no further effect
-)
-
 // A request is one operation with all its attempts.
 type request struct {
 	op, path string // for observers
 	session  int64  // the session that it is bound to, 0 for any
-	repeat   repeatability
 
+	once      bool        // with an unknown outcome it is not repeated: a second request could have a second effect
 	single    bool        // one attempt only: the caller repeats it
-	patient   func() bool // reports that neither the policy nor a reply must end the call; nil for never
+	patient   func() bool // reports that neither the policy nor a reply must end the call; may be nil
 	batch     int         // operations of a transaction
 	reads     bool        // a read-only server suffices
 	tolerates []error     // errors that are no failure for the caller
@@ -71,85 +61,72 @@ func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Co
 
 // try is do without telemetry.
 func try[T any](ctx context.Context, c *core, rq *request, o *otelzk.Observation, attempt func(context.Context, *session.Session) (T, error)) (T, error) {
-	bound, repeat, reads, patient := rq.session, rq.repeat, rq.reads, rq.patient // all that an attempt keeps of rq
+	bound, once, reads, patient := rq.session, rq.once, rq.reads, rq.patient // all that an attempt keeps of rq
 	policy := c.cfg.retry
-	switch {
-	case rq.single:
+	if rq.single {
 		policy = retry.Never()
-	case rq.patient != nil:
-		policy = patience{policy, rq.patient}
 	}
-	unknown := false // an earlier attempt had an unknown outcome
+	var so struct {
+		unknown bool // an attempt had an unknown outcome
+		passes  bool // a later one may not meet the latest error again
+	}
 	var v, zero T
-	err := retry.Do(ctx, policy, func(ctx context.Context) error {
-		breaks := c.breaks.Load() // before there is a session: its connection may end at once
-		s, err := c.sessionFor(ctx, bound, reads)
-		if err != nil {
-			return classify(repeat, err, noConnection)
+	var err error
+	for {
+		err = retry.Do(ctx, policy, func(ctx context.Context) error {
+			breaks := c.breaks.Load() // before there is a session: its connection may end at once
+			s, err := c.sessionFor(ctx, bound, reads)
+			if err != nil {
+				so.passes = Retryable(err)
+				return classify(once, err, noConnection)
+			}
+			if v, err = attemptOn(ctx, s, attempt); err == nil {
+				return nil
+			}
+			so.unknown, so.passes = so.unknown || errors.Is(err, ErrUnknownOutcome), passes(err)
+			return classify(once, err, breaks)
+		}, c.retryOptions(o)...)
+		if err == nil {
+			return v, nil
 		}
-		if v, err = attemptOn(ctx, s, attempt); err == nil {
-			return nil
+		if patient == nil || !so.passes || !patient() || !c.endure(ctx, err, o) {
+			break
 		}
-		unknown = unknown || errors.Is(err, ErrUnknownOutcome)
-		if patient != nil && passes(err) && patient() {
-			return attemptError{err, breaks}
-		}
-		return classify(repeat, err, breaks)
-	}, c.retryOptions(o)...)
-	if err == nil {
-		return v, nil
 	}
 	err = cause.Without(err)
-	if unknown && !reads && unanswered(err) {
+	if so.unknown && !reads && unanswered(err) {
 		err = fmt.Errorf("%w; an earlier attempt: %w", err, ErrUnknownOutcome)
 	}
 	return zero, err
 }
 
-// A patience is a policy that does not stop while goOn returns true.
-type patience struct {
-	retry.Policy
-
-	goOn func() bool
-}
-
-// patientPause is the pause after which a policy would have stopped. A reconnection ends it.
+// patientPause is the pause of a patient call when its policy or a reply has stopped it. A reconnection ends it.
 const patientPause = time.Second
+
+// endure returns true after the pause of a patient call that was stopped by err, and false if its context has ended.
+func (c *core) endure(ctx context.Context, err error, o *otelzk.Observation) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	failure := retry.Failure{Err: err, Wait: patientPause}
+	if o != nil {
+		o.Retrying(failure)
+	}
+	pause := time.NewTimer(patientPause)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-c.nextConnection(failure):
+	case <-ctx.Done():
+	}
+	return true // if ctx has ended meanwhile, the next attempt says so
+}
 
 // passes reports whether a later attempt may not meet err again: no ACL and no missing operation refused the
 // attempt, and neither the session nor the client has ended.
 func passes(err error) bool {
 	return !slices.ContainsFunc([]error{ErrNoAuth, ErrUnsupported, ErrSessionEnded, ErrClosed},
 		func(final error) bool { return errors.Is(err, final) })
-}
-
-// NewBackOff is part of [retry.Policy].
-func (p patience) NewBackOff() backoff.BackOff { return p.NewBackOffSince(time.Now()) }
-
-// NewBackOffSince has a policy that counts from the start of the operation count from there.
-func (p patience) NewBackOffSince(start time.Time) backoff.BackOff {
-	since, ok := p.Policy.(interface {
-		NewBackOffSince(start time.Time) backoff.BackOff
-	})
-	if ok {
-		return &patientBackOff{since.NewBackOffSince(start), p.goOn}
-	}
-	return &patientBackOff{p.Policy.NewBackOff(), p.goOn}
-}
-
-type patientBackOff struct {
-	backoff.BackOff
-
-	goOn func() bool
-}
-
-// NextBackOff is part of [backoff.BackOff].
-func (b *patientBackOff) NextBackOff() time.Duration {
-	pause := b.BackOff.NextBackOff()
-	if pause < 0 && b.goOn() {
-		return patientPause
-	}
-	return pause
 }
 
 // errRestart is returned by an attempt that a reply stopped, and that has removed the reason: it created a missing
@@ -201,11 +178,8 @@ func unanswered(err error) bool {
 
 // classify marks the errors after which no attempt follows, and notes at the others how often the connection
 // had broken before the attempt. If ctx has ended, the retry loop checks that first.
-func classify(repeat repeatability, err error, breaks int64) error {
-	switch {
-	case !Retryable(err):
-		return retry.Permanent(err)
-	case errors.Is(err, ErrUnknownOutcome) && repeat == once:
+func classify(once bool, err error, breaks int64) error {
+	if !Retryable(err) || once && errors.Is(err, ErrUnknownOutcome) {
 		return retry.Permanent(err)
 	}
 	return attemptError{err, breaks}
@@ -247,8 +221,8 @@ func (c *core) retryOptions(o *otelzk.Observation) []retry.DoOption {
 func (c *core) nextConnection(f retry.Failure) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	failed, ok := f.Err.(attemptError) //nolint:errorlint // this very error, as try returned it
-	if ok && c.state == Connected && c.breaks.Load() != failed.breaks {
+	var failed attemptError
+	if errors.As(f.Err, &failed) && c.state == Connected && c.breaks.Load() != failed.breaks {
 		already := make(chan struct{})
 		close(already)
 		return already

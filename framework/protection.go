@@ -218,7 +218,7 @@ func (x deletion) attemptProtected(ctx context.Context, c *core, before int64) e
 			return ctx.Err()
 		}
 	}
-	rq := request{op: "delete", path: x.path, session: x.session, repeat: repeatable, single: true}
+	rq := request{op: "delete", path: x.path, session: x.session, single: true}
 	_, err := do(ctx, c, rq, func(ctx context.Context, s *session.Session) (struct{}, error) {
 		found, err := g.search(ctx, s, x.path, before)
 		if err != nil || found == nil {

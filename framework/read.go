@@ -29,7 +29,7 @@ func read[T any](
 		var zero T
 		return zero, err
 	}
-	rq := request{op: op, path: full, session: c.session, repeat: repeatable, reads: op != syncOp}
+	rq := request{op: op, path: full, session: c.session, reads: op != syncOp}
 	return do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) (T, error) {
 		rq := to(full)
 		rq.Class = wire.Apart
@@ -135,7 +135,7 @@ func (c *Client) readEach(ctx context.Context, op string, opcode proto.Opcode, p
 	if err := errors.Join(faults...); err != nil || len(paths) == 0 {
 		return nil
 	}
-	rq := request{op: op, path: full[0], session: c.session, repeat: repeatable, reads: true, batch: len(paths)}
+	rq := request{op: op, path: full[0], session: c.session, reads: true, batch: len(paths)}
 	found, err := do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) ([]outcomeOfRead, error) {
 		return c.core.readAll(ctx, s, opcode, full)
 	})

@@ -45,7 +45,7 @@ func (c *Client) Set(ctx context.Context, path string, data []byte, version int3
 func (c *Client) set(ctx context.Context, path string, data []byte, version int32, tolerated ...error) (Stat, error) {
 	packed := c.core.cfg.pack(data)
 	return c.write(ctx, change{
-		op: "set", path: path, version: version, size: setSize + len(packed), repeat: repeatable, tolerates: tolerated,
+		op: "set", path: path, version: version, size: setSize + len(packed), tolerates: tolerated,
 		to: func(full string, version int32) requests.Request[proto.Stat] {
 			return requests.Set(full, packed, version)
 		},
@@ -73,12 +73,8 @@ func (c *Client) SetACL(ctx context.Context, path string, acl []acl.Entry, versi
 	if err := validateACL("ACL", acl); err != nil {
 		return Stat{}, c.opError("set ACL of", path, err)
 	}
-	repeat := repeatable
-	if version == AnyVersion {
-		repeat = once
-	}
 	st, err := c.write(ctx, change{
-		op: "set ACL of", path: path, version: version, size: setSize + aclSize(acl), repeat: repeat,
+		op: "set ACL of", path: path, version: version, size: setSize + aclSize(acl), once: version == AnyVersion,
 		to: func(full string, version int32) requests.Request[proto.Stat] {
 			return requests.SetACL(full, acl, version)
 		},
@@ -91,9 +87,9 @@ func (c *Client) SetACL(ctx context.Context, path string, acl []acl.Entry, versi
 type change struct {
 	op, path  string
 	version   int32
-	size      int           // size of the request without its path, in bytes
-	repeat    repeatability // see request
-	tolerates []error       // see request
+	size      int     // size of the request without its path, in bytes
+	once      bool    // see request
+	tolerates []error // see request
 	to        func(full string, version int32) requests.Request[proto.Stat]
 	versionOf func(st proto.Stat) int32 // which version of a Stat it depends on
 }
@@ -104,7 +100,7 @@ func (c *Client) write(ctx context.Context, ch change) (Stat, error) {
 		return Stat{}, err
 	}
 	var d earlierAttempts
-	rq := request{op: ch.op, path: full, session: c.session, repeat: ch.repeat, tolerates: ch.tolerates}
+	rq := request{op: ch.op, path: full, session: c.session, once: ch.once, tolerates: ch.tolerates}
 	return do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) (Stat, error) {
 		st, err := ch.attempt(ctx, s, full, &d)
 		return st, d.note(err)

@@ -175,10 +175,7 @@ func (c *Client) Txn(ctx context.Context, ops ...TxnOp) ([]TxnResult, error) {
 	if err != nil {
 		return nil, c.callError(ctx, "txn", "", err)
 	}
-	rq := request{op: "txn", session: bound, repeat: repeatable, batch: len(ops)}
-	if slices.ContainsFunc(ops, TxnOp.changes) {
-		rq.repeat = once
-	}
+	rq := request{op: "txn", session: bound, batch: len(ops), once: slices.ContainsFunc(ops, TxnOp.changes)}
 	results, err := do(ctx, c.core, rq, func(ctx context.Context, s *session.Session) ([]TxnResult, error) {
 		if err := confirmCreations(ctx, s, full, named); err != nil {
 			return nil, err
@@ -292,9 +289,7 @@ func (c *Client) prepare(ops []TxnOp) ([]TxnOp, error) {
 
 func (op *TxnOp) prepareCreate() error {
 	cr, err := op.view.newCreation(op.path, op.data, op.opts)
-	var cfg createConfig
-	_ = applyAll(op.opts, func(o CreateOption) { o.applyCreate(&cfg) }) // newCreation has returned its faults
-	if cfg.stat != nil || cfg.given&^(withEphemeral|withSequential|withACL) != 0 {
+	if cr.stat != nil || cr.given&^(withEphemeral|withSequential|withACL) != 0 {
 		return errors.Join(err, errors.New("options: must be among Ephemeral, Sequential and WithACL"))
 	}
 	if err == nil {
@@ -305,7 +300,8 @@ func (op *TxnOp) prepareCreate() error {
 
 // prepareZnode takes the options that say which znode is meant.
 func (op *TxnOp) prepareZnode() error {
-	cfg := deleteConfig{version: AnyVersion}
+	none := deleteConfig{deletion: deletion{version: AnyVersion}}
+	cfg := none
 	faults := applyAll(op.deletes, func(o DeleteOption) { o.applyDelete(&cfg) })
 	others := cfg
 	switch op.kind {
@@ -317,7 +313,7 @@ func (op *TxnOp) prepareZnode() error {
 		}
 		others.epoch, others.atEpoch = 0, false
 	}
-	if others != (deleteConfig{version: AnyVersion}) {
+	if others != none {
 		faults = errors.Join(faults, errors.New("options: must be CreatedBy for a deletion, AtEpoch for a check"))
 	}
 	return faults

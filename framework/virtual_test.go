@@ -145,18 +145,3 @@ func TestLost_by_the_own_clock_on_a_frozen_server(t *testing.T) {
 		})
 	}
 }
-
-// Patience doesn't change from when a policy counts: the start of the first attempt.
-func TestPatienceKeepsAPolicysLimitOfTime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		policy := framework.Patient(retry.Within(9*time.Second, time.Second), func() bool { return false })
-		err := retry.Do(t.Context(), policy, func(context.Context) error {
-			sleep(4 * time.Second)
-			return framework.ErrNotConnected
-		})
-		wantErr(t, "Do", err, framework.ErrNotConnected)
-		wantEqual(t, "time that it took", time.Since(start), 9*time.Second) // attempts end at 4 s and 9 s
-	})
-}

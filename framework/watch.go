@@ -40,7 +40,7 @@ func (c *Client) Watch(ctx context.Context, path string, kind WatchKind) (*Watch
 	if err := c.watchFault(kind, path, key.Path); err != nil {
 		return nil, c.opError("watch", path, err)
 	}
-	w, err := c.core.watch(ctx, request{op: "watch", path: key.Path, session: c.session, repeat: repeatable, reads: true}, key)
+	w, err := c.core.watch(ctx, request{op: "watch", path: key.Path, session: c.session, reads: true}, key)
 	return w, c.callError(ctx, "watch", path, err)
 }
 
@@ -243,7 +243,7 @@ func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string)
 	if err := errors.Join(faults...); err != nil || len(paths) == 0 {
 		return make([]*Watch, len(paths)), c.wrapEach(ctx, "watch", paths, faults)
 	}
-	_, err := do(ctx, c.core, request{op: "watch", path: found[0].key.Path, session: c.session, repeat: repeatable, reads: true}, func(ctx context.Context, s *session.Session) (struct{}, error) {
+	_, err := do(ctx, c.core, request{op: "watch", path: found[0].key.Path, session: c.session, reads: true}, func(ctx context.Context, s *session.Session) (struct{}, error) {
 		return struct{}{}, c.core.watchEach(ctx, s, found)
 	})
 	ws := make([]*Watch, len(paths))
