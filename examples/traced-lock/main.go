@@ -1,76 +1,123 @@
 // Traced-lock shows why a request was slow: another request, in another service, held the lock.
-// Two services, each a process, contend for one lock. The program prints the traces of both as
-// trees, with the link from the waiter to the holder that it waited for.
+// Two services, each with a client and a tracer as a process of its own would have, contend for one
+// lock. The program prints the traces of both as trees, with the link from the waiter to the holder
+// that it waited for. A program of yours has an exporter that sends them to a collector.
 //
-//	go run .                          on a server within the program
-//	go run . -connect localhost:2181  on yours
-//
-// With OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 the services send their traces there,
-// too, by OTLP over HTTP.
+//	go run ./examples/traced-lock                          on a server within the program
+//	go run ./examples/traced-lock -connect localhost:2181  on yours
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
+	"io"
 	"time"
 
-	"github.com/docent-go/docent/testing/zkserver"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/docent-go/docent/examples/harness"
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes"
+	"github.com/docent-go/docent/recipes/lock"
 )
 
-func main() {
-	connect := flag.String("connect", "", "ZooKeeper to use, as in host1:2181,host2:2181/chroot")
-	hold := flag.Duration("hold", 300*time.Millisecond, "how long the first service makes the second one wait")
-	service := flag.String("service", "", "be the service of this name (for the program itself)")
-	flag.Parse()
-	run := func(ctx context.Context) error { return supervise(ctx, *connect, *hold) }
-	if *service != "" {
-		run = func(ctx context.Context) error { return serve(ctx, *service, *connect, os.Stdin, os.Stdout) }
-	}
-	if err := run(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "traced-lock:", err)
-		os.Exit(1)
-	}
+// A service serves requests that need the lock.
+type service struct {
+	name    string
+	client  *framework.Client
+	mutex   *lock.Mutex
+	tracers *sdktrace.TracerProvider
+	spans   *tracetest.InMemoryExporter
+	blocked chan struct{} // closed when the service knows for whom it waits
 }
 
-// supervise lets one service have the lock while another comes to wait for it, and
-// prints the traces of both.
-func supervise(ctx context.Context, connect string, hold time.Duration) (err error) {
-	if connect == "" {
-		server, err := zkserver.Start()
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, server.Close()) }()
-		if connect, err = server.Listen("127.0.0.1:0"); err != nil {
-			return err
-		}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends what is left of the processes
-	billing, err := start(ctx, "billing", connect)
+func newService(zk harness.ZooKeeper, name string, log zapcore.WriteSyncer) (*service, error) {
+	s := &service{name: name, spans: tracetest.NewInMemoryExporter(), blocked: make(chan struct{})}
+	s.tracers = sdktrace.NewTracerProvider(sdktrace.WithSyncer(s.spans))
+	var err error
+	s.client, err = framework.NewClient(zk.Connect, zk.Dialer,
+		framework.WithTracerProvider(s.tracers), framework.WithLogger(s.logger(log)))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := billing.await("holds"); err != nil {
-		return err
+	if s.mutex, err = lock.NewMutex(s.client, "/traced-lock/stock", recipes.WithName("stock")); err != nil {
+		return nil, errors.Join(err, s.client.Close())
 	}
-	checkout, err := start(ctx, "checkout", connect)
-	if err != nil {
-		return err
-	}
-	if err := checkout.await("waits"); err != nil {
-		return err
-	}
-	<-time.After(hold)
-	for _, s := range []*process{billing, checkout} {
-		if err := s.finish(); err != nil {
-			return err
-		}
-	}
-	fmt.Println()
-	fmt.Print(newForest(billing.spans, checkout.spans))
-	return nil
+	return s, nil
 }
+
+// logger returns a logger that shows the moments of the lock, and tells when the service is blocked.
+func (s *service) logger(log zapcore.WriteSyncer) *zap.Logger {
+	encoder := zapcore.NewConsoleEncoder(zapcore.EncoderConfig{
+		NameKey: "name", MessageKey: "message", ConsoleSeparator: "  ",
+		EncodeDuration: zapcore.StringDurationEncoder,
+	})
+	core := zapcore.NewCore(encoder, log, zap.DebugLevel)
+	return zap.New(core, zap.Hooks(func(e zapcore.Entry) error {
+		if e.Message == "blocked" {
+			close(s.blocked)
+		}
+		return nil
+	})).Named(s.name)
+}
+
+// serve serves one request, whose work needs the lock.
+func (s *service) serve(ctx context.Context, work func()) error {
+	tracer := s.tracers.Tracer("traced-lock")
+	ctx, request := tracer.Start(ctx, "POST /"+s.name)
+	defer request.End()
+	return lock.Do(ctx, s.mutex, func(ctx context.Context, _ *lock.Lease) error {
+		_, update := tracer.Start(ctx, "update stock") // nests below the hold
+		defer update.End()
+		work()
+		return nil
+	})
+}
+
+// contend lets one service have the lock while another comes to wait for it, and returns the traces of both.
+func contend(ctx context.Context, zk harness.ZooKeeper, log zapcore.WriteSyncer) (traces *forest, err error) {
+	var both [2]*service
+	for i, name := range []string{"billing", "checkout"} {
+		if both[i], err = newService(zk, name, log); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, both[i].client.Close()) }()
+	}
+	billing, checkout := both[0], both[1]
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	holds, waited := make(chan struct{}), make(chan error, 1)
+	go func() { // ends with ctx
+		select {
+		case <-holds:
+			waited <- checkout.serve(ctx, func() {})
+		case <-ctx.Done():
+			waited <- ctx.Err()
+		}
+	}()
+	err = billing.serve(ctx, func() {
+		close(holds)
+		select {
+		case <-checkout.blocked:
+			<-time.After(300 * time.Millisecond) // the work
+		case <-ctx.Done():
+		}
+	})
+	err = errors.Join(err, <-waited)
+	return newForest(billing, checkout), err
+}
+
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) error {
+	log := zapcore.Lock(zapcore.AddSync(out)) // of both services
+	traces, err := contend(ctx, zk, log)
+	if err == nil {
+		fmt.Fprintf(log, "\n%v", traces)
+	}
+	return err
+}
+
+func main() { harness.Main(run) }
