@@ -23,7 +23,7 @@ import (
 func main() {
 	listen := flag.String("listen", "localhost:8080", "address to serve at")
 	connect := flag.String("connect", "localhost:2181", "connect string of ZooKeeper")
-	drain := flag.Duration("drain", time.Second, "how long requests may still come after a signal: see kubernetes.yaml of examples/health")
+	drain := flag.Duration("drain", time.Second, "how long requests may still come after a signal: see kubernetes.yaml")
 	flag.Parse()
 	client, err := framework.NewClient(*connect, framework.WithSessionTimeout(15*time.Second), framework.WithSlog(slog.Default()))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -33,14 +34,7 @@ func TestAnswers(t *testing.T) {
 				var answers [2]chan int
 				var sessions [2]int64
 				for i := range answers {
-					client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial), framework.WithSessionTimeout(15*time.Second))
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer client.Close()
-					if err := client.AwaitConnected(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					client := connect(t, server.Addr(), framework.WithDialer(server.Dial), framework.WithSessionTimeout(15*time.Second))
 					sessions[i] = client.Session().ID
 					answers[i] = make(chan int, 1)
 					go func() { answers[i] <- post(t.Context(), newHandler(t.Context(), client)) }()
@@ -65,11 +59,7 @@ func TestMain(m *testing.M) { zktest.Main(m) }
 
 func TestOnARealServer(t *testing.T) {
 	t.Parallel()
-	client, err := framework.NewClient(zktest.Shared(t).Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := connect(t, zktest.Shared(t).Addr())
 	if got := post(t.Context(), newHandler(t.Context(), client)); got != http.StatusOK {
 		t.Errorf("answered %d, want 200", got)
 	}
@@ -79,14 +69,7 @@ func TestOnARealServer(t *testing.T) {
 func TestAllServersKilled(t *testing.T) {
 	t.Parallel()
 	server := zktest.Run(t)
-	client, err := framework.NewClient(server.Addr(), framework.WithSessionTimeout(15*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	if err := client.AwaitConnected(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	client := connect(t, server.Addr(), framework.WithSessionTimeout(15*time.Second))
 	service := httptest.NewServer(newHandler(t.Context(), client))
 	defer service.Close()
 	killed := make(chan error, 1)
@@ -109,14 +92,7 @@ func TestDraining(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := zkserver.Run(t)
-		client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close()
-		if err := client.AwaitConnected(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		client := connect(t, server.Addr(), framework.WithDialer(server.Dial))
 		ctx, signal := context.WithCancel(t.Context())
 		defer signal()
 		service := newHandler(ctx, client)
@@ -132,6 +108,38 @@ func TestDraining(t *testing.T) {
 			signal()
 		}
 	})
+}
+
+// connect returns a client that has a session.
+func connect(t *testing.T, addr string, opts ...framework.Option) *framework.Client {
+	t.Helper()
+	client, err := framework.NewClient(addr, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	if err := client.AwaitConnected(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// The manifest asks for what the service answers.
+func TestTheManifestAsksForWhatTheServiceAnswers(t *testing.T) {
+	t.Parallel()
+	manifest, err := os.ReadFile("kubernetes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"-listen", ":8080"`, "containerPort: 8080",
+		"readinessProbe:\n            httpGet: {path: /readyz, port: http}",
+		"livenessProbe:\n            httpGet: {path: /livez, port: http}",
+	} {
+		if !strings.Contains(string(manifest), want) {
+			t.Errorf("kubernetes.yaml has no %q", want)
+		}
+	}
 }
 
 func post(ctx context.Context, handler http.Handler) int {

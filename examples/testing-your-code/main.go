@@ -11,43 +11,25 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
+	"io"
 	"time"
 
+	"github.com/docent-go/docent/examples/harness"
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/testing/zkserver"
 )
 
-func main() {
-	connect := flag.String("connect", "", "ZooKeeper to use, as in host1:2181,host2:2181/chroot")
-	flag.Parse()
-	if err := run(context.Background(), *connect); err != nil {
-		fmt.Fprintln(os.Stderr, "testing-your-code:", err)
-		os.Exit(1)
-	}
-}
+func main() { harness.Main(run) }
 
 // run has three parcels shipped.
-func run(ctx context.Context, connect string) (err error) {
-	var opts []framework.Option
-	if connect == "" {
-		server, startErr := zkserver.Start()
-		if startErr != nil {
-			return startErr
-		}
-		defer func() { err = errors.Join(err, server.Close()) }()
-		connect = server.Addr()
-		opts = append(opts, framework.WithDialer(server.Dial))
-	}
-	client, err := framework.NewClient(connect, opts...)
+func run(ctx context.Context, zk harness.ZooKeeper, out io.Writer) (err error) {
+	client, err := framework.NewClient(zk.Connect, zk.Dialer)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	s, err := newShipper(client, "/shipping", 3, func(ctx context.Context, parcel int) error {
-		fmt.Println("shipping parcel", parcel)
+		fmt.Fprintln(out, "shipping parcel", parcel)
 		return pause(ctx, time.Second)
 	})
 	if err != nil {
