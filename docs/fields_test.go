@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // maxFields is how many fields a struct may have: a reader keeps no more in mind.
@@ -57,9 +59,7 @@ func TestStructsHaveFewFields(t *testing.T) {
 		})
 		return nil
 	}
-	if err := filepath.WalkDir("..", walk); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, filepath.WalkDir("..", walk))
 	for name := range moreFields {
 		if !met[name] {
 			t.Errorf("%s has no more than %d fields: take it out of moreFields", name, maxFields)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/docent-go/docent/internal/must"
 )
 
 // Every fragment of Go in a page is a piece of a file that tests run: of a test in docs/fragments or
@@ -80,7 +82,7 @@ func squeeze(text string) string {
 func readHomes(t *testing.T) homes {
 	t.Helper()
 	var found homes
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	must.OK(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch name := entry.Name(); {
 		case err != nil:
 			return err
@@ -94,10 +96,7 @@ func readHomes(t *testing.T) homes {
 			found = append(found, squeeze(readText(t, path)))
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return found
 }
 
@@ -106,10 +105,7 @@ func readExamples(t *testing.T, path string) []string {
 	t.Helper()
 	text := readText(t, path)
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, path, text, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(parser.ParseFile(fset, path, text, parser.ParseComments))(t)
 	var bodies []string
 	for _, example := range doc.Examples(file) {
 		if example.Output != "" || example.EmptyOutput {
@@ -122,9 +118,5 @@ func readExamples(t *testing.T, path string) []string {
 
 func readText(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return string(must.Get(os.ReadFile(path))(t))
 }

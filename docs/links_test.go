@@ -79,16 +79,8 @@ var namedFile = regexp.MustCompile("`((?:cmd|docs|examples|framework|internal|ke
 // A file that a page names by its path from the repository's root exists.
 func TestTheFilesThatPagesNameExist(t *testing.T) {
 	t.Parallel()
-	named := 0
-	for _, p := range pages(t) {
-		for _, match := range namedFile.FindAllStringSubmatch(p.prose, -1) {
-			named++
-			if _, err := os.Stat(filepath.Join(root, match[1])); err != nil {
-				t.Errorf("%s: there is no file %s", p.path, match[1])
-			}
-		}
-	}
-	if named < 10 {
-		t.Errorf("%d files named; the pattern has come to miss them", named)
-	}
+	everyName(t, namedFile, 10, func(p page) string { return p.prose }, func(name string) bool {
+		_, err := os.Stat(filepath.Join(root, name))
+		return err == nil
+	})
 }

@@ -18,17 +18,23 @@ var namedTest = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9_]*)
 func TestTheTestsThatPagesNameExist(t *testing.T) {
 	t.Parallel()
 	tests := testsBelow(t, root)
+	everyName(t, namedTest, 100, func(p page) string { return p.prose }, func(name string) bool { return tests[name] })
+}
+
+// everyName fails the test for each name that the pattern finds in pages, in text, and that does not exist, and if
+// it finds fewer than least.
+func everyName(t *testing.T, pattern *regexp.Regexp, least int, text func(page) string, exists func(name string) bool) {
+	t.Helper()
 	named := 0
 	for _, p := range pages(t) {
-		for _, match := range namedTest.FindAllStringSubmatch(p.prose, -1) {
-			named++
-			if !tests[match[1]] {
-				t.Errorf("%s: there is no test %s", p.path, match[1])
+		for _, match := range pattern.FindAllStringSubmatch(text(p), -1) {
+			if named++; !exists(match[1]) {
+				t.Errorf("%s: there is no %s", p.path, match[1])
 			}
 		}
 	}
-	if named < 100 {
-		t.Errorf("%d tests named; the pattern has come to miss them", named)
+	if named < least {
+		t.Errorf("%d names found; the pattern has come to miss them", named)
 	}
 }
 
@@ -41,18 +47,9 @@ func TestTheCasesOfContractsThatPagesNameExist(t *testing.T) {
 	for _, file := range must.Get(filepath.Glob(root + "/testing/locktest/*cases.go"))(t) {
 		cases.Write(must.Get(os.ReadFile(file))(t))
 	}
-	named := 0
-	for _, p := range pages(t) {
-		for _, match := range namedCase.FindAllStringSubmatch(p.text, -1) {
-			named++
-			if sentence := strings.Join(strings.Fields(match[1]), " "); !strings.Contains(cases.String(), `"`+sentence+`"`) {
-				t.Errorf("%s: TestContract has no case %q", p.path, sentence)
-			}
-		}
-	}
-	if named < 13 {
-		t.Errorf("%d cases named; the pattern has come to miss them", named)
-	}
+	everyName(t, namedCase, 13, func(p page) string { return p.text }, func(sentence string) bool {
+		return strings.Contains(cases.String(), `"`+strings.Join(strings.Fields(sentence), " ")+`"`)
+	})
 }
 
 // testsBelow returns the names of all tests, fuzz targets and benchmarks of the module.
@@ -85,13 +82,9 @@ var telemetry = regexp.MustCompile("`(zookeeper\\.(?:lock|client)\\.[a-z_.]+)`")
 func TestTheMetricsThatPagesNameExist(t *testing.T) {
 	t.Parallel()
 	emitted := read(t, "docs/observability.md").prose
-	for _, p := range pages(t) {
-		for _, match := range telemetry.FindAllStringSubmatch(p.prose, -1) {
-			if !strings.Contains(emitted, "`"+match[1]+"`") {
-				t.Errorf("%s: docs/observability.md has no %s", p.path, match[1])
-			}
-		}
-	}
+	everyName(t, telemetry, 30, func(p page) string { return p.prose }, func(name string) bool {
+		return strings.Contains(emitted, "`"+name+"`")
+	})
 }
 
 // member is a method or a field, as in `Lease.Fence`, of a type whose package goes without saying.

@@ -3,14 +3,13 @@ package fragments_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
@@ -37,43 +36,12 @@ func TestConcepts_states(t *testing.T) {
 
 func TestConcepts_owners(t *testing.T) {
 	t.Parallel()
-	t.Run("a goroutine waits for its parent", func(t *testing.T) {
-		t.Parallel()
-		inBubble(t, func(t *testing.T, s scene) {
-			mutex, err := lock.NewMutex(s.client, "/locks/report")
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			defer cancel()
-			var j job
-			if err := wrong(ctx, mutex, j.publish); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("both don't wait until their context ends: %v", err)
-			}
-			j.want(t, 0)
-		})
+	inBubble(t, func(t *testing.T, s scene) {
+		mutex := must.Get(lock.NewMutex(s.client, "/locks/report"))(t)
+		var j job
+		must.OK(t, right(t.Context(), mutex, j.publish))
+		j.want(t, 1)
 	})
-	t.Run("an explicit owner re-enters", func(t *testing.T) {
-		t.Parallel()
-		inBubble(t, func(t *testing.T, s scene) {
-			mutex, err := lock.NewMutex(s.client, "/locks/report")
-			if err != nil {
-				t.Fatal(err)
-			}
-			var j job
-			succeed(t, func() error { return right(t.Context(), mutex, j.publish) })
-			j.want(t, 1)
-		})
-	})
-}
-
-func wrong(ctx context.Context, mutex *lock.Mutex, publish func(context.Context, *lock.Lease) error) error {
-	err := lock.Do(ctx, mutex, func(ctx context.Context, _ *lock.Lease) error {
-		done := make(chan error)
-		go func() { done <- lock.Do(ctx, mutex, publish) }() // another owner: waits for its parent
-		return <-done                                        // which waits here
-	})
-	return err
 }
 
 func right(ctx context.Context, mutex *lock.Mutex, publish func(context.Context, *lock.Lease) error) error {

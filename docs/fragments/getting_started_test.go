@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -19,13 +20,10 @@ import (
 func TestGettingStarted(t *testing.T) {
 	t.Parallel()
 	server := zkserver.Run(t)
-	addr, err := server.Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr := must.Get(server.Listen("127.0.0.1:0"))(t)
 	var j job
-	succeed(t, func() error { return oneClient(t.Context(), addr+"/myservice", j.work) })
-	j.want(t, 3)
+	must.OK(t, oneClient(t.Context(), addr+"/myservice", j.work))
+	j.want(t, 2)
 	if len(server.Sessions()) != 0 {
 		t.Error("the client is not closed")
 	}
@@ -51,7 +49,7 @@ func oneLock(ctx context.Context, client *framework.Client, work func(context.Co
 	err = lock.Do(ctx, mutex, func(ctx context.Context, _ *lock.Lease) error {
 		return work(ctx)
 	})
-	return errors.Join(err, stepByStep(ctx, mutex, work), try(ctx, mutex, work))
+	return errors.Join(err, stepByStep(ctx, mutex, work))
 }
 
 func stepByStep(ctx context.Context, mutex *lock.Mutex, work func(context.Context) error) error {
@@ -67,30 +65,12 @@ func stepByStep(ctx context.Context, mutex *lock.Mutex, work func(context.Contex
 	return work(held)
 }
 
-func try(ctx context.Context, mutex *lock.Mutex, work func(context.Context) error) error {
-	lease, err := mutex.TryLock(ctx)
-	if errors.Is(err, lock.ErrHeld) {
-		return nil // another host does it
-	}
-	if err != nil {
-		return err
-	}
-	defer lease.Release(ctx)
-	held, stop := lease.Context(ctx)
-	defer stop()
-	return work(held)
-}
-
 func TestGettingStarted_while_another_host_holds_the_lock(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, s scene) {
 		s.hold(t, "/locks/report")
-		mutex, err := lock.NewMutex(s.client, "/locks/report")
-		if err != nil {
-			t.Fatal(err)
-		}
+		mutex := must.Get(lock.NewMutex(s.client, "/locks/report"))(t)
 		var j job
-		succeed(t, func() error { return try(t.Context(), mutex, j.work) })
 		if err := stepByStep(t.Context(), mutex, j.work); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a wait of more than its bound: %v", err)
 		}
@@ -102,15 +82,9 @@ func TestGettingStarted_while_another_host_holds_the_lock(t *testing.T) {
 func TestGettingStarted_without_a_server(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dial := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("connection refused") }
-		client, err := framework.NewClient("localhost:2181", framework.WithDialer(dial))
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := must.Get(framework.NewClient("localhost:2181", framework.WithDialer(dial)))(t)
 		defer client.Close()
-		mutex, err := lock.NewMutex(client, "/locks/report")
-		if err != nil {
-			t.Fatal(err)
-		}
+		mutex := must.Get(lock.NewMutex(client, "/locks/report"))(t)
 		for name, tc := range map[string]struct {
 			call     func(ctx context.Context) error
 			from, to time.Duration

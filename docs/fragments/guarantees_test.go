@@ -17,32 +17,28 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
 // The second holder writes, and the first holder's late write is refused.
 func TestGuarantees_a_fence_in_SQL(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../guarantees.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../guarantees.md"))(t)
 	create := regexp.MustCompile("(?s)```sql\n(.*?)```").FindSubmatch(page)
 	if create == nil {
 		t.Fatal("the page has no table")
 	}
 	db := openSQLite(t)
 	for _, statement := range []string{string(create[1]), `INSERT INTO report (id, body) VALUES (17, '')`} {
-		if _, err := db.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(db.ExecContext(t.Context(), statement))(t)
 	}
 	var first, second, third int64
 	inBubble(t, func(t *testing.T, s scene) {
 		for _, fence := range []*int64{&first, &second, &third} {
 			lease := s.hold(t, "/locks/report")
 			*fence = lease.Fence()
-			succeed(t, func() error { return lease.Release(t.Context()) })
+			must.OK(t, lease.Release(t.Context()))
 		}
 	})
 	for _, write := range []struct {
@@ -73,14 +69,7 @@ func TestGuarantees_a_fence_in_an_object_store(t *testing.T) {
 	store := httptest.NewServer(&objects{content: []byte("0\nold")})
 	defer store.Close()
 	ctx, url := t.Context(), store.URL+"/report"
-	first, err := claim(ctx, url, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := claim(ctx, url, 6)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first, second := must.Get(claim(ctx, url, 5))(t), must.Get(claim(ctx, url, 6))(t)
 	if _, err := put(ctx, url, first, 5, []byte("late")); !errors.Is(err, errClaimed) {
 		t.Errorf("the first holder's late write: %v, want %v", err, errClaimed)
 	}
@@ -88,9 +77,7 @@ func TestGuarantees_a_fence_in_an_object_store(t *testing.T) {
 		t.Errorf("the first holder's late claim: %v, want %v", err, errClaimed)
 	}
 	for _, body := range []string{"new", "newer"} {
-		if second, err = put(ctx, url, second, 6, []byte(body)); err != nil {
-			t.Fatal(err)
-		}
+		second = must.Get(put(ctx, url, second, 6, []byte(body)))(t)
 	}
 	if _, body, fence, err := read(ctx, url); err != nil || string(body) != "newer" || fence != 6 {
 		t.Errorf("the report is %q of %d, %v", body, fence, err)
@@ -182,12 +169,10 @@ func (o *objects) etag() string {
 func TestGuarantees_a_guard(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, s scene) {
-		if _, err := s.client.Create(t.Context(), "/report/latest", nil, framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.client.Create(t.Context(), "/report/latest", nil, framework.WithParents()))(t)
 		lease := s.hold(t, "/locks/report")
-		succeed(t, func() error { return guarded(t.Context(), s.client, lease, []byte("new")) })
-		succeed(t, func() error { return lease.Release(t.Context()) })
+		must.OK(t, guarded(t.Context(), s.client, lease, []byte("new")))
+		must.OK(t, lease.Release(t.Context()))
 		if err := guarded(t.Context(), s.client, lease, []byte("late")); !errors.Is(err, framework.ErrNoNode) {
 			t.Errorf("a write after the release: %v, want %v", err, framework.ErrNoNode)
 		}

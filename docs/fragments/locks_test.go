@@ -8,21 +8,13 @@ import (
 	"testing/synctest"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lock"
 )
 
 // A function is what a page's lock.Do calls.
 type function = func(context.Context, *lock.Lease) error
-
-func TestMultiPage(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, s scene) {
-		var j job
-		succeed(t, func() error { return multi(t.Context(), s.client, j.publish) })
-		j.want(t, 1)
-	})
-}
 
 func multi(ctx context.Context, client *framework.Client, transfer function) error {
 	from, err := lock.NewMutex(client, "/locks/accounts/7")
@@ -39,15 +31,6 @@ func multi(ctx context.Context, client *framework.Client, transfer function) err
 	}
 	err = lock.Do(ctx, both, transfer)
 	return err
-}
-
-func TestMutexPage(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, s scene) {
-		var j job
-		succeed(t, func() error { return mutex(t.Context(), s.client, j.work, j.publish) })
-		j.want(t, 2)
-	})
 }
 
 func mutex(ctx context.Context, client *framework.Client, writeReport func(context.Context) error, publish function) error {
@@ -70,15 +53,6 @@ func local(ctx context.Context, mutex *lock.Mutex, publish function) error {
 	return err
 }
 
-func TestReadWritePage(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, s scene) {
-		var j job
-		succeed(t, func() error { return readWrite(t.Context(), s.client, j.publish, j.publish) })
-		j.want(t, 2)
-	})
-}
-
 func readWrite(ctx context.Context, client *framework.Client, search, replace function) error {
 	catalogue, err := lock.NewRWMutex(client, "/locks/catalogue")
 	if err != nil {
@@ -96,14 +70,12 @@ func TestRevocationPage(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, s scene) {
 		other := connect(t, s.server)
-		succeed(t, func() error { return ask(t.Context(), other, "/locks/disk") }) // it is free
+		must.OK(t, ask(t.Context(), other, "/locks/disk")) // it is free
 		var asked atomic.Bool
 		done := make(chan error)
-		go func() {
-			done <- acceptRequests(t.Context(), s.client, &asked)
-		}()
+		go func() { done <- acceptRequests(t.Context(), s.client, &asked) }()
 		synctest.Wait()
-		succeed(t, func() error { return ask(t.Context(), other, "/locks/disk") })
+		must.OK(t, ask(t.Context(), other, "/locks/disk"))
 		if err := <-done; !errors.Is(err, context.Canceled) || !asked.Load() {
 			t.Errorf("the holder's work ends with %v, asked: %v", err, asked.Load())
 		}
@@ -139,15 +111,6 @@ func ask(ctx context.Context, client *framework.Client, path string) error {
 	return err
 }
 
-func TestSemaphoreMutexPage(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, s scene) {
-		var j job
-		succeed(t, func() error { return semaphoreMutex(t.Context(), s.client, j.work) })
-		j.want(t, 1)
-	})
-}
-
 func semaphoreMutex(ctx context.Context, client *framework.Client, work func(context.Context) error) error {
 	mutex, err := lock.NewSemaphoreMutex(client, "/locks/import")
 	if err != nil {
@@ -171,13 +134,11 @@ func TestUnfairMutexPage(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, s scene) {
 		var j job
-		succeed(t, func() error { return unfairMutex(t.Context(), s.client, j.work) })
+		must.OK(t, unfairMutex(t.Context(), s.client, j.work))
 		j.want(t, 1)
-		succeed(t, func() error {
-			return unfairMutex(t.Context(), s.client, func(context.Context) error {
-				return unfairMutex(t.Context(), connect(t, s.server), j.work)
-			})
-		})
+		must.OK(t, unfairMutex(t.Context(), s.client, func(context.Context) error {
+			return unfairMutex(t.Context(), connect(t, s.server), j.work)
+		}))
 		j.want(t, 1)
 	})
 }

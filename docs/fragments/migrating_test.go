@@ -1,7 +1,6 @@
 package fragments_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -9,8 +8,6 @@ import (
 	report "github.com/docent-go/docent/examples/port-from-curator"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/recipes"
-	"github.com/docent-go/docent/recipes/lock"
 )
 
 func TestMigratingFromCuratorPage(t *testing.T) {
@@ -33,38 +30,4 @@ func TestMigratingFromCuratorPage(t *testing.T) {
 		s.server.Thaw()
 		j.want(t, 1)
 	})
-}
-
-func TestMigratingFromGoZooKeeperPage(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, s scene) {
-		var j job
-		succeed(t, func() error { return fromGoZooKeeper(t.Context(), s.client, j.publish) })
-		j.want(t, 1)
-	})
-}
-
-func fromGoZooKeeper(ctx context.Context, client *framework.Client, writeReport function) error {
-	mutex, err := lock.NewMutex(client, "/locks/report")
-	if err != nil {
-		return err
-	}
-	return lock.Do(ctx, mutex, writeReport) // its ctx ends if the lock is lost
-}
-
-func TestMigratingFromKazooPage(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, s scene) {
-		var j job
-		succeed(t, func() error { return fromKazoo(t.Context(), s.client, j.publish) })
-		j.want(t, 1)
-	})
-}
-
-func fromKazoo(ctx context.Context, client *framework.Client, writeReport function) error {
-	mutex, err := lock.NewMutex(client, "/locks/report", recipes.WithData([]byte("host-7")))
-	if err != nil {
-		return err
-	}
-	return lock.Do(ctx, mutex, writeReport)
 }

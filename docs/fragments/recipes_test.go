@@ -25,19 +25,6 @@ import (
 	"github.com/docent-go/docent/recipes/semaphore"
 )
 
-// forAWhile runs a fragment that goes on until its context ends.
-func forAWhile(t *testing.T, fragment func(ctx context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := fragment(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatal(err)
-	}
-	if ctx.Err() == nil {
-		t.Error("the fragment ends before its context")
-	}
-}
-
 func TestBarrierPage(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, s scene) {
@@ -47,9 +34,7 @@ func TestBarrierPage(t *testing.T) {
 			go func() { done <- meet(t.Context(), client) }()
 		}
 		for range 5 {
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+			must.OK(t, <-done)
 		}
 	})
 }
@@ -70,10 +55,8 @@ func meet(ctx context.Context, client *framework.Client) error {
 func TestCachePage(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, s scene) {
-		if _, err := s.client.Create(t.Context(), "/config/routes/web", []byte("eu"), framework.WithParents()); err != nil {
-			t.Fatal(err)
-		}
-		succeed(t, func() error { return follow(t.Context(), s.client) })
+		must.Get(s.client.Create(t.Context(), "/config/routes/web", []byte("eu"), framework.WithParents()))(t)
+		must.OK(t, follow(t.Context(), s.client))
 	})
 }
 
@@ -101,7 +84,7 @@ func TestCounterPage(t *testing.T) {
 			if want := 1001*i + 1; err != nil || id != want || first != want+1 {
 				t.Errorf("numbers %d and %d, %v; want %d and %d", id, first, err, want, want+1)
 			}
-			succeed(t, func() error { return limit(t.Context(), s.client) })
+			must.OK(t, limit(t.Context(), s.client))
 		}
 	})
 }
@@ -142,13 +125,6 @@ func limit(ctx context.Context, client *framework.Client) error {
 // A Place is what the instances of the page say of themselves.
 type Place struct{ Zone string }
 
-func TestDiscoveryPage(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, s scene) {
-		forAWhile(t, func(ctx context.Context) error { return register(ctx, s.client) })
-	})
-}
-
 func register(ctx context.Context, client *framework.Client) error {
 	services, err := discovery.New[Place](client, "/services", discovery.WithClass("com.example.Place"))
 	if err != nil {
@@ -174,13 +150,6 @@ func register(ctx context.Context, client *framework.Client) error {
 	return nil
 }
 
-func TestGroupPage(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, s scene) {
-		forAWhile(t, func(ctx context.Context) error { return join(ctx, s.client) })
-	})
-}
-
 func join(ctx context.Context, client *framework.Client) error {
 	g, err := group.New(client, "/workers", recipes.WithSettle(2*time.Second))
 	if err != nil {
@@ -198,23 +167,6 @@ func join(ctx context.Context, client *framework.Client) error {
 		fmt.Println(len(members), "members", err) // err: the client may not read them now
 	}
 	return nil
-}
-
-func TestLeaderPage(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, s scene) {
-		terms := 0
-		forAWhile(t, func(ctx context.Context) error {
-			return elect(ctx, s.client, func(ctx context.Context, _ *lock.Lease) error {
-				terms++
-				<-ctx.Done()
-				return nil
-			})
-		})
-		if terms != 1 {
-			t.Errorf("%d terms, want 1", terms)
-		}
-	})
 }
 
 func elect(ctx context.Context, client *framework.Client, lead function) error {
@@ -277,7 +229,7 @@ func TestProductionPage(t *testing.T) {
 			})
 		}()
 		term := <-terms
-		succeed(t, func() error { return shutDown(stop, runReturned, s.client) })
+		must.OK(t, shutDown(stop, runReturned, s.client))
 		if err := term.Err(); !errors.Is(err, lease.ErrReleased) {
 			t.Errorf("the term ended with %v, want it released", err)
 		}
@@ -288,13 +240,6 @@ func shutDown(stop func(), runReturned <-chan struct{}, client *framework.Client
 	stop()        // ends the context of election.Run
 	<-runReturned // closed when Run has returned
 	return client.Close()
-}
-
-func TestNodePage(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, s scene) {
-		succeed(t, func() error { return keep(t.Context(), s.client) })
-	})
 }
 
 func keep(ctx context.Context, client *framework.Client) error {
@@ -314,13 +259,13 @@ func TestPartitionPage(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, s scene) {
 		served := make(chan struct{}, 3)
-		forAWhile(t, func(ctx context.Context) error {
-			return divide(ctx, s.client, func(ctx context.Context) error {
+		must.OK(t, forAWhile(t.Context(), s.client, func(ctx context.Context, client *framework.Client) error {
+			return divide(ctx, client, func(ctx context.Context) error {
 				served <- struct{}{}
 				<-ctx.Done()
 				return ctx.Err()
 			})
-		})
+		}))
 		if len(served) != 3 {
 			t.Errorf("%d keys are served, want 3", len(served))
 		}
@@ -355,10 +300,10 @@ func TestSchedulePage(t *testing.T) {
 			{connect(t, s.server), day.AddDate(0, 0, 1), 2},
 			{s.client, day.AddDate(0, 0, 1), 2},
 		} {
-			succeed(t, func() error { return atThree(t.Context(), call.client, call.slot, j.work) })
+			must.OK(t, atThree(t.Context(), call.client, call.slot, j.work))
 			j.want(t, call.want)
 		}
-		succeed(t, func() error { return remember(t.Context(), s.client) })
+		must.OK(t, remember(t.Context(), s.client))
 	})
 }
 
@@ -390,13 +335,6 @@ func remember(ctx context.Context, client *framework.Client) error {
 		fmt.Println(run.Slot, run.State, run.Host, run.To.Sub(run.From))
 	}
 	return nil
-}
-
-func TestSemaphorePage(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, s scene) {
-		succeed(t, func() error { return acquire(t.Context(), s.client) })
-	})
 }
 
 func acquire(ctx context.Context, client *framework.Client) error {

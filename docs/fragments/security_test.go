@@ -22,6 +22,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -111,11 +112,8 @@ func TestSecurityPage_digest(t *testing.T) {
 	t.Setenv("ZK_PASSWORD", "secret")
 	t.Setenv("ZK_NEW_PASSWORD", "new secret")
 	servers := listen(t)
-	succeed(t, func() error { return withDigest(t.Context(), servers) })
-	anyone, err := framework.NewClient(servers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, withDigest(t.Context(), servers))
+	anyone := must.Get(framework.NewClient(servers))(t)
 	defer anyone.Close()
 	if _, _, err := anyone.Get(t.Context(), "/private"); !errors.Is(err, framework.ErrNoAuth) {
 		t.Errorf("another client reads a private znode: %v", err)
@@ -147,8 +145,12 @@ func TestSecurityPage_least_privilege(t *testing.T) {
 	t.Setenv("ZK_PASSWORD", "secret")
 	t.Setenv("OPERATOR_PASSWORD", "other")
 	servers := listen(t)
-	succeed(t, func() error { return createDirectory(t.Context(), servers) })
-	succeed(t, func() error { return lockThere(t.Context(), servers) })
+	must.OK(t, createDirectory(t.Context(), servers))
+	credential := framework.WithAuth("digest", []byte("service:"+os.Getenv("ZK_PASSWORD")))
+	client := must.Get(framework.NewClient(servers, credential))(t)
+	defer client.Close()
+	mutex := must.Get(lock.NewMutex(client, "/locks/report"))(t)
+	must.OK(t, must.Get(mutex.Lock(t.Context()))(t).Release(t.Context()))
 }
 
 func createDirectory(ctx context.Context, servers string) error {
@@ -165,20 +167,6 @@ func createDirectory(ctx context.Context, servers string) error {
 	service[0].Perms = acl.Create | acl.Read | acl.Delete
 	_, err = client.Create(ctx, "/locks/report", nil, framework.WithACL(append(operator, service...)...))
 	return err
-}
-
-func lockThere(ctx context.Context, servers string) error {
-	client, err := framework.NewClient(servers, framework.WithAuth("digest", []byte("service:"+os.Getenv("ZK_PASSWORD"))))
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	mutex, err := lock.NewMutex(client, "/locks/report")
-	if err != nil {
-		return err
-	}
-	var j job
-	return lock.Do(ctx, mutex, j.publish)
 }
 
 // An embedded server has no SASL: the client is refused.
@@ -232,26 +220,15 @@ func (ca *authority) issue(t *testing.T, name string) (certFile, keyFile string)
 // sign signs the certificate, the authority's own with itself.
 func (ca *authority) sign(t *testing.T, cert *x509.Certificate) (certFile, keyFile string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	if ca.key == nil {
 		ca.key = key
 	}
-	der, err := x509.CreateCertificate(rand.Reader, cert, ca.cert, &key.PublicKey, ca.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, cert, ca.cert, &key.PublicKey, ca.key))(t)
+	secret := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	write := func(name, kind string, content []byte) string {
 		file := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}), 0o600))
 		return file
 	}
 	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", secret)
@@ -262,22 +239,12 @@ func listenTLS(t *testing.T, ca *authority) string {
 	t.Helper()
 	server := zkserver.Run(t)
 	certFile, keyFile := ca.issue(t, "localhost")
-	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := os.ReadFile(ca.file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(root)
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
-		Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool.AppendCertsFromPEM(must.Get(os.ReadFile(ca.file))(t))
+	listener := must.Get(tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		Certificates: []tls.Certificate{must.Get(tls.LoadX509KeyPair(certFile, keyFile))(t)},
+		ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: pool,
+	}))(t)
 	var running sync.WaitGroup
 	t.Cleanup(func() { _ = listener.Close(); running.Wait() })
 	running.Go(func() {
@@ -289,10 +256,7 @@ func listenTLS(t *testing.T, ca *authority) string {
 			running.Go(func() { forward(conn, server) })
 		}
 	})
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, port := must.Get2(net.SplitHostPort(listener.Addr().String()))(t)
 	return net.JoinHostPort("localhost", port)
 }
 

@@ -51,12 +51,21 @@ func (r rectangle) overlaps(o rectangle) bool {
 	return r.X < o.X+o.W && o.X < r.X+r.W && r.Y < o.Y+o.H && o.Y < r.Y+r.H
 }
 
+func read(t *testing.T) (d dashboard) {
+	t.Helper()
+	must.OK(t, json.Unmarshal(must.Get(os.ReadFile("dashboard.json"))(t), &d))
+	return d
+}
+
 // TestTheDashboardCanBeShown checks what Grafana needs of each panel.
 func TestTheDashboardCanBeShown(t *testing.T) {
 	t.Parallel()
-	var d dashboard
-	must.OK(t, json.Unmarshal(must.Get(os.ReadFile("dashboard.json"))(t), &d))
+	d, ids := read(t), make(map[int]bool)
 	for i, p := range d.Panels {
+		if p.Title == "" || p.ID == 0 || ids[p.ID] {
+			t.Errorf("panel %d, %q: wants a title, and an id of its own", p.ID, p.Title)
+		}
+		ids[p.ID] = true
 		place := p.GridPos
 		if place.W < 1 || place.H < 1 || place.X < 0 || place.Y < 0 || place.X+place.W > 24 {
 			t.Errorf("panel %s is at %+v, outside the grid", p.Title, place)
@@ -68,6 +77,9 @@ func TestTheDashboardCanBeShown(t *testing.T) {
 		}
 		if p.Type == "row" {
 			continue
+		}
+		if len(p.Targets) == 0 {
+			t.Errorf("panel %s shows nothing", p.Title)
 		}
 		if want := (source{"prometheus", "${datasource}"}); p.Datasource != want {
 			t.Errorf("panel %s has the source %+v, want the variable's: %+v", p.Title, p.Datasource, want)
@@ -92,9 +104,7 @@ var values = regexp.MustCompile(`^label_values\(([a-z_]+), ([a-z_]+)\)$`)
 
 func TestTheDashboardUsesDocumentedMetrics(t *testing.T) {
 	t.Parallel()
-	text := must.Get(os.ReadFile("dashboard.json"))(t)
-	var d dashboard
-	must.OK(t, json.Unmarshal(text, &d))
+	d := read(t)
 	labels, metricOf := documented(t)
 	used := make(map[string]bool)
 	use := func(where, series string, with []string) {
@@ -109,15 +119,7 @@ func TestTheDashboardUsesDocumentedMetrics(t *testing.T) {
 			}
 		}
 	}
-	ids := make(map[int]bool)
 	for _, p := range d.Panels {
-		if p.Title == "" || p.ID == 0 || ids[p.ID] {
-			t.Errorf("panel %d, %q: wants a title, and an id of its own", p.ID, p.Title)
-		}
-		ids[p.ID] = true
-		if p.Type != "row" && len(p.Targets) == 0 {
-			t.Errorf("panel %s shows nothing", p.Title)
-		}
 		for _, target := range p.Targets {
 			selected := selector.FindAllStringSubmatch(target.Expr, -1)
 			if len(selected) == 0 {

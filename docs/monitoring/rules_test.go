@@ -63,6 +63,5 @@ func TestTheRulesUseDocumentedMetrics(t *testing.T) {
 
 func text(t *testing.T, file string) string {
 	t.Helper()
-	content := must.Get(os.ReadFile(file))(t)
-	return string(content)
+	return string(must.Get(os.ReadFile(file))(t))
 }
