@@ -133,11 +133,10 @@ func (l *Local) lock(
 // lease returns a lease of the mutex's lease.
 func (l *Local) lease(inner *Lease) *Lease {
 	g := &localGrant{Lease: inner, local: l}
-	granted := contender.NewLease(hold.Options{
+	granted := contender.NewLease(hold.Options{ // without hooks: those of the mutex's lease report
 		Client: contender.ShareOf(inner).Hold().Client,
 		Path:   l.Path(),
 		Grant:  g,
-		Hooks:  hold.NoHooks{}, // the mutex's hooks report
 	}, lease.AtDeadline, nil)
 	l.mu.Lock()
 	defer l.mu.Unlock()

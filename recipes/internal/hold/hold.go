@@ -55,7 +55,8 @@ type Grant interface {
 	Discard()
 }
 
-// Hooks are notified of a hold's life, for telemetry. Leased calls no code outside.
+// Hooks are notified of a hold's life, for telemetry. Leased calls no code outside. A hold ends once: with
+// Released, Lost or Discarded.
 type Hooks interface {
 	Leased(shares int)
 	// Reentered is called when a share has joined a hold that others have, as the nth.
@@ -66,41 +67,21 @@ type Hooks interface {
 	// Releasing returns the context of the release. Released is called at its end.
 	Releasing(ctx context.Context) context.Context
 	Released(err error)
-	// Ends reports whether the hold ends now. Lost or Discarded follows, once.
-	Ends() bool
 	Lost(err error, at time.Time)
 	Discarded(at time.Time)
 }
 
-// NoHooks do nothing.
-type NoHooks struct{}
+// noHooks do nothing.
+type noHooks struct{}
 
-// Leased does nothing.
-func (NoHooks) Leased(int) {}
-
-// Reentered does nothing.
-func (NoHooks) Reentered(int) {}
-
-// Carry returns parent.
-func (NoHooks) Carry(parent context.Context) context.Context { return parent }
-
-// RevocationRequested does nothing.
-func (NoHooks) RevocationRequested() {}
-
-// Releasing returns ctx.
-func (NoHooks) Releasing(ctx context.Context) context.Context { return ctx }
-
-// Released does nothing.
-func (NoHooks) Released(error) {}
-
-// Ends reports false.
-func (NoHooks) Ends() bool { return false }
-
-// Lost does nothing.
-func (NoHooks) Lost(error, time.Time) {}
-
-// Discarded does nothing.
-func (NoHooks) Discarded(time.Time) {}
+func (noHooks) Leased(int)                                    {}
+func (noHooks) Reentered(int)                                 {}
+func (noHooks) Carry(parent context.Context) context.Context  { return parent }
+func (noHooks) RevocationRequested()                          {}
+func (noHooks) Releasing(ctx context.Context) context.Context { return ctx }
+func (noHooks) Released(error)                                {}
+func (noHooks) Lost(error, time.Time)                         {}
+func (noHooks) Discarded(time.Time)                           {}
 
 // Options describe a hold.
 type Options struct {
@@ -108,7 +89,7 @@ type Options struct {
 	Path   string // of the lock, as its user gave it
 	Shown  string // Path in the ensemble, for errors; contender.NewLease sets it
 	Grant  Grant
-	Hooks  Hooks // [NoHooks] for no telemetry
+	Hooks  Hooks // nil for no telemetry
 
 	// Znode is the znode that the hold's monitor watches; nil if the grant's parts have monitors.
 	Znode *Znode
@@ -149,13 +130,15 @@ type Hold struct {
 // A lostHold is what is left to do for a hold that is lost and whose users know.
 type lostHold struct {
 	at    time.Time
-	ends  bool     // the hooks are still to be notified
 	after []func() // of the shares
 }
 
 // New returns the first share of a new hold. members are the shares of a Multi's members. If the grant
 // is over already, the hold is lost.
 func New(o Options, members ...*Share) *Share {
+	if o.Hooks == nil {
+		o.Hooks = noHooks{}
+	}
 	h := &Hold{Options: o, members: members}
 	first := h.Join()
 	if o.Znode != nil {
@@ -244,7 +227,7 @@ func (h *Hold) notify(cause error) {
 		close(h.lost)
 	}
 	shares := slices.Clone(h.shares)
-	ending := &lostHold{at: time.Now(), ends: h.Hooks.Ends()}
+	ending := &lostHold{at: time.Now()}
 	var pass []func(error)
 	for _, s := range shares {
 		if s.onLoss != nil {
@@ -276,9 +259,7 @@ func (h *Hold) finish() {
 	if ending == nil {
 		return
 	}
-	if ending.ends {
-		h.report(func() { h.Hooks.Lost(err, ending.at) })
-	}
+	h.report(func() { h.Hooks.Lost(err, ending.at) })
 	h.stopMonitors()
 	h.Grant.Discard()
 	h.ended(err)
@@ -298,15 +279,16 @@ func (h *Hold) ended(lost error) {
 func (h *Hold) discard() {
 	h.stopMonitors()
 	h.Grant.Discard()
-	if h.Hooks.Ends() {
-		at := time.Now()
-		h.report(func() { h.Hooks.Discarded(at) })
-	}
+	at := time.Now()
+	h.report(func() { h.Hooks.Discarded(at) })
 }
 
 // report calls fn on another goroutine, because the user's providers and loggers may be slow while
 // other holds are about to be lost.
 func (h *Hold) report(fn func()) {
+	if h.Hooks == (noHooks{}) {
+		return
+	}
 	if !callsOf(h.Client).Go(fn) {
 		fn() // the client is closed, so a delay harms no other hold
 	}

@@ -52,7 +52,6 @@ func newFixture(err error) *fixture {
 	f.first = hold.New(hold.Options{
 		Path:  "/lock",
 		Grant: f.grant,
-		Hooks: hold.NoHooks{},
 		Lost:  func(cause error) error { return fmt.Errorf("lost: %w", cause) },
 		Ended: func(_ *hold.Hold, lost error) { f.ended = append(f.ended, lost) },
 	})

@@ -1,7 +1,7 @@
 // Package telemetry emits the spans, metrics and log lines of recipes that hold leases, under the
 // names of package locktel. A recipe calls it when it begins to acquire, waits, is granted,
 // releases or loses. Without a recorder, [Lock.Begin] returns nil, and the methods of a nil
-// [Acquire] and of a nil [Hold] do nothing.
+// [Acquire] do nothing.
 package telemetry
 
 import (
@@ -235,13 +235,12 @@ type Hold struct {
 	start   time.Time
 	release trace.Span // set by the one goroutine that releases; nil before
 	most    atomic.Int64
-	ended   atomic.Bool
 }
 
-// Granted starts to report the hold that the acquire resulted in.
+// Granted starts to report the hold that the acquire resulted in. It returns nil if that is not reported.
 func (a *Acquire) Granted(ctx context.Context, fence, session int64) hold.Hooks {
 	if a == nil {
-		return hold.NoHooks{}
+		return nil
 	}
 	h := &Hold{Lock: a.Lock, start: time.Now()}
 	acquire := trace.WithLinks(trace.Link{
@@ -313,9 +312,6 @@ func (h *Hold) Released(err error) {
 		failSpan(h.release, zktel.ErrorType(err), err)
 		h.release.End()
 	}
-	if !h.Ends() {
-		return
-	}
 	var lost *lease.LostError
 	ended := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) // maybe by another lease's loss
 	if errors.As(err, &lost) && !ended {
@@ -324,10 +320,6 @@ func (h *Hold) Released(err error) {
 		h.Discarded(time.Now())
 	}
 }
-
-// Ends reports whether the hold ends now, which it does once. The caller that gets true calls Lost
-// or Discarded.
-func (h *Hold) Ends() bool { return !h.ended.Swap(true) }
 
 // Discarded reports the end of a hold that was not lost.
 func (h *Hold) Discarded(at time.Time) {
