@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
@@ -24,6 +25,19 @@ type queueLock struct {
 	cfg    config
 	tel    telemetry.Lock
 	latest *atomic.Pointer[entry] // the entry of the latest hold, for reenter; nil once that has ended
+}
+
+// newQueueLock returns the way to hold the lock at path by znodes of the kind. Kinds and rules of the queue are given.
+func newQueueLock(
+	c *framework.Client, path string, cfg config, queue *waitqueue.Queue, kind, telemetryType string,
+) queueLock {
+	queue.Client, queue.Dir, queue.ACL = c, path, cfg.ACL
+	queue.OnPosition, queue.OnLongWait = cfg.QueuePosition, logLongWait(c, path)
+	full := c.AbsolutePath(path)
+	return queueLock{
+		owners: ownersOf(c), queue: queue, kind: kind, path: path, full: full, cfg: cfg,
+		tel: telemetry.Of(c, telemetryType, cfg.Name, full), latest: new(atomic.Pointer[entry]),
+	}
 }
 
 // key returns the key of the caller's entry; of a new one at each call with WithoutReentry.
@@ -51,22 +65,11 @@ func (q *queueLock) acquire(ctx context.Context, c caller, try bool) (*Lease, er
 	if admitted.lease != nil {
 		return reentered(admitted.lease), nil // which has no span
 	}
-	ctx, acq := q.tel.Begin(ctx)
-	return contender.Observe(ctx, acq, func() (*Lease, error) {
-		switch {
-		case err != nil:
+	return contender.Acquire(ctx, q.tel, q.queue.Client, try, func(ctx context.Context, acq *telemetry.Acquire) (*Lease, error) {
+		if err != nil {
 			return nil, err
-		case try:
-			return q.try(ctx, key, admitted, acq)
 		}
-		return q.contend(ctx, key, admitted, acq, false)
-	})
-}
-
-// try is contend for a call that waits for no other owner.
-func (q *queueLock) try(ctx context.Context, key ownerKey, admitted admission, acq *telemetry.Acquire) (*Lease, error) {
-	return contender.Try(ctx, q.queue.Client, func(ctx context.Context) (*Lease, error) {
-		return q.contend(ctx, key, admitted, acq, true)
+		return q.contend(ctx, key, admitted, acq, try)
 	})
 }
 
@@ -147,7 +150,7 @@ func (q *queueLock) lease(ctx context.Context, e *entry, grant *waitqueue.Grant)
 // of the write side, which it holds; otherwise write is nil.
 func (q *queueLock) newEntry(key ownerKey, write *entry) *entry {
 	e := &entry{lock: q, key: key}
-	data := func() []byte { return q.cfg.nodeData(q.queue.Client, key.caller, e.acq) }
+	data := func() []byte { return q.cfg.nodeData(q.queue.Client, key.caller, "", e.acq) }
 	if write != nil {
 		e.attempt = q.queue.NewDowngrade(write.grant, q.kind, data)
 	} else {
@@ -159,7 +162,7 @@ func (q *queueLock) newEntry(key ownerKey, write *entry) *entry {
 // observe sets the telemetry of the attempt that the caller drives; nil means none.
 func (e *entry) observe(acq *telemetry.Acquire) {
 	e.acq = acq
-	e.attempt.Observer = contender.ObserverOf(acq)
+	e.attempt.Telemetry = acq
 }
 
 // unlock releases the caller's latest lease, or returns ErrNotOwner for the operation. If another

@@ -84,20 +84,11 @@ func (m *Multi) TryLock(ctx context.Context) (*Lease, error) {
 
 func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
 	a := &acquisition{members: m.members, name: m.name, shown: m.shown, caller: callerOf(ctx), try: try, limit: maxTogether, rounds: pace.Rounds()}
+	tel, slowest := m.tel, m.slowest()
 	if m.reenters(a.caller) {
-		return m.bounded(ctx, nil, a) // a hold may be lost meanwhile: then it is locked again
+		tel = telemetry.Lock{} // a hold may be lost meanwhile: then it is locked again
 	}
-	ctx, acq := m.tel.Begin(ctx)
-	return contender.Observe(ctx, acq, func() (*Lease, error) { return m.bounded(ctx, acq, a) })
-}
-
-// bounded locks the members. A try is bounded, as [Multi.TryLock] says.
-func (m *Multi) bounded(ctx context.Context, acq *telemetry.Acquire, a *acquisition) (*Lease, error) {
-	slowest := m.slowest()
-	if !a.try || slowest == nil {
-		return m.lock(acq.Around(ctx), acq, a)
-	}
-	return contender.Try(ctx, slowest, func(ctx context.Context) (*Lease, error) {
+	return contender.Acquire(ctx, tel, slowest, try && slowest != nil, func(ctx context.Context, acq *telemetry.Acquire) (*Lease, error) {
 		return m.lock(acq.Around(ctx), acq, a)
 	})
 }
@@ -295,12 +286,12 @@ func unlessReleased(err error) error {
 // releaseTogether releases holds of one client by one transaction, after their last shares were
 // dropped.
 func releaseTogether(ctx context.Context, holds []*hold.Hold) []error {
-	grants := make([]*waitqueue.Grant, len(holds))
+	nodes := make([]*hold.Znode, len(holds))
 	for i, h := range holds {
 		h.EndMonitors()
-		grants[i] = h.Grant.(*contender.Grant).Grant
+		nodes[i] = h.Znode
 	}
-	errs := waitqueue.DeleteAll(ctx, grants)
+	errs := waitqueue.DeleteAll(ctx, nodes)
 	for i, h := range holds {
 		errs[i] = h.Grant.(*contender.Grant).Released(errs[i])
 		h.Hooks.Released(errs[i])

@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/queuenode"
@@ -17,8 +16,6 @@ import (
 // See the package's sections on holding and losing a lock, and on reentrancy.
 type Mutex struct{ queueLock queueLock } // immutable
 
-const mutexName = "mutex" // in errors
-
 // mutexKind is the part of a znode's name before the number.
 const mutexKind = queuenode.MutexKind
 
@@ -27,25 +24,12 @@ const mutexKind = queuenode.MutexKind
 // Two Mutex values with one client and one path are the same lock, and agree on its owners. If
 // arguments are faulty, NewMutex returns all faults.
 func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) {
-	cfg, err := newConfig(mutexName, c, path, opts)
+	cfg, err := newConfig("mutex", c, path, opts)
 	if err != nil {
 		return nil, err
 	}
-	return &Mutex{queueLock{
-		owners: ownersOf(c),
-		queue: &waitqueue.Queue{
-			Client: c, Dir: path, Kinds: []string{mutexKind}, ACL: cfg.ACL,
-			Predecessor: queuenode.ExclusivePredecessor, OnPosition: cfg.QueuePosition,
-			OnLongWait: logLongWait(c, path),
-		},
-		kind: mutexKind,
-		path: path,
-		full: c.AbsolutePath(path),
-		cfg:  cfg,
-		tel:  telemetry.Of(c, telemetry.TypeMutex, cfg.Name, c.AbsolutePath(path)),
-
-		latest: new(atomic.Pointer[entry]),
-	}}, nil
+	queue := &waitqueue.Queue{Kinds: []string{mutexKind}, Predecessor: queuenode.ExclusivePredecessor}
+	return &Mutex{newQueueLock(c, path, cfg, queue, mutexKind, telemetry.TypeMutex)}, nil
 }
 
 // Lock waits until the caller holds the mutex and returns a lease of it. An owner that holds it

@@ -67,25 +67,17 @@ func (cfg *config) newLease(o hold.Options, members ...*Lease) *Lease {
 	return contender.NewLease(o, cfg.LossPolicy, cfg.Revocation, members...)
 }
 
-// nodeData returns the data for the znode of c's attempt. acq is the telemetry of the call.
-func (cfg *config) nodeData(client *framework.Client, c caller, acq *telemetry.Acquire) []byte {
-	return cfg.attemptData(client, c, "", acq)
-}
-
-// attemptData is nodeData with the id of the attempt.
-func (cfg *config) attemptData(
+// nodeData returns the data for the znode of c's attempt. attempt is its id; "" if the znode's name has one. acq is the
+// telemetry of the call.
+func (cfg *config) nodeData(
 	client *framework.Client, c caller, attempt string, acq *telemetry.Acquire,
 ) []byte {
-	switch {
-	case cfg.NoMetadata && cfg.Data != nil:
-		return cfg.Data
-	case cfg.NoMetadata:
-		return contender.LocalAddress()
-	}
-	if cfg.noTraceparent {
-		acq = nil
-	}
-	m := contender.Metadata(c.owner.String(), c.party(client), cfg.Data, acq)
-	m.Attempt, m.Handoff = attempt, cfg.handoff
-	return m.Encode()
+	return contender.NodeData(&cfg.Options, func() lease.Metadata {
+		if cfg.noTraceparent {
+			acq = nil
+		}
+		m := contender.Metadata(c.owner.String(), c.party(client), cfg.Data, acq)
+		m.Attempt, m.Handoff = attempt, cfg.handoff
+		return m
+	})
 }

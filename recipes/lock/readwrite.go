@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/queuenode"
@@ -39,26 +38,12 @@ func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, err
 	if err != nil {
 		return nil, err
 	}
-	read := queueLock{
-		owners: ownersOf(c),
-		queue: &waitqueue.Queue{
-			Client: c, Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.ACL,
-			Predecessor: queuenode.SharedPredecessor(writeKind), OnPosition: cfg.QueuePosition, MayReplace: writerMayReplace,
-			OnLongWait: logLongWait(c, path),
-		},
-		kind:  readKind,
-		other: writeKind,
-		path:  path,
-		full:  c.AbsolutePath(path),
-		cfg:   cfg,
-		tel:   telemetry.Of(c, telemetry.TypeRead, cfg.Name, c.AbsolutePath(path)),
-
-		latest: new(atomic.Pointer[entry]),
+	queue := &waitqueue.Queue{
+		Kinds: []string{writeKind, readKind}, Predecessor: queuenode.SharedPredecessor(writeKind), MayReplace: writerMayReplace,
 	}
-	write := read
-	write.latest = new(atomic.Pointer[entry])
-	write.tel = telemetry.Of(c, telemetry.TypeWrite, cfg.Name, c.AbsolutePath(path))
-	write.kind, write.other = writeKind, readKind
+	read := newQueueLock(c, path, cfg, queue, readKind, telemetry.TypeRead)
+	write := newQueueLock(c, path, cfg, queue, writeKind, telemetry.TypeWrite)
+	read.other, write.other = writeKind, readKind
 	return &RWMutex{read: Side{queueLock: read, name: "read"}, write: Side{queueLock: write, name: "write"}}, nil
 }
 

@@ -42,7 +42,7 @@ func NewSemaphoreMutex(c *framework.Client, path string, opts ...Option) (*Semap
 // queues again in the next session. Other errors are the client's, when its retry policy is
 // exhausted: see package framework.
 func (m *SemaphoreMutex) Lock(ctx context.Context) (*Lease, error) {
-	l, err := m.pool.Acquire(ctx, 1, m.dataFor(ctx))
+	l, err := m.pool.Acquire(ctx, 1, false, m.dataFor(ctx))
 	return l, recipe.CallError(ctx, m.pool.Client, "lock", m.pool.Path, err)
 }
 
@@ -50,7 +50,7 @@ func (m *SemaphoreMutex) Lock(ctx context.Context) (*Lease, error) {
 // never waits for another holder; ctx and the connect timeout bound its requests: see [Locker]. A
 // refusal takes everything into account that was committed before the call, and costs three requests.
 func (m *SemaphoreMutex) TryLock(ctx context.Context) (*Lease, error) {
-	l, err := m.pool.TryAcquire(ctx, 1, m.dataFor(ctx))
+	l, err := m.pool.Acquire(ctx, 1, true, m.dataFor(ctx))
 	return l, recipe.CallError(ctx, m.pool.Client, "try lock", m.pool.Path, err)
 }
 
@@ -69,5 +69,5 @@ func (m *SemaphoreMutex) Path() string { return m.pool.Path }
 // dataFor returns the data of the znodes of a call with ctx.
 func (m *SemaphoreMutex) dataFor(ctx context.Context) func(*telemetry.Acquire) []byte {
 	c := callerOf(ctx)
-	return func(acq *telemetry.Acquire) []byte { return m.cfg.nodeData(m.pool.Client, c, acq) }
+	return func(acq *telemetry.Acquire) []byte { return m.cfg.nodeData(m.pool.Client, c, "", acq) }
 }

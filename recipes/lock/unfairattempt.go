@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -19,8 +18,7 @@ import (
 // An unfairAttempt is one call's acquire of an unfair mutex. One goroutine uses it.
 type unfairAttempt struct {
 	mutex   *UnfairMutex
-	gate    *gate
-	entered bool // it occupies the gate
+	entered bool // it occupies the grant's gate
 	data    []byte
 	acq     *telemetry.Acquire // telemetry of the call
 	held    bool               // it has seen another holder
@@ -28,16 +26,7 @@ type unfairAttempt struct {
 	wakes   int                // how often it has woken
 	long    waitqueue.LongWait
 
-	client  *framework.Client // bound to the hold's session
-	session *framework.SessionHold
-	stat    framework.Stat // of the znode that it created in the session; its Czxid is 0 if there is none
-	epoch   int32          // of that znode
-	breaks  int64          // of the connection when the grant was certain
-}
-
-// attemptData returns the data for the znode of an attempt. Nothing is recognised by it.
-func (m *UnfairMutex) attemptData(ctx context.Context, acq *telemetry.Acquire) []byte {
-	return m.cfg.attemptData(m.client, callerOf(ctx), crand.Text(), acq)
+	grant unfairGrant // with the session that it is bound to; its Czxid is 0 while it has created no znode
 }
 
 // run continues until the znode is created, ctx ends or there is an error. A try ends if the znode
@@ -81,35 +70,35 @@ func (a *unfairAttempt) pass(ctx context.Context) error {
 		}
 	}
 	opts := []framework.CreateOption{
-		framework.Ephemeral(), framework.KnownBySession(), framework.WithParents(), framework.StatTo(&a.stat),
-		framework.WithEpoch(&a.epoch),
+		framework.Ephemeral(), framework.KnownBySession(), framework.WithParents(), framework.StatTo(&a.grant.Stat),
+		framework.WithEpoch(&a.grant.epoch),
 	}
 	opts = append(opts, a.mutex.cfg.WithACL()...)
-	if _, err := a.client.Create(ctx, a.mutex.path, a.data, opts...); err != nil {
+	if _, err := a.grant.Client.Create(ctx, a.mutex.path, a.data, opts...); err != nil {
 		return err
 	}
-	err := a.session.Secure(ctx)
-	a.breaks = a.session.Breaks()
+	err := a.grant.Session.Secure(ctx)
+	a.grant.Breaks = a.grant.Session.Breaks()
 	return err
 }
 
 func (a *unfairAttempt) bind(ctx context.Context) error {
-	if a.session != nil {
+	if a.grant.Session != nil {
 		return nil
 	}
-	hold, err := a.mutex.client.HoldSession(ctx)
+	session, err := a.mutex.client.HoldSession(ctx)
 	if err != nil {
 		return err
 	}
-	a.session, a.client = hold, a.mutex.client.InSession(hold.Session())
+	a.grant.Znode = hold.Znode{Client: a.mutex.client.InSession(session.Session()), Session: session, Path: a.mutex.path}
 	return nil
 }
 
 // unbind forgets the session, and with it the znode, if there is one.
 func (a *unfairAttempt) unbind() {
-	if a.session != nil {
-		a.session.Release()
-		a.session, a.client, a.stat = nil, nil, framework.Stat{}
+	if a.grant.Session != nil {
+		a.grant.Session.Release()
+		a.grant.Znode = hold.Znode{}
 	}
 }
 
@@ -118,29 +107,23 @@ func (a *unfairAttempt) unbind() {
 func (a *unfairAttempt) withdraw() {
 	switch {
 	case !a.entered:
-		a.gate.forget()
-	case a.stat.Czxid == 0:
-		a.gate.leave()
+		a.grant.gate.forget()
+	case a.grant.Stat.Czxid == 0:
+		a.grant.gate.leave()
 	default:
-		a.client.Discard(a.mutex.path, a.grant().deletion()...)
+		a.grant.Client.Discard(a.mutex.path, a.grant.deletion()...)
 	}
 	a.unbind()
 }
 
-// grant returns the grant of the znode that the attempt created.
-func (a *unfairAttempt) grant() *unfairGrant {
-	znode := hold.Znode{Client: a.client, Session: a.session, Path: a.mutex.path, Stat: a.stat, Breaks: a.breaks}
-	return &unfairGrant{znode, a.epoch, a.gate}
-}
-
 // lease returns a lease of the znode that the attempt created.
 func (a *unfairAttempt) lease(ctx context.Context) *Lease {
-	m, grant := a.mutex, a.grant()
-	a.gate.holder.Store(&holderZnode{a.data, a.stat})
+	m, grant := a.mutex, a.grant
+	grant.gate.holder.Store(&holderZnode{a.data, grant.Stat})
 	return m.cfg.newLease(hold.Options{
 		Client: grant.Client,
 		Path:   m.path,
-		Grant:  grant,
+		Grant:  &grant,
 		Znode:  &grant.Znode,
 		Hooks:  a.acq.Granted(ctx, grant.Fence(), grant.Session.Session()),
 	})
@@ -151,7 +134,7 @@ func (a *unfairAttempt) lease(ctx context.Context) *Lease {
 // outage that the session survives costs only time.
 func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 	for {
-		watch, err := a.client.Watch(ctx, a.mutex.path, framework.WatchData)
+		watch, err := a.grant.Client.Watch(ctx, a.mutex.path, framework.WatchData)
 		switch {
 		case errors.Is(err, framework.ErrNoNode):
 			return nil
@@ -161,7 +144,7 @@ func (a *unfairAttempt) awaitFree(ctx context.Context) error {
 			a.sees(watch)
 			st, _ := watch.Stat()
 			if err = checkKind(a.mutex.full, st); err == nil {
-				err = a.long.Await(ctx, a.session, func() waitqueue.Blocker {
+				err = a.long.Await(ctx, a.grant.Session, func() waitqueue.Blocker {
 					return waitqueue.Blocker{Ahead: -1, Path: a.mutex.path, Data: watch.Data(), Stat: st}
 				}, watch, nil, nil)
 			}
@@ -187,7 +170,7 @@ func (a *unfairAttempt) refused(ctx context.Context) error {
 	if last != nil && now.Sub(*last) < checkEvery {
 		return ErrHeld
 	}
-	st, _, err := a.client.Exists(ctx, m.path)
+	st, _, err := a.grant.Client.Exists(ctx, m.path)
 	if err == nil {
 		if err = checkKind(m.full, st); err == nil {
 			m.checked.Store(&now)
@@ -218,7 +201,7 @@ func (a *unfairAttempt) sees(watch *framework.Watch) {
 	st, _ := watch.Stat()
 	z := &holderZnode{watch.Data(), st}
 	a.holder = z.participant(a.mutex.path)
-	a.gate.holder.Store(z)
+	a.grant.gate.holder.Store(z)
 }
 
 // A holderZnode is the znode of a holder.

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"slices"
 	"sync"
@@ -122,22 +123,18 @@ func (m *UnfairMutex) acquire(ctx context.Context, try bool) (*Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	ctx, acq := m.tel.Begin(ctx)
-	return contender.Observe(ctx, acq, func() (*Lease, error) {
-		if !try {
-			return m.contend(ctx, acq, false)
-		}
-		return contender.Try(ctx, m.client, func(ctx context.Context) (*Lease, error) { return m.contend(ctx, acq, true) })
+	return contender.Acquire(ctx, m.tel, m.client, try, func(ctx context.Context, acq *telemetry.Acquire) (*Lease, error) {
+		return m.contend(ctx, acq, try)
 	})
 }
 
 func (m *UnfairMutex) contend(ctx context.Context, acq *telemetry.Acquire, try bool) (*Lease, error) {
-	a := &unfairAttempt{mutex: m, gate: m.gates.reserve(m.full), acq: acq, long: waitqueue.LongWait{Report: m.longWait}}
+	a := &unfairAttempt{mutex: m, acq: acq, long: waitqueue.LongWait{Report: m.longWait}, grant: unfairGrant{gate: m.gates.reserve(m.full)}}
 	return contender.RunAttempt(ctx, func() error {
 		if err := a.enter(ctx, try); err != nil {
 			return err
 		}
-		a.data = m.attemptData(ctx, acq)
+		a.data = m.cfg.nodeData(m.client, callerOf(ctx), rand.Text(), acq) // nothing is recognised by it
 		return a.run(ctx, try)
 	}, func() *Lease {
 		return a.lease(ctx)
@@ -210,7 +207,7 @@ func gatesOf(c *framework.Client) *gates {
 // enter waits for the mutex's gate until ctx ends. With try it does not wait, and returns ErrHeld. If
 // another attempt occupied the gate, the attempt has seen another holder.
 func (a *unfairAttempt) enter(ctx context.Context, try bool) error {
-	m, g := a.mutex, a.gate
+	m, g := a.mutex, a.grant.gate
 	select {
 	case g.turn <- struct{}{}:
 		a.entered = true

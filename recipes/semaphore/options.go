@@ -8,9 +8,7 @@ import (
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/recipes/internal/args"
-	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/permits"
-	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
 
 // An Option configures a semaphore. Of package recipes, a semaphore takes WithACL, WithData,
@@ -51,16 +49,4 @@ func newConfig(c *framework.Client, path string, number int, opts []Option) (con
 		faults = append(faults, fmt.Errorf("permits at %s: must not be in %s, whose children count as permits", cfg.permitsAt, dir))
 	}
 	return cfg, errors.Join(faults...)
-}
-
-// nodeData returns the data of the znodes of an attempt. acq is the telemetry of its call, owner and
-// party are those of its caller.
-func (cfg *config) nodeData(owner, party string, acq *telemetry.Acquire) []byte {
-	switch {
-	case cfg.NoMetadata && cfg.Data != nil:
-		return cfg.Data
-	case cfg.NoMetadata:
-		return contender.LocalAddress()
-	}
-	return contender.Metadata(owner, party, cfg.Data, acq).Encode()
 }

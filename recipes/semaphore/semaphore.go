@@ -50,7 +50,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) (*lease.Lease, error) {
 	if err := s.check(n); err != nil {
 		return nil, recipe.Error(s.pool.Client, "acquire", s.pool.Path, err)
 	}
-	l, err := s.pool.Acquire(ctx, n, s.dataFor(ctx))
+	l, err := s.pool.Acquire(ctx, n, false, s.dataFor(ctx))
 	return l, recipe.CallError(ctx, s.pool.Client, "acquire", s.pool.Path, err)
 }
 
@@ -63,7 +63,7 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*lease.Lease, error)
 	if err := s.check(n); err != nil {
 		return nil, recipe.Error(s.pool.Client, "try acquire", s.pool.Path, err)
 	}
-	l, err := s.pool.TryAcquire(ctx, n, s.dataFor(ctx))
+	l, err := s.pool.Acquire(ctx, n, true, s.dataFor(ctx))
 	return l, recipe.CallError(ctx, s.pool.Client, "try acquire", s.pool.Path, err)
 }
 
@@ -84,16 +84,15 @@ func (s *Semaphore) check(n int) error {
 // holder, for a moment after the grant. The list is a snapshot of a moment that has passed.
 func (s *Semaphore) Participants(ctx context.Context) ([]lease.Participant, error) {
 	found, err := s.pool.Participants(ctx)
-	if err != nil {
-		return nil, recipe.CallError(ctx, s.pool.Client, "participants of", s.pool.Path, err)
-	}
-	return found, nil
+	return found, recipe.CallError(ctx, s.pool.Client, "participants of", s.pool.Path, err)
 }
 
 // dataFor returns the data of the znodes of a call with ctx.
 func (s *Semaphore) dataFor(ctx context.Context) func(*telemetry.Acquire) []byte {
 	owner, party := contender.OwnerOf(ctx, s.pool.Client)
-	return func(acq *telemetry.Acquire) []byte { return s.cfg.nodeData(owner, party, acq) }
+	return func(acq *telemetry.Acquire) []byte {
+		return contender.NodeData(&s.cfg.Options, func() lease.Metadata { return contender.Metadata(owner, party, s.cfg.Data, acq) })
+	}
 }
 
 // Path returns the semaphore's path.

@@ -30,6 +30,17 @@ import (
 	"github.com/docent-go/docent/recipes/locktel"
 )
 
+// NodeData returns what a contender's znode holds by the options: the metadata, or what Curator's does.
+func NodeData(o *args.Options, metadata func() lease.Metadata) []byte {
+	switch {
+	case o.NoMetadata && o.Data != nil:
+		return o.Data
+	case o.NoMetadata:
+		return LocalAddress()
+	}
+	return metadata().Encode()
+}
+
 // Metadata returns the metadata of a contender of this process, which starts now. owner and party
 // are those of [OwnerOf]. acq is the telemetry of the call, for the traceparent; it may be nil.
 func Metadata(owner, party string, data []byte, acq *telemetry.Acquire) lease.Metadata {
@@ -174,6 +185,20 @@ func ReleaseError(c *framework.Client, path string, session *framework.SessionHo
 // goroutine.
 var errPanicked = errors.New("a function of the user's panicked")
 
+// Acquire calls get and reports that as an acquire. With try it bounds the call, as [Try] does.
+func Acquire(
+	ctx context.Context, tel telemetry.Lock, c *framework.Client, try bool,
+	get func(context.Context, *telemetry.Acquire) (*lease.Lease, error),
+) (*lease.Lease, error) {
+	ctx, acq := tel.Begin(ctx)
+	return Observe(ctx, acq, func() (*lease.Lease, error) {
+		if !try {
+			return get(ctx, acq)
+		}
+		return Try(ctx, c, func(ctx context.Context) (*lease.Lease, error) { return get(ctx, acq) })
+	})
+}
+
 // Observe calls get, the rest of an acquire, and reports its end.
 func Observe(
 	ctx context.Context, acq *telemetry.Acquire, get func() (*lease.Lease, error),
@@ -217,14 +242,6 @@ func EndAcquire(ctx context.Context, acq *telemetry.Acquire, l *lease.Lease, err
 		err = wait.Err // without the blocking contender, for which a span has links
 	}
 	acq.End(ctx, fence, err)
-}
-
-// ObserverOf returns the observer of an attempt's waiting; nil for none.
-func ObserverOf(acq *telemetry.Acquire) waitqueue.Observer {
-	if acq == nil {
-		return nil
-	}
-	return acq
 }
 
 // Try calls try, an attempt that waits for no other contender, with a context that ends after the

@@ -35,11 +35,10 @@ func (c *Contest) Acquire(ctx context.Context) (*lease.Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	ctx, acq := c.Telemetry.Begin(ctx)
-	return Observe(ctx, acq, func() (*lease.Lease, error) {
+	return Acquire(ctx, c.Telemetry, c.Queue.Client, false, func(ctx context.Context, acq *telemetry.Acquire) (*lease.Lease, error) {
 		owner, party := OwnerOf(ctx, c.Queue.Client)
 		a := c.Queue.NewAttempt(c.Queue.Kinds[0], func() []byte { return c.Data(owner, party, acq) })
-		a.Observer = ObserverOf(acq)
+		a.Telemetry = acq
 		var grant *waitqueue.Grant
 		return RunAttempt(ctx, func() (err error) {
 			grant, err = a.Run(ctx)

@@ -26,31 +26,37 @@ import (
 
 // Participants returns the contenders of q in order, without those that leave meanwhile.
 func Participants(ctx context.Context, q *waitqueue.Queue) ([]lease.Participant, error) {
-	nodes, err := q.List(ctx)
-	if err != nil {
-		return nil, err
+	found, nodes, _, err := Read(ctx, q)
+	for i := range found {
+		found[i].Holder = q.Predecessor(nodes, i, i) < 0
 	}
-	paths := make([]string, len(nodes))
-	for i, node := range nodes {
+	return found, err
+}
+
+// Read returns the contenders of q in order, without those that leave meanwhile, with their nodes, and what was read
+// of each. It knows no holders.
+func Read(ctx context.Context, q *waitqueue.Queue) ([]lease.Participant, []queuenode.Node, []framework.Read, error) {
+	listed, err := q.List(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	paths := make([]string, len(listed))
+	for i, node := range listed {
 		paths[i] = zkpath.Join(q.Dir, node.Name)
 	}
-	reads, errs := q.Client.GetEach(ctx, paths...)
-	found := make([]lease.Participant, 0, len(nodes))
-	existing := make([]queuenode.Node, 0, len(nodes))
-	for i, node := range nodes {
-		switch {
-		case errors.Is(errs[i], framework.ErrNoNode):
+	all, errs := q.Client.GetEach(ctx, paths...)
+	found, nodes, reads := make([]lease.Participant, 0, len(listed)), listed[:0], all[:0]
+	for i, node := range listed {
+		switch err := errs[i]; {
+		case errors.Is(err, framework.ErrNoNode):
 			continue
-		case errs[i] != nil && !args.Unreadable(errs[i]):
-			return nil, errs[i]
+		case err != nil && !args.Unreadable(err):
+			return nil, nil, nil, err
 		}
-		found = append(found, OfRead(paths[i], node, reads[i], errs[i]))
-		existing = append(existing, node)
+		found = append(found, OfRead(paths[i], node, all[i], errs[i]))
+		nodes, reads = append(nodes, node), append(reads, all[i])
 	}
-	for i := range found {
-		found[i].Holder = q.Predecessor(existing, i, i) < 0
-	}
-	return found, nil
+	return found, nodes, reads, nil
 }
 
 // First returns the first contender of the queue, as far as the client's server knows; false if there
@@ -145,10 +151,8 @@ func ObserveFirst(
 ) iter.Seq2[lease.Participant, bool] {
 	usercall.Require("ctx", ctx != nil)
 	return func(yield func(lease.Participant, bool) bool) {
-		o := &observer{queue: q, ctx: ctx, waits: Pauses.NewBackOff(), warn: warn, rounds: pace.Rounds()}
-		o.enter(q.Client.State() == framework.Connected)
-		defer o.close()
-		defer q.Client.OnState(o.onState)()
+		o := &observer{queue: q, ctx: ctx, waits: Pauses.NewBackOff(), warn: warn, rounds: pace.Rounds(), leave: func() {}}
+		defer func() { o.leave() }()
 		var shown *observation
 		for {
 			now := o.observe()
@@ -172,7 +176,7 @@ type observation struct {
 	known bool
 }
 
-// An observer finds out which contender is first. It belongs to one goroutine, but for onState.
+// An observer finds out which contender is first. It belongs to one goroutine.
 type observer struct {
 	queue  *waitqueue.Queue
 	ctx    context.Context // of the loop
@@ -181,39 +185,29 @@ type observer struct {
 	rounds pace.Pace // of observations that have to be repeated
 
 	// of the latest observation
-	state  context.Context  // of the client at that time
+	state  context.Context  // ends with the client's state at that time, or with ctx
+	leave  func()           // forgets what the observation waits for
 	watch  *framework.Watch // fires when another is first; nil for none
 	failed bool
-
-	mu        sync.Mutex // guards following
-	connected bool
-	present   context.Context // ends with the client's state, or with ctx
-	end       context.CancelFunc
 }
 
-// onState ends what depends on the client's state so far.
-func (o *observer) onState(change framework.StateChange) {
-	present, end := context.WithCancel(o.ctx) // without mu, as end: ctx may be of a type of the user's
-	former := end
-	connected := change.To == framework.Connected
-	o.mu.Lock()
-	if change.From != 0 || connected != o.connected { // else it is known from the beginning
-		former = o.end
-		o.connected, o.present, o.end = connected, present, end
+// begin begins an observation, and reports whether the client is connected.
+func (o *observer) begin() (connected bool) {
+	state, end := context.WithCancel(o.ctx)
+	remove := o.queue.Client.OnState(func(change framework.StateChange) {
+		if change.From != 0 {
+			end()
+		}
+	})
+	o.state, o.leave = state, func() {
+		remove()
+		end()
+		if o.watch != nil {
+			o.watch.Close()
+			o.watch = nil
+		}
 	}
-	o.mu.Unlock()
-	former()
-}
-
-// enter begins the first state of the client.
-func (o *observer) enter(connected bool) {
-	o.connected = connected
-	o.present, o.end = context.WithCancel(o.ctx)
-}
-
-func (o *observer) close() {
-	o.end()
-	o.unwatch()
+	return o.queue.Client.State() == framework.Connected // a later change ends state
 }
 
 func (o *observer) over() bool {
@@ -223,12 +217,8 @@ func (o *observer) over() bool {
 // observe returns the contender that is first now, and watches for a change.
 func (o *observer) observe() observation {
 	for {
-		o.unwatch()
-		o.mu.Lock()
-		connected := o.connected
-		o.state = o.present //nolint:fatcontext // it replaces the context of the round before
-		o.mu.Unlock()
-		if !connected {
+		o.leave()
+		if !o.begin() {
 			return observation{}
 		}
 		first, known, err := firstOf(o.state, o.queue, o.read)
@@ -325,12 +315,5 @@ func (o *observer) wait() {
 	case <-fired:
 	case <-o.state.Done():
 	case <-retry:
-	}
-}
-
-func (o *observer) unwatch() {
-	if o.watch != nil {
-		o.watch.Close()
-		o.watch = nil
 	}
 }

@@ -29,9 +29,9 @@ type attempt struct {
 	queue *waitqueue.Attempt
 	ahead int // contenders, as reported last
 
-	turn   *waitqueue.Grant   // the first place in the queue; nil before
-	nodes  []*waitqueue.Grant // of the permits, granted or not; nil if there is none
-	own    *framework.Watch   // on the queue's znode, from the start of the wait
+	turn   *waitqueue.Grant // the first place in the queue; nil before
+	nodes  []*hold.Znode    // of the permits, granted or not; nil if there is none
+	own    *framework.Watch // on the queue's znode, from the start of the wait
 	number numberWatch
 	long   waitqueue.LongWait // for the holders
 
@@ -71,7 +71,7 @@ func (p *Pool) newAttempt(n int, data []byte, acq *telemetry.Acquire) *attempt {
 	}
 	a.queue = turns.NewAttempt(turnKind, func() []byte { return data })
 	acq.Beyond(1)
-	a.queue.Observer = contender.ObserverOf(acq)
+	a.queue.Telemetry = acq
 	return a
 }
 
@@ -171,34 +171,35 @@ func (a *attempt) takeInTurn(ctx context.Context) (err error) {
 	return a.take(ctx)
 }
 
-// take creates the attempt's znodes and returns nil when there are permits for all children.
+// take creates the attempt's znodes and returns nil when there are permits for all children, by the number of
+// permits that was valid when these were listed.
 func (a *attempt) take(ctx context.Context) error {
 	names, err := a.createPermits(ctx)
 	for {
 		if err := a.rounds.Wait(ctx, 1); err != nil {
 			return err
 		}
-		switch a.situation(ctx, names, err).next() {
-		case toFail:
+		switch {
+		case err != nil && (ctx.Err() != nil || !waitqueue.Disconnected(err)):
 			return err
-		case toRenew:
+		case err != nil:
+			names, err = a.awaitChange(ctx)
+		case !a.among(names): // another client deleted some of the znodes
 			a.discardNodes()
 			names, err = a.createPermits(ctx)
-		case toCheckKinds:
+		case !a.kindsChecked:
 			names, err = a.awaitOtherKind(ctx, names)
-		case toRecount:
+		case len(names) > a.number.permits:
+			a.report(1)
+			a.observe(ctx, names)
+			names, err = a.awaitChange(ctx)
+		case !a.number.isKnown():
 			names, err = a.createPermits(ctx)
-		case toGrant:
+		default:
 			a.countBreaks()
 			a.pool.free.Store(a.turn.Own == nil && a.own == nil) // it has not waited
 			a.report(0)
 			return a.turn.Session.Err()
-		case toAwait:
-			a.report(1)
-			a.observe(ctx, names)
-			names, err = a.awaitChange(ctx)
-		case toRetry:
-			names, err = a.awaitChange(ctx)
 		}
 	}
 }
@@ -213,55 +214,6 @@ func (a *attempt) awaitOtherKind(ctx context.Context, names []string) ([]string,
 		return names, err
 	}
 	return a.createPermits(ctx)
-}
-
-// A situation is what an attempt with the turn knows.
-type situation struct {
-	failed, passes bool // the latest request; that is repeated
-	complete       bool // all of its znodes exist
-	kindsChecked   bool // no contender of another kind was there before
-	free           bool // there are permits for all children
-	known          bool // the number of permits has not changed since it was read
-}
-
-func (a *attempt) situation(ctx context.Context, names []string, err error) situation {
-	return situation{
-		failed: err != nil, passes: ctx.Err() == nil && waitqueue.Disconnected(err),
-		complete: err == nil && a.among(names), kindsChecked: a.kindsChecked,
-		free: len(names) <= a.number.permits, known: a.number.isKnown(),
-	}
-}
-
-// A step is what an attempt with the turn does next.
-type step int
-
-const (
-	toFail       step = iota + 1
-	toRetry           // look again, since the connection was lost
-	toRenew           // create the znodes again: another client deleted some of them
-	toCheckKinds      // whether a contender of another kind was first
-	toRecount         // read the number of permits again
-	toGrant
-	toAwait
-)
-
-// next decides by the situation, and by nothing else.
-func (s situation) next() step {
-	switch {
-	case s.failed && !s.passes:
-		return toFail
-	case s.failed:
-		return toRetry
-	case !s.complete:
-		return toRenew
-	case !s.kindsChecked:
-		return toCheckKinds
-	case !s.free:
-		return toAwait
-	case !s.known:
-		return toRecount
-	}
-	return toGrant
 }
 
 // countBreaks makes breaks of the connection count from the grant on, also while a function of the

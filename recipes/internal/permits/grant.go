@@ -15,7 +15,7 @@ import (
 // A grant is the grant of permits: a znode for each, and the deletion of the znode in the queue.
 type grant struct {
 	contender.Grant // of the first permit
-	nodes           []*waitqueue.Grant
+	nodes           []*hold.Znode
 	cleanup         *cleanup
 }
 
@@ -27,16 +27,12 @@ func (a *attempt) lease(ctx context.Context) *lease.Lease {
 	closeWatch(a.turn.Own)
 	cleanup := &cleanup{gone: make(chan struct{})}
 	p, first := a.pool, a.nodes[0]
-	more := make([]*hold.Znode, len(a.nodes)-1)
-	for i, node := range a.nodes[1:] {
-		more[i] = &node.Znode
-	}
 	l := contender.NewLease(hold.Options{
 		Client: first.Client,
 		Path:   p.Path,
-		Grant:  &grant{contender.Grant{Grant: first, Of: p.Path, Recipe: p.Recipe}, a.nodes, cleanup},
-		Znode:  &first.Znode,
-		More:   more,
+		Grant:  &grant{contender.Grant{Grant: &waitqueue.Grant{Znode: *first}, Of: p.Path, Recipe: p.Recipe}, a.nodes, cleanup},
+		Znode:  first,
+		More:   a.nodes[1:],
 		Hooks:  a.acq.Granted(ctx, first.Fence(), first.Session.Session()),
 	}, p.LossPolicy, p.Revoked)
 	switch {
@@ -77,7 +73,7 @@ func (g *grant) Discard() {
 
 // deleteNodes deletes the znodes by one transaction. It returns the first error after which a znode
 // may still exist, else one that says that a znode was gone before.
-func deleteNodes(ctx context.Context, nodes []*waitqueue.Grant) (err error) {
+func deleteNodes(ctx context.Context, nodes []*hold.Znode) (err error) {
 	for _, one := range waitqueue.DeleteAll(ctx, nodes) {
 		if one != nil && (err == nil || over(err) && !over(one)) {
 			err = one

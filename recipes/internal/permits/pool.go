@@ -97,55 +97,29 @@ func (p *Pool) queue(dir, kind string) *waitqueue.Queue {
 }
 
 // Acquire waits for n permits and returns one lease of them. data returns the data of the attempt's
-// znodes. If ctx ends first, the error is a [*lease.WaitError].
+// znodes. If ctx ends first, the error is a [*lease.WaitError]. With try, Acquire makes one attempt without a
+// wait for another contender: it returns [lease.ErrHeld] if the permits are not free, or if another contender waits.
 func (p *Pool) Acquire(
-	ctx context.Context, n int, data func(*telemetry.Acquire) []byte,
-) (*lease.Lease, error) {
-	return p.observed(ctx, func(ctx context.Context, acq *telemetry.Acquire) (*lease.Lease, error) {
-		return p.acquire(ctx, n, data(acq), acq, false)
-	})
-}
-
-// TryAcquire makes one attempt without a wait for another contender: it returns [lease.ErrHeld] if
-// the permits are not free, or if another contender waits.
-func (p *Pool) TryAcquire(
-	ctx context.Context, n int, data func(*telemetry.Acquire) []byte,
-) (*lease.Lease, error) {
-	return p.observed(ctx, func(ctx context.Context, acq *telemetry.Acquire) (*lease.Lease, error) {
-		return contender.Try(ctx, p.Client, func(ctx context.Context) (*lease.Lease, error) {
-			return p.acquire(ctx, n, data(acq), acq, true)
-		})
-	})
-}
-
-// observed calls get, and reports it as an acquire.
-func (p *Pool) observed(
-	ctx context.Context, get func(context.Context, *telemetry.Acquire) (*lease.Lease, error),
+	ctx context.Context, n int, try bool, data func(*telemetry.Acquire) []byte,
 ) (*lease.Lease, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	ctx, acq := p.Telemetry.Begin(ctx)
-	return contender.Observe(ctx, acq, func() (*lease.Lease, error) { return get(ctx, acq) })
-}
-
-func (p *Pool) acquire(
-	ctx context.Context, n int, data []byte, acq *telemetry.Acquire, try bool,
-) (*lease.Lease, error) {
-	a := p.newAttempt(n, data, acq)
-	run := a.run
-	if try {
-		run = a.try
-	}
-	return contender.RunAttempt(ctx, func() error {
-		return run(ctx)
-	}, func() *lease.Lease {
-		return a.lease(ctx)
-	}, func(err error) error {
-		defer a.withdraw()
-		if try {
-			return err
-		}
-		return a.waitError(ctx, err)
+	return contender.Acquire(ctx, p.Telemetry, p.Client, try, func(ctx context.Context, acq *telemetry.Acquire) (*lease.Lease, error) {
+		a := p.newAttempt(n, data(acq), acq)
+		return contender.RunAttempt(ctx, func() error {
+			if try {
+				return a.try(ctx)
+			}
+			return a.run(ctx)
+		}, func() *lease.Lease {
+			return a.lease(ctx)
+		}, func(err error) error {
+			defer a.withdraw()
+			if try {
+				return err
+			}
+			return a.waitError(ctx, err)
+		})
 	})
 }

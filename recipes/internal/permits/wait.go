@@ -33,13 +33,13 @@ func (a *attempt) createPermits(ctx context.Context) (names []string, err error)
 	return names, err
 }
 
-// addNodes creates n permits' znodes in the session of the attempt's place in the queue, all or none. It
-// returns them as grants, whatever other znodes exist there. names are those of all children of their
+// addNodes creates n permits' znodes in the session of the attempt's place in the queue, all or none,
+// whatever other znodes exist there. names are those of all children of their
 // directory, and pathNames those of the directory above it. Both are read after the znodes were created; nil
 // if they are still to be listed. lists are listings for which the same holds.
 func (a *attempt) addNodes(
 	ctx context.Context, n int, lists ...framework.CreateOption,
-) (added []*waitqueue.Grant, names, pathNames []string, err error) {
+) (added []*hold.Znode, names, pathNames []string, err error) {
 	leases := a.pool.leases()
 	path := zkpath.Join(leases.Dir, leaseKind)
 	stats, options, creates := make([]framework.Stat, n), make([][]framework.CreateOption, n), make([]framework.TxnOp, n)
@@ -65,8 +65,7 @@ func (a *attempt) addNodes(
 		return nil, nil, nil, a.pool.leases().CreationError(err)
 	}
 	for i, path := range paths {
-		znode := hold.Znode{Client: a.turn.Client, Session: a.turn.Session, Path: path, Stat: stats[i]}
-		added = append(added, &waitqueue.Grant{Znode: znode})
+		added = append(added, &hold.Znode{Client: a.turn.Client, Session: a.turn.Session, Path: path, Stat: stats[i]})
 	}
 	return added, names, pathNames, nil
 }
@@ -123,7 +122,7 @@ func (a *attempt) among(names []string) bool {
 	for _, name := range names {
 		exist[name] = true
 	}
-	return a.nodes != nil && !slices.ContainsFunc(a.nodes, func(node *waitqueue.Grant) bool {
+	return a.nodes != nil && !slices.ContainsFunc(a.nodes, func(node *hold.Znode) bool {
 		_, own := zkpath.Split(node.Path)
 		return !exist[own]
 	})
@@ -131,7 +130,7 @@ func (a *attempt) among(names []string) bool {
 
 // owns reports whether the znode at path is one of the attempt's.
 func (a *attempt) owns(path string) bool {
-	return slices.ContainsFunc(a.nodes, func(node *waitqueue.Grant) bool { return node.Path == path })
+	return slices.ContainsFunc(a.nodes, func(node *hold.Znode) bool { return node.Path == path })
 }
 
 // observe reports the holders to telemetry, while the attempt is the first in the queue.

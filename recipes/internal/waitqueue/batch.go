@@ -128,7 +128,7 @@ func WithdrawAll(ctx context.Context, attempts []*Attempt) error {
 			nodes = append(nodes, &a.znode)
 		}
 	}
-	errs := deleteAll(ctx, nodes)
+	errs := DeleteAll(ctx, nodes)
 	leaveAll(attempts)
 	for i, err := range errs {
 		if errors.Is(err, framework.ErrNoNode) || errors.Is(err, framework.ErrSessionEnded) {
@@ -138,19 +138,10 @@ func WithdrawAll(ctx context.Context, attempts []*Attempt) error {
 	return errors.Join(errs...)
 }
 
-// DeleteAll deletes the nodes of grants of one client, by one transaction. It returns an error for
-// each node, as [framework.Client.Delete] with Guaranteed does.
-func DeleteAll(ctx context.Context, grants []*Grant) []error {
-	nodes := make([]*hold.Znode, len(grants))
-	for i, g := range grants {
-		nodes[i] = &g.Znode
-	}
-	return deleteAll(ctx, nodes)
-}
-
-// deleteAll deletes nodes of one client by one transaction. If that fails, for example because one
-// node is gone already, each node is deleted by a request of its own.
-func deleteAll(ctx context.Context, nodes []*hold.Znode) []error {
+// DeleteAll deletes nodes of one client by one transaction. If that fails, for example because one
+// node is gone already, each node is deleted by a request of its own. It returns an error for each node, as
+// [framework.Client.Delete] with Guaranteed does.
+func DeleteAll(ctx context.Context, nodes []*hold.Znode) []error {
 	errs := make([]error, len(nodes))
 	var failed error
 	if len(nodes) > 1 {

@@ -10,20 +10,12 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/pace"
 	"github.com/docent-go/docent/internal/queuenode"
+	"github.com/docent-go/docent/recipes/internal/telemetry"
 )
-
-// An Observer is notified of an attempt's waiting, by the goroutine that drives the attempt.
-type Observer interface {
-	// Waits is called with the number of contenders ahead, after each listing that shows some.
-	Waits(ahead int)
-	// Behind is called after that with the data of the predecessor's znode, which the request
-	// that sets the watch has read.
-	Behind(data []byte)
-}
 
 // reports tell others what an attempt waits for. No step of the attempt depends on them.
 type reports struct {
-	Observer Observer // of its waiting; may be nil. The goroutine that drives may set it
+	Telemetry *telemetry.Acquire // of its waiting; may be nil. The goroutine that drives may set it
 
 	reported int  // how many contenders ahead OnPosition was called with last; -1 for none
 	warned   bool // of contenders of another kind that came later

@@ -60,9 +60,7 @@ func (a *Attempt) awaitChange(ctx context.Context, pos position) error {
 	}
 	a.show(pos, w.predecessor.watch)
 	a.report(pos.ahead)
-	if a.Observer != nil {
-		a.Observer.Waits(pos.ahead)
-	}
+	a.Telemetry.Waits(pos.ahead)
 	err := w.watch(ctx)
 	a.show(pos, w.predecessor.watch)
 	if err == nil {
@@ -130,8 +128,8 @@ func (w *waiter) watch(ctx context.Context) error {
 			fault = err
 		}
 	}
-	if observer := w.attempt.Observer; observer != nil && w.predecessor.watch != nil {
-		observer.Behind(w.predecessor.watch.Data())
+	if w.predecessor.watch != nil {
+		w.attempt.Telemetry.Behind(w.predecessor.watch.Data())
 	}
 	if fault == nil && w.lost() {
 		fault = errGone
