@@ -3,9 +3,7 @@ package lock_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -316,58 +314,3 @@ func TestEndOfContext_with_any_cause(t *testing.T) {
 
 // isLoss reports whether err tells of a lost lease.
 func isLoss(err error) bool { return errors.Is(err, lock.ErrLost) }
-
-// A shortLivedError matches its target n times. So a loop that continues while it matches ends,
-// and the test sees that it continued.
-type shortLivedError struct {
-	target error
-	asked  atomic.Int64
-}
-
-const patience = 10_000
-
-func (e *shortLivedError) Error() string { return e.target.Error() }
-
-func (e *shortLivedError) As(target any) bool { return errors.As(e.target, target) }
-
-func (e *shortLivedError) Is(target error) bool {
-	return target == e.target && e.asked.Add(1) < patience
-}
-
-// A call whose context ends returns, whatever the cause looks like. Nested in another lock, the cause is the
-// end of the outer one's session. In a group whose first error cancels the others, it is another call's
-// WaitError: the call's own error says what it waited for itself.
-func TestTryLockReturnsWhateverTheContextsCause(t *testing.T) {
-	t.Parallel()
-	another := &lock.WaitError{Path: "/other", Ahead: 7, Err: context.DeadlineExceeded}
-	for _, k := range kinds {
-		for _, target := range []error{framework.ErrSessionEnded, framework.ErrNodeExists, framework.ErrNoNode, framework.ErrUnknownOutcome, another} {
-			for _, try := range []bool{true, false} {
-				virtualSubtest(t, fmt.Sprintf("%s/%v/try=%v", k.name, target, try), func(t *testing.T, srv *zkserver.Server) {
-					l := k.lock(t, virtualClient(t, srv), "/interleaved/try")
-					srv.Refuse()
-					srv.Cut()
-					synctest.Wait()
-					ctx, cancel := context.WithCancelCause(t.Context())
-					cause := &shortLivedError{target: target}
-					time.AfterFunc(time.Second, func() { cancel(cause) })
-					if try {
-						l = tryLock{l}
-					}
-					lease, err := l.Lock(ctx)
-					if lease != nil || !errors.Is(err, context.Canceled) || errors.Is(err, lock.ErrHeld) {
-						t.Errorf("%v, %v; want no lease and an error that matches context.Canceled", lease, err)
-					}
-					var wait *lock.WaitError
-					if errors.As(err, &wait) && wait.Path == another.Path {
-						t.Errorf("%v is another call's WaitError", err)
-					}
-					if n := cause.asked.Load(); n >= patience {
-						t.Errorf("went round and round: the cause was looked at %d times", n)
-					}
-					srv.Accept()
-				})
-			}
-		}
-	}
-}

@@ -43,14 +43,13 @@ func (d *decoy) Is(target error) bool {
 	return false
 }
 
-// An error has the cause of its context's end once, and matches it. No recipe compares the cause. Package
-// lock has tests of its own.
+// An error has the cause of its context's end once, and matches it. No recipe compares the cause.
 func TestRecipesJoinTheCauseOnce(t *testing.T) {
 	t.Parallel()
 	for name := range contextCalls(t) {
 		pkg, _, _ := strings.Cut(name, ".")
-		if slices.Contains([]string{"framework", "listeners", "lock", "httplock", "retry"}, pkg) || name == "barrier.Double.Leave" {
-			continue // Leave refuses its lease
+		if slices.Contains([]string{"framework", "listeners", "retry"}, pkg) || needsNoConnection[name] != "" {
+			continue
 		}
 		for _, begun := range []bool{false, true} { // what runs in the background
 			t.Run(fmt.Sprintf("%s, begun %v", name, begun), func(t *testing.T) {
@@ -66,7 +65,11 @@ func TestRecipesJoinTheCauseOnce(t *testing.T) {
 					ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, why)
 					defer cancel()
 					fn := w.named(name)
-					in := w.arguments(fn.Type(), "service")
+					text := "service"
+					if pkg == "lock" {
+						text = "/arguments"
+					}
+					in := w.arguments(fn.Type(), text)
 					in[0] = reflect.ValueOf(ctx)
 					switch o, ended := w.call(fn, in); {
 					case !ended || o.panicked != nil:
