@@ -12,10 +12,8 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/zkpath"
-	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lease"
@@ -211,20 +209,5 @@ func TestWaitingCandidateIsNotRefused(t *testing.T) {
 		mustResign(t, term)
 		mustResign(t, recipetest.Granted(t, done))
 		must.OK(t, c.Delete(t.Context(), stranger))
-	})
-}
-
-func TestACLOfCandidates(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		c, path := env.Client(t), recipetest.Path(t)
-		want := []acl.Entry{{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}}
-		term := mustLead(t, newElection(t, c, path, recipes.WithACL(want...)))
-		for _, node := range []string{path, term.Node()} {
-			acl, _, err := c.ACL(t.Context(), node)
-			if err != nil || !slices.Equal(acl, want) {
-				t.Errorf("ACL of %s: %v, %v; want %v", node, acl, err, want)
-			}
-		}
-		mustResign(t, term)
 	})
 }

@@ -391,24 +391,6 @@ func TestALeadThatReturnsAtOnceIsCalledOnceASecond(t *testing.T) {
 	}, zkenv.Only("the times are exact in virtual time", zkenv.Embedded))
 }
 
-// testSessionErrorPolicy, testErrorPolicies: a policy decides whether an outage ends a term.
-func TestLossPolicyOfATerm(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), recipetest.Path(t)
-		c := route.Client(t)
-		patient := mustLead(t, newElection(t, c, path+"-patient"))
-		hasty := mustLead(t, newElection(t, c, path, recipes.WithLossPolicy(lease.OnSuspend)))
-		route.Cut()
-		must.Receive(t, hasty.Lost(), "the loss by suspension")
-		recipetest.Fails(t, "term that an outage ended", hasty.Err(), lease.ErrSuspended)
-		mustResign(t, mustLead(t, newElection(t, env.Client(t), path)))
-		if err := patient.Err(); err != nil {
-			t.Errorf("term that outlives an outage: %v", err)
-		}
-		mustResign(t, patient)
-	})
-}
-
 // CURATOR-724, testSessionInterruptionDoNotCauseBrainSplit: an operator deletes the directory with the
 // leader and a waiting candidate. The leader loses its term, and both are candidates again.
 func TestRunOutlivesTheElectionsDirectory(t *testing.T) {

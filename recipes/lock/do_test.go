@@ -40,7 +40,7 @@ func TestDoReportsTheWork(t *testing.T) {
 		for _, timeout := range []time.Duration{6 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second} {
 			for _, want := range []error{nil, errWork} {
 				t.Run(fmt.Sprintf("%s/%v/%v", name, timeout, want), func(t *testing.T) {
-					eachKindInVirtualTime(t, kinds, func(t *testing.T, k kind, srv *zkserver.Server) {
+					eachKindInVirtualTime(t, with(kinds, permits), func(t *testing.T, k kind, srv *zkserver.Server) {
 						c := virtualClient(t, srv, framework.WithSessionTimeout(timeout))
 						var returned time.Time
 						err := lock.Do(t.Context(), k.lock(t, c, "/work"), func(context.Context, *lock.Lease) error {

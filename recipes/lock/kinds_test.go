@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/leader"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -24,6 +25,7 @@ type kind struct {
 	fair      bool     // grants follow the order of the attempts
 	reentrant bool
 	callbacks bool // it takes a function for the queue position and for revocations
+	noTry     bool
 }
 
 // kinds are all kinds of locks.
@@ -35,6 +37,23 @@ var kinds = []kind{
 	{name: "semaphore mutex", lock: semaphoreMutexAt, create: fault.Create, fair: true, callbacks: true},
 	{name: "unfair mutex", lock: unfairMutexAt, create: fault.Multi},
 	{name: "multi", lock: multiAt, create: fault.Multi, fair: true, reentrant: true, callbacks: true},
+}
+
+// Other recipes whose leases are as those of locks: see package recipetest.
+var (
+	permits   = kind{name: "permits", lock: ofSemaphore("", 2, 2).lock, fair: true}
+	candidate = kind{name: "candidate", lock: ofElection(leader.Latch).lock, queue: true, fair: true, noTry: true}
+)
+
+// with returns the kinds and more.
+func with(of []kind, more ...kind) []kind { return slices.Concat(of, more) }
+
+// as returns the options as those of another recipe, which takes them, too.
+func as[O any](opts []lock.Option) (same []O) {
+	for _, o := range opts {
+		same = append(same, o.(O))
+	}
+	return same
 }
 
 func mutexAt(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {

@@ -25,7 +25,7 @@ import (
 // a connection again.
 func TestOnSuspend(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+	eachKindAndEnv(t, with(kinds, permits, candidate), func(t *testing.T, env *zkenv.Env, k kind, path string) {
 		holder, route := onRoute(t, env)
 		patient := mustLock(t, newMutex(t, holder, path+"-patient"))
 		lease := mustLock(t, k.lock(t, holder, path, recipes.WithLossPolicy(lease.OnSuspend)))

@@ -32,17 +32,17 @@ type sharer struct {
 }
 
 func ofElection(format leader.Format) sharer {
-	return sharer{name: "leader." + format.String(), noTry: true, lock: func(t testing.TB, c *framework.Client, path string, _ ...lock.Option) lock.Locker {
+	return sharer{name: "leader." + format.String(), noTry: true, lock: func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
 		t.Helper()
-		return recipetest.Candidate{Election: must.Get(leader.New(c, path, leader.WithFormat(format)))(t)}
+		return recipetest.Candidate{Election: must.Get(leader.New(c, path, append(as[leader.Option](opts), leader.WithFormat(format))...))(t)}
 	}}
 }
 
-// ofSemaphore is a contender for one of n permits.
-func ofSemaphore(name string, n int) sharer {
-	return sharer{name: name, lock: func(t testing.TB, c *framework.Client, path string, _ ...lock.Option) lock.Locker {
+// ofSemaphore is a contender for some of n permits.
+func ofSemaphore(name string, some, n int) sharer {
+	return sharer{name: name, lock: func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
 		t.Helper()
-		return recipetest.Permits{Semaphore: must.Get(semaphore.New(c, path, n))(t), N: 1}
+		return recipetest.Permits{Semaphore: must.Get(semaphore.New(c, path, n, as[semaphore.Option](opts)...))(t), N: some}
 	}}
 }
 
@@ -59,7 +59,7 @@ func sharers() []sharer {
 		{name: "RWMutex.Write", lock: writeSideAt},
 		{name: "RWMutex.Read", lock: readSideAt},
 		{name: "SemaphoreMutex", lock: semaphoreMutexAt},
-		ofSemaphore("Semaphore", 1),
+		ofSemaphore("Semaphore", 1, 1),
 		{name: "UnfairMutex", lock: func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
 			t.Helper()
 			return newUnfairMutex(t, c, path, opts...)
@@ -329,7 +329,7 @@ func foreignAt(t *testing.T, c *framework.Client, path string) (made string) {
 // because one of the first kind was there before it.
 func TestBehindARefusedContender(t *testing.T) {
 	t.Parallel()
-	ofTwo := ofSemaphore("Semaphore of 2", 2)
+	ofTwo := ofSemaphore("Semaphore of 2", 1, 2)
 	all := sharers()
 	for _, tc := range []struct {
 		kind    sharer
@@ -383,7 +383,7 @@ func TestBehindARefusedContender_unreadable(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
 		const path = "/behind"
 		operator := virtualClient(t, srv, framework.WithAuth("digest", []byte("operator:secret")))
-		ofTwo := ofSemaphore("Semaphore of 2", 2)
+		ofTwo := ofSemaphore("Semaphore of 2", 1, 2)
 		mustLock(t, ofTwo.lock(t, virtualClient(t, srv), path))
 		other := foreignAt(t, operator, path+"/x-lock-")
 		second := lockLater(t.Context(), ofTwo.lock(t, virtualClient(t, srv), path))

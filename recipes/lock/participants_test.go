@@ -161,7 +161,7 @@ func TestParticipantsWhileTheyComeAndGo(t *testing.T) {
 func TestQueuePosition(t *testing.T) {
 	t.Parallel()
 	calls := func(k kind) bool { return k.callbacks }
-	eachKindInVirtualTime(t, kindsThat(calls), func(t *testing.T, k kind, srv *zkserver.Server) {
+	eachKindInVirtualTime(t, with(kindsThat(calls), permits), func(t *testing.T, k kind, srv *zkserver.Server) {
 		const path = "/position"
 		var positions []int
 		expect := func(want ...int) {

@@ -213,12 +213,16 @@ func awaitWaiter(t *testing.T, done <-chan result, operator *framework.Client, d
 // directories that the lock has created for it.
 func TestLeasesHaveTheACLOfTheOption(t *testing.T) {
 	t.Parallel()
-	eachKindInVirtualTime(t, kindsWithZnode(), func(t *testing.T, k kind, srv *zkserver.Server) {
+	eachKindInVirtualTime(t, with(kindsWithZnode(), permits, candidate), func(t *testing.T, k kind, srv *zkserver.Server) {
 		c := virtualClient(t, srv)
 		want := acl.Entry{Perms: acl.All &^ acl.Admin, Scheme: "world", ID: "anyone"}
-		all := virtualClient(t, srv, framework.WithACLProvider(func(string) []acl.Entry { return []acl.Entry{want} }))
-		given, provided := k.lock(t, c, "/refusal/acl", recipes.WithACL(want)), k.lock(t, all, "/refusal/provided")
-		for _, l := range []lock.Locker{given, tryLock{given}, given, provided, tryLock{provided}} {
+		asked := virtualClient(t, srv, framework.WithACLProvider(func(string) []acl.Entry { return []acl.Entry{want} }))
+		given, provided := k.lock(t, c, "/refusal/acl", recipes.WithACL(want)), k.lock(t, asked, "/refusal/provided")
+		all := []lock.Locker{given, given, provided}
+		if !k.noTry {
+			all = append(all, tryLock{given}, tryLock{provided})
+		}
+		for _, l := range all {
 			lease := mustLock(t, l)
 			for node := lease.Node(); node != "/"; node = path.Dir(node) {
 				if acl, _, err := c.ACL(t.Context(), node); err != nil || len(acl) != 1 || acl[0] != want {

@@ -1,7 +1,6 @@
 package semaphore_test
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"sync"
@@ -16,7 +15,6 @@ import (
 	"github.com/docent-go/docent/recipes/semaphore"
 	"github.com/docent-go/docent/testing/locktest"
 	"github.com/docent-go/docent/testing/zkenv"
-	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // permitsOf returns what takes n of a semaphore's permits, for package locktest.
@@ -169,21 +167,4 @@ func TestGuardsOfSeveralPermits(t *testing.T) {
 			t.Errorf("transaction after the release: %v, want ErrNoNode", err)
 		}
 	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone))
-}
-
-// TestDoWithPermits has an outage begin while fn works under permits.
-func TestDoWithPermits(t *testing.T) {
-	recipetest.InVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		c := recipetest.ClientOf(t, srv)
-		began := time.Now()
-		err := lock.Do(t.Context(), recipetest.Permits{Semaphore: newSemaphore(t, c, "/permits", 2), N: 2}, func(context.Context, *lock.Lease) error {
-			srv.Refuse()
-			srv.Cut()
-			return nil
-		})
-		if took := time.Since(began); err != nil || took > time.Second {
-			t.Errorf("Do: %v after %v, want nil at once", err, took)
-		}
-		srv.Accept()
-	})
 }
