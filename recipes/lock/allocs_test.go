@@ -2,29 +2,31 @@ package lock_test
 
 import (
 	"context"
-	"encoding/binary"
+	"fmt"
 	"io"
-	"net"
+	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // allocsPerLock is how often the process allocates memory for one Lock and Release of a free mutex: the
 // client without a server. It is 55 at rest; the rest is for heartbeats, and for -race.
 const allocsPerLock = 60
 
-// TestAllocationsOfAFreeLock counts the client's allocations at a server that allocates nothing itself.
+// TestAllocationsOfAFreeLock counts the client's allocations: the server is another process.
 func TestAllocationsOfAFreeLock(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
-	m := newMutex(t, cannedClient(t), "/canned/lock")
+	c := newClient(t, serverElsewhere(t))
+	createDirs(t, c, "/allocations")
+	m := newMutex(t, c, "/allocations")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // as most callers have
 	defer cancel()
 	allocs := testing.AllocsPerRun(1000, func() {
@@ -112,121 +114,29 @@ func raceEnabled() bool {
 	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// cannedClient returns a client of a cannedConn.
-func cannedClient(t testing.TB) *framework.Client {
+// servesAlone is set in the environment of the process of [serveAlone].
+const servesAlone = "LOCK_TEST_SERVES"
+
+// serveAlone is a server in a process of its own, which ends with the standard input.
+func serveAlone() {
+	server, err := zkserver.Start()
+	if err != nil {
+		panic(err)
+	}
+	addr, err := server.Listen("127.0.0.1:0")
+	fmt.Println(addr, err)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// serverElsewhere returns the connect string of a server whose allocations are not this process's.
+func serverElsewhere(t testing.TB) (addr string) {
 	t.Helper()
-	return newClient(t, "canned:1", framework.WithDialer(func(context.Context, string, string) (net.Conn, error) {
-		c := new(cannedConn)
-		c.written.L = &c.mu
-		return c, nil
-	}))
+	server := exec.Command(os.Args[0]) //nolint:noctx // it ends with its input, after the client
+	server.Env = append(os.Environ(), servesAlone+"=1")
+	input, output := must.Get(server.StdinPipe())(t), must.Get(server.StdoutPipe())(t)
+	must.OK(t, server.Start())
+	t.Cleanup(func() { _, _ = input.Close(), server.Wait() })
+	_, err := fmt.Fscan(output, &addr)
+	must.OK(t, err)
+	return addr
 }
-
-// A cannedConn is a connection to a server of one contender. It replies to each request at once, and
-// allocates nothing for that once its buffers have grown.
-type cannedConn struct {
-	net.Conn // nil: what the client does not use
-
-	mu      sync.Mutex // guards following
-	written sync.Cond
-	replies []byte // that were not read yet
-	read    int    // of replies
-	path    []byte // of the znode that was created last
-	zxid    uint64
-	greeted bool
-	closed  bool
-}
-
-func (c *cannedConn) Write(p []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return 0, net.ErrClosed
-	}
-	for rest := p; len(rest) > 0; {
-		end := proto.LengthSize + int(binary.BigEndian.Uint32(rest))
-		c.receive(rest[proto.LengthSize:end])
-		rest = rest[end:]
-	}
-	c.written.Signal()
-	return len(p), nil
-}
-
-// receive replies to one frame.
-func (c *cannedConn) receive(frame []byte) {
-	start := len(c.replies)
-	c.replies = append(c.replies, 0, 0, 0, 0)
-	if c.greeted {
-		c.reply(frame)
-	} else {
-		c.greeted = true
-		c.replies = append(c.replies, (proto.ConnectReply{Timeout: 60_000, Session: 1, Password: make([]byte, proto.PasswordSize)}).Frame()[proto.LengthSize:]...)
-	}
-	binary.BigEndian.PutUint32(c.replies[start:], uint32(len(c.replies)-start-proto.LengthSize))
-}
-
-// reply appends the reply to the request.
-func (c *cannedConn) reply(request []byte) {
-	d := proto.NewDecoder(request)
-	xid, op := d.Int32(), proto.Opcode(d.Int32())
-	if op != proto.OpGetChildren2 {
-		c.zxid++
-	}
-	c.replies = binary.BigEndian.AppendUint32(c.replies, uint32(xid))
-	c.replies = binary.BigEndian.AppendUint64(c.replies, c.zxid)
-	c.replies = binary.BigEndian.AppendUint32(c.replies, 0)
-	switch op {
-	case proto.OpMulti: // a heartbeat
-		c.replies = append(c.replies, 0xff, 0xff, 0xff, 0xff, 1, 0xff, 0xff, 0xff, 0xff)
-	case proto.OpCreate2, proto.OpCreateContainer:
-		c.path = append(append(c.path[:0], d.Text()...), "0000000001"...)
-		c.appendText(c.path)
-		c.appendStat()
-	case proto.OpGetChildren2:
-		dir := d.Text()
-		c.replies = binary.BigEndian.AppendUint32(c.replies, 1)
-		c.appendText(c.path[len(dir)+1:])
-		c.appendStat()
-	}
-}
-
-func (c *cannedConn) appendText(s []byte) {
-	c.replies = append(binary.BigEndian.AppendUint32(c.replies, uint32(len(s))), s...)
-}
-
-func (c *cannedConn) appendStat() {
-	c.replies = binary.BigEndian.AppendUint64(c.replies, c.zxid)
-	for range proto.StatSize - 8 {
-		c.replies = append(c.replies, 0)
-	}
-}
-
-func (c *cannedConn) Read(p []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for c.read == len(c.replies) {
-		if c.closed {
-			return 0, io.EOF
-		}
-		c.written.Wait()
-	}
-	n := copy(p, c.replies[c.read:])
-	if c.read += n; c.read == len(c.replies) {
-		c.replies, c.read = c.replies[:0], 0
-	}
-	return n, nil
-}
-
-func (c *cannedConn) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = true
-	c.written.Broadcast()
-	return nil
-}
-
-func (c *cannedConn) SetDeadline(time.Time) error      { return nil }
-func (c *cannedConn) SetReadDeadline(time.Time) error  { return nil }
-func (c *cannedConn) SetWriteDeadline(time.Time) error { return nil }
-func (c *cannedConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
-func (c *cannedConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
