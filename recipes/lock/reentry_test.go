@@ -216,21 +216,6 @@ func TestWithoutReentry(t *testing.T) {
 	}
 }
 
-// TestHoldsNamesPathsInTheEnsemble has an owner hold one path in two namespaces.
-func TestHoldsNamesPathsInTheEnsemble(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		c := virtualClient(t, srv)
-		owner := lock.NewOwner("worker")
-		ctx := lock.ContextWithOwner(t.Context(), owner)
-		for _, ns := range []string{"one", "two"} {
-			mustLockAs(ctx, t, newMutex(t, must.Get(c.Namespace(ns))(t), "/a"))
-		}
-		if got, want := owner.Holds(), []string{"/one/a", "/two/a"}; !slices.Equal(got, want) {
-			t.Errorf("the owner holds %q, want %q", got, want)
-		}
-	})
-}
-
 // TestTryLockTakesNoPlace has a TryLock of the owner come at the moment at which the driver of its attempt
 // withdraws and another goroutine of the owner has not woken yet: that one keeps the place in the queue.
 func TestTryLockTakesNoPlace(t *testing.T) {

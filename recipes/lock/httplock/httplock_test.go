@@ -105,12 +105,6 @@ func TestABusyLock(t *testing.T) {
 func TestAnErrorOfTheFunction(t *testing.T) {
 	boom := errors.New("boom")
 	serve := func(http.ResponseWriter, *http.Request, *lock.Lease) error { return boom }
-	subtest(t, "default", func(t *testing.T, s *service) {
-		got := request(t.Context(), s.handler(t, serve))
-		if got.Code != http.StatusInternalServerError || strings.Contains(got.Body.String(), "boom") {
-			t.Errorf("status %d, %q, want 500 without the error's text", got.Code, got.Body)
-		}
-	})
 	subtest(t, "refusal", func(t *testing.T, s *service) {
 		got := request(t.Context(), s.handler(t, serve, httplock.WithRefusal(
 			func(w http.ResponseWriter, _ *http.Request, err error) {

@@ -51,6 +51,7 @@ func TestALeakedLease(t *testing.T) {
 	})
 }
 
+// TestOwnerHolds names paths in the ensemble.
 func TestOwnerHolds(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *service) {
 		owner := lock.NewOwner("job")
@@ -59,18 +60,18 @@ func TestOwnerHolds(t *testing.T) {
 			t.Errorf("holds %q before the first lock", got)
 		}
 		m := mutex(t, s.mine)
-		rw := must.Get(lock.NewRWMutex(s.mine, "/another"))(t)
+		rw := must.Get(lock.NewRWMutex(must.Get(s.mine.Namespace("another"))(t), "/report"))(t)
 		var last *lock.Lease
 		for _, l := range []lock.Locker{m, m, rw.Read()} {
 			last = must.Get(l.Lock(ctx))(t)
 		}
-		if got := owner.Holds(); !slices.Equal(got, []string{"/another", "/report"}) {
+		if got := owner.Holds(); !slices.Equal(got, []string{"/another/report", "/report"}) {
 			t.Errorf("holds %q, want both, once each", got)
 		}
 		for range 2 {
 			must.OK(t, m.Unlock(ctx))
 		}
-		if got := owner.Holds(); !slices.Equal(got, []string{"/another"}) {
+		if got := owner.Holds(); !slices.Equal(got, []string{"/another/report"}) {
 			t.Errorf("holds %q after the release", got)
 		}
 		must.OK(t, s.server.Expire(s.mine.Session().ID))
