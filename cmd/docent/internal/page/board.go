@@ -17,8 +17,8 @@ type board struct {
 	matters  func() []entry // those first that matter most; made once
 	findings []finding
 	graph    graph
-	holds    map[string][]hold // by lock
-	unseen   []span            // when holds were not seen
+	holds    func() map[string][]hold // by lock; made once
+	unseen   []span                   // when holds were not seen
 	held     int
 	waiting  int
 	dead     int // deadlocks
@@ -33,13 +33,7 @@ type entry struct {
 	possible bool // part of what may be one
 }
 
-// A collector makes boards of views, one after another.
-type collector struct {
-	history *history
-	judge   judge
-}
-
-func (c *collector) board(view inspect.View) *board {
+func newBoard(view inspect.View, judge *judge, history *history) *board {
 	b := &board{view: view, entries: make([]entry, 0, len(view.Locks))}
 	contended := inspect.Snapshot{At: view.At, Complete: view.Complete}
 	for i := range view.Locks {
@@ -53,11 +47,11 @@ func (c *collector) board(view inspect.View) *board {
 		b.waiting += e.Waiting
 		b.entries = append(b.entries, e)
 	}
-	found := c.judge.see(view, contended)
+	found := judge.see(view, contended)
 	b.judge(found)
 	b.graph = graphOf(contended, found)
-	b.holds = c.history.see(view)
-	b.unseen = c.history.unseen()
+	history.see(view)
+	b.holds, b.unseen = sync.OnceValue(history.snapshot()), slices.Clone(history.gaps)
 	b.matters = sync.OnceValue(func() []entry { return byMatter(b.entries) })
 	return b
 }

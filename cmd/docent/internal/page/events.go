@@ -26,7 +26,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.hub.close()
 	t := &tab{w: w, control: http.NewResponseController(w), write: s.cfg.Write}
-	t.run(r.Context(), &s.hub, s.cfg, q)
+	t.run(r.Context(), s.hub, s.cfg, q)
 }
 
 // A tab is a stream to a browser.

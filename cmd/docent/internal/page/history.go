@@ -25,16 +25,8 @@ type hold struct {
 	Before bool   `json:"before,omitempty"` // it held before the page began to look
 	Unsure bool   `json:"unsure,omitempty"` // it ended while the page did not see the ensemble
 
-	holder holder
+	lock string
 }
-
-// A holder is a znode that never comes again: its path and its czxid.
-type holder struct {
-	znode string
-	czxid int64
-}
-
-func holderOf(c *inspect.Contender) holder { return holder{znode: c.Znode, czxid: c.Czxid} }
 
 // A span is a time.
 type span struct {
@@ -44,118 +36,58 @@ type span struct {
 
 // A history has the holds of the last ten minutes. One goroutine uses it.
 type history struct {
-	views   change.Follower
-	holds   map[string][]hold // by lock, and by begin; a slice never changes
-	ended   []ended           // by end
-	started bool              // a live view was seen
-	blind   bool              // the view before was not live
-	gaps    []span            // when views were not live, the time before the first live one included
-	dropped int64             // holds that ended until then may have been dropped
+	views change.Follower
+	held  map[string]hold // that have not ended, by the holder's znode
+	ended []hold          // by end; those that are in it never change, so boards share them
+	gaps  []span          // for which it may lack holds, in order; no live view is seen while the last one goes on
 }
 
 // maxGaps is how many gaps are kept. The oldest are joined.
 const maxGaps = 20
 
-// An ended hold is kept until it is ten minutes old.
-type ended struct {
-	lock   string
-	holder holder
-	to     int64
-}
+func newHistory() *history { return &history{held: map[string]hold{}, gaps: []span{{}}} }
 
-func newHistory() *history { return &history{holds: map[string][]hold{}} }
-
-// see takes a view into the history, and returns the holds of the last ten minutes, by lock.
-func (h *history) see(view inspect.View) map[string][]hold {
-	if view.State == inspect.Current {
-		h.look(millis(view.At))
-	} else {
-		h.miss(millis(view.Since))
-	}
-	changed := make(map[string][]hold)
-	for _, e := range h.views.See(view) {
-		holds, known := changed[e.Path]
-		if !known {
-			holds = slices.Clone(h.holds[e.Path])
-		}
-		changed[e.Path] = h.apply(e, holds)
-	}
-	for path, holds := range changed {
-		h.put(path, holds)
-	}
-	h.blind = view.State != inspect.Current
-	h.forget(millis(view.At.Add(-historySpan)))
-	return maps.Clone(h.holds)
-}
-
-// look notes that the locks are seen from now on.
-func (h *history) look(now int64) {
+// see takes a view into the history.
+func (h *history) see(view inspect.View) {
+	last := len(h.gaps) - 1
+	blind := last >= 0 && h.gaps[last].To == 0
 	switch {
-	case !h.started:
-		h.gaps, h.started = []span{{To: now}}, true
-	case h.blind:
-		h.gaps[len(h.gaps)-1].To = now
+	case blind && view.State == inspect.Current:
+		h.gaps[last].To = millis(view.At)
+	case !blind && view.State != inspect.Current:
+		h.gaps = append(h.gaps, span{From: millis(view.Since)})
+		if len(h.gaps) > maxGaps {
+			h.gaps[1].From = h.gaps[0].From
+			h.gaps = h.gaps[1:]
+		}
 	}
+	for _, e := range h.views.See(view) {
+		h.apply(e)
+	}
+	h.forget(millis(view.At.Add(-historySpan)))
 }
 
-// miss notes that the locks are not seen since a time.
-func (h *history) miss(since int64) {
-	if !h.started || h.blind {
-		return
-	}
-	h.gaps = append(h.gaps, span{From: since})
-	if len(h.gaps) > maxGaps {
-		h.gaps[1].From = h.gaps[0].From
-		h.gaps = slices.Delete(h.gaps, 0, 1)
-	}
-}
-
-// unseen returns when the history may lack holds, in order.
-func (h *history) unseen() []span {
-	if !h.started {
-		return []span{{}}
-	}
-	all := slices.Clone(h.gaps)
-	if h.dropped == 0 {
-		return all
-	}
-	all = slices.DeleteFunc(all, func(s span) bool { return s.To != 0 && s.To <= h.dropped })
-	return append([]span{{To: h.dropped}}, all...)
-}
-
-// apply returns the holds of a lock after an event.
-func (h *history) apply(e change.Event, holds []hold) []hold {
+// apply begins or ends the hold that an event is about.
+func (h *history) apply(e change.Event) {
+	znode := e.Contender.Znode
 	switch e.What {
 	case change.Granted:
-		return append(holds, begin(e))
+		h.held[znode] = begin(e)
 	case change.Released, change.Queued: // one that seemed to hold may wait
-		i := slices.IndexFunc(holds, func(o hold) bool { return o.To == 0 && o.holder.znode == e.Contender.Znode })
-		if i >= 0 {
-			holds[i].To, holds[i].Unsure = millis(e.At), e.Unsure
-			h.ended = append(h.ended, ended{e.Path, holds[i].holder, holds[i].To})
+		if o, held := h.held[znode]; held {
+			delete(h.held, znode)
+			o.To, o.Unsure = millis(e.At), e.Unsure
+			h.ended = append(h.ended, o)
 		}
 	case change.Gone, change.Revoked, change.Live, change.Stale: // no hold begins or ends
 	}
-	return holds
-}
-
-// put replaces the holds of a lock.
-func (h *history) put(path string, holds []hold) {
-	if len(holds) == 0 {
-		delete(h.holds, path)
-		return
-	}
-	slices.SortFunc(holds, func(a, b hold) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Fence, b.Fence))
-	})
-	h.holds[path] = holds
 }
 
 // begin returns the hold of a contender that is seen to hold for the first time. One that never
 // waited holds since its znode was created. The clock of the servers may be ahead.
 func begin(e change.Event) hold {
 	c := &e.Contender
-	d := hold{Name: nameOf(c), Fence: fenceText(c.Czxid), From: millis(e.At), Before: e.Before, holder: holderOf(c)}
+	d := hold{Name: nameOf(c), Fence: fenceText(c.Czxid), From: millis(e.At), Before: e.Before, lock: e.Path}
 	if c.Meta != nil {
 		d.Owner = cut(c.Meta.Owner)
 	}
@@ -165,23 +97,36 @@ func begin(e change.Event) hold {
 	return d
 }
 
-// forget drops holds that ended before a time, and the oldest of too many.
+// forget drops holds and gaps that ended before a time, and the oldest of too many holds: since then holds may lack.
 func (h *history) forget(before int64) {
+	lacks := before
 	drop := max(0, len(h.ended)-historyMax)
 	if drop > 0 {
-		h.dropped = h.ended[drop-1].to
+		lacks = max(before, h.ended[drop-1].To)
 	}
-	for drop < len(h.ended) && h.ended[drop].to < before {
+	h.gaps = slices.DeleteFunc(h.gaps, func(s span) bool { return s.To != 0 && s.To <= lacks })
+	if lacks > before {
+		h.gaps = slices.Insert(h.gaps, 0, span{To: lacks})
+	}
+	for drop < len(h.ended) && h.ended[drop].To < before {
 		drop++
 	}
-	h.gaps = slices.DeleteFunc(h.gaps, func(s span) bool { return s.To != 0 && s.To < before })
-	if h.dropped < before {
-		h.dropped = 0
+	h.ended = h.ended[drop:]
+}
+
+// snapshot returns what gives the holds by lock, each lock's in the order of their begins.
+func (h *history) snapshot() func() map[string][]hold {
+	held, ended := slices.Collect(maps.Values(h.held)), h.ended
+	return func() map[string][]hold {
+		holds := make(map[string][]hold)
+		for _, o := range slices.Concat(ended, held) {
+			holds[o.lock] = append(holds[o.lock], o)
+		}
+		for _, all := range holds {
+			slices.SortFunc(all, func(a, b hold) int {
+				return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Fence, b.Fence))
+			})
+		}
+		return holds
 	}
-	for _, e := range h.ended[:drop] {
-		h.put(e.lock, slices.DeleteFunc(slices.Clone(h.holds[e.lock]), func(o hold) bool {
-			return o.To != 0 && o.holder == e.holder
-		}))
-	}
-	h.ended = slices.Delete(h.ended, 0, drop)
 }

@@ -7,10 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
-	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/change"
 )
 
@@ -38,7 +36,7 @@ type Config struct {
 // A Server serves the page. Its methods may be called concurrently.
 type Server struct {
 	cfg     Config
-	hub     hub
+	hub     *hub
 	refused counter // requests, by reason
 	revoked counter // by outcome
 	handler http.Handler
@@ -72,67 +70,11 @@ func (s *Server) routes() http.Handler {
 	return s.guard(mux)
 }
 
-// Collect makes a board of each view of the source, and another one when a finding of the latest view is
-// old enough to be shown. It returns when ctx ends.
+// Collect makes a board of each view of the source. It returns when ctx ends.
 func (s *Server) Collect(ctx context.Context) {
-	p := &publisher{hub: &s.hub, collector: collector{history: newHistory()}}
-	defer p.close()
 	for view := range s.cfg.Source.Views(ctx) {
-		p.see(view)
+		s.hub.publish(view)
 	}
-}
-
-// A publisher publishes boards. Its methods may be called concurrently.
-type publisher struct {
-	hub     *hub
-	waiting sync.WaitGroup // for the function of again
-
-	mu        sync.Mutex // guards following
-	collector collector
-	again     *time.Timer // publishes the latest view again; nil for none
-}
-
-// see publishes another view.
-func (p *publisher) see(view inspect.View) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stopLocked()
-	p.publishLocked(view)
-}
-
-func (p *publisher) publishLocked(view inspect.View) {
-	p.hub.publish(p.collector.board(view))
-	if p.collector.judge.due.IsZero() {
-		return
-	}
-	wait := p.collector.judge.due.Sub(view.At)
-	var own *time.Timer
-	p.waiting.Add(1)
-	own = time.AfterFunc(wait, func() {
-		defer p.waiting.Done()
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.again != own { // there is a later view
-			return
-		}
-		view.At = view.At.Add(wait) // nothing has changed since
-		p.publishLocked(view)
-	})
-	p.again = own
-}
-
-func (p *publisher) stopLocked() {
-	if p.again != nil && p.again.Stop() {
-		p.waiting.Done()
-	}
-	p.again = nil
-}
-
-func (p *publisher) close() {
-	p.mu.Lock()
-	p.stopLocked()
-	p.mu.Unlock()
-	p.waiting.Wait()
 }
 
 const (

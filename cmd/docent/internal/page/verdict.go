@@ -22,6 +22,14 @@ type finding struct {
 // A standing edge joins two znodes, which never come again under their names and transactions.
 type standing struct{ waiter, blocker holder }
 
+// A holder is a znode that never comes again: its path and its czxid.
+type holder struct {
+	znode string
+	czxid int64
+}
+
+func holderOf(c *inspect.Contender) holder { return holder{znode: c.Znode, czxid: c.Czxid} }
+
 // A judge finds deadlocks in the views. One goroutine uses it.
 type judge struct {
 	last  inspect.Snapshot       // the locks of the view before that have waiters; zero if that was not current
