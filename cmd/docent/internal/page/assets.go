@@ -35,17 +35,13 @@ func (s *Server) addAssets(mux *http.ServeMux) {
 		panic(err) // the binary lacks its files
 	}
 	for _, file := range files {
-		data, err := assets.ReadFile("assets/" + file.Name())
-		if err != nil {
-			panic(err)
-		}
 		route := "/" + file.Name()
 		if file.Name() == "index.html" {
 			route = "/{$}"
 		}
-		mux.HandleFunc("GET "+route, func(w http.ResponseWriter, _ *http.Request) {
+		mux.HandleFunc("GET "+route, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", typeOf(file.Name()))
-			_, _ = w.Write(data) // an error means that the browser has gone
+			http.ServeFileFS(w, r, assets, "assets/"+file.Name())
 		})
 	}
 }

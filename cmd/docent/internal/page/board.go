@@ -8,13 +8,14 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
+	"github.com/docent-go/docent/cmd/docent/internal/waits"
 )
 
 // A board is what the page knows at a moment. It never changes.
 type board struct {
 	view     inspect.View
-	entries  []entry        // by path
-	matters  func() []entry // those first that matter most; made once
+	entries  []*entry        // by path
+	matters  func() []*entry // those first that matter most; made once
 	findings []finding
 	graph    graph
 	holds    func() map[string][]hold // by lock; made once
@@ -28,16 +29,15 @@ type board struct {
 type entry struct {
 	show.Row
 
-	lock     *inspect.Lock
-	dead     bool // part of a deadlock
-	possible bool // part of what may be one
+	lock *inspect.Lock
+	mark waits.Mark
 }
 
 func newBoard(view inspect.View, judge *judge, history *history) *board {
-	b := &board{view: view, entries: make([]entry, 0, len(view.Locks))}
+	b := &board{view: view, entries: make([]*entry, 0, len(view.Locks))}
 	contended := inspect.Snapshot{At: view.At, Complete: view.Complete}
 	for i := range view.Locks {
-		e := entry{Row: show.RowOf(&view.Locks[i]), lock: &view.Locks[i]}
+		e := &entry{Row: show.RowOf(&view.Locks[i]), lock: &view.Locks[i]}
 		if e.Holders > 0 {
 			b.held++
 		}
@@ -52,43 +52,30 @@ func newBoard(view inspect.View, judge *judge, history *history) *board {
 	b.graph = graphOf(contended, found)
 	history.see(view)
 	b.holds, b.unseen = sync.OnceValue(history.snapshot()), slices.Clone(history.gaps)
-	b.matters = sync.OnceValue(func() []entry { return byMatter(b.entries) })
+	b.matters = sync.OnceValue(func() []*entry { return byMatter(b.entries) })
 	return b
 }
 
 // byMatter returns the entries in the order in which they matter: the one with the longest wait, those of
 // deadlocks and of what may be one, the others by their longest waits, then by their oldest holders.
-func byMatter(entries []entry) []entry {
+func byMatter(entries []*entry) []*entry {
 	sorted := slices.Clone(entries)
-	slices.SortFunc(sorted, func(a, b entry) int {
+	slices.SortFunc(sorted, func(a, b *entry) int {
 		return cmp.Or(
-			-cmp.Compare(a.alarm(), b.alarm()), show.EarliestFirst(a.Longest, b.Longest), cmp.Compare(b.Waiting, a.Waiting),
+			cmp.Compare(b.mark, a.mark), show.EarliestFirst(a.Longest, b.Longest), cmp.Compare(b.Waiting, a.Waiting),
 			show.EarliestFirst(a.Held, b.Held), cmp.Compare(a.lock.Path, b.lock.Path),
 		)
 	})
 	longest := 0
-	for i := range sorted {
-		if show.EarliestFirst(sorted[i].Longest, sorted[longest].Longest) < 0 {
+	for i, e := range sorted {
+		if show.EarliestFirst(e.Longest, sorted[longest].Longest) < 0 {
 			longest = i
 		}
 	}
 	if longest > 0 {
-		first := sorted[longest]
-		copy(sorted[1:longest+1], sorted[:longest])
-		sorted[0] = first
+		sorted = slices.Concat(sorted[longest:longest+1], sorted[:longest], sorted[longest+1:])
 	}
 	return sorted
-}
-
-// alarm returns how certain it is that the lock is part of a deadlock.
-func (e *entry) alarm() int {
-	switch {
-	case e.dead:
-		return 2
-	case e.possible:
-		return 1
-	}
-	return 0
 }
 
 // matches reports whether a tab asks for the lock.

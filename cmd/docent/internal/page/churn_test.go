@@ -57,13 +57,13 @@ func (w *watcher) client() *framework.Client {
 // dead returns what the snapshot shows in red: the paths of rows, and the locks of edges.
 func (s *snapshot) dead() []string {
 	var found []string
-	for _, r := range s.Rows.Set {
-		if r.Dead {
+	for _, r := range s.Rows {
+		if r.Mark == "dead" {
 			found = append(found, r.Path)
 		}
 	}
 	for _, e := range s.Graph.Edges {
-		if e.Dead {
+		if e.Mark == "dead" {
 			found = append(found, e.Lock)
 		}
 	}
@@ -74,8 +74,8 @@ func (s *snapshot) dead() []string {
 // possible returns what it shows as a warning.
 func (s *snapshot) possible() []string {
 	var found []string
-	for _, r := range s.Rows.Set {
-		if r.Possible {
+	for _, r := range s.Rows {
+		if r.Mark == "possible" {
 			found = append(found, r.Path)
 		}
 	}

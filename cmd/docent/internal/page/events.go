@@ -71,7 +71,7 @@ func (t *tab) run(ctx context.Context, h *hub, cfg Config, q query) {
 // send sends a message, within the time that a message may take.
 func (t *tab) send(event string, m message) error {
 	t.number++
-	m.Number, m.Now = t.number, millis(time.Now())
+	m["n"], m["now"] = t.number, millis(time.Now()) // by the clock of docent
 	data, err := json.Marshal(m)
 	if err != nil {
 		return err

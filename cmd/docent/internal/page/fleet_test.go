@@ -119,18 +119,15 @@ type snapshot struct {
 		Severity string   `json:"severity"`
 		Locks    []string `json:"locks"`
 	} `json:"findings"`
-	Rows struct {
-		Order []string `json:"order"`
-		Set   []struct {
-			Path     string `json:"path"`
-			Dead     bool   `json:"dead"`
-			Possible bool   `json:"possible"`
-		} `json:"set"`
+	Order []string `json:"order"`
+	Rows  []struct {
+		Path string `json:"path"`
+		Mark string `json:"mark"`
 	} `json:"rows"`
 	Graph struct {
 		Edges []struct {
 			Lock string `json:"lock"`
-			Dead bool   `json:"dead"`
+			Mark string `json:"mark"`
 		} `json:"edges"`
 	} `json:"graph"`
 	Queue struct {
@@ -169,7 +166,7 @@ func TestServer_sorts_by_what_matters(t *testing.T) {
 		"?waiting=1":   "/locks/c /locks/d /locks/e /locks/f",
 		"?desc=1":      "/locks/a /locks/b /locks/f /locks/e /locks/d /locks/c",
 	} {
-		if got := strings.Join(s.snapshot(t, query).Rows.Order, " "); got != want {
+		if got := strings.Join(s.snapshot(t, query).Order, " "); got != want {
 			t.Errorf("%q: %s, want %s", query, got, want)
 		}
 	}

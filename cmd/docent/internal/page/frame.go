@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
-	"github.com/docent-go/docent/cmd/docent/internal/show"
+	"github.com/docent-go/docent/cmd/docent/internal/waits"
 	"github.com/docent-go/docent/framework/zktel"
 )
 
@@ -24,7 +24,6 @@ type frame struct {
 type summary struct {
 	State     string   `json:"state"` // connecting, scanning, live, stale
 	Since     int64    `json:"since"` // ms; of the state
-	At        int64    `json:"at"`    // ms; of the view
 	Cause     string   `json:"cause,omitempty"`
 	Fault     string   `json:"fault,omitempty"` // the kind of error for which the root can't be read
 	Servers   string   `json:"servers"`
@@ -58,11 +57,9 @@ type row struct {
 	Waiting int    `json:"waiting"`
 	Longest int64  `json:"longest"` // ms; of the oldest waiter
 
-	Dead     bool `json:"dead,omitempty"`     // part of a deadlock
-	Possible bool `json:"possible,omitempty"` // part of what may be one
-
-	Runs    []run `json:"runs,omitempty"`    // the last run of a schedule
-	Unknown bool  `json:"unknown,omitempty"` // the data are not a schedule's
+	Mark    waits.Mark `json:"mark,omitempty"`
+	Runs    []run      `json:"runs,omitempty"`    // the last run of a schedule
+	Unknown bool       `json:"unknown,omitempty"` // the data are not a schedule's
 }
 
 // A run is one of a schedule, as its host recorded it.
@@ -110,7 +107,7 @@ func (b *board) frame(cfg Config, q query) frame {
 
 func (b *board) summary(cfg Config) summary {
 	s := summary{
-		State: string(b.view.State), Since: millis(b.view.Since), At: millis(b.view.At),
+		State: string(b.view.State), Since: millis(b.view.Since),
 		Fault: rootFault(b.view), LeftOut: b.view.LeftOut,
 		Servers: cfg.Servers, Root: cfg.Root, Revoke: cfg.Revoke != nil, Beat: cfg.Beat.Milliseconds(),
 		Locks: len(b.entries), Held: b.held, Waiting: b.waiting, Deadlocks: b.dead,
@@ -126,51 +123,30 @@ func (b *board) summary(cfg Config) summary {
 }
 
 // find returns the locks that the tab asks for, in its order.
-func (b *board) find(q query) []entry {
+func (b *board) find(q query) []*entry {
 	all := b.entries
 	if q.order == byMatterFirst {
 		all = b.matters()
 	}
-	if q.isPlain() {
-		return all
-	}
-	found := make([]entry, 0, len(all))
-	for i := range all {
-		if all[i].matches(q) {
-			found = append(found, all[i])
+	found := make([]*entry, 0, len(all))
+	for _, e := range all {
+		if e.matches(q) {
+			found = append(found, e)
 		}
 	}
-	if q.order == byMatterFirst {
-		if q.desc {
-			slices.Reverse(found)
-		}
-		return found
+	if order := orders()[q.order]; order != nil {
+		slices.SortStableFunc(found, order)
 	}
-	slices.SortStableFunc(found, func(x, y entry) int {
-		order := 0
-		switch q.order {
-		case "held":
-			order = show.EarliestFirst(x.Held, y.Held)
-		case "waiting":
-			order = cmp.Compare(y.Waiting, x.Waiting)
-		case "longest":
-			order = show.EarliestFirst(x.Longest, y.Longest)
-		}
-		if order == 0 {
-			order = cmp.Compare(x.lock.Path, y.lock.Path)
-		}
-		if q.desc {
-			return -order
-		}
-		return order
-	})
+	if q.desc {
+		slices.Reverse(found)
+	}
 	return found
 }
 
 func (e *entry) row() row {
 	r := row{
 		Path: e.lock.Path, Kind: string(e.lock.Kind), Permits: e.lock.Permits,
-		Since: millis(e.Held), Waiting: e.Waiting, Longest: millis(e.Longest), Dead: e.dead, Possible: e.possible,
+		Since: millis(e.Held), Waiting: e.Waiting, Longest: millis(e.Longest), Mark: e.mark,
 		Holders: []who{}, Held: e.Holders, Runs: runsOf(e.lock, 1), Unknown: e.lock.Unknown,
 	}
 	for i := range e.lock.Contenders {
@@ -183,7 +159,7 @@ func (e *entry) row() row {
 
 // queue returns the contenders of the lock at path, nil if there is no such lock.
 func (b *board) queue(path string, whole bool) *queue {
-	i, found := slices.BinarySearchFunc(b.entries, path, func(e entry, path string) int { return cmp.Compare(e.lock.Path, path) })
+	i, found := slices.BinarySearchFunc(b.entries, path, func(e *entry, path string) int { return cmp.Compare(e.lock.Path, path) })
 	if !found {
 		return nil
 	}

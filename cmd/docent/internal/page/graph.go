@@ -18,17 +18,16 @@ type graph struct {
 
 // A node is a party of the graph.
 type node struct {
-	X       int    `json:"x"`
-	Y       int    `json:"y"`
-	Part    int    `json:"part"` // the connected part of the graph: the page puts the parts side by side
-	Name    string `json:"name"`
-	Owner   string `json:"owner,omitempty"`
-	Dead    bool   `json:"dead,omitempty"`     // in a deadlock
-	Maybe   bool   `json:"possible,omitempty"` // in what may be one
-	Waiting int64  `json:"waiting,omitempty"`  // ms; since when it waits
-	Crowd   int    `json:"crowd,omitempty"`    // it represents so many contenders
-	By      string `json:"by,omitempty"`       // the library, if it shows sessions alone
-	Session string `json:"session,omitempty"`  // of a party that shows nothing else
+	X       int        `json:"x"`
+	Y       int        `json:"y"`
+	Part    int        `json:"part"` // the connected part of the graph: the page puts the parts side by side
+	Name    string     `json:"name"`
+	Owner   string     `json:"owner,omitempty"`
+	Mark    waits.Mark `json:"mark,omitempty"`
+	Waiting int64      `json:"waiting,omitempty"` // ms; since when it waits
+	Crowd   int        `json:"crowd,omitempty"`   // it represents so many contenders
+	By      string     `json:"by,omitempty"`      // the library, if it shows sessions alone
+	Session string     `json:"session,omitempty"` // of a party that shows nothing else
 }
 
 // An edge leads from a waiter to its blocker.
@@ -39,8 +38,7 @@ type edge struct {
 	Curve  [4]layout.Point `json:"curve"`
 	Text   layout.Point    `json:"text"`
 	Label  string          `json:"label,omitempty"` // "" if it has no place, or another edge has it
-	Dead   bool            `json:"dead,omitempty"`
-	Maybe  bool            `json:"possible,omitempty"`
+	Mark   waits.Mark      `json:"mark,omitempty"`
 	Direct bool            `json:"direct,omitempty"` // the blocker holds; else it is in front
 }
 
@@ -51,46 +49,40 @@ const oneRow = 1 << 20
 func graphOf(snapshot inspect.Snapshot, deadlocks []inspect.Finding) graph {
 	chosen := waits.Of(snapshot, deadlocks)
 	g := graph{Nodes: []node{}, Edges: []edge{}, More: chosen.Left}
-	for _, p := range chosen.Parties {
-		g.Nodes = append(g.Nodes, nodeOf(p))
-	}
-	for _, e := range chosen.Edges {
-		if e.From != e.To {
-			g.Edges = append(g.Edges, edge{From: e.From, To: e.To, Lock: e.Lock, Dead: e.Dead, Maybe: e.Possible, Direct: e.Direct})
-		}
-	}
-	g.place()
-	return g
-}
-
-// place gives nodes and edges their places.
-func (g *graph) place() {
 	type wait struct {
 		from int
 		lock string
 	}
-	edges, named := make([]layout.Edge, len(g.Edges)), make(map[wait]bool)
-	for i, e := range g.Edges {
-		edges[i] = layout.Edge{From: e.From, To: e.To}
-		if own := (wait{e.From, e.Lock}); !named[own] { // the edges of a waiter at one lock are close together
-			named[own], edges[i].Label = true, cut(path.Base(e.Lock))
+	var edges []layout.Edge
+	named := make(map[wait]bool)
+	for _, e := range chosen.Edges {
+		if e.From == e.To {
+			continue
 		}
+		g.Edges = append(g.Edges, edge{From: e.From, To: e.To, Lock: e.Lock, Mark: e.Mark, Direct: e.Direct})
+		drawn := layout.Edge{From: e.From, To: e.To}
+		if own := (wait{e.From, e.Lock}); !named[own] { // the edges of a waiter at one lock are close together
+			named[own], drawn.Label = true, cut(path.Base(e.Lock))
+		}
+		edges = append(edges, drawn)
 	}
-	d := layout.Draw(len(g.Nodes), edges, oneRow)
-	for i, at := range d.Nodes {
-		g.Nodes[i].X, g.Nodes[i].Y, g.Nodes[i].Part = at.X, at.Y, d.Parts[i]
+	d := layout.Draw(len(chosen.Parties), edges, oneRow)
+	for i, p := range chosen.Parties {
+		n := nodeOf(p)
+		n.X, n.Y, n.Part = d.Nodes[i].X, d.Nodes[i].Y, d.Parts[i]
+		g.Nodes = append(g.Nodes, n)
 	}
 	for i, r := range d.Routes {
 		if g.Edges[i].Curve, g.Edges[i].Text = r.Curve, r.Text; !r.Hidden {
 			g.Edges[i].Label = r.Label
 		}
 	}
+	return g
 }
 
 // nodeOf returns the node of a party. Its name is the process, and the owner has a line of its own.
 func nodeOf(p waits.Party) node {
-	n := node{Owner: cut(p.Owner), Dead: p.Dead, Maybe: p.Possible, Waiting: millis(p.Since)}
-	n.Crowd = p.Crowd
+	n := node{Owner: cut(p.Owner), Mark: p.Mark, Waiting: millis(p.Since), Crowd: p.Crowd}
 	if p.Strength == inspect.BySession && p.Crowd == 0 {
 		n.By, n.Session = string(p.Library), show.Session(p.Session)
 	}

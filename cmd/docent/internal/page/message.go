@@ -3,76 +3,40 @@ package page
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 )
 
-// A message brings a tab from the frame that it has to another. A field that is absent has not changed. A
-// snapshot is the difference to an empty frame.
-type message struct {
-	Number   int             `json:"n"`
-	Now      int64           `json:"now"` // by the clock of docent
-	Summary  json.RawMessage `json:"summary,omitempty"`
-	Findings json.RawMessage `json:"findings,omitempty"`
-	Rows     *rowsChange     `json:"rows,omitempty"`
-	Queue    json.RawMessage `json:"queue,omitempty"`
-	Graph    json.RawMessage `json:"graph,omitempty"`
-	Holds    json.RawMessage `json:"holds,omitempty"`
-}
-
-// A rowsChange has the rows that are new or changed. If Order is there, it names all rows.
-type rowsChange struct {
-	Set   []json.RawMessage `json:"set,omitempty"`
-	Order []string          `json:"order"`
-}
+// A message brings a tab from the frame that it has to another: it has the parts that have changed, by their names, and
+// of the rows those that have changed. A snapshot is the difference to an empty frame.
+type message map[string]any
 
 // sent is what a tab has been sent.
 type sent struct {
-	summary, findings, queue, graph, holds json.RawMessage
-	rows                                   map[string]json.RawMessage
-	order                                  []string
+	parts map[string]json.RawMessage
+	rows  map[string]json.RawMessage // by path
 }
 
 // difference returns the message that brings the tab to f, which it then has.
 func (s *sent) difference(f frame) message {
-	return message{
-		Summary:  renewed(&s.summary, f.Summary),
-		Findings: renewed(&s.findings, f.Findings),
-		Rows:     s.changeRows(f.Rows),
-		Queue:    renewed(&s.queue, f.Queue),
-		Graph:    renewed(&s.graph, f.Graph),
-		Holds:    renewed(&s.holds, f.Holds),
-	}
-}
-
-// renewed returns v as JSON, and nil if that is what the tab has.
-func renewed(has *json.RawMessage, v any) json.RawMessage {
-	data := encode(v)
-	if bytes.Equal(data, *has) {
-		return nil
-	}
-	*has = data
-	return data
-}
-
-func (s *sent) changeRows(rows []row) *rowsChange {
-	var c rowsChange
-	next, order := make(map[string]json.RawMessage, len(rows)), make([]string, 0, len(rows))
-	for _, r := range rows {
-		data := encode(r)
-		if !bytes.Equal(data, s.rows[r.Path]) {
-			c.Set = append(c.Set, data)
+	m, parts, rows := message{}, make(map[string]json.RawMessage), make(map[string]json.RawMessage)
+	order, changed := []string{}, []json.RawMessage(nil)
+	for _, r := range f.Rows {
+		order, rows[r.Path] = append(order, r.Path), encode(r)
+		if !bytes.Equal(rows[r.Path], s.rows[r.Path]) {
+			changed = append(changed, rows[r.Path])
 		}
-		next[r.Path] = data
-		order = append(order, r.Path)
 	}
-	if s.rows == nil || !slices.Equal(order, s.order) {
-		c.Order = order
+	if changed != nil {
+		m["rows"] = changed
 	}
-	s.rows, s.order = next, order
-	if c.Set == nil && c.Order == nil {
-		return nil
+	for name, part := range map[string]any{
+		"summary": f.Summary, "findings": f.Findings, "order": order, "queue": f.Queue, "graph": f.Graph, "holds": f.Holds,
+	} {
+		if parts[name] = encode(part); !bytes.Equal(parts[name], s.parts[name]) {
+			m[name] = parts[name]
+		}
 	}
-	return &c
+	s.parts, s.rows = parts, rows
+	return m
 }
 
 // encode panics if v has no JSON, which is a fault of the page's types.

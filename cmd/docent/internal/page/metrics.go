@@ -45,22 +45,17 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	b, _ := s.hub.board()
 	var m metricsText
 	kinds := map[string]int{}
-	ages := map[string]time.Time{}
-	for i := range b.entries {
-		e := &b.entries[i]
+	var hold, wait time.Time // of the oldest
+	for _, e := range b.entries {
 		kinds[string(e.lock.Kind)]++
-		for name, at := range map[string]time.Time{"hold": e.Held, "wait": e.Longest} {
-			if !at.IsZero() {
-				ages[name] = show.Earlier(ages[name], at)
-			}
-		}
+		hold, wait = show.Earlier(hold, e.Held), show.Earlier(wait, e.Longest)
 	}
 	m.family("docent_locks", "gauge", "Locks below the root, by kind.", "kind", kinds)
 	m.gauge("docent_locks_held", "Locks that have a holder.", float64(b.held))
 	m.gauge("docent_lock_waiters", "Contenders that wait.", float64(b.waiting))
 	m.gauge("docent_lock_deadlocks", "Deadlocks that are certain.", float64(b.dead))
-	m.gauge("docent_lock_oldest_hold_seconds", "Age of the oldest holder's znode.", age(ages["hold"]))
-	m.gauge("docent_lock_oldest_wait_seconds", "Age of the oldest waiter's znode.", age(ages["wait"]))
+	m.gauge("docent_lock_oldest_hold_seconds", "Age of the oldest holder's znode.", age(hold))
+	m.gauge("docent_lock_oldest_wait_seconds", "Age of the oldest waiter's znode.", age(wait))
 	m.perLock(b)
 	m.gauge("docent_lock_left_out_znodes", "Znodes that --max leaves out.", float64(b.view.LeftOut))
 	m.gauge("docent_lock_unread_paths", "Paths that could not be read.", float64(len(b.view.Unread)))
@@ -87,7 +82,7 @@ func (m *metricsText) gauge(name, help string, v float64) {
 
 // perLock writes the series of the locks that matter most.
 func (m *metricsText) perLock(b *board) {
-	var chosen []entry
+	var chosen []*entry
 	seen := make(map[string]bool)
 	for _, e := range b.matters() {
 		label := labelText(e.lock.Path)
@@ -98,8 +93,8 @@ func (m *metricsText) perLock(b *board) {
 	}
 	series := func(name, help string, of func(*entry) float64) {
 		m.head(name, "gauge", help)
-		for i := range chosen {
-			fmt.Fprintf(m, "%s{lock=%s,kind=%s} %g\n", name, labelText(chosen[i].lock.Path), labelText(string(chosen[i].lock.Kind)), of(&chosen[i]))
+		for _, e := range chosen {
+			fmt.Fprintf(m, "%s{lock=%s,kind=%s} %g\n", name, labelText(e.lock.Path), labelText(string(e.lock.Kind)), of(e))
 		}
 	}
 	series("docent_lock_holders", "Contenders that hold the lock.", func(e *entry) float64 { return float64(e.Holders) })

@@ -1,12 +1,16 @@
 package page
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 )
 
 // A query is what a tab asks to see.
@@ -23,12 +27,15 @@ type query struct {
 // byMatterFirst is the default order: see byMatter.
 const byMatterFirst = "matter"
 
-// orders are what rows can be sorted by: by how much they matter, or by a column.
-func orders() []string { return []string{byMatterFirst, "lock", "held", "waiting", "longest"} }
-
-// isPlain reports whether q asks for all locks in an order that the board has.
-func (q query) isPlain() bool {
-	return q.find == "" && !q.waiting && !q.desc && (q.order == "lock" || q.order == byMatterFirst)
+// orders are what rows can be sorted by: by how much they matter, by their paths, or by a column and then their paths.
+func orders() map[string]func(a, b *entry) int {
+	return map[string]func(a, b *entry) int{
+		byMatterFirst: nil, // a board has these two orders
+		"lock":        nil,
+		"held":        func(a, b *entry) int { return show.EarliestFirst(a.Held, b.Held) },
+		"waiting":     func(a, b *entry) int { return cmp.Compare(b.Waiting, a.Waiting) },
+		"longest":     func(a, b *entry) int { return show.EarliestFirst(a.Longest, b.Longest) },
+	}
 }
 
 const (
@@ -41,15 +48,12 @@ const (
 func parseQuery(values url.Values) (query, error) {
 	q := query{
 		find: strings.ToLower(values.Get("find")), waiting: values.Get("waiting") == "1",
-		order: values.Get("sort"), desc: values.Get("desc") == "1",
+		order: cmp.Or(values.Get("sort"), byMatterFirst), desc: values.Get("desc") == "1",
 		open: values.Get("open"), whole: values.Get("whole") == "1", pick: values["pick"],
 	}
-	if q.order == "" {
-		q.order = byMatterFirst
-	}
 	var faults []error
-	if !slices.Contains(orders(), q.order) {
-		faults = append(faults, fmt.Errorf("sort %q: must be one of %v", q.order, orders()))
+	if _, known := orders()[q.order]; !known {
+		faults = append(faults, fmt.Errorf("sort %q: must be one of %v", q.order, slices.Sorted(maps.Keys(orders()))))
 	}
 	if utf8.RuneCountInString(q.find) > maxFind {
 		faults = append(faults, fmt.Errorf("find: must have at most %d characters", maxFind))

@@ -69,10 +69,10 @@ func (s *Server) askToRelease(r *http.Request, asked revocation) (status int, te
 
 // contender returns the contender whose znode is at path, and its lock; nil if the board has none.
 func (b *board) contender(path string) (*inspect.Lock, *inspect.Contender) {
-	for i := range b.entries {
-		for j := range b.entries[i].lock.Contenders {
-			if c := &b.entries[i].lock.Contenders[j]; c.Znode == path {
-				return b.entries[i].lock, c
+	for _, e := range b.entries {
+		for i := range e.lock.Contenders {
+			if c := &e.lock.Contenders[i]; c.Znode == path {
+				return e.lock, c
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
+	"github.com/docent-go/docent/cmd/docent/internal/waits"
 )
 
 // A finding is a deadlock, or what may be one.
@@ -91,22 +92,19 @@ func (j *judge) see(view inspect.View, contended inspect.Snapshot) []inspect.Fin
 // judge adds the findings, and marks their locks.
 func (b *board) judge(found []inspect.Finding) {
 	b.findings = []finding{}
-	dead, possible := make(map[string]bool), make(map[string]bool)
+	marks := make(map[string]waits.Mark)
 	for _, f := range found {
 		b.findings = append(b.findings, findingOf(f))
-		mark := possible
-		if f.Severity == inspect.Error {
+		mark := waits.MarkOf(f)
+		if mark == waits.Dead {
 			b.dead++
-			mark = dead
 		}
 		for _, e := range f.Edges {
-			mark[e.Lock] = true
+			marks[e.Lock] = max(marks[e.Lock], mark)
 		}
 	}
-	for i := range b.entries {
-		e := &b.entries[i]
-		e.dead = dead[e.lock.Path]
-		e.possible = possible[e.lock.Path] && !e.dead
+	for _, e := range b.entries {
+		e.mark = marks[e.lock.Path]
 	}
 }
 

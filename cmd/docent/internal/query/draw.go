@@ -18,14 +18,14 @@ func dot(g waits.Graph) string {
 	var b strings.Builder
 	b.WriteString("digraph waits {\n\tnode [shape=box];\n")
 	for i, p := range g.Parties {
-		fmt.Fprintf(&b, "\tn%d [label=%s%s];\n", i, strconv.Quote(cli.Safe(p.String())), red(p.Dead))
+		fmt.Fprintf(&b, "\tn%d [label=%s%s];\n", i, strconv.Quote(cli.Safe(p.String())), red(p.Mark == waits.Dead))
 	}
 	for _, e := range g.Edges {
 		style := ""
 		if !e.Direct {
 			style = ", style=dashed"
 		}
-		fmt.Fprintf(&b, "\tn%d -> n%d [label=%s%s%s];\n", e.From, e.To, strconv.Quote(cli.Safe(e.Lock)), style, red(e.Dead))
+		fmt.Fprintf(&b, "\tn%d -> n%d [label=%s%s%s];\n", e.From, e.To, strconv.Quote(cli.Safe(e.Lock)), style, red(e.Mark == waits.Dead))
 	}
 	return b.String() + "}\n"
 }
@@ -70,7 +70,7 @@ func svg(g waits.Graph) string {
 	}
 	for i, p := range g.Parties {
 		at, color, name := d.Nodes[i], "#555", cli.Safe(p.String())
-		if p.Dead {
+		if p.Mark == waits.Dead {
 			color = "#c00"
 		}
 		fmt.Fprintf(&b, `<g><title>%s</title><rect x="%d" y="%d" width="%d" height="%d" rx="4" fill="#fff" stroke="%s"/>`,
@@ -83,7 +83,7 @@ func svg(g waits.Graph) string {
 
 func writeRoute(b *strings.Builder, e waits.Edge, r layout.Route) {
 	color, dash, lock := "#555", "", cli.Safe(e.Lock)
-	if e.Dead {
+	if e.Mark == waits.Dead {
 		color = "#c00"
 	}
 	if !e.Direct {

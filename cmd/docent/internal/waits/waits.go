@@ -13,6 +13,28 @@ import (
 // Most is how many parties a picture has at most.
 const Most = 60
 
+// A Mark says how certain it is that something is part of a deadlock. The more certain one is greater.
+type Mark int
+
+// The marks. The zero Mark is that of what is part of none.
+const (
+	Possible Mark = iota + 1
+	Dead
+)
+
+// MarkOf returns the mark of what is part of the finding.
+func MarkOf(f inspect.Finding) Mark {
+	if f.Severity == inspect.Error {
+		return Dead
+	}
+	return Possible
+}
+
+// MarshalText returns the mark's name.
+func (m Mark) MarshalText() ([]byte, error) {
+	return []byte([...]string{"", "possible", "dead"}[m]), nil
+}
+
 // A Graph is parties and the waits among them.
 type Graph struct {
 	Parties []Party
@@ -24,11 +46,10 @@ type Graph struct {
 type Party struct {
 	inspect.Party
 
-	Crowd    int // it represents so many contenders of one lock, which are left out
-	Library  inspect.Library
-	Dead     bool      // it is part of a deadlock
-	Possible bool      // it is part of what may be a deadlock, and of none
-	Since    time.Time // of its longest wait; zero if it waits for nothing
+	Crowd   int // it represents so many contenders of one lock, which are left out
+	Library inspect.Library
+	Mark    Mark
+	Since   time.Time // of its longest wait; zero if it waits for nothing
 }
 
 // An Edge leads from a waiter to its blocker. Both are indexes of Parties, and equal for an owner that
@@ -36,20 +57,17 @@ type Party struct {
 type Edge struct {
 	From, To int
 	Lock     string
-	Dead     bool // it is part of a deadlock
-	Possible bool // it is part of what may be a deadlock, and of none
+	Mark     Mark
 	Direct   bool // the blocker holds; otherwise it is ahead in the queue
 }
 
 // Of returns the waits of the snapshot: those of the findings first, then the longest, with as many
 // parties as fit.
 func Of(s inspect.Snapshot, found []inspect.Finding) Graph {
-	c := chosen{severity: make(map[ends]inspect.Severity), crowds: make(map[string]crowd), shown: make(map[string]bool), index: make(map[string]int), seen: make(map[Edge]bool)}
+	c := chosen{marks: make(map[ends]Mark), crowds: make(map[string]crowd), shown: make(map[string]bool), index: make(map[string]int), seen: make(map[Edge]bool)}
 	for _, f := range found {
 		for _, e := range f.Edges {
-			if c.severity[endsOf(e)] != inspect.Error {
-				c.severity[endsOf(e)] = f.Severity
-			}
+			c.marks[endsOf(e)] = max(c.marks[endsOf(e)], MarkOf(f))
 			c.shown[e.Waiter.Znode], c.shown[e.Blocker.Znode] = true, true
 		}
 	}
@@ -58,7 +76,7 @@ func Of(s inspect.Snapshot, found []inspect.Finding) Graph {
 	}
 	edges := s.Edges()
 	slices.SortStableFunc(edges, func(a, b inspect.Edge) int {
-		return cmp.Or(cmp.Compare(c.rank(a), c.rank(b)), a.Waiter.Created.Compare(b.Waiter.Created), cmp.Compare(a.Waiter.Znode, b.Waiter.Znode))
+		return cmp.Or(cmp.Compare(c.marks[endsOf(b)], c.marks[endsOf(a)]), a.Waiter.Created.Compare(b.Waiter.Created), cmp.Compare(a.Waiter.Znode, b.Waiter.Znode))
 	})
 	left := make(map[string]bool) // znodes of waiters
 	for _, e := range edges {
@@ -79,11 +97,11 @@ func endsOf(e inspect.Edge) ends { return ends{e.Waiter.Znode, e.Blocker.Znode} 
 type chosen struct {
 	Graph
 
-	severity map[ends]inspect.Severity // of the finding
-	shown    map[string]bool           // znodes of findings
-	crowds   map[string]crowd          // by the znodes that are folded
-	index    map[string]int            // of parties, by their ids
-	seen     map[Edge]bool
+	marks  map[ends]Mark    // of the findings
+	shown  map[string]bool  // znodes of findings
+	crowds map[string]crowd // by the znodes that are folded
+	index  map[string]int   // of parties, by their ids
+	seen   map[Edge]bool
 }
 
 // A crowd is the contenders of a lock that a picture shows as one node.
@@ -129,16 +147,6 @@ func (c *chosen) partyOf(contender inspect.Contender) (inspect.Party, int) {
 	return inspect.PartyOf(contender), 0
 }
 
-func (c *chosen) rank(e inspect.Edge) int {
-	switch c.severity[endsOf(e)] {
-	case inspect.Error:
-		return 0
-	case "":
-		return 2
-	}
-	return 1
-}
-
 // add adds the edge and its parties, and reports whether they fit.
 func (c *chosen) add(e inspect.Edge) bool {
 	waiter, behind := c.partyOf(e.Waiter)
@@ -155,20 +163,14 @@ func (c *chosen) add(e inspect.Edge) bool {
 	if len(c.Parties)+len(unknown) > Most {
 		return false
 	}
-	drawn := Edge{From: c.party(waiter), To: c.party(blocker), Lock: e.Lock, Direct: e.Direct}
-	drawn.Dead, drawn.Possible = c.rank(e) == 0, c.rank(e) == 1
+	drawn := Edge{From: c.party(waiter), To: c.party(blocker), Lock: e.Lock, Direct: e.Direct, Mark: c.marks[endsOf(e)]}
 	from, to := &c.Parties[drawn.From], &c.Parties[drawn.To]
 	from.Crowd, to.Crowd = behind, ahead
 	from.Library, to.Library = e.Waiter.By, e.Blocker.By
 	if since := e.Waiter.Created; e.Waiter.Read() && (from.Since.IsZero() || since.Before(from.Since)) {
 		from.Since = since
 	}
-	if drawn.Dead {
-		from.Dead, to.Dead, from.Possible, to.Possible = true, true, false, false
-	}
-	if drawn.Possible {
-		from.Possible, to.Possible = !from.Dead, !to.Dead
-	}
+	from.Mark, to.Mark = max(from.Mark, drawn.Mark), max(to.Mark, drawn.Mark)
 	if !c.seen[drawn] {
 		c.seen[drawn] = true
 		c.Edges = append(c.Edges, drawn)

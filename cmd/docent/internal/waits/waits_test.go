@@ -42,8 +42,8 @@ func TestOf(t *testing.T) {
 		t.Errorf("%d parties, %d waiters left out", len(g.Parties), g.Left)
 	}
 	for i, want := range []waits.Edge{
-		{From: 0, To: 1, Lock: "/a", Dead: true, Direct: true},
-		{From: 1, To: 0, Lock: "/b", Dead: true, Direct: true},
+		{From: 0, To: 1, Lock: "/a", Mark: waits.Dead, Direct: true},
+		{From: 1, To: 0, Lock: "/b", Mark: waits.Dead, Direct: true},
 		{From: 2, To: 3, Lock: "/long-00", Direct: true},
 		{From: 4, To: 5, Lock: "/long-01", Direct: true},
 	} {
@@ -51,10 +51,10 @@ func TestOf(t *testing.T) {
 			t.Errorf("edge %d: %+v, want %+v", i, g.Edges[i], want)
 		}
 	}
-	if p := g.Parties[0]; !p.Dead || !p.Since.Equal(late.Add(time.Second)) || p.Session != 2 {
+	if p := g.Parties[0]; p.Mark != waits.Dead || !p.Since.Equal(late.Add(time.Second)) || p.Session != 2 {
 		t.Errorf("the first party: %+v", p)
 	}
-	if p := g.Parties[3]; p.Dead || !p.Since.IsZero() {
+	if p := g.Parties[3]; p.Mark != 0 || !p.Since.IsZero() {
 		t.Errorf("a holder: %+v", p)
 	}
 }
@@ -98,14 +98,9 @@ func TestOf_what_may_be_a_deadlock(t *testing.T) {
 	if len(g.Parties) != 4 || len(g.Edges) != 4 {
 		t.Fatalf("%+v", g)
 	}
-	for i, p := range g.Parties {
-		if p.Dead != (i < 2) || p.Possible != (i >= 2) {
-			t.Errorf("party %d: %+v", i, p)
-		}
-	}
-	for i, e := range g.Edges {
-		if e.Dead != (i < 2) || e.Possible != (i >= 2) {
-			t.Errorf("edge %d: %+v", i, e)
+	for i, want := range []waits.Mark{waits.Dead, waits.Dead, waits.Possible, waits.Possible} {
+		if p, e := g.Parties[i], g.Edges[i]; p.Mark != want || e.Mark != want {
+			t.Errorf("%d: %+v, %+v, want the mark %d", i, p, e, want)
 		}
 	}
 }

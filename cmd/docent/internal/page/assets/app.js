@@ -65,7 +65,7 @@ function apply(data, anew) {
     has.summary = data.summary;
     stream.expect(data.summary.beat);
   }
-  if (data.rows) table.apply(data.rows, ask.open, anew);
+  if (data.rows || data.order) table.apply(data.rows ?? [], data.order, ask.open, anew);
   if (data.findings) showFindings(data.findings);
   if (data.graph) graph.show($('graph'), $('graph-table').firstElementChild, $('graph-note'), data.graph);
   if (data.holds) {

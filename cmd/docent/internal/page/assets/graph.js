@@ -5,15 +5,15 @@ const width = 148, height = 46; // of a node, as docent places it
 
 // show draws the graph into a box, and its edges into a table.
 export function show(box, table, note, graph) {
-  table.tBodies[0].replaceChildren(...graph.edges.map((e) => element('tr', { class: mark(e) },
+  table.tBodies[0].replaceChildren(...graph.edges.map((e) => element('tr', { class: e.mark },
     element('td', { class: 'name' }, label(graph.nodes[e.from])), element('td', { class: 'name' }, label(graph.nodes[e.to])),
-    element('td', { class: 'name' }, e.lock), element('td', {}, e.dead ? 'yes' : e.possible ? 'possible' : 'no'))));
+    element('td', { class: 'name' }, e.lock), element('td', {}, { dead: 'yes', possible: 'possible' }[e.mark] ?? 'no'))));
   set(note, graph.more ? `and ${graph.more} more waiters` : '');
   if (graph.nodes.length === 0) {
     box.replaceChildren(element('p', { class: 'empty' }, 'Nobody waits.'));
     return;
   }
-  const dead = graph.nodes.filter((n) => n.dead).length;
+  const dead = graph.nodes.filter((n) => n.mark === 'dead').length;
   const text = `${graph.nodes.length} parties, ${graph.edges.length} waits` + (dead ? `, ${dead} in a deadlock` : '');
   const svg = shape('svg', { role: 'img', tabindex: 0, 'aria-labelledby': 'graph-title graph-desc' },
     shape('title', { id: 'graph-title' }, 'Wait-for graph'), shape('desc', { id: 'graph-desc' }, text + '. The table has the same edges.'),
@@ -132,8 +132,6 @@ export function control(box, buttons) {
   new ResizeObserver(() => { if (lens.svg) lens.resize(); }).observe(box);
 }
 
-function mark(part) { return part.dead ? 'dead' : part.possible ? 'possible' : ''; }
-
 function marker(id, kind) {
   return shape('marker', { id, class: kind, viewBox: '0 0 10 10', refX: 9, refY: 5, markerWidth: 9, markerHeight: 9, markerUnits: 'userSpaceOnUse', orient: 'auto-start-reverse' },
     shape('path', { d: 'M0 0L10 5L0 10z' }));
@@ -141,9 +139,9 @@ function marker(id, kind) {
 
 function edge(e) {
   const [a, b, c, d] = e.curve.map((p) => `${p.X} ${p.Y}`);
-  return shape('g', { class: `edge ${mark(e)} ${e.direct ? '' : 'soft'}` },
+  return shape('g', { class: `edge ${e.mark ?? ''} ${e.direct ? '' : 'soft'}` },
     shape('title', {}, e.lock),
-    shape('path', { d: `M${a}C${b} ${c} ${d}`, 'marker-end': `url(#arrow${mark(e) ? '-' + mark(e) : ''})` }),
+    shape('path', { d: `M${a}C${b} ${c} ${d}`, 'marker-end': `url(#arrow${e.mark ? '-' + e.mark : ''})` }),
     ...(e.label ? labelOf(e) : []));
 }
 
@@ -154,12 +152,12 @@ function labelOf(e) {
 }
 
 function node(n) {
-  const kind = mark(n) || (n.crowd ? 'crowd' : n.waiting ? 'waiter' : 'holder');
-  const word = n.dead ? 'deadlock' : n.possible ? 'possible' : n.waiting ? 'waits' : 'holds';
+  const kind = n.mark ?? (n.crowd ? 'crowd' : n.waiting ? 'waiter' : 'holder');
+  const word = { dead: 'deadlock', possible: 'possible' }[n.mark] ?? (n.waiting ? 'waits' : 'holds');
   const sub = n.session ? `${n.by === 'unknown' ? word : n.by} · ${tail(n.session)}` : n.owner ? `${word} · ${n.name}` : word;
   return shape('g', { class: `node ${kind}`, transform: `translate(${n.x} ${n.y})` },
     shape('title', {}, `${label(n)}: ${word}`),
-    shape('rect', { width, height, rx: n.waiting && !mark(n) ? 4 : 14 }),
+    shape('rect', { width, height, rx: n.waiting && !n.mark ? 4 : 14 }),
     shape('text', { class: 'title', x: width / 2, y: n.crowd ? 28 : 20 }, short(n.owner || n.name, 18)),
     n.crowd ? '' : shape('text', { class: 'sub', x: width / 2, y: 36 }, short(sub, 24)));
 }

@@ -14,15 +14,16 @@ export class Table {
     table.addEventListener('focusout', () => setTimeout(() => this.arrange()));
   }
 
-  // apply takes a change. A change to another query moves rows in any case.
-  apply(change, opened, anew) {
+  // apply takes the rows that have changed, and the order of all if that has. A change to another query moves rows in
+  // any case.
+  apply(changed, order, opened, anew) {
     this.opened = opened;
-    for (const data of change.set ?? []) {
+    for (const data of changed) {
       const row = this.rows.get(data.path) ?? this.add(data);
       row.data = data;
       this.show(row);
     }
-    if (change.order) this.order = change.order;
+    if (order) this.order = order;
     this.markAll();
     this.arrange(anew);
   }
@@ -59,14 +60,14 @@ export class Table {
     set(row.waiting, data.waiting ? data.waiting.toLocaleString('en') : '–');
     row.waiting.classList.toggle('waits', data.waiting > 0);
     row.longest.dataset.since = data.longest || '';
-    row.tag.hidden = !data.dead && !data.possible;
-    row.tag.className = `tag ${data.dead ? 'dead' : 'possible'}`;
-    set(row.tag, data.dead ? 'deadlock' : 'possible deadlock');
+    row.tag.hidden = !data.mark;
+    row.tag.className = `tag ${data.mark}`;
+    set(row.tag, data.mark === 'dead' ? 'deadlock' : 'possible deadlock');
   }
 
   mark(row) {
     const open = row.data.path === this.opened;
-    row.tr.className = [row.data.dead && 'dead', row.data.possible && 'possible', open && 'open'].filter(Boolean).join(' ');
+    row.tr.className = [row.data.mark, open && 'open'].filter(Boolean).join(' ');
     row.path.setAttribute('aria-expanded', open);
     row.pick.checked = this.picked.has(row.data.path);
   }
