@@ -4,7 +4,12 @@
 // The drawing depends on its input alone: the same graph gives the same drawing each time.
 package layout
 
-import "slices"
+import (
+	"math"
+	"slices"
+
+	"github.com/docent-go/docent/cmd/docent/internal/scc"
+)
 
 // The sizes of a drawing, in units of an SVG's view box.
 const (
@@ -13,7 +18,7 @@ const (
 	gapX       = 26 // between neighbours of a row
 	gapY       = 66 // between a row and the next
 	ringGap    = 96
-	margin     = 16
+	margin     = 24
 )
 
 // An Edge leads from a waiter to its blocker. Both are indexes of nodes.
@@ -47,12 +52,15 @@ type Drawing struct {
 func Draw(n int, edges []Edge, width int) Drawing {
 	edges = slices.DeleteFunc(slices.Clone(edges), func(e Edge) bool { return e.From == e.To })
 	d := &drawing{edges: edges, at: make([]Point, n), part: make([]int, n), block: make([]*block, n), blockers: make([][]int, n)}
+	joined := make([][]int, n)
 	for _, e := range edges {
 		d.blockers[e.From] = append(d.blockers[e.From], e.To)
+		joined[e.From], joined[e.To] = append(joined[e.From], e.To), append(joined[e.To], e.From)
 	}
-	d.findBlocks()
-	d.setLayers()
-	w, h := d.pack(width)
+	for _, cycle := range scc.Components(d.blockers) { // blockers come first, so their layers are known
+		d.addBlock(cycle)
+	}
+	w, h := d.pack(scc.Components(joined), width)
 	return Drawing{Width: w, Height: h, Nodes: d.at, Parts: d.part, Routes: d.routes(w, h)}
 }
 
@@ -62,7 +70,6 @@ type drawing struct {
 	at       []Point
 	part     []int    // by node
 	block    []*block // by node
-	blocks   []*block // blockers first
 	blockers [][]int  // by node
 }
 
@@ -72,35 +79,32 @@ type block struct {
 	offsets       []Point // of nodes, from the block's corner
 	width, height int
 	layer         int // 0 is the top
-	part          int // the connected part of the graph
 	x             int
 }
 
-// setLayers puts each block below all that it waits for, and joins connected blocks.
-func (d *drawing) setLayers() {
-	parts := make([]int, len(d.blocks)) // union-find over blocks
-	index := map[*block]int{}
-	for i, b := range d.blocks {
-		parts[i], index[b] = i, i
+// addBlock makes a block of the nodes, below all that they wait for. Several nodes are on an ellipse, two of them
+// side by side.
+func (d *drawing) addBlock(nodes []int) {
+	slices.Reverse(nodes) // so neighbours of the cycle are neighbours here
+	b, n, x, y, first := &block{nodes: nodes}, float64(len(nodes)), 0., 0., -math.Pi/2
+	if n > 1 {
+		x = max((NodeWidth+ringGap)/2, n*(NodeWidth+gapX)/(1.5*math.Pi))
+		y = n * (NodeHeight + gapY) / (1.5 * math.Pi)
 	}
-	root := func(i int) int {
-		for parts[i] != i {
-			i = parts[i]
-		}
-		return i
+	if n == 2 {
+		first = math.Pi
 	}
-	for i, b := range d.blocks { // blockers come first, so their layers are known
-		for _, node := range b.nodes {
-			for _, blocker := range d.blockers[node] {
-				if other := d.block[blocker]; other != b {
-					b.layer = max(b.layer, other.layer+1)
-					one, two := root(i), root(index[other])
-					parts[max(one, two)] = min(one, two)
-				}
+	for i, node := range nodes {
+		sin, cos := math.Sincos(first + 2*math.Pi*float64(i)/n)
+		b.offsets = append(b.offsets, Point{X: int(math.Round(x + x*cos)), Y: int(math.Round(y + y*sin))})
+		d.block[node] = b
+	}
+	b.width, b.height = int(math.Round(2*x))+NodeWidth, int(math.Round(2*y))+NodeHeight
+	for _, node := range nodes {
+		for _, blocker := range d.blockers[node] {
+			if other := d.block[blocker]; other != b {
+				b.layer = max(b.layer, other.layer+1)
 			}
 		}
-	}
-	for i, b := range d.blocks {
-		b.part = root(i)
 	}
 }

@@ -6,19 +6,18 @@ import (
 )
 
 // pack places each connected part, and the parts in rows from the left. It returns the size.
-func (d *drawing) pack(limit int) (width, height int) {
+func (d *drawing) pack(parts [][]int, limit int) (width, height int) {
 	x, y, row := margin, margin, 0
-	for i, part := range d.parts() {
+	for i, part := range parts {
+		slices.Sort(part)
 		w, h := d.placePart(part)
 		if x > margin && x+w+margin > limit {
 			x, y, row = margin, y+row+gapY/2, 0
 		}
-		for _, b := range part {
-			for _, node := range b.nodes {
-				d.part[node] = i
-				d.at[node].X += x
-				d.at[node].Y += y
-			}
+		for _, node := range part {
+			d.part[node] = i
+			d.at[node].X += x
+			d.at[node].Y += y
 		}
 		width, height = max(width, x+w+margin), max(height, y+h+margin)
 		x, row = x+w+2*gapX, max(row, h)
@@ -26,70 +25,49 @@ func (d *drawing) pack(limit int) (width, height int) {
 	return width, height
 }
 
-// parts returns the blocks of each connected part. The part of the first node comes first.
-func (d *drawing) parts() [][]*block {
-	var parts [][]*block
-	for _, b := range d.block {
-		i := slices.IndexFunc(parts, func(part []*block) bool { return part[0].part == b.part })
-		if i < 0 {
-			parts = append(parts, []*block{b})
-		} else if !slices.Contains(parts[i], b) {
-			parts[i] = append(parts[i], b)
+// placePart places the nodes of a part, their blocks in layers, and returns the part's size.
+func (d *drawing) placePart(part []int) (width, height int) {
+	var layers [][]*block
+	for _, node := range part {
+		b := d.block[node]
+		for len(layers) <= b.layer {
+			layers = append(layers, nil)
+		}
+		if !slices.Contains(layers[b.layer], b) {
+			layers[b.layer] = append(layers[b.layer], b)
 		}
 	}
-	return parts
-}
-
-// placePart places the blocks of a part in layers, and returns the part's size.
-func (d *drawing) placePart(part []*block) (width, height int) {
-	last := 0
-	for _, b := range part {
-		last = max(last, b.layer)
-	}
-	layers := make([][]*block, last+1)
-	for _, b := range part {
-		layers[b.layer] = append(layers[b.layer], b)
-	}
 	y, left, right := 0, 0, 0
-	for i, layer := range layers {
-		d.placeLayer(layer, i == 0)
+	for _, layer := range layers {
+		d.placeLayer(layer)
 		tallest := 0
 		for _, b := range layer {
 			tallest = max(tallest, b.height)
 			left, right = min(left, b.x), max(right, b.x+b.width)
 		}
 		for _, b := range layer {
-			d.setBlock(b, y+(tallest-b.height)/2)
+			for i, node := range b.nodes {
+				d.at[node] = Point{X: b.x + b.offsets[i].X, Y: y + (tallest-b.height)/2 + b.offsets[i].Y}
+			}
 		}
 		y += tallest + gapY
 	}
-	for _, b := range part {
-		for _, node := range b.nodes {
-			d.at[node].X -= left
-		}
+	for _, node := range part {
+		d.at[node].X -= left
 	}
 	return right - left, y - gapY
 }
 
-func (d *drawing) setBlock(b *block, y int) {
-	for i, node := range b.nodes {
-		d.at[node] = Point{X: b.x + b.offsets[i].X, Y: y + b.offsets[i].Y}
-	}
-}
-
 // placeLayer puts each block as near below its blockers as the layer's other blocks allow.
-func (d *drawing) placeLayer(layer []*block, top bool) {
-	wish := map[*block]int{}
+func (d *drawing) placeLayer(layer []*block) {
+	wish := map[*block]int{} // for its middle
 	for _, b := range layer {
-		if !top {
-			wish[b] = d.belowBlockers(b) - b.width/2
-		}
+		wish[b] = d.belowBlockers(b)
 	}
 	slices.SortStableFunc(layer, func(a, b *block) int { return cmp.Compare(wish[a], wish[b]) })
 	for from := 0; from < len(layer); { // neighbours that would overlap are centred together
-		to, width := from+1, layer[from].width
-		centre := wish[layer[from]] + width/2
-		for to < len(layer) && wish[layer[to]] < centre+width/2+gapX {
+		to, width, centre := from+1, layer[from].width, wish[layer[from]]
+		for to < len(layer) && wish[layer[to]]-layer[to].width/2 < centre+width/2+gapX {
 			to++
 			width, centre = span(layer[from:to], wish)
 		}
@@ -106,11 +84,11 @@ func (d *drawing) placeLayer(layer []*block, top bool) {
 	}
 }
 
-// span returns the width of the blocks side by side, and the mean of where they wish to be.
+// span returns the width of the blocks side by side, and the mean of where their middles wish to be.
 func span(blocks []*block, wish map[*block]int) (width, centre int) {
 	for _, b := range blocks {
 		width += b.width + gapX
-		centre += wish[b] + b.width/2
+		centre += wish[b]
 	}
 	return width - gapX, centre / len(blocks)
 }

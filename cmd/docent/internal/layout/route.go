@@ -2,11 +2,12 @@ package layout
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
 const (
-	ringBow   = 34 // how far an edge between two of a ring leaves the straight line
+	ringBow   = 34 // how far an edge of a cycle leaves the straight line, if another one leads back
 	labelRise = 16 // of a label above the waiter that the edge leaves
 )
 
@@ -17,20 +18,12 @@ func (d *drawing) routes(width, height int) []Route {
 	arrive := d.ports(func(e Edge) (int, int) { return e.To, e.From })
 	routes := make([]Route, len(d.edges))
 	for i, e := range d.edges {
-		from, to := d.block[e.From], d.block[e.To]
-		switch {
-		case from == to && len(from.nodes) == 2:
-			routes[i] = d.pair(e)
-		case from == to:
+		if d.block[e.From] == d.block[e.To] {
 			routes[i] = d.chord(e)
-		case from.layer-to.layer > 1 && abs(d.at[e.From].X-d.at[e.To].X) < NodeWidth:
-			routes[i] = d.around(e)
-		default:
-			routes[i] = d.rise(e, leave[i], arrive[i])
+			continue
 		}
-		if !routes[i].Ring {
-			routes[i].avoid(boxes)
-		}
+		routes[i] = d.rise(e, leave[i], arrive[i])
+		routes[i].avoid(boxes)
 	}
 	d.label(routes, boxes, width, height)
 	return routes
@@ -70,44 +63,19 @@ func (d *drawing) rise(e Edge, fromX, toX int) Route {
 	}
 }
 
-// around leads past the nodes between a waiter and a blocker straight above it.
-func (d *drawing) around(e Edge) Route {
-	from := Point{X: d.at[e.From].X + NodeWidth, Y: d.at[e.From].Y + NodeHeight/2}
-	to := Point{X: d.at[e.To].X + NodeWidth, Y: d.at[e.To].Y + NodeHeight/2}
-	x := max(from.X, to.X) + gapX
-	return Route{
-		Edge: e, Text: Point{X: x - gapX/4, Y: (from.Y + to.Y) / 2},
-		Curve: [4]Point{from, {X: x, Y: from.Y}, {X: x, Y: to.Y}, to},
-	}
-}
-
-// pair joins two nodes that are side by side: to the right above them, to the left below.
-func (d *drawing) pair(e Edge) Route {
-	a, b := d.at[e.From], d.at[e.To]
-	from := Point{X: a.X + NodeWidth, Y: a.Y + NodeHeight/3}
-	to := Point{X: b.X, Y: b.Y + NodeHeight/3}
-	bow := -ringBow
-	if a.X > b.X {
-		from = Point{X: a.X, Y: a.Y + NodeHeight*2/3}
-		to = Point{X: b.X + NodeWidth, Y: b.Y + NodeHeight*2/3}
+// chord joins two nodes of a cycle from border to border. It bows to its left if another edge leads back.
+func (d *drawing) chord(e Edge) Route {
+	a, b, bow := d.middle(e.From), d.middle(e.To), 0.
+	if slices.Contains(d.blockers[e.To], e.From) {
 		bow = ringBow
 	}
-	third := (to.X - from.X) / 3
-	return Route{
-		Edge: e, Ring: true, Text: Point{X: (from.X + to.X) / 2, Y: from.Y + bow*3/4 + sign(bow)*8},
-		Curve: [4]Point{from, {X: from.X + third, Y: from.Y + bow}, {X: to.X - third, Y: to.Y + bow}, to},
-	}
-}
-
-// chord joins two nodes of a ring of three or more, straight from border to border.
-func (d *drawing) chord(e Edge) Route {
-	a, b := d.middle(e.From), d.middle(e.To)
 	from, to := border(a, b), border(b, a)
-	third := Point{X: (to.X - from.X) / 3, Y: (to.Y - from.Y) / 3}
-	return Route{
-		Edge: e, Ring: true, Text: Point{X: (from.X + to.X) / 2, Y: (from.Y + to.Y) / 2},
-		Curve: [4]Point{from, {X: from.X + third.X, Y: from.Y + third.Y}, {X: to.X - third.X, Y: to.Y - third.Y}, to},
+	dx, dy := float64(to.X-from.X), float64(to.Y-from.Y)
+	left := bow / max(math.Hypot(dx, dy), 1)
+	at := func(t, left float64) Point {
+		return Point{X: from.X + int(math.Round(t*dx+left*dy)), Y: from.Y + int(math.Round(t*dy-left*dx))}
 	}
+	return Route{Edge: e, Ring: true, Text: at(.5, left), Curve: [4]Point{from, at(1./3, left), at(2./3, left), to}}
 }
 
 func (d *drawing) middle(node int) Point {
@@ -116,16 +84,7 @@ func (d *drawing) middle(node int) Point {
 
 // border returns where the line from the middle of a node to another point leaves the node.
 func border(middle, other Point) Point {
-	dx, dy := other.X-middle.X, other.Y-middle.Y
-	if dx == 0 && dy == 0 {
-		return middle
-	}
-	if abs(dx)*NodeHeight > abs(dy)*NodeWidth {
-		return Point{X: middle.X + sign(dx)*NodeWidth/2, Y: middle.Y + dy*NodeWidth/2/abs(dx)}
-	}
-	return Point{X: middle.X + dx*NodeHeight/2/abs(dy), Y: middle.Y + sign(dy)*NodeHeight/2}
+	dx, dy := float64(other.X-middle.X), float64(other.Y-middle.Y)
+	t := min(NodeWidth/2/math.Abs(dx), NodeHeight/2/math.Abs(dy))
+	return Point{X: middle.X + int(math.Round(t*dx)), Y: middle.Y + int(math.Round(t*dy))}
 }
-
-func abs(n int) int { return max(n, -n) }
-
-func sign(n int) int { return cmp.Compare(n, 0) }
