@@ -48,17 +48,16 @@ func (l Lock) at(places map[string]int, znode string) Contender {
 	return Contender{Znode: znode, State: Holds, By: OtherLibrary}
 }
 
-// blocks reports whether the contender at ahead has to leave before the one at own, which is behind
-// it and waits. It does not say so for a contender that waits for one of several others.
-func (l *Lock) blocks(ahead, own int) bool {
-	a, c := &l.Contenders[ahead], &l.Contenders[own]
+// blocks reports whether the contender ahead has to leave before the own one, which is behind it and waits. It does not
+// say so for a contender that waits for one of several others.
+func (l *Lock) blocks(ahead, own *Contender) bool {
 	switch {
-	case a.queue != c.queue:
+	case ahead.queue != own.queue:
 		return false // of another format
 	case l.Kind == Semaphore:
-		return a.State == Waits // the first of the queue waits for the holders
+		return ahead.State == Waits // the first of the queue waits for the holders
 	}
-	return a.Side != Shared || c.Side != Shared
+	return ahead.Side != Shared || own.Side != Shared
 }
 
 // waitedFor returns the number of a semaphore's permits, if its first waiter shows it: the permits that
