@@ -147,13 +147,7 @@ func (r *lossRound) lock(t *testing.T, c *framework.Client, owner string, i int)
 	defer cancel()
 	recorder := history.NewRecorder(path+" "+owner, history.Monotonic, func(record history.Record) { r.records <- record })
 	e := history.Entry{Model: history.Mutex(), Group: path, Owner: owner, Session: func() int64 { return c.Session().ID }}
-	return recorder.Lock(ctx, e, func(ctx context.Context) (history.Lease, error) {
-		l, err := m.Lock(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return l, nil
-	})
+	return recorder.Lock(ctx, e, func(ctx context.Context) (history.Lease, error) { return m.Lock(ctx) })
 }
 
 // begin connects the holders to the observer.

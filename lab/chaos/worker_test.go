@@ -173,13 +173,7 @@ func (w *worker) take(ctx context.Context, t task, e history.Entry, l lock.Locke
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return w.recorder.Lock(ctx, e, func(ctx context.Context) (history.Lease, error) {
-		lease, err := acquire(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return lease, nil
-	})
+	return w.recorder.Lock(ctx, e, func(ctx context.Context) (history.Lease, error) { return acquire(ctx) })
 }
 
 // hold keeps a lease for a moment, checks it, and reports whether it is still held.

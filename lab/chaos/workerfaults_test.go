@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/lab/history"
+	"github.com/docent-go/docent/lab/peers"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -111,9 +112,9 @@ func (r *run) stopBriefly(ctx context.Context, d dice, s *slot, _ history.Record
 func (r *run) stopUntil(s *slot, wait func()) bool {
 	p := s.current()
 	from := history.Monotonic()
-	r.fail(stop(p.cmd.Process))
+	r.fail(peers.Stop(p.cmd.Process))
 	wait()
-	r.fail(cont(p.cmd.Process))
+	r.fail(peers.Continue(p.cmd.Process))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stops = append(r.stops, stopped{p.name, from, history.Monotonic()})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/lab/history"
+	"github.com/docent-go/docent/lab/peers"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
@@ -73,7 +74,7 @@ func (s *slot) start() error {
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), workerVariable+"="+string(config))
 	cmd.Stderr = os.Stderr
-	detach(cmd)
+	peers.Detach(cmd)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err

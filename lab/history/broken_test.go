@@ -88,10 +88,7 @@ func contend(t *testing.T, env *zkenv.Env, path func(client string) string, wrap
 			for ctx.Err() == nil {
 				h, err := recorder.Lock(ctx, e, func(ctx context.Context) (history.Lease, error) {
 					l, err := m.Lock(ctx)
-					if err != nil {
-						return nil, err
-					}
-					return wrap(l), nil
+					return wrap(l), err
 				})
 				if err != nil {
 					continue

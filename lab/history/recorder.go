@@ -53,7 +53,7 @@ func NewRecorder(client string, clock func() int64, emit func(Record)) *Recorder
 }
 
 // Lock calls acquire and returns the lease that it got, under observation. Where it got
-// none, Lock returns its error.
+// none, Lock returns its error, and asks nothing of a lease beside an error.
 func (r *Recorder) Lock(ctx context.Context, e Entry, acquire func(context.Context) (Lease, error)) (*Hold, error) {
 	before := e.Session()
 	call := r.clock()

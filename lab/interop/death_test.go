@@ -6,10 +6,12 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/lab/peers"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
@@ -84,14 +86,14 @@ func TestStoppedHolder(t *testing.T) {
 		s.granted = queueUp(t, s.ours.client, path, s.ours, s.other)
 		scenes = append(scenes, s)
 	}
-	must.OK(t, freeze(driver.cmd.Process))
+	must.OK(t, peers.Stop(driver.cmd.Process))
 	for _, s := range scenes {
 		mustGet(t, s.granted[0], s.kind.name)
 		if fence := s.ours.entry().fence; fence <= s.stopped.fence {
 			t.Errorf("%s: fence %d after the stopped holder's %d, want a greater one", s.kind.name, fence, s.stopped.fence)
 		}
 	}
-	must.OK(t, thaw(driver.cmd.Process))
+	must.OK(t, peers.Continue(driver.cmd.Process))
 	for _, s := range scenes {
 		_ = s.stopped.unlock() // whether Curator calls that an error is its affair
 		mustWait(t, s.granted[1], "the third, beside docent's "+s.kind.name)
@@ -128,18 +130,15 @@ func TestNoDriverOutlivesItsTest(t *testing.T) {
 	if !ok {
 		t.Fatalf("the child says %q, want its driver's process id", out)
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(after))
-	if err != nil {
-		t.Fatal(err)
-	}
-	zktest.Eventually(t, generous, "the driver is gone", func() bool { return !alive(pid) })
+	driver := must.Get(os.FindProcess(must.Get(strconv.Atoi(strings.TrimSpace(after)))(t)))(t)
+	zktest.Eventually(t, generous, "the driver is gone", func() bool { return driver.Signal(syscall.Signal(0)) != nil })
 }
 
 func dieWithAFrozenDriver(t *testing.T) {
 	t.Helper()
 	d := must.Get(startDriver([]string{"/bin/sh", "-c", "echo '* ready'; while read -r _; do :; done"}))(t)
 	must.OK(t, d.awaitReady())
-	must.OK(t, freeze(d.cmd.Process))
+	must.OK(t, peers.Stop(d.cmd.Process))
 	fmt.Printf("driver %d\n", d.cmd.Process.Pid)
 	self := must.Get(os.FindProcess(os.Getpid()))(t)
 	_ = self.Kill()

@@ -52,8 +52,7 @@
 //
 // Kinds of locks are Curator's mutex, mutex-gzip, semaphore, read, write and multi (whose PATH is
 // several, with commas), its elections latch and selector, and those of kazoo_driver.py's table. A
-// driver ends with its input. If the test dies while a driver hangs, a shell process kills the driver.
-// It waits for the test's end of a pipe.
+// driver ends with its input. On Linux, the end of the test also kills a driver that hangs.
 //
 // # The oracle
 //

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/docent-go/docent/lab/peers"
 )
 
 // generous bounds what has to happen at some time, on a machine as slow as it may be.
@@ -24,7 +26,6 @@ const endLimit = 5 * time.Second
 type driver struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
-	guard *os.File
 	ready chan struct{} // closed by readLoop, at the driver's first line
 	done  chan struct{} // closed by waitLoop, when the process is gone and reaped
 
@@ -46,27 +47,23 @@ type call struct {
 
 // startDriver starts the command as a driver. It has to be ended.
 func startDriver(command []string) (*driver, error) {
-	cmd, guard, closeStarted, err := guarded(command)
-	if err != nil {
-		return nil, err
-	}
-	defer closeStarted()
+	cmd := exec.Command(command[0], command[1:]...)
+	peers.Detach(cmd)
 	d := &driver{
-		cmd: cmd, guard: guard,
-		ready: make(chan struct{}), done: make(chan struct{}),
+		cmd: cmd, ready: make(chan struct{}), done: make(chan struct{}),
 		pending: make(map[string]*call), events: make(map[string]int),
 	}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		return nil, errors.Join(err, guard.Close())
+		return nil, err
 	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, errors.Join(err, guard.Close())
+		return nil, err
 	}
 	d.stdin, cmd.Stderr = stdin, (*stderrLog)(d)
 	if err := cmd.Start(); err != nil {
-		return nil, errors.Join(err, guard.Close())
+		return nil, err
 	}
 	go d.waitLoop(stdout)
 	return d, nil
@@ -87,7 +84,6 @@ func (d *driver) waitLoop(stdout io.Reader) {
 	defer close(d.done)
 	d.readLoop(stdout)
 	_ = d.cmd.Wait() // the state tells how it ended
-	_ = dismiss(d.guard)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ended = fmt.Errorf("the driver has ended (%v): %s", d.cmd.ProcessState, d.errors.String())

@@ -1,5 +1,5 @@
 // Package peers finds the other libraries that docent is tested and measured with,
-// where scripts/setup-interop puts them.
+// where scripts/setup-interop puts them, and has what tests do to processes.
 package peers
 
 import (
