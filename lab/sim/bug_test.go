@@ -34,7 +34,6 @@ type bug struct {
 	dialed   func(net.Conn) net.Conn
 	listener func(func(framework.StateChange)) func(framework.StateChange)
 	err      func(error) error
-	unlost   func(*lockRecord) bool                         // whether a lost lease is taken to be held
 	do       func(context.Context, lock.Locker, work) error // in place of lock.Do
 	events   func(func(cache.Event)) func(cache.Event)
 	harm     func(*environment)

@@ -6,6 +6,10 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/recipes/lock"
+	"github.com/docent-go/docent/recipes/schedule"
 )
 
 // call makes a client's call of a recipe. It is the validator of "nothing hidden" for its error.
@@ -18,17 +22,21 @@ func (c *client) call(op string, r *rand.Rand, limit time.Duration, fn func(cont
 // within makes a client's call, whose context ends after the limit, and reports whether it has ended. It is
 // the validator of "bounded calls".
 func (c *client) within(op string, r *rand.Rand, limit time.Duration, fn func(context.Context) error) (ended bool, err error) {
-	env := c.env
-	ctx, cancel := context.WithTimeoutCause(env.ctx, limit, endedBy[r.IntN(len(endedBy))])
+	ctx, cancel := context.WithTimeoutCause(c.env.ctx, limit, endedBy[r.IntN(len(endedBy))])
 	defer cancel()
-	began := time.Now()
+	x := call{began: time.Now(), ends: time.Now().Add(limit)}
 	err = fn(ctx)
-	env.report(c.name, op+" has returned", err)
-	env.inspect(err)
-	if late := time.Since(began) - limit; late > promptly && env.ctx.Err() == nil {
-		env.violated(boundedCalls, "%s of %s returned %v after its context had ended: %v", op, c.name, late, err)
-	}
+	c.env.returned(c.name, op, x, err)
+	c.env.inspect(err)
 	return ctx.Err() != nil, err
+}
+
+// returned holds the end of a call against what its context says: the validator of "bounded calls".
+func (env *environment) returned(by, op string, x call, err error) {
+	env.report(by, op+" has returned", err)
+	if late := time.Since(x.ends); !x.ends.IsZero() && late > promptly && time.Since(x.began) > promptly && env.ctx.Err() == nil {
+		env.violated(boundedCalls, "%s of %s returned %v after its context had ended: %v", op, by, late, err)
+	}
 }
 
 // atEnd bounds what is to come about once all is well.
@@ -79,4 +87,41 @@ func outcomeOf(err error) string {
 		}
 	}
 	return ""
+}
+
+// promptly is how long a call may take once its context has ended: nothing, in virtual
+// time, but that a timer of the same instant may come first.
+const promptly = time.Millisecond
+
+// releaseWait is how long Do and Run wait for a release, as they document.
+const releaseWait = 250 * time.Millisecond
+
+// expected are the errors that calls document, with what the summary calls them. Those
+// of a context come first: its cause may look like any other.
+var expected = []struct {
+	err  error
+	name string
+}{
+	{context.DeadlineExceeded, "context"},
+	{context.Canceled, "context"},
+	{schedule.ErrUnmarked, "unmarked"},
+	{errJob, "failed"},
+	{schedule.ErrPassed, "passed"},
+	{lock.ErrHeld, "held"},
+	{lock.ErrMixed, "mixed"}, // see checkRefusal
+	{lock.ErrLost, "lost"},
+	{lock.ErrReleased, "released"},
+	{lock.ErrNotOwner, "not owner"},
+	{lock.ErrUpgrade, "upgrade"},
+	{framework.ErrClosed, "closed"},
+	{framework.ErrNotConnected, "not connected"},
+	{framework.ErrUnknownOutcome, "unknown outcome"},
+	{framework.ErrSessionEnded, "session ended"},
+}
+
+// checkResult holds the end of a call against what its context says, and its error against
+// those that are documented.
+func (k *worker) checkResult(op string, c call, err error) {
+	k.env.returned(k.name, op, c, err)
+	k.env.judge(c.ctx.Err() != nil, k.name, op, err)
 }

@@ -196,7 +196,7 @@ var follows = map[framework.State][]framework.State{
 }
 
 // checkStates is the validator of "honest states" for what a listener heard until its
-// client was closed. It needs w.mu.
+// client was closed. It needs env.mu.
 func (env *environment) checkStates(rec *record) {
 	last := framework.State(0)
 	for _, change := range rec.changes {

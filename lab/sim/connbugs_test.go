@@ -1,15 +1,43 @@
 package sim_test
 
 import (
+	"encoding/binary"
 	"net"
 	"sync"
 
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/proto"
-	"github.com/docent-go/docent/recipes/lock"
 )
 
 // The bugs of this file are connections that change what passes.
+
+// A frames connection changes what is received, one frame at a time.
+type frames struct {
+	net.Conn
+	change func(body []byte) []byte // returns what to read in the place of the frame's body; nil is no frame
+	unread []byte                   // used by Read alone
+}
+
+func (c *frames) Read(p []byte) (int, error) {
+	for len(c.unread) == 0 {
+		body, err := proto.ReadFrame(c.Conn, 1<<20)
+		if err != nil {
+			return 0, err
+		}
+		if body = c.change(body); body != nil {
+			c.unread = append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
+		}
+	}
+	n := copy(p, c.unread)
+	c.unread = c.unread[n:]
+	return n, nil
+}
+
+// request returns the number and the operation of a request, and the decoder of its fields. The client
+// writes a frame at once.
+func request(frame []byte) (xid int32, op proto.Opcode, d proto.Decoder) {
+	d = proto.NewDecoder(frame[min(proto.LengthSize, len(frame)):])
+	return d.Int32(), proto.Opcode(d.Int32()), d
+}
 
 // newFlatterer doubles the session timeout in the answer to the handshake.
 func newFlatterer(c net.Conn) net.Conn {
@@ -48,31 +76,6 @@ func (c *mute) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	return c.Conn.Write(p)
-}
-
-// The bugs of this file are of read/write locks.
-
-// elsewhereToRead is a bug by which readers lock a path of their own.
-func elsewhereToRead(_ *worker, f *framework.Client, h *handle) lock.Locker {
-	return made(lock.NewRWMutex(f, h.target.path+"-other")).Read()
-}
-
-// lonely has readers wait until each other reader is gone.
-func lonely(_ *worker, f *framework.Client, h *handle) lock.Locker {
-	return made(lock.NewRWMutex(f, h.target.path)).Write()
-}
-
-// onlyReaders has all workers read, without a fault that would excuse a wait.
-func onlyReaders(p *plan) {
-	calm(p)
-	t := newTarget("/sim/rw", "rw")
-	p.targets = []*target{t}
-	for i := range p.clients {
-		workers := p.clients[i].workers
-		for j := range workers {
-			workers[j].kinds, workers[j].multi = []string{"read " + t.path}, nil
-		}
-	}
 }
 
 // A credulous connection sends a sync in place of each heartbeat, and answers the heartbeat with

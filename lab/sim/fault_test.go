@@ -53,6 +53,17 @@ func newFates(r *rand.Rand, p *plan) []plannedFault {
 	return faults
 }
 
+// strike adds fewer than most faults of the kinds. They are drawn from r, which draws nothing else, so the
+// other faults of a seed don't depend on them.
+func (p *plan) strike(r *rand.Rand, most int, kinds []*faultKind) {
+	for range r.IntN(most) {
+		p.faults = append(p.faults, plannedFault{
+			kind: pick(r, kinds...), at: upTo(r, p.horizon), span: upTo(r, p.timeout), seed: r.Uint64(),
+		})
+	}
+	p.sortFaults()
+}
+
 // sortFaults puts the faults into the order of their beginning.
 func (p *plan) sortFaults() {
 	slices.SortStableFunc(p.faults, func(a, b plannedFault) int { return cmp.Compare(a.at, b.at) })

@@ -16,22 +16,12 @@ import (
 // own nevertheless, and no other client may take it for its own. A write to an instance or to a member of a
 // partition changes what these say, so the operator leaves those alone.
 
-// foreignKinds are writes of the operator. writeForeign draws them, and not newFates.
+// foreignKinds are writes of the operator. strike draws them, and not newFates.
 func foreignKinds() []*faultKind {
 	return []*faultKind{
 		{name: "write to a znode", spares: true, begin: (*environment).writeToSome},
 		{name: "write to a new znode whose client gets no reply", begin: (*environment).writeToNext},
 	}
-}
-
-// writeForeign adds faults of foreignKinds to most plans. They are drawn from r, which draws nothing else.
-func (p *plan) writeForeign(r *rand.Rand) {
-	for range r.IntN(6) {
-		p.faults = append(p.faults, plannedFault{
-			kind: pick(r, foreignKinds()...), at: upTo(r, p.horizon), span: upTo(r, p.timeout), seed: r.Uint64(),
-		})
-	}
-	p.sortFaults()
 }
 
 // writable reports whether the operator may write to the znode at the path. It needs env.mu.

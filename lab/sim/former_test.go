@@ -58,7 +58,7 @@ func (env *environment) dialOperator(ctx context.Context, network, addr string) 
 var theOperator = &record{client: "the operator"}
 
 // checkDeletion is the validator of "own session only" for deletions: clients delete no ephemeral znodes
-// but their own. The operator may delete any. It needs w.mu.
+// but their own. The operator may delete any. It needs env.mu.
 func (env *environment) checkDeletion(x zkserver.Transaction, path string, n znode) {
 	if by := env.whose[x.By]; by != nil && by != theOperator && by != env.whose[n.owner] {
 		env.violatedLocked(ownSession, "%s has deleted %s, which belongs to session %v", by.client, path, hex(n.owner))
@@ -80,7 +80,7 @@ type end struct {
 // atOnce is how soon after the end of its former znode a client comes again at once.
 const atOnce = 50 * time.Millisecond
 
-// placeOf returns what the znode is of; "" if it is not to be counted. It needs w.mu.
+// placeOf returns what the znode is of; "" if it is not to be counted. It needs env.mu.
 func (env *environment) placeOf(znode string) string {
 	dir, _ := zkpath.Split(znode)
 	switch dir {
@@ -100,7 +100,7 @@ func (env *environment) placeOf(znode string) string {
 }
 
 // cameAgain counts clients that create a znode in another session than their former one, or at once. It
-// needs w.mu.
+// needs env.mu.
 func (env *environment) cameAgain(znode string, session int64) {
 	at := place{env.whose[session], env.placeOf(znode)}
 	former, again := env.ends[at]
@@ -113,7 +113,7 @@ func (env *environment) cameAgain(znode string, session int64) {
 	}
 }
 
-// leftPlace records the end of a znode. It needs w.mu.
+// leftPlace records the end of a znode. It needs env.mu.
 func (env *environment) leftPlace(path string, n znode) {
 	env.ends[place{env.whose[n.owner], env.placeOf(path)}] = end{n.owner, env.now()}
 }
@@ -174,7 +174,7 @@ func (env *environment) takePath(r *rand.Rand, span time.Duration) (end func()) 
 	}
 }
 
-// clientOf returns the client whose session it is; nil if it is the operator's. It needs w.mu.
+// clientOf returns the client whose session it is; nil if it is the operator's. It needs env.mu.
 func (env *environment) clientOf(session int64) *client {
 	i := slices.IndexFunc(env.clients, func(c *client) bool {
 		return env.whose[session] != nil && env.whose[session].client == c.name

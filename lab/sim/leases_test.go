@@ -40,13 +40,12 @@ type lockRecord struct {
 }
 
 // over reports whether the holder has given the lease up, or has been told that it is
-// lost. It needs w.mu.
+// lost. It needs env.mu.
 func (env *environment) over(s *lockRecord) bool {
 	if s.record.left || env.released[s.lease] {
 		return true
 	}
-	lost := closed(s.lease.Lost()) || closed(s.record.lease.Lost())
-	return lost && (env.bug.unlost == nil || !env.bug.unlost(s))
+	return closed(s.lease.Lost()) || closed(s.record.lease.Lost())
 }
 
 func closed(ch <-chan struct{}) bool {
@@ -94,7 +93,7 @@ func (env *environment) enter(k *worker, f *framework.Client, h *handle, l *lock
 }
 
 // identify returns which znode a lease is held by. Those in queues have names of their
-// own. It needs w.mu.
+// own. It needs env.mu.
 func (env *environment) identify(l *lock.Lease) nodeKey {
 	at := unspelled(l.Node())
 	key := nodeKey{at, env.made[at].czxid}
@@ -111,7 +110,7 @@ func (env *environment) fenceOf(l *lock.Lease) int64 {
 	return l.Fence()
 }
 
-// admitLocked holds a new lock against the guarantees. It needs w.mu.
+// admitLocked holds a new lock against the guarantees. It needs env.mu.
 func (env *environment) admitLocked(s *lockRecord) {
 	t := s.target
 	t.stakes = slices.DeleteFunc(t.stakes, func(other *lockRecord) bool { return env.over(other) })

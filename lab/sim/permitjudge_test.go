@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/zkpath"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/recipes/semaphore"
@@ -20,7 +21,7 @@ const (
 
 // permitsMade records that one transaction created a permit's znode. It is the validator of "order" for
 // semaphores of several permits: the session of the first contender in the queue has created it. A single
-// permit may be created out of turn: see checkTurn. It needs w.mu.
+// permit may be created out of turn: see checkTurn. It needs env.mu.
 func (env *environment) permitsMade(x zkserver.Transaction, c zkserver.Change) {
 	dir, _ := zkpath.Split(c.Path)
 	i := slices.IndexFunc(env.plan.targets, func(t *target) bool {
@@ -58,7 +59,7 @@ func (env *environment) permitsMade(x zkserver.Transaction, c zkserver.Change) {
 }
 
 // checkTurn is the validator of "order" for a single permit. If it was created out of turn, the first in the
-// queue of that moment is gone by the time of the grant. It needs w.mu.
+// queue of that moment is gone by the time of the grant. It needs env.mu.
 func (env *environment) checkTurn(s *lockRecord) {
 	first, outOfTurn := s.target.ahead[s.node]
 	dir, _ := zkpath.Split(first.path)
@@ -67,7 +68,7 @@ func (env *environment) checkTurn(s *lockRecord) {
 	}
 }
 
-// doomedIn reports whether the operator has deleted a znode of the directory. It needs w.mu.
+// doomedIn reports whether the operator has deleted a znode of the directory. It needs env.mu.
 func (env *environment) doomedIn(dir string) bool {
 	for key := range env.doomed {
 		if at, _ := zkpath.Split(key.path); at == dir {
@@ -77,7 +78,7 @@ func (env *environment) doomedIn(dir string) bool {
 	return false
 }
 
-// nodesOf returns the znodes that a lease is held by. It needs w.mu.
+// nodesOf returns the znodes that a lease is held by. It needs env.mu.
 func (env *environment) nodesOf(t *target, l *lock.Lease) []nodeKey {
 	own := env.identify(l)
 	if t.kind != permitsKind {
@@ -87,7 +88,7 @@ func (env *environment) nodesOf(t *target, l *lock.Lease) []nodeKey {
 }
 
 // checkPermits is the validator of "all permits at once": one transaction has created the znodes of
-// all permits that the lease is of. It needs w.mu.
+// all permits that the lease is of. It needs env.mu.
 func (env *environment) checkPermits(t *leaseRecord) {
 	h := t.handle
 	if h.permits == 0 {
@@ -100,7 +101,7 @@ func (env *environment) checkPermits(t *leaseRecord) {
 	}
 }
 
-// checkNumber is the validator of "at most n permits". It needs w.mu.
+// checkNumber is the validator of "at most n permits". It needs env.mu.
 func (env *environment) checkNumber(t *target) {
 	if t.kind != permitsKind {
 		return
@@ -121,7 +122,7 @@ func (env *environment) checkNumber(t *target) {
 	}
 }
 
-// hasRoom reports whether there are permits for any contender that waits. It needs w.mu.
+// hasRoom reports whether there are permits for any contender that waits. It needs env.mu.
 func (env *environment) hasRoom(t *target) bool {
 	needed := 0
 	for _, k := range env.workers {
@@ -151,4 +152,52 @@ func (env *environment) checkReturned() {
 	if err != nil && env.ctx.Err() == nil {
 		env.violated(permitsReturn, "all is well, and a client can't acquire and release all permits: %v", err)
 	}
+}
+
+// permitBugs are, for each guarantee of semaphores, what its validator has to find.
+func permitBugs() []deliberate {
+	return []deliberate{
+		{atMostN, "a client takes the semaphore to have twice the permits", "of 3 permits", func() bug {
+			return bug{number: first(func(n int) int { return 2 * n })}
+		}},
+		{allAtOnce, "a client acquires one permit in the place of several", "one transaction created 1 znodes", func() bug {
+			return bug{locker: modest}
+		}},
+		{permitsReturn, "a permit's znode remains", "can't acquire and release all", func() bug { return bug{harm: leavePermit} }},
+		{grantOrder, "a client creates a permit's znode without a place in the queue", "out of turn", func() bug {
+			return bug{harm: jumpQueue}
+		}},
+	}
+}
+
+func modest(_ *worker, _ *framework.Client, h *handle) lock.Locker {
+	s, ok := h.locker.(taker)
+	if !ok {
+		return h.locker
+	}
+	return taker{s.Semaphore, 1}
+}
+
+// leavePermit has the operator leave a znode among the permits'.
+func leavePermit(env *environment) { env.putPermit() }
+
+// jumpQueue has the operator create a permit's znode now and then, and delete it.
+func jumpQueue(env *environment) {
+	for env.now() < env.plan.horizon {
+		if path := env.putPermit(framework.Ephemeral()); path != "" {
+			_ = env.operator.Delete(env.ctx, path, framework.Guaranteed()) // the fault is done
+		}
+		pass(env.plan.timeout / 8)
+	}
+}
+
+func (env *environment) putPermit(opts ...framework.CreateOption) string {
+	ctx, cancel := context.WithTimeout(env.ctx, env.plan.timeout)
+	defer cancel()
+	path, err := env.operator.Create(ctx, permitsPath+"/leases/_c_-lease-", nil,
+		append(opts, framework.Sequential(), framework.WithParents())...)
+	if err != nil {
+		return ""
+	}
+	return path
 }

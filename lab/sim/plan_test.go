@@ -80,10 +80,10 @@ func newPlan(seed uint64) *plan {
 		p.clients = append(p.clients, p.client(r))
 	}
 	p.faults = newFates(r, p)
-	p.dropReads(rand.New(rand.NewPCG(seed, 25)))
+	p.strike(rand.New(rand.NewPCG(seed, 25)), 4, readKinds())
 	p.crowd(rand.New(rand.NewPCG(seed, 6)))
 	p.choose(seed)
-	p.writeForeign(rand.New(rand.NewPCG(seed, 27)))
+	p.strike(rand.New(rand.NewPCG(seed, 27)), 6, foreignKinds())
 	p.drawViews(rand.New(rand.NewPCG(seed, 26)))
 	return p
 }

@@ -50,7 +50,7 @@ func newRuleKind(name string, action fault.Action, ops []fault.Op) *faultKind {
 	return kind
 }
 
-// readKinds are the actions on reads of several znodes. strikeReads draws them, and not newFates.
+// readKinds are the actions on reads of several znodes. strike draws them, and not newFates.
 func readKinds() []*faultKind {
 	var kinds []*faultKind
 	for _, action := range []fault.Action{
@@ -60,17 +60,6 @@ func readKinds() []*faultKind {
 		kinds = append(kinds, newRuleKind(name, action, []fault.Op{fault.MultiRead}))
 	}
 	return kinds
-}
-
-// dropReads adds faults of readKinds to most plans. They are drawn from r, which draws
-// nothing else, so the other faults of a seed don't depend on them.
-func (p *plan) dropReads(r *rand.Rand) {
-	for range r.IntN(4) {
-		p.faults = append(p.faults, plannedFault{
-			kind: pick(r, readKinds()...), at: upTo(r, p.horizon), span: upTo(r, p.timeout), seed: r.Uint64(),
-		})
-	}
-	p.sortFaults()
 }
 
 // dropEvents adds a rule by which servers drop events of one lock's znodes. Servers do so if a

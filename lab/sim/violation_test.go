@@ -66,19 +66,19 @@ func (e event) String() string {
 	return guid.ReplaceAllString(fmt.Sprintf("%14v  %-10s %s%s", e.at, e.actor, e.what, detail), "_c_*")
 }
 
-// note adds a line to the trace. It needs w.mu.
+// note adds a line to the trace. It needs env.mu.
 func (env *environment) note(actor, what string, detail any) {
 	env.events = append(env.events, event{env.now(), actor, what, detail})
 }
 
-// report is note for those without w.mu.
+// report is note for those without env.mu.
 func (env *environment) report(actor, what string, detail any) {
 	env.mu.Lock()
 	defer env.mu.Unlock()
 	env.note(actor, what, detail)
 }
 
-// violatedLocked reports a violation. It needs w.mu.
+// violatedLocked reports a violation. It needs env.mu.
 func (env *environment) violatedLocked(g guarantee, format string, args ...any) {
 	v := violation{g, env.now(), guid.ReplaceAllString(fmt.Sprintf(format, args...), "_c_*")}
 	env.violations = append(env.violations, v)

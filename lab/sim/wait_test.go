@@ -93,7 +93,7 @@ func (env *environment) checkWaits() {
 }
 
 // freeSince returns since when nothing has been in the worker's way; false if something is. It
-// needs w.mu.
+// needs env.mu.
 func (env *environment) freeSince(k *worker) (since time.Duration, free bool) {
 	since = max(k.waiting.since, k.c.connected)
 	if k.c.state != framework.Connected {
@@ -139,7 +139,7 @@ func (k *worker) keptBy(s *lockRecord) bool {
 }
 
 // entangled reports whether another worker wants several locks together: then it may have what k
-// waits for, and wait for any other. It needs w.mu.
+// waits for, and wait for any other. It needs env.mu.
 func (env *environment) entangled(k *worker) bool {
 	return slices.ContainsFunc(env.workers, func(other *worker) bool {
 		return other != k && other.waiting != nil && len(other.waiting.targets) > 1
