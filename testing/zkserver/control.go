@@ -131,7 +131,7 @@ func (s *Server) ShiftClock(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shift += d
-	s.reaper.reconsiderLocked()
+	s.reaper.armLocked(time.Now()) // what is due by the new time goes at the next interval's end
 }
 
 // SetNextSequence sets the number that the next sequential child of path gets. It

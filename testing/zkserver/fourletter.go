@@ -103,14 +103,12 @@ func (s *Server) dump() string {
 }
 
 func wchs(f *Frontend) string {
-	watching := map[*conn]struct{}{}
+	watching := map[*conn]watchMode{}
 	paths := map[string]struct{}{}
 	for _, table := range []*watchTable{f.watches.data, f.watches.child} {
-		for c := range table.byConn {
-			watching[c] = struct{}{}
-		}
-		for path := range table.byPath {
+		for path, watchers := range table.byPath {
 			paths[path] = struct{}{}
+			maps.Copy(watching, watchers)
 		}
 	}
 	return fmt.Sprintf("%d connections watching %d paths\nTotal watches:%d\n",

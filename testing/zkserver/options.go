@@ -3,6 +3,7 @@ package zkserver
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/docent-go/docent/internal/proto"
@@ -26,6 +27,9 @@ const (
 	// DefaultSyncLimit is the syncLimit of ZooKeeper's sample configuration, in ticks.
 	DefaultSyncLimit = 5
 
+	// byTick is the least session timeout until the default is filled in.
+	byTick time.Duration = math.MinInt64
+
 	// noLeader is the number of no front end.
 	noLeader = -1
 )
@@ -35,7 +39,7 @@ type Option interface{ apply(*config) }
 
 type config struct {
 	tick                   time.Duration
-	minTimeout, maxTimeout time.Duration // 0 until defaults are filled in
+	minTimeout, maxTimeout time.Duration
 	packetLimit            int
 	reapInterval           time.Duration
 	frontends              int
@@ -124,6 +128,7 @@ func WithVersion(version string) Option { return option(func(c *config) { c.vers
 func newConfig(opts []Option) (config, error) {
 	c := config{
 		tick:         DefaultTick,
+		minTimeout:   byTick,
 		packetLimit:  DefaultPacketLimit,
 		reapInterval: DefaultReapInterval,
 		frontends:    1,
@@ -131,13 +136,10 @@ func newConfig(opts []Option) (config, error) {
 		syncLimit:    DefaultSyncLimit,
 		versionText:  DefaultVersion,
 	}
-	bounded := false
 	for _, o := range opts {
-		before := [2]time.Duration{c.minTimeout, c.maxTimeout}
 		o.apply(&c)
-		bounded = bounded || before != [2]time.Duration{c.minTimeout, c.maxTimeout}
 	}
-	if !bounded {
+	if c.minTimeout == byTick {
 		c.minTimeout, c.maxTimeout = 2*c.tick, 20*c.tick
 	}
 	return c, c.validate()

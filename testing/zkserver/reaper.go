@@ -1,6 +1,10 @@
 package zkserver
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 // A reaper removes containers that have lost their last child and TTL nodes that
 // have outlived their time, as ZooKeeper's leader does: at fixed intervals. Its timer
@@ -66,15 +70,6 @@ func (r *reaper) armLocked(due time.Time) {
 	}
 }
 
-// reconsiderLocked sets the timer again for all znodes. It needs Server.mu.
-func (r *reaper) reconsiderLocked() {
-	for _, path := range r.server.tree.reapablePaths() {
-		if due, ok := r.dueLocked(path); ok {
-			r.armLocked(due)
-		}
-	}
-}
-
 // tick is called by the timer, on a goroutine of its own.
 func (r *reaper) tick() {
 	s := r.server
@@ -90,7 +85,7 @@ func (r *reaper) tick() {
 func (r *reaper) runLocked() {
 	r.next = time.Time{}
 	now := time.Now()
-	for _, path := range r.server.tree.reapablePaths() {
+	for _, path := range slices.Sorted(maps.Keys(r.server.tree.reapable)) {
 		due, ok := r.dueLocked(path)
 		switch {
 		case !ok:

@@ -1,6 +1,7 @@
 package zkserver
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -72,9 +73,6 @@ func (t *tree) ephemeralsOf(session int64) []string {
 	return slices.Sorted(maps.Keys(t.ephemerals[session]))
 }
 
-// reapablePaths returns the paths of the containers and TTL nodes, sorted.
-func (t *tree) reapablePaths() []string { return slices.Sorted(maps.Keys(t.reapable)) }
-
 // descendants counts the nodes below path, as getAllChildrenNumber does.
 func (t *tree) descendants(path string) int32 {
 	if path == "/" {
@@ -95,14 +93,7 @@ func (t *tree) descendants(path string) int32 {
 func (n *node) childNames() []string {
 	names := slices.Collect(maps.Keys(n.children))
 	slices.SortFunc(names, func(a, b string) int {
-		ha, hb := scramble(a), scramble(b)
-		switch {
-		case ha < hb:
-			return -1
-		case ha > hb:
-			return 1
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(cmp.Compare(scramble(a), scramble(b)), strings.Compare(a, b))
 	})
 	return names
 }

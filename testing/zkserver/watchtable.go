@@ -1,7 +1,6 @@
 package zkserver
 
 import (
-	"maps"
 	"strings"
 
 	"github.com/docent-go/docent/internal/zkversion"
@@ -23,31 +22,20 @@ const (
 type watchTable struct {
 	config *config
 	byPath map[string]map[*conn]watchMode
-	byConn map[*conn]map[string]struct{}
-	trees  int // how many watches are watchTree
 }
 
 func newWatchTable(cfg *config) *watchTable {
-	return &watchTable{
-		config: cfg,
-		byPath: map[string]map[*conn]watchMode{},
-		byConn: map[*conn]map[string]struct{}{},
-	}
+	return &watchTable{config: cfg, byPath: map[string]map[*conn]watchMode{}}
 }
 
 func (w *watchTable) add(path string, c *conn, mode watchMode) {
 	if w.byPath[path] == nil {
 		w.byPath[path] = map[*conn]watchMode{}
 	}
-	if w.byConn[c] == nil {
-		w.byConn[c] = map[string]struct{}{}
-	}
 	if w.config.has(zkversion.ManyWatchesPerPath) {
 		mode |= w.byPath[path][c]
 	}
-	w.trees += treesIn(mode) - treesIn(w.byPath[path][c])
 	w.byPath[path][c] = mode
-	w.byConn[c][path] = struct{}{}
 }
 
 // remove takes the watches of the modes away and reports whether there were any.
@@ -56,7 +44,6 @@ func (w *watchTable) remove(path string, c *conn, modes watchMode) bool {
 	if mode&modes == 0 {
 		return false
 	}
-	w.trees -= treesIn(mode & modes)
 	if left := mode &^ modes; left != 0 {
 		w.byPath[path][c] = left
 		return true
@@ -65,16 +52,12 @@ func (w *watchTable) remove(path string, c *conn, modes watchMode) bool {
 	if len(w.byPath[path]) == 0 {
 		delete(w.byPath, path)
 	}
-	delete(w.byConn[c], path)
-	if len(w.byConn[c]) == 0 {
-		delete(w.byConn, c)
-	}
 	return true
 }
 
 // removeConn takes every watch of a connection away.
 func (w *watchTable) removeConn(c *conn) {
-	for path := range maps.Clone(w.byConn[c]) {
+	for path := range w.byPath {
 		w.remove(path, c, watchOnce|watchPersistent|watchTree)
 	}
 }
@@ -85,8 +68,8 @@ func (w *watchTable) has(path string) bool { return len(w.byPath[path]) > 0 }
 
 func (w *watchTable) count() int {
 	total := 0
-	for _, paths := range w.byConn {
-		total += len(paths)
+	for _, watchers := range w.byPath {
+		total += len(watchers)
 	}
 	return total
 }
@@ -103,7 +86,7 @@ func (w *watchTable) fire(zxid int64, path string, event eventType, readers []ac
 		fired[c] = struct{}{}
 		w.remove(path, c, watchOnce)
 	}
-	if w.trees > 0 && event != eventChildrenChanged {
+	if event != eventChildrenChanged {
 		w.fireTrees(path, fired)
 	}
 	for c := range fired {
@@ -125,11 +108,4 @@ func (w *watchTable) fireTrees(path string, fired map[*conn]struct{}) {
 			}
 		}
 	}
-}
-
-func treesIn(mode watchMode) int {
-	if mode&watchTree != 0 {
-		return 1
-	}
-	return 0
 }
