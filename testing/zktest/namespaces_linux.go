@@ -42,10 +42,9 @@ func Namespaces() error {
 // the system sends into the void. The next network that is made removes such leftovers.
 type namespaces struct {
 	subnet
-	members    []namespace // in the order of their indexes
-	outside    namespace   // that of this process
-	links      []string    // interfaces on the clients' side that were made
-	conditions map[device]condition
+	members []namespace // in the order of their indexes
+	outside namespace   // that of this process
+	links   []string    // interfaces on the clients' side that were made
 }
 
 // The ports of all members, each of which has an address of its own.
@@ -66,7 +65,7 @@ func newNamespaces(n int) (network, error) {
 }
 
 func newNamespacesIn(own subnet, n int) (network, error) {
-	ns := &namespaces{subnet: own, conditions: make(map[device]condition)}
+	ns := &namespaces{subnet: own}
 	if err := ns.make(n); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoNamespaces, errors.Join(err, ns.close()))
 	}
@@ -161,6 +160,33 @@ func (n *namespaces) place(member int) place {
 		p.peers = append(p.peers, peer{id: i + 1, host: n.peer(i), quorum: quorumPort, election: electionPort})
 	}
 	return p
+}
+
+// set gives every interface the discipline that it is to have, namespace by namespace. One that has it
+// already does not change.
+func (n *namespaces) set(c cuts) error {
+	var errs []error
+	var outside []string
+	for i, member := range n.members {
+		inside := []string{discipline(clientsDevice, c.clients[i])}
+		for j := range n.members {
+			if j != i {
+				inside = append(inside, discipline(peerDevice(j), c.drop(i, j)))
+			}
+		}
+		errs = append(errs, member.batch("tc", inside...))
+		outside = append(outside, discipline(n.outer(i), c.clients[i]))
+	}
+	return errors.Join(append(errs, n.outside.batch("tc", outside...))...)
+}
+
+// discipline is the line that cuts an interface, or opens it again.
+func discipline(device string, cut bool) string {
+	kind := "noqueue" // which such interfaces have from the start
+	if cut {
+		kind = "blackhole"
+	}
+	return fmt.Sprintf("qdisc replace dev %s root %s", device, kind)
 }
 
 // close removes the interfaces on the clients' side, and with each its other end, and releases the

@@ -55,6 +55,13 @@ func abandoned(t testing.TB, s *zktest.Server) bool {
 	return errors.Is(err, zktest.ErrNotServing)
 }
 
+// follows reports whether a member follows a leader.
+func follows(t testing.TB, s *zktest.Server) bool {
+	t.Helper()
+	mode, err := s.Mode(t.Context())
+	return err == nil && mode == zktest.Follower
+}
+
 func cutMember(t *testing.T, e *zktest.Ensemble) {
 	t.Helper()
 	t.Run("a member that is cut off serves nobody until it is healed", func(t *testing.T) {
@@ -72,7 +79,7 @@ func cutMember(t *testing.T, e *zktest.Ensemble) {
 		}
 
 		must.OK(t, e.Heal(cut))
-		must.OK(t, cut.AwaitReady(t.Context()))
+		zktest.Eventually(t, soon, "the member follows", func() bool { return follows(t, cut) })
 		if ok, _, err := connect(t, cut).Exists("/written-by-the-majority"); err != nil || !ok {
 			t.Errorf("what the majority wrote is at the healed member: %v, %v; want it there", ok, err)
 		}
@@ -93,10 +100,7 @@ func oneDirection(t *testing.T, e *zktest.Ensemble) {
 				must.OK(t, e.Cut(follower, leader))
 			}
 			zktest.Eventually(t, soon, "with an unheard "+unheard+" the follower gives up", func() bool { return abandoned(t, follower) })
-			zktest.Eventually(t, soon, "the other follower follows", func() bool {
-				mode, err := other.Mode(t.Context())
-				return err == nil && mode == zktest.Follower
-			})
+			zktest.Eventually(t, soon, "the other follower follows", func() bool { return follows(t, other) })
 			must.OK(t, e.Repair(t.Context()))
 		}
 	})

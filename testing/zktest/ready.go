@@ -19,24 +19,6 @@ const (
 	probeTimeout = time.Second
 )
 
-// AwaitReady returns when the server's process serves clients: one that has been
-// thawed or healed may have to find its leader first. It returns [ErrStopped] if
-// there is no process, and ctx's error, with the end of the server's log, if ctx
-// ends first.
-func (s *Server) AwaitReady(ctx context.Context) error {
-	proc, err := s.running()
-	if err == nil {
-		err = s.awaitReady(ctx, proc, s.logSize())
-	}
-	if errors.Is(err, ErrStopped) {
-		return err
-	}
-	if err != nil {
-		return fmt.Errorf("zktest: await %s: %w", s.Addr(), err)
-	}
-	return nil
-}
-
 // awaitReady returns when the server serves clients, or with the reason why it
 // will not and the log from offset logged on.
 func (s *Server) awaitReady(ctx context.Context, proc *process, logged int64) error {
