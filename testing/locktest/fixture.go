@@ -1,16 +1,19 @@
 package locktest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
 	"github.com/docent-go/docent/testing/zktest"
@@ -261,4 +264,45 @@ func within(t testing.TB, what string, fn func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- fn() }()
 	return must.Receive(t, done, "the end of "+what)
+}
+
+// leftovers returns the ephemeral nodes at path and below it, as c sees them once its
+// server is up to date.
+func leftovers(ctx context.Context, c *framework.Client, path string) ([]string, error) {
+	if err := c.Sync(ctx, path); err != nil {
+		return nil, err
+	}
+	tree, err := c.GetTree(ctx, path)
+	if err != nil && !errors.Is(err, framework.ErrNoNode) {
+		return nil, err
+	}
+	var found []string
+	for at, node := range tree {
+		if proto.IsSession(node.Stat.EphemeralOwner) {
+			found = append(found, at)
+		}
+	}
+	return found, nil
+}
+
+// goroutines returns how many goroutines the caller's synctest bubble has, and 0 outside of one.
+// The runtime distinguishes bubbles only in the headers of its stack dump, where the caller comes
+// first. For example: "goroutine 7 [select, synctest bubble 5]:".
+func goroutines() int {
+	dump := make([]byte, 1<<20)
+	for {
+		n := runtime.Stack(dump, true)
+		if n < len(dump) {
+			dump = dump[:n]
+			break
+		}
+		dump = make([]byte, 2*len(dump))
+	}
+	header, _, _ := bytes.Cut(dump, []byte("\n"))
+	_, bubble, in := bytes.Cut(header, []byte("synctest bubble "))
+	if !in {
+		return 0
+	}
+	bubble = bytes.TrimSuffix(bubble, []byte(":"))
+	return bytes.Count(dump, append([]byte("synctest bubble "), bubble...))
 }

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -181,47 +182,28 @@ func (s *fixture) reentrantLoss() {
 	s.mustBeQuiet(c)
 }
 
-func permitsCase() contractCase {
-	return contractCase{sentence: "All permits are held at once, and no more", check: (*fixture).atMost}
-}
-
-func (s *fixture) atMost() {
-	var leases []*lock.Lease
-	for range s.cfg.permits {
-		leases = append(leases, s.mustLock(s.locker(s.env.Client(s))))
+func sharedCase(permits int) contractCase {
+	if permits > 0 {
+		return contractCase{sentence: "All permits are held at once, and no more", check: (*fixture).sharing}
 	}
-	c := s.env.Client(s)
-	s.env.Quiesce() // what a granted attempt deletes in the background would refuse TryLock, too
-	if _, err := s.tryLock(s.Context(), s.locker(c)); !errors.Is(err, lock.ErrHeld) {
-		s.Errorf("TryLock beside %d holders: %v, want ErrHeld", len(leases), err)
-	}
-	for _, lease := range leases {
-		s.env.Quiesce()
-		if _, err := s.grantedAlone(s.rival(c).TryLock(s.Context())); !errors.Is(err, lock.ErrHeld) {
-			s.Errorf("TryLock of all permits: %v, want ErrHeld", err)
-		}
-		s.mustRelease(lease)
-	}
-	s.catchUp(c)
-	lease, err := s.grantedAlone(s.rival(c).TryLock(s.Context()))
-	if err != nil {
-		s.Fatalf("TryLock of all permits, when all have gone: %v", err)
-	}
-	s.mustRelease(lease)
-}
-
-func sharedCase() contractCase {
 	return contractCase{sentence: "Any number of owners hold it at once, and exclude who wants it alone", check: (*fixture).sharing}
 }
 
 func (s *fixture) sharing() {
 	var leases []*lock.Lease
-	for range 3 {
+	for range cmp.Or(s.cfg.permits, 3) {
 		leases = append(leases, s.mustLock(s.locker(s.env.Client(s))))
 	}
 	c := s.env.Client(s)
+	s.env.Quiesce() // what a granted attempt deletes in the background would refuse TryLock, too
+	if s.cfg.permits > 0 {
+		if _, err := s.tryLock(s.Context(), s.locker(c)); !errors.Is(err, lock.ErrHeld) {
+			s.Errorf("TryLock beside %d holders: %v, want ErrHeld", len(leases), err)
+		}
+	}
 	alone := s.rival(c)
 	for _, lease := range leases {
+		s.env.Quiesce()
 		if _, err := s.grantedAlone(alone.TryLock(s.Context())); !errors.Is(err, lock.ErrHeld) {
 			s.Errorf("TryLock by who wants it alone: %v, want ErrHeld", err)
 		}

@@ -62,11 +62,8 @@ func contractCases(cfg config) []contractCase {
 	if cfg.reentrant {
 		all = append(all, reentrantCases()...)
 	}
-	switch {
-	case cfg.permits > 0:
-		all = append(all, permitsCase())
-	case cfg.shared:
-		all = append(all, sharedCase())
+	if cfg.shared {
+		all = append(all, sharedCase(cfg.permits))
 	}
 	return all
 }
