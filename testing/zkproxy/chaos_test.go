@@ -3,12 +3,15 @@ package zkproxy_test
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
@@ -25,9 +28,8 @@ func TestChaos(t *testing.T) {
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	defer close(stop)
-	for range 4 {
-		node := newNode()
-		workers.Go(func() { work(t, proxy.Addr(), node, stop) })
+	for i := range 4 {
+		workers.Go(func() { work(t, proxy.Addr(), fmt.Sprintf("/chaos-%d", i), stop) })
 	}
 	actions := []fault.Action{
 		fault.CutBefore, fault.DropReply, fault.HoldRequest, fault.HoldReply, fault.DelayReply, fault.DelayRequest,
@@ -57,13 +59,14 @@ func TestChaos(t *testing.T) {
 			case <-time.After(quiet / 5):
 			}
 		} else {
-			wantHit(t, h.Hit())
+			must.Receive(t, h.Hit(), "the hit of a rule")
 		}
 		proxy.Rules().Clear()
 		proxy.SetLatency(0)
 		proxy.Heal()
 	}
-	connect(t, proxy.Addr()).exists("/")
+	p := connect(t, proxy.Addr())
+	p.wantReply(p.ask())
 }
 
 // work makes requests on one connection after the other until stop is closed and a last
@@ -77,8 +80,9 @@ func work(t *testing.T, addr, node string, stop <-chan struct{}) {
 			t.Errorf("dialling: %v", err)
 			return
 		}
-		p := &peer{t: t, conn: conn.(*net.TCPConn), password: make([]byte, 16)}
-		p.greet()
+		p := &peer{t: t, conn: conn.(*net.TCPConn)}
+		_, _ = conn.Write(hello().Frame()) // if the connection ends, so will the next round
+		_, _ = p.read(soon)
 		for err == nil {
 			err = p.round(node, large)
 			select {
@@ -100,32 +104,20 @@ func work(t *testing.T, addr, node string, stop <-chan struct{}) {
 
 var errDisorder = errors.New("replies are out of order")
 
-// greet sends a handshake and receives the answer. If the connection ends, so will the
-// next round.
-func (p *peer) greet() {
-	_, _ = p.conn.Write(p.handshake())
-	_, _ = p.read(soon)
-}
-
 // round sends three requests in one go and receives the replies.
 func (p *peer) round(node string, data []byte) error {
-	var out []byte
-	request := func(opcode proto.Opcode, body packet) {
-		p.xid++
-		out = append(out, proto.RequestFrame(p.xid, opcode, body)...)
-	}
-	request(proto.OpCreate, packet{}.create(proto.OpCreate, node, data))
-	request(proto.OpGetData, packet{}.string(node).bool(false))
-	request(proto.OpDelete, packet{}.string(node).int32(-1))
+	out := slices.Concat(createRequest(p.xid+1, node, data),
+		request(p.xid+2, proto.OpGetData, node, false), request(p.xid+3, proto.OpDelete, node, int32(-1)))
 	if _, err := p.conn.Write(out); err != nil {
 		return err
 	}
-	for i := range int32(3) {
+	for range 3 {
+		p.xid++
 		body, err := p.read(soon)
 		if err != nil {
 			return err
 		}
-		if xid := int32(binary.BigEndian.Uint32(body)); xid != p.xid-2+i {
+		if xid := int32(binary.BigEndian.Uint32(body)); xid != p.xid {
 			return errDisorder
 		}
 	}

@@ -4,167 +4,30 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
-	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-func TestCut(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	other := connect(t, s.proxy.Addr())
-	if got := s.proxy.Cut(); got != 2 {
-		t.Errorf("Cut() = %d; want 2", got)
-	}
-	s.client.wantEnd()
-	other.wantEnd()
-	again := dial(t, s.proxy.Addr())
-	again.id, again.password = s.client.id, s.client.password
-	again.sendHandshake()
-	again.receiveHandshake()
-	if again.id != s.client.id {
-		t.Errorf("session %#x after the cut; want %#x resumed", again.id, s.client.id)
-	}
-}
-
-func TestBlackhole(t *testing.T) {
-	t.Parallel()
-	cases := []struct {
-		direction zkproxy.Direction
-		applied   bool // while the hole is there
-	}{
-		{zkproxy.ToServer, false},
-		{zkproxy.ToClient, true},
-		{zkproxy.Both, false},
-	}
-	for _, c := range cases {
-		t.Run(c.direction.String(), func(t *testing.T) {
-			t.Parallel()
-			s := newScene(t)
-			s.proxy.Blackhole(c.direction)
-			first := s.client.send(proto.OpCreate, s.create(s.node))
-			second := s.client.ask(s.node)
-			s.client.wantSilence()
-			if c.applied {
-				zktest.Eventually(t, soon, "the create is applied", func() bool { return s.direct.exists(s.node) })
-			} else if s.direct.exists(s.node) {
-				t.Error("the create has been applied")
-			}
-			newcomer := dial(t, s.proxy.Addr())
-			newcomer.sendHandshake()
-			newcomer.wantSilence()
-
-			s.proxy.Heal()
-			s.client.wantReplies(first, second)
-			newcomer.receiveHandshake()
-			newcomer.exists("/")
-		})
-	}
-}
-
-func TestBlackholeWithholdsTheEndOfAConnection(t *testing.T) {
-	t.Parallel()
-	t.Run("of the server's", func(t *testing.T) {
-		t.Parallel()
-		s := newScene(t)
-		s.proxy.Blackhole(zkproxy.ToClient)
-		must.OK(t, zktest.KillSession(t.Context(), zktest.Shared(t).Addr(), s.client.id, s.client.password))
-		s.client.wantSilence()
-		s.proxy.Heal()
-		s.client.wantEnd()
-	})
-	t.Run("of the client's, behind what it has sent", func(t *testing.T) {
-		t.Parallel()
-		s := newScene(t)
-		s.proxy.Blackhole(zkproxy.ToServer)
-		s.client.send(proto.OpCreate, s.create(s.node))
-		must.OK(t, s.client.conn.Close())
-		s.direct.exists("/")
-		if s.direct.exists(s.node) {
-			t.Error("the create has been applied")
-		}
-		s.proxy.Heal()
-		zktest.Eventually(t, soon, "the create is applied", func() bool { return s.direct.exists(s.node) })
-	})
-}
-
-func TestBlackholeKeepsTheServerFromBeingDialled(t *testing.T) {
-	t.Parallel()
-	listener := must.Get(net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
-	defer listener.Close()
-	accept := func(within time.Duration) error {
-		must.OK(t, listener.SetDeadline(time.Now().Add(within)))
-		conn, err := listener.Accept()
-		if err == nil {
-			_ = conn.Close() // it was only to be seen
-		}
-		return err
-	}
-	proxy := zkproxy.Run(t, listener.Addr().String())
-	proxy.Blackhole(zkproxy.ToServer)
-	dial(t, proxy.Addr()).sendHandshake()
-	if err := accept(quiet); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the server was dialled in spite of the blackhole: %v", err)
-	}
-	proxy.Heal()
-	if err := accept(soon); err != nil {
-		t.Errorf("the server wasn't dialled: %v", err)
-	}
-}
-
 func TestRefuse(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	s.proxy.Refuse()
-	if conn, err := net.DialTimeout("tcp", s.proxy.Addr(), soon); err == nil {
+	proxy, client := proxied(t)
+	proxy.Refuse()
+	if conn, err := net.DialTimeout("tcp", proxy.Addr(), soon); err == nil {
 		refused := &peer{t: t, conn: conn.(*net.TCPConn)}
 		refused.wantEnd()
 		_ = conn.Close() // reset already
 	}
-	s.client.exists("/")
-	s.proxy.Heal()
-	connect(t, s.proxy.Addr())
-}
-
-func TestHealLeavesRulesAndLatency(t *testing.T) {
-	t.Parallel()
-	const rtt = 50 * time.Millisecond
-	s := newScene(t)
-	held := s.proxy.Rules().Add(fault.Rule{Op: fault.Exists, Action: fault.HoldReply})
-	cut := s.proxy.Rules().Add(fault.Rule{Op: fault.GetData, Action: fault.CutBefore})
-	s.proxy.SetLatency(rtt)
-	s.proxy.Blackhole(zkproxy.Both)
-	s.proxy.Hang()
-	xid := s.client.ask("/")
-	s.proxy.Heal()
-	wantHit(t, held.Hit())
-	s.client.wantSilence()
-	s.proxy.Rules().Clear()
-	s.client.wantReplies(xid)
-	start := time.Now()
-	s.client.must(proto.OpGetData, packet{}.string("/").bool(false))
-	if took := time.Since(start); took < rtt {
-		t.Errorf("a round trip took %v; want %v at least", took, rtt)
-	}
-	wantNoHit(t, cut.Hit())
-}
-
-func TestServerDown(t *testing.T) {
-	t.Parallel()
-	proxy := zkproxy.Run(t, freeport.Addr(t))
-	p := dial(t, proxy.Addr())
-	p.sendHandshake()
-	p.wantEnd()
+	client.wantReply(client.ask())
+	proxy.Heal()
+	connect(t, proxy.Addr())
 }
 
 func TestOtherProtocolsPass(t *testing.T) {
@@ -222,7 +85,7 @@ func TestCloseEndsWhatIsInProgress(t *testing.T) {
 			proxy := must.Get(zkproxy.Start(silent(t)))(t)
 			prepare(proxy)
 			speaking, mute := dial(t, proxy.Addr()), dial(t, proxy.Addr())
-			speaking.sendHandshake()
+			speaking.greet()
 			if err := proxy.Close(); err != nil {
 				t.Errorf("Close() = %v", err)
 			}
@@ -250,20 +113,20 @@ func (p *peer) wantGone() {
 
 func TestFloodIsHeldUpAndLosesNothing(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	proxy, client := proxied(t)
 	const requests = 5000 // more than a queue takes
-	s.proxy.Blackhole(zkproxy.ToClient)
+	proxy.Blackhole(zkproxy.ToClient)
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
 		for range requests {
-			s.client.ask("/")
+			client.ask()
 		}
 	}()
-	s.client.wantSilence()
-	s.proxy.Heal()
+	client.wantSilence()
+	proxy.Heal()
 	for xid := range int32(requests) {
-		s.client.wantReplies(xid + 1)
+		client.wantReply(xid + 1)
 	}
 	<-sent
 }

@@ -1,17 +1,16 @@
 package zkproxy_test
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"net"
 	"os"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zktest"
 )
 
 const (
@@ -20,66 +19,50 @@ const (
 	// quiet is how long a test listens for what must not come. Too short a time
 	// hides a fault of the proxy, and makes no test fail that shouldn't.
 	quiet = 50 * time.Millisecond
-	// session is long enough that no session ends in a test.
-	session = 30 * time.Second
 )
 
-// nodes numbers the nodes of all tests: they share a server.
-var nodes atomic.Int64
+// A bare is a field that is appended as it is.
+type bare []byte
 
-// newNode returns a path that no other test uses.
-func newNode() string { return fmt.Sprintf("/n%d", nodes.Add(1)) }
-
-// A packet is a frame under construction.
-type packet []byte
-
-func (p packet) int32(v int32) packet { return binary.BigEndian.AppendUint32(p, uint32(v)) }
-func (p packet) int64(v int64) packet { return binary.BigEndian.AppendUint64(p, uint64(v)) }
-func (p packet) bool(v bool) packet {
-	if v {
-		return append(p, 1)
+// request returns a frame with a request: fields are paths, data, flags and numbers.
+func request(xid int32, opcode proto.Opcode, fields ...any) []byte {
+	e := proto.NewEncoder()
+	for _, field := range fields {
+		switch v := field.(type) {
+		case string:
+			e.String(v)
+		case []byte:
+			e.Bytes(v)
+		case bool:
+			e.Bool(v)
+		case int32:
+			e.Int32(v)
+		case bare:
+			e.Raw(v)
+		}
 	}
-	return append(p, 0)
-}
-func (p packet) bytes(v []byte) packet  { return append(p.int32(int32(len(v))), v...) }
-func (p packet) string(v string) packet { return p.bytes([]byte(v)) }
-
-// create is the body of a create of a persistent node, for opcode.
-func (p packet) create(opcode proto.Opcode, path string, data []byte) packet {
-	flags := map[proto.Opcode]int32{proto.OpCreateContainer: proto.FlagContainer, proto.OpCreateTTL: proto.FlagTTL}[opcode]
-	p = p.string(path).bytes(data).int32(1).int32(31).string("world").string("anyone").int32(flags)
-	if opcode == proto.OpCreateTTL {
-		p = p.int64(1000)
-	}
-	return p
+	return proto.RequestFrame(xid, opcode, e.Body())
 }
 
-// part begins an operation in the body of a multi, and end ends the body.
-func (p packet) part(opcode proto.Opcode) packet { return p.int32(int32(opcode)).bool(false).int32(-1) }
-func (p packet) end() packet                     { return p.int32(-1).bool(true).int32(-1) }
+// createRequest creates a node that anyone may do everything with.
+func createRequest(xid int32, path string, data []byte) []byte {
+	return request(xid, proto.OpCreate, path, data, int32(1), int32(31), "world", "anyone", int32(0))
+}
 
 // A peer is a client that sends exactly what a test tells it to, and receives nothing
 // of itself.
 type peer struct {
-	t        testing.TB
-	conn     *net.TCPConn
-	id       int64
-	password []byte
-	xid      int32
-}
-
-// A reply is a frame from the server.
-type reply struct {
-	proto.ReplyHead
-	body []byte
+	t    testing.TB
+	conn *net.TCPConn
+	xid  int32
 }
 
 // connect opens a session with the server at addr.
 func connect(t testing.TB, addr string) *peer {
 	t.Helper()
 	p := dial(t, addr)
-	p.sendHandshake()
-	p.receiveHandshake()
+	p.greet()
+	must.Get(p.read(soon))(t)
 	return p
 }
 
@@ -88,45 +71,26 @@ func dial(t testing.TB, addr string) *peer {
 	t.Helper()
 	conn := must.Get(net.DialTimeout("tcp", addr, soon))(t)
 	t.Cleanup(func() { _ = conn.Close() }) // a test may have closed it
-	return &peer{t: t, conn: conn.(*net.TCPConn), password: make([]byte, 16)}
+	return &peer{t: t, conn: conn.(*net.TCPConn)}
 }
 
-func (p *peer) sendHandshake() {
+// greet sends a handshake.
+func (p *peer) greet() {
 	p.t.Helper()
-	must.Get(p.conn.Write(p.handshake()))(p.t)
+	must.Get(p.conn.Write(hello().Frame()))(p.t)
 }
 
-// handshake is a handshake that resumes the peer's session, or opens one.
-func (p *peer) handshake() []byte {
-	return proto.ConnectRequest{Timeout: int32(session / time.Millisecond), Session: p.id, Password: p.password}.Frame()
+// hello is a handshake that opens a session which ends in no test.
+func hello() proto.ConnectRequest {
+	return proto.ConnectRequest{Timeout: 30_000, Password: make([]byte, proto.PasswordSize)}
 }
 
-func (p *peer) receiveHandshake() {
-	p.t.Helper()
-	d := proto.NewDecoder(must.Get(p.read(soon))(p.t))
-	answer := d.ConnectReply()
-	must.OK(p.t, d.End())
-	p.id, p.password = answer.Session, answer.Password
-}
-
-// send sends a request and returns its xid.
-func (p *peer) send(opcode proto.Opcode, body packet) int32 {
+// ask asks whether the root exists, and returns the request's xid.
+func (p *peer) ask() int32 {
 	p.t.Helper()
 	p.xid++
-	must.Get(p.conn.Write(proto.RequestFrame(p.xid, opcode, body)))(p.t)
+	must.Get(p.conn.Write(request(p.xid, proto.OpExists, "/", false)))(p.t)
 	return p.xid
-}
-
-// ping sends a ping.
-func (p *peer) ping() {
-	p.t.Helper()
-	must.Get(p.conn.Write(proto.RequestFrame(proto.XidPing, proto.OpPing, nil)))(p.t)
-}
-
-// ask asks whether a node exists, and returns the request's xid.
-func (p *peer) ask(path string) int32 {
-	p.t.Helper()
-	return p.send(proto.OpExists, packet{}.string(path).bool(false))
 }
 
 // read receives a frame.
@@ -135,53 +99,12 @@ func (p *peer) read(within time.Duration) ([]byte, error) {
 	return proto.ReadFrame(p.conn, 4<<20)
 }
 
-// receive returns the next frame, which must come.
-func (p *peer) receive() reply {
+// wantReply receives the reply to the request with the xid.
+func (p *peer) wantReply(xid int32) {
 	p.t.Helper()
 	d := proto.NewDecoder(must.Get(p.read(soon))(p.t))
-	r := reply{d.ReplyHead(), d.Rest()}
-	must.OK(p.t, d.Err())
-	return r
-}
-
-// call sends a request and returns its reply, which must be the next frame.
-func (p *peer) call(opcode proto.Opcode, body packet) reply {
-	p.t.Helper()
-	xid := p.send(opcode, body)
-	r := p.receive()
-	if r.Xid != xid {
-		p.t.Fatalf("received xid %d; want %d", r.Xid, xid)
-	}
-	return r
-}
-
-// must is call for a request that succeeds.
-func (p *peer) must(opcode proto.Opcode, body packet) reply {
-	p.t.Helper()
-	r := p.call(opcode, body)
-	if r.Code != 0 {
-		p.t.Fatalf("opcode %d: error code %d", opcode, r.Code)
-	}
-	return r
-}
-
-// exists reports whether the node exists.
-func (p *peer) exists(path string) bool {
-	p.t.Helper()
-	r := p.call(proto.OpExists, packet{}.string(path).bool(false))
-	if r.Code != proto.CodeOK && r.Code != proto.CodeNoNode {
-		p.t.Fatalf("exists %s: error code %d", path, r.Code)
-	}
-	return r.Code == proto.CodeOK
-}
-
-// wantReplies receives the replies to the requests with these xids, in this order.
-func (p *peer) wantReplies(xids ...int32) {
-	p.t.Helper()
-	for _, xid := range xids {
-		if r := p.receive(); r.Xid != xid {
-			p.t.Fatalf("received xid %d; want %d", r.Xid, xid)
-		}
+	if got := d.ReplyHead(); got.Xid != xid || got.Code != 0 {
+		p.t.Fatalf("received xid %d with code %d; want xid %d without an error", got.Xid, got.Code, xid)
 	}
 }
 
@@ -203,22 +126,9 @@ func (p *peer) wantEnd() {
 	}
 }
 
-// wantHit waits until a rule has been hit.
-func wantHit(t *testing.T, hit <-chan struct{}) {
+// proxied returns a proxy before the shared server, and a client of the proxy.
+func proxied(t testing.TB) (*zkproxy.Proxy, *peer) {
 	t.Helper()
-	select {
-	case <-hit:
-	case <-time.After(soon):
-		t.Fatal("the rule wasn't hit")
-	}
-}
-
-// wantNoHit checks that a rule hasn't been hit.
-func wantNoHit(t *testing.T, hit <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-hit:
-		t.Error("the rule was hit")
-	default:
-	}
+	proxy := zkproxy.Run(t, zktest.Shared(t).Addr())
+	return proxy, connect(t, proxy.Addr())
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -12,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -41,6 +44,17 @@ func wantState(t *testing.T, events <-chan zk.Event, want zk.State) time.Time {
 	}
 }
 
+// connectBy connects a client by a proxy without a port.
+func connectBy(t *testing.T, proxy *zkproxy.Proxy) (*zk.Conn, <-chan zk.Event) {
+	t.Helper()
+	conn, events := must.Get2(zk.Connect([]string{proxy.Addr()}, bubbleSession, zk.WithLogger(quietLogger{}),
+		zk.WithDialer(func(network, addr string, _ time.Duration) (net.Conn, error) {
+			return proxy.Dial(context.Background(), network, addr)
+		})))(t)
+	t.Cleanup(conn.Close)
+	return conn, events
+}
+
 // A bubble is an embedded server, a proxy in front of it, and a client of that.
 type bubble struct {
 	server *zkserver.Server
@@ -58,11 +72,7 @@ func inBubble(t *testing.T, body func(t *testing.T, b bubble)) {
 		proxy := zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) {
 			return server.Dial(ctx, "tcp", server.Addr())
 		})
-		conn, events := must.Get2(zk.Connect([]string{proxy.Addr()}, bubbleSession, zk.WithLogger(quietLogger{}),
-			zk.WithDialer(func(network, addr string, _ time.Duration) (net.Conn, error) {
-				return proxy.Dial(context.Background(), network, addr)
-			})))(t)
-		t.Cleanup(conn.Close)
+		conn, events := connectBy(t, proxy)
 		wantState(t, events, zk.StateHasSession)
 		body(t, bubble{server, proxy, conn, events})
 	})
@@ -74,7 +84,7 @@ func TestPipeCarriesRequestsAndRules(t *testing.T) {
 		if _, err := b.conn.Create("/node", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); !errors.Is(err, zk.ErrConnectionClosed) {
 			t.Errorf("Create() = %v; want ErrConnectionClosed", err)
 		}
-		wantHit(t, lost.Hit())
+		<-lost.Hit()
 		wantState(t, b.events, zk.StateHasSession)
 		if _, stat, err := b.conn.Get("/node"); err != nil || stat.EphemeralOwner != b.conn.SessionID() {
 			t.Errorf("Get() = %+v, %v; want the node, of the same session", stat, err)
@@ -82,8 +92,8 @@ func TestPipeCarriesRequestsAndRules(t *testing.T) {
 		if n := b.proxy.Count(fault.Create); n != 1 {
 			t.Errorf("%d creates; want 1", n)
 		}
-		if s := b.proxy.Sessions(); len(s) != 1 || s[0].ID != b.conn.SessionID() {
-			t.Errorf("sessions %v; want the client's", s)
+		if s := b.proxy.Sessions(); len(s) != 1 || s[0].ID != b.conn.SessionID() || s[0].Timeout != bubbleSession {
+			t.Errorf("sessions %v; want the client's, of %v", s, bubbleSession)
 		}
 	})
 }
@@ -115,11 +125,17 @@ func TestPipeBlackhole(t *testing.T) {
 func TestPipeRefusesAndHangs(t *testing.T) {
 	inBubble(t, func(t *testing.T, b bubble) {
 		b.proxy.Refuse()
-		b.proxy.Cut()
+		if n := b.proxy.Cut(); n != 1 {
+			t.Errorf("Cut() = %d; want 1", n)
+		}
 		if _, err := b.proxy.Dial(t.Context(), "tcp", b.proxy.Addr()); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("Dial() = %v while refused; want ECONNREFUSED", err)
 		}
 		wantState(t, b.events, zk.StateDisconnected)
+		synctest.Wait()
+		if s := b.proxy.Sessions(); len(s) != 0 {
+			t.Errorf("sessions %v of connections that were cut; want none", s)
+		}
 		b.proxy.Hang()
 		conn, err := b.proxy.Dial(t.Context(), "tcp", b.proxy.Addr())
 		if err != nil {
@@ -145,9 +161,126 @@ func TestPipeLatencyIsExact(t *testing.T) {
 		const rtt = 7*time.Millisecond + 3*time.Microsecond
 		b.proxy.SetLatency(rtt)
 		start := time.Now()
-		must.Get2(b.conn.Exists("/"))(t)
+		var pipelined sync.WaitGroup
+		for range 100 {
+			pipelined.Go(func() {
+				if _, _, err := b.conn.Exists("/"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		pipelined.Wait()
 		if took := time.Since(start); took != rtt-rtt%2 {
 			t.Errorf("a round trip took %v; want %v", took, rtt-rtt%2)
+		}
+	})
+}
+
+func TestPipeBlackholeByDirection(t *testing.T) {
+	t.Parallel()
+	for direction, applied := range map[zkproxy.Direction]bool{zkproxy.ToServer: false, zkproxy.ToClient: true, zkproxy.Both: false} {
+		t.Run(direction.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b bubble) {
+				b.proxy.Blackhole(direction)
+				done := make(chan error, 1)
+				go func() {
+					_, err := b.conn.Create("/node", nil, 0, zk.WorldACL(zk.PermAll))
+					done <- err
+				}()
+				newcomer, events := connectBy(t, b.proxy)
+				<-time.After(time.Second)
+				if got := slices.Contains(b.server.Paths(), "/node"); got != applied {
+					t.Errorf("the create has been applied: %v; want %v", got, applied)
+				}
+				if len(done) > 0 || newcomer.State() == zk.StateHasSession {
+					t.Errorf("an answer came through a blackhole; the newcomer is in state %v", newcomer.State())
+				}
+				b.proxy.Heal()
+				must.OK(t, <-done)
+				wantState(t, events, zk.StateHasSession)
+			})
+		})
+	}
+}
+
+func TestPipeBlackholeWithholdsTheEndOfAConnection(t *testing.T) {
+	t.Parallel()
+	t.Run("of the server's", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, b bubble) {
+			b.proxy.Blackhole(zkproxy.ToClient)
+			must.OK(t, b.server.Expire(b.conn.SessionID()))
+			<-time.After(time.Second)
+			if state := b.conn.State(); state != zk.StateHasSession {
+				t.Errorf("state %v behind a blackhole; want HasSession", state)
+			}
+			b.proxy.Heal()
+			wantState(t, b.events, zk.StateDisconnected)
+		})
+	})
+	t.Run("of the client's, behind what it has sent", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, b bubble) {
+			conn := must.Get(b.proxy.Dial(t.Context(), "tcp", b.proxy.Addr()))(t)
+			must.Get(conn.Write(hello().Frame()))(t)
+			must.Get(proto.ReadFrame(conn, 1<<10))(t)
+			b.proxy.Blackhole(zkproxy.ToServer)
+			must.Get(conn.Write(createRequest(1, "/late", nil)))(t)
+			must.OK(t, conn.Close())
+			synctest.Wait()
+			if slices.Contains(b.server.Paths(), "/late") {
+				t.Error("the create has been applied")
+			}
+			b.proxy.Heal()
+			synctest.Wait()
+			if !slices.Contains(b.server.Paths(), "/late") {
+				t.Error("the create is lost")
+			}
+		})
+	})
+}
+
+// A blackhole keeps the server from being dialled, which closes connections that keep silent. That a
+// server is down is learned by the end of the connection.
+func TestPipeDialsTheServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dialled := make(chan struct{}, 1)
+		proxy := zkproxy.RunPipe(t, func(context.Context) (net.Conn, error) {
+			dialled <- struct{}{}
+			return nil, syscall.ECONNREFUSED
+		})
+		proxy.Blackhole(zkproxy.ToServer)
+		conn := must.Get(proxy.Dial(t.Context(), "tcp", proxy.Addr()))(t)
+		must.Get(conn.Write(hello().Frame()))(t)
+		synctest.Wait()
+		if len(dialled) != 0 {
+			t.Error("the server was dialled in spite of the blackhole")
+		}
+		proxy.Heal()
+		<-dialled
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Error("something came from a server that is down")
+		}
+	})
+}
+
+func TestPipeHealLeavesRulesAndLatency(t *testing.T) {
+	inBubble(t, func(t *testing.T, b bubble) {
+		const rtt = 50 * time.Millisecond
+		held := b.proxy.Rules().Add(fault.Rule{Op: fault.Exists, Action: fault.HoldReply})
+		b.proxy.SetLatency(rtt)
+		b.proxy.Blackhole(zkproxy.Both)
+		b.proxy.Hang()
+		b.proxy.Heal()
+		time.AfterFunc(time.Second, held.Release)
+		start := time.Now()
+		must.Get2(b.conn.Exists("/"))(t)
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("a reply that is held for a second took %v", took)
+		}
+		start = time.Now()
+		must.Get2(b.conn.Exists("/"))(t)
+		if took := time.Since(start); took != rtt {
+			t.Errorf("a round trip took %v; want %v", took, rtt)
 		}
 	})
 }

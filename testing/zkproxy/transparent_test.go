@@ -2,6 +2,7 @@ package zkproxy_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"net"
 	"slices"
@@ -78,29 +79,34 @@ func TestProxyChangesNoByte(t *testing.T) {
 
 // drawStream draws what a client sends: whole frames, and a piece of one.
 func drawStream(rt *rapid.T) (whole, part []byte) {
-	body := rapid.Custom(func(rt *rapid.T) packet {
+	body := rapid.Custom(func(rt *rapid.T) []byte {
 		n := rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(zkproxy.Chunk-10, 3*zkproxy.Chunk)).Draw(rt, "length")
 		opcode := rapid.SampledFrom([]proto.Opcode{proto.OpCreate, proto.OpMulti, proto.OpPing, -1, 0}).Draw(rt, "opcode")
-		p := packet{}.int32(rapid.Int32Range(-4, 4).Draw(rt, "xid")).int32(int32(opcode))
+		e := proto.NewEncoder()
+		e.RequestHead(rapid.Int32Range(-4, 4).Draw(rt, "xid"), opcode)
 		junk := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(rt, "body")
-		p = append(p, junk...)
+		p := append(e.Body(), junk...)
 		return append(p, make([]byte, max(0, n-len(p)))...)[:n]
 	})
-	stream := packet{}.bytes(make([]byte, 45))
+	stream := framed(make([]byte, 45))
 	if rapid.Bool().Draw(rt, "no handshake") {
-		stream = packet("conf")
+		stream = []byte("conf")
 	}
 	for _, b := range rapid.SliceOfN(body, 0, 10).Draw(rt, "frames") {
-		stream = stream.bytes(b)
+		stream = append(stream, framed(b)...)
 	}
 	switch rapid.IntRange(0, 2).Draw(rt, "tail") {
 	case 0:
 		return stream, nil
 	case 1: // a negative length: no frames from here on
-		return append(stream.int32(-1), "junk"...), nil
+		return append(stream, "\xff\xff\xff\xffjunk"...), nil
 	}
-	part = packet{}.int32(1 << 30)
-	return stream, append(part, "begun"...)[:rapid.IntRange(1, 9).Draw(rt, "part")]
+	return stream, []byte("\x40\x00\x00\x00begun")[:rapid.IntRange(1, 9).Draw(rt, "part")]
+}
+
+// framed returns a frame with the body.
+func framed(body []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 }
 
 // writeIn writes b in pieces of the given lengths, over and over.
@@ -119,10 +125,17 @@ func writeIn(w io.Writer, b []byte, lengths []int) error {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(packet{}.int32(1).int32(int32(proto.OpCreate)).create(proto.OpCreate, "/a", []byte("data"))))
-	f.Add([]byte(packet{}.int32(1).int32(int32(proto.OpMulti)).part(proto.OpCreateTTL).create(proto.OpCreateTTL, "/a", nil)))
-	f.Add([]byte(packet{}.int32(proto.XidEvent).int64(-1).int32(0).int32(1).int32(3).string("/a")))
-	f.Add([]byte(packet{}.int32(0).int64(0).int32(4000).int64(7).bytes(make([]byte, 16)).bool(false)))
+	f.Add(createRequest(1, "/a", []byte("data"))[proto.LengthSize:])
+	part := proto.NewEncoder()
+	part.OpHead(proto.OpCreateTTL, false, -1)
+	f.Add(request(1, proto.OpMulti, bare(append(part.Body(), createRequest(1, "/a", nil)[proto.LengthSize+8:]...)))[proto.LengthSize:])
+	event := proto.NewEncoder()
+	event.ReplyHead(proto.XidEvent, -1, proto.CodeOK)
+	event.Int32(1)
+	event.Int32(3)
+	event.String("/a")
+	f.Add(event.Body())
+	f.Add(hello().Frame()[proto.LengthSize:])
 	f.Fuzz(func(t *testing.T, body []byte) {
 		frame, _ := zkproxy.DecodeRequest(body, 1)
 		total := len(frame.Path)
