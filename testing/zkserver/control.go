@@ -87,10 +87,7 @@ func (s *Server) setFrozen(frozen bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.frozen = frozen
-	if frozen {
-		return
-	}
-	if s.decides() {
+	if !frozen && s.decides() {
 		s.catchUp()
 	}
 }

@@ -131,7 +131,7 @@ func (s *Server) dropSession(m *commit, sess *session) []change {
 	m.records = map[string]*record{}
 	var changes []change
 	for _, path := range s.ephemeralsToBe(sess.id) {
-		changes = append(changes, change{kind: changeDelete, path: path})
+		changes = append(changes, change{kind: Deleted, path: path})
 		m.records[path] = &record{gone: true}
 	}
 	return changes

@@ -25,11 +25,11 @@ type ChangeKind int
 
 // The kinds of changes.
 const (
-	Created    ChangeKind = ChangeKind(changeCreate)
-	Deleted    ChangeKind = ChangeKind(changeDelete)
-	DataSet    ChangeKind = ChangeKind(changeData)
-	ACLSet     ChangeKind = ChangeKind(changeACL)
-	NothingSet ChangeKind = ChangeKind(changeNothing) // a check in a transaction
+	Created ChangeKind = iota + 1
+	Deleted
+	DataSet
+	ACLSet
+	NothingSet // a check in a transaction, which has held
 )
 
 // WithObserver calls fn with every transaction, in their order, once the leader has decided on it
@@ -53,7 +53,7 @@ func (s *Server) observe(m *commit) {
 	}
 	for i := range m.txn.changes {
 		c := &m.txn.changes[i]
-		x.Changes = append(x.Changes, Change{Kind: ChangeKind(c.kind), Path: c.path, Owner: c.owner, Data: c.data})
+		x.Changes = append(x.Changes, Change{Kind: c.kind, Path: c.path, Owner: c.owner, Data: c.data})
 	}
 	s.config.observer(x)
 }

@@ -103,7 +103,7 @@ func (p *prep) create(r *request) (change, proto.Code) {
 		return change{}, proto.CodeNoChildrenForEphemerals
 	}
 	c := change{
-		kind: changeCreate, path: path, data: r.data, acl: list,
+		kind: Created, path: path, data: r.data, acl: list,
 		owner: p.ownerOf(r, mode), parentCversion: parent.stat.Cversion + 1,
 	}
 	grown := *parent
@@ -183,7 +183,7 @@ func (p *prep) remove(path, parentPath string, parent *record) change {
 	shrunk.children--
 	p.put(parentPath, &shrunk)
 	p.put(path, &record{gone: true})
-	return change{kind: changeDelete, path: path}
+	return change{kind: Deleted, path: path}
 }
 
 func (p *prep) setData(r *request) (change, proto.Code) {
@@ -197,7 +197,7 @@ func (p *prep) setData(r *request) (change, proto.Code) {
 	changed := *n
 	changed.stat.Version++
 	p.put(r.path, &changed)
-	return change{kind: changeData, path: r.path, data: r.data, version: changed.stat.Version}, proto.CodeOK
+	return change{kind: DataSet, path: r.path, data: r.data, version: changed.stat.Version}, proto.CodeOK
 }
 
 func (p *prep) setACL(r *request) (change, proto.Code) {
@@ -219,7 +219,7 @@ func (p *prep) setACL(r *request) (change, proto.Code) {
 	changed := *n
 	changed.stat.Aversion++
 	p.put(r.path, &changed)
-	return change{kind: changeACL, path: r.path, acl: list, version: changed.stat.Aversion}, proto.CodeOK
+	return change{kind: ACLSet, path: r.path, acl: list, version: changed.stat.Aversion}, proto.CodeOK
 }
 
 func (p *prep) checkVersion(r *request) (change, proto.Code) {
@@ -230,7 +230,7 @@ func (p *prep) checkVersion(r *request) (change, proto.Code) {
 	if !matchVersion(n.stat.Version, r.version) {
 		return change{}, proto.CodeBadVersion
 	}
-	return change{kind: changeNothing, path: r.path}, proto.CodeOK
+	return change{kind: NothingSet, path: r.path}, proto.CodeOK
 }
 
 // target returns the record of the node that an operation is about.

@@ -31,7 +31,7 @@ func (r *reaper) noticeLocked(x *txn) {
 	}
 	for i := range x.changes {
 		path := x.changes[i].path
-		if x.changes[i].kind == changeDelete {
+		if x.changes[i].kind == Deleted {
 			path, _ = parentOf(path)
 		}
 		if due, ok := r.dueLocked(path); ok {

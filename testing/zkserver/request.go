@@ -141,6 +141,14 @@ func (r *request) parseResume(d *proto.Decoder) {
 	}
 }
 
+// FrameOf returns what rules of package fault are matched against, for who carries requests to a server: of a
+// request in a session, by its frame without the length, or by as much of a long one as there is. It reports
+// false if that is too short for a request.
+func FrameOf(session int64, body []byte) (fault.Frame, bool) {
+	r, _ := parseRequest(body) // as far as it can be decoded
+	return r.faultFrame(session), len(body) >= 8
+}
+
 // faultFrame returns what fault rules are matched against.
 func (r *request) faultFrame(session int64) fault.Frame {
 	f := fault.Frame{Session: session, Xid: r.xid, Op: fault.OpOf(int32(r.op)), Path: r.path}

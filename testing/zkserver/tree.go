@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/docent-go/docent/internal/proto"
 )
 
 // A tree is a replica of the nodes. It changes by applying transactions, and never
@@ -105,4 +107,169 @@ func scramble(s string) uint32 {
 		h = (h ^ uint32(s[i])) * 16777619
 	}
 	return h
+}
+
+// A change is one step of a transaction. It has been checked: applying it can't
+// fail.
+type change struct {
+	// Set when it is applied: the access lists of the node and its parent, which decide which
+	// clients are notified.
+	nodeACL, parentACL []acl
+
+	kind           ChangeKind
+	path           string
+	data           []byte
+	acl            []acl
+	owner          int64
+	version        int32 // the new one
+	parentCversion int32 // the new one
+}
+
+// A txn is a decision of the leader's that every replica applies. A failed request is a
+// transaction without changes: it takes a zxid nevertheless.
+type txn struct {
+	zxid    int64
+	time    int64 // milliseconds since 1970
+	changes []change
+}
+
+// An eventType is the type of a watch event on the wire.
+type eventType int32
+
+const (
+	eventCreated         eventType = 1
+	eventDeleted         eventType = 2
+	eventDataChanged     eventType = 3
+	eventChildrenChanged eventType = 4
+)
+
+// apply carries out the changes and returns the stat that each leaves behind, for
+// the reply. A tree never goes back: the zxid of an older transaction is ignored.
+func (t *tree) apply(x *txn) []proto.Stat {
+	t.zxid = max(t.zxid, x.zxid)
+	stats := make([]proto.Stat, len(x.changes))
+	for i := range x.changes {
+		stats[i] = t.applyChange(x, &x.changes[i])
+	}
+	return stats
+}
+
+func (t *tree) applyChange(x *txn, c *change) proto.Stat {
+	switch c.kind {
+	case Created:
+		return t.applyCreate(x, c)
+	case Deleted:
+		t.applyDelete(x, c)
+	case DataSet:
+		n := t.nodes[c.path]
+		c.nodeACL = n.acl
+		n.data = c.data
+		n.stat.Version, n.stat.Mzxid, n.stat.Mtime = c.version, x.zxid, x.time
+		return n.shown()
+	case ACLSet:
+		n := t.nodes[c.path]
+		n.acl = c.acl
+		n.stat.Aversion = c.version
+		return n.shown()
+	}
+	return proto.Stat{}
+}
+
+func (t *tree) applyCreate(x *txn, c *change) proto.Stat {
+	parentPath, name := parentOf(c.path)
+	parent := t.nodes[parentPath]
+	c.nodeACL, c.parentACL = c.acl, parent.acl
+	// ZooKeeper 3.8 takes a counter that has wrapped for one of the past and keeps
+	// the largest: the sequence number 2147483647 is given again and again.
+	if t.wrap || c.parentCversion > parent.stat.Cversion {
+		parent.stat.Cversion = c.parentCversion
+		parent.stat.Pzxid = x.zxid
+	}
+	parent.addChild(name)
+	n := &node{data: c.data, acl: c.acl, stat: proto.Stat{
+		Czxid: x.zxid, Mzxid: x.zxid, Pzxid: x.zxid,
+		Ctime: x.time, Mtime: x.time, EphemeralOwner: c.owner,
+	}}
+	t.nodes[c.path] = n
+	switch kind := kindOf(c.owner); {
+	case kind.reapable():
+		t.reapable[c.path] = struct{}{}
+	case kind == ownerSession:
+		if t.ephemerals[c.owner] == nil {
+			t.ephemerals[c.owner] = map[string]struct{}{}
+		}
+		t.ephemerals[c.owner][c.path] = struct{}{}
+	}
+	return n.shown()
+}
+
+func (t *tree) applyDelete(x *txn, c *change) {
+	parentPath, name := parentOf(c.path)
+	parent := t.nodes[parentPath]
+	c.nodeACL, c.parentACL = t.nodes[c.path].acl, parent.acl
+	delete(parent.children, name)
+	parent.stat.Pzxid = max(parent.stat.Pzxid, x.zxid)
+	owner := t.nodes[c.path].stat.EphemeralOwner
+	delete(t.nodes, c.path)
+	delete(t.reapable, c.path)
+	if owned := t.ephemerals[owner]; owned != nil {
+		delete(owned, c.path)
+		if len(owned) == 0 {
+			delete(t.ephemerals, owner)
+		}
+	}
+}
+
+// parentOf returns the parent of path as the tree knows it, "" for the root, and
+// the node's name. Path must have a slash.
+func parentOf(path string) (parent, name string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:i], path[i+1:]
+}
+
+// hasParent reports whether path can be split by parentOf; the checks here are the
+// few that ZooKeeper makes before it looks at anything else.
+func hasParent(path string) bool {
+	return strings.Contains(path, "/") && !strings.Contains(path, "\x00")
+}
+
+// watchPath returns the name under which a node is watched: the root's second name
+// is for the tree only.
+func watchPath(path string) string {
+	if path == "" {
+		return "/"
+	}
+	return path
+}
+
+// isSpecial reports whether path can't be deleted.
+func isSpecial(path string) bool {
+	switch path {
+	case "/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config":
+		return true
+	}
+	return false
+}
+
+// validPath reports whether path is a node's full path.
+func validPath(path string) bool {
+	if path == "/" {
+		return true
+	}
+	if !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") {
+		return false
+	}
+	for name := range strings.SplitSeq(path[1:], "/") {
+		if name == "" || name == "." || name == ".." {
+			return false
+		}
+	}
+	return !strings.ContainsFunc(path, forbiddenRune)
+}
+
+// forbiddenRune reports whether a path can't hold c: control characters, private use
+// and specials. ZooKeeper counts in UTF-16: what is beyond 0xffff is made of
+// surrogates, which are forbidden too, and so is what isn't UTF-8.
+func forbiddenRune(c rune) bool {
+	return c <= 0x1f || c >= 0x7f && c <= 0x9f || c >= 0xd800 && c <= 0xf8ff || c >= 0xfff0
 }
