@@ -4,7 +4,6 @@ package zkproxy
 var (
 	DecodeConnect = decodeConnect
 	DecodeAnswer  = decodeAnswer
-	DecodeRequest = decodeRequest
 	DecodeReply   = decodeReply
 )
 

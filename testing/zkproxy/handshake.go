@@ -1,6 +1,7 @@
 package zkproxy
 
 import (
+	"bytes"
 	"io"
 	"time"
 
@@ -25,7 +26,7 @@ func (l *link) receiveHandshake(from *source) (parcel, bool) {
 		return p, true
 	}
 	frame := decodeConnect(first.body())
-	l.proxy.log.add(frame)
+	l.proxy.add(frame)
 	injection := l.proxy.rules.Match(frame)
 	if injection == nil {
 		return p, true
@@ -95,4 +96,23 @@ type Session struct {
 	ID       int64
 	Password []byte
 	Timeout  time.Duration // as the server has granted it
+}
+
+// decodeConnect reads the session id that a handshake asks for.
+func decodeConnect(body []byte) fault.Frame {
+	d := proto.NewDecoder(body)
+	return fault.Frame{Op: fault.Connect, Session: d.ConnectRequest().Session}
+}
+
+// decodeAnswer reads the session from the server's answer to the handshake. It
+// reports false if there is none: the session has expired, or this is no answer.
+func decodeAnswer(body []byte) (Session, bool) {
+	d := proto.NewDecoder(body)
+	reply := d.ConnectReply()
+	s := Session{
+		Timeout:  time.Duration(reply.Timeout) * time.Millisecond,
+		ID:       reply.Session,
+		Password: bytes.Clone(reply.Password),
+	}
+	return s, d.Err() == nil && s.ID != 0
 }

@@ -6,8 +6,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/internal/gate"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // A link is one client's connection and the connection to the server that goes with
@@ -118,11 +120,11 @@ func (l *link) newFlow(from *source, to net.Conn, g *gate.Gate) *flow {
 // inspectRequest logs a request and returns the claim on it. A claim on its reply is
 // kept for then. A request that is to be refused doesn't reach the server.
 func (l *link) inspectRequest(from *source, p *piece) *fault.Injection {
-	frame, ok := decodeRequest(p.body(), l.sessionID())
+	frame, ok := zkserver.FrameOf(l.sessionID(), p.body())
 	if !ok {
 		return nil
 	}
-	l.proxy.log.add(frame)
+	l.proxy.add(frame)
 	injection := l.proxy.rules.Match(frame)
 	if injection != nil && injection.Action().OnReply() {
 		l.replies.expect(frame.Xid, injection)
@@ -217,4 +219,18 @@ func (r *replies) abandon() {
 		}
 	}
 	r.byXid = nil
+}
+
+// decodeReply reads a frame that the server has sent: the xid of the request that
+// it answers, or the event that it is.
+func decodeReply(body []byte, session int64) (fault.Frame, bool) {
+	d := proto.NewDecoder(body)
+	f := fault.Frame{Session: session, Xid: d.ReplyHead().Xid}
+	if f.Xid == proto.XidEvent {
+		f.Op = fault.Event
+		d.Int32() // type
+		d.Int32() // state
+		f.Path = d.String()
+	}
+	return f, d.Err() == nil
 }

@@ -22,17 +22,20 @@ func (l *requestLog) add(f fault.Frame) {
 	l.requests = append(l.requests, Request{Frame: f, At: time.Now()})
 }
 
-func (l *requestLog) all() []Request {
+// Requests returns all requests and handshakes received from clients since the
+// start or the last ResetRequests, in the order of their arrival. It includes
+// pings, requests that a rule has kept from the server, and those that the
+// server refused.
+func (l *requestLog) Requests() []Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.requests)
 }
 
-func (l *requestLog) count(ops []fault.Op) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// Count returns the number of requests in [Proxy.Requests] that are one of ops.
+func (l *requestLog) Count(ops ...fault.Op) int {
 	n := 0
-	for _, r := range l.requests {
+	for _, r := range l.Requests() {
 		if slices.Contains(ops, r.Op) {
 			n++
 		}
@@ -40,7 +43,9 @@ func (l *requestLog) count(ops []fault.Op) int {
 	return n
 }
 
-func (l *requestLog) reset() {
+// ResetRequests empties the log of requests. The log grows without bound, by some
+// hundred bytes a request.
+func (l *requestLog) ResetRequests() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests = nil

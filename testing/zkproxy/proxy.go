@@ -25,7 +25,7 @@ type Proxy struct {
 	cancel    context.CancelFunc // immutable
 
 	rules fault.Rules
-	log   requestLog
+	requestLog
 
 	toServer  *gate.Gate // shut by Blackhole
 	toClient  *gate.Gate // shut by Blackhole
@@ -106,19 +106,6 @@ func (p *Proxy) Addr() string {
 // Rules returns the set of rules on single frames, in force on all connections. A
 // frame is matched when the proxy has received it.
 func (p *Proxy) Rules() *fault.Rules { return &p.rules }
-
-// Requests returns all requests and handshakes received from clients since the
-// start or the last ResetRequests, in the order of their arrival. It includes
-// pings, requests that a rule has kept from the server, and those that the
-// server refused.
-func (p *Proxy) Requests() []Request { return p.log.all() }
-
-// Count returns the number of requests in [Proxy.Requests] that are one of ops.
-func (p *Proxy) Count(ops ...fault.Op) int { return p.log.count(ops) }
-
-// ResetRequests empties the log of requests. The log grows without bound, by some
-// hundred bytes a request.
-func (p *Proxy) ResetRequests() { p.log.reset() }
 
 // Sessions returns the sessions of the connections that stand now, in no order.
 func (p *Proxy) Sessions() []Session {

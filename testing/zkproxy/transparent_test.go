@@ -15,6 +15,7 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkproxy"
+	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // echo is a server that sends back what it receives. It answers a single connection,
@@ -137,7 +138,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(event.Body())
 	f.Add(hello().Frame()[proto.LengthSize:])
 	f.Fuzz(func(t *testing.T, body []byte) {
-		frame, _ := zkproxy.DecodeRequest(body, 1)
+		frame, _ := zkserver.FrameOf(1, body)
 		total := len(frame.Path)
 		for _, part := range frame.Parts {
 			total += len(part.Path)
