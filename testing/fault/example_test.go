@@ -29,14 +29,3 @@ func Example() {
 	// /locks/lock- passes
 	// hits: 1
 }
-
-func ExampleHandle_Release() {
-	var rules fault.Rules
-	held := rules.Add(fault.Rule{Op: fault.GetData, Action: fault.HoldReply, Times: fault.Forever})
-	injection := rules.Match(fault.Frame{Op: fault.GetData, Path: "/config"})
-	injection.Commit()
-	held.Release()
-	<-injection.Released()
-	fmt.Println("in force:", rules.Match(fault.Frame{Op: fault.GetData, Path: "/config"}) != nil)
-	// Output: in force: false
-}
