@@ -32,7 +32,6 @@ func (s *Server) Dir() string { return s.layout.dir }
 
 func LocateJars(home, packaged string) ([]string, error) { return locateJars(home, packaged) }
 func LocateJava(home string) (string, error)             { return locateJava(home) }
-func ManifestAttribute(text, name string) string         { return manifestAttribute(text, name) }
 
 // A TestLink shows a link.
 type TestLink struct {

@@ -3,10 +3,9 @@ package zktest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
-	"net"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,8 +16,6 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
 )
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 func deadline(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
@@ -34,7 +31,7 @@ func alive(pid int) bool {
 	if err != nil || process.Signal(syscall.Signal(0)) != nil {
 		return false
 	}
-	stat, err := os.ReadFile("/proc/" + itoa(pid) + "/stat")
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist) || noProc()
 	}
@@ -52,15 +49,10 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// connect returns a client of one server whose session has begun and lives long.
-func connect(t testing.TB, server *zktest.Server) *zk.Conn {
+// connect returns a client of one server, or of a proxy, whose session has begun and lives long.
+func connect(t testing.TB, server interface{ Addr() string }) *zk.Conn {
 	t.Helper()
-	return connectBy(t, server, 20*time.Second, net.DialTimeout)
-}
-
-func connectBy(t testing.TB, server *zktest.Server, timeout time.Duration, dialer zk.Dialer) *zk.Conn {
-	t.Helper()
-	conn, events := must.Get2(zk.Connect([]string{server.Addr()}, timeout, zk.WithLogger(quiet{}), zk.WithDialer(dialer)))(t)
+	conn, events := must.Get2(zk.Connect([]string{server.Addr()}, 20*time.Second, zk.WithLogger(quiet{})))(t)
 	t.Cleanup(conn.Close)
 	limit := time.After(soon)
 	for {

@@ -3,8 +3,6 @@ package zktest
 import (
 	"archive/zip"
 	"fmt"
-	"io"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,8 +12,7 @@ import (
 	"github.com/docent-go/docent/internal/zkversion"
 )
 
-// debianJar is where Debian's package libzookeeper-java puts ZooKeeper. Its
-// manifest names the jars that it needs.
+// debianJar is where Debian's package libzookeeper-java puts ZooKeeper.
 const debianJar = "/usr/share/java/zookeeper.jar"
 
 // homeVariable names the environment variable that says where a release of ZooKeeper is. Without it,
@@ -106,59 +103,13 @@ func (in install) version() (string, error) {
 	return "", fmt.Errorf("zktest: no zookeeper-*.jar beside %v", in.classPath)
 }
 
-// packagedJars lists a distribution's jar and what its manifest asks for. ZooKeeper logs to slf4j,
-// and the package picks no backend for it. So packagedJars adds slf4j's simple one from the same
-// directory.
+// packagedJars lists a distribution's jar, whose manifest names all that it needs but a backend of slf4j, to which
+// ZooKeeper logs. So packagedJars adds slf4j's simple one from the same directory.
 func packagedJars(jar string) ([]string, error) {
 	if _, err := os.Stat(jar); err != nil {
 		return nil, fmt.Errorf("%w: no ZooKeeper at %s; install one (Debian: apt-get install zookeeper) or set ZOOKEEPER_HOME", ErrMissing, jar)
 	}
-	needed, err := manifestClassPath(jar)
-	if err != nil {
-		return nil, fmt.Errorf("zktest: class path of %s: %w", jar, err)
-	}
-	logger := filepath.Join(filepath.Dir(jar), "slf4j-simple.jar")
-	jars := []string{jar}
-	for _, path := range append(needed, logger) {
-		if _, err := os.Stat(path); err == nil {
-			jars = append(jars, path)
-		}
-	}
-	return jars, nil
-}
-
-// maxManifest bounds what is read of a manifest; Debian's has about 1 KB.
-const maxManifest = 1 << 20
-
-// manifestClassPath returns the files that the jar's manifest names in its
-// Class-Path, as absolute paths. A jar without that attribute has none.
-func manifestClassPath(jar string) ([]string, error) {
-	archive, err := zip.OpenReader(jar)
-	if err != nil {
-		return nil, err
-	}
-	defer archive.Close()
-	file, err := archive.Open("META-INF/MANIFEST.MF")
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxManifest))
-	if err != nil {
-		return nil, err
-	}
-	var paths []string
-	for entry := range strings.FieldsSeq(manifestAttribute(string(text), "Class-Path")) {
-		path, err := url.PathUnescape(entry) // entries are relative URLs
-		if err != nil {
-			return nil, err
-		}
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(jar), path)
-		}
-		paths = append(paths, path)
-	}
-	return paths, nil
+	return []string{jar, filepath.Join(filepath.Dir(jar), "slf4j-simple.jar")}, nil
 }
 
 // hasFile reports whether the jar holds the file.
@@ -169,19 +120,4 @@ func hasFile(jar, name string) (bool, error) {
 	}
 	defer archive.Close()
 	return slices.ContainsFunc(archive.File, func(f *zip.File) bool { return f.Name == name }), nil
-}
-
-// manifestAttribute returns an attribute of the manifest's main section, which ends with an empty
-// line. A line that starts with a space continues the previous line.
-func manifestAttribute(text, name string) string {
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	main, _, _ := strings.Cut(text, "\n\n")
-	main = strings.ReplaceAll(main, "\n ", "")
-	for line := range strings.Lines(main) {
-		key, value, ok := strings.Cut(line, ":")
-		if ok && strings.EqualFold(key, name) {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }

@@ -71,11 +71,11 @@ func KillSession(ctx context.Context, addr string, id int64, password []byte) er
 func killOnce(ctx context.Context, addr string, id int64, password []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, killAttempt)
 	defer cancel()
-	conn, err := dial(ctx, addr)
+	conn, stop, err := dial(ctx, addr)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer stop()
 
 	hello := proto.ConnectRequest{Timeout: 10_000, Session: id, Password: password}
 	if _, err := conn.Write(hello.Frame()); err != nil {

@@ -3,9 +3,13 @@ package zktest
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A Mode is what a server is to its ensemble, in ZooKeeper's words.
@@ -41,20 +45,6 @@ func (s *Server) Requests(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	return st.received - s.words.Load(), nil
-}
-
-// Watches returns how many watches clients have at the server: each path counts
-// once for each connection.
-func (s *Server) Watches(ctx context.Context) (int, error) {
-	answer, err := s.FourLetter(ctx, "wchs")
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.Atoi(field(answer, "Total watches"))
-	if err != nil {
-		return 0, unexpected("wchs", answer)
-	}
-	return n, nil
 }
 
 // Ephemerals returns the paths of the ephemeral nodes that the server knows of,
@@ -139,4 +129,62 @@ func field(answer, name string) string {
 
 func unexpected(word, answer string) error {
 	return fmt.Errorf("zktest: unexpected answer to %s: %.200q", word, answer)
+}
+
+// maxAnswer bounds what is read of an answer: the longest, wchp, names every
+// watch.
+const maxAnswer = 64 << 20
+
+// FourLetter sends one of ZooKeeper's four-letter words ("mntr", "cons", "dump")
+// and returns the answer. It returns when the server has closed the connection,
+// which a frozen one never does, or when ctx ends, with ctx's error.
+func (s *Server) FourLetter(ctx context.Context, word string) (string, error) {
+	if len(word) != 4 {
+		return "", fmt.Errorf("zktest: word %q: must have four letters", word)
+	}
+	answer, err := s.ask(ctx, word)
+	if limit, ok := ctx.Deadline(); ok && !time.Now().Before(limit) {
+		<-ctx.Done() // the dialer's own timer may have been the first
+	}
+	if ctx.Err() != nil {
+		err = ended(ctx) // and not the closed connection that it led to
+	}
+	if err != nil {
+		return "", fmt.Errorf("zktest: %s to %s: %w", word, s.Addr(), err)
+	}
+	return answer, nil
+}
+
+func (s *Server) ask(ctx context.Context, word string) (string, error) {
+	conn, stop, err := dial(ctx, s.Addr())
+	if err != nil {
+		return "", err
+	}
+	defer stop()
+	s.words.Add(1)
+	if _, err := io.WriteString(conn, word); err != nil {
+		return "", err
+	}
+	answer, err := io.ReadAll(io.LimitReader(conn, maxAnswer))
+	return string(answer), err
+}
+
+// ended returns the error of a context that has ended, with its cause if that
+// does not say the same.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// dial returns a connection whose reads and writes fail once ctx has ended, and what closes it.
+func dial(ctx context.Context, addr string) (conn net.Conn, stop func(), err error) {
+	var dialer net.Dialer
+	if conn, err = dialer.DialContext(ctx, "tcp4", addr); err != nil {
+		return nil, nil, err
+	}
+	forget := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	return conn, func() { forget(); _ = conn.Close() }, nil
 }

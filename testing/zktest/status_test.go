@@ -29,17 +29,3 @@ func TestRequestsAreCounted(t *testing.T) {
 	}
 	must.OK(t, server.Restart(t.Context()))
 }
-
-func TestWatchesAreCounted(t *testing.T) {
-	t.Parallel()
-	server := zktest.Run(t)
-	conn := connect(t, server)
-	for i := range 3 {
-		if _, _, _, err := conn.ExistsW("/watched-" + itoa(i)); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := server.Watches(t.Context()); err != nil || got != i+1 {
-			t.Errorf("Watches() = %d, %v; want %d", got, err, i+1)
-		}
-	}
-}

@@ -5,7 +5,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 )
 
 // A subnet is a 10.x.y.0/24. The x and y are also in the names of the interfaces on the
@@ -57,3 +62,38 @@ func peerDevice(i int) string { return fmt.Sprintf("peer%d", i+1) }
 // hardware is the address of the interface at one end of a link: of a member's that
 // faces another, or with 0 the clients.
 func hardware(own, facing int) string { return fmt.Sprintf("02:00:00:00:%02x:%02x", own, facing) }
+
+// owner is the alias of the interfaces on the clients' side, which says whose they are:
+// the process id, and the namespace of processes in which it is one.
+func owner(pid int) string {
+	space, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		space = "unknown"
+	}
+	return fmt.Sprintf("zktest/%s/%d", space, pid)
+}
+
+// sweep removes what ended processes have left. If it can't remove something, the next draw is of
+// another subnet.
+func sweep() {
+	links, err := net.Interfaces()
+	if err != nil {
+		return
+	}
+	for _, link := range links {
+		if strings.HasPrefix(link.Name, outerPrefix) && abandoned(link.Name) {
+			_ = namespace{}.batch("ip", "link del "+link.Name) // another process may do so, too
+		}
+	}
+}
+
+// abandoned reports whether an interface is of a process that is gone.
+func abandoned(name string) bool {
+	alias, err := os.ReadFile(filepath.Join("/sys/class/net", name, "ifalias"))
+	if err != nil {
+		return false
+	}
+	text := strings.TrimSpace(string(alias))
+	pid, err := strconv.Atoi(text[strings.LastIndexByte(text, '/')+1:])
+	return err == nil && text == owner(pid) && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+}
