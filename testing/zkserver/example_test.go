@@ -29,27 +29,6 @@ func exampleClient(srv *zkserver.Server) *zk.Conn {
 	return conn
 }
 
-func Example() {
-	srv, err := zkserver.Start()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer srv.Close()
-
-	conn, _, err := zk.Connect([]string{srv.Addr()}, 10*time.Second,
-		zk.WithDialer(srv.Dialer()), zk.WithLogInfo(false))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer conn.Close()
-
-	path, err := conn.Create("/task-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-	fmt.Println(path, err)
-	// Output: /task-0000000000 <nil>
-}
-
 // What does a service do when the session of its leader ends? No need to wait for it.
 func ExampleServer_Expire() {
 	srv := exampleServer()

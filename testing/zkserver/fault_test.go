@@ -404,7 +404,7 @@ func TestFaultRefuseIsAnsweredByTheFollowerAlone(t *testing.T) {
 				} else if got := c.call(t, tt.op, tt.fields...); got.err != 0 {
 					t.Errorf("the next request: error %d", got.err)
 				}
-			}, zkserver.WithFrontends(3), zkserver.WithLeader(2))
+			}, zkserver.WithFrontends(3), zkserver.WithLeader(2), zkserver.WithCommitTime(time.Second))
 		})
 	}
 }

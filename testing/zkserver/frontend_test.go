@@ -152,23 +152,6 @@ func TestFrozenFrontendTakesEverythingAndSaysNothing(t *testing.T) {
 	}, zkserver.WithFrontends(2))
 }
 
-func TestThawedFrontendAnswersWhatItWasSent(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := connect(t, srv)
-		srv.Freeze()
-		for range 3 {
-			c.send(ping)
-		}
-		c.silent(t, T/2)
-		srv.Thaw()
-		for i := range 3 {
-			if got, err := c.receive(); err != nil || got.xid != -2 {
-				t.Errorf("answer %d: %+v, %v", i, got, err)
-			}
-		}
-	})
-}
-
 func TestRefusingFrontendKeepsItsConnections(t *testing.T) {
 	t.Parallel()
 	srv := zkserver.Run(t)

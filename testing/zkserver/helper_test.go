@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -22,13 +20,10 @@ const T = 10 * time.Second
 
 // Error codes of the protocol that the tests name.
 const (
-	errNoNode         = -101
-	errNoAuth         = -102
-	errNodeExists     = -110
-	errSessionExpired = -112
-	errAuthFailed     = -115
-	errUnimplemented  = -6
-	errBadArguments   = -8
+	errNoNode        = -101
+	errNoAuth        = -102
+	errNodeExists    = -110
+	errUnimplemented = -6
 )
 
 // virtually runs the body in virtual time, with a server that ends with it.
@@ -165,44 +160,4 @@ func (c *client) event(t testing.TB, kind int32, path string) {
 	if got.xid != -1 || string(got.body) != string(want) {
 		t.Errorf("got xid %d body %q, want event %d on %s", got.xid, got.body, kind, path)
 	}
-}
-
-// hosts is a host provider for virtual time: it never asks a resolver. It tells the
-// client to pause when it has been around once.
-type hosts struct {
-	addrs      []string
-	next, last int
-}
-
-func (h *hosts) Init(addrs []string) error {
-	h.addrs, h.next, h.last = addrs, -1, -1
-	return nil
-}
-
-func (h *hosts) Len() int   { return len(h.addrs) }
-func (h *hosts) Connected() { h.last = h.next }
-
-func (h *hosts) Next() (string, bool) {
-	h.next = (h.next + 1) % len(h.addrs)
-	around := h.next == h.last
-	h.last = max(h.last, 0)
-	return h.addrs[h.next], around
-}
-
-// quiet is a logger for go-zookeeper.
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}
-
-// goZK connects a go-zookeeper client over pipes; it is closed with the test.
-func goZK(t testing.TB, srv *zkserver.Server) (*zk.Conn, <-chan zk.Event) {
-	t.Helper()
-	addrs := make([]string, 0, 3)
-	for _, f := range srv.Frontends() {
-		addrs = append(addrs, f.Addr())
-	}
-	conn, events := must.Get2(zk.Connect(addrs, T, zk.WithDialer(srv.Dialer()), zk.WithLogger(quiet{}),
-		zk.WithHostProvider(&hosts{}), zk.WithMaxBufferSize(64<<10), zk.WithMaxConnBufferSize(64<<10)))(t)
-	t.Cleanup(conn.Close)
-	return conn, events
 }

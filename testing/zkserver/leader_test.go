@@ -180,7 +180,7 @@ func TestFrozenEnsembleKeepsItsLeader(t *testing.T) {
 		pass(T / 2)
 		c.send(ping)
 		srv.Thaw()
-		c.receive()
+		must.Get(c.receive())(t)
 		late.do(t, syncOp, "/")
 		srv.Freeze()
 		pass(time.Hour)

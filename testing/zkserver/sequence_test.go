@@ -3,7 +3,6 @@ package zkserver_test
 import (
 	"math"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
@@ -50,43 +49,6 @@ func TestSequenceNumbersPastTheLargest(t *testing.T) {
 	}
 }
 
-// Past the largest number, what counts is whether the creation before is in the tree. ZooKeeper's
-// checks use the numbers of outstanding creations; its tree keeps the largest.
-func TestSequenceNumbersOfOutstandingCreations(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const delay = 10 * time.Millisecond
-		srv := zkserver.Run(t, zkserver.WithCommitTime(delay))
-		c, other := connect(t, srv), connect(t, srv)
-		c.node(t, "/p", 0)
-		must.OK(t, srv.SetNextSequence("/p", math.MaxInt32-1))
-		begin := func(by ...*client) {
-			for _, c := range by {
-				must.Get(c.send(create, "/p/n", []byte(nil), open(), 2))(t)
-				synctest.Wait() // the server has it before one that comes by another connection
-			}
-		}
-		began := time.Now()
-		begin(c, c, other, c)
-		want := map[*client][]string{c: {"2147483646", "2147483647", "-2147483647"}, other: {"-2147483648"}}
-		for c, numbers := range want {
-			for _, number := range numbers {
-				if got, err := c.receive(); err != nil || string(got.body[4:]) != "/p/n"+number {
-					t.Errorf("got %q, %v, want %s", got.body, err, number)
-				}
-			}
-		}
-		if took := time.Since(began); took != delay {
-			t.Errorf("four creations took %v, want them committed together after %v", took, delay)
-		}
-		c.fails(t, errNodeExists, create, "/p/n", []byte(nil), open(), 2)
-		c.do(t, del, "/p/n2147483647", -1)
-		if got := c.node(t, "/p/n", 2); got != "/p/n2147483647" {
-			t.Errorf("with nothing outstanding the next is %s, want the largest again", got)
-		}
-	})
-}
-
 func TestReadsWaitForOutstandingWrites(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		c, other := connect(t, srv), connect(t, srv)
@@ -94,7 +56,11 @@ func TestReadsWaitForOutstandingWrites(t *testing.T) {
 		if other.has(t, "/a") {
 			t.Error("another client sees what is not committed")
 		}
+		began := time.Now()
 		c.receive()
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("the commit took %v, want 1s", took)
+		}
 		if !c.has(t, "/a") {
 			t.Error("the client doesn't see its own write")
 		}

@@ -67,67 +67,6 @@ func TestSessionTimeoutIsNegotiated(t *testing.T) {
 	}
 }
 
-func TestSessionResumes(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := connect(t, srv)
-		c.node(t, "/mine", 1)
-		again := resumeOn(t, srv, 0, c)
-		if again.session != c.session || again.timeout != T {
-			t.Errorf("resumed session %#x for %v as %#x for %v", c.session, T, again.session, again.timeout)
-		}
-		c.closed(t)
-		if !again.has(t, "/mine") {
-			t.Error("the ephemeral node is gone")
-		}
-	})
-}
-
-func TestSessionIsNotResumedBy(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name   string
-		change func(srv *zkserver.Server, c *client)
-	}{
-		{"a stranger to its password", func(_ *zkserver.Server, c *client) { c.password = make([]byte, 16) }},
-		{"a password of another length", func(_ *zkserver.Server, c *client) { c.password = c.password[:4] }},
-		{"an id that nobody has", func(_ *zkserver.Server, c *client) { c.session++ }},
-		{"its client once it has expired", func(srv *zkserver.Server, c *client) { srv.Expire(c.session) }},
-	}
-	for _, tt := range tests {
-		virtualSubtest(t, tt.name, func(t *testing.T, srv *zkserver.Server) {
-			c := connect(t, srv)
-			tt.change(srv, c)
-			again := resumeOn(t, srv, 0, c)
-			if again.session != 0 || again.timeout != 0 {
-				t.Errorf("got session %#x for %v, want a refusal", again.session, again.timeout)
-			}
-			again.closed(t)
-		})
-	}
-}
-
-func TestClientThatHasSeenMoreIsTurnedAway(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		if _, err := handshake(dial(t, srv, ""), T, 1, 0, nil); err == nil {
-			t.Error("a client that has seen zxid 1 was let in at zxid 0")
-		}
-	})
-}
-
-func TestCloseSessionIsAnsweredAndEndsEverything(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		watcher, c := connect(t, srv), connect(t, srv)
-		c.node(t, "/mine", 1)
-		watcher.do(t, exists, "/mine", true)
-		c.do(t, closeSession)
-		c.closed(t)
-		watcher.event(t, 2, "/mine")
-		if got := srv.Sessions(); len(got) != 1 || got[0].ID != watcher.session {
-			t.Errorf("sessions %v, want the watcher's only", got)
-		}
-	})
-}
-
 func TestWhatIsNotThereIsReported(t *testing.T) {
 	t.Parallel()
 	srv := zkserver.Run(t)

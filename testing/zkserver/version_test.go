@@ -1,11 +1,7 @@
 package zkserver_test
 
 import (
-	"errors"
-	"io"
-	"net"
 	"testing"
-	"time"
 
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
@@ -58,23 +54,6 @@ func TestVersions(t *testing.T) {
 			}
 		}, zkserver.WithVersion(version))
 	}
-}
-
-// An operation that the server's version lacks is answered as unimplemented, and ends the connection.
-func TestAnOperationOfALaterVersion(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c := connect(t, srv)
-		c.do(t, create, "/plain", []byte(nil), open(), 0)
-		must.OK(t, c.nc.SetDeadline(time.Now().Add(time.Minute)))
-		must.Get(c.send(int32(proto.OpWhoAmI)))(t)
-		if got := must.Get(c.receive())(t); got.err != -6 {
-			t.Errorf("reply %+v, want code -6", got)
-		}
-		_, err := io.ReadAll(c.r)
-		if e := net.Error(nil); err != nil && (!errors.As(err, &e) || e.Timeout()) {
-			t.Errorf("the connection goes on: %v", err)
-		}
-	}, zkserver.WithVersion("3.6.4"))
 }
 
 func TestWithVersion_refuses_what_it_does_not_know(t *testing.T) {
