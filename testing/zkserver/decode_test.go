@@ -1,12 +1,10 @@
 package zkserver_test
 
 import (
-	"bytes"
 	"runtime"
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -104,36 +102,6 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("decoding %d bytes took %d bytes of memory, want %d at most", len(frame), got, most)
 		}
 	})
-}
-
-func TestFourLetterWords(t *testing.T) {
-	t.Parallel()
-	srv := zkserver.Run(t)
-	c := connect(t, srv)
-	c.node(t, "/e", 1)
-	c.do(t, exists, "/e", true)
-	tests := []struct{ word, want string }{
-		{"ruok", "imok"},
-		{"isro", "rw"},
-		{"srvr", "Mode: standalone\nNode count: 5\n"},
-		{"mntr", "zk_ephemerals_count\t1\n"},
-		{"dump", "\t/e\n"},
-		{"wchs", "1 connections watching 1 paths\nTotal watches:1\n"},
-		{"cons", "to=10000"},
-		{"envi", "zookeeper.version=3.8.0"},
-		{"conf", "tickTime=2000\nminSessionTimeout=4000\nmaxSessionTimeout=40000\n"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.word, func(t *testing.T) {
-			nc := dial(t, srv, "")
-			must.Get(nc.Write([]byte(tt.word)))(t)
-			var got bytes.Buffer
-			must.Get(got.ReadFrom(nc))(t)
-			if !strings.Contains(got.String(), tt.want) {
-				t.Errorf("%s answers %q, want %q in it", tt.word, got.String(), tt.want)
-			}
-		})
-	}
 }
 
 func TestStartRefusesOptionsOutOfBounds(t *testing.T) {

@@ -25,49 +25,6 @@ func (c *client) unanswered(t *testing.T, d time.Duration, op int32, fields ...a
 	c.silent(t, d)
 }
 
-func TestIsolatedLeaderCommitsNothing(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		c, moving := connectTo(t, srv, 0), connectTo(t, srv, 1)
-		c.node(t, "/a", 1)
-		leader := srv.Frontend(0)
-		leader.Isolate()
-		began := time.Now()
-		c.do(t, syncOp, "/")
-		c.do(t, ping)
-		if !c.has(t, "/a") {
-			t.Error("the leader has lost what was committed")
-		}
-		resumed := resumeOn(t, srv, 0, moving)
-		if resumed.session != moving.session {
-			t.Fatalf("resumed as %+v", resumed)
-		}
-		resumed.do(t, syncOp, "/")
-		if took := time.Since(began); took != 0 {
-			t.Errorf("the answers took %v", took)
-		}
-		fresh := dial(t, srv, leader.Addr())
-		go handshake(fresh, T, 0, 0, nil)
-		resumed.unanswered(t, time.Second, multi, []sub{{check, body("/none", 0)}})
-		c.unanswered(t, time.Second, del, "/none", -1)
-		if err := srv.Expire(c.session); !errors.Is(err, zkserver.ErrNoQuorum) {
-			t.Errorf("expire: %v, want %v", err, zkserver.ErrNoQuorum)
-		}
-		if n := len(srv.Sessions()); n != 2 {
-			t.Errorf("%d sessions, want 2: a handshake was committed", n)
-		}
-		srv.Frontend(0).Heal()
-		for _, c := range []*client{c, resumed} {
-			if got, err := c.receive(); err != nil || got.xid != c.xid {
-				t.Errorf("got %+v, %v, want the answer to what waited", got, err)
-			}
-		}
-		synctest.Wait()
-		if srv.Leader() != leader || len(srv.Sessions()) != 3 {
-			t.Errorf("leader %v, sessions %v; want the same leader, and the third session", srv.Leader(), srv.Sessions())
-		}
-	}, led()...)
-}
-
 func TestFollowersElectLeaderAfterSyncLimit(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -131,6 +88,9 @@ func TestLeaderWithoutMajorityStepsDown(t *testing.T) {
 		}
 		if _, err := srv.Dial(t.Context(), "tcp", srv.Frontend(0).Addr()); err == nil {
 			t.Error("a server without a leader takes connections")
+		}
+		if err := srv.Expire(c.session); !errors.Is(err, zkserver.ErrNoQuorum) {
+			t.Errorf("expire: %v, want %v", err, zkserver.ErrNoQuorum)
 		}
 		srv.Elect()
 		if srv.Leader() != nil {

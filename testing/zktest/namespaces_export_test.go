@@ -9,7 +9,6 @@ type TestNetwork struct {
 	Peers, Servers []string   // addresses by member
 	Enter          [][]string // by member
 	Cut            func(from, to int) error
-	CutClients     func(member int) error
 	Heal           func() error
 	Close          func() error
 
@@ -47,11 +46,10 @@ func (t TestNetwork) Abandon(pid int) error {
 func show(n network, members int) TestNetwork {
 	none := func() cuts { return newCuts(members) }
 	t := TestNetwork{
-		network:    n,
-		Cut:        func(from, to int) error { c := none(); c.dropped[from][to] = true; return n.set(c) },
-		CutClients: func(member int) error { c := none(); c.clients[member] = true; return n.set(c) },
-		Heal:       func() error { return n.set(none()) },
-		Close:      n.close,
+		network: n,
+		Cut:     func(from, to int) error { c := none(); c.dropped[from][to] = true; return n.set(c) },
+		Heal:    func() error { return n.set(none()) },
+		Close:   n.close,
 	}
 	for i := range members {
 		p := n.place(i)

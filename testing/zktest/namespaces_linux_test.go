@@ -3,14 +3,12 @@ package zktest_test
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
@@ -76,32 +74,6 @@ func TestACutDropsOneDirection(t *testing.T) {
 		ear.expect(t, "fourth")
 		ear.expect(t, "fifth")
 	}
-}
-
-func TestClientsThatAreCutOffAreNotNotified(t *testing.T) {
-	t.Parallel()
-	needNamespaces(t)
-	n := newNetwork(t, 2)
-	dial := func(member int) error {
-		conn, err := net.DialTimeout("tcp4", net.JoinHostPort(n.Servers[member], wordPort), 100*time.Millisecond)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err
-	}
-	refused := func(member int) bool { return strings.Contains(fmt.Sprint(dial(member)), "refused") }
-	reached := func(member int) {
-		t.Helper()
-		zktest.Eventually(t, soon, "clients reach the member's system", func() bool { return refused(member) })
-	}
-	reached(0)
-	must.OK(t, n.CutClients(0))
-	if err := dial(0); !os.IsTimeout(err) {
-		t.Errorf("dial of a member that is cut off = %v; want a timeout", err)
-	}
-	reached(1)
-	must.OK(t, n.Heal())
-	reached(0)
 }
 
 // Two that draw the same subnet: one has it, the other is told to draw again.
