@@ -26,19 +26,19 @@ type Outcome string
 
 // target returns the contender to act on and the path of its lock: the selected contender of the queue,
 // or the only holder of the table's selected lock. If there is none, it says why.
-func (s *State) target() (c inspect.Contender, path, fault string) {
-	if s.Page == Queue {
-		l, at := s.shown()
+func (m *Model) target() (c inspect.Contender, path, fault string) {
+	if m.page == onQueue {
+		l, at := m.shown()
 		if at < 0 {
 			return c, "", "no contender is selected"
 		}
 		return l.Contenders[at], l.Path, ""
 	}
-	entries := s.entries()
-	if s.Page != Table || len(entries) == 0 {
+	entries := m.entries()
+	if m.page != onTable || len(entries) == 0 {
 		return c, "", "no lock is selected"
 	}
-	l := entries[s.selected(entries)].Lock
+	l := entries[m.row(entries)].Lock
 	holders := l.Holders()
 	if len(holders) != 1 {
 		return c, "", "the lock has " + show.Counted(len(holders), "holder") + ": enter shows its contenders, to select one"
@@ -51,10 +51,10 @@ func (s *State) target() (c inspect.Contender, path, fault string) {
 func (m *Model) revoke() {
 	c, path, fault := m.target()
 	if fault != "" {
-		m.Said = fault
+		m.said = fault
 		return
 	}
-	m.Question = fmt.Sprintf("y: ask %s to release %s; any other key: do not", show.Who(c), cli.Safe(path))
+	m.question = fmt.Sprintf("y: ask %s to release %s; any other key: do not", show.Who(c), cli.Safe(path))
 	m.agreed = []string{"revoke", c.Znode, "--yes"}
 }
 
@@ -65,7 +65,7 @@ func (m *Model) breakTarget() tea.Cmd {
 		fault = "the contender could not be read"
 	}
 	if fault != "" {
-		m.Said = fault
+		m.said = fault
 		return nil
 	}
 	owner := "--persistent"
@@ -78,9 +78,9 @@ func (m *Model) breakTarget() tea.Cmd {
 // answer takes the key that answers the question.
 func (m *Model) answer(name string) tea.Cmd {
 	args := m.agreed
-	m.Question, m.agreed = "", nil
+	m.question, m.agreed = "", nil
 	if name != "y" {
-		m.Said = "nothing was done"
+		m.said = "nothing was done"
 		return nil
 	}
 	return m.Run(args...)

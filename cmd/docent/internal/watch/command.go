@@ -1,13 +1,17 @@
+// Package watch is the command that shows how locks change: a table on a terminal, else one event a line.
 package watch
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +19,7 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/change"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
+	"github.com/docent-go/docent/cmd/docent/internal/trace"
 	"github.com/docent-go/docent/framework"
 )
 
@@ -79,32 +84,34 @@ func (w *watcher) check() error {
 }
 
 // run watches until ctx ends, the reader of the output has gone, or the user quits.
-func (w *watcher) run(ctx context.Context, roots []string) (err error) {
+func (w *watcher) run(ctx context.Context, roots []string) (end error) {
 	signal.Ignore(syscall.SIGPIPE) // a write fails instead, so the session and the trace are ended properly
-	sources, followers := map[string]Source{}, map[string]*Follower{}
-	end, err := w.openTrace()
-	if err != nil {
-		return err
+	var followers []*Follower
+	if w.trace != "" {
+		file, err := os.Create(w.trace)
+		if err != nil {
+			return cli.Usage(err)
+		}
+		defer func() { end = errors.Join(end, writeTrace(file, followers)) }() // even if there is no connection
 	}
-	defer func() { err = errors.Join(err, end(followers)) }() // even if there is no connection
 	c, err := w.app.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
+	defer func() { end = errors.Join(end, c.Close()) }()
 	for _, root := range roots {
 		live, err := inspect.Follow(c, root, w.follow.Limits())
 		if err != nil {
 			return err
 		}
 		defer func() { _ = live.Close() }() // it fails only if it is closed already
-		sources[root], followers[root] = live, NewFollower(root)
+		followers = append(followers, NewFollower(root, live))
 	}
 	write := w.lines
 	if w.onScreen() {
 		write = w.screen
 	}
-	err = write(ctx, sources, followers)
+	err = write(ctx, followers)
 	if errors.Is(err, syscall.EPIPE) {
 		err = nil
 	}
@@ -115,9 +122,9 @@ func (w *watcher) run(ctx context.Context, roots []string) (err error) {
 }
 
 // lines writes the events, one a line.
-func (w *watcher) lines(ctx context.Context, sources map[string]Source, followers map[string]*Follower) error {
+func (w *watcher) lines(ctx context.Context, followers []*Follower) error {
 	said := make(map[string]bool)
-	return feed(ctx, sources, func(u update) error {
+	return feed(ctx, followers, func(u update) error {
 		if err := unreadable(u.view); err != nil {
 			return err
 		}
@@ -125,7 +132,7 @@ func (w *watcher) lines(ctx context.Context, sources map[string]Source, follower
 			said[u.root] = true
 			w.app.Say("%s: %s: name a directory that has only locks, or see --max", cli.Safe(u.root), leftOut(u.view.LeftOut))
 		}
-		for _, e := range followers[u.root].See(u.view) {
+		for _, e := range u.events {
 			if err := w.write(e); err != nil {
 				return err
 			}
@@ -151,4 +158,51 @@ func unreadable(view inspect.View) error {
 		return view.Cause
 	}
 	return nil
+}
+
+// writeTrace writes the holds and closes the file. Those that have not ended end now.
+func writeTrace(file *os.File, followers []*Follower) error {
+	var holds []trace.Hold
+	now := time.Now()
+	for _, f := range followers {
+		holds = append(holds, f.Holds(now)...)
+	}
+	return errors.Join(trace.Write(file, holds), file.Close())
+}
+
+// An update is a view of the directory at root, and what has changed since the view before.
+type update struct {
+	root   string
+	view   inspect.View
+	events []change.Event
+}
+
+// feed calls fn with the updates of all directories, one after another, until ctx ends or fn returns an error.
+func feed(ctx context.Context, followers []*Follower, fn func(update) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	updates := make(chan update)
+	var wg sync.WaitGroup // the goroutines of the followers
+	defer wg.Wait()
+	defer cancel()
+	for _, f := range followers {
+		wg.Go(func() {
+			for view := range f.source.Views(ctx) {
+				select {
+				case updates <- f.update(view):
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	for {
+		select {
+		case u := <-updates:
+			if err := fn(u); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }

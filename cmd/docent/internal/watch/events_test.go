@@ -140,7 +140,7 @@ func TestFollower_knows_a_holder_that_is_unknown_later(t *testing.T) {
 
 func TestFollower_measures_waits_and_holds(t *testing.T) {
 	t.Parallel()
-	f := watch.NewFollower("/locks")
+	f := watch.NewFollower("/locks", nil)
 	see := func(after time.Duration, state inspect.ViewState, names ...string) []string {
 		var locks []inspect.Lock
 		if len(names) > 0 {

@@ -6,5 +6,5 @@ import (
 	"github.com/docent-go/docent/cmd/docent/inspect"
 )
 
-// UpdateOf returns the message that brings a view of root to a Model.
-func UpdateOf(root string, view inspect.View) tea.Msg { return update{root, view} }
+// UpdateOf returns the message that brings a view of f's directory to a Model.
+func UpdateOf(f *Follower, view inspect.View) tea.Msg { return f.update(view) }

@@ -1,12 +1,15 @@
 package watch
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/change"
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
+	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/cmd/docent/internal/trace"
 )
 
@@ -15,9 +18,10 @@ const maxHolds = 100_000
 
 // A Follower turns the views of a directory into events, and measures holds. One goroutine uses it.
 type Follower struct {
-	views change.Follower
-	holds map[string]begun
-	ended []trace.Hold
+	source change.Source
+	views  change.Follower
+	holds  map[string]begun
+	ended  []trace.Hold
 }
 
 // A begun hold has not ended. A hold of before the watch began when its znode was created, or later.
@@ -26,10 +30,12 @@ type begun struct {
 	unsure bool
 }
 
-// NewFollower returns a Follower for the views of root.
-func NewFollower(root string) *Follower {
-	return &Follower{views: change.Follower{Root: root}, holds: map[string]begun{}}
+// NewFollower returns a Follower of the directory at root, whose views source gives.
+func NewFollower(root string, source change.Source) *Follower {
+	return &Follower{source: source, views: change.Follower{Root: root}, holds: map[string]begun{}}
 }
+
+func (f *Follower) update(view inspect.View) update { return update{f.views.Root, view, f.See(view)} }
 
 // See returns what changed since the view before.
 func (f *Follower) See(view inspect.View) []change.Event {
@@ -84,4 +90,38 @@ func (f *Follower) Holds(now time.Time) []trace.Hold {
 		holds = append(holds, h.Hold)
 	}
 	return holds
+}
+
+// Line returns the event as a line of text, with the time in UTC.
+func Line(e change.Event) string {
+	line := fmt.Sprintf("%s %-8s %s", e.At.UTC().Format("15:04:05Z"), e.What, cli.Safe(e.Path))
+	switch e.What {
+	case change.Live:
+		return line
+	case change.Stale:
+		if e.Cause != nil {
+			line += ": " + cli.Safe(e.Cause.Error())
+		}
+		return line
+	case change.Granted, change.Queued, change.Released, change.Gone, change.Revoked:
+	}
+	line += " " + show.Side(e.Contender) + " " + show.Who(e.Contender)
+	return line + note(e)
+}
+
+// note says how long the contender waited or held, and what is not certain.
+func note(e change.Event) string {
+	switch {
+	case e.Before && e.Contender.Read():
+		return ", since " + e.Contender.Created.UTC().Format("2006-01-02 15:04:05Z")
+	case e.What == change.Released && e.Unsure:
+		return ", held for at most " + show.Duration(e.Held)
+	case e.What == change.Released:
+		return ", held for " + show.Duration(e.Held)
+	case e.What == change.Gone && e.Unsure:
+		return ", waited for " + show.Duration(e.Waited) + ", perhaps it held shortly"
+	case e.What == change.Gone || e.Waited > 0:
+		return ", waited for " + show.Duration(e.Waited)
+	}
+	return ""
 }

@@ -4,19 +4,21 @@ import (
 	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/docent-go/docent/cmd/docent/internal/cli"
 )
 
 // key does what the key asks for.
 func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	name := k.String()
-	m.Said = ""
+	m.said = ""
 	switch {
 	case name == "ctrl+c":
-		m.Interrupted = true
+		m.Err = &cli.ExitError{Code: cli.CodeInterrupted}
 		return tea.Quit
-	case m.Question != "":
+	case m.question != "":
 		return m.answer(name)
-	case m.Finding:
+	case m.finding:
 		m.typed(name, k.Text)
 		return nil
 	case name == "q":
@@ -28,18 +30,18 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	case "down", "j":
 		m.move(1)
 	case "/":
-		m.turn(Table)
-		m.Finding, m.Find = true, ""
+		m.turn(onTable)
+		m.finding, m.find = true, ""
 	case "r":
 		m.revoke()
 	case "b":
 		return m.breakTarget()
 	case "s":
-		m.Order = (m.Order + 1) % orders
+		m.order = (m.order + 1) % orders
 	case "g":
-		m.toggle(Graph)
+		m.toggle(onGraph)
 	case "?":
-		m.toggle(Help)
+		m.toggle(onHelp)
 	case "enter":
 		m.open()
 	case "esc":
@@ -50,47 +52,47 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 
 // back shows the table again; if it is shown, the whole table.
 func (m *Model) back() {
-	if m.Page == Table {
-		m.Find = ""
+	if m.page == onTable {
+		m.find = ""
 	}
-	m.turn(Table)
+	m.turn(onTable)
 }
 
 // typed takes a key of the text to find.
 func (m *Model) typed(name, text string) {
 	switch name {
 	case "enter":
-		m.Finding = false
+		m.finding = false
 	case "esc":
-		m.Finding, m.Find = false, ""
+		m.finding, m.find = false, ""
 	case "backspace":
-		_, size := utf8.DecodeLastRuneInString(m.Find)
-		m.Find = m.Find[:len(m.Find)-size]
+		_, size := utf8.DecodeLastRuneInString(m.find)
+		m.find = m.find[:len(m.find)-size]
 	default:
-		m.Find += text
+		m.find += text
 	}
 }
 
 // move selects another row of the table or of the queue, or scrolls another page.
 func (m *Model) move(by int) {
-	switch m.Page {
-	case Table:
+	switch m.page {
+	case onTable:
 		if entries := m.entries(); len(entries) > 0 {
-			m.Selected = entries[min(max(0, m.selected(entries)+by), len(entries)-1)].Path
+			m.selected = entries[min(max(0, m.row(entries)+by), len(entries)-1)].Path
 		}
-	case Queue:
+	case onQueue:
 		if l, at := m.shown(); len(l.Contenders) > 0 {
-			m.Contender = l.Contenders[min(max(0, at+by), len(l.Contenders)-1)].Znode
+			m.contender = l.Contenders[min(max(0, at+by), len(l.Contenders)-1)].Znode
 		}
-	case Graph, Help:
-		m.Top = min(max(0, m.Top+by), max(0, m.length()-1))
+	case onGraph, onHelp:
+		m.top = min(max(0, m.top+by), max(0, m.length()-1))
 	}
 }
 
 // length returns how many lines a page that scrolls has, without its header.
 func (m *Model) length() int {
-	if m.Page == Graph {
-		return len(m.graph(m.width)) - 1
+	if m.page == onGraph {
+		return len(m.graph()) - 1
 	}
 	return len(help()) - 1
 }
@@ -98,23 +100,23 @@ func (m *Model) length() int {
 // open shows the queue of the selected lock with its first contender selected, or the table again.
 func (m *Model) open() {
 	entries := m.entries()
-	if m.Page != Table || len(entries) == 0 {
-		m.turn(Table)
+	if m.page != onTable || len(entries) == 0 {
+		m.turn(onTable)
 		return
 	}
-	l := entries[m.selected(entries)].Lock
-	m.Selected, m.Contender = l.Path, ""
+	l := entries[m.row(entries)].Lock
+	m.selected, m.contender = l.Path, ""
 	if len(l.Contenders) > 0 {
-		m.Contender = l.Contenders[0].Znode
+		m.contender = l.Contenders[0].Znode
 	}
-	m.turn(Queue)
+	m.turn(onQueue)
 }
 
-func (m *Model) toggle(page Page) {
-	if m.Page == page {
-		page = Table
+func (m *Model) toggle(page page) {
+	if m.page == page {
+		page = onTable
 	}
 	m.turn(page)
 }
 
-func (m *Model) turn(page Page) { m.Page, m.Top = page, 0 }
+func (m *Model) turn(page page) { m.page, m.top = page, 0 }

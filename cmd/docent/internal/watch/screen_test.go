@@ -38,12 +38,13 @@ func golden(t *testing.T, name, got string) {
 // A stand is a screen of one directory.
 type stand struct {
 	*watch.Model
-	quit bool
-	ran  []string // the commands that were run
+	follower *watch.Follower
+	quit     bool
+	ran      []string // the commands that were run
 }
 
 func newStand(width, height int) *stand {
-	s := &stand{Model: watch.NewModel(map[string]*watch.Follower{"/": watch.NewFollower("/")}, noon, false)}
+	s := &stand{Model: watch.NewModel(noon, false), follower: watch.NewFollower("/", nil)}
 	s.Run = func(args ...string) tea.Cmd {
 		s.ran = append(s.ran, strings.Join(args, " "))
 		return func() tea.Msg { return watch.Outcome("asked") }
@@ -77,7 +78,7 @@ func (s *stand) press(keys ...string) {
 }
 
 func (s *stand) show(after time.Duration, locks ...inspect.Lock) {
-	s.take(watch.UpdateOf("/", viewOf(inspect.Current, noon.Add(after), locks...)))
+	s.take(watch.UpdateOf(s.follower, viewOf(inspect.Current, noon.Add(after), locks...)))
 }
 
 func (s *stand) text() string { return s.View().Content }
@@ -106,7 +107,7 @@ func TestRender(t *testing.T) {
 	s := full(80, 24)
 	view := viewOf(inspect.Stale, noon.Add(time.Minute))
 	view.Cause = errors.New("no \x1bconnection")
-	s.take(watch.UpdateOf("/", view))
+	s.take(watch.UpdateOf(s.follower, view))
 	golden(t, "stale-80", s.text())
 	golden(t, "empty-80", newStand(80, 24).text())
 }
@@ -177,8 +178,8 @@ func TestModel_keys(t *testing.T) {
 	for key, interrupted := range map[string]bool{"q": false, "ctrl+c": true} {
 		s := full(80, 24)
 		s.press(key)
-		if !s.quit || s.Interrupted != interrupted {
-			t.Errorf("%s: quit %v, interrupted %v", key, s.quit, s.Interrupted)
+		if !s.quit || (s.Err != nil) != interrupted {
+			t.Errorf("%s: quit %v, error %v", key, s.quit, s.Err)
 		}
 	}
 }
@@ -247,7 +248,7 @@ func TestModel_ends_without_permission(t *testing.T) {
 	s := newStand(80, 24)
 	view := viewOf(inspect.Scanning, noon)
 	view.Cause = framework.ErrNoAuth
-	_, cmd := s.Update(watch.UpdateOf("/", view))
+	_, cmd := s.Update(watch.UpdateOf(s.follower, view))
 	if cmd == nil || !errors.Is(s.Err, framework.ErrNoAuth) {
 		t.Errorf("command %v, error %v", cmd != nil, s.Err)
 	}
