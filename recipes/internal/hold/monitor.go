@@ -29,6 +29,7 @@ type monitor struct {
 	own     *framework.Watch
 	timer   *time.Timer    // of the next inspection; nil if there is none
 	unwatch func() bool    // stops the watch of the next inspection; nil if there is none
+	forget  func()         // stops the listening for a break; nil if there is none
 	over    bool           // there are no further inspections
 	running sync.WaitGroup // the inspection; added to under mu
 }
@@ -61,7 +62,7 @@ func (m *monitor) context() context.Context {
 // start starts the inspections. If the lock accepts requests to release, the first one is at once.
 // Otherwise it comes after ownWatchDelay, or when the watch fires that the hold has from its wait.
 func (m *monitor) start() {
-	if m.hold.OnSuspend && !m.awaitSuspension() {
+	if m.hold.OnSuspend && m == m.hold.monitors[0] && !m.awaitSuspension() {
 		return
 	}
 	if own := m.znode.Own; own != nil {
@@ -76,20 +77,22 @@ func (m *monitor) start() {
 	m.after(ownWatchDelay)
 }
 
-// awaitSuspension registers the hold to be lost at the next break. It reports false if the hold has
-// ended already.
+// awaitSuspension has the hold lost at the next break. It reports false if the hold has ended already.
 func (m *monitor) awaitSuspension() bool {
-	suspensions := suspensionsOf(m.hold.Client)
+	forget := m.hold.Client.OnState(func(change framework.StateChange) {
+		if change.To != framework.Connected {
+			m.hold.lose(ErrSuspended)
+		}
+	})
 	m.mu.Lock()
 	over := m.over
-	if !over {
-		suspensions.add(m.hold)
-	}
+	m.forget = forget
 	m.mu.Unlock()
 	if over {
+		forget()
 		return false
 	}
-	if z := m.znode; z.Session.Breaks() != z.Breaks { // it broke before the hold was registered
+	if z := m.znode; z.Session.Breaks() != z.Breaks { // it broke before the client was listened to
 		m.hold.lose(ErrSuspended)
 		return false
 	}
@@ -183,8 +186,8 @@ func (m *monitor) untouched() bool {
 // inspection may call it.
 func (m *monitor) stop() {
 	m.mu.Lock()
-	own, timer, unwatch, cancel := m.own, m.timer, m.unwatch, m.cancel
-	m.over, m.own, m.timer, m.unwatch = true, nil, nil, nil
+	own, timer, unwatch, forget, cancel := m.own, m.timer, m.unwatch, m.forget, m.cancel
+	m.over, m.own, m.timer, m.unwatch, m.forget = true, nil, nil, nil, nil
 	m.mu.Unlock()
 	if cancel != nil {
 		cancel()
@@ -198,8 +201,8 @@ func (m *monitor) stop() {
 	if own != nil {
 		own.Close()
 	}
-	if m.hold.OnSuspend {
-		suspensionsOf(m.hold.Client).remove(m.hold)
+	if forget != nil {
+		forget()
 	}
 }
 
@@ -256,49 +259,6 @@ func (i *inspections) next() *monitor {
 	i.queue[0] = nil // append moves the rest when it runs out of space
 	i.queue = i.queue[1:]
 	return m
-}
-
-// suspensions are the holds of one client that are lost when its connection breaks.
-type suspensions struct {
-	listens sync.Once
-
-	mu    sync.Mutex // guards holds
-	holds map[*Hold]struct{}
-}
-
-func suspensionsOf(c *framework.Client) *suspensions {
-	s := framework.Shared(c, func() *suspensions { return &suspensions{holds: make(map[*Hold]struct{})} })
-	s.listens.Do(func() { c.OnState(s.onState) })
-	return s
-}
-
-// add registers h to be lost at the next break.
-func (s *suspensions) add(h *Hold) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.holds[h] = struct{}{}
-}
-
-func (s *suspensions) remove(h *Hold) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.holds, h)
-}
-
-// onState loses all registered holds at a break.
-func (s *suspensions) onState(change framework.StateChange) {
-	if change.To == framework.Connected {
-		return
-	}
-	s.mu.Lock()
-	holds := make([]*Hold, 0, len(s.holds))
-	for h := range s.holds {
-		holds = append(holds, h)
-	}
-	s.mu.Unlock()
-	for _, h := range holds {
-		h.lose(ErrSuspended)
-	}
 }
 
 // A Znode is a granted ephemeral znode, in a session that is bound to its deadline. Its owner
