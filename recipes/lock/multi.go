@@ -83,7 +83,7 @@ func (m *Multi) TryLock(ctx context.Context) (*Lease, error) {
 }
 
 func (m *Multi) acquire(ctx context.Context, try bool) (*Lease, error) {
-	a := &acquisition{members: m.members, name: m.name, shown: m.shown, caller: callerOf(ctx), try: try, limit: maxTogether, rounds: pace.Rounds()}
+	a := &acquisition{members: m.members, shown: m.shown, caller: callerOf(ctx), try: try, limit: maxTogether, rounds: pace.Rounds()}
 	tel, slowest := m.tel, m.slowest()
 	if m.reenters(a.caller) {
 		tel = telemetry.Lock{} // a hold may be lost meanwhile: then it is locked again
@@ -107,7 +107,7 @@ func (m *Multi) slowest() (slowest *framework.Client) {
 func (m *Multi) lock(ctx context.Context, acq *telemetry.Acquire, a *acquisition) (*Lease, error) {
 	leases, err := a.run(ctx)
 	if err != nil {
-		return nil, a.waitError(ctx, err)
+		return nil, m.waitError(ctx, a.try, err)
 	}
 	first := contender.ShareOf(leases[0]).Hold()
 	return contender.NewLease(hold.Options{
@@ -117,6 +117,20 @@ func (m *Multi) lock(ctx context.Context, acq *telemetry.Acquire, a *acquisition
 		Grant:  &multiGrant{leases},
 		Hooks:  acq.Granted(ctx, 0, sessionOf(first)),
 	}, lease.AtDeadline, nil, leases...), nil
+}
+
+// waitError returns err with a WaitError for a wait that ctx ended, unless a member's has one already.
+func (m *Multi) waitError(ctx context.Context, try bool, err error) error {
+	var wait *WaitError
+	c := m.slowest()
+	if try || c == nil || errors.As(err, &wait) {
+		return err
+	}
+	err = contender.WaitError(ctx, c, m.name, -1, nil, err)
+	if errors.As(err, &wait) {
+		wait.AbsolutePath = m.shown
+	}
+	return err
 }
 
 // reenters reports whether the caller holds all members already.

@@ -17,7 +17,6 @@ import (
 // holds a later one, or while it is in a later one's queue. So no deadlock can include it.
 type acquisition struct {
 	members []member
-	name    string // of all of them
 	shown   string // their names with the paths in the ensemble, for errors
 	caller  caller
 	try     bool
@@ -107,24 +106,6 @@ func (a *acquisition) abandon() {
 		}
 	}
 	discardAll(a.leases)
-}
-
-// waitError returns err with a WaitError for a wait that ctx ended, unless a member's has one already.
-func (a *acquisition) waitError(ctx context.Context, err error) error {
-	var wait *WaitError
-	if a.try || errors.As(err, &wait) {
-		return err
-	}
-	for _, m := range a.members {
-		if m.queueLock != nil {
-			err = contender.WaitError(ctx, m.queueLock.queue.Client, a.name, -1, nil, err)
-			if errors.As(err, &wait) {
-				wait.AbsolutePath = a.shown
-			}
-			return err
-		}
-	}
-	return err
 }
 
 func (a *acquisition) opError(name string, err error) error {

@@ -172,7 +172,7 @@ func (n *Names) AwaitGone(ctx context.Context, c *framework.Client, znode string
 	if one.session == 0 || one.over == nil {
 		return nil // it is gone, and the name may be in use again
 	}
-	return n.end(ctx, c, znode, one.session)
+	return n.deleteFormer(ctx, c, znode, 0) // it is of another session than c's
 }
 
 // gone records that the znode of the session is gone.
@@ -231,13 +231,11 @@ func (n *Names) draw() string {
 func (n *Names) deleteFormer(ctx context.Context, c *framework.Client, znode string, present int64) error {
 	one := n.state(znode)
 	for _, d := range one.unknown {
-		if d.session != present || d.over == nil {
+		if d.session != present {
 			continue
 		}
-		select {
-		case <-d.over: // else the create might be sent after the deletion
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := awaitOver(ctx, d.over); err != nil { // else the create might be sent after the deletion
+			return err
 		}
 	}
 	if err := unless(n.delete(ctx, c, znode), ErrTaken); err != nil {
@@ -269,7 +267,11 @@ func (n *Names) forgetLocked(znode string, session int64) {
 
 // await waits until the deletion of a znode of the name is over, if one has begun.
 func (n *Names) await(ctx context.Context, znode string) error {
-	over := n.state(znode).over
+	return awaitOver(ctx, n.state(znode).over)
+}
+
+// awaitOver waits until over is closed, unless it is nil.
+func awaitOver(ctx context.Context, over <-chan struct{}) error {
 	if over == nil {
 		return nil
 	}
@@ -301,15 +303,6 @@ func (n *Names) state(znode string) (one name) {
 		}
 	})
 	return one
-}
-
-// end deletes the session's znode of the name, in the present session.
-func (n *Names) end(ctx context.Context, c *framework.Client, znode string, session int64) error {
-	if err := unless(n.delete(ctx, c, znode), ErrTaken); err != nil {
-		return err
-	}
-	n.gone(znode, session)
-	return nil
 }
 
 // delete deletes the znode of the name, if it is the client's own: of one of the sessions in which it may have
