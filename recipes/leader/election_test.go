@@ -153,8 +153,8 @@ func TestLeaderIsAskedWhileItChanges(t *testing.T) {
 	})
 }
 
-// Both would lead, so who comes second is refused, and leaves nothing. A lock.Mutex is of the Selector
-// format.
+// Both would lead, so who comes second is refused, and leaves nothing: Campaign, too, as TestKindsOnOnePath of package
+// lock shows.
 func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
 		c := env.Client(t)
@@ -164,8 +164,7 @@ func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 			other := newElection(t, c, path, leader.WithFormat(formats[1-i]))
 			term := mustLead(t, newElection(t, c, path, leader.WithFormat(format)))
 			refused := map[string]func() error{
-				"Campaign":     func() error { _, err := other.Campaign(t.Context()); return err },
-				"Leader":       func() error { _, _, err := other.Leader(t.Context()); return err },
+					"Leader":       func() error { _, _, err := other.Leader(t.Context()); return err },
 				"Participants": func() error { _, err := other.Participants(t.Context()); return err },
 				"Run": func() error {
 					return other.Run(t.Context(), func(context.Context, *lease.Lease) error { return errors.New("it leads") })
@@ -180,17 +179,6 @@ func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 			mustResign(t, term)
 			mustResign(t, mustLead(t, other))
 		}
-		path := recipetest.Path(t)
-		mutex := must.Get(lock.NewMutex(c, path))(t)
-		held := must.Get(mutex.Lock(t.Context()))(t)
-		if _, err := newElection(t, c, path).Campaign(t.Context()); !errors.Is(err, leader.ErrMixed) {
-			t.Errorf("latch beside a mutex: %v, want ErrMixed", err)
-		}
-		recipetest.AwaitChildren(t, c, path, 1)
-		done := recipetest.Later(t.Context(), newElection(t, c, path, leader.WithFormat(leader.Selector)).Campaign)
-		recipetest.AwaitChildren(t, c, path, 2)
-		must.OK(t, held.Release(t.Context()))
-		mustResign(t, recipetest.Granted(t, done))
 	})
 }
 

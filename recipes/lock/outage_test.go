@@ -260,27 +260,6 @@ func TestWipedServer_is_listed(t *testing.T) {
 	}
 }
 
-// As Curator's LeaderLatch.testNoServerAtStart and testProperCloseWithoutConnectionEstablished: an acquire
-// that begins before there is a server succeeds once there is one. Without a server, the wait ends
-// with the client.
-func TestCuratorLockBeforeThereIsAServer(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		srv.Refuse()
-		var clients [2]*framework.Client
-		var waiting [2]<-chan result
-		for i := range clients {
-			c := must.Get(framework.NewClient(srv.Addr(), framework.WithDialer(srv.Dial), framework.WithRetry(retry.Forever(time.Second))))(t)
-			defer c.Close()
-			clients[i], waiting[i] = c, lockLater(t.Context(), newMutex(t, c, "/curator/early"))
-		}
-		await(time.Minute)
-		wantErr(t, "close", clients[0].Close(), nil)
-		wantErr(t, "Lock of the closed client", failed(t, waiting[0], "the end of the wait"), framework.ErrClosed)
-		srv.Accept()
-		mustRelease(t, granted(t, waiting[1], "the other's grant"))
-	})
-}
-
 // As Curator's testAttemptLockFailedException: what failed first is what Lock returns, and
 // the attempt's znode goes.
 func TestCuratorErrorOfTheAttemptIsReturned(t *testing.T) {

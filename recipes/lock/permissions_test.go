@@ -5,12 +5,10 @@ import (
 	"crypto/sha1"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -48,44 +46,20 @@ func TestTheLeastPrivilegeOfALock(t *testing.T) {
 		"with one of the three": {acl.Create, framework.ErrNoAuth},
 	}
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				first, second := restricted(t, c.perms)
-				wantErr(t, "first", useOnce(t, first), c.want)
+		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
+			operators := digest("operator", "secret", acl.All)
+			operator := virtualClient(t, srv, framework.WithAuth("digest", []byte("operator:secret")))
+			must.Get(operator.Create(t.Context(), "/locks", nil, framework.WithACL(operators)))(t)
+			must.Get(operator.Create(t.Context(), "/locks/report", nil, framework.WithACL(operators, digest("service", "word", c.perms))))(t)
+			for range 2 {
+				service := virtualClient(t, srv, framework.WithAuth("digest", []byte("service:word")))
+				wantErr(t, "Do", useOnce(t, newMutex(t, service, "/locks/report", recipes.WithACL(acl.Creator()...))), c.want)
 				if c.want != nil {
 					return // a znode that can't be deleted blocks the second
 				}
-				wantErr(t, "second", useOnce(t, second), nil)
-			})
+			}
 		})
 	}
-}
-
-// restricted returns a mutex of each of two clients that have the permissions in its directory.
-func restricted(t *testing.T, perms acl.Permission) (first, second *lock.Mutex) {
-	t.Helper()
-	server := zkserver.Run(t, zkenv.DrawVersion(t)...)
-	connect := func(user, password string) *framework.Client {
-		c := must.Get(framework.NewClient(server.Addr(), framework.WithDialer(server.Dial),
-			framework.WithAuth("digest", fmt.Appendf(nil, "%s:%s", user, password))))(t)
-		t.Cleanup(func() { _ = c.Close() })
-		return c
-	}
-	operator := connect("operator", "secret")
-	_, err := operator.Create(t.Context(), "/locks", nil, framework.WithACL(digest("operator", "secret", acl.All)))
-	if err == nil {
-		_, err = operator.Create(t.Context(), "/locks/report", nil,
-			framework.WithACL(digest("operator", "secret", acl.All), digest("service", "word", perms)))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	mutex := func() *lock.Mutex {
-		m := must.Get(lock.NewMutex(connect("service", "word"), "/locks/report", recipes.WithACL(acl.Creator()...)))(t)
-		return m
-	}
-	return mutex(), mutex()
 }
 
 // useOnce locks the mutex, reads its participants, and releases it.

@@ -11,22 +11,12 @@ import (
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/semaphore"
-	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // At most three downloads run at a time, on all hosts together.
 func Example() {
-	server, err := zkserver.Start()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer server.Close()
-	client, err := framework.NewClient(server.Addr(), framework.WithDialer(server.Dial))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-
+	client, closeAll := recipetest.ExampleClient()
+	defer closeAll()
 	downloads, err := semaphore.New(client, "/limits/downloads", 3)
 	if err != nil {
 		log.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/internal/hold"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 )
@@ -72,29 +71,6 @@ func (f *fixture) mustHaveEnded(t *testing.T, lost error, released, discarded in
 	}
 }
 
-func TestHoldIsReleasedWithItsLastShare(t *testing.T) {
-	t.Parallel()
-	f := newFixture(nil)
-	second := f.Join()
-	if second == nil {
-		t.Fatal("the second share did not join")
-	}
-	ctx, cancel := f.first.Context(t.Context())
-	defer cancel()
-	if err := f.first.Release(t.Context()); err != nil || f.grant.released != 0 || len(f.ended) != 0 {
-		t.Errorf("release of one of two: %v, grant released %d times, ended %v", err, f.grant.released, f.ended)
-	}
-	if !errors.Is(context.Cause(ctx), hold.ErrReleased) || !errors.Is(f.first.Err(), hold.ErrReleased) || second.Err() != nil {
-		t.Errorf("after the first release: context %v, shares %v, %v", context.Cause(ctx), f.first.Err(), second.Err())
-	}
-	recipetest.Fails(t, "second release of a share", f.first.Release(t.Context()), hold.ErrReleased)
-	must.OK(t, second.Release(t.Context()))
-	f.mustHaveEnded(t, nil, 1, 0)
-	f.grant.onLost(errOver)
-	recipetest.Fails(t, "a release that a loss followed", second.Err(), hold.ErrReleased)
-	f.mustHaveEnded(t, nil, 1, 0)
-}
-
 // Its users know of a loss before it cleans up.
 func TestALossIsReportedFirst(t *testing.T) {
 	t.Parallel()
@@ -107,36 +83,6 @@ func TestALossIsReportedFirst(t *testing.T) {
 	}
 	f.grant.onLost(errOver)
 	f.grant.onLost(errOver)
-	f.mustHaveEnded(t, errOver, 0, 1)
-}
-
-func TestHoldIsLostOnce(t *testing.T) {
-	t.Parallel()
-	f := newFixture(nil)
-	second := f.Join()
-	ctx, cancel := second.Context(t.Context())
-	defer cancel()
-	var passedOn []error
-	f.first.OnLost(func(err error) { passedOn = append(passedOn, err) }, func() {})
-	f.grant.onLost(errOver)
-	f.grant.onLost(errors.New("another cause"))
-	for _, s := range []*hold.Share{f.first, second} {
-		select {
-		case <-s.Lost():
-		default:
-			t.Error("Lost is open")
-		}
-		recipetest.Fails(t, "share", s.Err(), errOver)
-	}
-	if !errors.Is(context.Cause(ctx), errOver) || len(passedOn) != 1 || !errors.Is(passedOn[0], errOver) {
-		t.Errorf("context %v, passed on %v", context.Cause(ctx), passedOn)
-	}
-	late, cancelLate := second.Context(t.Context())
-	defer cancelLate()
-	if !errors.Is(context.Cause(late), errOver) || f.first.OnLost(func(error) {}, func() {}) {
-		t.Errorf("after the loss: context %v, or OnLost is taken", context.Cause(late))
-	}
-	recipetest.Fails(t, "release after the loss", second.Release(t.Context()), errOver)
 	f.mustHaveEnded(t, errOver, 0, 1)
 }
 
