@@ -101,15 +101,20 @@ func (a *attempt) run(ctx context.Context) error {
 		}
 		a.withdraw()
 	}
+	return a.repeat(ctx, a.takeInTurn)
+}
+
+// repeat starts again if the session ends, or if another client deletes the znode in the queue.
+func (a *attempt) repeat(ctx context.Context, once func(context.Context) error) error {
 	for {
-		err := a.takeInTurn(ctx)
-		if restarts(err) {
-			a.withdraw()
-			if err = a.rounds.Wait(ctx, 1); err == nil {
-				continue
-			}
+		err := once(ctx)
+		if !restarts(err) {
+			return err
 		}
-		return err
+		a.withdraw()
+		if err := a.rounds.Wait(ctx, 1); err != nil {
+			return err
+		}
 	}
 }
 
@@ -168,19 +173,23 @@ func (a *attempt) takeInTurn(ctx context.Context) (err error) {
 	if a.turn, err = a.queue.Run(ctx); err != nil {
 		return err
 	}
-	return a.take(ctx)
+	if err = a.take(ctx, false); err == nil {
+		a.report(0)
+		err = a.turn.Session.Err()
+	}
+	return err
 }
 
 // take creates the attempt's znodes and returns nil when there are permits for all children, by the number of
-// permits that was valid when these were listed.
-func (a *attempt) take(ctx context.Context) error {
+// permits that was valid when these were listed. With try it waits for no other contender, and returns ErrHeld.
+func (a *attempt) take(ctx context.Context, try bool) error {
 	names, err := a.createPermits(ctx)
 	for {
 		if err := a.rounds.Wait(ctx, 1); err != nil {
 			return err
 		}
 		switch {
-		case err != nil && (ctx.Err() != nil || !waitqueue.Disconnected(err)):
+		case err != nil && (try || ctx.Err() != nil || !waitqueue.Disconnected(err)):
 			return err
 		case err != nil:
 			names, err = a.awaitChange(ctx)
@@ -188,7 +197,9 @@ func (a *attempt) take(ctx context.Context) error {
 			a.discardNodes()
 			names, err = a.createPermits(ctx)
 		case !a.kindsChecked:
-			names, err = a.awaitOtherKind(ctx, names)
+			names, err = a.awaitOtherKind(ctx, names, try)
+		case len(names) > a.number.permits && try:
+			return a.cancel(ctx)
 		case len(names) > a.number.permits:
 			a.report(1)
 			a.observe(ctx, names)
@@ -198,17 +209,20 @@ func (a *attempt) take(ctx context.Context) error {
 		default:
 			a.countBreaks()
 			a.pool.free.Store(a.turn.Own == nil && a.own == nil) // it has not waited
-			a.report(0)
 			return a.turn.Session.Err()
 		}
 	}
 }
 
-// awaitOtherKind checks whether a contender of another kind was first. If that one is to go, it waits for that.
-func (a *attempt) awaitOtherKind(ctx context.Context, names []string) ([]string, error) {
+// awaitOtherKind checks whether a contender of another kind was first. If that one is to go, it waits for that, and
+// refuses a try.
+func (a *attempt) awaitOtherKind(ctx context.Context, names []string, try bool) ([]string, error) {
 	behind, err := a.checkKinds(ctx, names)
 	if err != nil || behind == "" {
 		return names, err
+	}
+	if try {
+		return names, a.cancel(ctx)
 	}
 	if err := a.awaitGone(ctx, behind); err != nil {
 		return names, err
@@ -226,18 +240,7 @@ func (a *attempt) countBreaks() {
 
 // try makes one attempt without a wait. If a listing shows too few free permits, it does not enter
 // the queue. A listing that refuses has everything that was committed before the call.
-func (a *attempt) try(ctx context.Context) error {
-	for {
-		err := a.tryOnce(ctx)
-		if !restarts(err) {
-			return err
-		}
-		a.withdraw()
-		if err := a.rounds.Wait(ctx, 1); err != nil {
-			return err
-		}
-	}
-}
+func (a *attempt) try(ctx context.Context) error { return a.repeat(ctx, a.tryOnce) }
 
 func (a *attempt) tryOnce(ctx context.Context) error {
 	free, err := a.looksFree(ctx)
@@ -257,26 +260,7 @@ func (a *attempt) tryOnce(ctx context.Context) error {
 	if err != nil {
 		return contender.HeldError(err)
 	}
-	names, err := a.createPermits(ctx)
-	for err == nil && !a.number.isKnown() {
-		if err = a.rounds.Wait(ctx, 1); err == nil {
-			names, err = a.createPermits(ctx)
-		}
-	}
-	switch {
-	case err != nil:
-		return err
-	case !a.among(names):
-		return errTurnLost
-	}
-	switch behind, err := a.checkKinds(ctx, names); {
-	case err != nil:
-		return err
-	case behind != "" || len(names) > a.number.permits:
-		return a.cancel(ctx)
-	}
-	a.countBreaks()
-	return a.turn.Session.Err()
+	return a.take(ctx, true)
 }
 
 // looksFree reports whether the client's server shows enough free permits.
