@@ -27,27 +27,3 @@ func TestContract(t *testing.T) {
 		})
 	}
 }
-
-// TestLeadershipOutlivesAShortOutage: one znode and one term, before and after (FLINK-10052).
-func TestLeadershipOutlivesAShortOutage(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		route, observer, path := env.Route(t), env.Client(t), recipetest.Path(t)
-		term := mustLead(t, newElection(t, route.Client(t), path))
-		behind := recipetest.Later(t.Context(), newElection(t, route.Client(t), path).Campaign)
-		recipetest.AwaitChildren(t, observer, path, 2)
-		before := recipetest.Children(t, observer, path)
-		for range 3 {
-			route.Cut()
-			env.Quiesce()
-		}
-		if err := term.Err(); err != nil {
-			t.Errorf("term after the outages: %v", err)
-		}
-		after := recipetest.Children(t, observer, path)
-		if len(after) != 2 || before[0]+before[1] != after[0]+after[1] && before[0]+before[1] != after[1]+after[0] {
-			t.Errorf("candidates %v after the outages, %v before", after, before)
-		}
-		mustResign(t, term)
-		mustResign(t, recipetest.Granted(t, behind))
-	})
-}

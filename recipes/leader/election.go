@@ -21,11 +21,7 @@ import (
 
 // An Election is a path whose candidates lead one after another, in the order in which they came.
 // Every call of Campaign or Run is a candidate of its own. Its methods may be called concurrently.
-type Election struct { // immutable
-	queue   *waitqueue.Queue
-	path    string
-	contest contender.Contest
-}
+type Election struct{ contest contender.Contest } // immutable
 
 // New returns the election at path; nothing is sent yet. The path is the directory of the candidates'
 // znodes: it and its parents are created, as containers, when they are needed. Where arguments are
@@ -40,7 +36,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 		Client: c, Dir: path, Kinds: []string{kind}, ACL: cfg.ACL,
 		Predecessor: queuenode.ExclusivePredecessor,
 	}
-	return &Election{queue, path, contender.Contest{
+	return &Election{contender.Contest{
 		Queue: queue, Path: path, Data: cfg.data, Recipe: recipe,
 		Telemetry:  telemetry.Of(c, telemetry.TypeLeader, cfg.Name, c.AbsolutePath(path)),
 		LossPolicy: cfg.LossPolicy, Revoked: cfg.Revocation,
@@ -56,7 +52,7 @@ func New(c *framework.Client, path string, opts ...Option) (*Election, error) {
 // those of the client, when its policy is exhausted.
 func (e *Election) Campaign(ctx context.Context) (*lease.Lease, error) {
 	l, err := e.contest.Acquire(ctx)
-	return l, recipe.CallError(ctx, e.queue.Client, "campaign", e.path, err)
+	return l, recipe.CallError(ctx, e.contest.Queue.Client, "campaign", e.contest.Path, err)
 }
 
 // again is the minimum interval from a call of lead to the next candidacy, so that a lead that returns
@@ -84,7 +80,7 @@ func (e *Election) Run(
 ) error {
 	usercall.Require("ctx", ctx != nil)
 	if err := args.Function("lead", lead != nil); err != nil {
-		return recipe.Error(e.queue.Client, "run", e.path, err)
+		return recipe.Error(e.contest.Queue.Client, "run", e.contest.Path, err)
 	}
 	failed, err := e.contest.Repeat(ctx, again, e.warn, lead)
 	switch {
@@ -93,21 +89,21 @@ func (e *Election) Run(
 	case failed != nil:
 		err = errors.Join(ctx.Err(), failed)
 	}
-	return recipe.CallError(ctx, e.queue.Client, "run", e.path, err)
+	return recipe.CallError(ctx, e.contest.Queue.Client, "run", e.contest.Path, err)
 }
 
 // Leader returns who leads, as far as the client's server knows; false if there is no candidate. If ctx
 // ends first, the error wraps ctx's.
 func (e *Election) Leader(ctx context.Context) (lease.Participant, bool, error) {
-	p, ok, err := contender.First(ctx, e.queue)
-	return p, ok, recipe.CallError(ctx, e.queue.Client, "leader of", e.path, err)
+	p, ok, err := contender.First(ctx, e.contest.Queue)
+	return p, ok, recipe.CallError(ctx, e.contest.Queue.Client, "leader of", e.contest.Path, err)
 }
 
 // Participants returns the leader and the candidates behind it, in order; none if there is no
 // candidate. The list is a snapshot of a moment that has passed.
 func (e *Election) Participants(ctx context.Context) ([]lease.Participant, error) {
-	found, err := contender.Participants(ctx, e.queue)
-	return found, recipe.CallError(ctx, e.queue.Client, "participants of", e.path, err)
+	found, err := contender.Participants(ctx, e.contest.Queue)
+	return found, recipe.CallError(ctx, e.contest.Queue.Client, "participants of", e.contest.Path, err)
 }
 
 // Observe returns who leads, now and whenever that changes, the latest alone. It returns false while
@@ -116,13 +112,13 @@ func (e *Election) Participants(ctx context.Context) ([]lease.Participant, error
 // the leader costs an observer nothing, unless the ACL of the leader's znode denies it READ: then three
 // requests.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[lease.Participant, bool] {
-	return contender.ObserveFirst(ctx, e.queue, func(err error) { e.warn("leader can't be seen", err) })
+	return contender.ObserveFirst(ctx, e.contest.Queue, func(err error) { e.warn("leader can't be seen", err) })
 }
 
 // Path returns the election's path.
-func (e *Election) Path() string { return e.path }
+func (e *Election) Path() string { return e.contest.Path }
 
 func (e *Election) warn(message string, err error) {
-	e.queue.Client.Logger().Named("leader").Warn(message,
-		zap.String(locktel.AttrPath, e.queue.Client.AbsolutePath(e.path)), zap.Error(err))
+	e.contest.Queue.Client.Logger().Named("leader").Warn(message,
+		zap.String(locktel.AttrPath, e.contest.Queue.Client.AbsolutePath(e.contest.Path)), zap.Error(err))
 }

@@ -164,7 +164,7 @@ func TestMixedFormatsAreRefusedAmongOurs(t *testing.T) {
 			other := newElection(t, c, path, leader.WithFormat(formats[1-i]))
 			term := mustLead(t, newElection(t, c, path, leader.WithFormat(format)))
 			refused := map[string]func() error{
-					"Leader":       func() error { _, _, err := other.Leader(t.Context()); return err },
+				"Leader":       func() error { _, _, err := other.Leader(t.Context()); return err },
 				"Participants": func() error { _, err := other.Participants(t.Context()); return err },
 				"Run": func() error {
 					return other.Run(t.Context(), func(context.Context, *lease.Lease) error { return errors.New("it leads") })

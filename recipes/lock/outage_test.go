@@ -81,10 +81,11 @@ func awaitWait(t testing.TB, route *zkenv.Route, path string) {
 }
 
 // TestWaiterKeepsItsPlaceThroughAnOutage cuts the connections of the holder, which keeps its lease, and of a
-// waiter, once while the lock is released (zk-ruby 51, kazoo 282: it must neither queue twice nor hang).
+// waiter, once while the lock is released (zk-ruby 51, kazoo 282: it must neither queue twice nor hang). A leader keeps
+// its term in the same way (FLINK-10052).
 func TestWaiterKeepsItsPlaceThroughAnOutage(t *testing.T) {
 	t.Parallel()
-	eachKindAndEnv(t, kinds, func(t *testing.T, env *zkenv.Env, k kind, path string) {
+	eachKindAndEnv(t, with(kinds, candidate), func(t *testing.T, env *zkenv.Env, k kind, path string) {
 		holder, holderRoute := onRoute(t, env)
 		held := mustLock(t, k.rivalOf(t, holder, path))
 		session := holder.Session().ID
