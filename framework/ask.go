@@ -2,7 +2,6 @@ package framework
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -45,8 +44,8 @@ func identities(d *proto.Decoder) []Identity {
 // A call costs the ensemble one transaction that changes nothing, because the server that replies
 // may lag behind. Errors are the errors of every operation.
 func (c *Client) Ephemerals(ctx context.Context, path string) ([]string, error) {
-	full := c.fullPath(path)
-	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full))); err != nil {
+	full, err := c.readPath(path)
+	if err != nil {
 		return nil, c.opError("ephemerals", path, err)
 	}
 	found, err := do(ctx, c.core, request{op: "ephemerals", path: full, session: c.session}, func(ctx context.Context, s *session.Session) ([]string, error) {

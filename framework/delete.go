@@ -119,24 +119,15 @@ func (x deletion) unfinished(err error) bool {
 	if errors.Is(err, ErrReadOnly) {
 		return true
 	}
-	for _, final := range []error{ErrNoNode, ErrBadVersion, ErrNotEmpty, ErrSessionEnded, ErrClosed, errCreatedSince} {
-		if errors.Is(err, final) {
-			return false
-		}
-	}
-	return err != nil && (x.session != 0 || noAnswer(err))
+	final := zkerr.IsAny(err, ErrNoNode, ErrBadVersion, ErrNotEmpty, ErrSessionEnded, ErrClosed, errCreatedSince)
+	return err != nil && !final && (x.session != 0 || noAnswer(err))
 }
 
 // noAnswer reports whether err means that there was no reply, neither to the deletion nor to the reads
 // that precede it.
 func noAnswer(err error) bool {
-	switch {
-	case errors.Is(err, zkerr.ErrEarlierAttempt):
-		return false
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return true
-	}
-	return errors.Is(err, ErrNotConnected) || errors.Is(err, ErrUnknownOutcome) || errors.Is(err, ErrAuthFailed)
+	return !errors.Is(err, zkerr.ErrEarlierAttempt) &&
+		zkerr.IsAny(err, context.Canceled, context.DeadlineExceeded, ErrNotConnected, ErrUnknownOutcome, ErrAuthFailed)
 }
 
 // A DeleteOption says which znode [Client.Delete] deletes, and how. [OpDelete] and [OpCheck] take some, too.

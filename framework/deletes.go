@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/docent-go/docent/framework/internal/zkerr"
 	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/errtype"
 	"github.com/docent-go/docent/retry"
@@ -117,7 +118,7 @@ func (d *deletes) finish(x deletion, err error) {
 	d.mu.Unlock()
 	x.protected.finish()
 	x.over.notifyLater(d.core.log, err == nil || errors.Is(err, ErrNoNode))
-	if err != nil && !errors.Is(err, ErrNoNode) && !errors.Is(err, ErrSessionEnded) {
+	if err != nil && !zkerr.IsAny(err, ErrNoNode, ErrSessionEnded) {
 		d.logAbandoned(x, err)
 	}
 }

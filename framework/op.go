@@ -34,7 +34,7 @@ type request struct {
 
 // failed reports whether err is a failure for the caller.
 func (rq *request) failed(err error) bool {
-	return err != nil && !slices.ContainsFunc(rq.tolerates, func(t error) bool { return errors.Is(err, t) })
+	return err != nil && !zkerr.IsAny(err, rq.tolerates...)
 }
 
 // do makes attempts by the client's policy until an attempt succeeds, fails for good, or ctx ends.
@@ -125,8 +125,7 @@ func (c *core) endure(ctx context.Context, err error, o *otelzk.Observation) boo
 // passes reports whether a later attempt may not meet err again: no ACL and no missing operation refused the
 // attempt, and neither the session nor the client has ended.
 func passes(err error) bool {
-	return !slices.ContainsFunc([]error{ErrNoAuth, ErrUnsupported, ErrSessionEnded, ErrClosed},
-		func(final error) bool { return errors.Is(err, final) })
+	return !zkerr.IsAny(err, ErrNoAuth, ErrUnsupported, ErrSessionEnded, ErrClosed)
 }
 
 // errRestart is returned by an attempt that a reply stopped, and that has removed the reason: it created a missing
@@ -171,9 +170,8 @@ func attemptOn[T any](ctx context.Context, s *session.Session, attempt func(cont
 // unanswered reports whether no server has replied to the attempt that failed with err. If an earlier
 // attempt had an unknown outcome, the call then has it too.
 func unanswered(err error) bool {
-	return !errors.Is(err, ErrUnknownOutcome) && slices.ContainsFunc([]error{
-		ErrNotConnected, ErrReadOnly, ErrAuthFailed, ErrSessionEnded, ErrClosed, context.Canceled, context.DeadlineExceeded,
-	}, func(reason error) bool { return errors.Is(err, reason) })
+	return !errors.Is(err, ErrUnknownOutcome) &&
+		zkerr.IsAny(err, ErrNotConnected, ErrReadOnly, ErrAuthFailed, ErrSessionEnded, ErrClosed, context.Canceled, context.DeadlineExceeded)
 }
 
 // classify marks the errors after which no attempt follows, and notes at the others how often the connection

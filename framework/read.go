@@ -24,8 +24,8 @@ const syncOp = "sync"
 func read[T any](
 	ctx context.Context, c *Client, op, path string, to func(full string) requests.Request[T],
 ) (T, error) {
-	full := c.fullPath(path)
-	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full))); err != nil {
+	full, err := c.readPath(path)
+	if err != nil {
 		var zero T
 		return zero, err
 	}
@@ -35,6 +35,12 @@ func read[T any](
 		rq.Class = wire.Apart
 		return session.Call(ctx, s, rq)
 	})
+}
+
+// readPath returns the ensemble's path for a path that is read, or all faults of it.
+func (c *Client) readPath(path string) (full string, err error) {
+	full = c.fullPath(path)
+	return full, errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full)))
 }
 
 // Get returns the znode's data and Stat. It is retried by the client's policy until ctx ends.
@@ -129,8 +135,7 @@ func (c *Client) readEach(ctx context.Context, op string, opcode proto.Opcode, p
 	usercall.Require("ctx", ctx != nil)
 	full := make([]string, len(paths))
 	for i, path := range paths {
-		full[i] = c.fullPath(path)
-		faults[i] = errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full[i])))
+		full[i], faults[i] = c.readPath(path)
 	}
 	if err := errors.Join(faults...); err != nil || len(paths) == 0 {
 		return nil

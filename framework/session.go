@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -184,20 +183,21 @@ func (c *core) awaitSessionEnd(ctx context.Context, id int64) error {
 // timeout, and a margin, to expire the session. At Close, which waits for it, all servers are asked once
 // more.
 func (b *sessionCloser) run() {
-	<-b.session.Context().Done() // all holds of the session have been notified
-	b.wait(b.core.cfg.margin(b.session.Timeout()))
-	var limit time.Time
+	<-b.session.Context().Done()                                       // all holds of the session have been notified
+	_ = pace.Sleep(b.core.ctx, b.core.cfg.margin(b.session.Timeout())) // Close ends it
+	var expiry time.Time
 	for attempt := 0; b.core.awaitUp() && b.core.ctx.Err() == nil; attempt++ {
-		if limit.IsZero() {
+		if expiry.IsZero() {
 			timeout := b.session.Timeout()
-			limit = time.Now().Add(timeout + b.core.cfg.margin(timeout))
+			expiry = time.Now().Add(timeout + b.core.cfg.margin(timeout))
 		}
 		err := b.attempt(b.core.ctx, b.server(attempt))
-		expired := time.Now().After(limit)
+		expired := time.Now().After(expiry)
 		if b.log(err, expired); err == nil || expired {
 			return
 		}
-		b.pause(attempt)
+		limit := pace.Doubled(minClosePause, maxClosePause, attempt)
+		_ = pace.Sleep(b.core.ctx, limit/2+rand.N(limit/2)) // Close ends it
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.core.ctx), closeLimit)
 	defer cancel()
@@ -244,17 +244,6 @@ func (b *sessionCloser) attempt(ctx context.Context, t hosts.Target) error {
 	return wire.CloseSession(ctx, conn, wire.Identification{SASL: exchange, Credentials: b.core.credentials.all()}, id, password)
 }
 
-// pause waits before the next attempt; Close ends it.
-func (b *sessionCloser) pause(attempt int) {
-	limit := pace.Doubled(minClosePause, maxClosePause, attempt)
-	b.wait(limit/2 + rand.N(limit/2))
-}
-
-// wait returns after d, or when Close has begun.
-func (b *sessionCloser) wait(d time.Duration) {
-	_ = pace.Sleep(b.core.ctx, d)
-}
-
 // log reports an attempt. The level is warn if the attempt failed and is the last, because the
 // ensemble has had its time.
 func (b *sessionCloser) log(err error, last bool) {
@@ -296,41 +285,37 @@ func (c *core) closeSession(s *session.Session, cause error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), closeLimit)
 	defer cancel()
-	outcomes := make(chan error, 2)
-	ask := func(how func() error) {
-		err := how()
-		outcomes <- err
-		if err == nil {
-			cancel() // the other way
-		}
-	}
-	go ask(func() error { return s.CloseAtServer(ctx) }) // ends with ctx, as the other does
-	left, patience := 1, time.NewTimer(ownPatience)
-	defer patience.Stop()
-	var faults error
-	select {
-	case err := <-outcomes:
-		if err == nil {
-			return
-		}
-		faults, left = err, 0
-	case <-patience.C:
-	}
 	b := &sessionCloser{core: c, session: s}
-	left++
-	go ask(func() error { return b.anywhere(ctx, c.currentServers().first()) })
-	closed := false
-	for range left {
-		err := <-outcomes
-		closed = closed || err == nil
-		faults = errors.Join(faults, err)
+	failed := make(chan struct{})
+	own := func(ctx context.Context) error {
+		err := s.CloseAtServer(ctx)
+		if err != nil {
+			close(failed)
+		}
+		return err
 	}
-	if closed {
-		b.log(nil, false)
-		return
+	others := func(ctx context.Context) error {
+		patience := time.NewTimer(ownPatience)
+		defer patience.Stop()
+		select {
+		case <-failed:
+		case <-patience.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		err := b.anywhere(ctx, c.currentServers().first())
+		if err == nil {
+			b.log(nil, false)
+		}
+		return err
 	}
-	b.log(faults, false)
-	c.leftOpen(s)
+	err := anyOf(ctx, []func(context.Context) error{own, others}, func(ctx context.Context, way func(context.Context) error) error {
+		return way(ctx)
+	})
+	if err != nil {
+		b.log(err, false)
+		c.leftOpen(s)
+	}
 }
 
 // anywhere makes an attempt at each address of each server, all at once, because one that does not
@@ -338,40 +323,42 @@ func (c *core) closeSession(s *session.Session, cause error) {
 // An attempt may fail because the session has moved to the server of another attempt; the last of
 // them still succeeds.
 func (b *sessionCloser) anywhere(ctx context.Context, servers []string) error {
+	return anyOf(ctx, servers, func(ctx context.Context, server string) error {
+		targets, err := hosts.Target{Server: server}.Resolved(ctx, b.core.cfg.resolve)
+		if err != nil {
+			return fmt.Errorf("%s: %w", server, err)
+		}
+		return anyOf(ctx, targets, func(ctx context.Context, t hosts.Target) error {
+			if err := b.attempt(ctx, t); err != nil {
+				return fmt.Errorf("%v: %w", t, err)
+			}
+			return nil
+		})
+	})
+}
+
+// anyOf calls try for each of the values at once, and returns when all calls have: nil if one has succeeded, which ends the
+// others' context, else all faults.
+func anyOf[T any](ctx context.Context, values []T, try func(context.Context, T) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var mu sync.Mutex // guards following
-	var closed bool
+	outcomes := make(chan error, len(values))
+	for _, v := range values {
+		go func() {
+			err := try(ctx, v)
+			if err == nil {
+				cancel()
+			}
+			outcomes <- err
+		}()
+	}
 	var faults []error
-	ends := func(t hosts.Target, err error) {
-		if err != nil {
-			err = fmt.Errorf("%v: %w", t, err)
-		} else {
-			cancel()
+	for range values {
+		if err := <-outcomes; err != nil {
+			faults = append(faults, err)
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		if err == nil {
-			closed = true
-			return
-		}
-		faults = append(faults, err)
 	}
-	var attempts sync.WaitGroup
-	for _, server := range servers {
-		attempts.Go(func() {
-			t := hosts.Target{Server: server}
-			targets, err := t.Resolved(ctx, b.core.cfg.resolve)
-			if err != nil {
-				ends(t, err)
-			}
-			for _, t := range targets {
-				attempts.Go(func() { ends(t, b.attempt(ctx, t)) })
-			}
-		})
-	}
-	attempts.Wait()
-	if closed {
+	if len(faults) < len(values) {
 		return nil
 	}
 	return errors.Join(faults...)

@@ -36,20 +36,21 @@ type Watch struct {
 // caller has to close. Errors: [ErrNoNode] (not with [WatchExists]), [ErrNoAuth], and the errors of
 // every operation.
 func (c *Client) Watch(ctx context.Context, path string, kind WatchKind) (*Watch, error) {
-	key := watchreg.Key{Kind: watchreg.Kind(kind), Path: c.fullPath(path)}
-	if err := c.watchFault(kind, path, key.Path); err != nil {
+	key, err := c.watchKey(kind, path)
+	if err != nil {
 		return nil, c.opError("watch", path, err)
 	}
 	w, err := c.core.watch(ctx, request{op: "watch", path: key.Path, session: c.session, reads: true}, key)
 	return w, c.callError(ctx, "watch", path, err)
 }
 
-// watchFault returns all faults of a watch of the path; full is the path in the ensemble.
-func (c *Client) watchFault(kind WatchKind, path, full string) error {
+// watchKey returns the key of a watch of the path, or all faults of it.
+func (c *Client) watchKey(kind WatchKind, path string) (watchreg.Key, error) {
+	full, err := c.readPath(path)
 	if kind < WatchData || kind > WatchChildren {
-		return fmt.Errorf("kind %v: must be WatchData, WatchExists or WatchChildren", kind)
+		err = fmt.Errorf("kind %v: must be WatchData, WatchExists or WatchChildren", kind)
 	}
-	return errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full)))
+	return watchreg.Key{Kind: watchreg.Kind(kind), Path: full}, err
 }
 
 func (c *core) watch(ctx context.Context, rq request, key watchreg.Key) (*Watch, error) {
@@ -237,8 +238,7 @@ func (c *Client) WatchEach(ctx context.Context, kind WatchKind, paths ...string)
 	faults := make([]error, len(paths))
 	found := make([]beginning, len(paths))
 	for i, path := range paths {
-		found[i].key = watchreg.Key{Kind: watchreg.Kind(kind), Path: c.fullPath(path)}
-		faults[i] = c.watchFault(kind, path, found[i].key.Path)
+		found[i].key, faults[i] = c.watchKey(kind, path)
 	}
 	if err := errors.Join(faults...); err != nil || len(paths) == 0 {
 		return make([]*Watch, len(paths)), c.wrapEach(ctx, "watch", paths, faults)
@@ -313,8 +313,8 @@ type TreeWatch struct {
 // may not read.
 func (c *Client) WatchTree(ctx context.Context, path string) (*TreeWatch, error) {
 	usercall.Require("ctx", ctx != nil)
-	full := c.fullPath(path)
-	if err := errors.Join(ValidatePath(path), c.core.checkSize(readSize+len(full))); err != nil {
+	full, err := c.readPath(path)
+	if err != nil {
 		return nil, c.opError("watch tree", path, err)
 	}
 	w := &TreeWatch{client: c}

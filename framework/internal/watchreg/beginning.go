@@ -161,5 +161,5 @@ func (b *Beginning) record(err error) {
 
 // leftNone reports whether a read that has failed with err has left no watch at the server.
 func leftNone(err error) bool {
-	return errors.Is(err, zkerr.ErrNoNode) || errors.Is(err, zkerr.ErrNoAuth) || errors.Is(err, zkerr.ErrNotSent) || errors.Is(err, zkerr.ErrNotConnected)
+	return zkerr.IsAny(err, zkerr.ErrNoNode, zkerr.ErrNoAuth, zkerr.ErrNotSent, zkerr.ErrNotConnected)
 }

@@ -33,9 +33,6 @@ func newIdle() idle {
 	return idle{paths: make(map[string]struct{}), removing: make(map[string]Removal)}
 }
 
-// kinds are all kinds of watches.
-func kinds() [3]Kind { return [...]Kind{Data, Exists, Children} }
-
 // needLocked is called before a Subscription joins an entry of the path. It needs mu, as the following methods do.
 func (r *Registry) needLocked(path string) {
 	delete(r.paths, path)

@@ -47,9 +47,12 @@ func (e Event) firedKinds() []Kind {
 	case ChildrenChanged:
 		return []Kind{Children}
 	default:
-		return []Kind{Data, Exists, Children}
+		return kinds()
 	}
 }
+
+// kinds are all kinds of watches.
+func kinds() []Kind { return []Kind{Data, Exists, Children} }
 
 // A mark is the part of a znode's state that a watch of one kind watches. It is zero if there is no
 // znode.

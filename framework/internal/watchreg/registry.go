@@ -74,22 +74,12 @@ func (r *Registry) Sever() {
 	r.idle = newIdle()
 }
 
-// Fire notifies the Subscriptions that a server's event concerns. Call it in the order of the
-// connection.
+// Fire notifies the Subscriptions that a server's event concerns, in the order of the connection, or those of all kinds
+// with Unseen if their watch at the server is gone for another reason.
 func (r *Registry) Fire(event Event, path string) {
-	r.fire(event, path, event.firedKinds())
-}
-
-// FireAt notifies the Subscriptions on path, of all kinds, if their watch at the server is gone for
-// another reason than an event.
-func (r *Registry) FireAt(path string, event Event) {
-	r.fire(event, path, []Kind{Data, Exists, Children})
-}
-
-func (r *Registry) fire(event Event, path string, kinds []Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, kind := range kinds {
+	for _, kind := range event.firedKinds() {
 		key := Key{kind, path}
 		if e := r.entries[key]; e != nil {
 			delete(r.entries, key)

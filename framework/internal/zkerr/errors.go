@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/docent-go/docent/internal/errtype"
 )
@@ -51,11 +52,11 @@ var ErrEarlierAttempt = fmt.Errorf("%w: its reply was lost", ErrUnknownOutcome)
 
 // Retryable reports whether err is of a temporary condition, as package framework documents it.
 func Retryable(err error) bool {
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return false
-	case errors.Is(err, ErrClosed), errors.Is(err, ErrSessionEnded), errors.Is(err, ErrEarlierAttempt), errors.Is(err, ErrTooLarge):
-		return false
-	}
-	return errors.Is(err, ErrNotConnected) || errors.Is(err, ErrUnknownOutcome)
+	return IsAny(err, ErrNotConnected, ErrUnknownOutcome) &&
+		!IsAny(err, context.Canceled, context.DeadlineExceeded, ErrClosed, ErrSessionEnded, ErrEarlierAttempt, ErrTooLarge)
+}
+
+// IsAny reports whether err matches one of the targets.
+func IsAny(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
