@@ -32,6 +32,8 @@ func TestArgumentsThatCanNotBeRight(t *testing.T) {
 			framework.OpCheck("/a", 0), framework.OpCreate("/b", nil, ephemeral), framework.OpCreate("c", nil, ephemeral, framework.Protected())))
 		faulty := txn(framework.OpCreate("relative", nil), framework.TxnOp{}, framework.OpCreate("/c", nil, framework.Container()), framework.OpSet("b", nil, -3))
 		options := txn(framework.OpDelete("/z", 0, framework.Guaranteed(), nil))
+		reason := errors.New("no such guard")
+		never := txn(framework.OpSet("/a", nil, framework.AnyVersion), framework.OpNever(reason))
 		const withSession = "option KnownBySession: must be combined with Ephemeral, "
 		for _, tc := range []struct {
 			err  error
@@ -67,6 +69,7 @@ func TestArgumentsThatCanNotBeRight(t *testing.T) {
 			{faulty, "operation 3 (set b)"},
 			{options, "option 1: must not be nil"},
 			{options, "must be CreatedBy"},
+			{never, "operation 1 (never"},
 			{txn(framework.OpCheck("/z", 0, framework.CreatedBy(1))), "AtEpoch for a check"},
 			{txn(framework.OpDelete("/z", 0, framework.AtEpoch(1))), "AtEpoch for a check"},
 
@@ -96,6 +99,7 @@ func TestArgumentsThatCanNotBeRight(t *testing.T) {
 		}
 		wantErr(t, "what can be right", c.CheckCreate("/n", []byte("data"), ephemeral), nil)
 		wantErr(t, "a bad path", contradicting, framework.ErrInvalidPath)
+		wantErr(t, "an operation that is none", never, reason)
 		if op := new(framework.OpError); !errors.As(contradicting, &op) || op.Op != "create" || op.Path != "relative" {
 			t.Errorf("%#v is no OpError of the create", contradicting)
 		}

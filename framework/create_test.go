@@ -2,8 +2,6 @@ package framework_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -245,20 +243,6 @@ func TestCreate_without_its_list(t *testing.T) {
 			t.Errorf("%s: the list %v, want nil", tc.path, names)
 		}
 	}
-}
-
-func TestOpNever(t *testing.T) {
-	t.Parallel()
-	c := newClient(t, zktest.Shared(t).Addr())
-	dir := fresh(t) + "-never"
-	mustCreate(t, c, dir, "before")
-	reason := errors.New("no such guard")
-	_, err := c.Txn(t.Context(), framework.OpSet(dir, []byte("after"), framework.AnyVersion), framework.OpNever(reason))
-	var culprit *framework.TxnError
-	if !errors.Is(err, reason) || !errors.As(err, &culprit) || culprit.Index != 1 || !strings.Contains(fmt.Sprint(err), "never") {
-		t.Errorf("Txn: %v, want the reason, of operation 1", err)
-	}
-	wantData(t, c, dir, "before")
 }
 
 // Each create of one path has a listing of its own, taken after it, and a Stat of its own.

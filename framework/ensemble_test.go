@@ -237,24 +237,16 @@ func TestDynamicConfigurationsAreRead(t *testing.T) {
 	} {
 		wantEqual(t, "servers by "+configuration, strings.Join(framework.EnsembleServers(configuration, false, "h:2181"), " "), want)
 	}
-}
-
-func TestAClientWithTLSIsNotMovedToThePlainPort(t *testing.T) {
-	t.Parallel()
-	one, two := []string{"h:2281", "i:2281"}, []string{"h:2281", "i:2282"}
-	for _, tc := range []struct {
-		configuration string
-		given         []string
-		want          string
-	}{
-		{"server.1=a:1:2:participant;2181;2281\nserver.2=b:1:2;c:2181;d:2282", two, "a:2281 d:2282"},
-		{"server.1=a:1:2:participant;;2281", two, "a:2281"},
-		// The client's own port is kept where none is named, unless it has several.
-		{"server.1=a:1:2:participant;2181\nserver.2=b:1:2;c:2182", one, "a:2281 c:2281"},
-		{"server.1=a:1:2:participant;2181", two, ""},
+	// A client with TLS is not moved to a plain port. Its own is kept where none is named, unless it has several.
+	for configuration, want := range map[string][2]string{ // for a client with several ports, and for one with one
+		"server.1=a:1:2:participant;2181;2281\nserver.2=b:1:2;c:2181;d:2282": {"a:2281 d:2282", "a:2281 d:2282"},
+		"server.1=a:1:2:participant;;2281":                                   {"a:2281", "a:2281"},
+		"server.1=a:1:2:participant;2181\nserver.2=b:1:2;c:2182":             {"", "a:2281 c:2281"},
 	} {
-		got := framework.EnsembleServers(tc.configuration+"\nversion=1", true, tc.given...)
-		wantEqual(t, "servers by "+tc.configuration, strings.Join(got, " "), tc.want)
+		for i, given := range []string{"i:2282", "i:2281"} {
+			got := framework.EnsembleServers(configuration+"\nversion=1", true, "h:2281", given)
+			wantEqual(t, "servers by "+configuration, strings.Join(got, " "), want[i])
+		}
 	}
 }
 

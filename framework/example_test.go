@@ -126,12 +126,8 @@ func ExampleClient_HoldSession() {
 }
 
 func ExampleClient_States() {
-	server, dialer := exampleServer()
-	defer server.Close()
-	client, err := framework.NewClient(server.Addr(), dialer)
-	if err != nil {
-		log.Fatal(err)
-	}
+	client, _, closeAll := exampleClient()
+	defer closeAll()
 	if err := client.AwaitConnected(context.Background()); err != nil {
 		log.Fatal(err)
 	}

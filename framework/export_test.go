@@ -61,9 +61,6 @@ func ParseConnectString(s string) (servers []string, chroot string, err error) {
 	return parsed.servers, parsed.chroot, err
 }
 
-// StatusCode is what telemetry shows as the code that a server answered.
-var StatusCode = zkerr.StatusCode
-
 // ServerError returns the error for a code in a server's reply.
 func ServerError(code int32) error { return zkerr.OfCode(proto.Code(code)) }
 

@@ -2,7 +2,6 @@ package framework_test
 
 import (
 	"context"
-	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -271,17 +270,5 @@ func TestTheConstantsAreDocumented(t *testing.T) {
 	}
 	if len(all) < 10 {
 		t.Errorf("found %d constants", len(all))
-	}
-}
-
-// A metric's attributes have few values whatever a server sends.
-func TestStatusCodesAreThoseOfZooKeeper(t *testing.T) {
-	for code, want := range map[int32]string{
-		-1: "-1", -13: "-13", -127: "-127", -112: "-112", 0: "",
-		1: "_OTHER", math.MinInt32: "_OTHER", -99: "_OTHER", -500: "_OTHER",
-	} {
-		if got := framework.StatusCode(framework.ServerError(code)); got != want {
-			t.Errorf("code %d is shown as %s, want %s", code, got, want)
-		}
 	}
 }

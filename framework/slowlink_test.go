@@ -34,37 +34,30 @@ func readBulk(t *testing.T, c *framework.Client, n int) {
 	wg.Wait()
 }
 
-// The replies to reads take longer than a session without a reply exists. But replies arrive all the time.
-func TestReadsAloneEndNoSession(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		var states trail
-		l := link{down: 10 * mega}
-		c := connect(t, srv.Addr(), framework.WithSessionTimeout(10*time.Second), framework.WithStateListener(states.add), l.over(t, srv))
-		own := mustCreate(t, c, "/own", "", framework.Ephemeral())
-		readBulk(t, c, 300)
-		wantExists(t, c, own, true)
-		wantList(t, "states", states.states(), []framework.State{connecting, connected})
-		wantBetween(t, "bytes of replies that the server had to keep", l.kept(), 1, mostKept)
-	})
-}
-
 // mostKept is what a server may have to keep for a client: what is in flight, and one large reply.
 const mostKept = 6 << 20
 
-// A heartbeat does not wait behind all reads.
-func TestReadsCostNoLease(t *testing.T) {
-	virtually(t, func(t *testing.T, srv *zkserver.Server) {
-		var states trail
-		l := link{down: 10 * mega}
-		c := connect(t, srv.Addr(), framework.WithSessionTimeout(10*time.Second), framework.WithStateListener(states.add), l.over(t, srv))
-		h := mustHold(t, c)
-		start := time.Now()
-		readBulk(t, c, 200)
-		wantErr(t, "the lease", h.Err(), nil)
-		wantList(t, "states", states.states(), []framework.State{connecting, connected})
-		wantWithin(t, start, 200*1000<<10*time.Second/(10*mega)*10/8)
-		wantBetween(t, "bytes of replies that the server had to keep", l.kept(), 1, mostKept)
-	})
+// The replies to reads take longer than a session without a reply exists. But replies arrive all the time, and a heartbeat
+// does not wait behind all reads.
+func TestReadsCostNeitherSessionNorLease(t *testing.T) {
+	for name, reads := range map[string]int{"a session": 300, "a lease": 200} {
+		runVirtually(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var states trail
+			l := link{down: 10 * mega}
+			c := connect(t, srv.Addr(), framework.WithSessionTimeout(10*time.Second), framework.WithStateListener(states.add), l.over(t, srv))
+			own, lease := mustCreate(t, c, "/own", "", framework.Ephemeral()), func() error { return nil }
+			if name == "a lease" {
+				lease = mustHold(t, c).Err
+			}
+			start := time.Now()
+			readBulk(t, c, reads)
+			wantErr(t, "the lease", lease(), nil)
+			wantExists(t, c, own, true)
+			wantList(t, "states", states.states(), []framework.State{connecting, connected})
+			wantWithin(t, start, time.Duration(reads)*1000<<10*time.Second/(10*mega)*10/8)
+			wantBetween(t, "bytes of replies that the server had to keep", l.kept(), 1, mostKept)
+		})
+	}
 }
 
 // A small call waits for a mebibyte of a GetEach at most, which has nearly all of the link.

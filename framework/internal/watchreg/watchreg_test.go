@@ -154,34 +154,7 @@ func TestEventsConcernKindsOfWatches(t *testing.T) {
 	}
 }
 
-func TestSubscriptionIsInvalidBeforeItFiresForALostConnection(t *testing.T) {
-	s := newServer()
-	sub := s.watched(t)
-	calls := 0
-	stop := sub.AfterFire(func() { calls++ })
-	s.Sever()
-	sub.want(t, 0, false)
-	s.FireAll()
-	sub.want(t, watchreg.Reconnected, false)
-	if calls != 1 || stop() || s.Armed() != 0 {
-		t.Errorf("%d calls of AfterFire's function, want 1; %d watches at the server, want 0", calls, s.Armed())
-	}
-}
-
 func TestSharedReads(t *testing.T) {
-	t.Run("are_sent_once_while_under_way", func(t *testing.T) {
-		s := newServer()
-		first, second := s.begin(true), s.begin(true)
-		s.wantReads(t, 1)
-		s.reads[0].found(1)
-		first.mustWait(t)
-		second.mustWait(t)
-		s.begin(true).mustWait(t) // the result is known
-		s.wantReads(t, 1)
-		if first.Found() != second.Found() {
-			t.Error("the Subscriptions have two copies of what was read")
-		}
-	})
 	t.Run("are_repeated_if_they_found_no_znode", func(t *testing.T) {
 		s := newServer()
 		first, second := s.begin(true), s.begin(true)
@@ -232,20 +205,6 @@ func TestSharedReads(t *testing.T) {
 		s.begin(true)
 		s.wantReads(t, 2)
 	})
-}
-
-func TestReadShowsAnEventThatTheServerDropped(t *testing.T) {
-	s := newServer()
-	missed := s.watched(t)
-	late := s.begin(false)
-	s.reads[1].found(2)
-	s.next = func(r *read) { r.found(3) }
-	late.mustWait(t)
-	missed.want(t, watchreg.Unseen, false)
-	late.want(t, 0, true)
-	if late.Found().Stat.Mzxid != 3 {
-		t.Errorf("found %+v, want what the read found that set the watch again", late.Found())
-	}
 }
 
 // A caller has left a Watch while its read was under way. The event of that read's watch tells of a change before the

@@ -15,26 +15,6 @@ import (
 	"github.com/docent-go/docent/internal/proto"
 )
 
-// An addWatch is answered by the follower alone.
-func TestAnAddWatchIsNoProofOfTheSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPeer(t)
-		deadline, presumed := p.wire.Status().Deadline, p.wire.Status().Presumed
-		<-time.After(2 * margin)
-		arrived, came := p.ask(proto.OpAddWatch, nil, 100)
-		p.reply(answerTo(arrived, 0, "\x00\x00\x00\x00"))
-		if got := <-came; got.err != nil {
-			t.Fatal(got.err)
-		}
-		if moved := p.wire.Status().Deadline.Sub(deadline); moved != 0 {
-			t.Errorf("the deadline has moved by %v", moved)
-		}
-		if moved := p.wire.Status().Presumed.Sub(presumed); moved != 2*margin {
-			t.Errorf("what is presumed has moved by %v, want %v", moved, 2*margin)
-		}
-	})
-}
-
 // Each end of the connection ends the requests.
 func TestARequestEndsWithItsConnection(t *testing.T) {
 	for name, end := range map[string]func(p *peer){

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -30,22 +31,23 @@ func TestOfCode(t *testing.T) {
 	}
 }
 
+// A metric's attributes have few values whatever a server sends.
 func TestStatusCode(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		err  error
-		want string
-	}{
-		"no_error":             {nil, ""},
-		"end_of_a_context":     {fmt.Errorf("%w: %w", zkerr.ErrNoNode, context.Canceled), ""},
-		"named_code":           {fmt.Errorf("get: %w", zkerr.ErrNoNode), "-101"},
-		"unnamed_code":         {fmt.Errorf("get: %w", zkerr.OfCode(-117)), "-117"},
-		"code_of_no_ZooKeeper": {zkerr.OfCode(7), "_OTHER"},
-		"no_answer":            {zkerr.ErrNotConnected, ""},
-	} {
-		if got := zkerr.StatusCode(tt.err); got != tt.want {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
+	want := func(err error, want string) {
+		t.Helper()
+		if got := zkerr.StatusCode(err); got != want {
+			t.Errorf("%v: %q, want %q", err, got, want)
 		}
+	}
+	want(fmt.Errorf("%w: %w", zkerr.ErrNoNode, context.Canceled), "")
+	want(fmt.Errorf("get: %w", zkerr.ErrNoNode), "-101")
+	want(fmt.Errorf("get: %w", zkerr.OfCode(-117)), "-117")
+	want(zkerr.ErrNotConnected, "")
+	for code, text := range map[proto.Code]string{
+		-1: "-1", -13: "-13", -127: "-127", -112: "-112", 0: "", 1: "_OTHER", 7: "_OTHER", math.MinInt32: "_OTHER", -99: "_OTHER", -500: "_OTHER",
+	} {
+		want(zkerr.OfCode(code), text)
 	}
 }
 
