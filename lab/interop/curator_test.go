@@ -43,9 +43,7 @@ func TestCuratorRefusal(t *testing.T) {
 		{writers, readers},
 		{readers, writers},
 	} {
-		t.Run(fmt.Sprintf("%s keeps %s out", c.holds.name, c.tries.name), func(t *testing.T) {
-			t.Parallel()
-			path := pathOf(t)
+		sub(t, fmt.Sprintf("%s keeps %s out", c.holds.name, c.tries.name), func(t *testing.T, path string) {
 			refusal(t, path, c.holds.native(t, path), c.tries.foreigner(t, curator, path))
 			refusal(t, path, c.holds.foreigner(t, curator, path), c.tries.native(t, path))
 		})
@@ -75,9 +73,7 @@ func TestCuratorOtherKindIsRefused(t *testing.T) {
 			if theirs.name == ours.name || theirs.name != mutexes.name && theirs.name != semaphores.name && ours.name != mutexes.name && ours.name != semaphores.name {
 				continue // the same kind, or the two sides of one
 			}
-			t.Run(fmt.Sprintf("%s beside Curator's %s", ours.name, theirs.name), func(t *testing.T) {
-				t.Parallel()
-				path := pathOf(t)
+			sub(t, fmt.Sprintf("%s beside Curator's %s", ours.name, theirs.name), func(t *testing.T, path string) {
 				holder, second := theirs.foreigner(t, curator, path), ours.native(t, path)
 				mustLock(t, holder)
 				for _, limit := range []time.Duration{0, generous} {
@@ -117,9 +113,7 @@ func TestCuratorOrder(t *testing.T) {
 			k.native(t, path), k.foreigner(t, curator, path), k.foreigner(t, curator, path),
 			k.native(t, path), k.native(t, path), k.foreigner(t, curator, path), k.native(t, path))
 	})
-	t.Run("SemaphoreMutex, which tries without a place in the queue", func(t *testing.T) {
-		t.Parallel()
-		path := pathOf(t)
+	sub(t, "SemaphoreMutex, which tries without a place in the queue", func(t *testing.T, path string) {
 		first, second, third := semaphores.native(t, path), semaphores.native(t, path), semaphores.native(t, path)
 		for _, c := range []contender{first, second, third} { // the next lock of each begins with the lease
 			mustLock(t, c)
@@ -128,9 +122,7 @@ func TestCuratorOrder(t *testing.T) {
 		inOrder(t, path, first, semaphores.foreigner(t, curator, path), second,
 			semaphores.foreigner(t, curator, path), third)
 	})
-	t.Run("Readers behind a writer", func(t *testing.T) {
-		t.Parallel()
-		path := pathOf(t)
+	sub(t, "Readers behind a writer", func(t *testing.T, path string) {
 		for _, c := range []struct{ holder, writer, reader contender }{
 			{readers.native(t, path), writers.foreigner(t, curator, path), readers.native(t, path)},
 			{readers.foreigner(t, curator, path), writers.native(t, path), readers.foreigner(t, curator, path)},

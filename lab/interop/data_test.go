@@ -97,24 +97,18 @@ func TestCuratorSharesALockWithCompression(t *testing.T) {
 		t.Helper()
 		return mutexes.nativeOf(t, newClient(t, framework.WithCompression()), path)
 	}
-	t.Run("Both compress", func(t *testing.T) {
-		t.Parallel()
-		path := pathOf(t)
+	sub(t, "Both compress", func(t *testing.T, path string) {
 		theirs := func() contender { return renamed(mutexes, "mutex-gzip").foreigner(t, curator, path) }
 		refusal(t, path, compressing(t, path), theirs())
 		refusal(t, path, theirs(), compressing(t, path))
 		inOrder(t, path, theirs(), compressing(t, path), theirs(), compressing(t, path), compressing(t, path))
 	})
-	t.Run("Only docent compresses", func(t *testing.T) {
-		t.Parallel()
-		path := pathOf(t)
+	sub(t, "Only docent compresses", func(t *testing.T, path string) {
 		ours, theirs := compressing(t, path), mutexes.foreigner(t, curator, path)
 		refusal(t, path, ours, theirs)
 		refusal(t, path, theirs, ours)
 	})
-	t.Run("Only Curator compresses", func(t *testing.T) {
-		t.Parallel()
-		path := pathOf(t)
+	sub(t, "Only Curator compresses", func(t *testing.T, path string) {
 		ours, theirs := mutexes.native(t, path), renamed(mutexes, "mutex-gzip").foreigner(t, curator, path)
 		refusal(t, path, ours, theirs)
 		refusal(t, path, theirs, ours)

@@ -39,9 +39,7 @@ func TestDocentDowngrades(t *testing.T) {
 		{curator, writers, readers},
 		{kazoo, renamed(writers, "write-renamed"), renamed(readers, "read-renamed")},
 	} {
-		t.Run("beside "+c.library.name, func(t *testing.T) {
-			t.Parallel()
-			path := pathOf(t)
+		sub(t, "beside "+c.library.name, func(t *testing.T, path string) {
 			write, read := sides(t, path)
 			mustLock(t, write)
 			writer, reader := c.writers.foreigner(t, c.library, path), c.readers.foreigner(t, c.library, path)
@@ -66,9 +64,7 @@ func TestDocentDowngrades(t *testing.T) {
 // distinguishes them by the numbers.
 func TestCuratorDowngrades(t *testing.T) {
 	t.Parallel()
-	t.Run("A writer of docent's waits", func(t *testing.T) {
-		t.Parallel()
-		path := pathOf(t)
+	sub(t, "A writer of docent's waits", func(t *testing.T, path string) {
 		write, read := foreignSides(t, path)
 		mustLock(t, write)
 		writer := writers.native(t, path)
@@ -94,9 +90,7 @@ func TestCuratorDowngrades(t *testing.T) {
 		mustUnlock(t, read)
 		mustGet(t, queue[0], "docent's writer")
 	})
-	t.Run("Nobody waits", func(t *testing.T) {
-		t.Parallel()
-		path := pathOf(t)
+	sub(t, "Nobody waits", func(t *testing.T, path string) {
 		write, read := foreignSides(t, path)
 		mustLock(t, write)
 		mustLock(t, read)
@@ -110,9 +104,7 @@ func TestCuratorDowngrades(t *testing.T) {
 		mustUnlock(t, read)
 		mustGet(t, writer, "docent's writer")
 	})
-	t.Run("As a mended Curator puts it on the wire", func(t *testing.T) {
-		t.Parallel()
-		path := pathOf(t)
+	sub(t, "As a mended Curator puts it on the wire", func(t *testing.T, path string) {
 		write, _ := foreignSides(t, path)
 		mustLock(t, write)
 		node := nodeOf(t, path, write)

@@ -98,9 +98,7 @@ func TestInspectAndCurator(t *testing.T) {
 		"Mutex": {mutexes, mutexes, mutexes}, "Write": {writers, writers, writers}, "Read": {readers, readers, readers},
 		"Read and write": {readers, writers, readers},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			at := pathOf(t)
+		sub(t, name, func(t *testing.T, at string) {
 			contenders := []contender{kinds[0].foreigner(t, curator, at), kinds[1].native(t, at), kinds[2].foreigner(t, curator, at)}
 			by := []inspect.Library{inspect.Curator, inspect.Docent, inspect.Curator}
 			inspected(t, at, kinds, contenders, by, func(l inspect.Lock) {
@@ -119,13 +117,13 @@ func TestInspectAndCurator(t *testing.T) {
 			})
 		})
 	}
-	t.Run("Semaphore", func(t *testing.T) { t.Parallel(); inspectCuratorsSemaphore(t) })
+	sub(t, "Semaphore", inspectCuratorsSemaphore)
 }
 
 // inspectCuratorsSemaphore has two holders and two waiters at a semaphore of two permits.
-func inspectCuratorsSemaphore(t *testing.T) {
+func inspectCuratorsSemaphore(t *testing.T, at string) {
 	t.Helper()
-	at, c := pathOf(t), newClient(t)
+	c := newClient(t)
 	held, first, second := newActor(t, curator), newActor(t, curator), newActor(t, curator)
 	if !held.acquires(t, at, "2", 2, generous) {
 		t.Fatal("Curator did not get its permits")
@@ -183,9 +181,7 @@ func TestInspectAndKazoo(t *testing.T) {
 		"Write and read": {writes, reads, reads}, // a writer behind them ends all: kazoo#649
 		"Read and write": {reads, reads, writes},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			at := pathOf(t)
+		sub(t, name, func(t *testing.T, at string) {
 			var contenders []contender
 			var ids []string
 			for _, k := range kinds {
@@ -203,7 +199,7 @@ func TestInspectAndKazoo(t *testing.T) {
 			})
 		})
 	}
-	t.Run("Semaphore", func(t *testing.T) { t.Parallel(); inspectKazoosSemaphore(t) })
+	sub(t, "Semaphore", inspectKazoosSemaphore)
 }
 
 // sameNames compares a library's list of holders, whose words stand for names, with that of package inspect.
@@ -228,9 +224,9 @@ func labelsOf(l inspect.Lock) []string {
 }
 
 // inspectKazoosSemaphore has two holders and two waiters, whose znodes are in another directory.
-func inspectKazoosSemaphore(t *testing.T) {
+func inspectKazoosSemaphore(t *testing.T, at string) {
 	t.Helper()
-	at, c := pathOf(t), newClient(t)
+	c := newClient(t)
 	var all []*foreigner
 	var want []sight
 	for i := range 4 {

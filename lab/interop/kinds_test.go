@@ -15,17 +15,18 @@ type kind struct {
 	name    string
 	foreign string // in the driver
 	shared  bool
-	make    func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker
+	make    maker
 }
 
-func mutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
-	t.Helper()
-	return must.Get(lock.NewMutex(c, path, opts...))(t)
-}
+// A maker makes locks of a kind.
+type maker = func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker
 
-func semaphoreMutex(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
-	t.Helper()
-	return must.Get(lock.NewSemaphoreMutex(c, path, opts...))(t)
+// by returns the maker that calls a constructor.
+func by[L lock.Locker](construct func(*framework.Client, string, ...lock.Option) (L, error)) maker {
+	return func(t testing.TB, c *framework.Client, path string, opts ...lock.Option) lock.Locker {
+		t.Helper()
+		return must.Get(construct(c, path, opts...))(t)
+	}
 }
 
 func readWrite(t testing.TB, c *framework.Client, path string, opts ...lock.Option) *lock.RWMutex {
@@ -49,15 +50,15 @@ func multi(t testing.TB, c *framework.Client, path string, opts ...lock.Option) 
 	t.Helper()
 	var members []lock.Locker
 	for member := range strings.SplitSeq(path, ",") {
-		members = append(members, mutex(t, c, member, opts...))
+		members = append(members, mutexes.make(t, c, member, opts...))
 	}
 	return must.Get(lock.NewMulti(members...))(t)
 }
 
 // Curator's twins of docent's kinds.
 var (
-	mutexes    = kind{name: "Mutex", foreign: "mutex", make: mutex}
-	semaphores = kind{name: "SemaphoreMutex", foreign: "semaphore", make: semaphoreMutex}
+	mutexes    = kind{name: "Mutex", foreign: "mutex", make: by(lock.NewMutex)}
+	semaphores = kind{name: "SemaphoreMutex", foreign: "semaphore", make: by(lock.NewSemaphoreMutex)}
 	writers    = kind{name: "Write", foreign: "write", make: writeSide}
 	readers    = kind{name: "Read", foreign: "read", make: readSide, shared: true}
 	multis     = kind{name: "Multi", foreign: "multi", make: multi}
@@ -74,11 +75,17 @@ var (
 func each(t *testing.T, kinds []kind, test func(t *testing.T, k kind, path string)) {
 	t.Helper()
 	for _, k := range kinds {
-		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			test(t, k, pathOf(t))
-		})
+		sub(t, k.name, func(t *testing.T, path string) { test(t, k, path) })
 	}
+}
+
+// sub runs a part of a test beside its other parts, with a path of its own.
+func sub(t *testing.T, name string, test func(t *testing.T, path string)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		test(t, pathOf(t))
+	})
 }
 
 // native returns a contender of docent's of the kind, with a new client.

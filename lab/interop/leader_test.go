@@ -23,7 +23,7 @@ func (c candidate) TryLock(context.Context) (*lock.Lease, error) {
 }
 
 // election returns the maker of candidates of the format.
-func election(f leader.Format) func(testing.TB, *framework.Client, string, ...lock.Option) lock.Locker {
+func election(f leader.Format) maker {
 	return func(t testing.TB, c *framework.Client, path string, _ ...lock.Option) lock.Locker {
 		t.Helper()
 		return newCandidate(t, c, path, f, "docent")
@@ -45,9 +45,7 @@ var (
 func TestCuratorSeesOurID(t *testing.T) {
 	t.Parallel()
 	for f, k := range map[leader.Format]kind{leader.Latch: latches, leader.Selector: selectors} {
-		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			path := pathOf(t)
+		sub(t, k.name, func(t *testing.T, path string) {
 			c := newClient(t)
 			ours := newNative(t, newCandidate(t, c, path, f, "anna:8080"))
 			ours.client, ours.fences = c, path
@@ -76,9 +74,7 @@ func TestCuratorSeesOurID(t *testing.T) {
 func TestMixedFormatsAreRefused(t *testing.T) {
 	t.Parallel()
 	for f, theirs := range map[leader.Format]kind{leader.Latch: selectors, leader.Selector: latches} {
-		t.Run(f.String(), func(t *testing.T) {
-			t.Parallel()
-			path := pathOf(t)
+		sub(t, f.String(), func(t *testing.T, path string) {
 			holder := theirs.foreigner(t, curator, path)
 			mustLock(t, holder)
 			c := newClient(t)

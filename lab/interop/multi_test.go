@@ -5,9 +5,7 @@ import "testing"
 // Multi locks and mutexes of both libraries, over the same three paths.
 func TestCuratorMulti(t *testing.T) {
 	t.Parallel()
-	t.Run("Exclusion", func(t *testing.T) {
-		t.Parallel()
-		path := pathOf(t)
+	sub(t, "Exclusion", func(t *testing.T, path string) {
 		a, b, c := path+"/a", path+"/b", path+"/c"
 		ab, bc := a+","+b, b+","+c
 		// All of them want b, so one at a time is in, and b's fences show their order. They also
@@ -21,9 +19,7 @@ func TestCuratorMulti(t *testing.T) {
 		}
 		contend(t, path, 25, contenders...)
 	})
-	t.Run("Refusal", func(t *testing.T) {
-		t.Parallel()
-		path := pathOf(t)
+	sub(t, "Refusal", func(t *testing.T, path string) {
 		a, b := path+"/a", path+"/b"
 		both := a + "," + b
 		refusal(t, path, multis.native(t, both), multis.foreigner(t, curator, both))
@@ -35,9 +31,7 @@ func TestCuratorMulti(t *testing.T) {
 			refusal(t, path, multis.foreigner(t, curator, both), mutexes.native(t, member))
 		}
 	})
-	t.Run("Order at one member", func(t *testing.T) {
-		t.Parallel()
-		path := pathOf(t)
+	sub(t, "Order at one member", func(t *testing.T, path string) {
 		a, b := path+"/a", path+"/b"
 		inOrder(t, path, multis.native(t, a+","+b), mutexes.foreigner(t, curator, a),
 			multis.native(t, a+","+b), multis.foreigner(t, curator, a+","+b), mutexes.native(t, a))
