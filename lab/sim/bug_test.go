@@ -25,7 +25,7 @@ import (
 type lockerBug func(k *worker, f *framework.Client, h *handle) lock.Locker
 
 // A bug is something that is broken on purpose, from outside: nothing of it is in what
-// users get. The zero value breaks nothing.
+// users get. See sound.
 type bug struct {
 	locker   lockerBug
 	fence    func(*environment, *lock.Lease) int64
@@ -50,16 +50,36 @@ type bug struct {
 	plan      func(*plan) // what else each schedule has
 }
 
+// sound is the bug that breaks nothing.
+func sound() bug {
+	return bug{
+		locker:    func(_ *worker, _ *framework.Client, h *handle) lock.Locker { return h.locker },
+		fence:     func(_ *environment, l *lock.Lease) int64 { return l.Fence() },
+		read:      func(_ *worker, _ *framework.Client, h *handle) lock.Locker { return h.downgrade },
+		guards:    (*lock.Lease).Guards,
+		dialed:    as[net.Conn],
+		listener:  as[func(framework.StateChange)],
+		err:       as[error],
+		do:        func(ctx context.Context, l lock.Locker, fn work) error { return lock.Do(ctx, l, fn) },
+		events:    as[func(cache.Event)],
+		harm:      func(*environment) {},
+		at:        func(_ *client, path string) string { return path },
+		number:    func(_ *client, n int) int { return n },
+		adder:     as[adder],
+		gate:      as[gate],
+		value:     func(v *counter.Value[int64]) value { return v },
+		meeter:    func(_ *framework.Client, d *barrier.Double) meeter { return d },
+		close:     func(_ *framework.Client, n *node.Node) closer { return n },
+		instances: func(_ bool, list []instance) []instance { return list },
+		end:       func() {},
+		plan:      func(*plan) {},
+	}
+}
+
+func as[T any](v T) T { return v }
+
 // work is what runs under a lock.
 type work = func(context.Context, *lock.Lease) error
-
-// broken returns what the bug makes of v, if there is one.
-func broken[T any](by func(T) T, v T) T {
-	if by == nil {
-		return v
-	}
-	return by(v)
-}
 
 // first has the first client take something else in the place of v.
 func first[T any](instead func(T) T) func(*client, T) T {
@@ -72,31 +92,15 @@ func first[T any](instead func(T) T) func(*client, T) T {
 }
 
 // astray sends the first client to another path for what others have at the root or below.
-func astray(root string) func() bug {
-	return func() bug {
-		return bug{at: first(func(path string) string {
+func astray(root string) func(*bug) {
+	return func(b *bug) {
+		b.at = first(func(path string) string {
 			if strings.HasPrefix(path, root) {
 				return path + "-other"
 			}
 			return path
-		})}
+		})
 	}
-}
-
-// at returns where the client looks for what is at the path.
-func (c *client) at(path string) string {
-	if c.env.bug.at != nil {
-		return c.env.bug.at(c, path)
-	}
-	return path
-}
-
-// number returns how many of n permits or members the client knows of.
-func (c *client) number(n int) int {
-	if c.env.bug.number != nil {
-		return c.env.bug.number(c, n)
-	}
-	return n
 }
 
 // hopeful is a Do that returns fn's error alone, whatever became of the lock.
@@ -142,8 +146,8 @@ func (l wrapped) TryLock(ctx context.Context) (*lock.Lease, error) { return l.tr
 type deliberate struct {
 	guarantee guarantee
 	what      string
-	says      string // is in the validator's report
-	make      func() bug
+	says      string       // is in the validator's report
+	make      func(b *bug) // of sound
 }
 
 // seedsToFind are the schedules within which a deliberate bug has to show.
@@ -164,10 +168,9 @@ func TestEveryValidatorFindsItsBug(t *testing.T) {
 	for _, b := range bugs {
 		t.Run(string(b.guarantee)+": "+b.what, func(t *testing.T) {
 			for seed := uint64(1); seed <= seedsToFind; seed++ {
-				bug, p := b.make(), newPlan(seed)
-				if bug.plan != nil {
-					bug.plan(p)
-				}
+				bug, p := sound(), newPlan(seed)
+				b.make(&bug)
+				bug.plan(p)
 				env := simulate(t, newEnvironment(p, bug))
 				if env.reports(b.guarantee, b.says) {
 					t.Logf("found with seed %d, by %v", seed, env.found())
@@ -184,16 +187,13 @@ func allBugs() []deliberate {
 	all := slices.Clone(bugs)
 	for _, x := range allRecipes() {
 		for _, b := range x.bugs {
-			all = append(all, deliberate{b.guarantee, b.what, b.says, func() bug {
-				made := b.make()
+			all = append(all, deliberate{b.guarantee, b.what, b.says, func(made *bug) {
+				b.make(made)
 				further := made.plan
 				made.plan = func(p *plan) {
 					p.have(x, rand.New(rand.NewPCG(uint64(p.horizon), 7)))
-					if further != nil {
-						further(p)
-					}
+					further(p)
 				}
-				return made
 			}})
 		}
 	}

@@ -13,55 +13,53 @@ import (
 
 // bugs are, for each guarantee, what its validators have to find.
 var bugs = []deliberate{
-	{exclusion, "one of the clients locks another path", "has it with", func() bug { return bug{locker: of("mutex", elsewhere)} }},
-	{exclusion, "readers lock another path", "__READ__", func() bug { return bug{locker: of("read", elsewhereToRead)} }},
-	{exclusion, "who goes on as a reader locks another path", "__READ__", func() bug { return bug{read: elsewhereToRead} }},
+	{exclusion, "one of the clients locks another path", "has it with", func(b *bug) { b.locker = of("mutex", elsewhere) }},
+	{exclusion, "readers lock another path", "__READ__", func(b *bug) { b.locker = of("read", elsewhereToRead) }},
+	{exclusion, "who goes on as a reader locks another path", "__READ__", func(b *bug) { b.read = elsewhereToRead }},
 	{lossFirst, "the client takes its session to last twice as long as the server", "neither lost nor released", flattering},
-	{lossFirst, "a sync counts as a proof of the session", "neither lost nor released", func() bug {
-		return onConnections(newCredulous, (*plan).depose)
-	}},
-	{lossFirst, "a lease outlives the close of its client", "Close was called", func() bug {
-		return bug{locker: borrowing, plan: func(p *plan) {
+	{lossFirst, "a sync counts as a proof of the session", "neither lost nor released", onConnections(newCredulous, (*plan).depose)},
+	{lossFirst, "a lease outlives the close of its client", "Close was called", func(b *bug) {
+		b.locker, b.plan = borrowing, func(p *plan) {
 			p.insist("close a client", p.timeout, 0)
-		}}
+		}
 	}},
-	{lossFirst, "a connection loses all requests after a while", "no fault explains", func() bug {
-		return onConnections(func(c net.Conn) net.Conn { return &mute{Conn: c} }, nil)
+	{lossFirst, "a connection loses all requests after a while", "no fault explains", func(b *bug) {
+		b.dialed = func(c net.Conn) net.Conn { return &mute{Conn: c} }
 	}},
-	{noOrphan, "an attempt that fails leaves a znode in the queue", "nobody wants it", func() bug { return bug{locker: of("mutex", littering)} }},
-	{noOrphan, "Close does not close the session", "Close of client", func() bug {
-		return onConnections(func(c net.Conn) net.Conn { return &silent{c} }, nil)
+	{noOrphan, "an attempt that fails leaves a znode in the queue", "nobody wants it", func(b *bug) { b.locker = of("mutex", littering) }},
+	{noOrphan, "Close does not close the session", "Close of client", func(b *bug) {
+		b.dialed = func(c net.Conn) net.Conn { return &silent{c} }
 	}},
-	{ownSession, "a lease is of another client's session", "and the client's is", func() bug { return bug{locker: borrowing} }},
-	{grantOrder, "the server gives numbers again", "stands ahead", func() bug { return bug{harm: renumber} }},
-	{monotonicFence, "the fence is the number in the znode's name", "after fence", func() bug {
-		return bug{fence: func(_ *environment, l *lock.Lease) int64 { _, number, _ := ranks(l.Node()); return number + 1 }}
+	{ownSession, "a lease is of another client's session", "and the client's is", func(b *bug) { b.locker = borrowing }},
+	{grantOrder, "the server gives numbers again", "stands ahead", func(b *bug) { b.harm = renumber }},
+	{monotonicFence, "the fence is the number in the znode's name", "after fence", func(b *bug) {
+		b.fence = func(_ *environment, l *lock.Lease) int64 { _, number, _ := ranks(l.Node()); return number + 1 }
 	}},
-	{monotonicFence, "writes are not guarded", "a write to", func() bug {
-		return bug{guards: func(*lock.Lease) []framework.TxnOp { return nil }}
+	{monotonicFence, "writes are not guarded", "a write to", func(b *bug) {
+		b.guards = func(*lock.Lease) []framework.TxnOp { return nil }
 	}},
-	{boundedCalls, "Lock takes its time when its context has ended", "after its context had ended", func() bug { return bug{locker: slow} }},
-	{boundedCalls, "Do waits for the end of its lease", "after fn", func() bug { return bug{do: patient} }},
-	{honestAnswers, "Do does not report a loss", "was lost before fn returned", func() bug { return bug{do: hopeful} }},
-	{liveness, "a waiter is never woken", "all was well", func() bug { return bug{locker: deaf} }},
-	{liveness, "a waiter is not notified", "nothing is in its way", func() bug { return bug{locker: deaf} }},
-	{liveness, "readers wait for one another", "nothing is in its way", func() bug { return bug{locker: of("read", lonely), plan: onlyReaders} }},
-	{honestStates, "a listener is not told of every third change", "heard of", func() bug { return bug{listener: forgetful} }},
+	{boundedCalls, "Lock takes its time when its context has ended", "after its context had ended", func(b *bug) { b.locker = slow }},
+	{boundedCalls, "Do waits for the end of its lease", "after fn", func(b *bug) { b.do = patient }},
+	{honestAnswers, "Do does not report a loss", "was lost before fn returned", func(b *bug) { b.do = hopeful }},
+	{liveness, "a waiter is never woken", "all was well", func(b *bug) { b.locker = deaf }},
+	{liveness, "a waiter is not notified", "nothing is in its way", func(b *bug) { b.locker = deaf }},
+	{liveness, "readers wait for one another", "nothing is in its way", func(b *bug) {
+		b.locker, b.plan = of("read", lonely), onlyReaders
+	}},
+	{honestStates, "a listener is not told of every third change", "heard of", func(b *bug) { b.listener = forgetful }},
 	{honestStates, "a client takes its session to last forever", "which the server has ended", flattering},
 	{nothingHidden, "goroutines are left behind", "goroutines are left", leaking},
-	{nothingHidden, "errors tell a secret", "tells a secret", func() bug {
-		return bug{err: func(err error) error { return errors.Join(err, errors.New(secret)) }}
+	{nothingHidden, "errors tell a secret", "tells a secret", func(b *bug) {
+		b.err = func(err error) error { return errors.Join(err, errors.New(secret)) }
 	}},
-	{nothingHidden, "errors are none that is documented", "no documentation names", func() bug { return bug{locker: vague} }},
+	{nothingHidden, "errors are none that is documented", "no documentation names", func(b *bug) { b.locker = vague }},
 }
 
-func flattering() bug {
-	return onConnections(newFlatterer, nil)
-}
+func flattering(b *bug) { b.dialed = newFlatterer }
 
 // onConnections is a bug of connections, in schedules that are changed further.
-func onConnections(wrap func(net.Conn) net.Conn, plan func(*plan)) bug {
-	return bug{dialed: wrap, plan: plan}
+func onConnections(wrap func(net.Conn) net.Conn, change func(*plan)) func(*bug) {
+	return func(b *bug) { b.dialed, b.plan = wrap, change }
 }
 
 // Lockers that wrap the real ones, and locks of read/write locks in the place of others.
@@ -155,21 +153,19 @@ func forgetful(listen func(framework.StateChange)) func(framework.StateChange) {
 }
 
 // leaking starts a goroutine at each Lock, that ends after the check.
-func leaking() bug {
+func leaking(b *bug) {
 	var (
 		once sync.Once
 		stop chan struct{}
 	)
-	return bug{
-		locker: func(_ *worker, _ *framework.Client, h *handle) lock.Locker {
-			once.Do(func() { stop = make(chan struct{}) }) // in the bubble
-			return wrapped{try: h.locker.TryLock, lock: func(ctx context.Context) (*lock.Lease, error) {
-				go func() { <-stop }()
-				return h.locker.Lock(ctx)
-			}}
-		},
-		end: func() { close(stop) },
+	b.locker = func(_ *worker, _ *framework.Client, h *handle) lock.Locker {
+		once.Do(func() { stop = make(chan struct{}) }) // in the bubble
+		return wrapped{try: h.locker.TryLock, lock: func(ctx context.Context) (*lock.Lease, error) {
+			go func() { <-stop }()
+			return h.locker.Lock(ctx)
+		}}
 	}
+	b.end = func() { close(stop) }
 }
 
 // elsewhereToRead is a bug by which readers lock a path of their own.

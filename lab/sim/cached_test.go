@@ -168,7 +168,7 @@ func (x *cacheLife) listener() func(cache.Event) {
 		}
 		x.journal.Add(e)
 	}
-	return broken(x.env.bug.events, listen)
+	return x.env.bug.events(listen)
 }
 
 // act does one thing with the cache.

@@ -199,15 +199,13 @@ func cacheBugs() []deliberate {
 	unheard := unheard(cachedRoot, 3)
 	const losing = "a connection loses every third event of the caches' tree"
 	return []deliberate{
-		{truth, "a server answers a read from its memory", "after that of", func() bug {
-			return onConnections(newReminiscent, calm)
-		}},
-		{everyChange, "a listener misses every fifth event of a cache", "", func() bug { return bug{events: inattentive} }},
+		{truth, "a server answers a read from its memory", "after that of", onConnections(newReminiscent, calm)},
+		{everyChange, "a listener misses every fifth event of a cache", "", func(b *bug) { b.events = inattentive }},
 		{complete, losing, "Sync has returned", unheard},
 		{oneMoment, losing, "no state since", unheard},
 		{knownStaleness, losing, "nothing went wrong", unheard},
-		{leavesNothing, "a connection removes another watch than the caches'", "notified", func() bug {
-			return onConnections(func(c net.Conn) net.Conn { return &clinging{c} }, nil)
+		{leavesNothing, "a connection removes another watch than the caches'", "notified", func(b *bug) {
+			b.dialed = func(c net.Conn) net.Conn { return &clinging{c} }
 		}},
 	}
 }
@@ -239,8 +237,8 @@ func (c *clinging) Write(p []byte) (int, error) {
 }
 
 // unheard is a bug by which connections lose one in so many events of a part of the tree.
-func unheard(root string, of int) func() bug {
-	return func() bug { return onConnections(func(c net.Conn) net.Conn { return newUnheard(c, root, of) }, calm) }
+func unheard(root string, of int) func(*bug) {
+	return onConnections(func(c net.Conn) net.Conn { return newUnheard(c, root, of) }, calm)
 }
 
 func newUnheard(c net.Conn, root string, of int) net.Conn {

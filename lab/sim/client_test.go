@@ -157,7 +157,7 @@ func (c *client) listener(rec *record) func(framework.StateChange) {
 		rec.changes = append(rec.changes, change)
 		c.state, c.connected = change.To, c.env.now()
 	}
-	return broken(c.env.bug.listener, listen)
+	return c.env.bug.listener(listen)
 }
 
 // close closes the framework.Client and holds what its listener heard against the
@@ -235,7 +235,7 @@ func (env *environment) inspect(err error) {
 	if err == nil {
 		return
 	}
-	env.inspectText("an error", broken(env.bug.err, err).Error())
+	env.inspectText("an error", env.bug.err(err).Error())
 }
 
 func (env *environment) inspectText(where, text string) {

@@ -143,7 +143,7 @@ func (k *counting) add(c *client, f *framework.Client, r *rand.Rand) {
 	a := &addition{path: fmt.Sprintf("%s/%d", countersRoot, n/digits), digit: n % digits, began: k.env.now()}
 	k.additions = append(k.additions, a)
 	k.env.mu.Unlock()
-	by := broken(k.env.bug.adder, adder(made(counter.New(f, c.at(a.path)))))
+	by := k.env.bug.adder(adder(made(counter.New(f, k.env.bug.at(c, a.path)))))
 	limit := upTo(r, k.env.plan.timeout)
 	if r.IntN(3) > 0 {
 		err := c.call("Add", r, limit, func(ctx context.Context) (err error) {

@@ -124,18 +124,18 @@ func (k *counting) checkReplacement(s *replacement, writes []int, values []int64
 // counterBugs are, for each guarantee of counters and values, what its validator has to find.
 func counterBugs() []deliberate {
 	return []deliberate{
-		{appliedOnce, "an addition of unknown outcome is made again", "2 times", func() bug {
-			return bug{harm: dropReplies, adder: func(by adder) adder { return repeating{by} }}
+		{appliedOnce, "an addition of unknown outcome is made again", "2 times", func(b *bug) {
+			b.harm, b.adder = dropReplies, func(by adder) adder { return repeating{by} }
 		}},
 		{oneOrder, "one of the clients counts at another path", "lacks an addition", astray(countersRoot)},
-		{oneOrder, "a value is replaced whatever its version is", "was to be replaced by", func() bug {
-			return bug{value: func(v *counter.Value[int64]) value { return careless{v} }}
+		{oneOrder, "a value is replaced whatever its version is", "was to be replaced by", func(b *bug) {
+			b.value = func(v *counter.Value[int64]) value { return careless{v} }
 		}},
-		{latestValue, "a client is shown every third value", "is not shown the latest value", func() bug {
-			return bug{value: func(v *counter.Value[int64]) value { return &negligent{Value: v} }}
+		{latestValue, "a client is shown every third value", "is not shown the latest value", func(b *bug) {
+			b.value = func(v *counter.Value[int64]) value { return &negligent{Value: v} }
 		}},
-		{latestValue, "a client is shown the first value again and again", "after number", func() bug {
-			return bug{value: func(v *counter.Value[int64]) value { return &nostalgic{v} }}
+		{latestValue, "a client is shown the first value again and again", "after number", func(b *bug) {
+			b.value = func(v *counter.Value[int64]) value { return &nostalgic{v} }
 		}},
 	}
 }

@@ -11,9 +11,7 @@ import (
 // checkList is the validator of "last good list": the permanent instance is in every list that was read
 // once, also during an outage.
 func (x *registrant) checkList(what string, stale bool, list []instance) {
-	if x.env.bug.instances != nil {
-		list = x.env.bug.instances(stale, list)
-	}
+	list = x.env.bug.instances(stale, list)
 	x.env.count("discovery lists", 1)
 	if stale {
 		x.env.count("discovery stale lists", 1)
@@ -96,13 +94,13 @@ func ports(list []instance) map[string]int {
 func discoveryBugs() []deliberate {
 	return []deliberate{
 		{registeredOnly, "a connection loses every third event of the instances", "the list is not", unheard(servicesRoot, 3)},
-		{lastGoodList, "a client takes a stale list for an empty one", "none is the permanent one", func() bug {
-			return bug{instances: func(stale bool, list []instance) []instance {
+		{lastGoodList, "a client takes a stale list for an empty one", "none is the permanent one", func(b *bug) {
+			b.instances = func(stale bool, list []instance) []instance {
 				if stale {
 					return nil
 				}
 				return list
-			}}
+			}
 		}},
 	}
 }

@@ -24,7 +24,7 @@ func soundSchedules(t *testing.T, n uint64, change func(*plan)) (total map[strin
 	for seed := uint64(1); seed <= n; seed++ {
 		p := newPlan(seed)
 		change(p)
-		env := simulate(t, newEnvironment(p, bug{}))
+		env := simulate(t, newEnvironment(p, sound()))
 		addCounts(total, env.counts)
 		if err := env.err(); err != nil {
 			t.Fatalf("seed %d: %v\n\n%s", seed, err, tail(env.trace()))

@@ -86,9 +86,7 @@ func (env *environment) live() {
 		pass(apart) // what happens at one instant happens in no certain order
 		working.Go(k.work)
 	}
-	if env.bug.harm != nil {
-		env.tasks.Go(func() { env.bug.harm(env) })
-	}
+	env.tasks.Go(func() { env.bug.harm(env) })
 	endRecipes := env.liveRecipes()
 	over := make(chan struct{})
 	go env.watchWaits(over) // ends when the workers have
@@ -242,9 +240,7 @@ func (env *environment) checkGoroutines(before census) {
 			env.report("VALIDATOR", "the goroutines", stacks())
 		}
 	}
-	if env.bug.end != nil {
-		env.bug.end()
-	}
+	env.bug.end()
 }
 
 // addCounts adds the counts of a run to the total.

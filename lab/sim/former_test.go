@@ -215,18 +215,10 @@ type closer interface {
 	Close(ctx context.Context) error
 }
 
-// closerOf returns what closes the Node.
-func (k keeping) closerOf(f *framework.Client, n *node.Node) closer {
-	if k.env.bug.close != nil {
-		return k.env.bug.close(f, n)
-	}
-	return n
-}
-
 // keptBugs are what the validators have to find.
 func keptBugs() []deliberate {
-	return []deliberate{{ownSession, "a Node's Close deletes what is at its path", "which belongs to session", func() bug {
-		return bug{close: func(f *framework.Client, n *node.Node) closer { return blind{n, f} }}
+	return []deliberate{{ownSession, "a Node's Close deletes what is at its path", "which belongs to session", func(b *bug) {
+		b.close = func(f *framework.Client, n *node.Node) closer { return blind{n, f} }
 	}}}
 }
 

@@ -85,7 +85,7 @@ func (k *gating) gateOf(c *client) gate {
 	if f == nil {
 		return nil
 	}
-	return broken(k.env.bug.gate, gate(made(barrier.New(f, gatePath))))
+	return k.env.bug.gate(gate(made(barrier.New(f, gatePath))))
 }
 
 // setAgain sets the barrier, waits at it, and removes it, again and again.

@@ -161,23 +161,22 @@ func (k *gating) meetLast(c *client, r *rand.Rand) {
 func barrierBugs() []deliberate {
 	alone := first(func(int) int { return 1 })
 	return []deliberate{
-		{setHolds, "a client does not wait at a barrier", "and passes", func() bug {
-			return bug{gate: func(g gate) gate { return openGate{g} }}
+		{setHolds, "a client does not wait at a barrier", "and passes", func(b *bug) {
+			b.gate = func(g gate) gate { return openGate{g} }
 		}},
-		{removedPasses, "a client waits at a barrier that is removed", "does not pass", func() bug {
-			return bug{gate: func(g gate) gate { return closedGate{g} }}
+		{removedPasses, "a client waits at a barrier that is removed", "does not pass", func(b *bug) {
+			b.gate = func(g gate) gate { return closedGate{g} }
 		}},
-		{allEnter, "a client takes the double barrier to have one member", "members of 1 clients", func() bug { return bug{number: alone} }},
-		{allEnter, "a client has two members in a double barrier", "members of 1 clients, of 2, with 2 znodes", func() bug {
-			return bug{meeter: func(f *framework.Client, d *barrier.Double) meeter { return double{d, f} }}
+		{allEnter, "a client takes the double barrier to have one member", "members of 1 clients", func(b *bug) { b.number = alone }},
+		{allEnter, "a client has two members in a double barrier", "members of 1 clients, of 2, with 2 znodes", func(b *bug) {
+			b.meeter = func(f *framework.Client, d *barrier.Double) meeter { return double{d, f} }
 		}},
-		{allEnter, "a client enters at another path", "no ready was created since", func() bug {
-			b := astray(meetingPath)()
+		{allEnter, "a client enters at another path", "no ready was created since", func(b *bug) {
+			astray(meetingPath)(b)
 			b.number = alone
-			return b
 		}},
-		{allLeave, "a member does not wait for the others to leave", "has left, and", func() bug {
-			return bug{meeter: func(_ *framework.Client, d *barrier.Double) meeter { return hasty{d} }}
+		{allLeave, "a member does not wait for the others to leave", "has left, and", func(b *bug) {
+			b.meeter = func(_ *framework.Client, d *barrier.Double) meeter { return hasty{d} }
 		}},
 	}
 }

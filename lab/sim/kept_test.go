@@ -166,5 +166,5 @@ func (k keeping) close(c *client, f *framework.Client, n *node.Node, r *rand.Ran
 		k.env.counts["kept closed while another has the path"]++
 	}
 	k.env.mu.Unlock()
-	_, _ = c.within("Close of a Node", r, upTo(r, k.env.plan.timeout), k.closerOf(f, n).Close)
+	_, _ = c.within("Close of a Node", r, upTo(r, k.env.plan.timeout), k.env.bug.close(f, n).Close)
 }

@@ -81,7 +81,7 @@ func (env *environment) enter(k *worker, f *framework.Client, h *handle, l *lock
 		for _, node := range env.nodesOf(at, member) {
 			s := &lockRecord{target: at, record: t, party: k.party(), lease: member, session: session, node: node}
 			s.shared = kind == "read" || at.permits > 0
-			s.fence = env.fenceOf(member)
+			s.fence = env.bug.fence(env, member)
 			t.stakes = append(t.stakes, s)
 			env.admitLocked(s)
 		}
@@ -101,13 +101,6 @@ func (env *environment) identify(l *lock.Lease) nodeKey {
 		key.czxid = l.Fence()
 	}
 	return key
-}
-
-func (env *environment) fenceOf(l *lock.Lease) int64 {
-	if env.bug.fence != nil {
-		return env.bug.fence(env, l)
-	}
-	return l.Fence()
 }
 
 // admitLocked holds a new lock against the guarantees. It needs env.mu.

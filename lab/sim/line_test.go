@@ -44,7 +44,7 @@ func (l *line) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &lineConn{broken(l.env.bug.dialed, conn), l}
+	c := &lineConn{l.env.bug.dialed(conn), l}
 	l.conns[c] = struct{}{}
 	return c, nil
 }

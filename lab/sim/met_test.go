@@ -71,11 +71,8 @@ func (k *gating) meeterOf(c *client) (*framework.Client, meeter) {
 	if f == nil {
 		return nil, nil
 	}
-	d := made(barrier.NewDouble(f, c.at(meetingPath), c.number(len(k.env.clients))))
-	if k.env.bug.meeter != nil {
-		return f, k.env.bug.meeter(f, d)
-	}
-	return f, d
+	d := made(barrier.NewDouble(f, k.env.bug.at(c, meetingPath), k.env.bug.number(c, len(k.env.clients))))
+	return f, k.env.bug.meeter(f, d)
 }
 
 // meetAgain enters and leaves again and again, and once more at the end. Before some entries, it

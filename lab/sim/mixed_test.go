@@ -156,9 +156,9 @@ func (k *worker) checkRefusal(h *handle, began time.Duration, err error) {
 // mixedBugs are what the validators have to find.
 func mixedBugs() []deliberate {
 	return []deliberate{
-		{exclusion, "a client refuses no other kind", mixedPath + " is granted to", func() bug { return bug{locker: of(mixedKind, blindToKinds)} }},
-		{oneKind, "a contender that would wait is refused", "no other kind has been first", func() bug { return bug{locker: of(mixedKind, jealous)} }},
-		{liveness, "a kind is refused for good", "can't have " + mixedKind, func() bug { return bug{locker: of(mixedKind, resentful)} }},
+		{exclusion, "a client refuses no other kind", mixedPath + " is granted to", func(b *bug) { b.locker = of(mixedKind, blindToKinds) }},
+		{oneKind, "a contender that would wait is refused", "no other kind has been first", func(b *bug) { b.locker = of(mixedKind, jealous) }},
+		{liveness, "a kind is refused for good", "can't have " + mixedKind, func(b *bug) { b.locker = of(mixedKind, resentful) }},
 	}
 }
 

@@ -129,7 +129,7 @@ func liveAll(t *testing.T, p part, total map[string]int) {
 	traces := map[uint64]bool{}
 	for seed := p.First; total[schedulesKey] < int(p.Schedules) || total[virtualKey] < int(p.Virtual/time.Millisecond); seed += p.Step {
 		fmt.Printf("%s%d\n", saysSeed, seed)
-		env := simulate(t, newEnvironment(newPlan(seed), bug{}))
+		env := simulate(t, newEnvironment(newPlan(seed), sound()))
 		addCounts(total, env.counts)
 		total[schedulesKey]++
 		if p.Repeat {

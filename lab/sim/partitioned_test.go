@@ -109,7 +109,7 @@ func (k *partitioning) member(c *client, r *rand.Rand) {
 	if c.plan.onLoss {
 		opts = append(opts, recipes.WithLossPolicy(lease.OnSuspend))
 	}
-	p, err := partition.New(f, c.at(partitionRoot), partitionKeys, opts...)
+	p, err := partition.New(f, k.env.bug.at(c, partitionRoot), partitionKeys, opts...)
 	if err != nil {
 		k.env.violated(nothingHidden, "a new Partition: %v", err)
 		return
@@ -235,10 +235,10 @@ func (k *partitioning) shares() (servers map[string]string, least, most int) {
 func partitionBugs() []deliberate {
 	return []deliberate{
 		{oneServer, "one of the members divides the keys at another path", "has it with", astray(partitionRoot)},
-		{everyKey, "a contender for a key never leaves the queue", "only 3 keys", func() bug {
-			return bug{plan: calm, harm: func(env *environment) {
+		{everyKey, "a contender for a key never leaves the queue", "only 3 keys", func(b *bug) {
+			b.plan, b.harm = calm, func(env *environment) {
 				made(made(lock.NewMutex(env.operator, keysDir+partitionKeys[0])).Lock(env.ctx)) // and keeps it
-			}}
+			}
 		}},
 		{equalShares, "a connection loses every event of the members", "members serve from", unheard(partitionRoot+"/members", 1)},
 	}

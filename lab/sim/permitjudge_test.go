@@ -157,16 +157,10 @@ func (env *environment) checkReturned() {
 // permitBugs are, for each guarantee of semaphores, what its validator has to find.
 func permitBugs() []deliberate {
 	return []deliberate{
-		{atMostN, "a client takes the semaphore to have twice the permits", "of 3 permits", func() bug {
-			return bug{number: first(func(n int) int { return 2 * n })}
-		}},
-		{allAtOnce, "a client acquires one permit in the place of several", "one transaction created 1 znodes", func() bug {
-			return bug{locker: modest}
-		}},
-		{permitsReturn, "a permit's znode remains", "can't acquire and release all", func() bug { return bug{harm: leavePermit} }},
-		{grantOrder, "a client creates a permit's znode without a place in the queue", "out of turn", func() bug {
-			return bug{harm: jumpQueue}
-		}},
+		{atMostN, "a client takes the semaphore to have twice the permits", "of 3 permits", func(b *bug) { b.number = first(func(n int) int { return 2 * n }) }},
+		{allAtOnce, "a client acquires one permit in the place of several", "one transaction created 1 znodes", func(b *bug) { b.locker = modest }},
+		{permitsReturn, "a permit's znode remains", "can't acquire and release all", func(b *bug) { b.harm = leavePermit }},
+		{grantOrder, "a client creates a permit's znode without a place in the queue", "out of turn", func(b *bug) { b.harm = jumpQueue }},
 	}
 }
 

@@ -55,7 +55,7 @@ func acquires(k *worker, f *framework.Client, at string, h *handle) error {
 	if k.c.plan.position {
 		opts = append(opts, recipes.WithQueuePosition(func(int) {}))
 	}
-	s, err := semaphore.New(f, at, k.c.number(semaphorePermits), opts...)
+	s, err := semaphore.New(f, at, k.env.bug.number(k.c, semaphorePermits), opts...)
 	if err == nil {
 		h.permits = 1 + rand.New(rand.NewPCG(k.plan.seed, 16)).IntN(semaphorePermits)
 		h.locker, h.list = taker{s, h.permits}, s.Participants

@@ -158,7 +158,7 @@ func (h *scheduleHost) call(f *framework.Client, slot time.Time, d drawn) schedu
 	if h.c.plan.onLoss {
 		opts = append(opts, recipes.WithLossPolicy(lease.OnSuspend))
 	}
-	s := made(schedule.New(f, h.c.at(scheduleRoot), opts...))
+	s := made(schedule.New(f, h.env.bug.at(h.c, scheduleRoot), opts...))
 	ctx, cancel := context.WithTimeout(h.env.ctx, d.ends)
 	defer cancel()
 	c := &scheduleCall{scheduleHost: h, ctx: ctx, slot: slot, drawn: d, began: h.env.now()}

@@ -196,10 +196,10 @@ func scheduleBugs() []deliberate {
 		{oneRun, "one of the hosts has its marks at another path", "has it with", elsewhere},
 		{endsOnce, "one of the hosts has its marks at another path", "begins", elsewhere},
 		{trueMarks, "one of the hosts has its marks at another path", "no mark says so", elsewhere},
-		{noneMissed, "a client holds the job's lock for good", "all is well", func() bug {
-			return bug{plan: calm, harm: func(env *environment) {
+		{noneMissed, "a client holds the job's lock for good", "all is well", func(b *bug) {
+			b.plan, b.harm = calm, func(env *environment) {
 				made(made(lock.NewUnfairMutex(env.operator, scheduleTarget)).Lock(env.ctx)) // and keeps it
-			}}
+			}
 		}},
 	}
 }

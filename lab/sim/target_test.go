@@ -162,11 +162,11 @@ func (k *worker) handle(f *framework.Client, use string) (*handle, error) {
 	default:
 		err = k.env.plan.lockerOf(kind)(k, f, at, h)
 	}
-	if err == nil && k.env.bug.locker != nil {
+	if err == nil {
 		sound := *h
 		h.locker = k.env.bug.locker(k, f, &sound)
 	}
-	if err == nil && k.env.bug.read != nil && h.downgrade != nil {
+	if err == nil && h.downgrade != nil {
 		h.downgrade = k.env.bug.read(k, f, h)
 	}
 	return h, err

@@ -30,11 +30,7 @@ type value interface {
 }
 
 func (env *environment) value(f *framework.Client) value {
-	v := made(counter.NewValue(f, valuePath, model.JSON[int64]()))
-	if env.bug.value != nil {
-		return env.bug.value(v)
-	}
-	return v
+	return env.bug.value(made(counter.NewValue(f, valuePath, model.JSON[int64]())))
 }
 
 // replace changes the value, by Update or by Set.

@@ -58,11 +58,7 @@ func (k *worker) doLocked(h *handle) {
 			panic(v)
 		}
 	}()
-	do := k.env.bug.do
-	if do == nil {
-		do = func(ctx context.Context, l lock.Locker, fn work) error { return lock.Do(ctx, l, fn) }
-	}
-	err := do(c.ctx, spy{h.locker, func(l *lock.Lease) {
+	err := k.env.bug.do(c.ctx, spy{h.locker, func(l *lock.Lease) {
 		k.held = append(k.held, k.env.enter(k, k.f, h, l))
 		k.waitEnded()
 	}}, func(ctx context.Context, _ *lock.Lease) error {
@@ -202,10 +198,7 @@ func (k *worker) write() {
 	}
 	t := k.held[i]
 	s := t.stakes[0]
-	ops := s.lease.Guards()
-	if k.env.bug.guards != nil {
-		ops = k.env.bug.guards(s.lease)
-	}
+	ops := k.env.bug.guards(s.lease)
 	c := k.call(k.env.plan.timeout)
 	defer c.stop()
 	k.do("write guarded by " + t.handle.name)
