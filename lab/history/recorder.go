@@ -122,9 +122,6 @@ type Hold struct {
 	ended    bool
 }
 
-// ID returns the lease's name in the history.
-func (h *Hold) ID() string { return h.record.Lease }
-
 // Note returns the entry's note.
 func (h *Hold) Note() string { return h.record.Note }
 
