@@ -2,6 +2,7 @@ package hostile_test
 
 import (
 	"context"
+	"encoding/binary"
 	"io"
 	"net"
 	"slices"
@@ -190,11 +191,8 @@ func (c *conn) change(kind int, frame []byte, greeting bool, opcode proto.Opcode
 	switch kind {
 	case changeCode:
 		if isReply {
-			code := uint32(pick(s, codes))
 			frame = slices.Clone(frame)
-			for i := range 4 {
-				frame[head-4+i] = byte(code >> (24 - 8*i))
-			}
+			binary.BigEndian.PutUint32(frame[head-4:], uint32(pick(s, codes)))
 			if s.below(2) == 0 { // as a server does: without a body
 				return framed(frame[proto.LengthSize:head])
 			}
@@ -208,7 +206,7 @@ func (c *conn) change(kind int, frame []byte, greeting bool, opcode proto.Opcode
 		}
 		return frame
 	case changeLength:
-		return slices.Concat(be32(pick(s, extremes32)), frame[proto.LengthSize:])
+		return append(binary.BigEndian.AppendUint32(nil, uint32(pick(s, extremes32))), frame[proto.LengthSize:]...)
 	case cutShort:
 		return framed(frame[proto.LengthSize : proto.LengthSize+s.below(len(frame)-proto.LengthSize+1)])
 	case extended:
@@ -262,7 +260,9 @@ func (c *conn) otherXid(frame []byte) []byte {
 		}
 	}
 	c.mu.Unlock()
-	return slices.Concat(frame[:proto.LengthSize], be32(pick(s, xids)), frame[proto.LengthSize+4:])
+	frame = slices.Clone(frame)
+	binary.BigEndian.PutUint32(frame[proto.LengthSize:], uint32(pick(s, xids)))
+	return frame
 }
 
 // earlierBody returns the body of an earlier reply, or nil.
@@ -300,5 +300,3 @@ func (srv *server) anyEvent() []byte {
 	}
 	return eventFrame(kind, state, path)
 }
-
-func be32(v int32) []byte { return []byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)} }
