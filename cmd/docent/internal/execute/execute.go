@@ -1,8 +1,7 @@
 // Package execute is the command "docent exec": it runs a command under a lock, and ends it before
 // another client can be granted that lock.
 //
-// [Plan] decides when, and knows no clock and no process. [Supervisor] follows the plan while the
-// command runs. A process is the command with all that it starts, and a guard is the process above
+// [Budget] says when. [Supervisor] follows it while the command runs. A process is the command with all that it starts, and a guard is the process above
 // docent, which ends them if docent can't. docs/adr/0036 says why.
 package execute
 

@@ -46,7 +46,7 @@ const (
 	IgnoreLeftovers  Leftovers = "ignore"
 )
 
-// A Supervisor lets a program run while its lease is held, and ends it before the lease ends. Its
+// A Supervisor lets a program run while its lease is held, and ends it before the lease ends, by the budget. Its
 // owner sets all fields and calls Run once.
 type Supervisor struct {
 	Holding   Holding
@@ -60,7 +60,7 @@ type Supervisor struct {
 	Say       func(format string, args ...any)
 	Stuck     func(Verdict) // called when KILL has had no effect for long; may be nil
 
-	plan       *Plan
+	killAt     time.Time // at the latest, once the program was told to stop: there is no way back, even if the deadline moves on
 	verdict    Verdict
 	interrupt  time.Time // of the last INT
 	complained bool      // that KILL has no effect
@@ -83,7 +83,7 @@ const doubleInterrupt = 2 * time.Second
 
 // Run returns when the program is gone, or what is left of it is to be ignored. It sends no request.
 func (s *Supervisor) Run() Verdict {
-	s.plan, s.verdict.Outcome = NewPlan(s.Budget), OutcomeDone
+	s.verdict.Outcome = OutcomeDone
 	lost, leader, revoked := s.Holding.Lost(), s.Program.Leader(), s.Revoked
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -116,35 +116,46 @@ func (s *Supervisor) Run() Verdict {
 	}
 }
 
-// act does what the plan demands, and returns how long it may take to the next look. The guard has to
+// act does what the budget demands now, and returns how long it may take to the next look. The guard has to
 // learn of a deadline that moved on before it acts by the last one, so the supervisor looks often.
 func (s *Supervisor) act(deadline time.Time) time.Duration {
-	now := time.Now()
-	action, at := s.plan.Next(now, deadline)
-	tick := s.Budget.Timeout / 16
-	switch action {
-	case Warn:
-		s.verdict.Outcome, s.verdict.Reason, s.verdict.WarnedAt = OutcomeLost, "lease_deadline", now
-		s.Say("the connection has been away for too long: %v to the command, %v before the lease ends", name(s.Stop), deadline.Sub(now).Round(time.Millisecond))
-		s.signalAll(s.Stop)
-	case Kill:
-		leftovers := now.Before(s.Budget.Kill(deadline)) // their grace is over, and the lease is not
-		if s.verdict.Outcome == OutcomeDone && !leftovers {
+	now, tick := time.Now(), s.Budget.Timeout/16
+	warning, kill := s.Budget.Warning(deadline), s.Budget.Kill(deadline)
+	stopping := !s.killAt.IsZero()
+	switch {
+	case !s.verdict.KilledAt.IsZero():
+		return s.afterKill(now)
+	case !now.Before(kill):
+		if s.verdict.Outcome == OutcomeDone {
 			s.verdict.Outcome, s.verdict.Reason = OutcomeLost, "lease_deadline"
 		}
 		s.kill(now)
-	case Continue:
-		if at.IsZero() {
-			return s.afterKill(now)
-		}
-		return min(tick, at.Sub(now))
+	case stopping && now.Before(s.killAt):
+		return min(tick, kill.Sub(now), s.killAt.Sub(now))
+	case stopping: // the grace of leftovers is over, and the lease is not
+		s.kill(now)
+	case now.Before(warning):
+		return min(tick, warning.Sub(now))
+	default:
+		s.killAt = kill
+		s.verdict.Outcome, s.verdict.Reason, s.verdict.WarnedAt = OutcomeLost, "lease_deadline", now
+		s.Say("the connection has been away for too long: %v to the command, %v before the lease ends", name(s.Stop), deadline.Sub(now).Round(time.Millisecond))
+		s.signalAll(s.Stop)
 	}
 	return 0
 }
 
+// stop sends the signal for another reason than the deadline. KILL follows after the grace, or when it was to
+// come already.
+func (s *Supervisor) stop(sig syscall.Signal) {
+	if s.killAt.IsZero() {
+		s.killAt = time.Now().Add(s.Budget.Grace)
+	}
+	s.signalAll(sig)
+}
+
 func (s *Supervisor) kill(now time.Time) {
 	s.verdict.KilledAt = now
-	s.plan.Killed()
 	s.signalAll(syscall.SIGKILL)
 }
 
@@ -201,13 +212,11 @@ func (s *Supervisor) revoke() {
 func (s *Supervisor) lost() {
 	s.verdict.Outcome, s.verdict.Reason = OutcomeLost, Reason(s.Holding.Err())
 	s.Say("the lock is lost: %v to the command", name(s.OnLost))
-	now := time.Now()
 	if s.OnLost == syscall.SIGKILL {
-		s.kill(now)
+		s.kill(time.Now())
 		return
 	}
-	s.plan.Stop(now)
-	s.signalAll(s.OnLost)
+	s.stop(s.OnLost)
 }
 
 // forward passes a signal on: one that asks to end goes to all that CMD has started, any other one to
@@ -246,8 +255,7 @@ func (s *Supervisor) leftBehind() bool {
 	case IgnoreLeftovers:
 		return true
 	case KillLeftovers:
-		s.plan.Stop(time.Now())
-		s.signalAll(s.Stop)
+		s.stop(s.Stop)
 	case WaitForLeftovers:
 	}
 	return false
