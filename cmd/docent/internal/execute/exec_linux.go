@@ -24,7 +24,7 @@ type execution struct {
 	*run
 
 	guard *guardian
-	file  *statusFile
+	file  statusFile
 }
 
 // execute is the function of the command, in the process that the user started or in that of its guard's child.
@@ -43,7 +43,7 @@ func execute(cmd *cobra.Command, app *cli.App, o *options, args []string) (int, 
 // the run nevertheless.
 func (r *execution) execute(ctx context.Context, o *options, args []string, dash int) (int, error) {
 	defer r.listen()()
-	guard, err := newGuardian(r.app, r.signals)
+	guard, err := newGuardian(r.app, r.signals, r.say)
 	if err != nil {
 		return codeFailed, err
 	}
@@ -57,7 +57,7 @@ func (r *execution) execute(ctx context.Context, o *options, args []string, dash
 	end := r.speak()
 	code, err := r.checked(ctx, o, args, dash)
 	end()
-	if fault := r.file.write(r.status); fault != nil {
+	if fault := r.file.write(r.status, true); fault != nil {
 		r.app.Say("%v", fault) // and no more: the exit code says what has become of CMD
 	}
 	return code, err
@@ -154,19 +154,23 @@ func (r *execution) work(p *process, c *framework.Client, l *lease.Lease, b Budg
 
 // stuck notes that what CMD has started does not end.
 func (r *execution) stuck(v Verdict, p *process) {
-	s := r.status
-	s.Outcome, s.Reason, s.WarnedAt, s.KilledAt = v.Outcome, v.Reason, optionalTime(v.WarnedAt), optionalTime(v.KilledAt)
 	left, _ := p.running()
-	s.Held, s.NotEnded = time.Since(*s.Granted).Seconds(), listed(left)
-	if err := r.file.interim(s); err != nil {
+	r.note(v, left)
+	r.status.Held = time.Since(*r.status.Granted).Seconds()
+	if err := r.file.write(r.status, false); err != nil {
 		r.say("%v", err)
 	}
 }
 
+// note notes what has become of CMD, and what is left of it.
+func (r *execution) note(v Verdict, left []processEntry) {
+	s := &r.status
+	s.Outcome, s.Reason, s.WarnedAt, s.KilledAt, s.NotEnded = v.Outcome, v.Reason, optionalTime(v.WarnedAt), optionalTime(v.KilledAt), listed(left)
+}
+
 // conclude notes the end of CMD and returns the exit code.
 func (r *execution) conclude(v Verdict, end endOfCommand) (int, error) {
-	r.status.Outcome, r.status.Reason = v.Outcome, v.Reason
-	r.status.WarnedAt, r.status.KilledAt, r.status.NotEnded = optionalTime(v.WarnedAt), optionalTime(v.KilledAt), listed(end.left)
+	r.note(v, end.left)
 	code := exitCode(end.status)
 	if end.status.Signaled() {
 		text := name(end.status.Signal())

@@ -1,14 +1,10 @@
 package execute
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,27 +15,40 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 )
 
-// The descriptors of a docent that has a guard.
+// The descriptor of the guard's cgroup, if withCgroup follows the guard's process id.
 const (
-	fromGuard   = 3
-	toGuard     = 4
-	guardCgroup = 5 // if withCgroup follows the process id
+	guardCgroup = ownConnection + 1
+	withCgroup  = "+cgroup"
 )
 
-const withCgroup = "+cgroup"
+// A message is one between docent and its guard. An empty one is a question of the guard's, and docent's answer.
+type message struct {
+	Kill   int64          `json:"kill,omitzero"`   // to the guard: the time for KILL, in nanoseconds of CLOCK_BOOTTIME
+	Status *Status        `json:"status,omitzero"` // to the guard: the state of the run, in case docent dies
+	Code   int            `json:"code,omitzero"`   // to the guard, with the status: docent's exit code
+	Done   bool           `json:"done,omitzero"`   // to the guard: what runs now may run on; to docent: the answer
+	End    bool           `json:"end,omitzero"`    // to the guard: docent's exit code is its last word
+	Signal syscall.Signal `json:"signal,omitzero"` // to docent: the guard got the signal
+	Killed int64          `json:"killed,omitzero"` // to docent, with the answer: when the guard sent KILL, by CLOCK_BOOTTIME
+}
 
-// The messages between docent and its guard, one a line.
-const (
-	guardKill   = "kill"   // to the guard: the time for KILL, in nanoseconds of CLOCK_BOOTTIME
-	guardStatus = "status" // to the guard: the state of the run, in case docent dies
-	guardDone   = "done"   // to the guard: what runs now may run on; the answer is "ok" or "killed"
-	guardHere   = "here"   // to the guard: the answer to "there"
-	guardEnd    = "end"    // to the guard: docent's exit code is its last word
-	guardOK     = "ok"     // to docent
-	guardKilled = "killed" // to docent: the guard has sent KILL at this time of CLOCK_BOOTTIME
-	guardSignal = "signal" // to docent: the guard got the signal of this number
-	guardThere  = "there"  // to docent: a question
-)
+// send sends a message to the other process of docent, which may have ended: then its reader sees that. It does not wait
+// for one that is stopped, and does not read.
+func send(to *os.File, m message) {
+	_ = to.SetWriteDeadline(time.Now().Add(guardPatience))
+	_ = json.NewEncoder(to).Encode(m)
+}
+
+// receive calls do for each message of the other process of docent, until that one has ended.
+func receive(from *os.File, do func(message)) {
+	for messages := json.NewDecoder(from); ; {
+		var m message
+		if messages.Decode(&m) != nil {
+			return
+		}
+		do(m)
+	}
+}
 
 // guardPatience is how long docent waits for a guard that does not answer.
 const guardPatience = time.Second
@@ -55,12 +64,11 @@ const lookAgain = 20 * time.Millisecond
 // it changes to, and whether docent lives or not. The guard kills these descendants if docent dies. It
 // also does so at the time for KILL, in case docent is stopped.
 type guard struct {
+	tree
+
 	app        *cli.App
 	statusPath string
-	docent     int
-	before     []int // children of the program that became docent: they are not CMD's
-	cgroup     *cgroup
-	out        *os.File
+	connection *os.File
 
 	mu       sync.Mutex // guards following
 	killAt   int64      // CLOCK_BOOTTIME; 0 for none yet
@@ -93,24 +101,21 @@ func (g *guard) run(withCgroup bool) (int, error) {
 	if err != nil {
 		return codeFailed, err
 	}
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return codeFailed, fmt.Errorf("become a subreaper: %w", err)
+	if err := g.grow(execName); err != nil {
+		return codeFailed, err
 	}
-	setName(execName)
-	g.before, _ = children(os.Getpid())
 	signals := takeSignals(make(chan os.Signal, 16))
 	if withCgroup {
 		g.cgroup = makeCgroup()
 		defer g.cgroup.remove()
 	}
-	in, err := g.launch(files)
-	if err != nil {
+	if err := g.launch(files); err != nil {
 		return codeFailed, fmt.Errorf("start docent: %w", err)
 	}
 	go g.passOn(signals) // ends with the process
 	read := make(chan struct{})
-	go func() { defer close(read); g.follow(in) }() // ends with docent
-	status := reap(g.docent)
+	go func() { defer close(read); receive(g.connection, g.follow) }() // ends with docent
+	status := reapAtEnd(g.docent)
 	<-read
 	if !g.ended {
 		return g.conclude(status), nil
@@ -119,33 +124,18 @@ func (g *guard) run(withCgroup bool) (int, error) {
 }
 
 // launch starts docent, in a process group of its own: what is sent to the guard's group, such as a shell's STOP
-// and KILL of a job, must not reach both. It returns what docent writes.
-func (g *guard) launch(files []*os.File) (io.Reader, error) {
-	theirs, out, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer theirs.Close()
-	in, answers, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer answers.Close()
-	files = append(slices.Clone(files), theirs, answers)
+// and KILL of a job, must not reach both.
+func (g *guard) launch(files []*os.File) (err error) {
 	env := fmt.Sprintf("%s=%d", envGuard, os.Getpid())
 	if g.cgroup != nil {
 		files, env = append(files, g.cgroup.dir), env+withCgroup
 	}
-	docent, err := os.StartProcess(executable(), os.Args, &os.ProcAttr{
+	g.docent, g.connection, err = startOwn(os.Args, &os.ProcAttr{
 		Env:   append(slices.Clone(g.app.Env), env),
 		Files: files,
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGCONT}, // then it reads that the guard is gone
 	})
-	if err != nil {
-		return nil, err
-	}
-	g.docent, g.out = docent.Pid, out
-	return in, docent.Release()
+	return err
 }
 
 // passOn passes signals on to docent by messages, so it gets each once.
@@ -155,18 +145,11 @@ func (g *guard) passOn(signals <-chan os.Signal) {
 		if !ok {
 			continue
 		}
-		send(g.out, guardSignal, int(number))
+		send(g.connection, message{Signal: number})
 		if endsWait(number) {
 			g.insist()
 		}
 	}
-}
-
-// send sends a message to the other process of docent, which may have ended: then its reader sees that. It does not wait
-// for one that is stopped, and does not read.
-func send(out *os.File, words ...any) {
-	_ = out.SetWriteDeadline(time.Now().Add(guardPatience))
-	_, _ = fmt.Fprintln(out, words...)
 }
 
 // resume continues the process if it is stopped, and reports whether it was.
@@ -194,7 +177,7 @@ func (g *guard) ask() {
 	for {
 		asked := time.Now()
 		resume(g.docent)
-		send(g.out, guardThere)
+		send(g.connection, message{})
 		<-time.After(time.Second / 2)
 		g.mu.Lock()
 		silent, late := time.Since(g.answered), g.killAt > 0 && bootTime() > g.killAt
@@ -213,35 +196,24 @@ func (g *guard) ask() {
 	}
 }
 
-// follow does what docent's messages say, until docent has ended.
-func (g *guard) follow(in io.Reader) {
-	var clock sync.Once
-	for lines := bufio.NewScanner(in); lines.Scan(); {
-		word, rest, _ := strings.Cut(lines.Text(), " ")
-		g.mu.Lock()
-		switch word {
-		case guardKill:
-			at, _ := strconv.ParseInt(rest, 10, 64)
-			g.killAt = max(g.killAt, at)
-			clock.Do(func() { go g.watchClock() }) // ends with the process
-		case guardStatus:
-			code, status, _ := strings.Cut(rest, " ")
-			g.status = Status{}
-			g.code, _ = strconv.Atoi(code)
-			_ = json.Unmarshal([]byte(status), &g.status) // docent has written it
-		case guardHere:
-			g.answered = time.Now()
-		case guardEnd:
-			g.ended = true
-		case guardDone:
-			g.done = true
-			if g.killed > 0 {
-				fmt.Fprintln(g.out, guardKilled, g.killed)
-			} else {
-				fmt.Fprintln(g.out, guardOK)
-			}
-		}
-		g.mu.Unlock()
+// follow does what docent's message says.
+func (g *guard) follow(m message) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if m == (message{}) { // no other one: docent may have sent it before it was stopped
+		g.answered = time.Now()
+	}
+	if m.Kill > 0 && g.killAt == 0 {
+		go g.watchClock() // ends with the process
+	}
+	g.killAt = max(g.killAt, m.Kill)
+	if m.Status != nil {
+		g.status, g.code = *m.Status, m.Code
+	}
+	g.ended = g.ended || m.End
+	if m.Done {
+		g.done = true
+		send(g.connection, message{Done: true, Killed: g.killed})
 	}
 }
 
@@ -275,17 +247,11 @@ func (g *guard) kill() bag {
 		return bag{done: true}
 	}
 	began := bootTime()
-	h := hunt{cgroup: g.cgroup, find: g.find, spared: append(slices.Clone(g.before), g.docent), stems: []int{os.Getpid(), g.docent}}
-	b := h.run(huntFor)
+	b := g.hunt()
 	if b.found && g.killed == 0 {
 		g.killed = began
 	}
 	return b
-}
-
-// find is the finder of CMD and what it has started.
-func (g *guard) find(visit func(processEntry) bool) error {
-	return findBelow(g.before, g.cgroup, func(e processEntry) bool { return e.pid == g.docent || visit(e) })
 }
 
 // conclude does the work of a docent that has died: it kills what runs, says so, and writes the status. It returns
@@ -339,20 +305,10 @@ func (g *guard) killAll() []processEntry {
 func (g *guard) write(s Status) {
 	file, err := openStatus(g.statusPath, renewStatus)
 	if err == nil {
-		err = file.write(s)
+		err = file.write(s, true)
 	}
 	if err != nil {
 		g.app.Say("guard: %v", err)
-	}
-}
-
-// reap waits for the end of the child and returns its status.
-func reap(pid int) (status syscall.WaitStatus) {
-	for {
-		_, err := syscall.Wait4(pid, &status, 0, nil)
-		if !errors.Is(err, syscall.EINTR) {
-			return status
-		}
 	}
 }
 

@@ -1,10 +1,7 @@
 package execute
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -16,17 +13,18 @@ import (
 
 // A guardian is docent's side of its guard. A nil guardian is for a docent without one.
 type guardian struct {
-	pid    int
-	cgroup *cgroup
-	out    *os.File
-	answer chan string   // capacity 1: the answer to "done"
-	gone   chan struct{} // closed when the guard has ended
+	pid        int
+	cgroup     *cgroup
+	connection *os.File
+	say        func(format string, args ...any)
+	answer     chan time.Time // capacity 1: the answer to "done"
+	gone       chan struct{}  // closed when the guard has ended
 }
 
 // newGuardian returns the guardian of a docent that a guard has started, nil if there is none. Signals
 // that the guard gets are sent to signals, and KILL when it has died: then CMD has to end, because the
 // user has killed docent, or nothing would stop CMD if docent died.
-func newGuardian(app *cli.App, signals chan<- os.Signal) (*guardian, error) {
+func newGuardian(app *cli.App, signals chan<- os.Signal, say func(format string, args ...any)) (*guardian, error) {
 	text := app.Getenv(envGuard)
 	if text == "" {
 		return nil, nil
@@ -35,41 +33,33 @@ func newGuardian(app *cli.App, signals chan<- os.Signal) (*guardian, error) {
 	if number, err := strconv.Atoi(digits); err != nil || number != os.Getppid() {
 		return nil, fmt.Errorf("%s=%q: the guard has ended, or docent sets this variable alone", envGuard, text)
 	}
-	setName(childName)
-	g := &guardian{pid: os.Getppid(), answer: make(chan string, 1), gone: make(chan struct{})}
-	descriptors := []int{fromGuard, toGuard}
+	g := &guardian{pid: os.Getppid(), connection: connection(), say: say, answer: make(chan time.Time, 1), gone: make(chan struct{})}
 	if shares {
-		descriptors = append(descriptors, guardCgroup)
+		syscall.CloseOnExec(guardCgroup)
 		path, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", guardCgroup)) // without it the cgroup stays if the guard dies
 		g.cgroup = &cgroup{os.NewFile(guardCgroup, "cgroup"), path}
 	}
-	for _, fd := range descriptors {
-		syscall.CloseOnExec(fd)
-	}
-	_ = syscall.SetNonblock(toGuard, true) // so that writes have deadlines
-	g.out = os.NewFile(toGuard, "guard")
-	takeSignals(make(chan os.Signal, 1))                 // and discard them: they come from the guard
-	go g.follow(os.NewFile(fromGuard, "guard"), signals) // ends with the guard
+	takeSignals(make(chan os.Signal, 1)) // and discard them: they come from the guard
+	go func() {                          // ends with the guard
+		receive(g.connection, func(m message) { g.follow(m, signals) })
+		close(g.gone)
+		signals <- syscall.SIGKILL
+	}()
 	return g, nil
 }
 
-// follow reads the guard's messages until the guard has ended.
-func (g *guardian) follow(in io.Reader, signals chan<- os.Signal) {
-	for lines := bufio.NewScanner(in); lines.Scan(); {
-		word, rest, _ := strings.Cut(lines.Text(), " ")
-		switch word {
-		case guardThere:
-			send(g.out, guardHere)
-		case guardSignal:
-			if number, err := strconv.Atoi(rest); err == nil {
-				signals <- syscall.Signal(number)
-			}
-		default:
-			g.answer <- lines.Text()
-		}
+// follow does what the guard's message says.
+func (g *guardian) follow(m message, signals chan<- os.Signal) {
+	switch {
+	case m.Signal != 0:
+		signals <- m.Signal
+	case m.Killed > 0:
+		g.answer <- timeOf(m.Killed)
+	case m.Done:
+		g.answer <- time.Time{}
+	default:
+		send(g.connection, message{})
 	}
-	close(g.gone)
-	signals <- syscall.SIGKILL
 }
 
 // hasDied reports whether there was a guard, and it has ended.
@@ -86,18 +76,17 @@ func (g *guardian) hasDied() bool {
 }
 
 // kill passes the time for KILL to the guard.
-func (g *guardian) kill(at time.Time, say func(format string, args ...any)) {
-	if g == nil {
-		return
+func (g *guardian) kill(at time.Time) {
+	if g != nil {
+		g.resume()
+		send(g.connection, message{Kill: bootTime() + int64(time.Until(at))})
 	}
-	g.resume(say)
-	send(g.out, guardKill, bootTime()+int64(time.Until(at)))
 }
 
 // note passes to the guard the exit code and the state of the run, which it uses if docent dies.
 func (g *guardian) note(code int, s Status) {
-	if text, err := json.Marshal(s); g != nil && err == nil {
-		send(g.out, guardStatus, code, string(text))
+	if g != nil {
+		send(g.connection, message{Status: &s, Code: code})
 	}
 }
 
@@ -116,31 +105,27 @@ func (g *guardian) end() {
 	case g.hasDied():
 		g.cgroup.remove()
 	default:
-		send(g.out, guardEnd)
+		send(g.connection, message{End: true})
 	}
 }
 
 // resume continues a guard that was stopped, because it could not act if docent died.
-func (g *guardian) resume(say func(format string, args ...any)) {
+func (g *guardian) resume() {
 	if resume(g.pid) {
-		say("docent was stopped while the command holds a lock: it is continued")
+		g.say("docent was stopped while the command holds a lock: it is continued")
 	}
 }
 
 // finish tells the guard that what still runs may run on, and returns when the guard sent KILL; zero if
 // it did not.
-func (g *guardian) finish(say func(format string, args ...any)) (killed time.Time) {
+func (g *guardian) finish() (killed time.Time) {
 	if g == nil {
 		return killed
 	}
-	g.resume(say)
-	send(g.out, guardDone)
+	g.resume()
+	send(g.connection, message{Done: true})
 	select {
-	case answer := <-g.answer:
-		word, at, _ := strings.Cut(answer, " ")
-		if number, err := strconv.ParseInt(at, 10, 64); word == guardKilled && err == nil {
-			killed = timeOf(number)
-		}
+	case killed = <-g.answer:
 	case <-g.gone:
 	case <-time.After(guardPatience):
 	}

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
+	"os/signal"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -17,24 +18,19 @@ import (
 // under the lock. CMD leads a process group, and stays unreaped until finish, so that the group's number
 // can't be reused.
 type process struct {
+	tree
+
 	say      func(format string, args ...any)
-	pid      int
-	env      *os.File // to the starter
-	fault    *os.File // from the starter
+	starter  *os.File // the connection with it
 	guardian *guardian
 	terminal *terminal
-	cgroup   *cgroup
-	before   []int // docent's children from before, if a shell has become docent
 
-	leader  chan struct{}  // closed by watch, when CMD has ended
-	gone    chan struct{}  // closed by watch, when nothing that CMD started is left
-	abandon chan struct{}  // closed by finish, if leftovers are ignored
-	over    chan struct{}  // closed by finish, at its end
-	watched sync.WaitGroup // for watch
-	reapers sync.WaitGroup // for reapLoop
-	reaping sync.Mutex     // held to reap strays, and to look at them
-	killing atomic.Bool    // CMD may be stopped, and is not continued
-	warned  map[int]bool   // that the process refuses signals; reapLoop's own
+	ended     chan struct{} // closed by watch, when CMD has ended
+	gone      chan struct{} // closed by watch, at its end: nothing that CMD started is left, or it is abandoned
+	abandon   chan struct{} // closed by finish, if leftovers are ignored
+	killing   atomic.Bool   // CMD may be stopped, and is not continued
+	continued time.Time     // when CMD was continued last; watch's own
+	warned    map[int]bool  // that the process refuses signals; watch's own
 }
 
 // An endOfCommand is how CMD ended.
@@ -50,70 +46,42 @@ type notExecutableError struct{ errno unix.Errno }
 func (e notExecutableError) Error() string { return e.errno.Error() }
 
 // prepare starts the starter. The calling goroutine must be locked to its thread, and stay so until finish
-// has returned: the kernel kills the leader when that thread ends.
+// has returned: the kernel kills CMD when that thread ends.
 func prepare(path string, argv []string, files []*os.File, g *guardian, c *cgroup, say func(string, ...any)) (*process, error) {
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return nil, fmt.Errorf("become a subreaper: %w", err)
-	}
 	p := &process{
-		say: say, leader: make(chan struct{}), gone: make(chan struct{}), abandon: make(chan struct{}), over: make(chan struct{}),
-		terminal: terminalOf(files, g), guardian: g, cgroup: c, warned: make(map[int]bool),
+		tree: tree{cgroup: c}, say: say, guardian: g, terminal: terminalOf(files, g),
+		ended: make(chan struct{}), gone: make(chan struct{}), abandon: make(chan struct{}), warned: make(map[int]bool),
 	}
+	own := childName
 	if g == nil {
-		setName(execName)
+		own = execName
 	}
-	p.before, _ = children(os.Getpid())
-	if err := p.launch(path, argv, files); err != nil {
-		return nil, fmt.Errorf("start a process: %w", err)
+	if err := p.grow(own); err != nil {
+		return nil, err
 	}
-	p.watched.Go(p.watch)
-	p.reapers.Go(p.reapLoop)
-	return p, nil
-}
-
-// launch starts the starter.
-func (p *process) launch(path string, argv []string, files []*os.File) error {
-	env, ours, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer env.Close()
-	fault, theirs, err := os.Pipe()
-	if err != nil {
-		ours.Close()
-		return err
-	}
-	defer theirs.Close()
-	attr := &os.ProcAttr{
-		Env: []string{}, Files: append(append([]*os.File{}, files...), env, theirs),
-		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
-	}
-	attr.Sys.CgroupFD, attr.Sys.UseCgroupFD = p.cgroup.descriptor()
+	attr := &os.ProcAttr{Env: []string{}, Files: files, Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}}
+	attr.Sys.CgroupFD, attr.Sys.UseCgroupFD = c.descriptor()
 	argv = append([]string{"docent", starterCommand, path}, argv...)
-	started, err := os.StartProcess(executable(), argv, attr)
+	var err error
+	p.leader, p.starter, err = startOwn(argv, attr)
 	if err != nil && attr.Sys.UseCgroupFD { // docent may not put processes there
 		p.cgroup, attr.Sys.UseCgroupFD = nil, false
-		started, err = os.StartProcess(executable(), argv, attr)
+		p.leader, p.starter, err = startOwn(argv, attr)
 	}
 	if err != nil {
-		ours.Close()
-		fault.Close()
-		return err
+		return nil, fmt.Errorf("start a process: %w", err)
 	}
-	p.env, p.fault, p.pid = ours, fault, started.Pid
-	_ = started.Release() // finish reaps it
-	return nil
+	go p.watch() // finish waits for it
+	return p, nil
 }
 
 // start has the starter become CMD. It returns notExecutableError if the system refuses.
 func (p *process) start(env []string) error {
-	p.terminal.give(p.pid)
-	err := gob.NewEncoder(p.env).Encode(env)
-	p.env.Close()
-	if err != nil {
+	p.terminal.give(p.leader)
+	if err := gob.NewEncoder(p.starter).Encode(env); err != nil {
 		return fmt.Errorf("start the command: %w", err)
 	}
-	errno, err := readFault(p.fault)
+	errno, err := readFault(p.starter)
 	if err != nil {
 		return fmt.Errorf("start the command: %w", err)
 	}
@@ -123,31 +91,72 @@ func (p *process) start(env []string) error {
 	return nil
 }
 
+// docent looks for processes that it could not stop each second. If there are many, it looks less often, so that a
+// hundredth of the time is spent on it.
+const (
+	warnEvery = time.Second
+	warnShare = 100
+)
+
+// talkOfLeftovers is how long docent waits for leftovers before it says so.
+const talkOfLeftovers = 100 * time.Millisecond
+
+// watch waits until CMD has ended and is the only one left of all that it has started. What is left to docent is
+// docent's child, so it looks again when a child has ended or was stopped. Meanwhile it reaps those that have ended.
+func (p *process) watch() {
+	defer close(p.gone)
+	changed := make(chan os.Signal, 1) // one look sees all
+	signal.Notify(changed, syscall.SIGCHLD)
+	defer signal.Stop(changed)
+	pause := warnEvery / 32
+	look := time.NewTimer(pause) // the kernel does not tell of an escape from a cgroup, or of free files
+	defer look.Stop()
+	var talk <-chan time.Time // from the end of CMD on
+	for {
+		p.reap()
+		if talk == nil && p.leaderEnded() {
+			close(p.ended)
+			talk = time.After(talkOfLeftovers)
+		}
+		if talk != nil && !p.anyLeft() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-look.C:
+			began := time.Now()
+			p.warn()
+			pause = min(2*pause, warnEvery)
+			look.Reset(max(pause, warnShare*time.Since(began)))
+		case <-talk:
+			if p.anyLeft() {
+				p.say("the command has ended, and left behind: %s", strings.Join(p.leftBehind(), ", "))
+			}
+		case <-p.abandon:
+			return
+		}
+	}
+}
+
 // cldStopped is waitid's code for a process that was stopped. Package unix lacks it.
 const cldStopped = 5
 
-// watch waits for the end of CMD and then of all that CMD has started. prepare starts it, finish waits for it.
-func (p *process) watch() {
-	defer close(p.gone)
-	var lastStop time.Time
-	for {
-		var info unix.Siginfo
-		err := unix.Waitid(unix.P_PID, p.pid, &info, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT, nil)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil || info.Code != cldStopped {
-			break
-		}
-		_ = unix.Waitid(unix.P_PID, p.pid, &info, unix.WSTOPPED|unix.WNOHANG, nil) // consumes the stop
-		if time.Since(lastStop) < time.Second {
-			<-time.After(time.Second) // it stops again and again
-		}
-		lastStop = time.Now()
+// leaderEnded reports whether CMD has ended. It continues a CMD that was stopped, but not more than once in a second:
+// it may stop again and again.
+func (p *process) leaderEnded() bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, p.leader, &info, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT|unix.WNOHANG, nil)
+	switch {
+	case err != nil:
+		return !errors.Is(err, unix.EINTR)
+	case info.Code != cldStopped:
+		return info.Code != 0 // there is nothing to tell
+	case time.Since(p.continued) > time.Second:
+		_ = unix.Waitid(unix.P_PID, p.leader, &info, unix.WSTOPPED|unix.WNOHANG, nil) // consumes the stop
+		p.continued = time.Now()
 		p.resume()
 	}
-	close(p.leader)
-	p.awaitAll()
+	return false
 }
 
 // resume continues a CMD that was stopped, because a holder that is stopped blocks all waiters.
@@ -155,7 +164,7 @@ func (p *process) resume() {
 	if p.killing.Load() {
 		return
 	}
-	if p.terminal.giveBack(p.pid) {
+	if p.terminal.giveBack(p.leader) {
 		p.say("the command gets the terminal")
 	} else {
 		p.say("the command was stopped while it holds a lock: it is continued")
@@ -163,55 +172,42 @@ func (p *process) resume() {
 	p.Signal(syscall.SIGCONT)
 }
 
+// leftBehind describes what CMD has started and left behind.
+func (p *process) leftBehind() []string {
+	list, err := p.running()
+	left := describe(list)
+	if err != nil {
+		left = append(left, "perhaps others: "+err.Error())
+	}
+	if len(left) == 0 {
+		left = append(left, "processes that have just ended, or that /proc hides")
+	}
+	return left
+}
+
+// warn says which processes run as another user, such as those of sudo: docent may not send them signals, and can't
+// end them but by the cgroup.
+func (p *process) warn() {
+	list, _ := p.running()
+	for _, e := range list {
+		if !p.warned[e.pid] && errors.Is(unix.Kill(e.pid, 0), unix.EPERM) && !p.cgroup.has(e.pid) {
+			p.warned[e.pid] = true
+			p.say("%s runs as another user, so docent can't stop it: if the lock is lost, it may run beside the next holder's command", describe([]processEntry{e})[0])
+		}
+	}
+}
+
 // Signal is part of [Program].
-func (p *process) Signal(sig syscall.Signal) { _ = unix.Kill(-p.pid, sig) } // an empty group is gone already
+func (p *process) Signal(sig syscall.Signal) { _ = unix.Kill(-p.leader, sig) } // an empty group is gone already
 
 // SignalAll is part of [Program].
 func (p *process) SignalAll(sig syscall.Signal) (refused []string) {
-	if sig == syscall.SIGKILL {
-		return describe(p.kill().refused)
+	if sig != syscall.SIGKILL {
+		return describe(p.signal(sig))
 	}
-	return describe(signalAll(sig, p.pid, p.find))
-}
-
-// huntFor bounds one hunt. The supervisor sends KILL again while something is left.
-const huntFor = 100 * time.Millisecond
-
-// kill ends all that CMD has started. It returns what is left of it.
-func (p *process) kill() bag {
 	p.killing.Store(true)
-	p.Signal(syscall.SIGKILL)
-	p.reaping.Lock()
-	defer p.reaping.Unlock()
-	h := hunt{cgroup: p.cgroup, find: p.find, spared: p.before, keep: p.pid, stems: []int{os.Getpid()}}
-	return h.run(huntFor)
-}
-
-// find is the finder of CMD and what it has started, but what has ended.
-func (p *process) find(visit func(processEntry) bool) error {
-	return findBelow(p.before, p.cgroup, visit)
-}
-
-// findBelow is a finder of what runs below this process, and in the cgroup: the children of a process may be left
-// to the first one of another pid namespace.
-func findBelow(except []int, c *cgroup, visit func(processEntry) bool) error {
-	seen := map[int]bool{os.Getpid(): true}
-	err := walk(os.Getpid(), except, seen, visit)
-	for _, pid := range c.pids() {
-		if e, ok, fault := entryOf(pid); fault == nil && ok && running(e) && !seen[pid] {
-			visit(e)
-		}
-	}
-	return err
-}
-
-// running returns CMD and what it has started, but what has ended.
-func (p *process) running() (list []processEntry, fault error) {
-	fault = p.find(func(e processEntry) bool {
-		list = append(list, e)
-		return true
-	})
-	return list, fault
+	p.Signal(sig)
+	return describe(p.hunt().refused)
 }
 
 // Left is part of [Program].
@@ -221,28 +217,25 @@ func (p *process) Left() []string {
 }
 
 // Leader is part of [Program].
-func (p *process) Leader() <-chan struct{} { return p.leader }
+func (p *process) Leader() <-chan struct{} { return p.ended }
 
 // Gone is part of [Program].
 func (p *process) Gone() <-chan struct{} { return p.gone }
 
 // Guarded is part of [Program].
-func (p *process) Guarded(kill time.Time) { p.guardian.kill(kill, p.say) }
+func (p *process) Guarded(kill time.Time) { p.guardian.kill(kill) }
 
-// finish waits until nothing that CMD started is left, or abandons what CMD left behind, and reaps the
-// leader. By then the guard knows. If CMD was not started, finish ends the starter.
+// finish waits until nothing that CMD started is left, or abandons what CMD left behind, and reaps CMD. By then the
+// guard knows. If CMD was not started, finish ends the starter.
 func (p *process) finish() endOfCommand {
-	p.env.Close()
-	<-p.leader
+	p.starter.Close()
+	<-p.ended
 	close(p.abandon)
-	p.watched.Wait()
-	p.fault.Close()
+	<-p.gone
 	p.terminal.take()
-	end := endOfCommand{guarded: p.guardian.finish(p.say)}
-	end.status = reap(p.pid)
-	close(p.over)
-	p.reapers.Wait()
-	p.reapStrays()
+	end := endOfCommand{guarded: p.guardian.finish()}
+	end.status = reapAtEnd(p.leader)
+	p.reap()
 	end.left, _ = p.running()
 	return end
 }

@@ -7,15 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/docent-go/docent/cmd/docent/internal/cli"
 )
 
 // procDirectory returns /proc as it was when docent began: CMD may unmount it, or cover it, while it runs.
@@ -159,33 +156,25 @@ func parseStat(pid int, stat []byte) (processEntry, bool) {
 	return e, errors.Join(parentErr, groupErr, threadsErr) == nil
 }
 
-// children returns a process's children, ended ones included. A kernel may lack the lists of children:
-// then children looks at all processes. With an error, as when no more files may be opened, the list
-// lacks some.
-func children(parent int) ([]int, error) {
+// children returns a process's children, ended ones included. The children of an ended process are those of the main
+// thread of the process that they are left to. A kernel may lack the lists of children: then children looks at all
+// processes. With an error, as when no more files may be opened, the list lacks some.
+func children(parent int) (list []int, fault error) {
 	threads, fault := numbers(fmt.Sprintf("%d/task", parent))
 	if isGone(fault) {
 		return nil, nil
 	}
-	var list []int
 	for _, thread := range threads {
-		found, err := childrenOfThread(parent, thread)
+		text, err := readProc(fmt.Sprintf("%d/task/%d/children", parent, thread))
 		if errors.Is(err, fs.ErrNotExist) && thread == parent {
 			return childrenAmongAll(parent)
 		}
-		if err != nil && !isGone(err) {
-			fault = err
+		if !isGone(err) {
+			fault = errors.Join(fault, err)
 		}
-		list = append(list, found...)
+		list = append(list, parseNumbers(strings.Fields(string(text)))...)
 	}
 	return list, fault
-}
-
-// childrenOfThread returns the children of a thread. The children of an ended process are those of the main
-// thread of the process that they are left to.
-func childrenOfThread(process, thread int) ([]int, error) {
-	text, err := readProc(fmt.Sprintf("%d/task/%d/children", process, thread))
-	return parseNumbers(strings.Fields(string(text))), err
 }
 
 func childrenAmongAll(parent int) (list []int, fault error) {
@@ -201,10 +190,10 @@ func childrenAmongAll(parent int) (list []int, fault error) {
 }
 
 // walk calls visit for each process that runs below root, parents first and as soon as it is found: its
-// children, their children, and so on. It leaves out those of except and what is below them. For what is below a
-// process for which visit returns false, it calls nothing. It adds the numbers of all to seen. With an error it
-// may have missed some.
-func walk(root int, except []int, seen map[int]bool, visit func(processEntry) bool) (fault error) {
+// children, their children, and so on. It leaves out those that were seen and what is below them, and adds the numbers
+// of all to seen. For what is below a process for which visit returns false, it calls nothing. With an error it may have
+// missed some.
+func walk(root int, seen map[int]bool, visit func(processEntry) bool) (fault error) {
 	type place struct {
 		pid   int
 		quiet bool
@@ -213,7 +202,7 @@ func walk(root int, except []int, seen map[int]bool, visit func(processEntry) bo
 		found, err := children(below[0].pid)
 		fault = errors.Join(fault, err)
 		for _, pid := range found {
-			if seen[pid] || slices.Contains(except, pid) {
+			if seen[pid] {
 				continue
 			}
 			seen[pid] = true
@@ -227,13 +216,4 @@ func walk(root int, except []int, seen map[int]bool, visit func(processEntry) bo
 		}
 	}
 	return fault
-}
-
-// describe names the processes for a message.
-func describe(list []processEntry) []string {
-	names := make([]string, 0, len(list))
-	for _, e := range list {
-		names = append(names, fmt.Sprintf("%s (pid %d)", cli.Safe(e.name), e.pid))
-	}
-	return names
 }

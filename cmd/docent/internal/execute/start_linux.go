@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -14,11 +15,35 @@ import (
 // starterCommand is the hidden command by which docent starts itself as a starter.
 const starterCommand = "__start"
 
-// The descriptors of a starter.
-const (
-	starterIn  = 3 // CMD's environment; docent closes it to call the start off
-	starterOut = 4 // why CMD can't be executed
-)
+// ownConnection is the descriptor of a connection with the process of docent that has started this one.
+const ownConnection = 3
+
+// startOwn starts a process of docent's own, and returns its id and a connection with it. Those of the files that are
+// no standard streams follow the connection's descriptor.
+func startOwn(argv []string, attr *os.ProcAttr) (pid int, connection *os.File, err error) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return 0, nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(ends[0]), "connection"), os.NewFile(uintptr(ends[1]), "connection")
+	defer theirs.Close()
+	with := *attr
+	with.Files = slices.Insert(slices.Clone(attr.Files), ownConnection, theirs)
+	started, err := os.StartProcess(executable(), argv, &with)
+	if err != nil {
+		ours.Close()
+		return 0, nil, err
+	}
+	pid = started.Pid // Release forgets it
+	return pid, ours, started.Release()
+}
+
+// connection returns the connection with the process that has started this one. Writes to it have deadlines.
+func connection() *os.File {
+	syscall.CloseOnExec(ownConnection)
+	_ = syscall.SetNonblock(ownConnection, true)
+	return os.NewFile(ownConnection, "connection")
+}
 
 // Internal runs a hidden command, if args are one, and returns its exit code.
 func Internal(args []string) (code int, ok bool) {
@@ -50,16 +75,15 @@ func executable() string {
 // the terminal and docent know the group before CMD runs. It returns if docent ends first or the start
 // fails.
 func starter(path string, argv []string) int {
-	syscall.CloseOnExec(starterIn)
-	syscall.CloseOnExec(starterOut)
+	docent := connection()
 	var env []string
-	if gob.NewDecoder(os.NewFile(starterIn, "environment")).Decode(&env) != nil {
+	if gob.NewDecoder(docent).Decode(&env) != nil {
 		return 0 // docent called the start off; a part is no environment
 	}
 	err := syscall.Exec(path, argv, env)
 	number := syscall.Errno(0)
 	errors.As(err, &number)
-	_, _ = os.NewFile(starterOut, "fault").WriteString(strconv.Itoa(int(number))) // docent may be gone
+	_, _ = docent.WriteString(strconv.Itoa(int(number))) // docent may be gone
 	return 126
 }
 
