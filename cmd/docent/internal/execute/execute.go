@@ -54,11 +54,9 @@ func New(app *cli.App) *cobra.Command {
 	}
 	o.define(cmd.Flags())
 	cmd.ValidArgsFunction = complete(app)
-	cli.Choices(cmd, "leftovers", string(WaitForLeftovers), string(KillLeftovers), string(IgnoreLeftovers))
-	cli.Choices(cmd, "on-suspend", "keep", "stop")
-	cli.Choices(cmd, "acl", aclOpen, aclCreator)
-	cli.Choices(cmd, "stop-signal", signalNames()...)
-	cli.Choices(cmd, "on-lost-signal", signalNames()...)
+	completeChoices(cmd)
+	cli.Choices(cmd, "stop-signal", stopSignals()...)
+	cli.Choices(cmd, "on-lost-signal", stopSignals()...)
 	return cmd
 }
 

@@ -57,7 +57,7 @@ func NewHold(app *cli.App) *cobra.Command {
 	}
 	o.defineHold(cmd.Flags())
 	cmd.ValidArgsFunction = app.CompletePath
-	cli.Choices(cmd, "acl", aclOpen, aclCreator)
+	completeChoices(cmd)
 	return cmd
 }
 

@@ -43,7 +43,7 @@ func (j *job) locker(c *framework.Client, revoked func()) (lock.Locker, shown, e
 
 func (j *job) member(c *framework.Client, path string, revoked func()) (lock.Locker, error) {
 	policy := lease.AtDeadline
-	if j.suspendStops {
+	if j.onSuspend == suspendStops {
 		policy = lease.OnSuspend
 	}
 	switch j.kind {

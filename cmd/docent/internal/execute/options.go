@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
@@ -40,22 +41,44 @@ type options struct {
 	use string // the form of the command, for errors
 }
 
-// The choices of --acl.
-const (
-	aclOpen    = "open"
-	aclCreator = "creator"
-)
-
 // A job is what exec has to do: checked options and arguments.
 type job struct {
 	options
-	kind          string // as DOCENT_KIND has it
-	paths         []string
-	command       []string
-	stop, lost    syscall.Signal
-	given         time.Duration // grace; negative for the default
-	suspendStops  bool
-	conflictGiven bool
+	kind       string // as DOCENT_KIND has it
+	paths      []string
+	command    []string
+	stop, lost syscall.Signal
+}
+
+// The words of --on-suspend and of --acl.
+const (
+	suspendKeeps = "keep"
+	suspendStops = "stop"
+	aclOpen      = "open"
+	aclCreator   = "creator"
+)
+
+// A choice is a flag that takes one of some words.
+type choice struct {
+	flag  string
+	words []string
+}
+
+func choices() []choice {
+	return []choice{
+		{"leftovers", []string{string(WaitForLeftovers), string(KillLeftovers), string(IgnoreLeftovers)}},
+		{"on-suspend", []string{suspendKeeps, suspendStops}},
+		{"acl", []string{aclOpen, aclCreator}},
+	}
+}
+
+// completeChoices has the shell complete the words of the flags that the command has.
+func completeChoices(cmd *cobra.Command) {
+	for _, c := range choices() {
+		if cmd.Flags().Lookup(c.flag) != nil {
+			cli.Choices(cmd, c.flag, c.words...)
+		}
+	}
 }
 
 // The forms of the commands.
@@ -92,7 +115,7 @@ func (o *options) define(set *pflag.FlagSet) {
 	set.BoolVar(&o.revocable, "revocable", false, "a request to release the lock stops CMD")
 	set.StringVar(&o.leftovers, "leftovers", string(WaitForLeftovers), "what to do with processes that CMD leaves behind: `wait`, kill or ignore")
 	set.StringVar(&o.statusFile, "status-file", "", "write one line of JSON about the end to this `file`")
-	set.StringVar(&o.onSuspend, "on-suspend", "keep", "when the connection breaks: `keep` the lock, or stop CMD")
+	set.StringVar(&o.onSuspend, "on-suspend", suspendKeeps, "when the connection breaks: `keep` the lock, or stop CMD")
 	set.BoolVar(&o.noGuard, "no-guard", false, "start no second process that watches docent")
 	set.BoolVar(&o.noCgroup, "no-cgroup", false, "make no control group for CMD")
 }
@@ -101,7 +124,7 @@ func (o *options) define(set *pflag.FlagSet) {
 func (o *options) defineHold(set *pflag.FlagSet) {
 	o.defineLock(set)
 	o.use = holdForm
-	o.stopSignal, o.lostSignal, o.leftovers, o.onSuspend = "TERM", "KILL", string(WaitForLeftovers), "keep"
+	o.stopSignal, o.lostSignal = "TERM", "KILL"
 	set.StringVar(&o.owner, "owner", "docent hold", "the owner's `name`, for who and queue")
 	cli.DurationVar(set, &o.grace, "grace", "", 0, "time from docent's exit to the end of the lease, if the lock is about to be lost (default: as exec's)")
 }
@@ -125,12 +148,11 @@ func (o *options) job(args []string, dash int) (*job, error) {
 
 // lockJob returns the job of the paths without a command, or all that is wrong.
 func (o *options) lockJob(paths []string) (*job, error) {
-	j := &job{options: *o, paths: paths, given: -1}
+	j := &job{options: *o, paths: paths}
 	faults := []error{j.setKind(), j.checkPaths(), j.setSignals(), j.checkChoices()}
-	if o.set.Changed("grace") {
-		j.given = o.grace
+	if !o.set.Changed("grace") {
+		j.grace = -1 // the default
 	}
-	j.conflictGiven = o.set.Changed("conflict-exit-code")
 	if err := errors.Join(faults...); err != nil {
 		return nil, cli.Usage(err)
 	}
@@ -200,18 +222,14 @@ func (j *job) checkChoices() error {
 	if j.conflictCode < 0 || j.conflictCode > 255 {
 		refuse("--conflict-exit-code %d: must be between 0 and 255", j.conflictCode)
 	}
-	if !slices.Contains([]string{"wait", "kill", "ignore"}, j.options.leftovers) {
-		refuse("--leftovers %q: must be wait, kill or ignore", j.options.leftovers)
-	}
-	if !slices.Contains([]string{"keep", "stop"}, j.onSuspend) {
-		refuse("--on-suspend %q: must be keep or stop", j.onSuspend)
-	}
-	if !slices.Contains([]string{"", aclOpen, aclCreator}, j.acl) {
-		refuse("--acl %q: must be open or creator", j.acl)
+	for _, c := range choices() {
+		flag := j.set.Lookup(c.flag)
+		if flag != nil && flag.Value.String() != flag.DefValue && !slices.Contains(c.words, flag.Value.String()) {
+			refuse("--%s %q: must be one of %s", c.flag, flag.Value, strings.Join(c.words, ", "))
+		}
 	}
 	if strings.ContainsAny(j.owner, "\n\x00") {
 		refuse("--owner: must be one line")
 	}
-	j.suspendStops = j.onSuspend == "stop"
 	return errors.Join(faults...)
 }

@@ -42,6 +42,7 @@ const releaseLimit = 5 * time.Second
 
 const (
 	maxSaid   = 64          // messages that wait for standard error; further ones are dropped
+	lastWord  = ""          // no message follows
 	lastWords = time.Second // for the messages that are left at the end
 )
 
@@ -56,30 +57,24 @@ func (r *run) say(format string, args ...any) {
 
 // speak begins to write what is said. end waits until all is written, or for a moment.
 func (r *run) speak() (end func()) {
-	over, done := make(chan struct{}), make(chan struct{})
-	go func() { // ends with over; or with the process, if standard error takes nothing
+	done := make(chan struct{})
+	go func() { // ends with the last word; or with the process, if standard error takes nothing
 		defer close(done)
 		writeInBackground()
-		for {
-			select {
-			case text := <-r.said:
-				r.app.Say("%s", text)
-				continue
-			default:
-			}
-			select {
-			case text := <-r.said:
-				r.app.Say("%s", text)
-			case <-over:
-				return
-			}
+		for text := <-r.said; text != lastWord; text = <-r.said {
+			r.app.Say("%s", text)
 		}
 	}()
 	return func() {
-		close(over)
+		late := time.After(lastWords)
+		select {
+		case r.said <- lastWord:
+		case <-late:
+			return
+		}
 		select {
 		case <-done:
-		case <-time.After(lastWords):
+		case <-late:
 		}
 	}
 }
@@ -158,7 +153,7 @@ func (r *run) refused(err error) (int, error) {
 
 // conflict returns the exit code of a wait that another owner's hold ended.
 func (r *run) conflict(code int) int {
-	if r.job.conflictGiven {
+	if r.job.set.Changed("conflict-exit-code") {
 		return r.job.conflictCode
 	}
 	return code

@@ -9,8 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const sigUSR1, sigUSR2 = syscall.SIGUSR1, syscall.SIGUSR2
-
 // sigBackgroundRead is what stops a background process that reads the terminal.
 const sigBackgroundRead = syscall.SIGTTIN
 
@@ -25,6 +23,9 @@ func passedOn() []syscall.Signal {
 
 // keptBack reports whether a signal is not for CMD.
 func keptBack(sig syscall.Signal) bool { return sig == syscall.SIGTSTP }
+
+// systemNumber returns the signal of a name without SIG.
+func systemNumber(name string) syscall.Signal { return unix.SignalNum("SIG" + name) }
 
 // systemName returns the system's name of a signal without SIG, "" if it has none.
 func systemName(sig syscall.Signal) string { return strings.TrimPrefix(unix.SignalName(sig), "SIG") }

@@ -20,13 +20,29 @@ type signalError struct{ number syscall.Signal }
 
 func (e signalError) Error() string { return "ended by signal " + name(e.number) }
 
-// acquire waits for the connection and the lock, and until CMD may start.
-func (r *run) acquire(ctx context.Context, c *framework.Client) (*lease.Lease, Budget, error) {
-	ctx, end := r.interruptible(ctx)
-	l, budget, err := r.acquireWithin(ctx, c)
-	if number, ok := end(); ok { // it counts whatever the wait has returned: the signal may have come with the grant
-		err = errors.Join(signalError{number}, err)
+// acquire waits for the connection and the lock, and until CMD may start. INT, TERM, HUP, QUIT and the guard's death end
+// the wait.
+func (r *run) acquire(ctx context.Context, c *framework.Client) (l *lease.Lease, budget Budget, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	go func() { // awaited below
+		defer close(done)
+		l, budget, err = r.acquireWithin(ctx, c)
+	}()
+	var interrupted error // it counts whatever the wait returns: the signal may have come with the grant
+	for waits := true; waits; {
+		select {
+		case <-done:
+			waits = false
+		case sig := <-r.signals:
+			if number, ok := sig.(syscall.Signal); ok && endsWait(number) && interrupted == nil {
+				interrupted = signalError{number}
+				cancel(interrupted)
+			}
+		}
 	}
+	err = errors.Join(interrupted, err)
 	if err != nil && l != nil {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
 		defer cancel()
@@ -66,7 +82,7 @@ func (r *run) acquireWithin(ctx context.Context, c *framework.Client) (*lease.Le
 // budget returns the times for the present session.
 func (r *run) budget(c *framework.Client) (Budget, error) {
 	s := c.Session()
-	b, err := NewBudget(s.Timeout, s.Margin, r.job.given)
+	b, err := NewBudget(s.Timeout, s.Margin, r.job.grace)
 	if err != nil {
 		return b, cli.Usage(err)
 	}
@@ -134,35 +150,6 @@ func describeHolder(p lease.Participant) string {
 		text += fmt.Sprintf(" owner %q", cli.Safe(m.Owner))
 	}
 	return fmt.Sprintf("%s (since %s)", text, m.Since.UTC().Format(time.TimeOnly+"Z"))
-}
-
-// interruptible returns a context that INT, TERM, HUP, QUIT and the guard's death end. end stops listening, and returns
-// the signal if there was one.
-func (r *run) interruptible(ctx context.Context) (_ context.Context, end func() (syscall.Signal, bool)) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	over := make(chan struct{})
-	var listening sync.WaitGroup
-	listening.Go(func() { // ends with over
-		for {
-			select {
-			case sig := <-r.signals:
-				if number, ok := sig.(syscall.Signal); ok && endsWait(number) {
-					cancel(signalError{number})
-					return
-				}
-			case <-over:
-				return
-			}
-		}
-	})
-	return ctx, func() (syscall.Signal, bool) {
-		close(over)
-		listening.Wait()
-		cause := signalError{}
-		found := errors.As(context.Cause(ctx), &cause)
-		cancel(nil)
-		return cause.number, found
-	}
 }
 
 // endsWait reports whether the signal ends docent's wait for the lock.
