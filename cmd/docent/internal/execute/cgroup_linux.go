@@ -3,6 +3,7 @@ package execute
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -101,14 +102,6 @@ func cgroupDirectory(path, mounts string) string {
 	return ""
 }
 
-// descriptor returns the cgroup's directory for the start of a process in it.
-func (c *cgroup) descriptor() (fd int, ok bool) {
-	if c == nil {
-		return 0, false
-	}
-	return int(c.dir.Fd()), true
-}
-
 // kill ends all processes of the cgroup, and reports whether it could.
 func (c *cgroup) kill() bool {
 	if c == nil {
@@ -129,7 +122,7 @@ func (c *cgroup) pids() []int {
 		return nil
 	}
 	var list []int
-	root := os.DirFS(descriptorPath(c.dir))
+	root := os.DirFS(fmt.Sprintf("/proc/self/fd/%d", c.dir.Fd())) // its path may have been renamed or covered
 	_ = fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return nil //nolint:nilerr // a cgroup that was removed meanwhile
@@ -143,9 +136,6 @@ func (c *cgroup) pids() []int {
 
 // has reports whether the process is in the cgroup.
 func (c *cgroup) has(pid int) bool { return c != nil && slices.Contains(c.pids(), pid) }
-
-// descriptorPath returns a path of the open directory, which may have been renamed or covered.
-func descriptorPath(dir *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(dir.Fd())) }
 
 // remove moves what still runs to the cgroup that docent is in, and removes the cgroup.
 func (c *cgroup) remove() {

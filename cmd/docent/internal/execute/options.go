@@ -58,27 +58,26 @@ const (
 	aclCreator   = "creator"
 )
 
-// A choice is a flag that takes one of some words.
-type choice struct {
-	flag  string
-	words []string
-}
-
-func choices() []choice {
-	return []choice{
-		{"leftovers", []string{string(WaitForLeftovers), string(KillLeftovers), string(IgnoreLeftovers)}},
-		{"on-suspend", []string{suspendKeeps, suspendStops}},
-		{"acl", []string{aclOpen, aclCreator}},
+// choices returns the words that the flag takes, nil if it takes others.
+func choices(flag string) []string {
+	switch flag {
+	case "leftovers":
+		return []string{string(WaitForLeftovers), string(KillLeftovers), string(IgnoreLeftovers)}
+	case "on-suspend":
+		return []string{suspendKeeps, suspendStops}
+	case "acl":
+		return []string{aclOpen, aclCreator}
 	}
+	return nil
 }
 
-// completeChoices has the shell complete the words of the flags that the command has.
+// completeChoices has the shell complete the words of the command's flags.
 func completeChoices(cmd *cobra.Command) {
-	for _, c := range choices() {
-		if cmd.Flags().Lookup(c.flag) != nil {
-			cli.Choices(cmd, c.flag, c.words...)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if words := choices(f.Name); words != nil {
+			cli.Choices(cmd, f.Name, words...)
 		}
-	}
+	})
 }
 
 // The forms of the commands.
@@ -222,12 +221,12 @@ func (j *job) checkChoices() error {
 	if j.conflictCode < 0 || j.conflictCode > 255 {
 		refuse("--conflict-exit-code %d: must be between 0 and 255", j.conflictCode)
 	}
-	for _, c := range choices() {
-		flag := j.set.Lookup(c.flag)
-		if flag != nil && flag.Value.String() != flag.DefValue && !slices.Contains(c.words, flag.Value.String()) {
-			refuse("--%s %q: must be one of %s", c.flag, flag.Value, strings.Join(c.words, ", "))
+	j.set.VisitAll(func(f *pflag.Flag) {
+		words := choices(f.Name)
+		if given := f.Value.String(); words != nil && given != f.DefValue && !slices.Contains(words, given) {
+			refuse("--%s %q: must be one of %s", f.Name, given, strings.Join(words, ", "))
 		}
-	}
+	})
 	if strings.ContainsAny(j.owner, "\n\x00") {
 		refuse("--owner: must be one line")
 	}

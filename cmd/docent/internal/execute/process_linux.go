@@ -60,7 +60,9 @@ func prepare(path string, argv []string, files []*os.File, g *guardian, c *cgrou
 		return nil, err
 	}
 	attr := &os.ProcAttr{Env: []string{}, Files: files, Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}}
-	attr.Sys.CgroupFD, attr.Sys.UseCgroupFD = c.descriptor()
+	if c != nil {
+		attr.Sys.CgroupFD, attr.Sys.UseCgroupFD = int(c.dir.Fd()), true
+	}
 	argv = append([]string{"docent", starterCommand, path}, argv...)
 	var err error
 	p.leader, p.starter, err = startOwn(argv, attr)

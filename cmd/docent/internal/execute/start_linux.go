@@ -29,7 +29,7 @@ func startOwn(argv []string, attr *os.ProcAttr) (pid int, connection *os.File, e
 	defer theirs.Close()
 	with := *attr
 	with.Files = slices.Insert(slices.Clone(attr.Files), ownConnection, theirs)
-	started, err := os.StartProcess(executable(), argv, &with)
+	started, err := os.StartProcess("/proc/self/exe", argv, &with) // its file may have been replaced
 	if err != nil {
 		ours.Close()
 		return 0, nil, err
@@ -53,29 +53,12 @@ func Internal(args []string) (code int, ok bool) {
 	return 0, false
 }
 
-// executable returns the path of this program for its own processes, which have its name in ps then. The file may
-// have been replaced.
-func executable() string {
-	const self = "/proc/self/exe"
-	path, err := os.Readlink(self)
-	if err != nil {
-		return self
-	}
-	named, err := os.Stat(path)
-	if err != nil {
-		return self
-	}
-	if own, err := os.Stat(self); err != nil || !os.SameFile(named, own) {
-		return self
-	}
-	return path
-}
-
 // starter becomes CMD when docent sends the environment. Until then it waits, in CMD's process group, so
 // the terminal and docent know the group before CMD runs. It returns if docent ends first or the start
 // fails.
 func starter(path string, argv []string) int {
 	docent := connection()
+	setName(starterName)
 	var env []string
 	if gob.NewDecoder(docent).Decode(&env) != nil {
 		return 0 // docent called the start off; a part is no environment

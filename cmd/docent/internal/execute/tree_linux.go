@@ -32,17 +32,21 @@ func (t *tree) grow(name string) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become a subreaper: %w", err)
 	}
-	_ = os.WriteFile("/proc/self/comm", []byte(name), 0) // else it has its file's name
+	setName(name)
 	t.before, _ = children(os.Getpid())
 	return nil
 }
 
-// The names of a docent exec, as ps shows it: of its guard if it has one, and of the guard's child. No program has the
-// first one from its file: its name has a blank.
+// The names of a docent exec's processes, as ps shows them: of its guard if it has one, of the guard's child, and of the
+// starter. No program has the first one from its file: its name has a blank.
 const (
-	execName  = "docent exec"
-	childName = "docent-child"
+	execName    = "docent exec"
+	childName   = "docent-child"
+	starterName = "docent-starter"
 )
+
+// setName sets the name of this process.
+func setName(name string) { _ = os.WriteFile("/proc/self/comm", []byte(name), 0) } // else it is "exe"
 
 // isDocent reports whether the process is a docent exec, which passes signals on.
 func isDocent(e processEntry) bool { return e.name == execName }
