@@ -2,11 +2,9 @@ package execute_test
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
 	"github.com/docent-go/docent/cmd/docent/internal/execute"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -36,45 +34,25 @@ func FuzzArguments(f *testing.F) {
 		words := strings.Split(text, "\x00")
 		want := strings.Join(words, "\x00") + "\x00"
 		// The format is used once for each word.
-		p := runProgram(t, append([]string{"exec", "--connect", addr, "--semaphore", "100", "/args", "--", "printf", `%s\0`}, words...))
-		if p.code != 0 || p.out != want {
-			t.Errorf("exit code %d, output %q, want %q\n%s", p.code, p.out, want, p.err)
+		p := run(t, addr, append([]string{"--semaphore", "100", "/args", "--", "printf", `%s\0`}, words...)...)
+		if p.ends(t, "it", 0); p.out.String() != want {
+			t.Errorf("output %q, want %q", p.out.String(), want)
 		}
 	})
-}
-
-// An outcome is the end of a program.
-type outcome struct {
-	code     int
-	out, err string
-}
-
-// runProgram runs docent with the arguments.
-func runProgram(t *testing.T, args []string) outcome {
-	t.Helper()
-	var out, errOut bytes.Buffer
-	cmd := apptest.Program(testBinary(), args...)
-	cmd.Stdout, cmd.Stderr = &out, &errOut
-	_ = cmd.Run()
-	return outcome{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
 }
 
 // The usage errors name what is wrong, all of it.
 func TestUsage_names_all_faults(t *testing.T) {
 	t.Parallel()
-	got := runProgram(t, []string{
-		"exec", "--read", "--write", "-n", "-w", "1s", "--stop-signal", "x", "--on-lost-signal", "99", "--leftovers", "eat",
-		"--on-suspend", "?", "-E", "256", "/a", "b", "--", "true",
-	})
+	p := run(t, "127.0.0.1:1", "--read", "--write", "-n", "-w", "1s", "--stop-signal", "x", "--on-lost-signal", "99", "--leftovers", "eat",
+		"--on-suspend", "?", "-E", "256", "/a", "b", "--", "true")
+	p.ends(t, "it", 125)
 	for _, want := range []string{
 		"at most one", "-n and -w", "--stop-signal", "--on-lost-signal", "--leftovers", "--on-suspend", "--conflict-exit-code 256", `"b"`,
 	} {
-		if !strings.Contains(got.err, want) {
-			t.Errorf("no %s in %s", want, got.err)
+		if !strings.Contains(p.err.String(), want) {
+			t.Errorf("no %s in %s", want, p.err.String())
 		}
-	}
-	if got.code != 125 {
-		t.Errorf("exit code %d, want 125", got.code)
 	}
 }
 
@@ -83,7 +61,7 @@ func TestStreams_must_be_files(t *testing.T) {
 	t.Parallel()
 	var out, errOut bytes.Buffer
 	app := &cli.App{In: strings.NewReader(""), Out: &out, Err: &errOut}
-	code := app.Main(t.Context(), slices.Concat([]string{"exec", "--connect", "127.0.0.1:1"}, []string{"/a", "--", "true"}), execute.New)
+	code := app.Main(t.Context(), []string{"exec", "--connect", "127.0.0.1:1", "/a", "--", "true"}, execute.New)
 	if code != 125 || !strings.Contains(errOut.String(), "are no files") {
 		t.Errorf("exit code %d: %s", code, errOut.String())
 	}

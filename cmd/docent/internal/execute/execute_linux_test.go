@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/docent-go/docent/internal/must"
 )
 
+// The status file tells a command that returns one of docent's own codes from docent's failure.
 func TestExitCode(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
@@ -41,6 +41,9 @@ func TestExitCode(t *testing.T) {
 		"of the command":            {[]string{"--", "sh", "-c", "exit 7"}, 7, "done", ""},
 		"of the command, 2":         {[]string{"--", "sh", "-c", "exit 2"}, 2, "done", ""}, // usage, for others than exec
 		"of the command, 255":       {[]string{"--", "sh", "-c", "exit 255"}, 255, "done", ""},
+		"of the command, 121":       {[]string{"--", "sh", "-c", "exit 121"}, 121, "done", ""}, // these are docent's, too
+		"of the command, 125":       {[]string{"--", "sh", "-c", "exit 125"}, 125, "done", ""},
+		"of the command, 127":       {[]string{"--", "sh", "-c", "exit 127"}, 127, "done", ""},
 		"of its signal":             {[]string{"--", "sh", "-c", "kill -USR1 $$"}, 128 + 10, "done", ""},
 		"of a signal of the system": {[]string{"--", "sh", "-c", "kill -SEGV $$"}, 128 + 11, "done", ""},
 		"not found":                 {[]string{"--", absent}, 127, "failed", "not_found"},
@@ -74,6 +77,9 @@ func TestExitCode(t *testing.T) {
 				return
 			}
 			status := p.concludes(t, name, c.code, c.outcome, c.reason)
+			if child := status.Child.Code; child != nil && *child != c.code {
+				t.Errorf("the status has the code %d, want %d", *child, c.code)
+			}
 			if status.Child.Signal != nil && !slices.Contains([]string{"USR1", "SEGV"}, *status.Child.Signal) {
 				t.Errorf("signal %s", *status.Child.Signal)
 			}
@@ -135,27 +141,6 @@ func TestNames_of_processes(t *testing.T) {
 		if got := contents(fmt.Sprintf("/proc/%d/comm", pid)); got != want {
 			t.Errorf("process %d is called %q, want %q", pid, got, want)
 		}
-	}
-}
-
-// The status file tells a command that returns one of docent's own codes from docent's failure. It
-// replaces the file of an earlier run.
-func TestStatus_has_the_code_of_the_command(t *testing.T) {
-	t.Parallel()
-	_, addr := serve(t)
-	for code := 121; code <= 127; code++ {
-		t.Run(strconv.Itoa(code), func(t *testing.T) {
-			t.Parallel()
-			p := run(t, addr, fmt.Sprintf("/status/%d", code), "--", "sh", "-c", fmt.Sprintf("exit %d", code))
-			if child := p.concludes(t, "a program", code, "done", "").Child; child.Code == nil || *child.Code != code {
-				t.Errorf("the program's code %v, want %d", child.Code, code)
-			}
-			again := run(t, addr, "--status-file", p.status, "/status/again", "--", filepath.Join(t.TempDir(), "absent"))
-			again.status = p.status
-			if child := again.concludes(t, "a program that is not found", 127, "failed", "not_found").Child; child.Code != nil {
-				t.Errorf("the code %d of a program that is not found", *child.Code)
-			}
-		})
 	}
 }
 
@@ -227,14 +212,6 @@ func TestReentry_is_refused(t *testing.T) {
 	inner := func(flags string) string {
 		return quoted(os.Args[0]) + " exec --connect " + addr + " " + flags + " -- echo inner"
 	}
-	for _, c := range []struct {
-		outer, inner string
-		want         int
-	}{{"--read", "--read", 0}, {"--read", "--write -w 10s", 125}, {"--write", "--read -w 10s", 125}} {
-		path := "/re" + strings.Fields(c.outer + c.inner)[0]
-		p := run(t, addr, c.outer, path, "--", "sh", "-c", inner(c.inner+" "+path))
-		p.ends(t, "inner exec "+c.inner+" in "+c.outer, c.want)
-	}
 	for flags, want := range map[string]int{
 		"/re/a": 125, "/re/b /re/a": 125, "/re/c": 0, "--reenter -w BOUND /re/a": 124, "--namespace re /a": 125,
 	} {
@@ -261,6 +238,7 @@ func TestReentry_is_refused_while_the_hold_stands(t *testing.T) {
 	}{
 		"exec":              {nil, fmt.Sprintf(other, "exec") + " -w 10s /held/PATH -- true", 125},
 		"exec of a read":    {[]string{"--write"}, fmt.Sprintf(other, "exec") + " --read -w 10s /held/PATH -- true", 125},
+		"exec of a writer":  {[]string{"--read"}, fmt.Sprintf(other, "exec") + " --write -w 10s /held/PATH -- true", 125},
 		"exec of a permit":  {[]string{"--semaphore", "1"}, fmt.Sprintf(other, "exec") + " --semaphore 1 -w 10s /held/PATH -- true", 125},
 		"exec of an unfair": {[]string{"--exclusive"}, fmt.Sprintf(other, "exec") + " --exclusive -w 10s /held/PATH -- true", 125},
 		"exec of a leader":  {[]string{"--leader"}, fmt.Sprintf(other, "exec") + " --leader -w 10s /held/PATH -- true", 125},
@@ -283,7 +261,9 @@ func TestReentry_is_refused_while_the_hold_stands(t *testing.T) {
 func TestEnvironment_has_no_credentials(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	out := runWith(t, []string{"DOCENT_AUTH=digest:u:sesame", "DOCENT_FENCE=outer", "EMPTY=", "ODD=a=b\nc"}, addr, "/env", "--", "env")
+	p := startWith(t, []string{"DOCENT_AUTH=digest:u:sesame", "DOCENT_FENCE=outer", "EMPTY=", "ODD=a=b\nc"}, addr, "/env", "--", "env")
+	p.ends(t, "it", 0)
+	out := p.out.String()
 	if strings.Contains(out, "sesame") || strings.Contains(out, "DOCENT_AUTH") || strings.Contains(out, "outer") {
 		t.Errorf("environment:\n%s", out)
 	}
@@ -325,8 +305,9 @@ func TestParty_is_the_outer_execs(t *testing.T) {
 	if len(lines) != 3 || lines[0] == "" || lines[0] != lines[1] || lines[2] != "2" {
 		t.Errorf("parties and held locks %q\n%s", lines, p.err.String())
 	}
-	if out := runWith(t, []string{"DOCENT_PARTY=abc"}, addr, "/party/c", "--", "sh", "-c", "echo $DOCENT_PARTY"); strings.TrimSpace(out) != "abc" {
-		t.Errorf("party %q, want abc", out)
+	p = startWith(t, []string{"DOCENT_PARTY=abc"}, addr, "/party/c", "--", "sh", "-c", "echo $DOCENT_PARTY")
+	if p.ends(t, "it", 0); p.out.String() != "abc\n" {
+		t.Errorf("party %q, want abc", p.out.String())
 	}
 }
 

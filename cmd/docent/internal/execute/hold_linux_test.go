@@ -3,11 +3,9 @@ package execute_test
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
@@ -178,43 +176,12 @@ func TestHold_in_the_background_of_a_terminal(t *testing.T) {
 	eventually(t, "docent ends at the signal", func() bool { return strings.Contains(output(), "code 143") })
 }
 
-// A shell script as docs/command.md has it. A script that is killed keeps no lock.
-func TestHold_for_a_script(t *testing.T) {
-	t.Parallel()
-	_, addr := serve(t)
-	c := apptest.Client(t, addr)
-	script := `set -eu
-coproc lock { "$DOCENT" hold --connect "$1" "$2"; }
-pid=$lock_PID
-exec {held}<&"${lock[0]}" {input}>&"${lock[1]}"-
-read -r _ fence _ <&"$held" || exit 1
-echo "fence $fence"
-eval "$3"
-exec {input}>&-
-wait "$pid"
-echo released`
-	begin := func(path, work string) *program {
-		cmd := apptest.Program("bash", "-c", script, "script", addr, path, work)
-		cmd.Env = append(cmd.Env, "DOCENT="+os.Args[0])
-		return launch(t, cmd)
-	}
-	p := begin("/script/whole", "true")
-	if p.ends(t, "the script", 0); !strings.HasPrefix(p.out.String(), "fence ") || !strings.HasSuffix(p.out.String(), "\nreleased\n") || p.err.String() != "" {
-		t.Errorf("the script writes %q, %q", p.out.String(), p.err.String())
-	}
-	p = begin("/script/killed", "exec sleep 300")
-	eventually(t, "the script has the lock", func() bool { return strings.HasPrefix(p.out.String(), "fence ") })
-	must.OK(t, p.Process.Kill())
-	eventually(t, "docent notices the end of the script", func() bool { return len(contenders(t, c, "/script/killed")) == 0 })
-}
-
 // What docent can't do: exit codes, and a script that has closed docent's output.
 func TestHold_fails(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	c := apptest.Client(t, addr)
-	first := hold(t, addr, "/fails/held")
-	first.held(t)
+	hold(t, addr, "/fails/held").held(t)
 	for name, test := range map[string]struct {
 		args []string
 		code int
@@ -227,19 +194,10 @@ func TestHold_fails(t *testing.T) {
 		"no server":        {[]string{"--connect", "127.0.0.1:1", "--timeout", "200ms", "/a"}, 125},
 		"held":             {[]string{"-n", "/fails/held"}, 123},
 		"held, own code":   {[]string{"-n", "-E", "9", "/fails/held"}, 9},
-		"time over":        {[]string{"-w", "", "/fails/held"}, 124},
 	} {
-		h, code := (*program)(nil), -1
-		for bound := 200 * time.Millisecond; code != test.code && bound < time.Minute; bound *= 4 { // of -w, which includes the connection
-			args := slices.Clone(test.args)
-			if len(args) > 1 && args[1] == "" {
-				args[1] = bound.String()
-			}
-			h = hold(t, addr, args...)
-			code = h.end(t)
-		}
-		if code != test.code || h.out.String() != "" || h.err.String() == "" {
-			t.Errorf("%s: exit code %d, want %d; %q, %s", name, code, test.code, h.out.String(), h.err.String())
+		h := hold(t, addr, test.args...)
+		if h.ends(t, name, test.code); h.out.String() != "" || h.err.String() == "" {
+			t.Errorf("%s: it writes %q, %q", name, h.out.String(), h.err.String())
 		}
 	}
 	cmd := apptest.Program(os.Args[0], "hold", "--connect", addr, "/fails/output")

@@ -104,6 +104,7 @@ func startWithCgroup(t *testing.T, addr string, args ...string) *program {
 func startWith(t *testing.T, env []string, addr string, args ...string) *program {
 	t.Helper()
 	status := tempFile(t)
+	must.OK(t, os.WriteFile(status, bytes.Repeat([]byte("of an earlier run\n"), 100), 0o600)) // it is replaced
 	cmd := apptest.Program(os.Args[0], append([]string{"exec", "--connect", addr, "--no-cgroup", "--status-file", status}, args...)...)
 	cmd.Env = append(cmd.Env, env...)
 	p := launch(t, cmd)
@@ -221,16 +222,4 @@ func alive(pid string) bool {
 	}
 	state := bytes.TrimSpace(stat[bytes.LastIndexByte(stat, ')')+1:])
 	return !strings.HasPrefix(string(state), "Z") && !strings.HasPrefix(string(state), "X")
-}
-
-// runWith runs "docent exec" with further variables, and returns all that it and CMD write.
-func runWith(t *testing.T, env []string, addr string, args ...string) string {
-	t.Helper()
-	cmd := apptest.Program(os.Args[0], append([]string{"exec", "--connect", addr}, args...)...)
-	cmd.Env = append(cmd.Env, env...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return string(out)
 }

@@ -1,6 +1,7 @@
 package execute_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -172,10 +173,7 @@ func TestDocent_dies_by_each_signal(t *testing.T) {
 			t.Run(fmt.Sprint(sig, " ", phase), func(t *testing.T) {
 				t.Parallel()
 				path := fmt.Sprintf("/dies/%d-%s", sig, phase)
-				m, set := newMark(t)
-				ready := tempFile(t)
-				p := start(t, addr, path, "--", "sh", "-c", set+"setsid sleep 60 & echo >"+quoted(ready)+"; wait")
-				await(t, ready)
+				p, m := beginMarked(t, addr, path)
 				victim := p
 				if phase == "waits" {
 					victim = start(t, addr, "-v", path, "--", "true")
@@ -189,46 +187,46 @@ func TestDocent_dies_by_each_signal(t *testing.T) {
 				if phase == "works" && m.lives(t) {
 					t.Errorf("something of the command lives\n%s", p.err.String())
 				}
-				if !strings.Contains(victim.err.String(), "guard: docent ended ") {
-					t.Errorf("the guard says %q", victim.err.String())
+				said := victim.err.String()
+				if !strings.Contains(said, "guard: docent ended ") || phase == "works" && !strings.Contains(said, ": KILL to the command; its lock ends with the session") {
+					t.Errorf("the guard says %q", said)
 				}
 			})
 		}
 	}
 }
 
-// A docent that is stopped ends as the user asks, and by itself after the time for KILL.
+// A docent that is stopped ends as the user asks, and by itself after the time for KILL: the guard kills all that the
+// command has started before another client is granted the lock.
 func TestDocent_that_is_stopped_ends(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t, zkserver.WithTick(500*time.Millisecond))
-	for name, c := range map[string]struct {
-		act     func(p *program) error
-		timeout string // of the session
-		code    int
-		outcome string
-		reason  string
-	}{
-		"TERM":             {func(p *program) error { return p.Process.Signal(syscall.SIGTERM) }, "10s", 143, "done", ""},
-		"at its time":      {func(*program) error { return nil }, short, 121, "lost", "lease_deadline"},
-		"held by a tracer": {func(p *program) error { return traceProcess(workerOf(p)) }, short, 121, "lost", "lease_deadline"},
+	stop := func(p *program) error { return syscall.Kill(workerOf(p), syscall.SIGSTOP) }
+	for name, act := range map[string]func(p *program) error{
+		"TERM":             func(p *program) error { return errors.Join(stop(p), p.Process.Signal(syscall.SIGTERM)) },
+		"at its time":      stop,
+		"held by a tracer": func(p *program) error { return traceProcess(workerOf(p)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, set := newMark(t)
-			ready := tempFile(t)
-			p := start(t, addr, "--session-timeout", c.timeout, "/stopped/"+strings.ReplaceAll(name, " ", "-"), "--", "sh", "-c", set+"setsid sleep 60 & echo >"+quoted(ready)+"; wait")
-			await(t, ready)
-			if name != "held by a tracer" {
-				must.OK(t, syscall.Kill(workerOf(p), syscall.SIGSTOP))
+			path, timeout := "/stopped/"+strings.ReplaceAll(name, " ", "-"), short
+			if name == "TERM" {
+				timeout = "10s"
 			}
+			p, m := beginMarked(t, addr, "--session-timeout", timeout, path)
 			begin := time.Now()
-			must.OK(t, c.act(p))
-			status := p.concludes(t, name, c.code, c.outcome, c.reason)
-			if m.lives(t) {
-				t.Errorf("it lives\n%s", p.err.String())
+			must.OK(t, act(p))
+			if name == "TERM" {
+				if p.concludes(t, name, 143, "done", ""); m.lives(t) {
+					t.Errorf("it lives\n%s", p.err.String())
+				}
+				return
 			}
-			if c.outcome == "lost" && (status.KilledAt == nil || status.KilledAt.After(begin.Add(4*time.Second))) {
-				t.Errorf("stopped at %v, status %+v", begin, status)
+			next := run(t, addr, "-w", "30s", path, "--", "flock", "-n", string(m), "true")
+			next.ends(t, "the next one, which fails if anything lives", 0)
+			killed := p.concludes(t, name, 121, "lost", "lease_deadline").KilledAt
+			if killed == nil || killed.After(begin.Add(4*time.Second)) || killed.After(*next.readStatus(t).Granted) {
+				t.Errorf("stopped at %v, killed at %v", begin, killed)
 			}
 		})
 	}

@@ -97,9 +97,8 @@ type oracle struct {
 	over       chan struct{}  // closed by end
 	contenders sync.WaitGroup
 
-	mu      sync.Mutex  // guards following
+	mu      sync.Mutex  // guards running
 	running [2]*program // by the contender
-	all     []*program
 }
 
 // contend starts two contenders for the path, each with its address. next returns how they run docent.
@@ -118,7 +117,6 @@ func contend(t *testing.T, path string, addrs [2]string, next func() setting) *o
 				p := o.start(t, addr, path, o.setting())
 				o.mu.Lock()
 				o.running[i] = p
-				o.all = append(o.all, p)
 				o.mu.Unlock()
 				_ = p.Wait()
 			}
@@ -187,38 +185,8 @@ func (o *oracle) got(fence, signal string) int {
 	return strings.Count(contents(filepath.Join(o.dir, "got."+fence)), signal+"\n")
 }
 
-// A sum is what an oracle has seen.
-type sum struct {
-	runs      int      // commands that wrote to the log
-	overlaps  []string // as the script wrote them
-	announced []string // what docent itself said that it can't do
-}
-
-// announcements are parts of what docent says if it does not cover a case: docs/command.md has the cases.
-func announcements() []string {
-	return []string{
-		"no guard:", "runs as another user", "docent may not send", "runs on, and is not under the lock",
-		"does not end after KILL", "it may run beside the next holder's command", "docent's own pid namespace",
-	}
-}
-
-// announced returns the lines in which docent announced a case that it does not cover.
-func (o *oracle) announced() []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var lines []string
-	for _, p := range o.all {
-		for line := range strings.Lines(p.err.String()) {
-			if slices.ContainsFunc(announcements(), func(part string) bool { return strings.Contains(line, part) }) {
-				lines = append(lines, strings.TrimSpace(line))
-			}
-		}
-	}
-	return lines
-}
-
-// end kills all programs, checks what the oracle has seen of at least so many runs, and returns it.
-func (o *oracle) end(t *testing.T, runs int) sum {
+// end kills all programs, and checks what the oracle has seen of at least so many runs.
+func (o *oracle) end(t *testing.T, runs int) {
 	t.Helper()
 	close(o.over)
 	ended := make(chan struct{})
@@ -235,13 +203,12 @@ func (o *oracle) end(t *testing.T, runs int) sum {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	return o.check(t, runs)
+	o.check(t, runs)
 }
 
-func (o *oracle) check(t *testing.T, runs int) sum {
+func (o *oracle) check(t *testing.T, runs int) {
 	t.Helper()
-	overlaps := contents(filepath.Join(o.dir, "overlaps"))
-	if overlaps != "" {
+	if overlaps := contents(filepath.Join(o.dir, "overlaps")); overlaps != "" {
 		t.Errorf("commands ran together:\n%s", overlaps)
 	}
 	var last int64
@@ -263,7 +230,6 @@ func (o *oracle) check(t *testing.T, runs int) sum {
 	for _, file := range files {
 		eventually(t, "the processes of "+filepath.Base(file)+" end", func() bool { return !mark(file).lives(t) })
 	}
-	return sum{seen, slices.Collect(strings.Lines(overlaps)), o.announced()}
 }
 
 // fenceOf returns DOCENT_FENCE of a process.

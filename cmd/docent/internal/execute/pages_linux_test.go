@@ -53,7 +53,7 @@ func absolute(t *testing.T, path string) string {
 }
 
 // The script of the page runs unchanged: with a release at its end, and with a loss during its work. It writes to
-// its standard output after both.
+// its standard output after both. If it is killed, it keeps no lock.
 func TestHold_script_of_the_page(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
@@ -62,7 +62,7 @@ func TestHold_script_of_the_page(t *testing.T) {
 	if len(scripts) != 1 {
 		t.Fatalf("%d scripts, want one", len(scripts))
 	}
-	for name, want := range map[string]string{"released": "code 0\n", "lost": "code 121\n"} {
+	for name, want := range map[string]string{"released": "code 0\n", "lost": "code 121\n", "killed": ""} {
 		t.Run(name, func(t *testing.T) { // one after the other: the page's script has one path
 			cmd, dir := inShell(t, addr, scripts[0]+"\necho \"code $?\"", "echo >begun; while ! [ -e end ]; do sleep 0.05; done")
 			var out, errOut apptest.Buffer
@@ -70,12 +70,18 @@ func TestHold_script_of_the_page(t *testing.T) {
 			must.OK(t, cmd.Start())
 			t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 			await(t, filepath.Join(dir, "begun"))
-			if name == "lost" {
+			switch name {
+			case "killed":
+				must.OK(t, cmd.Process.Kill()) // report.sh has the pipe to docent, too
+			case "lost":
 				must.OK(t, c.Delete(t.Context(), contenders(t, c, "/locks/report")[0].Znode))
 				eventually(t, "docent says so", func() bool { return strings.Contains(errOut.String(), "node_deleted") })
 			}
 			must.OK(t, os.WriteFile(filepath.Join(dir, "end"), nil, 0o600))
 			_ = cmd.Wait() // the output says it
+			if name == "killed" {
+				eventually(t, "docent releases the lock", func() bool { return len(contenders(t, c, "/locks/report")) == 0 })
+			}
 			if out.String() != want || len(contenders(t, c, "/locks/report")) > 0 {
 				t.Errorf("output %q, want %q\n%s", out.String(), want, errOut.String())
 			}

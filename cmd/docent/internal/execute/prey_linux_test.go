@@ -97,6 +97,17 @@ func newMark(t *testing.T) (mark, string) {
 	return mark(path), "exec 9>" + quoted(path) + "; flock -s 9; "
 }
 
+// beginMarked starts "docent exec" with the arguments, and a command that starts processes in other groups and sessions.
+// All have the mark.
+func beginMarked(t *testing.T, addr string, args ...string) (*program, mark) {
+	t.Helper()
+	m, set := newMark(t)
+	ready := tempFile(t)
+	p := start(t, addr, append(args, "--", "sh", "-c", set+"sleep 60 & timeout 60 sleep 60 & setsid sleep 60 & echo >"+quoted(ready)+"; wait")...)
+	await(t, ready)
+	return p, m
+}
+
 // prey returns the shell's command that starts a prey.
 func prey(kind string) string {
 	return fmt.Sprintf("env -u %s %s='%s' %s", apptest.ProgramVariable, preyVariable, kind, quoted(testBinary()))
@@ -231,15 +242,16 @@ func TestKill_ends_what_is_hard_to_end(t *testing.T) {
 	}
 }
 
-// A process whose main thread has ended is a leftover like any other.
-func TestLeftovers_whose_main_thread_has_ended(t *testing.T) {
+// Leftovers that are deaf get KILL after the grace, and that is no loss of the lock. A process whose main thread has
+// ended is a leftover like any other.
+func TestLeftovers_that_are_deaf(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	m, set := newMark(t)
 	p := run(t, addr, "--leftovers", "kill", "--grace", "50ms", "/thread", "--", "sh", "-c",
 		set+"setsid "+prey("leader has ended")+" >/dev/null 2>&1 & sleep 0.3; exit 3")
-	if p.ends(t, "it", 3); m.lives(t) {
-		t.Errorf("it lives\n%s", p.err.String())
+	if status := p.concludes(t, "it", 3, "done", ""); status.KilledAt == nil || m.lives(t) {
+		t.Errorf("status %+v; it lives: %v\n%s", status, m.lives(t), p.err.String())
 	}
 }
 

@@ -130,15 +130,6 @@ func TestSignal_ends_the_wait_for_the_connection(t *testing.T) {
 	p.concludes(t, "it", 143, "interrupted", "")
 }
 
-func TestStopped_command_is_continued(t *testing.T) {
-	t.Parallel()
-	_, addr := serve(t)
-	p := run(t, addr, "/stopped", "--", "sh", "-c", "kill -STOP $$; exit 4")
-	if p.ProcessState.ExitCode() != 4 || !strings.Contains(p.err.String(), "it is continued") {
-		t.Errorf("exit code %d: %s", p.ProcessState.ExitCode(), p.err.String())
-	}
-}
-
 func TestStreams_are_inherited(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
@@ -164,74 +155,24 @@ func TestZombies_are_reaped(t *testing.T) {
 	})
 }
 
-// strayingScript starts processes in another process group and in another session, ignores signals, and
-// writes the ids of all.
-func strayingScript(pids string) string {
-	return `trap '' TERM HUP INT; pids=` + quoted(pids) + `; sleep 60 & a=$!; timeout 60 sleep 60 & b=$!
-setsid -f sh -c 'echo $$ >"$1"; exec sleep 60' sh "$pids.2"
-while ! [ -s "$pids.2" ]; do sleep 0.01; done; echo $$ $a $b $(pgrep -P $b) $(cat "$pids.2") >"$pids"; wait`
-}
-
-// One of the two processes of docent is killed: the one that the user started, which is the guard, or the
-// one below it. The other one kills all that the command has started. When the user's is killed, docent
-// releases the lock; otherwise the lock ends with the session.
+// The guard, which the user started, is killed, and docent may be stopped. docent kills all that the command has started,
+// in whatever group and session it is, and releases the lock.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	for _, c := range []struct {
-		victim   string
-		stopped  string // the other one is stopped when the victim is killed
-		code     int
-		released bool
-	}{
-		{"guard", "", -1, true},
-		{"guard", "docent", -1, true},
-		{"docent", "", 125, false},
-	} {
-		t.Run(strings.TrimSpace(c.victim+" "+c.stopped), func(t *testing.T) {
+	for name, stop := range map[string]bool{"guard": false, "guard of a docent that is stopped": true} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pids := tempFile(t)
-			path := "/killed/" + c.victim + c.stopped
-			p := start(t, addr, "--session-timeout", "40s", path, "--", "sh", "-c", strayingScript(pids))
-			list := await(t, pids)
-			pidOf := map[string]int{"guard": p.Process.Pid, "docent": workerOf(p)}
-			if c.stopped != "" {
-				must.OK(t, syscall.Kill(pidOf[c.stopped], syscall.SIGSTOP))
+			path := "/killed/" + strings.ReplaceAll(name, " ", "-")
+			p, m := beginMarked(t, addr, "--session-timeout", "40s", path)
+			if stop {
+				must.OK(t, syscall.Kill(workerOf(p), syscall.SIGSTOP))
 			}
-			must.OK(t, syscall.Kill(pidOf[c.victim], syscall.SIGKILL))
-			if len(strings.Fields(list)) < 5 {
-				t.Errorf("the script wrote %q, want five processes", list)
-			}
-			for pid := range strings.FieldsSeq(list) {
-				eventually(t, "process "+pid+" ends", func() bool { return !alive(pid) })
-			}
-			p.ends(t, "it", c.code)
-			if c.released { // long before the session's end
-				run(t, addr, "-w", "15s", path, "--", "true").ends(t, "the next one", 0)
-			} else if !strings.Contains(p.err.String(), "docent ended by KILL: KILL to the command; its lock ends with the session") {
-				t.Errorf("the guard says %q", p.err.String())
-			}
+			must.OK(t, p.Process.Kill())
+			eventually(t, "all has ended", func() bool { return !m.lives(t) })
+			p.ends(t, "it", -1)
+			run(t, addr, "-w", "15s", path, "--", "true").ends(t, "the next one", 0) // long before the session's end
 		})
-	}
-}
-
-// When docent is stopped, the guard kills all that the command has started before another client is granted
-// the lock, and continues docent, which says so. The time of KILL is the guard's.
-func TestGuard_kills_the_command_of_a_docent_that_is_stopped(t *testing.T) {
-	t.Parallel()
-	_, addr := serve(t, zkserver.WithTick(500*time.Millisecond))
-	pids, granted := tempFile(t), tempFile(t)
-	p := start(t, addr, "--session-timeout", short, "/guard/stop", "--", "sh", "-c", strayingScript(pids))
-	list := await(t, pids)
-	must.OK(t, syscall.Kill(workerOf(p), syscall.SIGSTOP))
-	check := "for p in " + list + "; do kill -0 $p 2>/dev/null && ! grep -q 'State:.Z' /proc/$p/status && echo alive $p; done; echo granted >" + quoted(granted)
-	other := run(t, addr, "-w", "30s", "/guard/stop", "--", "sh", "-c", check)
-	if other.ProcessState.ExitCode() != 0 || strings.Contains(other.out.String(), "alive") || contents(granted) == "" {
-		t.Errorf("exit code %d, output %q\n%s", other.ProcessState.ExitCode(), other.out.String(), other.err.String())
-	}
-	status, next := p.concludes(t, "it", 121, "lost", "lease_deadline"), other.readStatus(t)
-	if status.KilledAt == nil || status.KilledAt.After(*next.Granted) {
-		t.Errorf("status %+v; the next one's %+v", status, next)
 	}
 }
 

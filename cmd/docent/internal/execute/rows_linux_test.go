@@ -120,19 +120,6 @@ func TestRevoked_program_that_is_deaf(t *testing.T) {
 	}
 }
 
-// Processes that are left behind and deaf get KILL after the grace. That is no loss of the lock.
-func TestLeftovers_that_are_deaf(t *testing.T) {
-	t.Parallel()
-	_, addr := serve(t)
-	pid := tempFile(t)
-	deaf := `sh -c 'trap "" TERM; echo $$ >"$1"; while :; do sleep 1; done' sh ` + quoted(pid) + ` >/dev/null 2>&1 &`
-	p := start(t, addr, "--leftovers", "kill", "--grace", "50ms", "/deaf", "--", "sh", "-c", deaf+" while ! [ -s "+quoted(pid)+" ]; do sleep 0.01; done; exit 3")
-	child := await(t, pid)
-	if status := p.concludes(t, "it", 3, "done", ""); status.KilledAt == nil || alive(child) {
-		t.Errorf("%+v; the child lives: %v\n%s", status, alive(child), p.err.String())
-	}
-}
-
 // A signal ends processes that are left behind, and so does the loss of the lock.
 func TestLeftovers_end_early(t *testing.T) {
 	t.Parallel()

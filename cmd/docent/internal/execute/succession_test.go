@@ -22,44 +22,21 @@ import (
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
+	"github.com/docent-go/docent/testing/zkproxy"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
 // schedulesVariable sets the number of schedules of TestStopBeforeSuccession.
 const schedulesVariable = "DOCENT_EXEC_SCHEDULES"
 
-// A network is the holder's way to the server.
-type network struct {
-	srv *zkserver.Server
-
-	mu    sync.Mutex
-	down  bool
-	conns []net.Conn
-}
-
-func (n *network) dial(ctx context.Context, kind, addr string) (net.Conn, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.down {
-		return nil, syscall.ECONNREFUSED
+// countOf returns the number in an environment variable, or the default.
+func countOf(t *testing.T, variable string, count int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return count
 	}
-	conn, err := n.srv.Dial(ctx, kind, addr)
-	if err == nil {
-		n.conns = append(n.conns, conn)
-	}
-	return conn, err
-}
-
-func (n *network) set(down bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.down = down
-	if down {
-		for _, conn := range n.conns {
-			conn.Close()
-		}
-		n.conns = nil
-	}
+	return must.Get(strconv.Atoi(text))(t)
 }
 
 // A deafProgram ends by nothing but KILL, and that takes it some time.
@@ -155,8 +132,8 @@ func play(t *testing.T, seed uint64, mutant bool) (o observation) {
 	timeout := between(4*time.Second, 40*time.Second)
 	synctest.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSessionTimeouts(time.Second, time.Minute))...)
-		route := &network{srv: srv}
-		holder := newClient(t, srv, framework.WithDialer(route.dial), framework.WithSessionTimeout(timeout))
+		route := newRoute(t, srv)
+		holder := newClient(t, srv, framework.WithDialer(route.Dial), framework.WithSessionTimeout(timeout))
 		next := newClient(t, srv, framework.WithDialer(srv.Dial))
 		l := must.Get(newMutex(t, holder).Lock(lock.ContextWithOwner(t.Context(), lock.NewOwner(""))))(t)
 		granted := make(chan time.Time, 1)
@@ -179,12 +156,12 @@ func play(t *testing.T, seed uint64, mutant bool) (o observation) {
 		go func() {
 			for range random.IntN(3) {
 				<-time.After(between(0, timeout))
-				route.set(true)
+				cut(route)
 				<-time.After(between(0, timeout/3))
-				route.set(false)
+				route.Heal()
 			}
 			<-time.After(between(0, timeout))
-			route.set(true)
+			cut(route)
 		}()
 		o.verdict = s.Run()
 		o.deadline = l.Deadline()
@@ -193,6 +170,17 @@ func play(t *testing.T, seed uint64, mutant bool) (o observation) {
 		<-time.After(10 * timeout) // the schedule ends, too
 	})
 	return o
+}
+
+// newRoute returns a way to the server that can be cut.
+func newRoute(t *testing.T, srv *zkserver.Server) *zkproxy.Proxy {
+	t.Helper()
+	return zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
+}
+
+func cut(route *zkproxy.Proxy) {
+	route.Refuse()
+	route.Cut()
 }
 
 func newClient(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
@@ -211,15 +199,8 @@ func newMutex(t *testing.T, c *framework.Client) *lock.Mutex {
 // No process of the group runs when another client is granted the lock, whatever the outages.
 func TestStopBeforeSuccession(t *testing.T) {
 	t.Parallel()
-	schedules := 200
-	if text := os.Getenv(schedulesVariable); text != "" {
-		var err error
-		if schedules, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
 	first := rand.Uint64()
-	for i := range schedules {
+	for i := range countOf(t, schedulesVariable, 200) {
 		seed := first + uint64(i)
 		if err := play(t, seed, false).fault(); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
@@ -257,8 +238,8 @@ func TestOutage_that_is_ridden_out(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			timeout := 4*time.Second + time.Duration(random.Int64N(int64(36*time.Second)))
 			srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSessionTimeouts(time.Second, time.Minute))...)
-			route := &network{srv: srv}
-			c := newClient(t, srv, framework.WithDialer(route.dial), framework.WithSessionTimeout(timeout))
+			route := newRoute(t, srv)
+			c := newClient(t, srv, framework.WithDialer(route.Dial), framework.WithSessionTimeout(timeout))
 			l := must.Get(newMutex(t, c).Lock(t.Context()))(t)
 			margin := c.Session().Margin
 			b := must.Get(execute.NewBudget(timeout, margin, -1))(t)
@@ -272,10 +253,10 @@ func TestOutage_that_is_ridden_out(t *testing.T) {
 			var running sync.WaitGroup
 			running.Go(func() { verdict = s.Run() })
 			<-time.After(time.Duration(random.Int64N(int64(timeout))))
-			route.set(true)
+			cut(route)
 			// The client needs a moment to connect again, and for the first proof.
 			<-time.After((execute.Remains(timeout, margin) - b.Grace - b.Reserve) * 2 / 3)
-			route.set(false)
+			route.Heal()
 			<-time.After(3 * timeout)
 			if !group.warned.IsZero() || l.Err() != nil {
 				t.Errorf("seed %d: warned at %v, lease %v", seed, group.warned, l.Err())
