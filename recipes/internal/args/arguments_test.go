@@ -10,9 +10,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -54,89 +56,35 @@ var packages = []string{
 }
 
 // functions returns the exported functions that take a client, a context, a function, an interface or
-// a text, by their names.
-func functions() map[string]any {
-	return map[string]any{
-		"framework.DigestMD5":    framework.DigestMD5,
-		"framework.NewClient":    framework.NewClient,
-		"framework.OpCheck":      framework.OpCheck,
-		"framework.OpCreate":     framework.OpCreate,
-		"framework.OpDelete":     framework.OpDelete,
-		"framework.OpNever":      framework.OpNever,
-		"framework.OpSet":        framework.OpSet,
-		"framework.Retryable":    framework.Retryable,
-		"framework.Shared":       framework.Shared[int],
-		"framework.ValidatePath": framework.ValidatePath,
-		"health.Live":            health.Live,
-		"health.Ready":           health.Ready,
-		"barrier.New":            barrier.New,
-		"barrier.NewDouble":      barrier.NewDouble,
-		"cache.New":              cache.New,
-		"counter.New":            counter.New,
-		"counter.NewValue":       counter.NewValue[[]byte],
-		"discovery.New":          discovery.New[string],
-		"group.New":              group.New,
-		"leader.New":             leader.New,
-		"lock.ContextWithOwner":  lock.ContextWithOwner,
-		"lock.Do":                lock.Do,
-		"lock.NewLocal":          lock.NewLocal,
-		"lock.NewMulti":          lock.NewMulti,
-		"lock.NewMutex":          lock.NewMutex,
-		"lock.NewOwner":          lock.NewOwner,
-		"lock.NewOwnerOfParty":   lock.NewOwnerOfParty,
-		"lock.NewRWMutex":        lock.NewRWMutex,
-		"lock.NewSemaphoreMutex": lock.NewSemaphoreMutex,
-		"lock.NewUnfairMutex":    lock.NewUnfairMutex,
-		"lock.OwnerFromContext":  lock.OwnerFromContext,
-		"lock.Revoke":            lock.Revoke,
-		"httplock.New":           httplock.New,
-		"httplock.Same":          httplock.Same,
-		"httplock.Status":        httplock.Status,
-		"httplock.WithOwner":     httplock.WithOwner,
-		"model.Versioned":        model.Versioned[string],
-		"node.New":               node.New,
-		"node.NewValue":          node.NewValue[[]byte],
-		"cache.Of":               cache.Of[[]byte],
-		"partition.New":          partition.New,
-		"schedule.New":           schedule.New,
-		"semaphore.New":          semaphore.New,
-		"retry.Do":               retry.Do,
-		"retry.Value":            retry.Value[int],
-		"retry.Validate":         retry.Validate,
-		"retry.Hurry":            retry.Hurry,
-		"retry.OnRetry":          retry.OnRetry,
-		"retry.WithRand":         retry.WithRand,
-		"listeners.NewQueued":    listeners.NewQueued[int],
-
-		"framework.ListTo":             framework.ListTo,
-		"framework.StatTo":             framework.StatTo,
-		"framework.WhenOver":           framework.WhenOver,
-		"framework.WithACLProvider":    framework.WithACLProvider,
-		"framework.WithAuth":           framework.WithAuth,
-		"framework.WithDialer":         framework.WithDialer,
-		"framework.WithEpoch":          framework.WithEpoch,
-		"framework.WithLogger":         framework.WithLogger,
-		"framework.WithMeterProvider":  framework.WithMeterProvider,
-		"framework.WithNamespace":      framework.WithNamespace,
-		"framework.WithResolver":       framework.WithResolver,
-		"framework.WithRetry":          framework.WithRetry,
-		"framework.WithSASL":           framework.WithSASL,
-		"framework.WithServers":        framework.WithServers,
-		"framework.WithSlog":           framework.WithSlog,
-		"framework.WithStateListener":  framework.WithStateListener,
-		"framework.WithTLS":            framework.WithTLS,
-		"framework.WithTracerProvider": framework.WithTracerProvider,
-		"cache.WithFilter":             cache.WithFilter,
-		"discovery.WithClass":          discovery.WithClass,
-		"discovery.WithUnreadable":     discovery.WithUnreadable,
-		"leader.WithID":                leader.WithID,
-		"httplock.WithRefusal":         httplock.WithRefusal,
-		"node.WithAdoption":            node.WithAdoption,
-		"partition.WithID":             partition.WithID,
-		"recipes.WithName":             recipes.WithName,
-		"recipes.WithQueuePosition":    recipes.WithQueuePosition,
-		"recipes.WithRevocation":       recipes.WithRevocation,
-		"semaphore.WithPermitsAt":      semaphore.WithPermitsAt,
+// a text.
+func functions() []any {
+	return []any{
+		framework.DigestMD5, framework.ListTo, framework.NewClient, framework.OpCheck, framework.OpCreate,
+		framework.OpDelete, framework.OpNever, framework.OpSet, framework.Retryable, framework.Shared[int],
+		framework.StatTo, framework.ValidatePath, framework.WhenOver, framework.WithACLProvider, framework.WithAuth,
+		framework.WithDialer, framework.WithEpoch, framework.WithLogger, framework.WithMeterProvider,
+		framework.WithNamespace, framework.WithResolver, framework.WithRetry, framework.WithSASL,
+		framework.WithServers, framework.WithSlog, framework.WithStateListener, framework.WithTLS,
+		framework.WithTracerProvider,
+		health.Live, health.Ready,
+		barrier.New, barrier.NewDouble,
+		cache.New, cache.Of[[]byte], cache.WithFilter,
+		counter.New, counter.NewValue[[]byte],
+		discovery.New[string], discovery.WithClass, discovery.WithUnreadable,
+		group.New,
+		leader.New, leader.WithID,
+		lock.ContextWithOwner, lock.Do, lock.NewLocal, lock.NewMulti, lock.NewMutex, lock.NewOwner,
+		lock.NewOwnerOfParty, lock.NewRWMutex, lock.NewSemaphoreMutex, lock.NewUnfairMutex, lock.OwnerFromContext,
+		lock.Revoke,
+		httplock.New, httplock.Same, httplock.Status, httplock.WithOwner, httplock.WithRefusal,
+		model.Versioned[string],
+		node.New, node.NewValue[[]byte], node.WithAdoption,
+		partition.New, partition.WithID,
+		schedule.New,
+		semaphore.New, semaphore.WithPermitsAt,
+		retry.Do, retry.Hurry, retry.OnRetry, retry.Validate, retry.Value[int], retry.WithRand,
+		listeners.NewQueued[int],
+		recipes.WithName, recipes.WithQueuePosition, recipes.WithRevocation,
 	}
 }
 
@@ -177,22 +125,20 @@ func newEnvironmentOf(t *testing.T, c *framework.Client) *environment {
 			t.Fatal(err)
 		}
 		w.values = append(w.values, made)
+		t.Cleanup(func() { _ = discard(made, nil) })
 		return made
 	}
 	w.values = append(w.values, c, framework.OpCheck("/checked", framework.AnyVersion))
 	add(barrier.New(c, "/barrier"))
 	add(barrier.NewDouble(c, "/double", 2))
 	kept := add(cache.New(c, "/cached")).(*cache.Cache)
-	t.Cleanup(func() { _ = kept.Close() })
 	w.values = append(w.values, cache.Of(kept, model.JSON[string]()), model.Pattern("/routes/{name}"))
 	add(counter.New(c, "/counter"))
 	add(counter.NewValue(c, "/value", model.JSON[string]()))
 	registry := add(discovery.New[string](c, "/services")).(*discovery.Registry[string])
-	t.Cleanup(func() { _ = registry.Close(context.Background()) })
 	add(registry.Register(discovery.Instance[string]{Name: "service", ID: "id"}))
 	add(registry.Watch("service"))
 	members := add(group.New(c, "/group")).(*group.Group)
-	t.Cleanup(func() { _ = members.Close(context.Background()) })
 	must.Get(members.Join("member", nil))(t)
 	add(leader.New(c, "/election"))
 	mutex := add(lock.NewMutex(c, "/mutex")).(*lock.Mutex)
@@ -202,16 +148,12 @@ func newEnvironmentOf(t *testing.T, c *framework.Client) *environment {
 	w.values = append(w.values, rw.Read(), kept.Snapshot(), lock.NewOwner("owner"))
 	add(lock.NewSemaphoreMutex(c, "/one"))
 	add(lock.NewUnfairMutex(c, "/unfair"))
-	single := add(node.New(c, "/node", nil)).(*node.Node)
-	t.Cleanup(func() { _ = single.Close(context.Background()) })
-	typed := add(node.NewValue(c, "/node-value", "text", model.JSON[string]())).(*node.Value[string])
-	t.Cleanup(func() { _ = typed.Close(context.Background()) })
+	add(node.New(c, "/node", nil))
+	add(node.NewValue(c, "/node-value", "text", model.JSON[string]()))
 	add(partition.New(c, "/partition", []string{"key"}))
 	add(schedule.New(c, "/schedule"))
 	add(semaphore.New(c, "/semaphore", 1))
-	queued := listeners.NewQueued[int](func(*listeners.PanicError) {})
-	t.Cleanup(func() { _ = queued.Close(context.Background()) })
-	w.values = append(w.values, queued)
+	add(listeners.NewQueued[int](func(*listeners.PanicError) {}), nil)
 	w.uses = uses(c)
 	return w
 }
@@ -277,8 +219,10 @@ type callable struct {
 
 // all returns the functions and the methods.
 func (env *environment) all() (found []callable) {
-	for name, fn := range functions() {
-		found = append(found, callable{name, reflect.ValueOf(fn)})
+	for _, fn := range functions() {
+		v := reflect.ValueOf(fn)
+		name, _, _ := strings.Cut(path.Base(runtime.FuncForPC(v.Pointer()).Name()), "[")
+		found = append(found, callable{name, v})
 	}
 	for _, value := range env.values {
 		v := reflect.ValueOf(value)
