@@ -90,7 +90,7 @@ func (q *queueLock) contend(
 			return nil, ErrHeld
 		}
 		if err := wait(ctx, admitted.outcome); err != nil {
-			err = contender.WaitErrorOf(ctx, q.queue, q.path, admitted.attempt, 0, err)
+			err = contender.WaitErrorOf(ctx, q.queue, q.path, admitted.attempt, err)
 			q.leave(admitted.entry, try)
 			return nil, err
 		}
@@ -127,7 +127,7 @@ func (q *queueLock) attempt(ctx context.Context, e *entry, try bool) (*Lease, er
 		if try {
 			return err
 		}
-		return contender.WaitErrorOf(ctx, q.queue, q.path, e.attempt, 0, err)
+		return contender.WaitErrorOf(ctx, q.queue, q.path, e.attempt, err)
 	})
 }
 

@@ -344,10 +344,9 @@ func HeldError(err error) error {
 }
 
 // WaitErrorOf returns the [lease.WaitError] of an attempt that ctx ended, in the queue of the
-// recipe at path. It returns nil for nil, and err itself if the attempt ended otherwise. beyond
-// contenders are ahead of the whole queue.
+// recipe at path. It returns nil for nil, and err itself if the attempt ended otherwise.
 func WaitErrorOf(
-	ctx context.Context, q *waitqueue.Queue, path string, a *waitqueue.Attempt, beyond int, err error,
+	ctx context.Context, q *waitqueue.Queue, path string, a *waitqueue.Attempt, err error,
 ) error {
 	if err == nil {
 		return nil
@@ -357,6 +356,6 @@ func WaitErrorOf(
 		return WaitError(ctx, q.Client, path, -1, nil, err)
 	}
 	by := OfNode(zkpath.Join(q.Dir, node.Name), node, data, st)
-	by.Holder = holds && beyond == 0
-	return WaitError(ctx, q.Client, path, ahead+beyond, &by, err)
+	by.Holder = holds
+	return WaitError(ctx, q.Client, path, ahead, &by, err)
 }

@@ -47,7 +47,7 @@ func (c *Contest) Acquire(ctx context.Context) (*lease.Lease, error) {
 			return c.lease(ctx, grant, acq)
 		}, func(err error) error {
 			defer a.Withdraw()
-			return WaitErrorOf(ctx, c.Queue, c.Path, a, 0, err)
+			return WaitErrorOf(ctx, c.Queue, c.Path, a, err)
 		})
 	})
 }

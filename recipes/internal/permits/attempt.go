@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/errtype"
@@ -27,7 +26,6 @@ type attempt struct {
 	data  []byte
 	acq   *telemetry.Acquire // telemetry of the call
 	queue *waitqueue.Attempt
-	ahead int // contenders, as reported last
 
 	turn   *waitqueue.Grant // the first place in the queue; nil before
 	nodes  []*hold.Znode    // of the permits, granted or not; nil if there is none
@@ -53,34 +51,13 @@ type numberWatch struct {
 func (n *numberWatch) isKnown() bool { return n.known && (n.watch == nil || n.watch.Valid()) }
 
 func (p *Pool) newAttempt(n int, data []byte, acq *telemetry.Acquire) *attempt {
-	a := &attempt{pool: p, n: n, data: data, acq: acq, ahead: -1, rounds: pace.Rounds()}
+	a := &attempt{pool: p, n: n, data: data, acq: acq, rounds: pace.Rounds()}
 	a.long.Report = p.LongWait
 	turns := p.turns()
-	if p.LongWait != nil {
-		turns.OnLongWait = func(waited time.Duration, by waitqueue.Blocker) {
-			by.Ahead++ // the holders, as for OnPosition
-			p.LongWait(waited, by)
-		}
-	}
-	if p.Position != nil {
-		turns.OnPosition = func(ahead int) {
-			if ahead > 0 { // else it is the first, and looks for free permits next
-				a.report(ahead + 1)
-			}
-		}
-	}
+	turns.OnPosition, turns.OnLongWait = p.Position, p.LongWait
 	a.queue = turns.NewAttempt(turnKind, func() []byte { return data })
-	acq.Beyond(1)
 	a.queue.Telemetry = acq
 	return a
-}
-
-// report reports the number of contenders ahead if it has changed.
-func (a *attempt) report(ahead int) {
-	if fn := a.pool.Position; fn != nil && ahead != a.ahead {
-		a.ahead = ahead
-		fn(ahead)
-	}
 }
 
 // errTurnLost means that another client deleted the attempt's znode in the queue.
@@ -125,7 +102,7 @@ func (a *attempt) waitError(ctx context.Context, err error) error {
 	if err != nil && a.turn != nil && !a.outOfTurn() {
 		return contender.WaitError(ctx, p.Client, p.Path, 1, nil, err)
 	}
-	return contender.WaitErrorOf(ctx, p.turns(), p.Path, a.queue, 1, err)
+	return contender.WaitErrorOf(ctx, p.turns(), p.Path, a.queue, err)
 }
 
 // errContended means that the attempt can't have the permit at once.
@@ -161,7 +138,7 @@ func (a *attempt) takeAtOnce(ctx context.Context) error {
 	}
 	a.countBreaks()
 	a.pool.free.Store(true)
-	a.report(0)
+	a.queue.Report(0)
 	return session.Err()
 }
 
@@ -174,7 +151,7 @@ func (a *attempt) takeInTurn(ctx context.Context) (err error) {
 		return err
 	}
 	if err = a.take(ctx, false); err == nil {
-		a.report(0)
+		a.queue.Report(0)
 		err = a.turn.Session.Err()
 	}
 	return err
@@ -201,7 +178,7 @@ func (a *attempt) take(ctx context.Context, try bool) error {
 		case len(names) > a.number.permits && try:
 			return a.cancel(ctx)
 		case len(names) > a.number.permits:
-			a.report(1)
+			a.queue.Report(1)
 			a.observe(ctx, names)
 			names, err = a.awaitChange(ctx)
 		case !a.number.isKnown():

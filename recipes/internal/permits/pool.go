@@ -84,7 +84,12 @@ func (p *Pool) takesAtOnce(n int) bool {
 func LeasesDir(path string) string { return zkpath.Join(path, leasesDir) }
 
 // turns returns the queue. Its first contender acquires its permits next.
-func (p *Pool) turns() *waitqueue.Queue { return p.queue(turnsDir, turnKind) }
+// The holders count as one that is ahead of it.
+func (p *Pool) turns() *waitqueue.Queue {
+	q := p.queue(turnsDir, turnKind)
+	q.Beyond = 1
+	return q
+}
 
 // leases returns the directory of the permits as a queue. It is in the order of the grants.
 func (p *Pool) leases() *waitqueue.Queue { return p.queue(leasesDir, leaseKind) }

@@ -111,7 +111,7 @@ func (a *attempt) awaitGone(ctx context.Context, path string) error {
 		return err
 	}
 	defer watch.Close()
-	a.report(1)
+	a.queue.Report(1)
 	return a.awaitFired(ctx, watch, path)
 }
 
@@ -138,7 +138,7 @@ func (a *attempt) observe(ctx context.Context, leases []string) {
 	if a.acq == nil {
 		return
 	}
-	a.acq.Waits(0)
+	a.acq.Waits(1)
 	dir := LeasesDir(a.pool.Path)
 	for _, name := range leases {
 		path := zkpath.Join(dir, name)

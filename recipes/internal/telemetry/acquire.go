@@ -34,7 +34,6 @@ type Acquire struct {
 	caller trace.Span // parent of the hold's span
 	outer  *Acquire   // of the Multi that this member belongs to; nil for none
 	start  time.Time
-	beyond int  // contenders ahead of the whole queue
 	joined bool // another goroutine of the same owner acquired the hold
 	done   bool // it has ended
 
@@ -90,13 +89,6 @@ func (a *Acquire) Within(ctx context.Context) context.Context {
 		return ctx
 	}
 	return trace.ContextWithSpan(ctx, a.span)
-}
-
-// Beyond sets how many contenders are ahead of the whole queue.
-func (a *Acquire) Beyond(n int) {
-	if a != nil {
-		a.beyond = n
-	}
 }
 
 // Join records that another goroutine of the same owner acquired the lock.
@@ -231,9 +223,8 @@ func (a *Acquire) Waits(ahead int) {
 	}
 	field := zap.Skip()
 	if ahead >= 0 {
-		position := ahead + a.beyond
-		a.wait.SetAttributes(attribute.Int(locktel.AttrQueuePosition, position))
-		field = zap.Int(locktel.AttrQueuePosition, position)
+		a.wait.SetAttributes(attribute.Int(locktel.AttrQueuePosition, ahead))
+		field = zap.Int(locktel.AttrQueuePosition, ahead)
 	}
 	if line := a.log.Check(zapcore.DebugLevel, "queued"); line != nil {
 		line.Write(a.fields(field, slogcore.Context(ctx))...)

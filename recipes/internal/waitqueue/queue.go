@@ -40,6 +40,9 @@ type Queue struct {
 	// node waits for one behind it in that order.
 	Predecessor func(nodes []queuenode.Node, own, before int) int
 
+	// Beyond is how many contenders are ahead of the whole queue, in whatever tells how many are ahead.
+	Beyond int
+
 	// OnPosition is called with the number of contenders ahead of a waiting attempt. It may be nil.
 	OnPosition func(ahead int)
 

@@ -25,11 +25,15 @@ type reports struct {
 	watch *framework.Watch // on the predecessor; nil before the reply
 }
 
-// ReportGranted reports that no contender is ahead of the attempt any more.
-func (a *Attempt) ReportGranted() { a.report(0) }
+// ReportGranted reports that no contender is ahead of the attempt any more, unless some may be beyond the queue.
+func (a *Attempt) ReportGranted() {
+	if a.queue.Beyond == 0 {
+		a.Report(0)
+	}
+}
 
-// report calls OnPosition if the number of contenders ahead has changed.
-func (a *Attempt) report(ahead int) {
+// Report calls OnPosition if the number of contenders ahead has changed.
+func (a *Attempt) Report(ahead int) {
 	if a.queue.OnPosition != nil && ahead != a.reported {
 		a.reported = ahead
 		a.queue.OnPosition(ahead)
@@ -61,7 +65,8 @@ func (a *Attempt) BlockedBy() (ahead int, by queuenode.Node, holds bool, data []
 		st, _ = watch.Stat()
 		data = watch.Data()
 	}
-	return pos.ahead, by, pos.holds, data, st
+	beyond := a.queue.Beyond
+	return pos.ahead + beyond, by, pos.holds && beyond == 0, data, st
 }
 
 // warnOfOthers logs once for each attempt that contenders of another kind have come while it waits. The fault is

@@ -59,8 +59,8 @@ func (a *Attempt) awaitChange(ctx context.Context, pos position) error {
 		w.predecessor.close()
 	}
 	a.show(pos, w.predecessor.watch)
-	a.report(pos.ahead)
-	a.Telemetry.Waits(pos.ahead)
+	a.Report(pos.ahead + a.queue.Beyond)
+	a.Telemetry.Waits(pos.ahead + a.queue.Beyond)
 	err := w.watch(ctx)
 	a.show(pos, w.predecessor.watch)
 	if err == nil {
@@ -102,7 +102,7 @@ func (w *waiter) next(ctx context.Context) error {
 func (w *waiter) notifyLong() {
 	st, _ := w.predecessor.watch.Stat()
 	path := zkpath.Join(w.attempt.queue.Dir, w.predecessor.name)
-	w.long.Notify(Blocker{Ahead: w.pos.ahead, Path: path, Data: w.predecessor.watch.Data(), Stat: st})
+	w.long.Notify(Blocker{Ahead: w.pos.ahead + w.attempt.queue.Beyond, Path: path, Data: w.predecessor.watch.Data(), Stat: st})
 }
 
 // watch sets the watches that are missing, within one round trip. The watch on the own node is the first.
