@@ -119,7 +119,7 @@ func (a *unfairAttempt) withdraw() {
 // lease returns a lease of the znode that the attempt created.
 func (a *unfairAttempt) lease(ctx context.Context) *Lease {
 	m, grant := a.mutex, a.grant
-	grant.gate.holder.Store(&holderZnode{a.data, grant.Stat})
+	grant.gate.holder.Store(&framework.Read{Data: a.data, Stat: grant.Stat})
 	return m.cfg.newLease(hold.Options{
 		Client: grant.Client,
 		Path:   m.path,
@@ -199,20 +199,14 @@ func checkKind(full string, st framework.Stat) error {
 // sees records the holder, whose znode the watch has read.
 func (a *unfairAttempt) sees(watch *framework.Watch) {
 	st, _ := watch.Stat()
-	z := &holderZnode{watch.Data(), st}
-	a.holder = z.participant(a.mutex.path)
-	a.grant.gate.holder.Store(z)
+	znode := &framework.Read{Data: watch.Data(), Stat: st}
+	a.holder = holderOf(a.mutex.path, znode)
+	a.grant.gate.holder.Store(znode)
 }
 
-// A holderZnode is the znode of a holder.
-type holderZnode struct {
-	data []byte
-	stat framework.Stat
-}
-
-// participant returns the holder, for a lock at the path.
-func (z *holderZnode) participant(path string) *Participant {
-	p := contender.At(path, z.data, z.stat)
+// holderOf returns the holder that has the znode, for a lock at the path.
+func holderOf(path string, znode *framework.Read) *Participant {
+	p := contender.At(path, znode.Data, znode.Stat)
 	p.Holder = true
 	return &p
 }

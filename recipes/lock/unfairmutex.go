@@ -110,9 +110,9 @@ func (m *UnfairMutex) Participants(ctx context.Context) ([]Participant, error) {
 	if err != nil && !args.Unreadable(err) {
 		return nil, recipe.CallError(ctx, m.client, "participants of", m.path, err)
 	}
-	p := contender.At(m.path, data, st)
-	p.Holder, p.Err = true, err
-	return []Participant{p}, nil
+	p := holderOf(m.path, &framework.Read{Data: data, Stat: st})
+	p.Err = err
+	return []Participant{*p}, nil
 }
 
 // Path returns the lock's path.
@@ -195,7 +195,7 @@ type gate struct {
 	path     string                            // in the ensemble
 	turn     chan struct{}                     // capacity 1: full while the gate is occupied
 	occupant atomic.Pointer[telemetry.Acquire] // the latest attempt at the gate, for telemetry
-	holder   atomic.Pointer[holderZnode]       // of whom that attempt waits for, or its own once it holds the lock; nil for none
+	holder   atomic.Pointer[framework.Read]    // the znode of whom that attempt waits for, or its own once it holds the lock; nil for none
 	wanted   int                               // calls that occupy the gate or wait; guarded by gates.mu
 }
 
@@ -226,8 +226,8 @@ func (a *unfairAttempt) enter(ctx context.Context, try bool) error {
 		case <-a.long.Due(): // the znode is this session's, or will be
 			a.long.Notify(waitqueue.Blocker{Ahead: -1, Path: m.path, Stat: framework.Stat{EphemeralOwner: m.client.Session().ID}})
 		case <-ctx.Done():
-			if z := g.holder.Load(); z != nil {
-				a.holder = z.participant(m.path)
+			if znode := g.holder.Load(); znode != nil {
+				a.holder = holderOf(m.path, znode)
 			}
 			return ctx.Err()
 		}

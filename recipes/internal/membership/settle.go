@@ -20,7 +20,15 @@ func Changes[S, T any](
 	ctx context.Context, snapshots func(context.Context) iter.Seq2[S, error], valueOf func(S) T,
 	same func(a, b T) bool, delay time.Duration,
 ) iter.Seq2[T, error] {
-	all := func(ctx context.Context) iter.Seq[element[T]] { return each(snapshots(ctx), valueOf) }
+	all := func(ctx context.Context) iter.Seq[element[T]] {
+		return func(yield func(element[T]) bool) {
+			for s, err := range snapshots(ctx) {
+				if !yield(element[T]{valueOf(s), err}) {
+					return
+				}
+			}
+		}
+	}
 	alike := func(a, b element[T]) bool { return a.err == nil && b.err == nil && same(a.value, b.value) }
 	return func(yield func(T, error) bool) {
 		var last *element[T]
@@ -39,17 +47,6 @@ func Changes[S, T any](
 type element[T any] struct {
 	value T
 	err   error
-}
-
-// each returns the value of each snapshot.
-func each[S, T any](all iter.Seq2[S, error], valueOf func(S) T) iter.Seq[element[T]] {
-	return func(yield func(element[T]) bool) {
-		for s, err := range all {
-			if !yield(element[T]{valueOf(s), err}) {
-				return
-			}
-		}
-	}
 }
 
 // settled returns the first element of all at once, and later ones when they have settled. If the delay
