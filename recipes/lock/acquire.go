@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cause"
 	"github.com/docent-go/docent/recipes/internal/contender"
 	"github.com/docent-go/docent/recipes/internal/hold"
@@ -27,15 +26,11 @@ type queueLock struct {
 	latest *atomic.Pointer[entry] // the entry of the latest hold, for reenter; nil once that has ended
 }
 
-// newQueueLock returns the way to hold the lock at path by znodes of the kind. Kinds and rules of the queue are given.
-func newQueueLock(
-	c *framework.Client, path string, cfg config, queue *waitqueue.Queue, kind, telemetryType string,
-) queueLock {
-	queue.Client, queue.Dir, queue.ACL = c, path, cfg.ACL
-	queue.OnPosition, queue.OnLongWait = cfg.QueuePosition, logLongWait(c, path)
-	full := c.AbsolutePath(path)
+// newQueueLock returns the way to hold the lock of the queue by znodes of the kind.
+func newQueueLock(queue *waitqueue.Queue, cfg config, kind, telemetryType string) queueLock {
+	c, full := queue.Client, queue.Client.AbsolutePath(queue.Dir)
 	return queueLock{
-		owners: ownersOf(c), queue: queue, kind: kind, path: path, full: full, cfg: cfg,
+		owners: ownersOf(c), queue: queue, kind: kind, path: queue.Dir, full: full, cfg: cfg,
 		tel: telemetry.Of(c, telemetryType, cfg.Name, full), latest: new(atomic.Pointer[entry]),
 	}
 }

@@ -28,8 +28,11 @@ func NewMutex(c *framework.Client, path string, opts ...Option) (*Mutex, error) 
 	if err != nil {
 		return nil, err
 	}
-	queue := &waitqueue.Queue{Kinds: []string{mutexKind}, Predecessor: queuenode.ExclusivePredecessor}
-	return &Mutex{newQueueLock(c, path, cfg, queue, mutexKind, telemetry.TypeMutex)}, nil
+	queue := &waitqueue.Queue{
+		Client: c, Dir: path, Kinds: []string{mutexKind}, ACL: cfg.ACL,
+		Predecessor: queuenode.ExclusivePredecessor, OnPosition: cfg.QueuePosition, OnLongWait: logLongWait(c, path),
+	}
+	return &Mutex{newQueueLock(queue, cfg, mutexKind, telemetry.TypeMutex)}, nil
 }
 
 // Lock waits until the caller holds the mutex and returns a lease of it. An owner that holds it

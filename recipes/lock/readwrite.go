@@ -39,10 +39,11 @@ func NewRWMutex(c *framework.Client, path string, opts ...Option) (*RWMutex, err
 		return nil, err
 	}
 	queue := &waitqueue.Queue{
-		Kinds: []string{writeKind, readKind}, Predecessor: queuenode.SharedPredecessor(writeKind), MayReplace: writerMayReplace,
+		Client: c, Dir: path, Kinds: []string{writeKind, readKind}, ACL: cfg.ACL, MayReplace: writerMayReplace,
+		Predecessor: queuenode.SharedPredecessor(writeKind), OnPosition: cfg.QueuePosition, OnLongWait: logLongWait(c, path),
 	}
-	read := newQueueLock(c, path, cfg, queue, readKind, telemetry.TypeRead)
-	write := newQueueLock(c, path, cfg, queue, writeKind, telemetry.TypeWrite)
+	read := newQueueLock(queue, cfg, readKind, telemetry.TypeRead)
+	write := newQueueLock(queue, cfg, writeKind, telemetry.TypeWrite)
 	read.other, write.other = writeKind, readKind
 	return &RWMutex{read: Side{queueLock: read, name: "read"}, write: Side{queueLock: write, name: "write"}}, nil
 }
