@@ -301,11 +301,8 @@ func (k *Keeper) End(ctx context.Context) error {
 	}
 	err := unless(k.deleteOwn(ctx), framework.ErrSessionEnded, framework.ErrClosed) // it ends with its session
 	for _, over := range k.ending {
-		select {
-		case <-over:
-		case <-ctx.Done():
-			return errors.Join(err, fmt.Errorf("%w: its znode may exist until the client has deleted it in the background",
-				ctx.Err()))
+		if ended := awaitOver(ctx, over); ended != nil {
+			return errors.Join(err, fmt.Errorf("%w: its znode may exist until the client has deleted it in the background", ended))
 		}
 	}
 	return err
