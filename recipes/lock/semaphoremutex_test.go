@@ -389,5 +389,10 @@ func TestSemaphoreMutexAtOnceOnlyWhenFree(t *testing.T) {
 		expect("the lock after a wait", 3, 5)
 		mustRelease(t, mustLock(t, fresh))
 		expect("the lock after one without a wait", 3, 6)
+		tried := newSemaphoreMutex(t, a.c, atOncePath)
+		mustRelease(t, mustTry(t, tried))
+		expect("a try", 4, 7)
+		mustRelease(t, mustLock(t, tried))
+		expect("the lock after a try", 4, 8)
 	})
 }
