@@ -2,15 +2,11 @@ package page_test
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/chromedp"
 
 	"github.com/docent-go/docent/cmd/docent/internal/page"
-	"github.com/docent-go/docent/internal/must"
 )
 
 // busyPage opens a page that shows all it has: a deadlock, a queue, lanes, both tables and both pictures.
@@ -31,37 +27,13 @@ func busyPage(t *testing.T) *tab {
 	return tb
 }
 
-// Each control, table, picture and region has a name for those who do not see it.
-func TestPage_names_its_parts(t *testing.T) {
-	tb := busyPage(t)
-	tree := must.Get(chromedp.Call(tb.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}))(t)
-	seen := map[string]int{}
-	for _, n := range tree.Nodes {
-		if n.Ignored || n.Role == nil {
-			continue
-		}
-		role := strings.Trim(string(n.Role.Value), `"`)
-		if !slices.Contains([]string{"button", "checkbox", "searchbox", "link", "table", "region", "image", "img", "columnheader", "search"}, role) {
-			continue
-		}
-		seen[role]++
-		if role != "search" && (n.Name == nil || strings.Trim(string(n.Name.Value), `" `) == "") {
-			t.Errorf("a %s has no name: node %v", role, n.BackendDOMNodeID)
-		}
-	}
-	for _, role := range []string{"button", "checkbox", "searchbox", "table", "region", "columnheader"} {
-		if seen[role] == 0 {
-			t.Errorf("no %s was seen: the test checks nothing: %v", role, seen)
-		}
-	}
-}
-
 // Tables have captions and header cells with a scope. The summary is the only live region.
 func TestPage_structure(t *testing.T) {
 	tb := busyPage(t)
 	for what, selector := range map[string]string{
 		"tables without a caption":      "table:not(:has(> caption))",
 		"header cells without a scope":  "th:not([scope])",
+		"regions without a name":        "[role=region]:not([aria-label]), section:not([aria-label]):not([aria-labelledby])",
 		"live regions but the summary":  "[aria-live]:not(#spoken), [role=status], [role=alert], [role=log]",
 		"pictures without a text":       "svg:not([aria-label]):not([aria-labelledby])",
 		"positive tab indexes":          "[tabindex]:not([tabindex='0']):not([tabindex='-1'])",
@@ -109,25 +81,6 @@ const contrastScript = `(() => {
   }
   return JSON.stringify({ seen, weak });
 })()`
-
-// The page has no horizontal scroll at 360 px, at 200 % zoom, or if the text alone is twice as large.
-func TestPage_fits_its_width(t *testing.T) {
-	tb := busyPage(t)
-	for name, step := range map[string]struct {
-		width int64
-		font  string
-	}{
-		"360 px": {360, ""}, "1280 px at 200 %": {640, ""}, "1280 px, text of 200 %": {1280, "30px"}, "320 px": {320, ""},
-	} {
-		tb.do(chromedp.EmulateViewport(step.width, 800))
-		get[string](tb, fmt.Sprintf("document.documentElement.style.fontSize = %q", step.font))
-		tb.await(fmt.Sprintf("innerWidth === %d", step.width))
-		if wide := get[int](tb, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); wide > 0 {
-			widest := get[string](tb, "[...document.querySelectorAll('body *')].filter((e) => !e.closest('.scroll, .spoken, .skip') && e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.tagName + '#' + e.id + '.' + e.className).slice(0, 5).join(' ')")
-			t.Errorf("%s: the page is %d px too wide: %s", name, wide, widest)
-		}
-	}
-}
 
 // Tab reaches every control, in the order of the page, and the focus can be seen.
 func TestPage_focus_order(t *testing.T) {

@@ -69,7 +69,11 @@ func TestPage_has_no_finding_of_axe(t *testing.T) {
 			}
 		}, "stale"},
 		{"scanning", func() { s.view(inspect.Scanning, nil) }, "scanning"},
-		{"refused", func() { s.view(inspect.Scanning, framework.ErrNoAuth) }, "refused"},
+		{"refused", func() { // it does not seem to be read forever
+			s.view(inspect.Scanning, framework.ErrNoAuth)
+			tb.awaitText("#banner", "docent can't read /locks: no_auth")
+			tb.awaitText("#state-text", "not allowed")
+		}, "refused"},
 		{"lost", func() {
 			get[bool](tb, "window.fetch = () => Promise.reject(new Error('gone')), document.querySelector('#find').dispatchEvent(new Event('input')), true")
 		}, "lost"},

@@ -55,14 +55,6 @@ func TestServer_healthz(t *testing.T) {
 	}
 }
 
-// A root that may not be read is said on the page. It does not seem to be read forever.
-func TestPage_says_that_the_root_is_forbidden(t *testing.T) {
-	s, tb := shown(t)
-	s.view(inspect.Scanning, framework.ErrNoAuth)
-	tb.awaitText("#banner", "docent can't read /locks: no_auth")
-	tb.awaitText("#state-text", "not allowed")
-}
-
 // sample1 is a line of Prometheus' text format.
 var sample1 = regexp.MustCompile(`^[a-z_]+(\{[a-z]+="([^"\\\n]|\\["\\n])*"(,[a-z]+="([^"\\\n]|\\["\\n])*")*\})? [0-9.e+-]+$`)
 
@@ -75,11 +67,14 @@ func TestServer_metrics_of_each_lock(t *testing.T) {
 		mutex("/locks/\"quoted\"\\", "alice"), mutex("/locks/\x00\n\xff", "bob", "carol"), mutex("/locks/"+strings.Repeat("x", 600), "dave"),
 		mutex("/locks/invalid\xfe", "a"), mutex("/locks/invalid\xff", "b"),
 	}
-	for i := range 300 {
+	for i := range 298 {
 		locks = append(locks, mutex(fmt.Sprintf("/locks/z-%03d", i), "erin"))
 	}
-	s.published(locks...)
+	s.published(append(locks, mutex("/locks/zy", "mallory", "trent"), mutex("/locks/zz", "trent", "mallory"))...)
 	metrics := text(t, s.ask(t, "GET", "/metrics", ""))
+	if strings.Contains(metrics, "mallory") || strings.Contains(metrics, "host") {
+		t.Error("a label has a contender's name")
+	}
 	series := map[string]int{}
 	for line := range strings.Lines(metrics) {
 		line = strings.TrimSuffix(line, "\n")
@@ -98,6 +93,7 @@ func TestServer_metrics_of_each_lock(t *testing.T) {
 		`docent_lock_holders{lock="/locks/\"quoted\"\\",kind="mutex"} 1`,
 		"docent_lock_waiting{lock=\"/locks/\x00\\n\ufffd\",kind=\"mutex\"} 1",
 		"docent_lock_series_left_out 105", "docent_lock_left_out_znodes 0", "docent_locks_held 305",
+		`docent_locks{kind="mutex"} 305`, "docent_lock_waiters 3", "docent_lock_deadlocks 1", "docent_view_live 1",
 	} {
 		if !strings.Contains(metrics, "\n"+want+"\n") {
 			t.Errorf("the metrics lack %s", want)

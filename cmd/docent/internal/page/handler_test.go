@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
+	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zktest"
@@ -92,6 +93,22 @@ func TestServer_refuses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Without the token there are the frame, its files and the schema, each with its type.
+func TestServer_has_files(t *testing.T) {
+	t.Parallel()
+	s := serve(t, nil)
+	for path, want := range map[string]string{
+		"/": "text/html; charset=utf-8", "/style.css": "text/css; charset=utf-8", "/app.js": "text/javascript; charset=utf-8",
+		"/favicon.ico": "image/x-icon", "/schema.json": "application/schema+json",
+	} {
+		reply := s.ask(t, "GET", path, "", "Authorization: ")
+		got := text(t, reply)
+		if reply.StatusCode != http.StatusOK || reply.Header.Get("Content-Type") != want || got == "" || path == "/schema.json" && got != string(form.Schema) {
+			t.Errorf("%s: status %d, type %q, %d bytes", path, reply.StatusCode, reply.Header.Get("Content-Type"), len(got))
+		}
 	}
 }
 
@@ -202,23 +219,6 @@ func TestServer_revokes_only_when_the_page_asks(t *testing.T) {
 	reply := s.ask(t, "POST", "/revoke", right, "Content-Type: application/json", "Origin: "+s.base, "Sec-Fetch-Site: same-origin")
 	if reply.StatusCode != http.StatusOK || len(revoked) != 1 || revoked[0] != "/locks/a/alice" {
 		t.Errorf("status %d, revoked %q", reply.StatusCode, revoked)
-	}
-}
-
-func TestServer_metrics(t *testing.T) {
-	t.Parallel()
-	s := serve(t, nil)
-	s.published(mutex("/locks/a", "alice", "bob"), mutex("/locks/b", "bob", "alice"))
-	metrics := text(t, s.ask(t, "GET", "/metrics", ""))
-	for _, want := range []string{
-		`docent_locks{kind="mutex"} 2`, "docent_locks_held 2", "docent_lock_waiters 2", "docent_lock_deadlocks 1", "docent_view_live 1",
-	} {
-		if !strings.Contains(metrics, want+"\n") {
-			t.Errorf("no %s in\n%s", want, metrics)
-		}
-	}
-	if strings.Contains(metrics, "alice") || strings.Contains(metrics, "host") {
-		t.Error("a label has a contender's name")
 	}
 }
 

@@ -45,7 +45,11 @@ type stand struct {
 // serve serves a page until the test has ended.
 func serve(t testing.TB, change func(*page.Config)) *stand {
 	t.Helper()
-	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	return serveOn(t, must.Get(net.Listen("tcp", "127.0.0.1:0"))(t), change)
+}
+
+func serveOn(t testing.TB, l net.Listener, change func(*page.Config)) *stand {
+	t.Helper()
 	s := &stand{make(script), "http://" + l.Addr().String(), token}
 	cfg := page.Config{Source: s, Servers: "zk1:2181", Root: "/locks", Token: token, Hosts: []string{l.Addr().String()}}
 	if change != nil {

@@ -62,6 +62,19 @@ func scenes() map[string][]inspect.Lock {
 	}
 }
 
+// manyLocks returns n locks with a holder. Each tenth has a waiter, too.
+func manyLocks(n int) []inspect.Lock {
+	locks := make([]inspect.Lock, n)
+	for i := range locks {
+		owners := []string{fmt.Sprintf("owner-%d", i)}
+		if i%10 == 0 {
+			owners = append(owners, fmt.Sprintf("waiter-%d", i))
+		}
+		locks[i] = mutex(fmt.Sprintf("/locks/%05d", i), owners...)
+	}
+	return locks
+}
+
 // bySessions has the contenders show a session and an address alone.
 func bySessions(l inspect.Lock, by inspect.Library, session int64) inspect.Lock {
 	for i := range l.Contenders {

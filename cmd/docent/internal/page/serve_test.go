@@ -2,18 +2,14 @@ package page_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,7 +20,6 @@ import (
 
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/cmd/docent/internal/cli"
-	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/cmd/docent/internal/page"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
@@ -43,21 +38,16 @@ func write(t *testing.T, name string, data []byte) string {
 	return path
 }
 
-// certificate returns the files of a certificate for the host and of its key, and its pool.
-func certificate(t *testing.T, host string) (cert, key string, pool *x509.CertPool) {
+// certificate returns the files of a certificate for example.com and of its key, and its pool.
+func certificate(t *testing.T) (cert, key string, pool *x509.CertPool) {
 	t.Helper()
-	private := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{host}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))(t)
-	parsed := must.Get(x509.ParseCertificate(der))(t)
-	secret := must.Get(x509.MarshalPKCS8PrivateKey(private))(t)
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
 	pool = x509.NewCertPool()
-	pool.AddCert(parsed)
-	return write(t, "cert.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
-		write(t, "key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})), pool
+	pool.AddCert(server.Certificate())
+	private := must.Get(x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey))(t)
+	return write(t, "cert.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})),
+		write(t, "key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})), pool
 }
 
 // ensemble returns the address of an embedded server.
@@ -70,8 +60,8 @@ func ensemble(t *testing.T) string {
 func TestServe_with_TLS(t *testing.T) {
 	t.Parallel()
 	const secret = "a-token-of-the-operator"
-	const host = "locks.example"
-	cert, key, pool := certificate(t, host)
+	const host = "example.com"
+	cert, key, pool := certificate(t)
 	p := startProgram(t, "--connect", ensemble(t), "--tls-cert", cert, "--tls-key", key,
 		"--token-file", write(t, "token", []byte(secret+"\n")), "--allow-host", host, "/locks")
 	if want := "https://" + host + "/"; p.url != want {
@@ -118,7 +108,7 @@ func TestServe_refuses(t *testing.T) {
 	good := write(t, "token", []byte("a-token-of-the-operator"))
 	open := write(t, "open", []byte("a-token-of-the-operator"))
 	must.OK(t, os.Chmod(open, 0o644))
-	cert, key, _ := certificate(t, "locks.example")
+	cert, key, _ := certificate(t)
 	addr := ensemble(t)
 	for name, args := range map[string][]string{
 		"all addresses":             {"--listen", "0.0.0.0:0"},
@@ -209,14 +199,5 @@ func TestServer_cuts_a_slow_reader(t *testing.T) {
 		s.script <- current(time.Now(), mutex("/locks/a", all...))
 		for !strings.Contains(readMessage(t, other), owner) {
 		}
-	}
-}
-
-func TestServer_serves_the_schema(t *testing.T) {
-	t.Parallel()
-	s := serve(t, nil)
-	reply := s.ask(t, "GET", "/schema.json", "", "Authorization: ")
-	if got := text(t, reply); reply.StatusCode != http.StatusOK || !bytes.Equal([]byte(got), form.Schema) || reply.Header.Get("Content-Type") != "application/schema+json" {
-		t.Errorf("status %d, type %q, %d bytes", reply.StatusCode, reply.Header.Get("Content-Type"), len(got))
 	}
 }

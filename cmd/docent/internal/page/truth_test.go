@@ -2,7 +2,6 @@ package page_test
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -15,79 +14,62 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
-	"github.com/docent-go/docent/cmd/docent/internal/page"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 )
 
-// A link is a TCP proxy between the browser and docent that can swallow all bytes: both ends stay open,
-// and hear nothing.
+// A link is a listener whose connections can swallow all bytes: both ends stay open, and hear nothing.
 type link struct {
-	listener net.Listener
-	all      sync.WaitGroup
+	net.Listener
 
 	mu    sync.Mutex // guards following
 	open  chan struct{}
 	conns []net.Conn
 }
 
-// linked returns a link to the page, until the test has ended. serve must know its address.
-func linked(t *testing.T) (l *link, s *stand) {
+// linked serves a page on a link.
+func linked(t *testing.T) (*link, *stand) {
 	t.Helper()
-	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	l = &link{listener: listener, open: make(chan struct{})}
+	l := &link{Listener: must.Get(net.Listen("tcp", "127.0.0.1:0"))(t), open: make(chan struct{})}
 	close(l.open)
-	s = serve(t, func(c *page.Config) { c.Hosts = append(c.Hosts, listener.Addr().String()) })
-	target := strings.TrimPrefix(s.base, "http://")
-	s.base = "http://" + listener.Addr().String()
-	l.all.Go(func() { l.accept(target) })
-	t.Cleanup(func() {
-		_ = listener.Close()
-		l.pass()
-		l.cut()
-		l.all.Wait()
-	})
+	s := serveOn(t, l, nil)
+	t.Cleanup(l.pass) // before the server ends
 	return l, s
 }
 
-func (l *link) accept(target string) {
-	for {
-		from, err := l.listener.Accept()
-		if err != nil {
-			return
-		}
-		to, err := net.Dial("tcp", target)
-		if err != nil {
-			_ = from.Close()
-			continue
-		}
-		l.mu.Lock()
-		l.conns = append(l.conns, from, to)
-		l.mu.Unlock()
-		l.all.Go(func() { l.pump(from, to) })
-		l.all.Go(func() { l.pump(to, from) })
+func (l *link) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conns = append(l.conns, c)
+	return linkedConn{c, l}, nil
 }
 
-// pump copies what passes.
-func (l *link) pump(to, from net.Conn) {
-	defer func() { _, _ = to.Close(), from.Close() }() // ends the other direction
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buffer)
-		l.mu.Lock()
-		open := l.open
-		l.mu.Unlock()
-		<-open
-		if n > 0 {
-			if _, err := to.Write(buffer[:n]); err != nil {
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
+// A linkedConn is a connection of a link.
+type linkedConn struct {
+	net.Conn
+	link *link
+}
+
+func (c linkedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	<-c.link.passing()
+	return n, err
+}
+
+func (c linkedConn) Write(p []byte) (int, error) {
+	<-c.link.passing()
+	return c.Conn.Write(p)
+}
+
+// passing is closed while bytes pass.
+func (l *link) passing() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open
 }
 
 // swallow lets nothing pass until pass.
@@ -330,7 +312,7 @@ func TestPage_ages_stop_with_the_messages(t *testing.T) {
 
 // A page that is paused answers: a queue, find and sort show the present state, once, and say of when it is.
 func TestPage_answers_while_paused(t *testing.T) {
-	_, s := linked(t)
+	s := serve(t, nil)
 	s.show(mutex("/locks/apple", "alice", "bob"), mutex("/locks/pear", "carol"))
 	tb := visitByLink(t, s)
 	tb.awaitText("#rows tbody", "pear")
@@ -355,7 +337,7 @@ func TestPage_answers_while_paused(t *testing.T) {
 
 // What a page that is paused asks for while ZooKeeper is lost is of the time of that loss, not of the answer.
 func TestPage_paused_says_when_ZooKeeper_was_lost(t *testing.T) {
-	_, s := linked(t)
+	s := serve(t, nil)
 	held := mutex("/locks/apple", "alice", "bob")
 	s.show(held)
 	tb := visitByLink(t, s)
@@ -406,7 +388,7 @@ func TestPage_without_JavaScript(t *testing.T) {
 
 // Times have their zone, and the day if that is another one.
 func TestPage_says_the_zone_of_times(t *testing.T) {
-	_, s := linked(t)
+	s := serve(t, nil)
 	held := mutex("/locks/a", "alice")
 	held.Contenders[0].Created = time.Now().Add(-72 * time.Hour)
 	s.show(held)
@@ -422,14 +404,4 @@ func TestPage_says_the_zone_of_times(t *testing.T) {
 	day := held.Contenders[0].Created.In(zone).Format("2 Jan 2006 15:04:05 ") + "GMT+5:30"
 	tb.awaitText("#holds-table", day)
 	tb.await("[...document.querySelectorAll('#timeline .tick-text')].some((e) => e.textContent === 'GMT+5:30')")
-}
-
-// The browser asks for an icon by itself, and gets it.
-func TestServer_has_an_icon(t *testing.T) {
-	t.Parallel()
-	reply := serve(t, nil).ask(t, "GET", "/favicon.ico", "", "Authorization: ")
-	data, err := io.ReadAll(reply.Body)
-	if err != nil || reply.StatusCode != 200 || reply.Header.Get("Content-Type") != "image/x-icon" || len(data) == 0 {
-		t.Errorf("%v: %d, %q, %d bytes", err, reply.StatusCode, reply.Header.Get("Content-Type"), len(data))
-	}
 }

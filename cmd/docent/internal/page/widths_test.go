@@ -85,7 +85,7 @@ func widths() []int64 { return []int64{360, 640, 1024, 1100, 1200, 1280, 1366, 1
 func TestPage_shows_names_at_every_width(t *testing.T) {
 	for _, path := range []string{"/locks/report", "/locks/import-of-the-nightly-orders"} {
 		tb := opened(t, path)
-		for _, font := range []int64{16, 20, 24} {
+		for _, font := range []int64{16, 20, 24, 32} { // twice the usual one as well
 			call(tb, cdppage.SetFontSizes, cdppage.SetFontSizesParams{FontSizes: &cdppage.FontSizes{Standard: font, Fixed: font}})
 			tb.await(fmt.Sprintf("getComputedStyle(document.documentElement).fontSize === '%gpx'", float64(font)*15/16))
 			for _, width := range widths() {
