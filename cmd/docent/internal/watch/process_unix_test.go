@@ -5,7 +5,6 @@ package watch_test
 import (
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,21 +29,6 @@ func held(t *testing.T) (string, *lock.Lease) {
 	m := must.Get(lock.NewMutex(apptest.Client(t, addr), "/locks/report"))(t)
 	l := must.Get(m.Lock(lock.ContextWithOwner(t.Context(), lock.NewOwner("nightly"))))(t)
 	return addr, l
-}
-
-func TestWatch_ends_at_an_interrupt(t *testing.T) {
-	t.Parallel()
-	addr, _ := held(t)
-	cmd := apptest.Program(os.Args[0], "watch", "--connect", addr, "/locks")
-	var out, errs apptest.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	must.OK(t, cmd.Start())
-	defer func() { _ = cmd.Process.Kill() }()
-	eventually(t, "the holder is shown", func() bool { return strings.Contains(out.String(), "granted  /locks/report") })
-	must.OK(t, cmd.Process.Signal(syscall.SIGINT))
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 || errs.String() != "" {
-		t.Errorf("%v, %q", err, errs.String())
-	}
 }
 
 // The reader that has gone is noticed at the next line.

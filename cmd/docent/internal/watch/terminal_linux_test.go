@@ -16,7 +16,6 @@ import (
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/recipes/lock"
 )
 
 // A terminal has a process, and what that has shown.
@@ -60,44 +59,8 @@ func (x *terminal) settings(t *testing.T) *term.State {
 	return must.Get(term.GetState(int(x.tty.Fd())))(t)
 }
 
-// On a terminal watch takes the whole screen, and gives it back.
-func TestWatch_on_a_terminal(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		end  func(*terminal) error
-		code int
-	}{
-		"q":      {func(x *terminal) error { _, err := x.WriteString("q"); return err }, 0},
-		"Ctrl-C": {func(x *terminal) error { _, err := x.WriteString("\x03"); return err }, 130},
-		"SIGINT": {func(x *terminal) error { return x.cmd.Process.Signal(syscall.SIGINT) }, 130},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			addr, _ := held(t)
-			x := onTerminal(t, apptest.Program(os.Args[0], "watch", "--connect", addr, "/locks"))
-			eventually(t, "the holder is shown", func() bool { return strings.Contains(x.shown.String(), "nightly") })
-			if reflect.DeepEqual(x.settings(t), x.fresh) {
-				t.Error("watch has not taken the terminal")
-			}
-			m := must.Get(lock.NewMutex(apptest.Client(t, addr), "/locks/zebra"))(t)
-			must.Get(m.Lock(t.Context()))(t)
-			eventually(t, "the new lock is shown", func() bool { return strings.Contains(x.shown.String(), "/locks/zebra") })
-			must.OK(t, test.end(x))
-			_ = x.cmd.Wait() // the code says it
-			if code := x.cmd.ProcessState.ExitCode(); code != test.code {
-				t.Errorf("exit code %d, want %d", code, test.code)
-			}
-			if !reflect.DeepEqual(x.settings(t), x.fresh) {
-				t.Error("the terminal's settings are not as before")
-			}
-			for _, mode := range []string{"\x1b[?1049", "\x1b[?25", "\x1b[?2004"} { // screen, cursor, paste
-				eventually(t, "the end of "+mode[2:], func() bool { return restored(x.shown.String(), mode) })
-			}
-		})
-	}
-}
-
-// The keys r and b run revoke and break on the terminal, with the flags of watch. Then the view is back.
+// On a terminal watch takes the whole screen, and gives it back. The keys r and b run revoke and break there, with the
+// flags of watch. Then the view is back.
 func TestWatch_acts_on_a_terminal(t *testing.T) {
 	t.Parallel()
 	const question = "Type the last 6 characters"
@@ -106,8 +69,17 @@ func TestWatch_acts_on_a_terminal(t *testing.T) {
 		dialog    []string // what to wait for, what to type, and so on
 		revoked   bool
 		broken    bool
+		end       func(*terminal) error // nil types q
 		code      int
 	}{
+		"Ctrl-C": {
+			dialog: []string{"nightly"}, code: 130,
+			end: func(x *terminal) error { _, err := x.WriteString("\x03"); return err },
+		},
+		"SIGINT": {
+			dialog: []string{"nightly"}, code: 130,
+			end: func(x *terminal) error { return x.cmd.Process.Signal(syscall.SIGINT) },
+		},
 		"revoke":              {dialog: []string{"nightly", "r", "y: ask", "y", "asking"}, revoked: true},
 		"no revoke":           {dialog: []string{"nightly", "r", "y: ask", "n"}},
 		"revoke of protected": {protected: true, dialog: []string{"nightly", "r", "y: ask", "y", "Type its name", "test\n", "revoke failed: not confirmed"}},
@@ -146,7 +118,12 @@ func TestWatch_acts_on_a_terminal(t *testing.T) {
 			if last := len(test.dialog) - 1; last%2 == 0 {
 				eventually(t, "the outcome in the view", func() bool { return strings.Contains(view(x.shown.String()), test.dialog[last]) })
 			}
-			if test.code == 0 {
+			if reflect.DeepEqual(x.settings(t), x.fresh) && test.code == 0 {
+				t.Error("watch has not taken the terminal")
+			}
+			if test.end != nil {
+				must.OK(t, test.end(x))
+			} else if test.code == 0 {
 				must.Get(x.WriteString("q"))(t)
 			}
 			_ = x.cmd.Wait() // the code says it
@@ -156,7 +133,9 @@ func TestWatch_acts_on_a_terminal(t *testing.T) {
 			if !reflect.DeepEqual(x.settings(t), x.fresh) {
 				t.Error("the terminal's settings are not as before")
 			}
-			eventually(t, "the end of the screen", func() bool { return restored(x.shown.String(), "\x1b[?1049") })
+			for _, mode := range []string{"\x1b[?1049", "\x1b[?25", "\x1b[?2004"} { // screen, cursor, paste
+				eventually(t, "the end of "+mode[2:], func() bool { return restored(x.shown.String(), mode) })
+			}
 			l, err := inspect.Read(t.Context(), apptest.Client(t, addr), "/locks/report")
 			if err != nil || (len(l.Contenders) == 0) != test.broken || !test.broken && l.Contenders[0].Revoked != test.revoked {
 				t.Errorf("%+v, %v", l.Contenders, err)
