@@ -12,14 +12,13 @@ import (
 	"github.com/docent-go/docent/cmd/docent/internal/waits"
 )
 
-// A hub makes boards of views, one after another, and counts the streams. Its methods may be called concurrently.
+// A hub makes boards of views, one after another. Its methods may be called concurrently.
 type hub struct {
 	mu      sync.Mutex // guards following
 	judge   judge
 	history *history
 	latest  *board
 	changed chan struct{} // closed and replaced when latest changes
-	streams int
 }
 
 // newHub returns a hub that has the board of a server that has just started.
@@ -53,32 +52,6 @@ func (h *hub) board() (*board, <-chan struct{}) {
 		h.publishLocked(view)
 	}
 	return h.latest, h.changed
-}
-
-// maxStreams is how many streams may be open.
-const maxStreams = 64
-
-// open counts a stream, unless there are too many already.
-func (h *hub) open() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.streams >= maxStreams {
-		return false
-	}
-	h.streams++
-	return true
-}
-
-func (h *hub) close() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.streams--
-}
-
-func (h *hub) count() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.streams
 }
 
 // A board is what the page knows at a moment. It never changes.

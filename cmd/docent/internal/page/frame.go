@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/inspect"
+	"github.com/docent-go/docent/cmd/docent/internal/form"
 	"github.com/docent-go/docent/cmd/docent/internal/show"
 	"github.com/docent-go/docent/cmd/docent/internal/waits"
 	"github.com/docent-go/docent/framework/zktel"
@@ -27,28 +28,22 @@ type frame struct {
 
 // A summary is the first line of the page.
 type summary struct {
-	State     string   `json:"state"` // connecting, scanning, live, stale
-	Since     int64    `json:"since"` // ms; of the state
-	Cause     string   `json:"cause,omitempty"`
-	Fault     string   `json:"fault,omitempty"` // the kind of error for which the root can't be read
-	Servers   string   `json:"servers"`
-	Root      string   `json:"root"`
-	Locks     int      `json:"locks"`
-	Held      int      `json:"held"`
-	Waiting   int      `json:"waiting"`
-	Deadlocks int      `json:"deadlocks"`
-	Matching  int      `json:"matching"` // rows that the tab asks for; it gets 200 at most
-	Unread    []unread `json:"unread,omitempty"`
-	MoreBad   int      `json:"more_unread,omitempty"`
-	LeftOut   int      `json:"left_out,omitempty"` // znodes that --max leaves out
-	Revoke    bool     `json:"revoke,omitempty"`   // the page may ask holders to release
-	Beat      int64    `json:"beat"`               // ms; between two messages, at most
-}
-
-// An unread is a path that could not be read.
-type unread struct {
-	Path  string `json:"path"`
-	Error string `json:"error"` // the kind, and nothing of the text, which may hold a path
+	State     string        `json:"state"` // connecting, scanning, live, stale
+	Since     int64         `json:"since"` // ms; of the state
+	Cause     string        `json:"cause,omitempty"`
+	Fault     string        `json:"fault,omitempty"` // the kind of error for which the root can't be read
+	Servers   string        `json:"servers"`
+	Root      string        `json:"root"`
+	Locks     int           `json:"locks"`
+	Held      int           `json:"held"`
+	Waiting   int           `json:"waiting"`
+	Deadlocks int           `json:"deadlocks"`
+	Matching  int           `json:"matching"`         // rows that the tab asks for; it gets 200 at most
+	Unread    []form.Unread `json:"unread,omitempty"` // with the kinds of errors, and nothing of their texts, which may hold a path
+	MoreBad   int           `json:"more_unread,omitempty"`
+	LeftOut   int           `json:"left_out,omitempty"` // znodes that --max leaves out
+	Revoke    bool          `json:"revoke,omitempty"`   // the page may ask holders to release
+	Beat      int64         `json:"beat"`               // ms; between two messages, at most
 }
 
 // A row is a lock in the table.
@@ -121,7 +116,7 @@ func (b *board) summary(cfg Config) summary {
 		s.Cause = b.view.Cause.Error()
 	}
 	for _, u := range b.view.Unread[:min(len(b.view.Unread), maxUnread)] {
-		s.Unread = append(s.Unread, unread{Path: u.Path, Error: zktel.ErrorType(u.Err)})
+		s.Unread = append(s.Unread, form.Unread{Path: u.Path, Error: zktel.ErrorType(u.Err)})
 	}
 	s.MoreBad = len(b.view.Unread) - len(s.Unread)
 	return s

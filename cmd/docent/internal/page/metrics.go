@@ -65,7 +65,7 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	m.gauge("docent_lock_unread_paths", "Paths that could not be read.", float64(len(b.view.Unread)))
 	m.gauge("docent_view_live", "1 if the view follows the ensemble.", map[bool]float64{true: 1}[b.live()])
 	m.gauge("docent_view_timestamp_seconds", "When the view was last confirmed.", float64(millis(b.view.At))/1e3)
-	m.gauge("docent_page_streams", "Open pages.", float64(s.hub.count()))
+	m.gauge("docent_page_streams", "Open pages.", float64(len(s.streams)))
 	m.family("docent_page_refused_total", "counter", "Requests that were refused, by reason.", "reason", s.refused.copy())
 	m.family("docent_page_revocations_total", "counter", "Requests to release that the page made, by outcome.", "outcome", s.revoked.copy())
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")

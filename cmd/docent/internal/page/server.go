@@ -1,3 +1,15 @@
+// Package page serves one page that shows the locks of an ensemble: holders, waiters, the wait-for
+// graph, and the holds of the last minutes.
+//
+// A [Source] gives views of the locks. The server makes a board of the latest one. Each tab of a
+// browser reads a stream of its own. A message brings the tab to the latest board. A slow tab misses
+// boards and delays nothing.
+//
+// # Security
+//
+// The frame of the page holds no secret. All else needs the token. Every request must name a known
+// host, because a page of another site can make a browser connect to loopback under that site's name.
+// The page writes nothing, unless [Config.Revoke] is set.
 package page
 
 import (
@@ -9,6 +21,7 @@ import (
 	"net"
 	"net/http"
 	"path"
+	"sync"
 	"time"
 
 	"github.com/docent-go/docent/cmd/docent/internal/change"
@@ -40,8 +53,9 @@ type Config struct {
 type Server struct {
 	cfg     Config
 	hub     *hub
-	refused counter // requests, by reason
-	revoked counter // by outcome
+	streams chan struct{} // has one for each stream
+	refused counter       // requests, by reason
+	revoked counter       // by outcome
 	handler http.Handler
 }
 
@@ -52,7 +66,7 @@ func NewServer(cfg Config) *Server {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{cfg: cfg, hub: newHub()}
+	s := &Server{cfg: cfg, hub: newHub(), streams: make(chan struct{}, maxStreams)}
 	s.handler = s.routes()
 	return s
 }
@@ -90,36 +104,28 @@ const (
 // closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup // of the two goroutines, which end with ctx
+	defer all.Wait()
 	defer cancel()
-	collected := make(chan struct{}) // closed once Collect has returned
-	go func() {                      // Serve waits for it
-		defer close(collected)
-		s.Collect(ctx)
-	}()
 	server := &http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: 16 << 10, DisableGeneralOptionsHandler: true,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }() // ends at Shutdown or Close
-	var err error
-	select {
-	case err = <-served:
-		cancel()
-	case <-ctx.Done():
+	all.Go(func() { s.Collect(ctx) })
+	all.Go(func() {
+		<-ctx.Done()
 		grace, end := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer end()
 		if server.Shutdown(grace) != nil {
 			_ = server.Close() // cuts what is left
 		}
-		if err = <-served; errors.Is(err, http.ErrServerClosed) {
-			err = nil
-		}
+	})
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
 	}
-	<-collected
-	return err
+	return nil
 }
 
 //go:embed assets

@@ -69,6 +69,9 @@ func parseQuery(values url.Values) (query, error) {
 	return q, errors.Join(faults...)
 }
 
+// maxStreams is how many streams may be open.
+const maxStreams = 64
+
 // events is the stream of a tab. It sends "snapshot" first, then "delta" for each change, and
 // "beat" if nothing has changed for a while. Messages are numbered, without a gap.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
@@ -81,11 +84,13 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	if !s.hub.open() {
+	select {
+	case s.streams <- struct{}{}:
+		defer func() { <-s.streams }()
+	default:
 		s.refuse(w, r, http.StatusServiceUnavailable, "streams", fmt.Sprintf("%d pages are open already: close one", maxStreams))
 		return
 	}
-	defer s.hub.close()
 	t := &tab{w: w, control: http.NewResponseController(w), write: s.cfg.Write}
 	t.run(r.Context(), s.hub, s.cfg, q)
 }
