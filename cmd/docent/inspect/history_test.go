@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/internal/zkpath"
-	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/lease"
 	"github.com/docent-go/docent/recipes/lock"
 	"github.com/docent-go/docent/testing/zkenv"
@@ -101,33 +101,26 @@ func (c slowConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// A worker acquires locks, one after another, and releases all.
-type worker struct {
-	ctx    context.Context
-	client *framework.Client
-	opts   []lock.Option
-}
-
 // fair returns the locker of the number: mutexes, a read/write lock's sides, a semaphore.
-func (w worker) fair(n int) lock.Locker {
+func fair(c *framework.Client, n int) lock.Locker {
 	path := fmt.Sprintf("/locks/%d", n)
 	switch n {
 	case 0:
-		return orPanic(lock.NewSemaphoreMutex(w.client, path, w.opts...))
+		return orPanic(lock.NewSemaphoreMutex(c, path))
 	case 1:
-		return orPanic(lock.NewRWMutex(w.client, path, w.opts...)).Write()
+		return orPanic(lock.NewRWMutex(c, path)).Write()
 	}
-	return orPanic(lock.NewMutex(w.client, path, w.opts...))
+	return orPanic(lock.NewMutex(c, path))
 }
 
-// work acquires the locks in this order, withdraws after the limit, and releases what it has.
-func (w worker) work(t *testing.T, order []int, limit, hold time.Duration) {
+// work has an owner acquire the locks in this order, withdraw after the limit, and release what it has.
+func work(t *testing.T, c *framework.Client, order []int, limit, hold time.Duration) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, limit)
+	ctx, cancel := context.WithTimeout(lock.ContextWithOwner(t.Context(), lock.NewOwner("owner")), limit)
 	defer cancel()
 	var held []*lease.Lease
 	for _, n := range order {
-		l, err := w.fair(n).Lock(ctx)
+		l, err := fair(c, n).Lock(ctx)
 		if err != nil {
 			break // the limit
 		}
@@ -141,12 +134,10 @@ func (w worker) work(t *testing.T, order []int, limit, hold time.Duration) {
 	}
 }
 
-// diagnosed is what a run of workers was diagnosed with.
-type diagnosed struct{ confirmed, dropped, warnings int }
-
 // diagnose looks for deadlocks until the work is over, and compares each confirmed one with the
-// history: its parties could not go on at any instant between the two snapshots.
-func diagnose(t *testing.T, c *framework.Client, h *history, over func() bool) (d diagnosed) {
+// history: its parties could not go on at any instant between the two snapshots. It counts the deadlocks, and those of
+// one snapshot that are not confirmed.
+func diagnose(t *testing.T, c *framework.Client, h *history, over func() bool) (confirmed, dropped int) {
 	t.Helper()
 	for !over() {
 		first := mustScan(t, c, "/locks", inspect.Limits{})
@@ -158,7 +149,6 @@ func diagnose(t *testing.T, c *framework.Client, h *history, over func() bool) (
 		errs := 0
 		for _, f := range inspect.Deadlocks(first, second) {
 			if f.Severity != inspect.Error {
-				d.warnings++
 				continue
 			}
 			errs++
@@ -168,10 +158,10 @@ func diagnose(t *testing.T, c *framework.Client, h *history, over func() bool) (
 				}
 			}
 		}
-		d.confirmed += errs
-		d.dropped += max(0, len(suspected)-errs)
+		confirmed += errs
+		dropped += max(0, len(suspected)-errs)
 	}
-	return d
+	return confirmed, dropped
 }
 
 // covers reports whether all parties of f are among those of w.
@@ -181,90 +171,49 @@ func covers(w, f inspect.Finding) bool {
 	})
 }
 
-// TestAConfirmedDeadlockIsInTheHistory lets owners acquire locks in random orders, so that they
+// TestAConfirmedDeadlockIsInTheHistory lets owners of two clients acquire locks in random orders, so that they
 // deadlock until a wait's deadline.
 func TestAConfirmedDeadlockIsInTheHistory(t *testing.T) {
 	t.Parallel()
-	var mu sync.Mutex // guards total
-	var total diagnosed
+	var confirmed, dropped atomic.Int64
 	t.Run("runs", func(t *testing.T) {
 		for seed := range uint64(4) {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
-				d := runWorkers(t, seed, 5, func(w *worker, pick *rand.Rand) []int {
-					w.ctx = lock.ContextWithOwner(w.ctx, lock.NewOwner("owner"))
-					return pick.Perm(4)[:2+pick.IntN(2)]
+				synctest.Test(t, func(t *testing.T) {
+					c, d := runWorkers(t, seed)
+					confirmed.Add(int64(c))
+					dropped.Add(int64(d))
 				})
-				mu.Lock()
-				defer mu.Unlock()
-				total.confirmed += d.confirmed
-				total.dropped += d.dropped
 			})
 		}
 	})
-	if total.confirmed < 10 || total.dropped < 3 {
-		t.Errorf("%d deadlocks confirmed and %d dropped: too few to show anything", total.confirmed, total.dropped)
+	if confirmed.Load() < 10 || dropped.Load() < 3 {
+		t.Errorf("%d deadlocks confirmed and %d dropped: too few to show anything", confirmed.Load(), dropped.Load())
 	}
 }
 
-// TestTenGoroutinesThatLockInOneOrder wait for each other and never deadlock, because all acquire the locks
-// in the same order. Their znodes have two sessions, and the goroutines have no owners. Without
-// metadata the sessions seem to wait for each other, which is no error.
-func TestTenGoroutinesThatLockInOneOrder(t *testing.T) {
-	t.Parallel()
-	inOrder := func(opts []lock.Option) func(*worker, *rand.Rand) []int {
-		return func(w *worker, pick *rand.Rand) []int {
-			w.opts = opts
-			return slices.Sorted(slices.Values(pick.Perm(4)[:2+pick.IntN(2)]))
-		}
-	}
-	t.Run("with metadata", func(t *testing.T) {
-		t.Parallel()
-		if d := runWorkers(t, 1, 10, inOrder(nil)); d.confirmed > 0 || d.warnings > 0 {
-			t.Errorf("%d errors and %d warnings", d.confirmed, d.warnings)
-		}
-	})
-	t.Run("without metadata", func(t *testing.T) {
-		t.Parallel()
-		var d diagnosed
-		for seed := uint64(1); d.warnings == 0 && seed < 10; seed++ { // about one run in 100 has none
-			d = runWorkers(t, seed, 10, inOrder([]lock.Option{recipes.WithoutMetadata()}))
-			if d.confirmed > 0 {
-				t.Errorf("%d errors", d.confirmed)
-			}
-		}
-		if d.warnings == 0 {
-			t.Error("no warning in any run")
-		}
-	})
-}
-
-// runWorkers has n goroutines of two clients work for a virtual minute. Before each piece of work,
-// order says what to acquire.
-func runWorkers(t *testing.T, seed uint64, n int, order func(*worker, *rand.Rand) []int) (d diagnosed) {
+// runWorkers has five goroutines work for a virtual minute, and diagnoses their locks meanwhile.
+func runWorkers(t *testing.T, seed uint64) (confirmed, dropped int) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		h := &history{}
-		e := &ensemble{zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSeed(seed), zkserver.WithObserver(h.note))...)}
-		clients := []*framework.Client{e.client(t), e.client(t)}
-		mustCreate(t, clients[0], "/locks", "")
-		observer := orPanic(framework.NewClient(e.server.Addr(), slowly(e.server, rand.New(rand.NewPCG(seed, 5)))))
-		defer func() { must.OK(t, observer.Close()) }()
-		until, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		var wg sync.WaitGroup
-		for i := range n {
-			pick := rand.New(rand.NewPCG(seed, uint64(100+i)))
-			wg.Go(func() {
-				for until.Err() == nil {
-					w := worker{ctx: t.Context(), client: clients[i%2]}
-					locks := order(&w, pick)
-					w.work(t, locks, time.Duration(2+pick.IntN(14))*time.Second, time.Duration(pick.IntN(800))*time.Millisecond)
-				}
-			})
-		}
-		d = diagnose(t, observer, h, func() bool { return until.Err() != nil })
-		wg.Wait()
-	})
-	return d
+	h := &history{}
+	e := &ensemble{zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSeed(seed), zkserver.WithObserver(h.note))...)}
+	clients := []*framework.Client{e.client(t), e.client(t)}
+	mustCreate(t, clients[0], "/locks", "")
+	observer := orPanic(framework.NewClient(e.server.Addr(), slowly(e.server, rand.New(rand.NewPCG(seed, 5)))))
+	defer func() { must.OK(t, observer.Close()) }()
+	until, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for i := range 5 {
+		pick := rand.New(rand.NewPCG(seed, uint64(100+i)))
+		wg.Go(func() {
+			for until.Err() == nil {
+				order := pick.Perm(4)[:2+pick.IntN(2)]
+				work(t, clients[i%2], order, time.Duration(2+pick.IntN(14))*time.Second, time.Duration(pick.IntN(800))*time.Millisecond)
+			}
+		})
+	}
+	return diagnose(t, observer, h, func() bool { return until.Err() != nil })
 }

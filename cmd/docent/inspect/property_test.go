@@ -124,7 +124,7 @@ func orPanic[T any](v T, err error) T {
 }
 
 // TestReadShowsTheParticipants lets random contenders of each recipe come, wait, hold and leave. In
-// each pause Read shows exactly the recipe's own participants.
+// each pause Read shows exactly the recipe's own participants, and so do Scan and a Live.
 func TestReadShowsTheParticipants(t *testing.T) {
 	t.Parallel()
 	for name, r := range everyRecipe() {
@@ -147,9 +147,10 @@ type crowd struct {
 func compareRandomly(t *testing.T, e *ensemble, r recipe, pick *rand.Rand) {
 	t.Helper()
 	observer := e.client(t)
-	clients := randomly(t, e, r, pick, 3, func() {
-		synctest.Wait()
-		compare(t, observer, r)
+	live := follow(t, observer, "/")
+	clients := randomly(t, e, r, pick, func() {
+		settle()
+		compare(t, observer, r, live.View())
 	})
 	synctest.Wait()
 	for _, c := range clients {
@@ -160,10 +161,10 @@ func compareRandomly(t *testing.T, e *ensemble, r recipe, pick *rand.Rand) {
 	}
 }
 
-// randomly has contenders of so many clients come and go, and calls check in each pause. All have left when it returns.
-func randomly(t *testing.T, e *ensemble, r recipe, pick *rand.Rand, n int, check func()) []*framework.Client {
+// randomly has contenders of three clients come and go, and calls check in each pause. All have left when it returns.
+func randomly(t *testing.T, e *ensemble, r recipe, pick *rand.Rand, check func()) []*framework.Client {
 	t.Helper()
-	clients := make([]*framework.Client, n)
+	clients := make([]*framework.Client, 3)
 	for i := range clients {
 		clients[i] = e.client(t)
 	}
@@ -217,8 +218,8 @@ func (all *crowd) leave(t *testing.T, pick *rand.Rand) {
 	must.OK(t, l.Release(context.Background()))
 }
 
-// compare compares what Read and Scan show with the recipe's participants.
-func compare(t *testing.T, c *framework.Client, r recipe) {
+// compare compares what Read and Scan show with the recipe's participants, and a Live's view with what Scan shows.
+func compare(t *testing.T, c *framework.Client, r recipe, view inspect.View) {
 	t.Helper()
 	want := must.Get(r.participants(t.Context(), c, "/a/lock"))(t)
 	l := mustRead(t, c, "/a/lock")
@@ -239,6 +240,10 @@ func compare(t *testing.T, c *framework.Client, r recipe) {
 	if len(scanned.Locks) > 1 || len(scanned.Unread) > 0 || !scanned.Complete {
 		t.Errorf("Scan: %d locks, unread %v, complete %v", len(scanned.Locks), scanned.Unread, scanned.Complete)
 	}
+	if view.State != inspect.Current || !view.Complete {
+		t.Fatalf("a Live is %v, complete %v", view.State, view.Complete)
+	}
+	checkBriefs(t, view.Snapshot, scanned)
 	holders := mustScan(t, c, "/", inspect.Limits{HoldersOnly: true})
 	if few, _ := holders.Lock("/a/lock"); brief(few) != brief(found) && len(few.Holders()) != len(found.Holders()) {
 		t.Errorf("with the holders alone: %s\nwith all: %s", brief(few), brief(found))

@@ -61,17 +61,6 @@ func TestRead_shows_a_request_to_release(t *testing.T) {
 	})
 }
 
-func TestRead_of_a_path_that_may_not_be_read(t *testing.T) {
-	t.Parallel()
-	virtual(t, func(t *testing.T, e *ensemble) {
-		c := e.client(t)
-		mustCreate(t, c, "/secret", "", hidden())
-		if _, err := inspect.Read(t.Context(), c, "/secret"); !errors.Is(err, framework.ErrNoAuth) {
-			t.Errorf("a directory that may not be read: %v", err)
-		}
-	})
-}
-
 // hidden is an ACL under which the client may create and delete, and not read.
 func hidden() framework.CreateOption {
 	return framework.WithACL(acl.Entry{Perms: acl.Create | acl.Delete | acl.Admin, Scheme: "world", ID: "anyone"})

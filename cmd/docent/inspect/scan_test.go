@@ -12,8 +12,6 @@ import (
 	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/testing/fault"
-	"github.com/docent-go/docent/testing/zkenv"
 )
 
 // contender creates a contender's znode of a mutex at the path.
@@ -97,6 +95,9 @@ func TestScan_shows_what_it_can_not_read(t *testing.T) {
 		closed := contender(t, c, "/half", "", hidden())
 		mustCreate(t, c, "/secret", "", hidden())
 		checkUnread(t, mustScan(t, c, "/", inspect.Limits{}), closed)
+		if _, err := inspect.Read(t.Context(), c, "/secret"); !errors.Is(err, framework.ErrNoAuth) {
+			t.Errorf("Read of a directory that may not be read: %v", err)
+		}
 	})
 }
 
@@ -134,39 +135,6 @@ func TestScan_ends_with_the_client(t *testing.T) {
 			t.Errorf("scan of a closed client: %v", err)
 		}
 	})
-}
-
-// TestRequests counts what the page of the command promises, and that nothing is written.
-func TestRequests(t *testing.T) {
-	t.Parallel()
-	zkenv.ForEach(t, func(t *testing.T, env *zkenv.Env) {
-		route, c := env.Route(t), env.Client(t)
-		for range 3 {
-			contender(t, c, "/inspected/lock", "")
-		}
-		observer := route.Client(t)
-		must.OK(t, observer.AwaitConnected(t.Context()))
-		expect := func(what string, want map[fault.Op]int) {
-			t.Helper()
-			got := map[fault.Op]int{}
-			for _, rq := range route.Requests() {
-				if rq.Op != fault.Ping && rq.Op != fault.SetWatches && rq.Op != fault.Connect {
-					got[rq.Op]++
-				}
-			}
-			if fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("%s: requests %v, want %v", what, got, want)
-			}
-			route.ResetRequests()
-		}
-		route.ResetRequests()
-		mustRead(t, observer, "/inspected/lock")
-		expect("Read, of unknown size", map[fault.Op]int{fault.Sync: 1, fault.GetChildren: 1, fault.GetData: 3})
-		mustScan(t, observer, "/inspected", inspect.Limits{})
-		expect("Scan", map[fault.Op]int{fault.Sync: 1, fault.GetChildren: 2, fault.MultiRead: 1})
-		mustScan(t, observer, "/inspected", inspect.Limits{HoldersOnly: true})
-		expect("Scan for holders", map[fault.Op]int{fault.Sync: 1, fault.GetChildren: 2, fault.GetData: 1})
-	}, zkenv.Only("it counts requests", zkenv.Embedded))
 }
 
 // TestScan_below_a_chroot: there a directory may be named as ZooKeeper's own.
