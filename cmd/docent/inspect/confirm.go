@@ -1,7 +1,10 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/docent-go/docent/framework"
@@ -32,24 +35,20 @@ func Confirm(ctx context.Context, c *framework.Client, first Snapshot) (second S
 		}
 	}
 	r := &reader{client: c}
+	dirs, err := r.list(ctx, slices.Sorted(maps.Keys(suspects)))
+	if err != nil {
+		return Snapshot{}, err
+	}
+	again, err := r.locksOf(ctx, dirs)
+	if err != nil {
+		return Snapshot{}, err
+	}
 	for _, l := range first.Locks {
 		if !suspects[l.Path] {
-			second.Locks = append(second.Locks, l)
-			continue
-		}
-		dirs, err := r.list(ctx, []string{l.Path})
-		if err != nil {
-			return Snapshot{}, err
-		}
-		for _, dir := range dirs {
-			again, err := r.lockOf(ctx, dir)
-			if err != nil {
-				return Snapshot{}, err
-			}
-			if again.Kind != "" {
-				second.Locks = append(second.Locks, again)
-			}
+			again = append(again, l)
 		}
 	}
+	second.Locks = slices.DeleteFunc(again, func(l Lock) bool { return l.Kind == "" })
+	slices.SortFunc(second.Locks, func(a, b Lock) int { return cmp.Compare(a.Path, b.Path) })
 	return second, nil
 }
