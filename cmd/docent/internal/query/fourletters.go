@@ -28,10 +28,9 @@ func fourLetters(ctx context.Context, addr, word string, config *tls.Config) (an
 		return "", err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	if deadline, ok := ctx.Deadline(); ok {
-		if err := conn.SetDeadline(deadline); err != nil {
-			return "", err
-		}
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return "", err
 	}
 	if _, err := io.WriteString(conn, word); err != nil {
 		return "", err

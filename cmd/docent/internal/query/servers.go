@@ -45,35 +45,21 @@ func (d *doctor) checkServers(ctx context.Context, c *framework.Client) ([]serve
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.app.Settings().Timeout)
 	defer cancel()
-	var all, known []serverInfo
-	var found []inspect.Finding
-	for _, a := range d.askAll(ctx, c.Servers()) {
-		all = append(all, a.info)
-		found = append(found, a.faults...)
-		if a.info.known() {
-			known = append(known, a.info)
-			found = append(found, ofServer(a.info)...)
-		}
-	}
-	return all, slices.Concat(found, ofEnsemble(known), knownFaults(known))
-}
-
-// An answer is what a server says, and what is wrong with that.
-type answer struct {
-	info   serverInfo
-	faults []inspect.Finding
-}
-
-// askAll asks all servers at the same time. One after another, those that do not answer would leave no
-// time for the others.
-func (d *doctor) askAll(ctx context.Context, addrs []string) []answer {
-	answers := make([]answer, len(addrs))
+	addrs := c.Servers()
+	all, faults := make([]serverInfo, len(addrs)), make([][]inspect.Finding, len(addrs))
 	var asking sync.WaitGroup
-	for i, addr := range addrs {
-		asking.Go(func() { answers[i].info, answers[i].faults = d.ask(ctx, addr) })
+	for i, addr := range addrs { // one after another, those that do not answer would leave no time for the others
+		asking.Go(func() { all[i], faults[i] = d.ask(ctx, addr) })
 	}
 	asking.Wait()
-	return answers
+	var known []serverInfo
+	for i, s := range all {
+		if s.known() {
+			known = append(known, s)
+			faults[i] = append(faults[i], ofServer(s)...)
+		}
+	}
+	return all, slices.Concat(append(faults, ofEnsemble(known), knownFaults(known))...)
 }
 
 // noConnection returns the finding of a client that got no session.
