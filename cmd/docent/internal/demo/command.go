@@ -44,7 +44,8 @@ func New(app *cli.App) *cobra.Command {
 				fmt.Fprintf(app.Err, format+"\n", args...)
 			})
 			err = page.Run(cmd.Context(), app, c, root, opts)
-			return errors.Join(err, s.close(), c.Close(), server.Close())
+			s.close()
+			return errors.Join(err, c.Close(), server.Close())
 		},
 	}
 	opts.Define(cmd.Flags().StringVar)

@@ -25,10 +25,6 @@ type stage struct {
 	server *zkserver.Server
 	say    func(format string, args ...any)
 	wg     sync.WaitGroup // the goroutines of workers
-
-	mu      sync.Mutex // guards following
-	clients []*framework.Client
-	errs    []error
 }
 
 // newStage starts the workers. close ends them.
@@ -45,31 +41,24 @@ func newStage(ctx context.Context, server *zkserver.Server, say func(format stri
 }
 
 // close ends the workers and waits for them.
-func (s *stage) close() error {
+func (s *stage) close() {
 	s.cancel()
 	s.wg.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.clients {
-		s.errs = append(s.errs, c.Close())
-	}
-	return errors.Join(s.errs...)
 }
 
 // work runs fn on a goroutine and with a session of its own, until it returns. Its context has an
-// owner of that name. An error ends the worker, and is reported at the end.
+// owner of that name. An error ends the worker, and is reported.
 func (s *stage) work(name string, fn func(ctx context.Context, c *framework.Client) error) {
 	ctx := lock.ContextWithOwner(s.ctx, lock.NewOwner(name))
-	c, err := framework.NewClient(s.server.Addr(), framework.WithDialer(s.server.Dial), framework.WithSessionTimeout(sessionTimeout))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil {
-		s.errs = append(s.errs, err)
-		return
-	}
-	s.clients = append(s.clients, c)
 	s.wg.Go(func() { // close waits for it
-		if err := fn(ctx, c); err != nil && s.ctx.Err() == nil {
+		c, err := framework.NewClient(s.server.Addr(), framework.WithDialer(s.server.Dial), framework.WithSessionTimeout(sessionTimeout))
+		if err == nil {
+			if err = fn(ctx, c); s.ctx.Err() != nil {
+				err = nil // the demo has ended
+			}
+			err = errors.Join(err, c.Close())
+		}
+		if err != nil {
 			s.say("%s: %v", name, err)
 		}
 	})
