@@ -78,6 +78,10 @@ func TestAccessListsAreEnforced(t *testing.T) {
 	stranger.fails(t, errNoAuth, del, "/p/c", -1)
 	stranger.fails(t, errNoAuth, setACL, "/p", open(), -1)
 	stranger.do(t, exists, "/p", false)
+	owner.do(t, setACL, "/p", []entry{{31, "auth", ""}, {1, "world", "anyone"}}, -1)
+	if got := string(stranger.do(t, getACL, "/p")); !strings.Contains(got, "ann:x") {
+		t.Errorf("a stranger is shown %q, want no hash", got)
+	}
 }
 
 // FuzzDecode: no bytes make the decoder panic, or take memory out of proportion.
@@ -107,13 +111,17 @@ func FuzzDecode(f *testing.F) {
 func TestStartRefusesOptionsOutOfBounds(t *testing.T) {
 	t.Parallel()
 	_, err := zkserver.Start(zkserver.WithTick(0), zkserver.WithFrontends(101), zkserver.WithPacketLimit(1),
-		zkserver.WithReapInterval(-1), zkserver.WithSessionTimeouts(3, 2))
+		zkserver.WithReapInterval(-1), zkserver.WithSessionTimeouts(3, 2),
+		zkserver.WithLeader(200), zkserver.WithCommitTime(-1), zkserver.WithSyncLimit(0))
 	want := strings.Join([]string{
 		"zkserver: tick 0s: must be at least 1ms",
 		"zkserver: session timeouts 3ns to 2ns: must be at least 1ms and in order",
 		"zkserver: packet limit 1: must be at least 1024",
 		"zkserver: reap interval -1ns: must be at least 1ms",
 		"zkserver: frontends 101: must be 1 to 100",
+		"zkserver: leader 200: must be the number of one of 2 or more front ends, there are 101",
+		"zkserver: commit time -1ns: must be at least 0",
+		"zkserver: sync limit 0: must be at least 1 tick",
 	}, "\n")
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)

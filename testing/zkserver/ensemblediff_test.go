@@ -3,11 +3,10 @@ package zkserver_test
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -16,22 +15,7 @@ import (
 	"github.com/docent-go/docent/testing/zktest"
 )
 
-// ensembleVariable says how many random operations are compared with a real ensemble.
-const ensembleVariable = "ENSEMBLE_OPERATIONS"
-
-// ensembleOperations returns how many operations to compare.
-func ensembleOperations(t *testing.T) int {
-	t.Helper()
-	text := os.Getenv(ensembleVariable)
-	if text == "" {
-		return 2 * diffEpoch
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 {
-		t.Fatalf("%s=%q: must be a number, at least 0", ensembleVariable, text)
-	}
-	return n
-}
+var ensembleOps = flag.Int("zkserver.ensembleops", 2*diffEpoch, "how many random operations to compare with a real ensemble")
 
 // compareEnsembles sends the same random requests to two ensembles in the same state. Its clients
 // are spread over the members and move between them.
@@ -41,7 +25,7 @@ func compareEnsembles(t *testing.T, fake, real ensemble, operations int) {
 	if seed == 0 {
 		seed = rand.Uint64() >> 32
 	}
-	t.Logf("seed %d: %s=%d go test -run TestEnsembles -zkserver.diffseed=%d", seed, ensembleVariable, operations, seed)
+	t.Logf("seed %d: go test -run TestEnsembles -zkserver.diffseed=%d -zkserver.ensembleops=%d", seed, seed, operations)
 	d := &ensembleDiff{differential: differential{
 		t: t, gen: &generator{rng: rand.New(rand.NewPCG(seed, 2)), lasting: true}, members: members,
 		fake: newSide(t, "zkserver", fake), real: newSide(t, "ZooKeeper", real),

@@ -127,10 +127,10 @@ func TestEnsembles(t *testing.T) {
 		e := runReal(t)
 		playEnd(t, e)
 		playMoves(t, e)
-		if operations := ensembleOperations(t); operations > 0 {
+		if *ensembleOps > 0 {
 			fake := runEmbedded(t, zkserver.WithVersion(must.Get(zktest.Version())(t)))
 			playEnd(t, fake)
-			compareEnsembles(t, fake, e, operations)
+			compareEnsembles(t, fake, e, *ensembleOps)
 		}
 	})
 }

@@ -74,8 +74,13 @@ func cycles(srv *zkserver.Server, who int, taken *sync.Map) error {
 			return err
 		}
 		c, err := handshake(nc, T, 0, 0, nil)
-		for step := 0; err == nil && step < 4; step++ {
-			err = c.cycle(step, taken)
+		for _, r := range []request{
+			plain(create, "/q/n-", []byte("x"), open(), 3), plain(getChildren, "/q", true), plain(exists, "/q/none", true),
+			plain(multi, []sub{{setData, body("/q", []byte("y"), -1)}, {check, body("/q", 0)}}),
+		} {
+			if err == nil {
+				err = c.cycle(r, taken)
+			}
 		}
 		if err == nil && n%2 == 0 {
 			_, err = c.send(closeSession)
@@ -93,27 +98,14 @@ var errTwice = errors.New("a sequence number was given twice")
 
 // cycle makes one request and waits for its answer. That the connection is cut is
 // to be expected.
-func (c *client) cycle(step int, taken *sync.Map) error {
-	var xid int32
-	var err error
-	switch step {
-	case 0:
-		xid, err = c.send(create, "/q/n-", []byte("x"), open(), 3)
-	case 1:
-		xid, err = c.send(getChildren, "/q", true)
-	case 2:
-		xid, err = c.send(exists, "/q/none", true)
-	case 3:
-		xid, err = c.send(multi, []sub{{setData, body("/q", []byte("y"), -1)}, {check, body("/q", 0)}})
-	}
+func (c *client) cycle(r request, taken *sync.Map) error {
+	xid, err := c.send(r.op, r.fields(nil)...)
 	for err == nil {
-		got, failure := c.receive()
-		switch {
-		case failure != nil:
-			return failure
-		case got.xid != xid:
+		var got reply
+		if got, err = c.receive(); err != nil || got.xid != xid {
 			continue
-		case step == 0 && got.err == 0:
+		}
+		if r.op == create && got.err == 0 {
 			if _, twice := taken.LoadOrStore(string(got.body), true); twice {
 				return fmt.Errorf("%w: %s", errTwice, got.body)
 			}
