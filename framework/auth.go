@@ -281,13 +281,9 @@ type Exchange interface {
 // default is no SASL.
 func WithSASL(mechanism Mechanism) Option {
 	return optionFunc(func(cfg *config) {
-		switch m := mechanism.(type) {
-		case nil:
-			cfg.faults = append(cfg.faults, errors.New("framework: SASL mechanism: must not be nil"))
-		case digestMechanism:
-			if m.user == "" {
-				cfg.faults = append(cfg.faults, errors.New("framework: SASL user: must not be empty"))
-			}
+		cfg.require("SASL mechanism", mechanism != nil)
+		if m, ok := mechanism.(digestMechanism); ok && m.user == "" {
+			cfg.faults = append(cfg.faults, errors.New("framework: SASL user: must not be empty"))
 		}
 		cfg.sasl = mechanism
 	})

@@ -39,11 +39,13 @@ func NewClient(connect string, opts ...Option) (*Client, error) {
 		cfg: cfg,
 		log: cfg.logger.Named("zk"),
 		coreState: coreState{
-			state:   Connecting,
-			changed: make(chan struct{}),
-			up:      make(chan struct{}),
-			servers: serverList{given: cfg.servers},
+			state:     Connecting,
+			changed:   make(chan struct{}),
+			up:        make(chan struct{}),
+			servers:   serverList{given: cfg.servers},
+			abandoned: make(map[int64]chan struct{}),
 		},
+		claims:   claims{held: make(map[string]*claim)},
 		shared:   sharedValues{byType: make(map[reflect.Type]any)},
 		dirsRead: dirsRead{dirs: make(map[string]*dirRead)},
 	}

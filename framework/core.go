@@ -216,13 +216,6 @@ func (c *core) current() *session.Session {
 	return c.session
 }
 
-// refused reports whether a server has refused a credential.
-func (c *core) refused() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.state == AuthFailed
-}
-
 // fault keeps err as the reason why there is no connection.
 func (c *core) fault(err error) {
 	c.mu.Lock()

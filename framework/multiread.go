@@ -163,7 +163,7 @@ func (r *readsSent) expect(reads int) wire.Length {
 }
 
 func (r *readsSent) send(paths []string) partSent {
-	if r.opcode == proto.OpGetChildren2 || len(paths) == 1 {
+	if len(paths) == 1 {
 		return r.sendEach(paths)
 	}
 	rq := requests.Of(proto.OpMultiRead, r.encode(paths), func(d *proto.Decoder) []outcomeOfRead {

@@ -111,9 +111,7 @@ func (o aclOption) applyCreate(cfg *createConfig) { cfg.acl, cfg.given = o.acl, 
 // client's default ACL. The [WithACL] of a call takes precedence. fn may be called concurrently.
 func WithACLProvider(fn func(path string) []acl.Entry) Option {
 	return optionFunc(func(cfg *config) {
-		if fn == nil {
-			cfg.faults = append(cfg.faults, errors.New("framework: ACL provider: must not be nil"))
-		}
+		cfg.require("ACL provider", fn != nil)
 		cfg.aclFor = fn
 	})
 }
@@ -153,10 +151,7 @@ func WithEnsembleTracking() Option {
 // WithTLS connects by TLS. If the configuration names no server, the name of each host is verified.
 func WithTLS(tlsConfig *tls.Config) Option {
 	return optionFunc(func(cfg *config) {
-		if tlsConfig == nil {
-			cfg.faults = append(cfg.faults, errors.New("framework: TLS configuration: must not be nil"))
-			return
-		}
+		cfg.require("TLS configuration", tlsConfig != nil)
 		cfg.tls = tlsConfig.Clone()
 	})
 }
@@ -174,9 +169,7 @@ func WithDialer(dial func(ctx context.Context, network, addr string) (net.Conn, 
 // goroutines. The default is net.DefaultResolver.LookupHost; with [WithDialer] it is none.
 func WithResolver(resolve func(ctx context.Context, host string) (addrs []string, err error)) Option {
 	return optionFunc(func(cfg *config) {
-		if resolve == nil {
-			cfg.faults = append(cfg.faults, errors.New("framework: resolver: must not be nil"))
-		}
+		cfg.require("resolver", resolve != nil)
 		cfg.resolve = resolve
 	})
 }
@@ -344,6 +337,13 @@ func newConfig(connect string, opts []Option) (config, error) {
 		cfg.logger = usercall.Unblocked(cfg.logger, cfg.lines)
 	}
 	return cfg, errors.Join(faults...)
+}
+
+// require is called by an option whose argument must not be nil.
+func (cfg *config) require(what string, given bool) {
+	if !given {
+		cfg.faults = append(cfg.faults, fmt.Errorf("framework: %s: must not be nil", what))
+	}
 }
 
 // validate returns all faults.

@@ -149,10 +149,7 @@ func (c *core) failed(server string, err error) {
 // suspected returns the error of an attempt to connect. If the server said nothing that can be understood, it
 // says what servers do that to.
 func (cfg *config) suspected(err error) error {
-	switch {
-	case cfg.tls != nil:
-		return err
-	case isCut(err):
+	if cfg.tls == nil && isCut(err) {
 		return fmt.Errorf("%w: the server may be starting, or have too many clients, or this port speaks TLS", err)
 	}
 	return err

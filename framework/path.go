@@ -73,11 +73,7 @@ func plain(path string) bool {
 }
 
 func forbidden(r rune) bool {
-	switch {
-	case r <= 0x1f, r >= 0x7f && r <= 0x9f, r >= 0xd800 && r <= 0xf8ff, r >= 0xfff0:
-		return true
-	}
-	return false
+	return r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0
 }
 
 // fullPath returns the ensemble's path for a path of the view.

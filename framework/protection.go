@@ -200,10 +200,7 @@ func (cr *creation) conclude(err error) {
 
 // finish reports that the znode's outcome is known, or that no call will find it out. g may be nil.
 func (g *protection) finish() {
-	if g == nil {
-		return
-	}
-	if g.claim != nil {
+	if g != nil && g.claim != nil {
 		g.claim.release()
 	}
 }
@@ -276,9 +273,6 @@ func (cs *claims) add(own *claim) (other *claim) {
 	defer cs.mu.Unlock()
 	if other := cs.held[own.path]; other != nil {
 		return other
-	}
-	if cs.held == nil {
-		cs.held = make(map[string]*claim)
 	}
 	cs.held[own.path] = own
 	return nil

@@ -53,14 +53,6 @@ type readOnly struct {
 	pause   time.Duration
 }
 
-// seekReadOnly records that attempts to connect to all servers have failed.
-func (c *core) seekReadOnly() {
-	select {
-	case c.readOnly.seek <- struct{}{}:
-	default: // the loop has a connection, or is about to look for one
-	}
-}
-
 // readOnlyLoop keeps a read-only connection while there is no other connection. NewClient starts
 // it; Close ends it and waits for it.
 func (c *core) readOnlyLoop() {

@@ -176,9 +176,7 @@ func redacted(s string) string {
 // One goroutine at a time calls it.
 func WithServers(source func(context.Context) ([]string, error)) Option {
 	return optionFunc(func(cfg *config) {
-		if source == nil {
-			cfg.faults = append(cfg.faults, errors.New("framework: source of servers: must not be nil"))
-		}
+		cfg.require("source of servers", source != nil)
 		cfg.source = source
 	})
 }
@@ -198,7 +196,15 @@ func (c *core) askForServers(s *session.Session) {
 		}
 		return
 	}
-	c.found(s, servers)
+	c.mu.Lock()
+	changed := !slices.Equal(c.servers.given, servers)
+	c.servers.given = servers
+	now := c.servers
+	c.mu.Unlock()
+	if changed {
+		c.log.Info("the source of servers names others", zap.Strings(fieldServers, servers))
+		s.UpdateServers(now.first(), now.fallback())
+	}
 }
 
 // ask returns the servers that the source names.
@@ -218,19 +224,6 @@ func (cfg *config) ask(ctx context.Context) ([]string, error) {
 		}
 	}
 	return servers, nil
-}
-
-// found makes s connect to the servers that the source named.
-func (c *core) found(s *session.Session, servers []string) {
-	c.mu.Lock()
-	changed := !slices.Equal(c.servers.given, servers)
-	c.servers.given = servers
-	now := c.servers
-	c.mu.Unlock()
-	if changed {
-		c.log.Info("the source of servers names others", zap.Strings(fieldServers, servers))
-		s.UpdateServers(now.first(), now.fallback())
-	}
 }
 
 // SetServers makes the client connect to other servers of its ensemble, as a connect string names

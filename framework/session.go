@@ -57,13 +57,14 @@ func (c sessionClient) StartSASL(ctx context.Context, server string) (wire.Excha
 
 func (c sessionClient) Credentials() []wire.Credential { return c.core.credentials.present() }
 
-func (c sessionClient) Refused() bool { return c.core.refused() }
+func (c sessionClient) Refused() bool { return c.core.presentState() == AuthFailed }
 
 func (c sessionClient) BeginRound(s *session.Session) { c.core.askForServers(s) }
 
 func (c sessionClient) RoundFailed() {
-	if c.core.cfg.readOnly {
-		c.core.seekReadOnly()
+	select {
+	case c.core.readOnly.seek <- struct{}{}:
+	default: // its loop has a connection, is about to look for one, or there is none
 	}
 }
 
@@ -123,9 +124,6 @@ func (c *core) closeAbandoned(s *session.Session, cause error) {
 	}
 	over := make(chan struct{})
 	c.mu.Lock()
-	if c.abandoned == nil {
-		c.abandoned = make(map[int64]chan struct{})
-	}
 	c.abandoned[s.ID()] = over
 	c.mu.Unlock()
 	c.wg.Go(func() {

@@ -46,23 +46,11 @@ const (
 
 // String returns the state's name, as in "Connected".
 func (s State) String() string {
-	switch s {
-	case Connecting:
-		return "Connecting"
-	case Connected:
-		return "Connected"
-	case Suspended:
-		return "Suspended"
-	case Lost:
-		return "Lost"
-	case Closed:
-		return "Closed"
-	case AuthFailed:
-		return "AuthFailed"
-	case ReadOnly:
-		return "ReadOnly"
+	names := [...]string{"Connecting", "Connected", "Suspended", "Lost", "Closed", "AuthFailed", "ReadOnly"}
+	if s < 1 || int(s) > len(names) {
+		return fmt.Sprintf("State(%d)", int32(s))
 	}
-	return fmt.Sprintf("State(%d)", int32(s))
+	return names[s-1]
 }
 
 // key returns the state as attributes have it, as in "auth_failed".

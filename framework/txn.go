@@ -140,19 +140,7 @@ func (op TxnOp) fault(index int, reason error) *TxnError {
 }
 
 func (op TxnOp) name() string {
-	switch op.kind {
-	case txnCheck:
-		return "check"
-	case txnCreate:
-		return "create"
-	case txnSet:
-		return "set"
-	case txnDelete:
-		return "delete"
-	case txnNever:
-		return "never"
-	}
-	return "empty TxnOp"
+	return [...]string{0: "empty TxnOp", txnCheck: "check", txnCreate: "create", txnSet: "set", txnDelete: "delete", txnNever: "never"}[op.kind]
 }
 
 // changes reports whether the operation has an effect.

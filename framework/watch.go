@@ -147,15 +147,11 @@ const (
 
 // String returns the kind's name, as in "data".
 func (k WatchKind) String() string {
-	switch k {
-	case WatchData:
-		return "data"
-	case WatchExists:
-		return "exists"
-	case WatchChildren:
-		return "children"
+	names := [...]string{"data", "exists", "children"}
+	if k < 1 || int(k) > len(names) {
+		return fmt.Sprintf("WatchKind(%d)", int(k))
 	}
-	return fmt.Sprintf("WatchKind(%d)", int(k))
+	return names[k-1]
 }
 
 // An EventKind says why a [Watch] fired.

@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,12 +23,7 @@ type Target struct {
 }
 
 // DialAddr returns what to dial, as "host:port".
-func (t Target) DialAddr() string {
-	if t.Addr == "" {
-		return t.Server
-	}
-	return t.Addr
-}
+func (t Target) DialAddr() string { return cmp.Or(t.Addr, t.Server) }
 
 // Among reports whether t is one of servers.
 func (t Target) Among(servers []string) bool {
