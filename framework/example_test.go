@@ -154,9 +154,9 @@ func ExampleClient_Namespace() {
 }
 
 // exampleClient returns a client of a server within the process.
-func exampleClient() (client *framework.Client, server *zkserver.Server, closeAll func()) {
+func exampleClient(opts ...framework.Option) (client *framework.Client, server *zkserver.Server, closeAll func()) {
 	server, dialer := exampleServer()
-	client, err := framework.NewClient(server.Addr(), dialer)
+	client, err := framework.NewClient(server.Addr(), append(opts, dialer)...)
 	if err != nil {
 		panic(err)
 	}
@@ -380,15 +380,10 @@ func ExampleRetryable() {
 // An operation that is called within a sampled span has a span of its own. Here
 // spans end in memory; an application gives its provider an exporter.
 func ExampleWithTracerProvider() {
-	server, dialer := exampleServer()
-	defer server.Close()
 	spans := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
-	client, err := framework.NewClient(server.Addr()+"/shop", dialer, framework.WithTracerProvider(provider))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
+	client, _, closeAll := exampleClient(framework.WithNamespace("shop"), framework.WithTracerProvider(provider))
+	defer closeAll()
 
 	ctx, request := provider.Tracer("shop").Start(context.Background(), "GET /orders")
 	if _, _, err := client.Get(ctx, "/orders"); err != nil {
@@ -406,22 +401,17 @@ func ExampleWithTracerProvider() {
 
 // A client logs to whatever log/slog logs to.
 func ExampleWithSlog() {
-	server, dialer := exampleServer()
-	defer server.Close()
 	handler := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Key == zktel.AttrSessionID {
 			return slog.Attr{} // another one at each run
 		}
 		return a
 	}})
-	client, err := framework.NewClient(server.Addr(), dialer, framework.WithSlog(slog.New(handler)))
-	if err != nil {
-		log.Fatal(err)
-	}
+	client, _, closeAll := exampleClient(framework.WithSlog(slog.New(handler)))
 	if err := client.AwaitConnected(context.Background()); err != nil {
 		log.Fatal(err)
 	}
-	client.Close()
+	closeAll()
 	// Output:
 	// level=INFO msg="connection state changed" logger=zk zookeeper.client.connection.state=connected
 	// level=INFO msg="connection state changed" logger=zk zookeeper.client.connection.state=closed

@@ -16,34 +16,32 @@ import (
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// views are the kinds of a client's view, each with its root in the ensemble.
-var views = map[string]func(t *testing.T, srv *zkserver.Server) (c *framework.Client, root string){
-	"none": func(t *testing.T, srv *zkserver.Server) (*framework.Client, string) {
-		t.Helper()
-		return virtual(t, srv), ""
-	},
-	"chroot": func(t *testing.T, srv *zkserver.Server) (*framework.Client, string) {
-		t.Helper()
-		return newClient(t, srv.Addr()+"/app", framework.WithDialer(srv.Dial)), "/app"
-	},
-	"namespace": func(t *testing.T, srv *zkserver.Server) (*framework.Client, string) {
-		t.Helper()
-		return must.Get(virtual(t, srv).Namespace("app"))(t), "/app"
-	},
-	"namespace in a namespace": func(t *testing.T, srv *zkserver.Server) (*framework.Client, string) {
-		t.Helper()
-		return must.Get(must.Get(virtual(t, srv).Namespace("app"))(t).Namespace("part"))(t), "/app/part"
-	},
-	"namespace in a chroot": func(t *testing.T, srv *zkserver.Server) (*framework.Client, string) {
-		t.Helper()
-		return must.Get(newClient(t, srv.Addr()+"/app", framework.WithDialer(srv.Dial)).Namespace("part"))(t), "/app/part"
-	},
-	"session": func(t *testing.T, srv *zkserver.Server) (*framework.Client, string) {
-		t.Helper()
-		c := must.Get(virtual(t, srv).Namespace("app"))(t)
-		check(t, c.AwaitConnected(t.Context()))
-		return c.InSession(c.Session().ID), "/app"
-	},
+// views are the kinds of a client's view.
+var views = map[string]struct {
+	chroot     string
+	namespaces []string
+	bound      bool // to the session
+}{
+	"none":                     {},
+	"chroot":                   {chroot: "/app"},
+	"namespace":                {namespaces: []string{"app"}},
+	"namespace in a namespace": {namespaces: []string{"app", "part"}},
+	"namespace in a chroot":    {chroot: "/app", namespaces: []string{"part"}},
+	"session":                  {namespaces: []string{"app"}, bound: true},
+}
+
+// view returns a view of the kind, and its root in the ensemble.
+func view(t *testing.T, srv *zkserver.Server, kind string) (c *framework.Client, root string) {
+	t.Helper()
+	v := views[kind]
+	c = connect(t, srv.Addr()+v.chroot, framework.WithDialer(srv.Dial))
+	for _, namespace := range v.namespaces {
+		c = must.Get(c.Namespace(namespace))(t)
+	}
+	if v.bound {
+		c = c.InSession(c.Session().ID)
+	}
+	return c, strings.TrimSuffix(c.AbsolutePath("/"), "/")
 }
 
 // TestASequentialZnodeOfTheRootIsBelowIt creates sequential znodes of "/" in each view, by each call that
@@ -73,10 +71,10 @@ func TestASequentialZnodeOfTheRootIsBelowIt(t *testing.T) {
 			return results[0].Path, nil
 		},
 	}
-	for view, of := range views {
+	for kind := range views {
 		for name, call := range calls {
-			runVirtually(t, name+", view: "+view, func(t *testing.T, srv *zkserver.Server) {
-				c, root := of(t, srv)
+			runVirtually(t, name+", view: "+kind, func(t *testing.T, srv *zkserver.Server) {
+				c, root := view(t, srv, kind)
 				if root != "" {
 					must.Get(c.Create(t.Context(), "/", nil, framework.WithParents()))(t)
 				}
@@ -189,10 +187,10 @@ func callsOfPaths(path string) map[string]func(context.Context, *framework.Clien
 // client is closed. The text has the path in the ensemble, and the error both paths.
 func TestErrorsNameThePathInTheEnsemble(t *testing.T) {
 	const path = "/missing/znode"
-	for view, of := range views {
+	for kind := range views {
 		for name, call := range callsOfPaths(path) {
-			runVirtually(t, name+", view: "+view, func(t *testing.T, srv *zkserver.Server) {
-				c, root := of(t, srv)
+			runVirtually(t, name+", view: "+kind, func(t *testing.T, srv *zkserver.Server) {
+				c, root := view(t, srv, kind)
 				want := func(err error) {
 					t.Helper()
 					of, in := new(framework.OpError), new(framework.TxnError)
