@@ -57,15 +57,11 @@ func start(client *framework.Client, path string, cfg config) *Cache {
 	c := &Cache{
 		client: client, path: path,
 		log:       client.Logger().Named("cache"),
-		telemetry: newInstruments(client, cfg.Name, kindNames()),
+		telemetry: newInstruments(client, cfg.Name),
 		state:     state{since: time.Now(), cause: errFilling},
 		changed:   make(chan struct{}),
 	}
-	c.loop = newLoop(loopOptions{
-		client: client, log: c.log, bounds: cfg.bounds,
-		extent:  extent{root: path, depth: cfg.depth, keep: cfg.keep, log: c.log},
-		publish: c.publish, unseen: c.unseen, filled: c.becomeReady, failed: c.setCause, refused: c.setFault,
-	})
+	c.loop = newLoop(c, extent{root: path, depth: cfg.depth, keep: cfg.keep, log: c.log}, cfg.bounds)
 	c.listeners = listeners.NewQueued[notice](func(p *listeners.PanicError) {
 		c.log.Error("a listener panicked", zap.Error(p))
 	})
@@ -161,7 +157,7 @@ func (c *Cache) Get(path string) (Node, error) {
 	if n, ok := s.Get(path); ok {
 		return n, nil
 	}
-	if unread := s.copied.unread.get(path); unread != nil {
+	if unread := s.unread.get(path); unread != nil {
 		err = unread.err
 	}
 	return Node{}, recipe.Error(c.client, "get", path, err)

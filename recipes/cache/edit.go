@@ -21,33 +21,33 @@ import (
 type result struct {
 	*mark
 	reading
-	znode *znode // nil if there is no znode, or it can't be read
+	znode *Node // nil if there is no znode, or it can't be read
 }
 
-// An edit is a new tree under construction, with the changes that lead to it.
+// An edit is a new tree under construction, with the events that lead to it.
 type edit struct {
-	loop    *loop
-	tree    pathTree[znode]
-	unread  pathTree[refusal]
-	changes []change
+	loop   *loop
+	tree   pathTree[Node]
+	unread pathTree[refusal]
+	events []Event
 }
 
 func (l *loop) edit() *edit { return &edit{loop: l, tree: l.tree, unread: l.unread.znodes} }
 
 func (e *edit) publish(settled bool) {
 	e.loop.tree, e.loop.unread.znodes = e.tree, e.unread
-	e.loop.opts.publish(treeCopy{
+	e.loop.cache.publish(Snapshot{
 		tree: e.tree, unread: e.unread, settled: settled && !e.loop.unread.root,
 		leftOut: e.loop.out.known + e.loop.out.more,
-	}, e.changes)
+	}, e.events)
 }
 
-// apply adds what was seen to the copy, and then the changes that the source reported meanwhile. It first
+// apply adds what was seen to the copy, and then the changes that the watch reported meanwhile. It first
 // discards what was seen of a deleted znode, because it is not known whether the read came before or after
 // the deletion.
 func (l *loop) apply(results []*result, changes []framework.Change) {
 	if l.unread.root && slices.ContainsFunc(results, l.showsRoot) {
-		l.opts.refused(nil)
+		l.cache.setFault(nil)
 		l.begin() // meanwhile it followed no changes
 		l.take(changes)
 		return
@@ -75,7 +75,7 @@ func (l *loop) apply(results []*result, changes []framework.Change) {
 }
 
 // showsRoot reports whether the root could be read.
-func (l *loop) showsRoot(s *result) bool { return s.path == l.opts.extent.root && s.refusal == nil }
+func (l *loop) showsRoot(s *result) bool { return s.path == l.extent.root && s.refusal == nil }
 
 // take applies deletions, and marks what else has changed.
 func (l *loop) take(changes []framework.Change) {
@@ -94,14 +94,14 @@ func (l *loop) take(changes []framework.Change) {
 				l.unread.shrunk[dir] = struct{}{}
 			}
 			e.remove(change.Path)
-			if change.Path == l.opts.extent.root {
+			if change.Path == l.extent.root {
 				l.unread.root = false
-				l.opts.refused(nil)
+				l.cache.setFault(nil)
 			}
 		case framework.EventChildrenChanged:
 			l.marks.add(change.Path, withNames)
 		default:
-			if l.opts.extent.has(change.Path) {
+			if l.extent.has(change.Path) {
 				l.marks.add(change.Path, justData)
 			}
 		}
@@ -115,9 +115,9 @@ func (e *edit) apply(s *result) {
 	} else {
 		e.unread = e.unread.without(s.path)
 	}
-	if s.path == e.loop.opts.extent.root {
+	if s.path == e.loop.extent.root {
 		e.loop.unread.root = s.refusal != nil
-		e.loop.opts.refused(s.refusal)
+		e.loop.cache.setFault(s.refusal)
 		if s.refusal != nil { // as in an outage, the copy keeps what it has
 			e.refuse(s)
 			return
@@ -134,7 +134,7 @@ func (e *edit) apply(s *result) {
 	if s.refusal != nil {
 		e.refuse(s)
 	}
-	most := e.loop.opts.bounds.Znodes
+	most := e.loop.bounds.Znodes
 	switch {
 	case s.znode == nil:
 	case old == nil && most > 0 && e.tree.len() >= most: // it could not be read before, and now has no room
@@ -152,11 +152,12 @@ func (e *edit) refuse(s *result) {
 }
 
 // put adds n, or puts it in the place of old. After a restore of the ensemble one Mzxid may be that of two states.
-func (e *edit) put(old, n *znode) {
+func (e *edit) put(old, n *Node) {
 	switch {
-	case old == nil || old.Stat.Mzxid != n.Stat.Mzxid,
-		e.loop.opts.bounds.ByPath == nil && !bytes.Equal(old.Data, n.Data):
-		e.changes = append(e.changes, change{old, n})
+	case old == nil:
+		e.events = append(e.events, Event{Kind: Added, New: *n})
+	case old.Stat.Mzxid != n.Stat.Mzxid, e.loop.bounds.ByPath == nil && !bytes.Equal(old.Data, n.Data):
+		e.events = append(e.events, Event{Kind: Changed, Old: *old, New: *n})
 	case bytes.Equal(old.Data, n.Data):
 		n.Data = old.Data // by which Values knows the state
 	}
@@ -191,7 +192,7 @@ func (e *edit) keepChildren(s *result, gone map[string]bool) {
 	}
 	for _, name := range s.names {
 		path := zkpath.Join(s.path, name)
-		if gone[path] || s.scope < withAll && e.tree.get(path) != nil || !e.loop.opts.extent.accepts(path) {
+		if gone[path] || s.scope < withAll && e.tree.get(path) != nil || !e.loop.extent.accepts(path) {
 			continue
 		}
 		e.loop.marks.addBelow(s.mark, path, withAll)
@@ -202,7 +203,7 @@ func (e *edit) keepChildren(s *result, gone map[string]bool) {
 func (e *edit) remove(path string) {
 	for _, n := range slices.Backward(e.tree.subtree(path)) {
 		e.tree = e.tree.without(n.Path)
-		e.changes = append(e.changes, change{old: n})
+		e.events = append(e.events, Event{Kind: Removed, Old: *n})
 	}
 	for _, r := range e.unread.subtree(path) {
 		e.unread = e.unread.without(r.path)
@@ -214,8 +215,8 @@ func (l *loop) logRefusal(s *result) {
 		return
 	}
 	l.unread.logged[s.path] = struct{}{}
-	l.opts.log.Warn("znode can't be read: the cache leaves it out, with all below it",
-		zap.String(zktel.AttrNodePath, l.opts.client.AbsolutePath(s.path)), zap.Error(s.refusal))
+	l.cache.log.Warn("znode can't be read: the cache leaves it out, with all below it",
+		zap.String(zktel.AttrNodePath, l.cache.client.AbsolutePath(s.path)), zap.Error(s.refusal))
 }
 
 // How many znodes are read at a time. A heartbeat of the session queues behind their replies. So a
@@ -246,7 +247,7 @@ func (l *loop) readOldest(ctx context.Context) error {
 		return nil
 	}
 	if l.fill.mustSync { // so that reads see all that has been committed by now
-		if err := l.opts.client.Ready(ctx); err != nil {
+		if err := l.cache.client.Ready(ctx); err != nil {
 			return l.fail(ctx, err)
 		}
 		l.fill.mustSync = false
@@ -264,9 +265,9 @@ func (l *loop) readOldest(ctx context.Context) error {
 		return l.fail(ctx, err)
 	}
 	if len(taken) == l.fill.batch {
-		l.fill.batch = nextBatch(l.fill.batch, time.Since(began), l.opts.client.Session().Timeout)
+		l.fill.batch = nextBatch(l.fill.batch, time.Since(began), l.cache.client.Session().Timeout)
 	}
-	valid := l.source.Valid() // before drain: if it is, what drain returns is all
+	valid := l.watch.Valid() // before drain: if it is, what drain returns is all
 	changes := l.drain()
 	if !valid || slices.ContainsFunc(changes, isUnseen) {
 		l.marks.putBack(taken)
@@ -284,17 +285,17 @@ func isUnseen(change framework.Change) bool { return change.Kind == framework.Ev
 func (l *loop) read(ctx context.Context, taken []*mark) ([]*result, error) {
 	wants := make([]want, len(taken))
 	for i, k := range taken {
-		wants[i] = want{path: k.path, list: l.opts.extent.deepens(k.path), known: noCzxid}
+		wants[i] = want{path: k.path, list: l.extent.deepens(k.path), known: noCzxid}
 		if old := l.tree.get(k.path); old != nil && k.scope == justData {
 			wants[i].known = old.Stat.Czxid
 		}
-		if l.opts.bounds.ByPath != nil && !l.wants(func() bool { return l.opts.bounds.ByPath(k.path) }) {
+		if l.bounds.ByPath != nil && !l.wants(func() bool { return l.bounds.ByPath(k.path) }) {
 			wants[i].data = func(stat *framework.Stat) bool {
-				return l.wants(func() bool { return l.opts.bounds.ByStat(k.path, *stat) })
+				return l.wants(func() bool { return l.bounds.ByStat(k.path, *stat) })
 			}
 		}
 	}
-	found, err := l.source.read(ctx, wants)
+	found, err := readAll(ctx, l.cache.client, wants)
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +304,7 @@ func (l *loop) read(ctx context.Context, taken []*mark) ([]*result, error) {
 	for i, k := range taken {
 		results[i] = &result{mark: k, reading: found[i]}
 		if read := found[i].read; read != nil {
-			results[i].znode = &znode{Path: k.path, Data: read.Data, Stat: read.Stat}
+			results[i].znode = &Node{Path: k.path, Data: read.Data, Stat: read.Stat}
 			if wants[i].data != nil && !wants[i].data(&read.Stat) {
 				results[i].znode.Data = nil
 			}
@@ -314,22 +315,22 @@ func (l *loop) read(ctx context.Context, taken []*mark) ([]*result, error) {
 
 // wants calls a function of the user. If it panics, it does not want.
 func (l *loop) wants(fn func() bool) (wants bool) {
-	usercall.Guard(l.opts.log, "the choice of data", func() { wants = fn() })
+	usercall.Guard(l.cache.log, "the choice of data", func() { wants = fn() })
 	return wants
 }
 
 // pace waits until the rate allows another batch. It returns an error if ctx ends first.
 func (l *loop) pace(ctx context.Context) error {
-	if l.opts.bounds.Rate == 0 {
+	if l.bounds.Rate == 0 {
 		return nil
 	}
-	l.fill.batch = min(l.fill.batch, max(minBatch, l.opts.bounds.Rate/8)) // so that no burst is longer than an eighth of a second
+	l.fill.batch = min(l.fill.batch, max(minBatch, l.bounds.Rate/8)) // so that no burst is longer than an eighth of a second
 	return pace.Sleep(ctx, time.Until(l.nextBatchAt))
 }
 
 // spend counts the requests of a batch for the rate.
 func (l *loop) spend(found []reading) {
-	if l.opts.bounds.Rate == 0 {
+	if l.bounds.Rate == 0 {
 		return
 	}
 	requests := len(found)
@@ -341,17 +342,17 @@ func (l *loop) spend(found []reading) {
 	if now := time.Now(); l.nextBatchAt.Before(now) {
 		l.nextBatchAt = now
 	}
-	l.nextBatchAt = l.nextBatchAt.Add(time.Duration(requests) * time.Second / time.Duration(l.opts.bounds.Rate))
+	l.nextBatchAt = l.nextBatchAt.Add(time.Duration(requests) * time.Second / time.Duration(l.bounds.Rate))
 }
 
 // withinLimit returns what was taken without new znodes that the limit leaves out.
 func (l *loop) withinLimit(taken []*mark) []*mark {
-	if l.opts.bounds.Znodes == 0 {
+	if l.bounds.Znodes == 0 {
 		return taken
 	}
-	room := l.opts.bounds.Znodes - l.tree.len()
+	room := l.bounds.Znodes - l.tree.len()
 	return slices.DeleteFunc(taken, func(k *mark) bool {
-		if l.tree.get(k.path) != nil || l.unread.znodes.get(k.path) != nil || k.path == l.opts.extent.root {
+		if l.tree.get(k.path) != nil || l.unread.znodes.get(k.path) != nil || k.path == l.extent.root {
 			return false
 		}
 		if room--; room >= 0 {
@@ -372,7 +373,7 @@ func (l *loop) leaveOut(path string) {
 	switch {
 	case known:
 		return
-	case l.out.known >= l.opts.bounds.Znodes:
+	case l.out.known >= l.bounds.Znodes:
 		l.out.more++
 		return
 	case l.out.names[dir] == nil:
@@ -398,7 +399,7 @@ func (l *loop) markLeftOut() {
 	if l.invalid || l.out.known == 0 || !l.marks.empty() {
 		return
 	}
-	room := l.opts.bounds.Znodes - l.tree.len()
+	room := l.bounds.Znodes - l.tree.len()
 	for dir, names := range l.out.names {
 		for name := range names {
 			if room--; room < 0 {
@@ -416,7 +417,7 @@ func (l *loop) fail(ctx context.Context, err error) error {
 	if errors.Is(err, framework.ErrClosed) {
 		return err
 	}
-	l.opts.failed(err)
+	l.cache.setCause(err)
 	_ = pace.Sleep(ctx, pause) // the caller sees whether ctx has ended
 	return nil
 }

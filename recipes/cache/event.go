@@ -45,28 +45,6 @@ type Event struct {
 // Path returns the path of the znode that was added, changed or removed, and "" for Ready and Stale.
 func (e Event) Path() string { return cmp.Or(e.New.Path, e.Old.Path) }
 
-// eventsOf returns the events of the changes, and how many there are by kind.
-func eventsOf(changes []change) (events []Event, counts [Stale + 1]int64) {
-	for _, change := range changes {
-		e := Event{Kind: Changed}
-		switch {
-		case change.old == nil:
-			e.Kind = Added
-		case change.new == nil:
-			e.Kind = Removed
-		}
-		if change.old != nil {
-			e.Old = Node(*change.old)
-		}
-		if change.new != nil {
-			e.New = Node(*change.new)
-		}
-		events = append(events, e)
-		counts[e.Kind]++
-	}
-	return events, counts
-}
-
 // A notice is what listeners are notified of at a time.
 type notice struct {
 	all    *Snapshot // as Added, before the events; nil for none

@@ -8,4 +8,4 @@ func Known[T any](v *Values[T]) int {
 }
 
 // LeftOut returns how many znodes the bounds leave out, without those below them.
-func LeftOut(s *Snapshot) int { return s.copied.leftOut }
+func LeftOut(s *Snapshot) int { return s.leftOut }

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/cachebounds"
 )
@@ -17,16 +15,18 @@ import (
 // of run. Any goroutine may call sync and valid.
 //
 // One rule makes the copy complete: what was read counts only if the watch was valid from before the
-// request until after the reply. Then every later change is among the source's changes, and marks its
+// request until after the reply. Then every later change is among the watch's changes, and marks its
 // path to be read again.
 type loop struct {
-	opts        loopOptions
+	cache       *Cache // that it reports to
+	extent      extent
+	bounds      cachebounds.Bounds
 	shared      sharedState
-	tree        pathTree[znode] // the copy
-	unread      unread          // what it leaves out
-	source      *source
+	tree        pathTree[Node] // the copy
+	unread      unread         // what it leaves out
+	watch       *framework.TreeWatch
 	marks       readList
-	invalid     bool // the source is not valid: its Next reports when it is
+	invalid     bool // the watch is not valid: its Next reports when it is
 	fill        fill
 	out         leftOut
 	syncs       syncs
@@ -66,11 +66,11 @@ type syncs struct {
 }
 
 // newLoop returns a loop that has yet to run.
-func newLoop(opts loopOptions) *loop {
+func newLoop(c *Cache, of extent, bounds cachebounds.Bounds) *loop {
 	ended, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // it ends at once
 	cancel()
 	return &loop{
-		opts: opts, ended: ended,
+		cache: c, extent: of, bounds: bounds, ended: ended,
 		unread: unread{logged: make(map[string]struct{}), shrunk: make(map[string]struct{})},
 		out:    leftOut{names: make(map[string]map[string]struct{})},
 	}
@@ -78,10 +78,10 @@ func newLoop(opts loopOptions) *loop {
 
 // A sharedState is what other goroutines and the loop have in common.
 type sharedState struct {
-	mu      sync.Mutex // guards following; never held across a request or a callback
-	source  *source    // nil before there is one
-	wake    func()     // wakes the loop if it waits; nil if it does not
-	waiters []*waiter  // that the loop has yet to see
+	mu      sync.Mutex           // guards following; never held across a request or a callback
+	watch   *framework.TreeWatch // nil before there is one; any goroutine may call its Valid
+	wake    func()               // wakes the loop if it waits; nil if it does not
+	waiters []*waiter            // that the loop has yet to see
 }
 
 // A waiter is a call of sync.
@@ -106,7 +106,7 @@ func (l *loop) sync() <-chan struct{} {
 func (l *loop) valid() bool {
 	l.shared.mu.Lock()
 	defer l.shared.mu.Unlock()
-	return l.shared.source != nil && l.shared.source.Valid()
+	return l.shared.watch != nil && l.shared.watch.Valid()
 }
 
 // isConfirmed reports whether the znode at path, which the copy has, was read since the fill began.
@@ -128,10 +128,10 @@ func (f *fill) confirm(path string) {
 
 // begin begins to read everything.
 func (l *loop) begin() {
-	l.opts.unseen()
+	l.cache.unseen()
 	l.marks.clear()
 	l.out = leftOut{names: make(map[string]map[string]struct{})}
-	l.marks.add(l.opts.extent.root, withAll)
+	l.marks.add(l.extent.root, withAll)
 	l.fill = fill{mustSync: true, began: time.Now(), until: l.fill.until, confirmed: make(map[string]struct{}), batch: minBatch}
 	l.invalid, l.unread.root = false, false
 	for _, w := range l.syncs.waiters {
@@ -141,50 +141,8 @@ func (l *loop) begin() {
 
 // drain returns the pending changes without waiting. Errors are left to next.
 func (l *loop) drain() []framework.Change {
-	changes, _ := l.source.Next(l.ended)
+	changes, _ := l.watch.Next(l.ended)
 	return changes
-}
-
-// A znode is a znode as it was last read.
-type znode struct {
-	Path string
-	Data []byte
-	Stat framework.Stat
-}
-
-// A change is one change of a copy.
-type change struct {
-	old, new *znode // nil for none
-}
-
-// A refusal is a znode that can't be read, and why.
-type refusal struct {
-	path string
-	err  error
-}
-
-// A treeCopy is what a loop has copied. It never changes.
-type treeCopy struct {
-	tree    pathTree[znode]
-	unread  pathTree[refusal] // left out, with all below
-	settled bool              // it is the tree at one instant
-	leftOut int               // how many znodes the limit leaves out, without those below them
-}
-
-// loopOptions say what a loop copies, and whom it reports to. They are immutable. The functions are called
-// by the goroutine of run.
-type loopOptions struct {
-	client *framework.Client
-	extent extent
-	log    *zap.Logger
-	bounds cachebounds.Bounds
-
-	// Publish reports the copy, and the changes that lead to it.
-	publish func(now treeCopy, changes []change)
-	unseen  func()                   // changes may have been missed; everything is read again
-	filled  func(took time.Duration) // nothing that belongs to the fill is left to be read
-	failed  func(error)              // an attempt to read has failed, and is repeated
-	refused func(error)              // why the root can't be read; nil if it can be
 }
 
 // run fills the copy and follows the changes until ctx ends. It returns
@@ -198,7 +156,7 @@ func (l *loop) run(ctx context.Context) error {
 			return framework.ErrClosed
 		default:
 			if errors.Is(err, framework.ErrUnsupported) { // the next server may know the operation
-				l.opts.refused(err)
+				l.cache.setFault(err)
 			}
 			_ = l.fail(ctx, err) // not ErrClosed
 		}
@@ -206,16 +164,16 @@ func (l *loop) run(ctx context.Context) error {
 	return nil
 }
 
-// follow follows one source until that fails.
+// follow follows the changes by one watch until that fails.
 func (l *loop) follow(ctx context.Context) error {
-	src, err := openSource(ctx, l.opts.client, l.opts.extent.root)
+	watch, err := l.cache.client.WatchTree(ctx, l.extent.root)
 	if err != nil {
 		return err
 	}
-	defer src.Close()
-	l.source = src
+	defer watch.Close()
+	l.watch = watch
 	l.shared.mu.Lock()
-	l.shared.source = src
+	l.shared.watch = watch
 	l.shared.mu.Unlock()
 	l.begin()
 	for {
@@ -236,7 +194,7 @@ func (l *loop) follow(ctx context.Context) error {
 }
 
 // next returns the changes that are there. If there is nothing else to do, it waits for some, or
-// for a call of sync. It takes the calls of sync first: if the source is valid then, what they are to
+// for a call of sync. It takes the calls of sync first: if the watch is valid then, what they are to
 // see is among the changes.
 func (l *loop) next(ctx context.Context) ([]framework.Change, error) {
 	if ctx.Err() != nil {
@@ -248,7 +206,7 @@ func (l *loop) next(ctx context.Context) ([]framework.Change, error) {
 	l.syncs.callers, l.shared.waiters = append(l.syncs.callers, l.shared.waiters...), nil
 	if !l.invalid && (len(l.syncs.callers) > 0 || !l.marks.empty()) {
 		l.shared.mu.Unlock()
-		l.invalid = len(l.syncs.callers) > 0 && l.marks.empty() && !l.source.Valid()
+		l.invalid = len(l.syncs.callers) > 0 && l.marks.empty() && !l.watch.Valid()
 		return l.drain(), nil
 	}
 	l.shared.wake = cancel
@@ -256,7 +214,7 @@ func (l *loop) next(ctx context.Context) ([]framework.Change, error) {
 	if l.unread.znodes.len() > 0 && !l.invalid {
 		defer l.retryTimer(cancel).Stop()
 	}
-	changes, err := l.source.Next(ctx)
+	changes, err := l.watch.Next(ctx)
 	if ctx.Err() != nil {
 		err = nil // the next call returns why, if its context has ended
 	}
@@ -306,7 +264,7 @@ func (l *loop) assignMarks(quiet bool) {
 	case l.marks.empty() && quiet:
 		l.edit().publish(true)
 	case l.marks.empty():
-		l.marks.add(l.opts.extent.root, justData) // the reply settles the snapshot
+		l.marks.add(l.extent.root, justData) // the reply settles the snapshot
 	}
 	l.syncs.assign(l.marks.last())
 }
@@ -342,6 +300,6 @@ func (l *loop) notifyWaiters() {
 		if !l.unread.root { // else the copy is older than the fill
 			l.fill.confirmed = nil
 		}
-		l.opts.filled(time.Since(l.fill.began))
+		l.cache.becomeReady(time.Since(l.fill.began))
 	}
 }

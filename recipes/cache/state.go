@@ -139,33 +139,33 @@ func (c *Cache) setFault(err error) {
 	c.reportStale(stale, err)
 }
 
-// publish makes now what the cache has.
-func (c *Cache) publish(now treeCopy, changes []change) {
-	if tell := c.loop.opts.bounds.LeftOut; tell != nil {
+// publish makes now what the cache has. The events lead to it.
+func (c *Cache) publish(now Snapshot, events []Event) {
+	if tell := c.loop.bounds.LeftOut; tell != nil {
 		tell(now.leftOut)
 	}
-	events, counts := eventsOf(changes)
-	if more, changed := c.replace(now, events); changed && len(changes) > 0 {
-		c.telemetry.changed(c.ctx, counts[:], more)
+	if more, changed := c.replace(now, events); changed && len(events) > 0 {
+		c.telemetry.changed(c.ctx, events, more)
 	}
 }
 
 // replace makes now what the cache has, and returns how many znodes more that are. changed is false if that
 // is what the cache had.
-func (c *Cache) replace(now treeCopy, events []Event) (more int, changed bool) {
+func (c *Cache) replace(now Snapshot, events []Event) (more int, changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.view.Load()
-	same := now.tree == old.copied.tree && now.unread == old.copied.unread && now.leftOut == old.copied.leftOut
-	if len(events) == 0 && same && (old.copied.settled || !now.settled) {
+	same := now.tree == old.tree && now.unread == old.unread && now.leftOut == old.leftOut
+	if len(events) == 0 && same && (old.settled || !now.settled) {
 		return 0, false
 	}
-	c.view.Store(&Snapshot{copied: now})
+	view := now // which alone is allocated
+	c.view.Store(&view)
 	c.signalLocked()
 	if len(events) > 0 {
 		c.listeners.Notify(notice{events: events})
 	}
-	return now.tree.len() - old.copied.tree.len(), true
+	return now.Len() - old.Len(), true
 }
 
 // endTelemetry takes back what the cache counts for in metrics.

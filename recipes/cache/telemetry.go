@@ -36,10 +36,9 @@ type instruments struct {
 	kinds   []metric.MeasurementOption // by the kinds of events
 }
 
-// newInstruments returns the telemetry of a cache, whose events have the kinds. An instrument that the
-// provider refuses is replaced by one that does nothing, and the application's error handler is
-// notified.
-func newInstruments(c *framework.Client, name string, kinds []string) *instruments {
+// newInstruments returns the telemetry of a cache. An instrument that the provider refuses is replaced by one
+// that does nothing, and the application's error handler is notified.
+func newInstruments(c *framework.Client, name string) *instruments {
 	meter := c.MeterProvider().Meter(scopeName, metric.WithInstrumentationVersion(version.Module()))
 	t := new(instruments)
 	t.nodes = instrument.Of(meter.Int64UpDownCounter(metricNodes, metric.WithUnit("{znode}"),
@@ -56,7 +55,7 @@ func newInstruments(c *framework.Client, name string, kinds []string) *instrumen
 		base = append(base, attribute.String(attrName, name))
 	}
 	t.base = metric.WithAttributeSet(attribute.NewSet(base...))
-	for _, kind := range kinds {
+	for _, kind := range kindNames() {
 		set := attribute.NewSet(append(slices.Clip(base), attribute.String(attrEvent, kind))...)
 		t.kinds = append(t.kinds, metric.WithAttributeSet(set))
 	}
@@ -90,7 +89,11 @@ func (t *instruments) filled(ctx context.Context, took time.Duration) {
 }
 
 // changed counts events by their kinds, which led to so many more znodes.
-func (t *instruments) changed(ctx context.Context, counts []int64, more int) {
+func (t *instruments) changed(ctx context.Context, events []Event, more int) {
+	var counts [Stale + 1]int64
+	for _, e := range events {
+		counts[e.Kind]++
+	}
 	for kind, n := range counts {
 		if n > 0 {
 			t.events.Add(ctx, n, t.kinds[kind])

@@ -67,7 +67,7 @@ func (v *Values[T]) Get(path string) (T, error) {
 
 // absence returns the error for a znode that the cache does not have.
 func (c *Cache) absence(path string) error {
-	extent := c.loop.opts.extent
+	extent := c.loop.extent
 	if path != extent.root && !strings.HasPrefix(path, below(extent.root)) || extent.depth >= 0 && extent.depthOf(path) > extent.depth {
 		return ErrOutside
 	}

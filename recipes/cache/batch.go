@@ -8,24 +8,6 @@ import (
 	"github.com/docent-go/docent/recipes/internal/args"
 )
 
-// A source notifies a cache of changes, by one recursive watch, and reads for it. Next returns the next
-// changes; if its context has ended, it returns those that are there, if any. Valid reports whether no
-// connection has been lost that Next has yet to report. One goroutine uses it, save that any goroutine
-// may call Valid.
-type source struct {
-	*framework.TreeWatch
-	client *framework.Client
-}
-
-// openSource returns a source of the part of the tree at path.
-func openSource(ctx context.Context, c *framework.Client, path string) (*source, error) {
-	w, err := c.WatchTree(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	return &source{w, c}, nil
-}
-
 // A want says what to read of a znode.
 type want struct {
 	path  string
@@ -47,10 +29,10 @@ type reading struct {
 	names   []string        // of its children
 }
 
-// read reads the znodes, and lists those that have to be listed. It returns an error if the ensemble
+// readAll reads the znodes, and lists those that have to be listed. It returns an error if the ensemble
 // did not answer.
-func (s *source) read(ctx context.Context, wants []want) ([]reading, error) {
-	l := batchRead{client: s.client, wants: wants, readings: make([]reading, len(wants))}
+func readAll(ctx context.Context, c *framework.Client, wants []want) ([]reading, error) {
+	l := batchRead{client: c, wants: wants, readings: make([]reading, len(wants))}
 	var toList, toRead []int
 	for i, w := range wants {
 		if w.data != nil {
