@@ -3,7 +3,9 @@ package recipes_test
 import (
 	"context"
 	"iter"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,40 +14,58 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/framework/acl"
+	"github.com/docent-go/docent/framework/zktel"
 	"github.com/docent-go/docent/internal/cachebounds"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/counter"
 	"github.com/docent-go/docent/recipes/discovery"
 	"github.com/docent-go/docent/recipes/group"
+	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/model"
 	"github.com/docent-go/docent/recipes/node"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
-// last keeps the latest of the elements. The function that it returns renders it by show.
-func last[T any](t *testing.T, all iter.Seq2[T, error], show func(T) string) func() string {
+// follow keeps the elements, each as show renders it, with the type of the error behind it. The function that it
+// returns returns them.
+func follow[T any](t *testing.T, all iter.Seq2[T, error], show func(T) string) func() []string {
 	t.Helper()
 	var mu sync.Mutex
-	var latest string
+	var seen []string
 	go func() { // ends with the context of the sequence
 		for v, err := range all {
-			mu.Lock()
-			if latest = show(v); err != nil {
-				latest = err.Error()
+			text := show(v)
+			if err != nil {
+				text += "!" + zktel.ErrorType(err)
 			}
+			mu.Lock()
+			seen = append(seen, text)
 			mu.Unlock()
 		}
 	}()
-	return func() string {
+	return func() []string {
 		mu.Lock()
 		defer mu.Unlock()
-		return latest
+		return slices.Clone(seen)
 	}
 }
 
-// A follower follows the znode /dir/x, whose data is the JSON of an instance with the address.
-type follower func(t *testing.T, c *framework.Client) func() (address string)
+// joined returns a function that renders a list.
+func joined[T any](show func(T) string) func([]T) string {
+	return func(all []T) string {
+		var texts []string
+		for _, one := range all {
+			texts = append(texts, show(one))
+		}
+		return strings.Join(texts, " ")
+	}
+}
+
+// A follower follows the znode /dir/x, whose data is the JSON of an instance with the address. The function that it
+// returns returns the addresses that it has shown.
+type follower func(t *testing.T, c *framework.Client) func() (addresses []string)
 
 // A record is what is read of an instance.
 type record struct {
@@ -54,49 +74,53 @@ type record struct {
 
 func records() model.Codec[record] { return model.JSON[record]() }
 
-func followers() map[string]follower {
-	addressOf := func(data []byte) string {
-		v, _ := records().Decode(data)
-		return v.Address
-	}
+func addressOf(data []byte) string {
+	v, _ := records().Decode(data)
+	return v.Address
+}
+
+// sequences are the followers of a directory that return what has changed as a sequence.
+func sequences() map[string]follower {
 	return map[string]follower{
-		"a Value's All": func(t *testing.T, c *framework.Client) func() string {
-			v := must.Get(counter.NewValue(c, "/dir/x", records()))(t)
-			return last(t, v.All(t.Context()), func(v record) string { return v.Address })
-		},
-		"a Service's Changes": func(t *testing.T, c *framework.Client) func() string {
+		"a Service's Changes": func(t *testing.T, c *framework.Client) func() []string {
 			r := must.Get(discovery.New[struct{}](c, "/"))(t)
 			t.Cleanup(func() { _ = r.Close(context.Background()) })
 			s := must.Get(r.Watch("dir"))(t)
-			return last(t, s.Changes(t.Context()), func(all []discovery.Instance[struct{}]) string {
-				var addresses []string
-				for _, one := range all {
-					addresses = append(addresses, one.Address)
-				}
-				return strings.Join(addresses, " ")
-			})
+			return follow(t, s.Changes(t.Context()), joined(func(one discovery.Instance[struct{}]) string { return one.Address }))
 		},
-		"a Group's Changes": func(t *testing.T, c *framework.Client) func() string {
+		"a Group's Changes": func(t *testing.T, c *framework.Client) func() []string {
 			g := must.Get(group.New(c, "/dir"))(t)
 			t.Cleanup(func() { _ = g.Close(context.Background()) })
-			return last(t, g.Changes(t.Context()), func(all []group.Member) string {
-				var addresses []string
-				for _, one := range all {
-					addresses = append(addresses, addressOf(one.Data))
-				}
-				return strings.Join(addresses, " ")
+			return follow(t, g.Changes(t.Context()), joined(func(one group.Member) string { return addressOf(one.Data) }))
+		},
+		"a cache's Snapshots": func(t *testing.T, c *framework.Client) func() []string {
+			made := must.Get(cache.New(c, "/dir"))(t)
+			t.Cleanup(func() { _ = made.Close() })
+			return follow(t, made.Snapshots(t.Context()), func(s *cache.Snapshot) string {
+				n, _ := s.Get("/dir/x")
+				return addressOf(n.Data)
 			})
 		},
-		"a cache's values": func(t *testing.T, c *framework.Client) func() string {
+	}
+}
+
+// others are the other followers.
+func others() map[string]follower {
+	return map[string]follower{
+		"a Value's All": func(t *testing.T, c *framework.Client) func() []string {
+			v := must.Get(counter.NewValue(c, "/dir/x", records()))(t)
+			return follow(t, v.All(t.Context()), func(v record) string { return v.Address })
+		},
+		"a cache's values": func(t *testing.T, c *framework.Client) func() []string {
 			made := must.Get(cache.New(c, "/dir"))(t)
 			t.Cleanup(func() { _ = made.Close() })
 			values := cache.Of(made, records())
-			return func() string {
+			return func() []string {
 				v, _ := values.Get("/dir/x")
-				return v.Address
+				return []string{v.Address}
 			}
 		},
-		"a cache's events": func(t *testing.T, c *framework.Client) func() string {
+		"a cache's events": func(t *testing.T, c *framework.Client) func() []string {
 			made := must.Get(cache.New(c, "/dir"))(t)
 			t.Cleanup(func() { _ = made.Close() })
 			var address atomic.Value
@@ -105,18 +129,18 @@ func followers() map[string]follower {
 					address.Store(addressOf(e.New.Data))
 				}
 			})
-			return func() string { return address.Load().(string) }
+			return func() []string { return []string{address.Load().(string)} }
 		},
 		// A bounded cache may drop data.
-		"the data of a bounded cache": func(t *testing.T, c *framework.Client) func() string {
+		"the data of a bounded cache": func(t *testing.T, c *framework.Client) func() []string {
 			made := must.Get(cache.New(c, "/dir", struct {
 				cache.Option
 				cachebounds.Bounds
 			}{cache.WithDepth(1), cachebounds.Bounds{ByPath: func(string) bool { return true }}}))(t)
 			t.Cleanup(func() { _ = made.Close() })
-			return func() string {
+			return func() []string {
 				n, _ := made.Get("/dir/x")
-				return addressOf(n.Data)
+				return []string{addressOf(n.Data)}
 			}
 		},
 	}
@@ -154,30 +178,58 @@ func history(t *testing.T, write func(c *framework.Client)) *zkserver.Server {
 	return srv
 }
 
+// historyOf returns a server with the instance that a follower follows.
+func historyOf(t *testing.T, address string) *zkserver.Server {
+	t.Helper()
+	return history(t, func(c *framework.Client) {
+		must.Get(c.Create(t.Context(), "/dir", nil))(t)
+		must.Get(c.Create(t.Context(), "/dir/x", []byte(`{"name":"dir","id":"x","address":"`+address+`"}`)))(t)
+	})
+}
+
 // After a restore the transaction ids and versions of one history are those of another one. What follows a znode
 // shows the new one.
 func TestARestoredZnodeIsSeen(t *testing.T) {
 	t.Parallel()
-	for name, follow := range followers() {
+	all := sequences()
+	maps.Copy(all, others())
+	for name, follow := range all {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				of := func(address string) *zkserver.Server {
-					return history(t, func(c *framework.Client) {
-						must.Get(c.Create(t.Context(), "/dir", nil))(t)
-						data := `{"name":"dir","id":"x","address":"` + address + `"}`
-						must.Get(c.Create(t.Context(), "/dir/x", []byte(data)))(t)
-					})
-				}
 				var e ensemble
-				e.serves.Store(of("former"))
-				latest := follow(t, e.client(t))
+				e.serves.Store(historyOf(t, "former"))
+				shown := follow(t, e.client(t))
 				<-time.After(time.Second)
-				if got := latest(); got != "former" {
+				if got := shown(); !slices.Equal(got, []string{"former"}) {
 					t.Fatalf("%q, want the former", got)
 				}
-				e.restore(of("restored"))
-				if got := latest(); got != "restored" {
+				e.restore(historyOf(t, "restored"))
+				if got := shown(); got[len(got)-1] != "restored" {
 					t.Errorf("%q a minute after the restore", got)
+				}
+			})
+		})
+	}
+}
+
+// For an hour the client may not read what it follows, and its connection ends meanwhile. Each sequence says so once,
+// with what it has, and goes on when the client may read that again.
+func TestARefusalIsOneElement(t *testing.T) {
+	t.Parallel()
+	for name, follow := range sequences() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := historyOf(t, "a")
+				owner := clientOf(t, srv.Addr(), framework.WithDialer(srv.Dial))
+				shown := follow(t, clientOf(t, srv.Addr(), framework.WithDialer(srv.Dial)))
+				<-time.After(time.Second)
+				for _, perms := range []acl.Permission{acl.All &^ acl.Read, acl.All} {
+					recipetest.Permit(t, owner, "/dir", perms)
+					srv.Cut()
+					<-time.After(time.Hour)
+				}
+				if got, want := shown(), []string{"a", "a!no_auth", "a"}; !slices.Equal(got, want) {
+					t.Errorf("%q, want %q", got, want)
 				}
 			})
 		})

@@ -325,7 +325,8 @@ func instances(list func(t *testing.T, r *discovery.Registry[string]) []discover
 	}
 }
 
-// Before the first read no recipe takes what it has for all that there is. An outage after it changes nothing.
+// Before the first read no recipe takes what it has for all that there is. In an outage after it each keeps what it
+// has, and says since when it may be behind.
 func TestWhatWasNeverReadIsNotFilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := zkserver.Run(t)
@@ -361,8 +362,24 @@ func TestWhatWasNeverReadIsNotFilled(t *testing.T) {
 		if found := service.Instances(); len(found) != 1 || found[0].ID != "a" {
 			t.Errorf("the service has %v, want the instance that was registered without a server", found)
 		}
+		before := time.Now()
 		outage()
 		want(true)
+		stale := map[string]func() (time.Time, bool){"cache": tree.Stale, "group": g.Stale, "service": service.Stale}
+		for name, of := range stale {
+			if since, is := of(); !is || since.Before(before) || since.After(before.Add(time.Second)) {
+				t.Errorf("%s: stale %v since %v, in an outage since %v", name, is, since, before)
+			}
+		}
+		if n, members := len(service.Instances()), len(maps.Collect(g.Members())); n != 1 || members != 1 {
+			t.Errorf("in an outage there are %d instances and %d members, want those from before", n, members)
+		}
 		s.Accept()
+		<-time.After(time.Minute)
+		for name, of := range stale {
+			if _, is := of(); is {
+				t.Errorf("%s: stale after the outage", name)
+			}
+		}
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
-	"github.com/docent-go/docent/recipes/cache"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/testing/cachetest"
 	"github.com/docent-go/docent/testing/zkserver"
@@ -148,27 +147,6 @@ func TestARefusalOnNewServers(t *testing.T) {
 		s.set(t, owner, "", "3")
 		s.want(t, made, map[string]string{"": "3", "/a": "2"})
 	}, zkserver.WithVersion("3.9.6"))
-}
-
-// In virtual time: a lasting refusal is one error, and the reads that look for its end are few.
-func TestALastingRefusalIsOneError(t *testing.T) {
-	recipetest.InVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
-		owner := recipetest.ClientOf(t, srv)
-		must.Get(owner.Create(t.Context(), "/a", nil,
-			framework.WithACL(acl.Entry{Perms: acl.All &^ acl.Read, Scheme: "world", ID: "anyone"})))(t)
-		made := must.Get(cache.New(owner, "/a"))(t)
-		defer made.Close()
-		ctx := recipetest.Within(t, recipetest.Generous*120)
-		count := 0
-		for view, err := range made.Snapshots(ctx) {
-			if count++; !errors.Is(err, framework.ErrNoAuth) || view.Len() != 0 {
-				t.Errorf("element %d: %d znodes, %v", count, view.Len(), err)
-			}
-		}
-		if count != 1 {
-			t.Errorf("%d elements in an hour, want the refusal alone", count)
-		}
-	})
 }
 
 // A directory whose listing was too large for the client is read once it has shrunk.

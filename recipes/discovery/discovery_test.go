@@ -54,29 +54,6 @@ func TestInstancesFollowTheTree(t *testing.T) {
 	})
 }
 
-// The last good list outlives an outage, at the end of which the instances are those of the tree.
-func TestAnOutageEmptiesNoList(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		base, route := recipetest.Path(t), env.Route(t)
-		other := newRegistry(t, env.Client(t), base)
-		mustRegister(t, other, web("i1", 80))
-		c := route.Client(t, framework.WithSessionTimeout(2*time.Second))
-		s := mustWatch(t, newRegistry(t, c, base), "web")
-		seen := follow(t, s)
-		zktest.Eventually(t, recipetest.Generous, "the first list", func() bool { return seen.String() == "i1:80" })
-		route.Refuse()
-		route.Cut()
-		zktest.Eventually(t, recipetest.Generous, "the loss of the session", func() bool { return c.State() == framework.Lost })
-		mustRegister(t, other, web("i2", 81))
-		if _, stale := s.Stale(); !stale || short(s.Instances()) != "i1:80" {
-			t.Errorf("instances %s during the outage, stale %v; want the last list", short(s.Instances()), stale)
-		}
-		route.Heal()
-		awaitInstances(t, s, "i1:80 i2:81")
-		zktest.Eventually(t, recipetest.Generous, "two lists", func() bool { return seen.String() == "i1:80 | i1:80 i2:81" })
-	})
-}
-
 // CURATOR-181: what is registered again is the updated data.
 func TestUpdatedDataIsRegisteredAgain(t *testing.T) {
 	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/docent-go/docent/framework"
-	"github.com/docent-go/docent/framework/acl"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes"
 	"github.com/docent-go/docent/recipes/group"
@@ -70,6 +68,9 @@ func TestMembershipFollowsTheTree(t *testing.T) {
 		looking, other := newGroup(t, env.Client(t), path), newGroup(t, route.Client(t), path)
 		if got := members(looking); got != "" {
 			t.Errorf("members %q of a group without a znode, want none", got)
+		}
+		if _, stale := looking.Stale(); stale || !looking.Filled() {
+			t.Error("the group is stale, or not filled, once it is ready")
 		}
 		b := mustJoin(t, other, "b", "2")
 		awaitMembers(t, looking, "b=2")
@@ -199,71 +200,6 @@ func TestChangesEndWithTheGroup(t *testing.T) {
 			}
 		}, zkenv.Only("nothing of it depends on the server", zkenv.Embedded, zkenv.Standalone))
 	}
-}
-
-// A group keeps what it has during an outage, and says that it may be behind.
-func TestStaleDuringAnOutage(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		path, route := recipetest.Path(t), env.Route(t)
-		g, other := newGroup(t, route.Client(t), path), newGroup(t, env.Client(t), path)
-		mustJoin(t, other, "a", "1")
-		awaitMembers(t, g, "a=1")
-		route.Refuse()
-		route.Cut()
-		zktest.Eventually(t, recipetest.Generous, "the outage", func() bool { _, stale := g.Stale(); return stale })
-		mustJoin(t, other, "b", "2")
-		if got := members(g); got != "a=1" {
-			t.Errorf("members %q during the outage, want those from before", got)
-		}
-		route.Heal()
-		awaitMembers(t, g, "a=1 b=2")
-		if _, stale := g.Stale(); stale {
-			zktest.Eventually(t, recipetest.Generous, "the group is up to date", func() bool { _, stale := g.Stale(); return !stale })
-		}
-	})
-}
-
-// TestChangesOutliveARefusedGroup: for a while the client may not read the group's path. Changes says so,
-// with the members that are known, and goes on when it may.
-func TestChangesOutliveARefusedGroup(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		route, other, path := env.Route(t), env.Client(t), recipetest.Path(t)
-		g := newGroup(t, route.Client(t), path)
-		mustJoin(t, g, "a", "1")
-		next, stop := iter.Pull2(g.Changes(recipetest.Patient(t)))
-		defer stop()
-		var all []string
-		read := func() error {
-			t.Helper()
-			members, err, ok := next()
-			if !ok {
-				t.Fatal("the sequence has ended")
-			}
-			all = nil
-			for _, m := range members {
-				all = append(all, m.ID)
-			}
-			return err
-		}
-		for len(all) == 0 {
-			must.OK(t, read())
-		}
-		recipetest.Permit(t, other, path, acl.All&^acl.Read)
-		route.Cut() // so that the group is read again
-		err := read()
-		for err == nil {
-			err = read()
-		}
-		if !errors.Is(err, framework.ErrNoAuth) || len(all) != 1 {
-			t.Errorf("Changes of a refused group: %v, %v; want the last members and ErrNoAuth", all, err)
-		}
-		recipetest.Permit(t, other, path, acl.All)
-		for err != nil || len(all) != 2 {
-			if err = read(); err == nil && len(all) == 1 {
-				must.Get(other.Create(t.Context(), path+"/b", nil))(t)
-			}
-		}
-	}, zkenv.Only("the refusal is every server's", zkenv.Embedded, zkenv.Standalone))
 }
 
 // counted returns how many requests of each kind the client sent since the last call.
