@@ -96,17 +96,3 @@ func FuzzUnmarshal(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkUnmarshal(b *testing.B) {
-	data := []byte(`{"name":"web","id":"web-1","list":[{"deep":1},{"deep":2}],"map":{"a":{"deep":3}},"port":8080,"Plain":"text"}`)
-	b.Run("exact", func(b *testing.B) {
-		for b.Loop() {
-			_ = exactjson.Unmarshal(data, new(outer))
-		}
-	})
-	b.Run("json", func(b *testing.B) {
-		for b.Loop() {
-			_ = json.Unmarshal(data, new(outer))
-		}
-	})
-}

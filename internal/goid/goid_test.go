@@ -62,34 +62,6 @@ func TestID_agrees_with_the_header(t *testing.T) {
 	}
 }
 
-func TestIDIsNotUsedAgain(t *testing.T) {
-	t.Parallel()
-	seen := make(map[uint64]bool)
-	for range 1000 {
-		c := make(chan uint64)
-		go func() { c <- goid.ID() }()
-		id := <-c
-		if seen[id] {
-			t.Fatalf("ID %d was given twice", id)
-		}
-		seen[id] = true
-	}
-}
-
-func TestIDStaysWhenTheThreadChanges(t *testing.T) {
-	t.Parallel()
-	before := goid.ID()
-	runtime.LockOSThread()
-	locked := goid.ID()
-	runtime.UnlockOSThread()
-	for range 100 {
-		runtime.Gosched()
-		if after := goid.ID(); locked != before || after != before {
-			t.Fatalf("ID = %d, then %d on a locked thread, then %d", before, locked, after)
-		}
-	}
-}
-
 func TestCoroutineHasAnIDOfItsOwn(t *testing.T) {
 	t.Parallel()
 	next, stop := iter.Pull(func(yield func([2]uint64) bool) {
@@ -148,23 +120,4 @@ func TestHeaderIsReadUnderEveryTracebackSetting(t *testing.T) {
 			t.Errorf("GOTRACEBACK=%s: %v\n%s", setting, err, out)
 		}
 	}
-}
-
-func BenchmarkID(b *testing.B) {
-	for b.Loop() {
-		goid.ID()
-	}
-}
-
-func BenchmarkFromHeader(b *testing.B) {
-	b.Run("shallow", func(b *testing.B) {
-		for b.Loop() {
-			goid.FromHeader()
-		}
-	})
-	b.Run("50 frames deep", func(b *testing.B) {
-		for b.Loop() {
-			deep(50, goid.FromHeader)
-		}
-	})
 }

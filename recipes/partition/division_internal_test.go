@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-	"time"
 )
 
 func names(prefix string, n int) []string {
@@ -106,21 +105,5 @@ func TestADivisionByFewPairsIsThatByAll(t *testing.T) {
 				t.Errorf("%d keys, %d members: %v, want %v", keys, members, got, want)
 			}
 		}
-	}
-}
-
-// BenchmarkDivide shows how many times as long it takes to look at all pairs.
-func BenchmarkDivide(b *testing.B) {
-	for _, members := range []int{10, 100, 300} {
-		b.Run(fmt.Sprint(members), func(b *testing.B) {
-			k, m := names("key-", maxKeys), names("member-", members)
-			began := time.Now()
-			divideAll(k, m)
-			all := time.Since(began)
-			for b.Loop() {
-				divide(k, m)
-			}
-			b.ReportMetric(all.Seconds()*float64(b.N)/b.Elapsed().Seconds(), "times-by-all-pairs")
-		})
 	}
 }
