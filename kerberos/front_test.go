@@ -132,11 +132,3 @@ func runSilent(t *testing.T) string {
 	t.Cleanup(func() { l.Close() })
 	return l.Addr().String()
 }
-
-// unused returns an address where no server listens.
-func unused(t *testing.T) string {
-	t.Helper()
-	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer l.Close()
-	return l.Addr().String()
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 
 	"github.com/docent-go/docent/framework"
+	"github.com/docent-go/docent/internal/freeport"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/kerberos"
 	"github.com/docent-go/docent/testing/zktest"
@@ -144,7 +145,7 @@ func TestLogin_reads_a_keytab_that_was_replaced(t *testing.T) {
 func TestKDCs_are_asked_one_after_another(t *testing.T) {
 	t.Parallel()
 	r := needRealm(t)
-	addrs := strings.Join([]string{unused(t), runSilent(t), r.addr()}, " ")
+	addrs := strings.Join([]string{freeport.Addr(t), runSilent(t), r.addr()}, " ")
 	m := mechanism(t, addrs, kerberos.Password("alice", password))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // the silent one gets half of it
 	defer cancel()
@@ -193,7 +194,7 @@ func TestKDCs_that_fail_are_no_refusal(t *testing.T) {
 			wantFailure(t, err, tc.want)
 		})
 	}
-	wantFailure(t, start(t, mechanism(t, unused(t), kerberos.Password("alice", password))), "no KDC answers")
+	wantFailure(t, start(t, mechanism(t, freeport.Addr(t), kerberos.Password("alice", password))), "no KDC answers")
 }
 
 func TestStart_obeys_its_context(t *testing.T) {
