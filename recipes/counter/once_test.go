@@ -54,21 +54,6 @@ func TestAddWithEveryReplyLost(t *testing.T) {
 	})
 }
 
-// TestCompareAndSetWithItsReplyLost: Curator returns false, and has set.
-func TestCompareAndSetWithItsReplyLost(t *testing.T) {
-	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
-		route, path := env.Route(t), recipetest.Path(t)
-		n := newCounter(t, route.Client(t), path)
-		mustAdd(t, n, 1)
-		route.Rules().Add(fault.Rule{Op: fault.SetData, Path: path, Action: fault.DropReply})
-		swapped, err := n.CompareAndSet(t.Context(), 1, 2)
-		if !swapped && !errors.Is(err, framework.ErrUnknownOutcome) {
-			t.Errorf("compare and set: %v, %v; want ErrUnknownOutcome", swapped, err)
-		}
-		mustBe(t, n, 2)
-	}, zkenv.Only("the server has no part in it", zkenv.Embedded, zkenv.Standalone))
-}
-
 // TestARequestThatWasNotAppliedIsMadeAgain cuts the connection before each write: it is made again.
 func TestARequestThatWasNotAppliedIsMadeAgain(t *testing.T) {
 	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
