@@ -61,7 +61,7 @@ type bounded struct {
 
 func (l FollowLimits) bounds(leftOut func(n int)) cachebounds.Bounds {
 	return cachebounds.Bounds{
-		ByPath: namedContenders(), ByStat: mayBeLock,
+		ByPath: NamedContenders(), ByStat: mayBeLock,
 		Znodes: max(0, cmp.Or(l.Znodes, defaultZnodes)), Rate: max(0, cmp.Or(l.Rate, defaultFollowRate)),
 		LeftOut: leftOut,
 	}

@@ -18,9 +18,9 @@ type Znode struct {
 	Queue *Znode
 }
 
-// namedContenders returns a function that reports whether the name at the end of a path is one of a
+// NamedContenders returns a function that reports whether the name at the end of a path is one of a
 // contender.
-func namedContenders() func(path string) bool {
+func NamedContenders() func(path string) bool {
 	kinds := []string{leaseKind}
 	for _, f := range formats() {
 		kinds = append(kinds, f.kinds...)

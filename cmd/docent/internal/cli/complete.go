@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/docent-go/docent/cmd/docent/inspect"
 	"github.com/docent-go/docent/framework"
 )
 
@@ -53,17 +54,13 @@ func completions(ctx context.Context, c *framework.Client, begin string) []cobra
 	}
 	slices.Sort(names)
 	var list []cobra.Completion
+	isContender := inspect.NamedContenders()
 	for _, name := range names {
-		if path := dir + name; strings.HasPrefix(path, begin) && Safe(path) == path && !ofContender(name) && len(list) < completeAtMost {
+		if path := dir + name; strings.HasPrefix(path, begin) && Safe(path) == path && !isContender(path) && len(list) < completeAtMost {
 			list = append(list, path)
 		}
 	}
 	return list
-}
-
-// ofContender reports whether the name is one that docent, Curator and kazoo give to contenders.
-func ofContender(name string) bool {
-	return strings.HasPrefix(name, "_c_") || regexp.MustCompile(`-(lock|latch|lease|__READ__|__WRIT__)-?[0-9]{10}$|__r?lock__[0-9]{10}$`).MatchString(name)
 }
 
 // completeContext has the shell complete the name of a context of the file.
