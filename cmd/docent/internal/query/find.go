@@ -12,12 +12,9 @@ import (
 
 // findContender returns the contender whose znode is at the path, and its lock. It fails for any
 // other path, such as that of a lock.
-func findContender(ctx context.Context, c *framework.Client, znode string) (inspect.Lock, inspect.Contender, error) {
-	fault := func(err error) (inspect.Lock, inspect.Contender, error) {
-		return inspect.Lock{}, inspect.Contender{}, err
-	}
+func findContender(ctx context.Context, c *framework.Client, znode string) (l inspect.Lock, found inspect.Contender, err error) {
 	if err := framework.ValidatePath(znode); err != nil {
-		return fault(err)
+		return l, found, err
 	}
 	dir, _ := zkpath.Split(znode)
 	above, _ := zkpath.Split(dir)
@@ -25,20 +22,19 @@ func findContender(ctx context.Context, c *framework.Client, znode string) (insp
 		if path == "" {
 			continue
 		}
-		l, err := inspect.Read(ctx, c, path)
-		if err != nil {
-			return fault(err)
+		if l, err = inspect.Read(ctx, c, path); err != nil {
+			return l, found, err
 		}
 		for _, found := range l.Contenders {
 			switch znode {
 			case found.Znode:
 				return l, found, nil
 			case found.Turn:
-				return fault(fmt.Errorf("%s is in the queue: its contender's znode is %s", c.AbsolutePath(znode), c.AbsolutePath(found.Znode)))
+				return l, found, fmt.Errorf("%s is in the queue: its contender's znode is %s", c.AbsolutePath(znode), c.AbsolutePath(found.Znode))
 			}
 		}
 	}
-	return fault(fmt.Errorf("%s is no contender's znode: docent queue -o name lists those of a lock", c.AbsolutePath(znode)))
+	return l, found, fmt.Errorf("%s is no contender's znode: docent queue -o name lists those of a lock", c.AbsolutePath(znode))
 }
 
 // behind returns the contenders that wait for the znode alone.
