@@ -42,7 +42,7 @@ func TestProc_must_be_of_the_own_namespace(t *testing.T) {
 			}
 			status, ran := tempFile(t), tempFile(t)
 			script := fmt.Sprintf("%s%s exec --connect %s --no-cgroup --status-file %s '/proc/%s' -- sh -c \"echo >%s; setsid sleep 0.2 & exit 6\"; echo code $?",
-				c.before, quoted(testBinary()), addr, quoted(status), name, quoted(ran))
+				c.before, quoted(os.Args[0]), addr, quoted(status), name, quoted(ran))
 			cmd := apptest.Program("sh", "-c", unshare()+" "+c.unshare+` sh -c "$0"`, script)
 			out, _ := cmd.CombinedOutput()
 			if !strings.Contains(string(out), fmt.Sprintf("code %d\n", c.code)) || (contents(ran) != "") != (c.code == 6) {
@@ -72,7 +72,7 @@ func TestProc_that_the_command_takes_away(t *testing.T) {
 				end := tempFile(t)
 				script := fmt.Sprintf("%s; setsid sh -c 'sleep 2; echo done >%s' & exit 6", takeAway, quoted(end))
 				look := fmt.Sprintf(`"$0" "$@"; code=$?; echo seen $(cat %s); exit $code`, quoted(end))
-				cmd := apptest.Program("sh", "-c", unshare()+` -m sh -c "$LOOK" "$0" "$@"`, testBinary(), "exec", "--connect", addr, "--no-cgroup",
+				cmd := apptest.Program("sh", "-c", unshare()+` -m sh -c "$LOOK" "$0" "$@"`, os.Args[0], "exec", "--connect", addr, "--no-cgroup",
 					"--leftovers", leftovers, "/away/"+strings.ReplaceAll(name, " ", "-")+"-"+leftovers, "--", "sh", "-c", script)
 				cmd.Env = append(cmd.Env, "LOOK="+look)
 				out, _ := cmd.CombinedOutput() // also waits for what was left, which has the pipe

@@ -25,8 +25,8 @@ func nested(addr, path string, depth int, wrapper, script string, flags ...strin
 	args := append(append([]string{}, flags...), path+"-1", "--", "sh", "-c", script)
 	for level := 2; level <= depth; level++ {
 		var words []string
-		for _, word := range append([]string{testBinary(), "exec", "--connect", addr, "--no-cgroup"}, args...) {
-			words = append(words, "'"+strings.ReplaceAll(word, "'", `'\''`)+"'")
+		for _, word := range append([]string{os.Args[0], "exec", "--connect", addr, "--no-cgroup"}, args...) {
+			words = append(words, quoted(word))
 		}
 		args = append(append([]string{}, flags...), fmt.Sprintf("%s-%d", path, level), "--", "sh", "-c", fmt.Sprintf(wrapper, strings.Join(words, " ")))
 	}
@@ -138,7 +138,7 @@ func TestSignals_to_docents_process_group(t *testing.T) {
 			m, set := newMark(t)
 			got, ready := tempFile(t), tempFile(t)
 			status := tempFile(t)
-			cmd := apptest.Program(testBinary(), "exec", "--connect", addr, "--no-cgroup", "--session-timeout", short, "--leftovers", "kill", "--status-file", status, fmt.Sprintf("/group/%d", sig), "--",
+			cmd := apptest.Program(os.Args[0], "exec", "--connect", addr, "--no-cgroup", "--session-timeout", short, "--leftovers", "kill", "--status-file", status, fmt.Sprintf("/group/%d", sig), "--",
 				"sh", "-c", set+"trap 'echo got >>\""+got+"\"; exit 9' INT TERM; setsid sleep 60 & echo >"+quoted(ready)+"; while :; do sleep 0.05; done")
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			p := launch(t, cmd)
@@ -234,7 +234,7 @@ func TestDocent_that_is_stopped_ends(t *testing.T) {
 
 // traceProcess has a further process stop the process as a debugger does: CONT does not continue it.
 func traceProcess(pid int) error {
-	cmd := exec.Command(testBinary())
+	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", debuggerVariable, pid))
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -132,10 +132,10 @@ func (o *oracle) start(t *testing.T, addr, path string, s setting) *program {
 	script := fmt.Sprintf(innerScript, s.shape)
 	for level := s.depth; level > 1; level-- {
 		script = fmt.Sprintf("trap : INT TERM HUP\n%s %s \"%s-$FENCE-%d\" -- sh -c %s\nwhile :; do sleep 0.02; done",
-			quoted(testBinary()), flags, path, level, quoted(script))
+			quoted(os.Args[0]), flags, path, level, quoted(script))
 	}
-	set := fmt.Sprintf("export FENCE=$DOCENT_FENCE DIR=%s TRACER=%s; exec 9>\"$DIR/mark.$FENCE\"; flock -s 9\n", quoted(o.dir), quoted(testBinary()))
-	args := strings.Fields(s.around + " " + testBinary() + " " + flags)
+	set := fmt.Sprintf("export FENCE=$DOCENT_FENCE DIR=%s TRACER=%s; exec 9>\"$DIR/mark.$FENCE\"; flock -s 9\n", quoted(o.dir), quoted(os.Args[0]))
+	args := strings.Fields(s.around + " " + os.Args[0] + " " + flags)
 	args = append(args, path, "--", "sh", "-c", set+script)
 	cmd := apptest.Program(args[0], args[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -36,7 +36,7 @@ func inShell(t *testing.T, addr, script, report string) (cmd *exec.Cmd, dir stri
 	t.Helper()
 	dir = t.TempDir()
 	for name, text := range map[string]string{
-		"docent":    "#!/bin/sh\n" + apptest.ProgramVariable + "=1 exec " + quoted(absolute(t, testBinary())) + ` "$@"`,
+		"docent":    "#!/bin/sh\n" + apptest.ProgramVariable + "=1 exec " + quoted(absolute(t, os.Args[0])) + ` "$@"`,
 		"report.sh": "#!/bin/sh\n" + report,
 	} {
 		must.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o700))

@@ -110,7 +110,7 @@ func beginMarked(t *testing.T, addr string, args ...string) (*program, mark) {
 
 // prey returns the shell's command that starts a prey.
 func prey(kind string) string {
-	return fmt.Sprintf("env -u %s %s='%s' %s", apptest.ProgramVariable, preyVariable, kind, quoted(testBinary()))
+	return fmt.Sprintf("env -u %s %s='%s' %s", apptest.ProgramVariable, preyVariable, kind, quoted(os.Args[0]))
 }
 
 // The kinds of programs that are hard to see or to end, each as a script whose "%s" is where it tells that all run.

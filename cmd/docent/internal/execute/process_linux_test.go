@@ -1,9 +1,7 @@
 package execute_test
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -11,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -130,19 +127,6 @@ func TestSignal_ends_the_wait_for_the_connection(t *testing.T) {
 	p.concludes(t, "it", 143, "interrupted", "")
 }
 
-func TestStreams_are_inherited(t *testing.T) {
-	t.Parallel()
-	_, addr := serve(t)
-	const size = 10 << 20
-	text := bytes.Repeat([]byte("0123456789abcde\n"), size/16)
-	cmd := apptest.Program(os.Args[0], "exec", "--connect", addr, "/streams", "--", "cat")
-	cmd.Stdin = bytes.NewReader(text)
-	out, err := cmd.Output()
-	if err != nil || !bytes.Equal(out, text) {
-		t.Errorf("%v: %d bytes, want %d", err, len(out), len(text))
-	}
-}
-
 func TestZombies_are_reaped(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
@@ -174,17 +158,6 @@ func TestKilled(t *testing.T) {
 			run(t, addr, "-w", "15s", path, "--", "true").ends(t, "the next one", 0) // long before the session's end
 		})
 	}
-}
-
-// A guard that was stopped is continued, and does not keep docent from its end.
-func TestGuard_that_is_stopped_is_continued(t *testing.T) {
-	t.Parallel()
-	_, addr := serve(t)
-	p, _ := begin(t, addr, "", "sleep 60 & trap 'kill $!; exit 6' TERM; wait", "--session-timeout", short, "/guard/stopped")
-	must.OK(t, p.Process.Signal(syscall.SIGSTOP))
-	eventually(t, "docent says so", func() bool { return strings.Contains(p.err.String(), "it is continued") })
-	must.OK(t, p.Process.Signal(syscall.SIGTERM))
-	p.ends(t, "it", 6)
 }
 
 // An outage that lasts stops the command before the lease ends; a shorter one does not disturb it.

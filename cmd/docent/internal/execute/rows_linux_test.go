@@ -120,7 +120,7 @@ func TestRevoked_program_that_is_deaf(t *testing.T) {
 	}
 }
 
-// A signal ends processes that are left behind, and so does the loss of the lock.
+// A second INT ends processes that are left behind, and so does the loss of the lock.
 func TestLeftovers_end_early(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
@@ -129,7 +129,7 @@ func TestLeftovers_end_early(t *testing.T) {
 		code            int
 		outcome, reason string
 	}
-	for name, want := range map[string]end{"TERM": {3, "done", ""}, "INT twice": {3, "done", ""}, "loss": {121, "lost", "node_deleted"}} {
+	for name, want := range map[string]end{"INT twice": {3, "done", ""}, "loss": {121, "lost", "node_deleted"}} {
 		node := tempFile(t)
 		script := "sleep 60 >/dev/null 2>&1 & echo $DOCENT_NODE $! >" + quoted(node) + "; exit 3"
 		if name == "INT twice" {
@@ -139,8 +139,6 @@ func TestLeftovers_end_early(t *testing.T) {
 		where, child, _ := strings.Cut(await(t, node), " ")
 		eventually(t, "docent names the child", func() bool { return strings.Contains(p.err.String(), "and left behind") })
 		switch name {
-		case "TERM":
-			must.OK(t, p.Process.Signal(syscall.SIGTERM))
 		case "INT twice":
 			must.OK(t, p.Process.Signal(syscall.SIGINT))
 			<-time.After(20 * time.Millisecond) // signals of one number may merge

@@ -49,8 +49,8 @@ type deafProgram struct {
 	ended, guardsBy time.Time
 }
 
-func newDeafProgram(dies time.Duration) *deafProgram {
-	return &deafProgram{dies: dies, leader: make(chan struct{}), gone: make(chan struct{})}
+func newDeafProgram() *deafProgram {
+	return &deafProgram{leader: make(chan struct{}), gone: make(chan struct{})}
 }
 
 func (g *deafProgram) Left() []string { return nil }
@@ -124,6 +124,38 @@ func (o observation) fault() error {
 	return nil
 }
 
+// A scene is a program that runs under a lock, and the holder's way to the server, which can be cut.
+type scene struct {
+	srv        *zkserver.Server
+	route      *zkproxy.Proxy
+	lease      *lock.Lease
+	margin     time.Duration // of the lease
+	group      *deafProgram
+	supervisor execute.Supervisor
+}
+
+// newScene returns a scene with the session timeout, in a bubble.
+func newScene(t *testing.T, timeout time.Duration) *scene {
+	t.Helper()
+	s := &scene{srv: zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSessionTimeouts(time.Second, time.Minute))...), group: newDeafProgram()}
+	s.route = zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return s.srv.Dial(ctx, "tcp", s.srv.Addr()) })
+	holder := apptest.Client(t, s.srv.Addr(), framework.WithDialer(s.route.Dial), framework.WithSessionTimeout(timeout))
+	s.lease = must.Get(newMutex(t, holder).Lock(lock.ContextWithOwner(t.Context(), lock.NewOwner(""))))(t)
+	session := holder.Session()
+	s.margin = session.Margin
+	s.supervisor = execute.Supervisor{
+		Holding: s.lease, Program: s.group, Budget: must.Get(execute.NewBudget(session.Timeout, session.Margin, -1))(t),
+		Stop: syscall.SIGTERM, OnLost: syscall.SIGKILL, Leftovers: execute.WaitForLeftovers, Say: func(string, ...any) {},
+	}
+	must.OK(t, execute.AwaitAmple(t.Context(), s.lease, s.supervisor.Budget))
+	return s
+}
+
+func (s *scene) cut() {
+	s.route.Refuse()
+	s.route.Cut()
+}
+
 // play plays the schedule of a seed: short outages, and one that lasts.
 func play(t *testing.T, seed uint64, mutant bool) (o observation) {
 	t.Helper()
@@ -131,64 +163,36 @@ func play(t *testing.T, seed uint64, mutant bool) (o observation) {
 	between := func(a, b time.Duration) time.Duration { return a + time.Duration(random.Int64N(int64(b-a))) }
 	timeout := between(4*time.Second, 40*time.Second)
 	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSessionTimeouts(time.Second, time.Minute))...)
-		route := newRoute(t, srv)
-		holder := newClient(t, srv, framework.WithDialer(route.Dial), framework.WithSessionTimeout(timeout))
-		next := newClient(t, srv, framework.WithDialer(srv.Dial))
-		l := must.Get(newMutex(t, holder).Lock(lock.ContextWithOwner(t.Context(), lock.NewOwner(""))))(t)
+		s := newScene(t, timeout)
+		next := apptest.Client(t, s.srv.Addr(), framework.WithDialer(s.srv.Dial))
 		granted := make(chan time.Time, 1)
 		go func() {
 			if _, err := newMutex(t, next).Lock(t.Context()); err == nil {
 				granted <- time.Now()
 			}
 		}()
-		session := holder.Session()
-		o.budget = must.Get(execute.NewBudget(session.Timeout, session.Margin, -1))(t)
-		must.OK(t, execute.AwaitAmple(t.Context(), l, o.budget))
-		group := newDeafProgram(between(0, o.budget.Reserve))
-		s := execute.Supervisor{
-			Holding: l, Program: group, Budget: o.budget, Stop: syscall.SIGTERM, OnLost: syscall.SIGKILL,
-			Leftovers: execute.WaitForLeftovers, Say: func(string, ...any) {},
-		}
+		o.budget = s.supervisor.Budget
+		s.group.dies = between(0, o.budget.Reserve)
 		if mutant {
-			s.Holding, s.OnLost = lateHolding{l, o.budget.Grace + o.budget.Reserve}, syscall.SIGTERM
+			s.supervisor.Holding, s.supervisor.OnLost = lateHolding{s.lease, o.budget.Grace + o.budget.Reserve}, syscall.SIGTERM
 		}
 		go func() {
 			for range random.IntN(3) {
 				<-time.After(between(0, timeout))
-				cut(route)
+				s.cut()
 				<-time.After(between(0, timeout/3))
-				route.Heal()
+				s.route.Heal()
 			}
 			<-time.After(between(0, timeout))
-			cut(route)
+			s.cut()
 		}()
-		o.verdict = s.Run()
-		o.deadline = l.Deadline()
+		o.verdict = s.supervisor.Run()
+		o.deadline = s.lease.Deadline()
 		o.granted = <-granted
-		o.warned, o.killed, o.ended, o.guardsBy = group.warned, group.killed, group.ended, group.guardsBy
+		o.warned, o.killed, o.ended, o.guardsBy = s.group.warned, s.group.killed, s.group.ended, s.group.guardsBy
 		<-time.After(10 * timeout) // the schedule ends, too
 	})
 	return o
-}
-
-// newRoute returns a way to the server that can be cut.
-func newRoute(t *testing.T, srv *zkserver.Server) *zkproxy.Proxy {
-	t.Helper()
-	return zkproxy.RunPipe(t, func(ctx context.Context) (net.Conn, error) { return srv.Dial(ctx, "tcp", srv.Addr()) })
-}
-
-func cut(route *zkproxy.Proxy) {
-	route.Refuse()
-	route.Cut()
-}
-
-func newClient(t *testing.T, srv *zkserver.Server, opts ...framework.Option) *framework.Client {
-	t.Helper()
-	c := must.Get(framework.NewClient(srv.Addr(), opts...))(t)
-	t.Cleanup(func() { _ = c.Close() })
-	must.OK(t, c.AwaitConnected(t.Context()))
-	return c
 }
 
 func newMutex(t *testing.T, c *framework.Client) *lock.Mutex {
@@ -237,29 +241,21 @@ func TestOutage_that_is_ridden_out(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			timeout := 4*time.Second + time.Duration(random.Int64N(int64(36*time.Second)))
-			srv := zkserver.Run(t, append(zkenv.DrawVersion(t), zkserver.WithSessionTimeouts(time.Second, time.Minute))...)
-			route := newRoute(t, srv)
-			c := newClient(t, srv, framework.WithDialer(route.Dial), framework.WithSessionTimeout(timeout))
-			l := must.Get(newMutex(t, c).Lock(t.Context()))(t)
-			margin := c.Session().Margin
-			b := must.Get(execute.NewBudget(timeout, margin, -1))(t)
-			group := newDeafProgram(0)
+			s := newScene(t, timeout)
 			signals := make(chan os.Signal, 1)
-			s := execute.Supervisor{
-				Holding: l, Program: group, Budget: b, Stop: syscall.SIGTERM, OnLost: syscall.SIGKILL, Signals: signals,
-				Leftovers: execute.WaitForLeftovers, Say: func(string, ...any) {},
-			}
+			s.supervisor.Signals = signals
 			var verdict execute.Verdict
 			var running sync.WaitGroup
-			running.Go(func() { verdict = s.Run() })
+			running.Go(func() { verdict = s.supervisor.Run() })
 			<-time.After(time.Duration(random.Int64N(int64(timeout))))
-			cut(route)
+			s.cut()
 			// The client needs a moment to connect again, and for the first proof.
-			<-time.After((execute.Remains(timeout, margin) - b.Grace - b.Reserve) * 2 / 3)
-			route.Heal()
+			b := s.supervisor.Budget
+			<-time.After((execute.Remains(timeout, s.margin) - b.Grace - b.Reserve) * 2 / 3)
+			s.route.Heal()
 			<-time.After(3 * timeout)
-			if !group.warned.IsZero() || l.Err() != nil {
-				t.Errorf("seed %d: warned at %v, lease %v", seed, group.warned, l.Err())
+			if !s.group.warned.IsZero() || s.lease.Err() != nil {
+				t.Errorf("seed %d: warned at %v, lease %v", seed, s.group.warned, s.lease.Err())
 			}
 			signals <- syscall.SIGKILL
 			running.Wait()

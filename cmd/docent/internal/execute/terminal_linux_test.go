@@ -16,17 +16,6 @@ import (
 	"github.com/docent-go/docent/internal/must"
 )
 
-func testBinary() string { return os.Args[0] }
-
-// inTerminal starts docent exec in a terminal of its own, as its session's leader. output returns
-// what the terminal has shown.
-func inTerminal(t *testing.T, addr string, args ...string) (cmd *exec.Cmd, terminal *os.File, output func() string) {
-	t.Helper()
-	cmd = apptest.Program(testBinary(), append([]string{"exec", "--connect", addr}, args...)...)
-	terminal, output = startInTerminal(t, cmd)
-	return cmd, terminal, output
-}
-
 // startInTerminal starts the command in a terminal, and kills it at the test's end.
 func startInTerminal(t *testing.T, cmd *exec.Cmd) (terminal *os.File, output func() string) {
 	t.Helper()
@@ -51,7 +40,8 @@ func TestTerminal_is_the_commands(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
 	script := `trap 'echo interrupted' INT; echo ready; read line; echo "line: $line"; read line; echo "then: $line"`
-	cmd, terminal, output := inTerminal(t, addr, "/terminal", "--", "bash", "-c", script)
+	cmd := apptest.Program(os.Args[0], "exec", "--connect", addr, "/terminal", "--", "bash", "-c", script)
+	terminal, output := startInTerminal(t, cmd)
 	eventually(t, "the command is ready", func() bool { return strings.Contains(output(), "ready") })
 	if group := foreground(t, terminal); group == cmd.Process.Pid || group <= 0 {
 		t.Errorf("the foreground group is %d, docent's own is %d", group, cmd.Process.Pid)
@@ -79,7 +69,7 @@ func TestTerminal_is_the_commands(t *testing.T) {
 func TestTerminal_is_given_back(t *testing.T) {
 	t.Parallel()
 	_, addr := serve(t)
-	docent := fmt.Sprintf("%s=1 %s exec --connect %s /back -- ", apptest.ProgramVariable, quoted(testBinary()), addr)
+	docent := fmt.Sprintf("%s=1 %s exec --connect %s /back -- ", apptest.ProgramVariable, quoted(os.Args[0]), addr)
 	shell := exec.Command("bash", "--norc", "-i")
 	shell.Env = append(os.Environ(), "PS1=", "PROMPT_COMMAND=", "HISTFILE=")
 	terminal, output := startInTerminal(t, shell)
@@ -116,7 +106,7 @@ func TestTerminal_is_shared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			shell := apptest.Program("sh", "-c", quoted(testBinary())+" "+fmt.Sprintf(script, addr))
+			shell := apptest.Program("sh", "-c", quoted(os.Args[0])+" "+fmt.Sprintf(script, addr))
 			terminal := must.Get(pty.Start(shell))(t)
 			defer terminal.Close()
 			must.Get(terminal.WriteString("it\n"))(t)
