@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -175,6 +176,10 @@ func TestModel_keys(t *testing.T) {
 			t.Errorf("%s: not %q, or %q, in\n%s", name, test.want, test.not, text)
 		}
 	}
+	none := newStand(80, 24)
+	if none.press("g"); !strings.Contains(none.text(), "no contender waits") {
+		t.Errorf("the graph of no lock:\n%s", none.text())
+	}
 	for key, interrupted := range map[string]bool{"q": false, "ctrl+c": true} {
 		s := full(80, 24)
 		s.press(key)
@@ -241,6 +246,18 @@ func TestModel_acts(t *testing.T) {
 	if text := s.text(); len(s.ran) != 1 || !strings.Contains(text, "the lock has 2 holders") {
 		t.Errorf("ran %q\n%s", s.ran, text)
 	}
+}
+
+// The time goes on if nothing else does.
+func TestModel_shows_the_time(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStand(80, 24)
+		s.take(s.Init()())
+		if want := time.Now().UTC().Format("15:04:05Z"); !strings.Contains(s.text(), want) || want == "00:00:00Z" {
+			t.Errorf("no %s in\n%s", want, s.text())
+		}
+	})
 }
 
 func TestModel_ends_without_permission(t *testing.T) {
