@@ -78,6 +78,18 @@ func TestAStartWithoutZooKeeperHasTheLastSettings(t *testing.T) {
 		if err := first.provider.Keep(); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := os.Stat("/dev/full"); err == nil { // as on a full disk, the file of before stays
+			temporary := filepath.Join(filepath.Dir(file), "."+filepath.Base(file))
+			if err := os.Symlink("/dev/full", temporary); err != nil {
+				t.Fatal(err)
+			}
+			if err := first.provider.Keep(); err == nil {
+				t.Error("nothing was written, and Keep returns no error")
+			}
+			if is, err := os.Lstat(file); err != nil || !is.Mode().IsRegular() {
+				t.Fatalf("the file of before is gone: %v", err)
+			}
+		}
 		server.Frontend(0).Kill()
 		for name, want := range map[string]string{file: "db7", file + ".none": ""} {
 			got, err := load(newService(t, server, name).provider)

@@ -72,7 +72,10 @@ func (p *Provider) Keep() error {
 		return err
 	}
 	temporary := filepath.Join(filepath.Dir(p.file), "."+filepath.Base(p.file))
-	return errors.Join(os.WriteFile(temporary, text, 0o600), os.Rename(temporary, p.file))
+	if err := os.WriteFile(temporary, text, 0o600); err != nil {
+		return err // the old file is good, and this one may be half written
+	}
+	return os.Rename(temporary, p.file)
 }
 
 func (p *Provider) lastGood(cause error) (map[string]any, error) {
