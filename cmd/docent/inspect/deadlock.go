@@ -38,41 +38,79 @@ func Deadlocks(first, second Snapshot) []Finding {
 		if !certainly {
 			g = newGraph(locks, possible, false)
 		}
-		for _, k := range g.knots() {
-			if !certainly && slices.ContainsFunc(k.edges, func(e Edge) bool { return blamed[e.Waiter.Znode] }) {
-				continue
-			}
-			f := g.finding(k, certainly, several, apart)
+		for _, f := range g.findings(certainly, several, apart) {
 			if slices.ContainsFunc(f.Edges, latest.mayEnd) {
 				f.Advice = "An owner has a newer session: if its process has lost the older one, that ends within the session timeout. " + f.Advice
 			}
-			for _, e := range f.Edges {
-				blamed[e.Waiter.Znode] = true
+			known := slices.ContainsFunc(f.Edges, func(e Edge) bool { return blamed[e.Waiter.Znode] })
+			if certainly {
+				for _, e := range f.Edges {
+					blamed[e.Waiter.Znode] = true
+				}
 			}
-			found = append(found, f)
+			if certainly || !known {
+				found = append(found, f)
+			}
 		}
 	}
 	return append(found, selfWaitsOfSessions(locks, apart)...)
 }
 
-// finding describes a knot. several has the sessions of several threads.
-func (g *graph) finding(k knot, certainly bool, several map[int64]bool, apart time.Duration) Finding {
-	f := Finding{Severity: Warning, Problem: Deadlock, Edges: k.edges, Strength: Exact, Confirmed: apart > 0}
+// findings describes the knots. several has the sessions of several threads.
+func (g *graph) findings(certainly bool, several map[int64]bool, apart time.Duration) []Finding {
+	var found []Finding
+	for _, k := range g.knots() {
+		edges := g.edges(k)
+		if certainly {
+			found = append(found, g.finding(k, edges, Error, apart))
+			continue
+		}
+		for _, part := range cycles(edges) {
+			severity := Warning
+			if slices.ContainsFunc(part, func(e Edge) bool { return isOfThreads(e.Waiter, several) || isOfThreads(e.Blocker, several) }) {
+				severity = Info
+			}
+			found = append(found, g.finding(g.within(k, part), part, severity, apart))
+		}
+	}
+	return found
+}
+
+func isOfThreads(c Contender, several map[int64]bool) bool {
+	return isBySession(c) && several[c.Session]
+}
+
+// within returns the knot of those parties that the edges join. The other ones are behind them.
+func (g *graph) within(k knot, edges []Edge) knot {
+	joined := make(map[int]bool)
+	for _, e := range edges {
+		joined[g.index[g.id(e.Waiter)]], joined[g.index[g.id(e.Blocker)]] = true, true
+	}
+	part := knot{behind: slices.Clone(k.behind)}
 	for _, p := range k.parties {
-		f.Parties = append(f.Parties, g.parties[p].Party)
-		if !certainly || g.parties[p].Strength != BySession { // else one contender alone
+		if joined[p] {
+			part.parties = append(part.parties, p)
+		} else {
+			part.behind = append(part.behind, p)
+		}
+	}
+	return part
+}
+
+// finding describes a knot, whose edges are given.
+func (g *graph) finding(k knot, edges []Edge, severity Severity, apart time.Duration) Finding {
+	f := Finding{Severity: severity, Problem: Deadlock, Edges: edges, Strength: Exact, Confirmed: apart > 0}
+	for _, p := range k.parties {
+		f.Parties = append(f.Parties, g.parties[p])
+		if severity != Error || g.parties[p].Strength != BySession { // else one contender alone
 			f.Strength = weaker(f.Strength, g.parties[p].Strength)
 		}
 	}
 	for _, p := range k.behind {
-		f.Behind = append(f.Behind, g.parties[p].Party)
+		f.Behind = append(f.Behind, g.parties[p])
 	}
-	ofThreads := func(c Contender) bool { return PartyOf(c).Strength == BySession && several[c.Session] }
-	switch {
-	case certainly && !f.ofPermitsAlone():
-		f.Severity = Error
-	case !certainly && slices.ContainsFunc(k.edges, func(e Edge) bool { return ofThreads(e.Waiter) || ofThreads(e.Blocker) }):
-		f.Severity = Info
+	if severity == Error && f.ofPermitsAlone() {
+		f.Severity = Warning
 	}
 	f.describe(apart)
 	return f
@@ -149,26 +187,4 @@ func selfWaitsOfSessions(locks []Lock, apart time.Duration) []Finding {
 		}
 	}
 	return found
-}
-
-// sessionsOfThreads returns the sessions that have several threads: they contended for something after one
-// of their waits had begun, and a thread that waits does nothing else.
-func sessionsOfThreads(s Snapshot) map[int64]bool {
-	waits := make(map[int64]int64) // by session: the transaction of the first wait
-	for _, l := range s.Locks {
-		for _, c := range l.Contenders {
-			if first, known := waits[c.Session]; c.waits() && c.Session != 0 && (!known || c.Czxid < first) {
-				waits[c.Session] = c.Czxid
-			}
-		}
-	}
-	several := make(map[int64]bool)
-	for _, l := range s.Locks {
-		for _, c := range l.Contenders {
-			if first, known := waits[c.Session]; known && c.Czxid > first {
-				several[c.Session] = true
-			}
-		}
-	}
-	return several
 }

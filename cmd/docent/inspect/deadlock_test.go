@@ -317,28 +317,18 @@ func TestDeadlocks_of_sessions(t *testing.T) {
 		"the wait behind another thread's wait": {
 			map[string][]entry{"/a": {{1, 1}, {3, 5}, {2, 6}}, "/b": {{2, 2}, {1, 7}}}, inspect.Warning, []string{"/a", "/b"},
 		},
-		"the wait behind that of a session with several threads, which only queues": {
-			map[string][]entry{"/a": {{1, 1}, {3, 5}, {2, 6}}, "/b": {{2, 2}, {1, 7}}, "/c": {{3, 8}}}, inspect.Warning, []string{"/a", "/b"},
-		},
-		"a holder that waits for what does not end, and whose other thread waits for its waiter": {
-			map[string][]entry{"/a": {{1, 7}, {2, 8}}, "/b": {{2, 3}, {1, 4}}, "/c": {{3, 1}, {4, 6}, {1, 9}}, "/d": {{4, 2}, {3, 5}}},
-			inspect.Warning, []string{"/c", "/d"},
-		},
-		"the wait behind another thread of the holder's session": {
-			map[string][]entry{"/a": {{1, 1}, {1, 3}, {2, 5}}, "/b": {{2, 2}, {1, 6}}}, inspect.Info, []string{"/a", "/b"},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := curators(test.queues)
-			found := slices.DeleteFunc(inspect.Deadlocks(s, later(s)), func(f inspect.Finding) bool { return f.Problem == inspect.SelfWait })
+			found := inspect.Deadlocks(s, later(s))
 			if test.severity == "" {
 				if len(found) > 0 {
 					t.Errorf("found %+v", found)
 				}
 				return
 			}
-			if len(found) != 1 || found[0].Severity != test.severity {
+			if len(found) != 1 || found[0].Severity != test.severity || found[0].Problem != inspect.Deadlock {
 				t.Fatalf("found %+v", found)
 			}
 			var locks []string

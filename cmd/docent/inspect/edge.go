@@ -48,16 +48,17 @@ func (l Lock) at(places map[string]int, znode string) Contender {
 	return Contender{Znode: znode, State: Holds, By: OtherLibrary}
 }
 
-// blocks reports whether the contender ahead has to leave before the own one, which is behind it and waits. It does not
-// say so for a contender that waits for one of several others.
-func (l *Lock) blocks(ahead, own *Contender) bool {
+// blocks reports whether the contender at ahead has to leave before the one at own, which is behind
+// it and waits. It does not say so for a contender that waits for one of several others.
+func (l *Lock) blocks(ahead, own int) bool {
+	a, c := &l.Contenders[ahead], &l.Contenders[own]
 	switch {
-	case ahead.queue != own.queue:
+	case a.queue != c.queue:
 		return false // of another format
 	case l.Kind == Semaphore:
-		return ahead.State == Waits // the first of the queue waits for the holders
+		return a.State == Waits // the first of the queue waits for the holders
 	}
-	return ahead.Side != Shared || own.Side != Shared
+	return a.Side != Shared || c.Side != Shared
 }
 
 // waitedFor returns the number of a semaphore's permits, if its first waiter shows it: the permits that
