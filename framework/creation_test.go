@@ -211,6 +211,34 @@ func TestUntilKnown_when_a_search_is_refused(t *testing.T) {
 	}
 }
 
+// A create that continues although its search is refused pauses as its policy says, and for a second when that allows
+// no further retry. If its context ends in a pause, the error has the refusal, too.
+func TestUntilKnown_pauses(t *testing.T) {
+	for kind, opt := range map[string]framework.CreateOption{"protected": framework.Protected(), "known by session": framework.KnownBySession()} {
+		runVirtually(t, kind, func(t *testing.T, srv *zkserver.Server) {
+			c := virtual(t, srv, framework.WithRetry(retry.Times(2, 100*time.Millisecond)))
+			mustCreate(t, c, "/d", "")
+			srv.Rules().Add(fault.Rule{Op: fault.Create, Path: "/d/*", Action: fault.DropReply})
+			refused := srv.Rules().Add(fault.Rule{Op: fault.Multi, Action: fault.Refuse, Code: fault.NotReadOnly, Times: fault.Forever})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			done := background(func() error {
+				return last(c.Create(ctx, "/d/x", nil, framework.Ephemeral(), opt, framework.UntilKnown()))
+			})
+			<-refused.Hit()
+			sleep(500 * time.Millisecond)
+			wantEqual(t, "searches by the policy, whose first attempt sent the create", refused.Hits(), 2)
+			sleep(time.Second)
+			wantEqual(t, "searches after a pause of a second", refused.Hits(), 5)
+			cancel()
+			err := <-done
+			for _, want := range []error{context.Canceled, framework.ErrReadOnly, framework.ErrUnknownOutcome} {
+				wantErr(t, "Create", err, want)
+			}
+		})
+	}
+}
+
 // The reply is lost, and another client's znode at the path may not be read. It is not the session's, so the create
 // says that there is one, and nothing is left to be deleted.
 func TestKnownBySessionBesideAZnodeThatMayNotBeRead(t *testing.T) {

@@ -61,14 +61,10 @@ func do[T any](ctx context.Context, c *core, rq request, attempt func(context.Co
 
 // try is do without telemetry.
 func try[T any](ctx context.Context, c *core, rq *request, o *otelzk.Observation, attempt func(context.Context, *session.Session) (T, error)) (T, error) {
-	bound, once, reads, patient := rq.session, rq.once, rq.reads, rq.patient // all that an attempt keeps of rq
+	bound, once, reads, so := rq.session, rq.once, rq.reads, soFar{patient: rq.patient} // all that an attempt keeps of rq
 	policy := c.cfg.retry
 	if rq.single {
 		policy = retry.Never()
-	}
-	var so struct {
-		unknown bool // an attempt had an unknown outcome
-		passes  bool // a later one may not meet the latest error again
 	}
 	var v, zero T
 	var err error
@@ -84,12 +80,19 @@ func try[T any](ctx context.Context, c *core, rq *request, o *otelzk.Observation
 				return nil
 			}
 			so.unknown, so.passes = so.unknown || errors.Is(err, ErrUnknownOutcome), passes(err)
+			if so.goesOn() {
+				return attemptError{err, breaks} // a reply does not end the call, and the policy says how soon the next attempt is
+			}
 			return classify(once, err, breaks)
 		}, c.retryOptions(o)...)
 		if err == nil {
 			return v, nil
 		}
-		if patient == nil || !so.passes || !patient() || !c.endure(ctx, err, o) {
+		if ctx.Err() != nil || !so.goesOn() {
+			break
+		}
+		if ended := c.endure(ctx, err, o); ended != nil {
+			err = ended
 			break
 		}
 	}
@@ -100,14 +103,22 @@ func try[T any](ctx context.Context, c *core, rq *request, o *otelzk.Observation
 	return zero, err
 }
 
-// patientPause is the pause of a patient call when its policy or a reply has stopped it. A reconnection ends it.
+// soFar is what the attempts of a call have shown.
+type soFar struct {
+	patient func() bool // see request
+	unknown bool        // an attempt had an unknown outcome
+	passes  bool        // a later one may not meet the latest error again
+}
+
+// goesOn reports whether neither the policy nor a reply ends the call after its latest error.
+func (so *soFar) goesOn() bool { return so.passes && so.patient != nil && so.patient() }
+
+// patientPause is the pause of a patient call when its policy has stopped it. A reconnection ends it.
 const patientPause = time.Second
 
-// endure returns true after the pause of a patient call that was stopped by err, and false if its context has ended.
-func (c *core) endure(ctx context.Context, err error, o *otelzk.Observation) bool {
-	if ctx.Err() != nil {
-		return false
-	}
+// endure returns nil after the pause of a patient call that was stopped by err. If ctx ends first, it returns ctx's error
+// with err.
+func (c *core) endure(ctx context.Context, err error, o *otelzk.Observation) error {
 	failure := retry.Failure{Err: err, Wait: patientPause}
 	if o != nil {
 		o.Retrying(failure)
@@ -119,7 +130,10 @@ func (c *core) endure(ctx context.Context, err error, o *otelzk.Observation) boo
 	case <-c.nextConnection(failure):
 	case <-ctx.Done():
 	}
-	return true // if ctx has ended meanwhile, the next attempt says so
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return nil
 }
 
 // passes reports whether a later attempt may not meet err again: no ACL and no missing operation refused the
