@@ -215,6 +215,9 @@ func TestWhatTheMarksHaveAsLost(t *testing.T) {
 				var runs atomic.Int32
 				done := later(t.Context(), s, slot(1), counting(&runs, 0))
 				must.Receive(t, held.Hit(), "the request")
+				srv.Rules().Add(fault.Rule{ // nor does a read show it before the marks are read
+					Session: c.Session().ID, Op: fault.GetData, Path: "/job/lock", Action: fault.Refuse, Code: fault.Throttled, Times: 10,
+				})
 				must.OK(t, other.Delete(t.Context(), "/job/lock"))
 				mustRun(t, theirs, slot(2), idle, schedule.Ran)
 				srv.Cut()
