@@ -184,20 +184,29 @@ const (
 type watchTable struct {
 	config *config
 	byPath map[string]map[*conn]watchMode
+	byConn map[*conn]map[string]struct{} // for removeConn, which must not look at the watches of all
 }
 
 func newWatchTable(cfg *config) *watchTable {
-	return &watchTable{config: cfg, byPath: map[string]map[*conn]watchMode{}}
+	return &watchTable{
+		config: cfg,
+		byPath: map[string]map[*conn]watchMode{},
+		byConn: map[*conn]map[string]struct{}{},
+	}
 }
 
 func (w *watchTable) add(path string, c *conn, mode watchMode) {
 	if w.byPath[path] == nil {
 		w.byPath[path] = map[*conn]watchMode{}
 	}
+	if w.byConn[c] == nil {
+		w.byConn[c] = map[string]struct{}{}
+	}
 	if w.config.has(zkversion.ManyWatchesPerPath) {
 		mode |= w.byPath[path][c]
 	}
 	w.byPath[path][c] = mode
+	w.byConn[c][path] = struct{}{}
 }
 
 // remove takes the watches of the modes away and reports whether there were any.
@@ -214,12 +223,16 @@ func (w *watchTable) remove(path string, c *conn, modes watchMode) bool {
 	if len(w.byPath[path]) == 0 {
 		delete(w.byPath, path)
 	}
+	delete(w.byConn[c], path)
+	if len(w.byConn[c]) == 0 {
+		delete(w.byConn, c)
+	}
 	return true
 }
 
 // removeConn takes every watch of a connection away.
 func (w *watchTable) removeConn(c *conn) {
-	for path := range w.byPath {
+	for path := range w.byConn[c] {
 		w.remove(path, c, watchOnce|watchPersistent|watchTree)
 	}
 }
