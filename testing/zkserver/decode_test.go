@@ -1,11 +1,15 @@
 package zkserver_test
 
 import (
+	"bytes"
+	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/docent-go/docent/internal/proto"
+	"github.com/docent-go/docent/testing/fault"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -36,6 +40,41 @@ func TestMalformedFrameClosesTheConnection(t *testing.T) {
 			c.closed(t)
 			connect(t, srv).do(t, ping)
 		})
+	}
+}
+
+// What rules see of a request is its path, as soon as that has come, and the operations of a transaction whose
+// paths have.
+func TestFrameOf(t *testing.T) {
+	t.Parallel()
+	const deleteContainer = 20
+	for _, op := range []int32{
+		create, create2, createContainer, createTTL, del, deleteContainer, exists, getData, setData, getACL, setACL, getChildren,
+		getChildren2, syncOp, check, checkWatches, removeWatches, addWatch, getEphemerals, countChildren,
+	} {
+		got, ok := zkserver.FrameOf(5, body(7, op, "/a"))
+		want := fault.Frame{Session: 5, Xid: 7, Op: fault.OpOf(op), Path: "/a"}
+		if !ok || !reflect.DeepEqual(got, want) {
+			t.Errorf("operation %d: got %+v, %v, want %+v", op, got, ok, want)
+		}
+	}
+	parts := []fault.Part{{Op: fault.Check, Path: "/a"}, {Op: fault.Create, Path: "/b"}, {Op: fault.SetData, Path: "/c"}}
+	data := []byte("data")
+	whole := body(7, multi, []sub{{check, body("/a", -1)}, {create, body("/b", data, open(), 0)}, {setData, body("/c", data, -1)}})
+	for n := range len(whole) + 1 {
+		got, ok := zkserver.FrameOf(5, whole[:n])
+		if ok != (n >= 8) {
+			t.Errorf("%d bytes are a request: %v", n, ok)
+		}
+		var want []fault.Part
+		for _, part := range parts {
+			if bytes.Contains(whole[:n], []byte(part.Path)) {
+				want = append(want, part)
+			}
+		}
+		if !slices.Equal(got.Parts, want) {
+			t.Errorf("parts %v of %d bytes, want %v", got.Parts, n, want)
+		}
 	}
 }
 

@@ -73,7 +73,7 @@ func (r *request) parsePlain(d *proto.Decoder) bool {
 		r.path, r.acl, r.version = d.Path(), takeACLs(d), d.Int32()
 	case proto.OpExists, proto.OpGetData, proto.OpGetChildren, proto.OpGetChildren2:
 		r.path, r.watch = d.Path(), d.Bool()
-	case proto.OpGetACL, proto.OpSync, proto.OpGetEphemerals, proto.OpCountChildren:
+	case proto.OpGetACL, proto.OpSync, proto.OpGetEphemerals, proto.OpCountChildren, proto.OpDeleteContainer:
 		r.path = d.Path()
 	case proto.OpCheckWatches, proto.OpRemoveWatches, proto.OpAddWatch:
 		r.path, r.kind = d.Path(), d.Int32()
@@ -94,6 +94,9 @@ func (r *request) parseOps(d *proto.Decoder) {
 		if !r.allows(op.op) || !op.parsePlain(d) {
 			d.Fail()
 			return
+		}
+		if d.Err() != nil && op.path == "" {
+			return // of no use to FrameOf
 		}
 		op.normalize()
 		r.ops = append(r.ops, op)
