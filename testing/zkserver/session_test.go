@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/docent-go/docent/internal/must"
+	"github.com/docent-go/docent/internal/proto"
 	"github.com/docent-go/docent/testing/zkserver"
 )
 
@@ -37,6 +38,68 @@ func TestSessionIsKeptAliveByAnyRequest(t *testing.T) {
 		for range 5 {
 			pass(T - time.Nanosecond)
 			c.do(t, getData, "/", false)
+		}
+	})
+}
+
+func TestSessionResumes(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		other, c := connect(t, srv), connect(t, srv)
+		c.node(t, "/mine", 1)
+		seen := c.call(t, exists, "/mine", true).zxid
+		other.node(t, "/missed", 0)
+		again := resumeOn(t, srv, 0, c)
+		if again.session != c.session || again.timeout != T {
+			t.Errorf("resumed session %#x for %v as %#x for %v", c.session, T, again.session, again.timeout)
+		}
+		c.closed(t)
+		must.Get(again.send(setWatches, seen, []string{"/mine"}, []string{"/missed"}, []string{}))(t)
+		again.event(t, 1, "/missed")
+		again.succeeds(t)
+		if !again.has(t, "/mine") {
+			t.Error("the ephemeral node is gone")
+		}
+		other.do(t, setData, "/mine", []byte("new"), -1)
+		again.event(t, 3, "/mine")
+	})
+}
+
+func TestAuthenticationThatFailsEndsTheConnection(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := connect(t, srv)
+		began := time.Now()
+		c.fails(t, int32(proto.CodeAuthFailed), auth, 0, "nosuch", []byte("x"))
+		c.closed(t)
+		if took := time.Since(began); took != 0 {
+			t.Errorf("the connection ended after %v, want at once", took)
+		}
+	})
+}
+
+func TestSessionIsNotResumedBy(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(srv *zkserver.Server, c *client){
+		"a stranger to its password":     func(_ *zkserver.Server, c *client) { c.password = make([]byte, 16) },
+		"a password of another length":   func(_ *zkserver.Server, c *client) { c.password = c.password[:4] },
+		"an id that nobody has":          func(_ *zkserver.Server, c *client) { c.session++ },
+		"its client once it has expired": func(srv *zkserver.Server, c *client) { srv.Expire(c.session) },
+	} {
+		virtualSubtest(t, name, func(t *testing.T, srv *zkserver.Server) {
+			c := connect(t, srv)
+			change(srv, c)
+			again := resumeOn(t, srv, 0, c)
+			if again.session != 0 || again.timeout != 0 {
+				t.Errorf("got session %#x for %v, want a refusal", again.session, again.timeout)
+			}
+			again.closed(t)
+		})
+	}
+}
+
+func TestClientThatHasSeenMoreIsTurnedAway(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		if _, err := handshake(dial(t, srv, ""), T, 1, 0, nil); err == nil {
+			t.Error("a client that has seen zxid 1 was let in at zxid 0")
 		}
 	})
 }
