@@ -110,6 +110,44 @@ func unreadHolder() inspect.Lock {
 	return l
 }
 
+// Nobody saw the begin of a hold that began before the watch, or while docent had lost ZooKeeper. It is no longer than
+// since the last view without it, or since its znode was created; if docent may not read that, nothing says how long.
+func TestFollower_knows_how_long_a_hold_may_have_been(t *testing.T) {
+	t.Parallel()
+	unread := unreadHolder()
+	unread.Contenders[0].Meta, unread.Contenders[0].Created = nil, time.Time{}
+	born := queue("/a", "b")
+	born.Contenders[0].Created = noon.Add(50 * time.Second)
+	for name, test := range map[string]struct {
+		views []inspect.View
+		held  time.Duration
+	}{
+		"a waiter's, at an outage": {[]inspect.View{
+			viewOf(inspect.Current, noon, queue("/a", "a", "b")), viewOf(inspect.Stale, noon.Add(20*time.Second)),
+			viewOf(inspect.Current, noon.Add(time.Minute), queue("/a", "b")), viewOf(inspect.Current, noon.Add(65*time.Second)),
+		}, 65 * time.Second},
+		"of who came in an outage": {[]inspect.View{
+			viewOf(inspect.Current, noon), viewOf(inspect.Stale, noon.Add(20*time.Second)),
+			viewOf(inspect.Current, noon.Add(time.Minute), born), viewOf(inspect.Current, noon.Add(65*time.Second)),
+		}, 15 * time.Second},
+		"unread, of before": {[]inspect.View{
+			viewOf(inspect.Current, noon, unread), viewOf(inspect.Current, noon.Add(5*time.Second)),
+		}, 0},
+	} {
+		f := watch.NewFollower("/", nil)
+		var last change.Event
+		for _, view := range test.views {
+			if events := f.See(view); len(events) > 0 {
+				last = events[len(events)-1]
+			}
+		}
+		line := watch.Line(last)
+		if last.What != change.Released || !last.Unsure || last.Held != test.held || strings.Contains(line, "held for") != (test.held > 0) {
+			t.Errorf("%s: %s, held for %v, want %v", name, line, last.Held, test.held)
+		}
+	}
+}
+
 // A semaphore's permits that docent may not read are holders, until a waiter comes that they can't be told from.
 func TestFollower_knows_a_holder_that_is_unknown_later(t *testing.T) {
 	t.Parallel()

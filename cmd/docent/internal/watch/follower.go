@@ -22,12 +22,14 @@ type Follower struct {
 	views  change.Follower
 	holds  map[string]begun
 	ended  []trace.Hold
+	seen   time.Time // of the last current view
 }
 
 // A begun hold has not ended. A hold of before the watch began when its znode was created, or later.
 type begun struct {
 	trace.Hold
-	unsure bool
+	unsure   bool
+	earliest time.Time // when it may have begun; zero if nothing shows that
 }
 
 // NewFollower returns a Follower of the directory at root, whose views source gives.
@@ -43,6 +45,9 @@ func (f *Follower) See(view inspect.View) []change.Event {
 	for i := range events {
 		f.measure(&events[i])
 	}
+	if view.State == inspect.Current {
+		f.seen = view.At
+	}
 	return events
 }
 
@@ -51,9 +56,15 @@ func (f *Follower) measure(e *change.Event) {
 	znode := e.Contender.Znode
 	switch e.What {
 	case change.Granted:
-		hold := begun{holdOf(e), e.Before || e.Unsure}
-		if e.Before && e.Contender.Read() && e.Contender.Created.Before(e.At) {
-			hold.From = e.Contender.Created
+		hold := begun{Hold: holdOf(e), unsure: e.Before || e.Unsure, earliest: e.At}
+		if hold.unsure {
+			hold.earliest = f.seen
+		}
+		if created := e.Contender.Created; hold.unsure && e.Contender.Read() && created.After(f.seen) && created.Before(e.At) {
+			hold.earliest = created
+		}
+		if e.Before && !hold.earliest.IsZero() {
+			hold.From = hold.earliest
 		}
 		f.holds[znode] = hold
 	case change.Released:
@@ -63,7 +74,10 @@ func (f *Follower) measure(e *change.Event) {
 		}
 		delete(f.holds, znode)
 		hold.To = e.At
-		e.Held, e.Unsure = hold.To.Sub(hold.From), e.Unsure || hold.unsure
+		e.Unsure = e.Unsure || hold.unsure
+		if !hold.earliest.IsZero() {
+			e.Held = hold.To.Sub(hold.earliest)
+		}
 		if len(f.ended) == maxHolds {
 			f.ended = slices.Delete(f.ended, 0, maxHolds/4)
 		}
@@ -114,6 +128,7 @@ func note(e change.Event) string {
 	switch {
 	case e.Before && e.Contender.Read():
 		return ", since " + e.Contender.Created.UTC().Format("2006-01-02 15:04:05Z")
+	case e.What == change.Released && e.Held == 0: // nothing shows when the hold began
 	case e.What == change.Released && e.Unsure:
 		return ", held for at most " + show.Duration(e.Held)
 	case e.What == change.Released:
