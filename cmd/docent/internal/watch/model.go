@@ -102,7 +102,8 @@ func (m *Model) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 		m.now = time.Time(message)
 		return m, nextTick()
 	case update:
-		if m.Err = unreadable(message.view); m.Err != nil {
+		if err := unreadable(message.view); err != nil {
+			m.Err = cmp.Or(m.Err, err)
 			return m, tea.Quit
 		}
 		m.see(message)

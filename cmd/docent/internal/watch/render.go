@@ -139,7 +139,11 @@ func fit(text string, width int) string {
 // fitTail returns the text with just this width: cut at its beginning, or with blanks.
 func fitTail(text string, width int) string {
 	if over := lipgloss.Width(text) - width; over > 0 && width > 0 {
-		text = ansi.TruncateLeft(text, over+1, "…")
+		tail := ansi.TruncateLeft(text, over+1, "")
+		if lipgloss.Width(tail) >= width { // a wide character is across the cut
+			tail = ansi.TruncateLeft(text, over+2, "")
+		}
+		text = "…" + tail
 	}
 	return fit(text, width)
 }

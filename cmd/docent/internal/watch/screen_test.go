@@ -183,6 +183,7 @@ func TestModel_keys(t *testing.T) {
 	for key, interrupted := range map[string]bool{"q": false, "ctrl+c": true} {
 		s := full(80, 24)
 		s.press(key)
+		s.show(time.Minute) // a view that comes before the screen has ended
 		if !s.quit || (s.Err != nil) != interrupted {
 			t.Errorf("%s: quit %v, error %v", key, s.quit, s.Err)
 		}
@@ -245,6 +246,19 @@ func TestModel_acts(t *testing.T) {
 	s.press("b")
 	if text := s.text(); len(s.ran) != 1 || !strings.Contains(text, "the lock has 2 holders") {
 		t.Errorf("ran %q\n%s", s.ran, text)
+	}
+}
+
+// A name that is cut keeps its end, also if a wide character is across the cut.
+func TestFitTail(t *testing.T) {
+	t.Parallel()
+	for width, want := range []string{"", "…", "… ", "…ト", "…ト ", "…スト", "…スト ", "…キスト", "…キスト "} {
+		if got := watch.FitTail("日本語テキスト", width); got != want {
+			t.Errorf("width %d: %q, want %q", width, got, want)
+		}
+	}
+	if got := watch.FitTail("/locks/report", 7); got != "…report" {
+		t.Errorf("%q", got)
 	}
 }
 
