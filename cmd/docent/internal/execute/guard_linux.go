@@ -172,17 +172,20 @@ func (g *guard) insist() {
 	}
 }
 
-// ask continues a docent that is stopped, and ends one that does not answer. Then the guard does docent's work.
+// ask continues a docent that is stopped, and ends one that does not answer. Then the guard does docent's work. A docent
+// whose threads are about to stop may answer once more, so one answer is none.
 func (g *guard) ask() {
-	for {
+	for answers := 0; ; {
 		asked := time.Now()
 		resume(g.docent)
 		send(g.connection, message{})
 		<-time.After(time.Second / 2)
 		g.mu.Lock()
 		silent, late := time.Since(g.answered), g.killAt > 0 && bootTime() > g.killAt
-		inTime := g.answered.After(asked)
-		g.insists = late || !inTime
+		if answers++; !g.answered.After(asked) {
+			answers = 0
+		}
+		g.insists = late || answers < 2
 		over := !g.insists
 		g.mu.Unlock()
 		switch {
