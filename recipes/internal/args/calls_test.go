@@ -51,16 +51,26 @@ func TestRecipesJoinTheCauseOnce(t *testing.T) {
 		if slices.Contains([]string{"framework", "listeners", "retry"}, pkg) || needsNoConnection[name] != "" {
 			continue
 		}
-		for _, begun := range []bool{false, true} { // what runs in the background
-			t.Run(fmt.Sprintf("%s, begun %v", name, begun), func(t *testing.T) {
+		for _, c := range []struct {
+			begun bool // what runs in the background
+			gone  bool // the servers, instead of silent
+		}{{}, {begun: true}, {gone: true}} {
+			t.Run(fmt.Sprintf("%s, %+v", name, c), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					srv := zkserver.Run(t, zkenv.DrawVersion(t)...)
 					w := newEnvironmentOf(t, connected(t, srv))
-					if begun {
+					if c.begun {
 						<-time.After(time.Second)
 					}
-					srv.Freeze()
-					defer srv.Thaw()
+					if c.gone {
+						srv.Refuse()
+						srv.Cut()
+						synctest.Wait()
+						defer srv.Accept()
+					} else {
+						srv.Freeze()
+						defer srv.Thaw()
+					}
 					why := new(decoy)
 					ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, why)
 					defer cancel()
