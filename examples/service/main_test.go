@@ -97,10 +97,8 @@ func TestDraining(t *testing.T) {
 		defer signal()
 		service := newHandler(ctx, client)
 		for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
-			answer := httptest.NewRecorder()
-			service.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
-			if answer.Code != want {
-				t.Errorf("/readyz answered %d, want %d", answer.Code, want)
+			if got := get(t.Context(), service, "/readyz"); got != want {
+				t.Errorf("/readyz answered %d, want %d", got, want)
 			}
 			if got := post(t.Context(), service); got != http.StatusOK {
 				t.Errorf("/report answered %d, want 200", got)
@@ -142,8 +140,42 @@ func TestTheManifestAsksForWhatTheServiceAnswers(t *testing.T) {
 	}
 }
 
+// An outage costs readiness, and only a closed client liveness: else Kubernetes would restart all instances.
+func TestProbes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := zkserver.Run(t)
+		client := connect(t, server.Addr(), framework.WithDialer(server.Dial))
+		service := newHandler(t.Context(), client)
+		probe := func(when string, ready, alive int) {
+			t.Helper()
+			if gotReady, gotAlive := get(t.Context(), service, "/readyz"), get(t.Context(), service, "/livez"); gotReady != ready || gotAlive != alive {
+				t.Errorf("%s: /readyz answered %d and /livez %d, want %d and %d", when, gotReady, gotAlive, ready, alive)
+			}
+		}
+		probe("connected", http.StatusOK, http.StatusOK)
+		server.Refuse()
+		server.Cut()
+		<-time.After(time.Minute)
+		probe("without ZooKeeper", http.StatusServiceUnavailable, http.StatusOK)
+		server.Accept()
+		<-time.After(time.Minute)
+		probe("connected again", http.StatusOK, http.StatusOK)
+		_ = client.Close()
+		probe("closed", http.StatusServiceUnavailable, http.StatusServiceUnavailable)
+	})
+}
+
+func get(ctx context.Context, handler http.Handler, path string) int {
+	return ask(ctx, handler, http.MethodGet, path)
+}
+
 func post(ctx context.Context, handler http.Handler) int {
+	return ask(ctx, handler, http.MethodPost, "/report")
+}
+
+func ask(ctx context.Context, handler http.Handler, method, path string) int {
 	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodPost, "/report", nil))
+	handler.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, method, path, nil))
 	return answer.Code
 }
