@@ -48,5 +48,9 @@ func TestRequestLog(t *testing.T) {
 		if got := b.proxy.Requests(); len(got) != 1 || got[0].Op != fault.Exists {
 			t.Errorf("requests after the reset: %v; want one", got)
 		}
+		<-time.After(bubbleSession)
+		if b.proxy.Count(fault.Ping) == 0 {
+			t.Error("an idle client's pings are not among the requests")
+		}
 	})
 }

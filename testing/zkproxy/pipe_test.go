@@ -238,6 +238,31 @@ func TestPipeBlackholeWithholdsTheEndOfAConnection(t *testing.T) {
 	})
 }
 
+// The proxy knows a session that its client was told wrongly, and with its password another can take it.
+func TestPipeKnowsTheSessionsOfTheServer(t *testing.T) {
+	inBubble(t, func(t *testing.T, b bubble) {
+		greet := func(hello proto.ConnectRequest) int64 {
+			conn := must.Get(b.proxy.Dial(t.Context(), "tcp", b.proxy.Addr()))(t)
+			t.Cleanup(func() { _ = conn.Close() }) // it may have ended
+			must.Get(conn.Write(hello.Frame()))(t)
+			d := proto.NewDecoder(must.Get(proto.ReadFrame(conn, 1<<10))(t))
+			return d.ConnectReply().Session
+		}
+		b.proxy.Rules().Add(fault.Rule{Op: fault.Connect, Action: fault.OtherSession})
+		told := greet(hello())
+		if known := b.proxy.Sessions(); len(known) != 2 || len(b.server.Sessions()) != 2 {
+			t.Fatalf("sessions %v; want the server's: %v", known, b.server.Sessions())
+		}
+		for _, s := range b.proxy.Sessions() {
+			taken := hello()
+			taken.Session, taken.Password = s.ID, s.Password
+			if got := greet(taken); got != s.ID || got == told {
+				t.Errorf("session %d taken as %d; the client was told %d", s.ID, got, told)
+			}
+		}
+	})
+}
+
 // A blackhole keeps the server from being dialled, which closes connections that keep silent. That a
 // server is down is learned by the end of the connection.
 func TestPipeDialsTheServer(t *testing.T) {
