@@ -54,6 +54,27 @@ func TestAddWithEveryReplyLost(t *testing.T) {
 	})
 }
 
+// TestChangesWithTheirReplyLost: each change of a number says that its outcome is unknown. Curator's compareAndSet
+// returns false, and has set.
+func TestChangesWithTheirReplyLost(t *testing.T) {
+	recipetest.InVirtualTime(t, func(t *testing.T, srv *zkserver.Server) {
+		n := newCounter(t, recipetest.ClientOf(t, srv), "/number")
+		mustAdd(t, n, 1)
+		for name, change := range map[string]func() (any, error){
+			"CompareAndSet": func() (any, error) { return n.CompareAndSet(t.Context(), 1, 2) },
+			"Take":          func() (any, error) { return n.Take(t.Context(), 1) },
+			"Set":           func() (any, error) { return nil, n.Set(t.Context(), 2) },
+		} {
+			must.OK(t, n.Set(t.Context(), 1))
+			srv.Rules().Add(fault.Rule{Op: fault.SetData, Path: "/number", Action: fault.DropReply})
+			if got, err := change(); !errors.Is(err, framework.ErrUnknownOutcome) {
+				t.Errorf("%s: %v, %v; want ErrUnknownOutcome", name, got, err)
+			}
+			mustBe(t, n, 2)
+		}
+	})
+}
+
 // TestARequestThatWasNotAppliedIsMadeAgain cuts the connection before each write: it is made again.
 func TestARequestThatWasNotAppliedIsMadeAgain(t *testing.T) {
 	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
