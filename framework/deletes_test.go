@@ -11,6 +11,8 @@ import (
 	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/framework/acl"
@@ -31,11 +33,12 @@ func goroutinesOfDeletions() (n int) {
 }
 
 // Deletions that a server refuses are many if an ACL is wrong: one goroutine waits for the times of all
-// of them. Not parallel: it counts goroutines.
+// of them, and each is logged once. A new connection ends their pauses. Not parallel: it counts goroutines.
 func TestRefusedDeletionsPauseWithoutGoroutines(t *testing.T) {
 	virtually(t, func(t *testing.T, srv *zkserver.Server) {
 		const refused = 500
-		c := virtual(t, srv)
+		core, logs := observer.New(zap.ErrorLevel)
+		c := virtual(t, srv, framework.WithLogger(zap.New(core)))
 		mustCreate(t, c, "/d", "")
 		view := c.InSession(c.Session().ID)
 		for i := range refused {
@@ -56,11 +59,31 @@ func TestRefusedDeletionsPauseWithoutGoroutines(t *testing.T) {
 			wantEqual(t, "attempts at each", attempts.Hits(), round*refused)
 			<-time.After(time.Second)
 		}
+		wantEqual(t, "refusals logged", logs.FilterMessage("guaranteed delete refused, and repeated until its session ends").Len(), refused)
+		<-time.After(100 * time.Millisecond) // the next round
+		synctest.Wait()
+		wantEqual(t, "attempts at each", attempts.Hits(), 4*refused)
 		protect(acl.All)
-		<-time.After(2 * time.Second)
+		srv.Cut()
+		<-time.After(time.Second)
 		synctest.Wait()
 		wantEqual(t, "deletions that are left", c.PendingDeletes(), 0)
 		wantEqual(t, "goroutines that are left", goroutinesOfDeletions(), 0)
+	})
+}
+
+// Close does not wait for the end of a deletion's pause.
+func TestCloseEndsThePausesOfDeletions(t *testing.T) {
+	virtually(t, func(t *testing.T, srv *zkserver.Server) {
+		c := virtual(t, srv)
+		mustCreate(t, c, "/d", "", framework.Ephemeral())
+		refused := srv.Rules().Add(fault.Rule{Op: fault.Delete, Action: fault.Refuse, Code: fault.NoAuth, Times: fault.Forever})
+		c.InSession(c.Session().ID).Discard("/d")
+		<-refused.Hit()
+		sleep(100 * time.Millisecond)
+		start := time.Now()
+		check(t, c.Close())
+		wantWithin(t, start, 0)
 	})
 }
 
