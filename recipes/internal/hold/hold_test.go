@@ -71,10 +71,12 @@ func (f *fixture) mustHaveEnded(t *testing.T, lost error, released, discarded in
 	}
 }
 
-// Its users know of a loss before it cleans up.
+// Its users know of a loss before it cleans up, also those that come after it. Who has released knows of no loss.
 func TestALossIsReportedFirst(t *testing.T) {
 	t.Parallel()
 	f := newFixture(nil)
+	released := f.Join()
+	recipetest.Fails(t, "the release of one of two", released.Release(t.Context()), nil)
 	ctx, cancel := f.first.Context(t.Context())
 	defer cancel()
 	f.grant.notify(errOver)
@@ -82,6 +84,12 @@ func TestALossIsReportedFirst(t *testing.T) {
 		t.Errorf("notified: context %v, share %v, discarded %d times, ended %v", context.Cause(ctx), f.first.Err(), f.grant.discarded, f.ended)
 	}
 	f.grant.onLost(errOver)
+	late, cancelLate := f.first.Context(t.Context())
+	defer cancelLate()
+	if !errors.Is(context.Cause(late), errOver) || f.first.OnLost(func(error) {}, func() {}) {
+		t.Errorf("after the loss: context %v, or OnLost is taken", context.Cause(late))
+	}
+	recipetest.Fails(t, "the share that was released", released.Err(), hold.ErrReleased)
 	f.grant.onLost(errOver)
 	f.mustHaveEnded(t, errOver, 0, 1)
 }
