@@ -93,8 +93,8 @@ func (p *process) start(env []string) error {
 	return nil
 }
 
-// docent looks for processes that it could not stop each second. If there are many, it looks less often, so that a
-// hundredth of the time is spent on it.
+// docent looks at CMD and at what is left each second, and for processes that it could not stop. If there are many, it
+// looks for those less often, so that a hundredth of the time is spent on it.
 const (
 	warnEvery = time.Second
 	warnShare = 100
@@ -113,6 +113,7 @@ func (p *process) watch() {
 	pause := warnEvery / 32
 	look := time.NewTimer(pause) // the kernel does not tell of an escape from a cgroup, or of free files
 	defer look.Stop()
+	var next time.Time        // to warn
 	var talk <-chan time.Time // from the end of CMD on
 	for {
 		p.reap()
@@ -126,10 +127,12 @@ func (p *process) watch() {
 		select {
 		case <-changed:
 		case <-look.C:
-			began := time.Now()
-			p.warn()
+			if began := time.Now(); began.After(next) {
+				p.warn()
+				next = time.Now().Add(warnShare * time.Since(began))
+			}
 			pause = min(2*pause, warnEvery)
-			look.Reset(max(pause, warnShare*time.Since(began)))
+			look.Reset(pause)
 		case <-talk:
 			if p.anyLeft() {
 				p.say("the command has ended, and left behind: %s", strings.Join(p.leftBehind(), ", "))
