@@ -265,7 +265,7 @@ func TestEnvironment_has_no_credentials(t *testing.T) {
 	_, addr := serve(t)
 	p := startWith(t, []string{"DOCENT_AUTH=digest:u:sesame", "DOCENT_FENCE=outer", "EMPTY=", "ODD=a=b\nc"}, addr, "/env", "--", "env")
 	p.ends(t, "it", 0)
-	out := p.out.String()
+	out := p.out.String() + p.err.String()
 	if strings.Contains(out, "sesame") || strings.Contains(out, "DOCENT_AUTH") || strings.Contains(out, "outer") {
 		t.Errorf("environment:\n%s", out)
 	}

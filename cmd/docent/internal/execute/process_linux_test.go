@@ -2,6 +2,7 @@ package execute_test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/cmd/docent/internal/apptest"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/testing/zkserver"
 )
@@ -127,6 +129,18 @@ func TestSignal_ends_the_wait_for_the_connection(t *testing.T) {
 	p.concludes(t, "it", 143, "interrupted", "")
 }
 
+// The command reads all of standard input, of which docent takes nothing, and all that it writes arrives.
+func TestStreams_are_inherited(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	text := strings.Repeat("0123456789abcde\n", 10<<16)
+	cmd := apptest.Program(os.Args[0], "exec", "--connect", addr, "/streams", "--", "cat")
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.Output(); err != nil || string(out) != text {
+		t.Errorf("%v: %d bytes, want %d", err, len(out), len(text))
+	}
+}
+
 // A command that stops again is continued a second later, however many processes it has.
 func TestStopped_command_of_many_processes(t *testing.T) {
 	t.Parallel()
@@ -142,6 +156,25 @@ func TestStopped_command_of_many_processes(t *testing.T) {
 	if took := time.Duration(times[2] - times[0]); took > 5*time.Second {
 		t.Errorf("continued twice in %v, want two seconds", took)
 	}
+}
+
+// A guard that is stopped at the command's end is continued: the user waits for it.
+func TestGuard_that_is_stopped_at_the_end(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	p := start(t, addr, "/guard/end", "--", "sh", "-c", "read -r _ _ _ guard _ </proc/$PPID/stat; kill -STOP $guard; exit 6")
+	p.concludes(t, "it", 6, "done", "")
+}
+
+// docent's own processes are of the program that runs, although its file is gone, as after an upgrade.
+func TestProgram_whose_file_is_gone(t *testing.T) {
+	t.Parallel()
+	_, addr := serve(t)
+	copied := tempFile(t)
+	cmd := apptest.Program("sh", "-c", `cp "$0" "$1"; exec 9<"$1"; rm "$1"; shift; exec /proc/self/fd/9 "$@"`,
+		os.Args[0], copied, "exec", "--connect", addr, "--no-cgroup", "/gone", "--", "sh", "-c", "exit 5")
+	p := launch(t, cmd)
+	p.ends(t, "it", 5)
 }
 
 func TestZombies_are_reaped(t *testing.T) {

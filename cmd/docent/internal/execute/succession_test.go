@@ -234,6 +234,39 @@ func TestStopBeforeSuccession_fails_with_TERM_at_the_loss(t *testing.T) {
 	}
 }
 
+// After the warning the group ends, although the connection returns and the deadline moves on.
+func TestOutage_that_ends_after_the_warning(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 20 * time.Second
+		s := newScene(t, timeout)
+		signals := make(chan os.Signal, 1)
+		s.supervisor.Signals = signals
+		var verdict execute.Verdict
+		var running sync.WaitGroup
+		running.Go(func() { verdict = s.supervisor.Run() })
+		s.cut()
+		warned := func() time.Time {
+			s.group.mu.Lock()
+			defer s.group.mu.Unlock()
+			return s.group.warned
+		}
+		for warned().IsZero() {
+			<-time.After(10 * time.Millisecond)
+		}
+		s.route.Heal()
+		select {
+		case <-s.group.gone:
+		case <-time.After(timeout):
+			signals <- syscall.SIGKILL
+		}
+		running.Wait()
+		if took := s.group.killed.Sub(s.group.warned); took > s.supervisor.Budget.Grace || verdict.Outcome != execute.OutcomeLost || s.lease.Err() != nil {
+			t.Errorf("KILL %v after the warning, %+v, lease %v", took, verdict, s.lease.Err())
+		}
+	})
+}
+
 // An outage that the contract rides out disturbs the group in no way.
 func TestOutage_that_is_ridden_out(t *testing.T) {
 	t.Parallel()
