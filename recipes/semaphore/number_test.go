@@ -1,10 +1,12 @@
 package semaphore_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
+	"github.com/docent-go/docent/framework"
 	"github.com/docent-go/docent/internal/must"
 	"github.com/docent-go/docent/recipes/internal/recipetest"
 	"github.com/docent-go/docent/recipes/lease"
@@ -60,6 +62,23 @@ func TestNoGrantByAnOldNumber(t *testing.T) {
 		mustRelease(t, held)
 		mustRelease(t, recipetest.Granted(t, done))
 	}, zkenv.Only("a number is read in each the same way", zkenv.Embedded, zkenv.Standalone))
+}
+
+// TestNoRefusalByAnOldNumber: the number becomes greater after a TryAcquire has read it, and another program takes one
+// of the two permits. One is free at each moment, so the call gets it.
+func TestNoRefusalByAnOldNumber(t *testing.T) {
+	recipetest.InEachEnv(t, func(t *testing.T, env *zkenv.Env) {
+		c, route, path := env.Client(t), env.Route(t), recipetest.Path(t)
+		at := semaphore.WithPermitsAt(path + "-number")
+		mustRelease(t, mustAcquire(t, newSemaphore(t, c, path, 1, at), 1))
+		created := route.Rules().Add(fault.Rule{Path: path + "/leases/*", Action: fault.DelayRequest, Delay: time.Second})
+		tries := newSemaphore(t, route.Client(t), path, 1, at)
+		done := recipetest.Later(t.Context(), func(ctx context.Context) (*lease.Lease, error) { return tries.TryAcquire(ctx, 1) })
+		<-created.Hit()
+		setNumber(t, c, path+"-number", 2)
+		must.Get(c.Create(t.Context(), path+"/leases/another-program", nil, framework.Ephemeral()))(t)
+		mustRelease(t, recipetest.Granted(t, done))
+	}, zkenv.Only("its times are exact in virtual time", zkenv.Embedded))
 }
 
 // TestMorePermitsWakeWhoWaits: CURATOR-75. A contender may wait for more permits than there are.

@@ -162,11 +162,14 @@ func (a *attempt) takeInTurn(ctx context.Context) (err error) {
 func (a *attempt) take(ctx context.Context, try bool) error {
 	names, err := a.createPermits(ctx)
 	for {
+		if try && err != nil { // before the pause, which may end with ctx: the error may say more
+			return err
+		}
 		if err := a.rounds.Wait(ctx, 1); err != nil {
 			return err
 		}
 		switch {
-		case err != nil && (try || ctx.Err() != nil || !waitqueue.Disconnected(err)):
+		case err != nil && (ctx.Err() != nil || !waitqueue.Disconnected(err)):
 			return err
 		case err != nil:
 			names, err = a.awaitChange(ctx)
@@ -175,14 +178,14 @@ func (a *attempt) take(ctx context.Context, try bool) error {
 			names, err = a.createPermits(ctx)
 		case !a.kindsChecked:
 			names, err = a.awaitOtherKind(ctx, names, try)
+		case !a.number.isKnown(): // a greater one must not refuse a try, nor a smaller one grant
+			names, err = a.createPermits(ctx)
 		case len(names) > a.number.permits && try:
 			return a.cancel(ctx)
 		case len(names) > a.number.permits:
 			a.queue.Report(1)
 			a.observe(ctx, names)
 			names, err = a.awaitChange(ctx)
-		case !a.number.isKnown():
-			names, err = a.createPermits(ctx)
 		default:
 			a.countBreaks()
 			a.pool.free.Store(a.turn.Own == nil && a.own == nil) // it has not waited
