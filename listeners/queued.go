@@ -3,6 +3,7 @@ package listeners
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -16,9 +17,9 @@ import (
 type Queued[E any] struct {
 	onPanic func(*PanicError) // immutable
 
-	mu     sync.Mutex  // guards following; never held while a listener runs; taken before a queue's mu
-	queues []*queue[E] // in the order of registration
-	closed bool        // no event is accepted any more
+	mu     sync.Mutex             // guards following; never held while a listener runs; taken before a queue's mu
+	queues map[*queue[E]]struct{} // a set: thousands may be removed at once, and Notify must not wait for long
+	closed bool                   // no event is accepted any more
 }
 
 // NewQueued returns a Queued without listeners. It reports every panic of a listener to onPanic, on
@@ -28,7 +29,7 @@ func NewQueued[E any](onPanic func(*PanicError)) *Queued[E] {
 	if onPanic == nil {
 		panic("listeners: NewQueued: onPanic: must not be nil")
 	}
-	return &Queued[E]{onPanic: onPanic}
+	return &Queued[E]{onPanic: onPanic, queues: make(map[*queue[E]]struct{})}
 }
 
 // Add registers fn for every event that is notified from now on. It neither blocks nor calls fn.
@@ -65,9 +66,9 @@ func (q *Queued[E]) add(fn func(E), first ...E) (remove func()) {
 	defer q.mu.Unlock()
 	if q.closed {
 		// Only a later Close asks for these, and only while they are at work.
-		q.queues = slices.DeleteFunc(q.queues, (*queue[E]).idle)
+		maps.DeleteFunc(q.queues, func(l *queue[E], _ struct{}) bool { return l.idle() })
 	}
-	q.queues = append(q.queues, l)
+	q.queues[l] = struct{}{}
 	for _, e := range first {
 		l.push(e)
 	}
@@ -76,7 +77,7 @@ func (q *Queued[E]) add(fn func(E), first ...E) (remove func()) {
 
 func (q *Queued[E]) remove(l *queue[E]) {
 	q.mu.Lock()
-	q.queues = slices.DeleteFunc(q.queues, func(other *queue[E]) bool { return other == l })
+	delete(q.queues, l)
 	q.mu.Unlock()
 
 	l.discard()
@@ -93,7 +94,7 @@ func (q *Queued[E]) Notify(e E) {
 	if q.closed {
 		return
 	}
-	for _, l := range q.queues {
+	for l := range q.queues {
 		l.push(e)
 	}
 }
@@ -111,7 +112,7 @@ func (q *Queued[E]) Close(ctx context.Context) error {
 	}
 	q.mu.Lock()
 	q.closed = true
-	queues := slices.Clone(q.queues)
+	queues := slices.Collect(maps.Keys(q.queues))
 	q.mu.Unlock()
 
 	self := goid.ID()

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/docent-go/docent/listeners"
 )
@@ -151,4 +152,22 @@ func TestNoCallBeginsAfterRemoveHasReturned(t *testing.T) {
 	removers.Wait()
 	stop.Store(true)
 	notifier.Wait()
+}
+
+// TestRemoveOfVeryMany: many holds of a client listen for a break of its connection, and each removes itself then.
+// The client can't notify of the next state meanwhile.
+func TestRemoveOfVeryMany(t *testing.T) {
+	t.Parallel()
+	q := listeners.NewQueued[int](noPanic(t))
+	removes := make([]func(), 100_000)
+	for i := range removes {
+		removes[i] = q.Add(func(int) {})
+	}
+	start := time.Now()
+	for _, remove := range removes {
+		remove()
+	}
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("the removal of %d listeners took %v, want a few ms", len(removes), took)
+	}
 }
