@@ -343,11 +343,11 @@ func anyOf[T any](ctx context.Context, values []T, try func(context.Context, T) 
 	outcomes := make(chan error, len(values))
 	for _, v := range values {
 		go func() {
-			err := try(ctx, v)
-			if err == nil {
+			err := ErrUnknownOutcome // unless try returns: a connection of the user's may end the goroutine
+			defer func() { outcomes <- err }()
+			if err = try(ctx, v); err == nil {
 				cancel()
 			}
-			outcomes <- err
 		}()
 	}
 	var faults []error

@@ -128,13 +128,17 @@ func (b *board) find(q query) []*entry {
 	if q.order == byMatterFirst {
 		all = b.matters()
 	}
+	order := orders()[q.order]
+	if q.find == "" && !q.waiting && !q.desc && order == nil { // what most tabs ask for costs no copy
+		return all
+	}
 	found := make([]*entry, 0, len(all))
 	for _, e := range all {
 		if e.matches(q) {
 			found = append(found, e)
 		}
 	}
-	if order := orders()[q.order]; order != nil {
+	if order != nil {
 		slices.SortStableFunc(found, order)
 	}
 	if q.desc {
