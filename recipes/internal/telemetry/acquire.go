@@ -208,8 +208,8 @@ func failSpan(span trace.Span, kind string, err error) {
 // NoQueue is the position of a waiter that is in no queue.
 const NoQueue = -1
 
-// Waits starts the span of the wait. ahead is the number of contenders ahead in the queue, or
-// [NoQueue].
+// Waits starts the span of the wait. ahead is the number of contenders ahead in the queue, of which
+// the holders of a semaphore count as one, or of members that a barrier still lacks; or [NoQueue].
 func (a *Acquire) Waits(ahead int) {
 	if a == nil || a.wait != nil {
 		return

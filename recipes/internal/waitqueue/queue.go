@@ -51,8 +51,8 @@ type Queue struct {
 
 	// MayReplace reports whether another node that waiting has to wait for may have taken the place
 	// of gone: then the deletion of gone is no grant, and the contender lists again. nil means never.
-	// All other new nodes come behind those that exist. With a MayReplace no attempt concludes anything
-	// from the grant of another one: see sharing.prepare.
+	// All other new nodes come behind those that exist: it gives no other order to them. With a MayReplace no
+	// attempt concludes anything from the grant of another one: see sharing.prepare.
 	MayReplace func(gone, waiting queuenode.Node) bool
 }
 
