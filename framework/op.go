@@ -231,10 +231,11 @@ func (c *core) retryOptions(o *otelzk.Observation) []retry.DoOption {
 // already: an attempt may fail before its connection's end is known, and the next connection may be there
 // when its failure is.
 func (c *core) nextConnection(f retry.Failure) <-chan struct{} {
+	var failed attemptError
+	attempted := errors.As(f.Err, &failed)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var failed attemptError
-	if errors.As(f.Err, &failed) && c.state == Connected && c.breaks.Load() != failed.breaks {
+	if attempted && c.state == Connected && c.breaks.Load() != failed.breaks {
 		already := make(chan struct{})
 		close(already)
 		return already
