@@ -244,7 +244,7 @@ func lockBoth(ctx context.Context, t *testing.T, c *framework.Client, paths []st
 }
 
 // Two Curator clients may be in a deadlock: their znodes show sessions alone. That is a warning, and two seconds old
-// before it is shown. If a session has several threads for certain, nothing shows which of them holds and which waits:
+// before it is shown. If a session certainly has several threads, nothing shows which of them holds and which waits:
 // the warning is a minute old then. Nothing need change in that time.
 func TestPage_warns_of_a_deadlock_of_sessions(t *testing.T) {
 	t.Parallel()
